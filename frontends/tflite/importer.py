@@ -20,6 +20,7 @@ from frontends.tflite.converters.registry import rule_for
 from frontends.tflite.fallback import convert_in_float, warn_of_fallback
 from frontends.tflite.folding import fold
 from frontends.tflite.format import SEMANTICS
+from frontends.tflite.growth import growth_of
 from frontends.tflite.interface import (
     described_ends,
     input_shapes,
@@ -137,11 +138,10 @@ def import_graph(
     kept = kept_outputs(graph, names, outputs)
     if outputs is not None and outputs != "all":
         graph = replace(graph, operators=needed_operators(graph, kept))
-    builder = ModuleBuilder()
-    values = Values(builder)
+    builder, states = ModuleBuilder(), states_of(graph)
+    values = Values(builder, growth_of(graph, shapes, states))
     for index, shape in shapes.items():
         values.add_input(graph.tensors[index], shape)
-    states = states_of(graph)
     for state in states:
         values.add_state(state)
     fallbacks: list[str] = []
@@ -240,6 +240,7 @@ def _convert(ctx: Context) -> bool:
     for tensor, expr in zip(outputs, results, strict=True):
         call = ctx.builder.typed(expr)
         result = spec_of(call)
+        ctx.check_size(result, counts=True)
         dtype = "float32" if tensor.dtype == COMPLEX else tensor.dtype
         is_stated = ctx.operator.code in _STATES_DTYPE and ctx.model.semantics != "tflm"
         if result.dtype != dtype and not is_stated:

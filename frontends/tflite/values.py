@@ -9,6 +9,7 @@ from tvm import relax
 
 from frontends.builder import ModuleBuilder
 from frontends.errors import UnsupportedError
+from frontends.tflite.growth import Growth
 from frontends.tflite.model import Model, State, Tensor
 from qnn_ops.errors import QnnError
 
@@ -31,13 +32,17 @@ class Values:
         convert: converts the operators of a subgraph, with values of its own; whoever imports the
             model sets it.
         owner: the number of the main subgraph's operator that runs this subgraph.
+        growth: how large tensors may be; of all functions together.
+        fixed: the numbers of tensors that operators compute of constants alone.
     """
 
     convert: Callable[[Model, Values], Model]
 
-    def __init__(self, builder: ModuleBuilder) -> None:
+    def __init__(self, builder: ModuleBuilder, growth: Growth) -> None:
         """Start without values."""
         self.builder = builder
+        self.growth = growth
+        self.fixed: set[int] = set()
         self._exprs: dict[int, relax.Expr] = {}
         self.variables: dict[tuple[str, str], relax.Expr] = {}
         self.owner: int | None = None
@@ -55,7 +60,7 @@ class Values:
         Raises:
             UnsupportedError: subgraphs run one another without an end, or too often.
         """
-        other = Values(self.builder)
+        other = Values(self.builder, self.growth)
         other.variables, other.convert = self.variables, self.convert
         other.owner = owner if self.owner is None else self.owner
         other._left, other._shared, other._depth = self._left, self._shared, self._depth + 1

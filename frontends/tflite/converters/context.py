@@ -16,7 +16,7 @@ from frontends.tflite.model import Model, Operator, Tensor
 from frontends.tflite.options import Options
 from frontends.tflite.values import Values
 from qnn_ops.errors import QnnError
-from qnn_ops.registry import spec_of
+from qnn_ops.registry import TensorSpec, spec_of
 
 Array = np.ndarray[Any, Any]
 
@@ -111,6 +111,23 @@ class Context:
         if len(values) != 1:
             raise QnnError(f"input {position} must be one integer, got {len(values)}")
         return values[0]
+
+    def check_size(self, spec: TensorSpec, *, counts: bool = False) -> None:
+        """Check a tensor that the operator makes, before it is made.
+
+        Args:
+            spec: of the tensor.
+            counts: whether it is a result, which counts among all that are made of constants.
+
+        Raises:
+            UnsupportedError: it is larger than the model may make.
+        """
+        inputs = [self.model.tensors[index] for index in self.operator.inputs if index >= 0]
+        fixed = self.values.fixed
+        is_fixed = counts and all(each.is_constant or each.index in fixed for each in inputs)
+        self.values.growth.check(spec, of_constants=is_fixed)
+        if is_fixed:
+            fixed.update(self.operator.outputs)
 
     def output(self, position: int = 0) -> Tensor:
         """Return the file's tensor at an output."""

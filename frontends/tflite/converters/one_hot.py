@@ -10,6 +10,7 @@ from frontends.tflite.converters.context import Context, reshaped
 from frontends.tflite.converters.registry import data_converter
 from frontends.tflite.options import OneHotOptions
 from qnn_ops.errors import QnnError
+from qnn_ops.registry import TensorSpec
 
 
 @data_converter("ONE_HOT")
@@ -23,6 +24,7 @@ def convert_one_hot(ctx: Context) -> relax.Expr:
         raise QnnError(f"{places.tensor.label} must be int32 or int64")
     if not 0 <= axis <= rank or depth < 0 or any(value.shape not in ((), (1,)) for value in values):
         raise QnnError(f"axis {axis} of {depth} for {rank} axes, and one value each")
+    ctx.check_size(TensorSpec((*places.shape, depth), ctx.output().dtype))
     shape = [1] * (rank + 1)
     shape[axis] = depth
     numbers = np.arange(depth).reshape(shape).astype(places.tensor.dtype)

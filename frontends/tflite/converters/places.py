@@ -16,6 +16,7 @@ from frontends.tflite.converters.context import Context, Operand, reshaped
 from frontends.tflite.converters.registry import data_converter
 from frontends.tflite.values import DTYPES
 from qnn_ops.errors import QnnError
+from qnn_ops.registry import TensorSpec
 
 _MOST = 1 << 24  # elements of a matrix
 
@@ -29,15 +30,16 @@ def convert_dilate(ctx: Context) -> relax.Expr:
         raise QnnError(f"steps {steps} for a tensor of shape {shape}")
     if filler.tensor.dtype != dtype or prod(filler.shape) != 1:
         raise QnnError(f"{filler.tensor.label} must be one {dtype}")
+    sizes = tuple((size - 1) * step + 1 for size, step in zip(shape, steps, strict=True))
     if 0 in shape:
         # LiteRT's own kernel ends the process, or gives an axis less than no elements.
         if 0 in shape[:-1] or steps[-1] > 1:
             raise UnsupportedError(f"{data.tensor.label} has no elements")
-        sizes = zip(shape, steps, strict=True)
-        return R.zeros([max(0, (size - 1) * step + 1) for size, step in sizes], dtype)
+        return R.zeros([max(0, size) for size in sizes], dtype)
+    ctx.check_size(TensorSpec(sizes, dtype))
     result, is_kept = data.expr, np.ones((), bool)
-    for axis, (size, step) in enumerate(zip(shape, steps, strict=True)):
-        numbers = np.arange((size - 1) * step + 1, dtype=np.int32)
+    for axis, (size, step) in enumerate(zip(sizes, steps, strict=True)):
+        numbers = np.arange(size, dtype=np.int32)
         result = ctx.builder.emit(R.take(result, relax.const(numbers // step), axis, "clip"))
         is_kept = np.logical_and(is_kept[..., np.newaxis], numbers % step == 0)
     return R.where(relax.const(is_kept), result, reshaped(filler.expr, ()))

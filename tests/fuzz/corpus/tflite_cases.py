@@ -144,7 +144,7 @@ def _operators() -> Iterator[tuple[str, bytes, str, str]]:
     other = _unary("SOFTMAX", dtype="int32")
     yield "result_of_other_dtype", other, "UnsupportedOperatorError", "of type int32, int8"
     yield "huge_result", _unary("RESHAPE", shape=(2**16, 2**15)), "QnnError", "reshape"
-    yield "huge_pad", _padded(2**30), "", ""
+    yield "huge_pad", _padded(2**30), "UnsupportedOperatorError", "elements"
     yield "negative_pad", _padded(-1), "QnnError", "-1"
     yield "huge_resize", _resized(2**15), "", ""
     yield "name_is_no_text", _unary("RELU").replace(b"\1\0\0\0x", b"\1\0\0\0\xff"), "", ""

@@ -1,0 +1,62 @@
+"""The sizes of a model's tensors, held to what ``frontends.bounds`` allows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from frontends.bounds import Allowance, bytes_of, check_grown
+from frontends.errors import UnsupportedError
+from frontends.tflite.model import Model, State
+from qnn_ops.errors import QnnError
+from qnn_ops.registry import TensorSpec
+
+
+class Growth:
+    """What a model has of its own, and what it makes of that."""
+
+    def __init__(self, held: int, given: int) -> None:
+        """Start with nothing made.
+
+        Args:
+            held: the bytes of the file's constants.
+            given: those of inputs and of what the model keeps.
+        """
+        self._given = held + given
+        self._allowance = Allowance(held)
+
+    def check(self, spec: TensorSpec, *, of_constants: bool = False) -> None:
+        """Check a tensor of a run; or count one that follows from constants alone.
+
+        Raises:
+            UnsupportedError: it is too large.
+        """
+        check_grown(spec.shape, spec.dtype, self._given)
+        if of_constants:
+            self._allowance.make(spec.shape, spec.dtype)
+
+
+def growth_of(model: Model, shapes: Mapping[int, Sequence[int]], states: Sequence[State]) -> Growth:
+    """Return what a model begins with.
+
+    Args:
+        model: the model, with its subgraphs.
+        shapes: of its inputs, by tensor number.
+        states: what it keeps.
+
+    Raises:
+        QnnError: the file says of an input that it is too large.
+    """
+    tensors = [tensor for graph in (model, *model.subgraphs) for tensor in graph.tensors]
+    # Tensors may share a buffer.
+    sizes = {each.data.ctypes.data: each.data.nbytes for each in tensors if each.data is not None}
+    held = sum(sizes.values())
+    for index, shape in shapes.items():
+        tensor = model.tensors[index]
+        if tuple(shape) == tensor.shape:
+            try:
+                check_grown(shape, tensor.dtype, held)
+            except UnsupportedError as error:
+                raise QnnError(f"{tensor.label}, an input: {error}") from error
+    ends = [(shape, model.tensors[index].dtype) for index, shape in shapes.items()]
+    kept = [(state.tensor.shape, state.tensor.dtype) for state in states]
+    return Growth(held, sum(bytes_of(*each) for each in (*ends, *kept)))
