@@ -8,7 +8,8 @@ from collections.abc import Sequence
 
 import tflite
 
-from frontends.tflite.flatbuffer import Table
+from frontends.errors import ModelFormatError
+from frontends.tflite.flatbuffer import RUNTIME_ERRORS, Table
 from frontends.tflite.model import Entry, Model
 from qnn_ops.errors import QnnError
 
@@ -51,6 +52,7 @@ def with_first(content: bytes, graph: Model, key: str) -> bytes:
         key: the signature's name.
 
     Raises:
+        ModelFormatError: the file is damaged.
         QnnError: there is no such signature, or it has no subgraph.
     """
     entry = next((each for each in graph.entries if each.key == key), None)
@@ -62,6 +64,13 @@ def with_first(content: bytes, graph: Model, key: str) -> bytes:
             f"signature {key!r} is of subgraph {entry.subgraph}, there are "
             f"{len(graph.subgraphs) + 1}"
         )
+    try:
+        return _patched(content, entry.subgraph)
+    except RUNTIME_ERRORS as error:
+        raise ModelFormatError(f"model: the file is truncated or damaged ({error})") from error
+
+
+def _patched(content: bytes, subgraph: int) -> bytes:
     data = bytearray(content)
     table = tflite.Model.GetRootAs(data, 0)._tab
 
@@ -74,10 +83,10 @@ def with_first(content: bytes, graph: Model, key: str) -> bytes:
 
     # A vector of tables has their distances from its places, and its length before these.
     first = first_of(_SUBGRAPHS)
-    there = first + 4 * entry.subgraph
+    there = first + 4 * subgraph
     set_number(first, there - first + struct.unpack_from("<I", data, there)[0])
     # Metadata tells of the subgraph that was the first.
-    for slot in (_SIGNATURES, _METADATA) if entry.subgraph else (_SIGNATURES,):
+    for slot in (_SIGNATURES, _METADATA) if subgraph else (_SIGNATURES,):
         if start := first_of(slot):
             set_number(start - 4, 0)
     return bytes(data)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -91,3 +92,13 @@ def test_metadata_is_that_of_the_first_subgraph() -> None:
     for key, count in (("prefill", 1), ("decode", 0)):
         chosen = read_signature(two_models(about=about), key)
         assert len(TFLiteSource(chosen).descriptions().inputs) == count
+
+
+def test_a_damaged_file_is_one_error() -> None:
+    rng, good = np.random.default_rng(5), two_models()
+    for _ in range(300):
+        damaged = bytearray(good)
+        place = int(rng.integers(0, len(good) - 4))
+        damaged[place : place + 4] = int(rng.choice([0, 1, 5, 2**31 - 1])).to_bytes(4, "little")
+        with suppress(QnnError):
+            read_model(read_signature(bytes(damaged), "decode"))
