@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from frontends.mxnet import from_mxnet
     from frontends.onnx import from_onnx
     from frontends.tflite import (
+        NotQuantizedWarning,
         QuantizedFallbackWarning,
         SignatureWarning,
         WrappingSumsWarning,
@@ -36,6 +37,7 @@ __all__ = [
     "Comparison",
     "LeftInFloatWarning",
     "Library",
+    "NotQuantizedWarning",
     "QuantizedFallbackWarning",
     "SignatureWarning",
     "Timing",
@@ -63,6 +65,7 @@ make_lazy(
         "Comparison": ("tvm_qnn.compare",),
         "LeftInFloatWarning": ("legalize.passes.fold_qdq",),
         "Library": ("tvm_qnn.library.library",),
+        "NotQuantizedWarning": ("frontends.tflite",),
         "QnnError": ("qnn_ops.errors",),
         "QuantizedFallbackWarning": ("frontends.tflite",),
         "SignatureWarning": ("frontends.tflite",),

@@ -9,14 +9,22 @@ from qnn_ops.lazy import make_lazy
 if TYPE_CHECKING:
     from frontends.tflite.fallback import QuantizedFallbackWarning
     from frontends.tflite.importer import from_tflite
+    from frontends.tflite.notes import NotQuantizedWarning
     from frontends.tflite.signatures import SignatureWarning
     from frontends.tflite.wrapping import WrappingSumsWarning
 
-__all__ = ["QuantizedFallbackWarning", "SignatureWarning", "WrappingSumsWarning", "from_tflite"]
+__all__ = [
+    "NotQuantizedWarning",
+    "QuantizedFallbackWarning",
+    "SignatureWarning",
+    "WrappingSumsWarning",
+    "from_tflite",
+]
 
 make_lazy(
     __name__,
     {
+        "NotQuantizedWarning": ("frontends.tflite.notes",),
         "QuantizedFallbackWarning": ("frontends.tflite.fallback",),
         "SignatureWarning": ("frontends.tflite.signatures",),
         "WrappingSumsWarning": ("frontends.tflite.wrapping",),

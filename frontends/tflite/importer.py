@@ -30,6 +30,7 @@ from frontends.tflite.interface import (
 from frontends.tflite.micro import check_micro
 from frontends.tflite.model import COMPLEX, HANDLE, Model, Operator, Tensor
 from frontends.tflite.names import tensor_names
+from frontends.tflite.notes import warn_of_floats
 from frontends.tflite.packing import BITS
 from frontends.tflite.reader import read_model, read_signature
 from frontends.tflite.signatures import warn_of_others
@@ -67,7 +68,7 @@ def from_tflite(
     semantics: str = SEMANTICS[0],
     signature: str | None = None,
 ) -> tuple[tvm.IRModule, dict[str, tvm.runtime.Tensor]]:
-    """Import a quantized TFLite model.
+    """Import a TFLite model, which is quantized as a rule.
 
     Args:
         model: the file's bytes, its path, a ``tflite.Model``, or what ``read_model`` gave.
@@ -104,6 +105,7 @@ def from_tflite(
             is computed in float32.
         SignatureWarning: once, where a file has signatures of several subgraphs, and none is named.
         WrappingSumsWarning: once, where sums of products can leave int32, and wrap as LiteRT's do.
+        NotQuantizedWarning: once, where nothing of the model is quantized.
     """
     if signature is not None:
         if isinstance(model, Model):
@@ -171,6 +173,7 @@ def import_graph(
         warn_of_fallback(where)
     if wraps:
         warn_of_wrapping(list(dict.fromkeys(wraps)))
+    warn_of_floats(graph)
     return imported
 
 

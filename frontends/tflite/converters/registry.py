@@ -42,7 +42,6 @@ BY_BLOCK: dict[str, Rule] = {}
 DATA: dict[str, Rule] = {}
 """Rules for operators that move or convert data of any type."""
 
-_LAYERS = ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED", "TRANSPOSE_CONV")
 # They are imported where their operands are constant.
 _OF_DATA = ("RANGE", "UNIQUE", "WHERE")
 _RANDOM = (
@@ -58,7 +57,6 @@ _OF_PACKED = {
         *("RESHAPE", "SLICE", "SQUEEZE", "TRANSPOSE"),
     ),
 }
-_QUANTIZED_DTYPES = ("int8", "uint8", "int16", "int4", "float16")
 
 _EIGHT_BITS = set(EIGHT_BITS)
 
@@ -172,7 +170,6 @@ def rule_for(model: Model, operator: Operator) -> tuple[Rule, bool]:
         return QUANTIZED[code], False
     _check_not_hybrid(activations, inputs)
     if dtypes == {"float32"} and code in FLOAT:
-        _check_not_all_float(model, code)
         return FLOAT[code], False
     if dtypes in ({"int32"}, {"int64"}, {"bool"}) and code in WHOLE:
         return WHOLE[code], False
@@ -229,14 +226,6 @@ def _hint(model: Model, operator: Operator) -> str:
         "; what comes before it can be imported by itself: name tensors of the model in outputs, "
         f"such as {read}"
     )
-
-
-def _check_not_all_float(model: Model, code: str) -> None:
-    if code in _LAYERS and all(t.dtype not in _QUANTIZED_DTYPES for t in model.tensors):
-        raise UnsupportedError(
-            "a model without quantized tensors; TVM's own importer, "
-            "tvm.relax.frontend.tflite, takes such models"
-        )
 
 
 def _check_not_hybrid(activations: set[str], inputs: Sequence[Tensor]) -> None:

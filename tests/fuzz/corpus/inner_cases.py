@@ -312,7 +312,6 @@ def _lstm(
 ) -> bytes:
     writer = ModelWriter()
     size, kept = 3, kept or units
-    writer.tensor("q", (1,), "int8", _Q)  # without it TVM's own importer serves the model
     data = writer.tensor("x", (1, size)[-axes:], "float32")
     shape = (4 * units, columns or size + units)
     weights = writer.tensor("w", shape, "float32", None, np.ones(shape, np.float32))

@@ -176,7 +176,6 @@ _UNSUPPORTED = "UnsupportedOperatorError"
 
 def _layer(code: str, data: tuple[int, ...], weights: tuple[int, ...], dtype: str) -> bytes:
     writer = ModelWriter()
-    writer.tensor("q", (1,), "int8", ENCODING)  # without it TVM's own importer serves the model
     x = writer.tensor("x", data, "float32")
     encoding = ENCODING if dtype == "int8" else None
     w = writer.tensor("w", weights, dtype, encoding, np.ones(weights, dtype))

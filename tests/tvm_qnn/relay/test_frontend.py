@@ -12,21 +12,23 @@ from tvm_qnn.relay import graph_executor
 
 def float_model() -> bytes:
     writer = ModelWriter()
-    x = writer.tensor("x", (1, 4), "float32", None)
-    y = writer.tensor("y", (1, 4), "float32", None)
-    writer.operator("LOGISTIC", [x], [y])
-    return writer.finish([x], [y])
+    x = writer.tensor("x", (2, 4), "float32", None)
+    places = writer.tensor("places", (1, 2, 1), "int32", None)
+    y = writer.tensor("y", (1, 2, 4), "float32", None)
+    writer.operator("GATHER_ND", [x, places], [y])
+    return writer.finish([x, places], [y])
 
 
-def test_a_float_model_goes_through_tvms_importer(tmp_path: Path) -> None:
+def test_a_float_model_is_imported_as_any_other_is(tmp_path: Path) -> None:
     path = tmp_path / "float.tflite"
     path.write_bytes(float_model())
-    x = np.array([[-1, 0, 1, 2]], np.float32)
+    places = np.array([[[1], [0]]], np.int32)
+    x = np.arange(8, dtype=np.float32).reshape(2, 4)
     for model in (float_model(), path):
-        mod, params = relay.frontend.from_tflite(model, {"x": (1, 4)}, {"x": "float32"})
+        mod, params = relay.frontend.from_tflite(model, {"x": (2, 4)}, {"x": "float32"})
         lib = relay.build(mod, "llvm", params=params)
         executor = graph_executor.GraphModule(lib["default"](tvm.cpu()))
-        executor.set_input(0, x)
+        executor.set_input("x", x)
+        executor.set_input("places", places)
         executor.run()
-        # float32 exponentials of two libraries
-        np.testing.assert_allclose(executor.get_output(0).numpy(), 1 / (1 + np.exp(-x)), rtol=1e-5)
+        np.testing.assert_array_equal(executor.get_output(0).numpy(), x[[[1, 0]]])

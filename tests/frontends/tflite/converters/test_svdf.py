@@ -212,7 +212,6 @@ def test_a_scalar_is_no_rows(kind: str) -> None:
     encoding = Q(0.5, 0) if kind == "int8" else None
     weights = writer.tensor("w", (2, 2), kind, encoding, np.zeros((2, 2), kind))
     state = writer.tensor("s", (1, 4), "float32", is_variable=True)
-    writer.tensor("q", (1,), "int8", Q(0.5, 0))  # without it TVM's own importer serves the model
     y = writer.tensor("y", (1, 2), "float32")
     writer.operator("SVDF", [x, weights, weights, -1, state], [y], rank=1)
     with pytest.raises(QnnError, match="is a scalar, and no rows of data"):
