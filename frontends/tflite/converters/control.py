@@ -12,6 +12,7 @@ from tvm import relax
 from frontends.errors import UnsupportedError, UnsupportedOperatorError
 from frontends.tflite.converters.context import Array, Context
 from frontends.tflite.model import HANDLE, Model
+from frontends.tflite.rows import with_rows_put
 from frontends.tflite.values import Values
 from qnn_ops.errors import QnnError
 from qnn_ops.registry import spec_of
@@ -33,7 +34,8 @@ def subgraph(ctx: Context, number: int) -> Model:
     others = ctx.model.subgraphs
     if not 1 <= number <= len(others):
         raise UnsupportedError(f"runs subgraph {number}, there are {len(others)} others")
-    return replace(others[number - 1], subgraphs=others, semantics=ctx.model.semantics)
+    graph = with_rows_put(others[number - 1])
+    return replace(graph, subgraphs=others, semantics=ctx.model.semantics)
 
 
 def operand(ctx: Context, position: int) -> Value:

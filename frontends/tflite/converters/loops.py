@@ -27,10 +27,11 @@ from frontends.tflite.options import WhileOptions
 from qnn_ops.errors import QnnError
 from qnn_ops.registry import spec_of
 
-# Operators of all turns. A loop of more is built in less time, and runs in less, too.
+# Operators of all turns. A loop of more is built in less time, and runs in less, too. Where there
+# is none, as of tensors that grow, more are unrolled.
 _MOST_UNROLLED = 64
 _MOST_COUNTED = 10_000
-_OPEN = "a loop whose number of turns depends on the data"
+_OPEN = "a loop whose turns are many, or depend on the data"
 
 
 @data_converter("WHILE")
@@ -55,13 +56,13 @@ def convert_while(ctx: Context) -> list[relax.Expr]:
     for position, is_kept in enumerate(kept):
         if is_kept and ctx.tensor(position).is_constant:
             carried[position] = ctx.constant(position)
-    turns = _turns(condition, body, carried)
-    if turns is None or turns * len(body.operators) > _MOST_UNROLLED:
+    turns = _turns(condition, body, carried, _MOST_UNROLLED)
+    if turns is None:
         try:
             return _looped(ctx, condition, body, carried, kept)
         except QnnError as error:
-            if turns is None:
-                reason = reason_of(error)
+            reason = reason_of(error)
+            if _turns(condition, body, carried, _MOST_COUNTED) is None:
                 # Of loops inside one another, one says so.
                 raise UnsupportedError(
                     reason if _OPEN in reason else f"{_OPEN}: {reason}"
@@ -71,18 +72,29 @@ def convert_while(ctx: Context) -> list[relax.Expr]:
     return [expr_of(value) for value in carried]
 
 
-def _turns(condition: Model, body: Model, carried: Sequence[Value]) -> int | None:
-    """Count the turns; None if they do not follow from constants."""
+def _turns(condition: Model, body: Model, carried: Sequence[Value], most: int) -> int | None:
+    """Count the turns; None if they do not follow from constants, or have too many operators.
+
+    Raises:
+        UnsupportedError: they have no end.
+    """
     known = [value if isinstance(value, np.ndarray) else None for value in carried]
-    turns = operators = 0
-    while operators <= _MOST_COUNTED:
+    turns = 0
+    while turns * len(body.operators) <= most:
         (flag,) = _folded(condition, known)
         if flag is None or not flag.all():
             return None if flag is None else turns
-        known = _folded(body, known)
+        before, known = known, _folded(body, known)
         turns += 1
-        operators += 1 + len(body.operators) + len(condition.operators)
-    raise UnsupportedError(f"loops of more than {_MOST_COUNTED} operators in all their turns")
+        if all(map(_is_same, before, known)):
+            raise UnsupportedError("a loop without an end")
+    return None
+
+
+def _is_same(before: Array | None, after: Array | None) -> bool:
+    if before is None or after is None:
+        return before is after
+    return np.array_equal(before, after)
 
 
 def _folded(graph: Model, known: Sequence[Array | None]) -> list[Array | None]:

@@ -1,0 +1,109 @@
+"""A new row of a list, as converters wrote it before there was DYNAMIC_UPDATE_SLICE."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from frontends.tflite.interface import needed_operators
+from frontends.tflite.model import Model, Operator
+from frontends.tflite.options import ConcatenationOptions
+
+_SAME_NUMBER = ("EXPAND_DIMS", "RESHAPE", "SQUEEZE")
+
+
+def with_rows_put(graph: Model) -> Model:
+    """Return a subgraph in which each list of a new row is one DYNAMIC_UPDATE_SLICE.
+
+    Such a list is joined of the rows before a place, the new row, and the rows behind the place:
+    tensors whose shapes depend on the place, which a loop counts.
+    """
+    finder = _Finder(graph)
+    found = [finder.put(operator) or operator for operator in graph.operators]
+    if all(new is old for new, old in zip(found, graph.operators, strict=True)):
+        return graph
+    graph = replace(graph, operators=tuple(found))
+    return replace(graph, operators=needed_operators(graph, graph.outputs))
+
+
+class _Finder:
+    """Looks at what the operands of an operator are made of."""
+
+    def __init__(self, graph: Model) -> None:
+        self._graph = graph
+        self._makers = {each.outputs[0]: each for each in graph.operators if each.outputs}
+
+    def put(self, operator: Operator) -> Operator | None:
+        """Return what puts a row at a place, if the operator does; else None."""
+        options = operator.options
+        if not isinstance(options, ConcatenationOptions) or options.activation != "NONE":
+            return None
+        if options.axis != 0 or len(operator.inputs) != 3:
+            return None
+        row = self._graph.tensors[operator.inputs[1]]
+        before, after = (self._maker(operator.inputs[place], "SLICE") for place in (0, 2))
+        if before is None or after is None or row.shape[:1] != (1,):
+            return None
+        rank = len(row.shape)
+        data, begin, sizes = before.inputs
+        if after.inputs[0] != data or not self._is_filled(begin, [0] * rank):
+            return None
+        place = self._first(sizes, -1, rank)
+        following = self._first(after.inputs[1], 0, rank)
+        if not self._is_filled(after.inputs[2], [-1] * rank) or place is None or following is None:
+            return None
+        if not self._follows(place, following) or not self._are_copied(data, operator):
+            return None
+        # The sizes of what is before it are a place, too: -1 is moved inside, to 0.
+        return replace(
+            operator,
+            code="DYNAMIC_UPDATE_SLICE",
+            inputs=(data, row.index, sizes),
+            options=None,
+        )
+
+    def _maker(self, index: int, *codes: str) -> Operator | None:
+        maker = self._makers.get(index)
+        return maker if maker is not None and maker.code in codes else None
+
+    def _is_filled(self, index: int, numbers: Sequence[int]) -> bool:
+        data = self._graph.tensors[index].data
+        return data is not None and np.array_equal(data, numbers)
+
+    def _first(self, index: int, other: int, rank: int) -> int | None:
+        """Return the number that stands first in a vector, before others that are all the same."""
+        maker = self._maker(index, "CONCATENATION", "PACK")
+        if maker is None:
+            return None
+        constants = [self._graph.tensors[each].data for each in maker.inputs[1:]]
+        numbers = [n for each in constants if each is not None for n in each.ravel().tolist()]
+        if any(each is None for each in constants) or numbers != [other] * (rank - 1):
+            return None
+        return self._number(maker.inputs[0])
+
+    def _number(self, index: int) -> int:
+        """Return the tensor of a number, which may be shaped otherwise."""
+        while (maker := self._maker(index, *_SAME_NUMBER)) is not None:
+            index = maker.inputs[0]
+        return index
+
+    def _follows(self, place: int, following: int) -> bool:
+        """Tell whether one number is the other plus 1."""
+        maker = self._maker(following, "ADD")
+        if maker is None:
+            return False
+        terms = [self._number(index) for index in maker.inputs]
+        ones = [self._graph.tensors[index].data for index in maker.inputs]
+        return any(
+            terms[i] == place and (one := ones[1 - i]) is not None and np.all(one == 1)
+            for i in range(2)
+        )
+
+    def _are_copied(self, data: int, operator: Operator) -> bool:
+        """Tell whether no row changes: those of uint8 do where scales differ."""
+        tensors = [self._graph.tensors[i] for i in (data, operator.inputs[1], operator.outputs[0])]
+        known = [each.quantization for each in tensors]
+        encodings = {each and (float(each.scale[0]), int(each.zero_point[0])) for each in known}
+        return tensors[0].dtype != "uint8" or len(encodings) == 1
