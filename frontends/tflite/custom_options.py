@@ -1,4 +1,4 @@
-"""Options of custom operators that LiteRT itself has: flexbuffers maps."""
+"""Options of custom operators that LiteRT itself has, flexbuffers maps, or that TensorFlow has."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from flatbuffers import flexbuffers
 
 from frontends.errors import ModelFormatError
 from frontends.tflite.flatbuffer import Table
+from frontends.tflite.flex import LISTS, read_list_options
 from frontends.tflite.options import Options
 
 # What the flexbuffers runtime raises on wild offsets, lengths and types.
@@ -43,8 +44,8 @@ _CLASSES: dict[str, type[Any]] = {
 
 
 def is_foreign(code: str) -> bool:
-    """Tell whether an operator is a custom one, and none of LiteRT's."""
-    return code.startswith("CUSTOM:") and code not in _CLASSES
+    """Tell whether an operator is a custom one, and none that is known."""
+    return code.startswith("CUSTOM:") and code not in {*_CLASSES, *LISTS}
 
 
 def read_custom_options(code: str, operator: Table) -> Options | None:
@@ -55,16 +56,21 @@ def read_custom_options(code: str, operator: Table) -> Options | None:
         operator: the operator's table.
 
     Returns:
-        The options; None if the operator is none of LiteRT's.
+        The options; None if the operator is none that is known.
 
     Raises:
         ModelFormatError: they are damaged, or no such options.
     """
-    cls = _CLASSES.get(code)
-    if cls is None:
+    if not (code in LISTS or code in _CLASSES):
         return None
     where = f"{operator.where} options"
     content = operator.vector("CustomOptions", "uint8").tobytes()
+    if code in LISTS:
+        try:
+            return read_list_options(content)
+        except _RUNTIME_ERRORS as error:
+            raise ModelFormatError(f"{where}: no node of TensorFlow ({error})") from error
+    cls = _CLASSES[code]
     values = {}
     for field in fields(cls):
         value = _value(content, field.name, where)

@@ -28,14 +28,14 @@ from frontends.tflite.interface import (
     needed_operators,
 )
 from frontends.tflite.micro import check_micro
-from frontends.tflite.model import COMPLEX, HANDLE, Model, Operator, Tensor
+from frontends.tflite.model import COMPLEX, HANDLE, VARIANT, Model, Operator, Tensor
 from frontends.tflite.names import tensor_names
 from frontends.tflite.notes import warn_of_floats
 from frontends.tflite.packing import BITS
 from frontends.tflite.reader import read_model, read_signature
 from frontends.tflite.signatures import warn_of_others
 from frontends.tflite.states import states_of
-from frontends.tflite.values import DTYPES, Values
+from frontends.tflite.values import DTYPES, ElementsError, Values
 from frontends.tflite.wrapping import warn_of_wrapping
 from qnn_ops.errors import QnnError
 from qnn_ops.registry import spec_of
@@ -216,6 +216,8 @@ def _convert_operators(
                 wraps.append((_where(operator, _used(operator, names)), builder.wraps[0]))
                 builder.wraps.clear()
         except (ValueError, TypeError, RuntimeError, tvm.error.InternalError) as error:
+            if isinstance(error, ElementsError) and values.owner is not None:
+                raise  # whoever runs the subgraph gives it another list
             problems.append((operator, error, _used(operator, names)))
             # So that what depends on it is looked at as well.
             for index in operator.outputs:
@@ -230,7 +232,7 @@ def _convert(ctx: Context) -> bool:
     outputs = [tensor for tensor in outputs if tensor.dtype != HANDLE]
     for tensor in outputs:
         is_complex = tensor.dtype == COMPLEX and ctx.operator.code in _GIVE_COMPLEX
-        if tensor.dtype not in DTYPES and not is_complex:
+        if tensor.dtype not in (*DTYPES, VARIANT) and not is_complex:
             raise UnsupportedError(f"{tensor.label} is of type {tensor.dtype}")
     _check_complex(ctx)
     if ctx.model.semantics == "tflm":
@@ -246,7 +248,7 @@ def _convert(ctx: Context) -> bool:
         ctx.check_size(result, counts=True)
         dtype = "float32" if tensor.dtype == COMPLEX else tensor.dtype
         is_stated = ctx.operator.code in _STATES_DTYPE and ctx.model.semantics != "tflm"
-        if result.dtype != dtype and not is_stated:
+        if result.dtype != dtype and not is_stated and dtype != VARIANT:
             raise QnnError(f"gives {result.dtype}, {tensor.label} is {tensor.dtype}")
         if 0 in result.shape:
             call = R.zeros(result.shape, result.dtype)  # so that no kernel meets it

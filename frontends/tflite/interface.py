@@ -8,7 +8,7 @@ from math import inf
 
 from tvm import relax
 
-from frontends.tflite.model import COMPLEX, Model, Operator, State, Tensor
+from frontends.tflite.model import COMPLEX, VARIANT, Model, Operator, State, Tensor
 from frontends.tflite.roles import NO_ROLE, roles_of
 from frontends.tflite.values import INPUT_DTYPES
 from qnn_ops.attributes import int_list_attr
@@ -79,8 +79,9 @@ def kept_outputs(
     """
     if outputs is None:
         for tensor in (model.tensors[index] for index in model.outputs):
-            if tensor.dtype == COMPLEX:
-                raise QnnError(f"{tensor.label} is complex, and an output of the model")
+            if tensor.dtype in (COMPLEX, VARIANT):
+                kind = "complex" if tensor.dtype == COMPLEX else "a list"
+                raise QnnError(f"{tensor.label} is {kind}, and an output of the model")
         return model.outputs
     if outputs == "all":
         return model.computed

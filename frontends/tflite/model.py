@@ -11,8 +11,10 @@ from frontends.tflite.options import Options
 from frontends.tflite.quantization import Blocks, Quantization
 
 HANDLE = "resource"
-COMPLEX = "complex64"
 """The type of tensors that name a variable."""
+COMPLEX = "complex64"
+VARIANT = "variant"
+"""The type of lists of tensors."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,12 +131,12 @@ class Model:
 
     @property
     def computed(self) -> tuple[int, ...]:
-        """The tensors that operators compute, in the order of the operators; no complex ones."""
+        """The tensors that operators compute, in their order; no complex ones, and no lists."""
         return tuple(
             index
             for operator in self.operators
             for index in operator.outputs
-            if self.tensors[index].dtype not in (HANDLE, COMPLEX)
+            if self.tensors[index].dtype not in (HANDLE, COMPLEX, VARIANT)
         )
 
 

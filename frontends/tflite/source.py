@@ -29,7 +29,7 @@ from frontends.tflite.converters.registry import rule_for
 from frontends.tflite.format import SEMANTICS
 from frontends.tflite.importer import import_graph, with_semantics
 from frontends.tflite.metadata import read_metadata
-from frontends.tflite.model import Model, Operator, Tensor
+from frontends.tflite.model import VARIANT, Model, Operator, Tensor
 from frontends.tflite.reader import read_model
 from qnn_ops.errors import QnnError
 
@@ -162,7 +162,7 @@ def _lowering(graph: Model, operator: Operator) -> str:
     dtypes = {
         graph.tensors[index].dtype for index in (*operator.inputs, *operator.outputs) if index >= 0
     }
-    is_float = dtypes <= {"float32", "int32", "int64", "bool"} and "float32" in dtypes
+    is_float = dtypes <= {"float32", "int32", "int64", "bool", VARIANT} and "float32" in dtypes
     return FLOAT if is_float else INTEGER
 
 

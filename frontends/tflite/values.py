@@ -23,6 +23,20 @@ INPUT_DTYPES = (*DTYPES, "float16")
 """Types of inputs and constants: a DEQUANTIZE reads float16."""
 
 
+class ElementsError(QnnError):
+    """An element of a list of tensors is of another shape than those before.
+
+    Attributes:
+        index: the list's tensor.
+        elements: the element's shape.
+    """
+
+    def __init__(self, index: int, elements: tuple[int, ...]) -> None:
+        """Say of which tensor it is."""
+        self.index, self.elements = index, elements
+        super().__init__(f"an element of shape {elements} in a list of others, tensor {index}")
+
+
 class Values:
     """Maps tensors to expressions; constants become parameters when they are first read.
 

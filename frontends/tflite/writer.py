@@ -180,7 +180,8 @@ class ModelWriter:
 
         Args:
             code: the operator's name in the TFLite schema, such as "CONV_2D", or "CUSTOM:" and the
-                name of a custom one, whose options are written as a flexbuffers map.
+                name of a custom one, whose options are written as a flexbuffers map, or, of the one
+                option ``values``, as a vector.
             inputs: tensor indices; -1 for an optional input that is absent.
             outputs: tensor indices.
             version: the operator's version; by default 1, or the first one that takes int8 if an

@@ -199,9 +199,8 @@ def encode_operator(builder: Any, operator: OperatorToWrite) -> int:
     options_type = operator.options_type
     options = None if options_type is None else _options(builder, options_type, operator.options)
     has_map = options_type is None and operator.options
-    custom = (
-        _aligned_bytes(builder, bytes(flexbuffers.Dumps(operator.options))) if has_map else None
-    )
+    content = operator.options.get("values", operator.options)
+    custom = _aligned_bytes(builder, bytes(flexbuffers.Dumps(content))) if has_map else None
     tflite.OperatorStart(builder)
     tflite.OperatorAddOpcodeIndex(builder, operator.code)
     tflite.OperatorAddInputs(builder, inputs)

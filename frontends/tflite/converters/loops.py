@@ -21,9 +21,11 @@ from frontends.tflite.converters.control import (
     subgraph,
 )
 from frontends.tflite.converters.registry import data_converter
+from frontends.tflite.converters.tensor_lists import outer_list
 from frontends.tflite.folding import fold
 from frontends.tflite.model import Model
 from frontends.tflite.options import WhileOptions
+from frontends.tflite.values import ElementsError
 from qnn_ops.errors import QnnError
 from qnn_ops.registry import spec_of
 
@@ -56,10 +58,24 @@ def convert_while(ctx: Context) -> list[relax.Expr]:
     for position, is_kept in enumerate(kept):
         if is_kept and ctx.tensor(position).is_constant:
             carried[position] = ctx.constant(position)
+    for _ in carried:
+        try:
+            return _repeated(ctx, condition, body, carried, kept)
+        except ElementsError as error:
+            place, carried[place] = outer_list(ctx, body, error)
+    return _repeated(ctx, condition, body, carried, kept)
+
+
+def _repeated(
+    ctx: Context, condition: Model, body: Model, carried: Sequence[Value], kept: Sequence[bool]
+) -> list[relax.Expr]:
+    """Repeat the body, unrolled or as a loop."""
     turns = _turns(condition, body, carried, _MOST_UNROLLED)
     if turns is None:
         try:
             return _looped(ctx, condition, body, carried, kept)
+        except ElementsError:
+            raise
         except QnnError as error:
             reason = reason_of(error)
             if _turns(condition, body, carried, _MOST_COUNTED) is None:

@@ -42,11 +42,21 @@ BY_BLOCK: dict[str, Rule] = {}
 DATA: dict[str, Rule] = {}
 """Rules for operators that move or convert data of any type."""
 
+FLEX: dict[str, Rule] = {}
+"""Rules for TensorFlow's own operators, which LiteRT runs if it is linked with them."""
+
 # They are imported where their operands are constant.
 _OF_DATA = ("RANGE", "UNIQUE", "WHERE")
 _RANDOM = (
     *("MULTINOMIAL", "RANDOM_STANDARD_NORMAL", "RANDOM_UNIFORM", "STABLEHLO_RNG_BIT_GENERATOR"),
 )
+# What compilers and libraries of vendors write: there is no more of the model in it than they read.
+_VENDORS = {
+    "edgetpu-custom-op": "is code for Coral's Edge TPU; import the file that edgetpu_compiler read",
+    "ethos-u": "is code for Arm's Ethos-U; import the file that vela read",
+    "NeutronGraph": "is code for NXP's eIQ Neutron; import the file that its converter read",
+    "PosenetDecoderOp": "is Coral's decoder of poses, which its library runs on a processor",
+}
 _CONVERSIONS = ("CAST", "DEQUANTIZE", "QUANTIZE")
 _OF_TWO_BITS = (*_CONVERSIONS, "EMBEDDING_LOOKUP", "FULLY_CONNECTED")
 # What LiteRT's kernels read and write of numbers that the run packs, several to a byte.
@@ -118,6 +128,11 @@ def data_converter(*codes: str) -> Callable[[Rule], Rule]:
     return _register(DATA, codes)
 
 
+def flex_converter(*codes: str) -> Callable[[Rule], Rule]:
+    """Register a rule for TensorFlow's own operators."""
+    return _register(FLEX, codes)
+
+
 def rule_for(model: Model, operator: Operator) -> tuple[Rule, bool]:
     """Return an operator's rule, and whether it is a float rule for quantized tensors.
 
@@ -133,10 +148,15 @@ def rule_for(model: Model, operator: Operator) -> tuple[Rule, bool]:
             if code not in BY_BLOCK or position != 1:
                 raise UnsupportedError(f"{model.tensors[index].label} has scales by block")
             return BY_BLOCK[code], False
-    if code in DATA:
-        return DATA[code], False
+    for table in (DATA, FLEX):
+        if code in table:
+            return table[code], False
     if code.startswith("CUSTOM:"):
-        raise UnsupportedError(f"is no operator of LiteRT's own{_hint(model, operator)}")
+        name = code.removeprefix("CUSTOM:")
+        what = _VENDORS.get(name, "is no operator of LiteRT's own")
+        if name.startswith("Flex"):
+            what = f"is TensorFlow's {name.removeprefix('Flex')}, no operator of LiteRT's own"
+        raise UnsupportedError(what + _hint(model, operator))
     if code in _OF_DATA:
         raise UnsupportedError("the shape of its result depends on the data of a run")
     if code in _RANDOM:

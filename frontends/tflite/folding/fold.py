@@ -15,7 +15,9 @@ from qnn_ops.errors import QnnError
 
 _RULES = {**arithmetic.RULES, **moves.RULES}
 
-FOLDED = frozenset({*_RULES, "DENSIFY", "RANK", "SHAPE"})
+_LENGTH = "CUSTOM:FlexTensorListLength"
+
+FOLDED = frozenset({*_RULES, "DENSIFY", "RANK", "SHAPE", _LENGTH})
 """Operators that are computed here, where their operands are known."""
 
 
@@ -73,12 +75,14 @@ def _of_shape(
     model: Model, operator: Operator, shape_of: Callable[[Tensor], tuple[int, ...]]
 ) -> Array | None:
     """Compute what depends on the shape of an operand only."""
-    if operator.code not in ("SHAPE", "RANK") or len(operator.inputs) != 1:
+    if operator.code not in ("SHAPE", "RANK", _LENGTH) or len(operator.inputs) != 1:
         return None
     tensor = model.tensors[operator.inputs[0]]
     shape = tensor.shape if tensor.is_constant else shape_of(tensor)
     if operator.code == "RANK":
         return np.array(len(shape), np.int32)
+    if operator.code == _LENGTH and shape:
+        return np.array(shape[0], np.int32)
     if not isinstance(operator.options, ShapeOptions):
         return None
     return np.array(shape, operator.options.out_type)

@@ -194,13 +194,24 @@ def test_what_comes_before_a_vendor_s_operator_can_be_imported() -> None:
     assert mod["main"].ret_ty.dtype == "int8"
 
 
-def test_a_vendor_s_operator_is_named_though_it_reads_memory_of_its_own() -> None:
+@pytest.mark.parametrize(
+    ("code", "reason"),
+    [
+        ("ethos-u", r"Arm's Ethos-U; import the file that vela read"),
+        ("edgetpu-custom-op", r"Coral's Edge TPU; import the file that edgetpu_compiler read"),
+        ("NeutronGraph", r"NXP's eIQ Neutron; import the file that its converter read"),
+        ("PosenetDecoderOp", r"Coral's decoder of poses"),
+        ("FlexErfinv", r"TensorFlow's Erfinv, no operator of LiteRT's own"),
+        ("Mine", r"no operator of LiteRT's own"),
+    ],
+)
+def test_a_vendor_s_operator_is_named_though_it_reads_memory_of_its_own(
+    code: str, reason: str
+) -> None:
     """As Ethos-U's does, before which nothing can be imported."""
     writer = ModelWriter()
     encoding = Quantization.per_tensor(0.5, 3)
     x, scratch, y = (writer.tensor(name, (1, 4), "int8", encoding) for name in ("x", "memory", "y"))
-    writer.operator("CUSTOM:ethos-u", [x, scratch], [y])
-    with pytest.raises(
-        UnsupportedOperatorError, match=r"ethos-u: is no operator of LiteRT's own \("
-    ):
+    writer.operator(f"CUSTOM:{code}", [x, scratch], [y])
+    with pytest.raises(UnsupportedOperatorError, match=rf"CUSTOM:{code}: is .*{reason}"):
         from_tflite(writer.finish([x], [y]))
