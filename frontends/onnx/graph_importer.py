@@ -7,6 +7,7 @@ import io
 import warnings
 from typing import Any
 
+import numpy as np
 import tvm
 from tvm import relax
 from tvm.relax.frontend.onnx.onnx_frontend import ONNXGraphImporter
@@ -95,7 +96,8 @@ def import_graph(proto: Any) -> tuple[tvm.IRModule, dict[str, Any]]:
     Raises:
         UnsupportedOperatorError: a rule, own or TVM's, does not take an operator.
     """
-    with contextlib.redirect_stdout(io.StringIO()):  # TVM's importer prints what it fails at
+    # TVM's importer prints what it fails at, and computes with constants: 0 / 0, too.
+    with contextlib.redirect_stdout(io.StringIO()), np.errstate(all="ignore"):
         importer = _GraphImporter({}, "float32")
         mod = importer.from_onnx(proto.graph, opset_of(proto))
     if importer.failure is not None:

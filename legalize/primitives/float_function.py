@@ -92,7 +92,7 @@ def _erf(x: Expr) -> Expr:
         value = tirx.Select(size > _const(polynomials.ERF_SPLIT), above, below)
         return call_llvm_pure_intrin("float32", "llvm.copysign.f32", value, x)
 
-    return _let(tirx.min(tirx.abs(x), _const(polynomials.ERF_END)), of)
+    return _let(tirx.min(_const(polynomials.ERF_END), tirx.abs(x)), of)
 
 
 def _logistic(x: Expr) -> Expr:
@@ -134,7 +134,8 @@ def _quotient(
         fma = fma_of(square)
         return _horner(above, square, fma) * x / _horner(under, square, fma)
 
-    bounded = tirx.min(tirx.max(x, _const(-end)), _const(end))
+    # Of a constant and NaN the second one is taken: NaN.
+    bounded = tirx.min(_const(end), tirx.max(_const(-end), x))
     return _let(bounded, lambda x: _let(x * x, lambda square: of(x, square)))
 
 

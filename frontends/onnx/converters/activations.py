@@ -69,6 +69,17 @@ def _prelu(
     return R.where(is_negative, R.multiply(data, slope), data)
 
 
+@converter("ThresholdedRelu")
+def _thresholded_relu(
+    _builder: relax.BlockBuilder, operands: Operands, attributes: dict[str, Any]
+) -> relax.Expr:
+    """Return what is above a number, and 0 for the rest and for NaN."""
+    (data,) = operands_of(operands, 1)
+    _check_float(data)
+    alpha, zero = (relax.const(np.float32(each)) for each in (attributes.get("alpha", 1.0), 0))
+    return R.where(R.greater(data, alpha), data, zero)
+
+
 def _check_float(data: relax.Expr) -> None:
     if spec_of(data).dtype != "float32":
         raise UnsupportedError("its data must be float32")

@@ -41,21 +41,29 @@ def _extreme(
 ) -> relax.Expr:
     """Reduce along axes; of infinities alone, as masks leave them, to one.
 
-    TVM's sums of this kind begin with the lowest, or the highest, finite number.
+    TVM's sums of this kind begin with the lowest, or the highest, finite number. ONNX Runtime
+    begins with the first element: where this is NaN the result is. Others that are NaN count for
+    nothing (as there, but for some that its vectors begin with).
     """
     data, given = operands_of(operands, 2)
     spec = spec_of(data)
-    axes = axes_of(given, attributes, len(spec.shape))
+    axes, emit = axes_of(given, attributes, len(spec.shape)), builder.emit
     if not axes and attributes.get("noop_with_empty_axes", 0):
         return data
     if 0 in spec.shape:
         raise UnsupportedError("it has no elements")
     along = {"axis": axes or None, "keepdims": bool(attributes.get("keepdims", 1))}
-    found = reduction(data, **along)
     if not spec.dtype.startswith("float") or is_dequantized(builder, data):
-        return found
+        return reduction(data, **along)
     limit = relax.const(np.asarray(infinity, spec.dtype))
-    is_other = R.astype(builder.emit(R.not_equal(data, limit)), "int8")
-    has_other = builder.emit(R.max(builder.emit(is_other), **along))
-    is_finite = builder.emit(R.greater(has_other, relax.const(np.int8(0))))
-    return R.where(is_finite, builder.emit(found), limit)
+    numbers = emit(R.where(emit(R.isnan(data)), limit, data))
+    found = emit(reduction(numbers, **along))
+    is_other = emit(R.astype(emit(R.not_equal(numbers, limit)), "int8"))
+    has_other = emit(R.max(is_other, **along))
+    is_finite = emit(R.greater(has_other, relax.const(np.int8(0))))
+    found = emit(R.where(is_finite, found, limit))
+    axes = axes or list(range(len(spec.shape)))
+    ends = [1 if axis in axes else size for axis, size in enumerate(spec.shape)]
+    first = emit(R.strided_slice(data, axes, [0] * len(axes), [1] * len(axes)))
+    first = emit(R.reshape(first, ends if along["keepdims"] else spec_of(found).shape))
+    return R.where(emit(R.isnan(first)), first, found)

@@ -14,6 +14,7 @@ from legalize.passes import LegalizeQnn
 from qnn_ops import QnnError
 from qnn_ops.registry import OPERATORS, R_QNN, Attrs, Operator, TensorSpec, operator
 from tests.support.arrays import full_range
+from tests.support.modules import module
 from tests.support.operators import module_of, run
 
 
@@ -162,4 +163,21 @@ def without_a_rule() -> Iterator[Operator[Any]]:
 def test_an_operator_without_a_rule_is_named(without_a_rule: Operator[Any]) -> None:
     mod = module_of(without_a_rule, [np.zeros(3, np.int8)])
     with pytest.raises(QnnError, match="ruleless_for_test: no rule lowers this operator"):
+        LegalizeQnn()(mod)
+
+
+@pytest.mark.parametrize("shape", [(3,), ()])
+def test_division_by_0_is_one_of_floats(shape: tuple[int, ...]) -> None:
+    parameters = {"x": relax.TensorType(shape, "float32")}
+    mod = LegalizeQnn()(module(parameters, lambda x: relax.op.divide(x, relax.const(0.0))))
+    data = np.resize(np.array([-1, 0, 2], np.float32), shape)
+    with np.errstate(all="ignore"):
+        expected = data / np.float32(0)
+    np.testing.assert_array_equal(run(mod, [data]), expected)
+
+
+def test_integers_divided_by_0_are_refused() -> None:
+    parameters = {"x": relax.TensorType((3,), "int32")}
+    mod = module(parameters, lambda x: relax.op.floor_divide(x, relax.const(0)))
+    with pytest.raises(QnnError, match="divided by the constant 0"):
         LegalizeQnn()(mod)
