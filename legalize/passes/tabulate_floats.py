@@ -119,7 +119,8 @@ class _Chain:
     def _copied(self, value: Any) -> relax.Expr:
         constant = constant_of(value)
         if constant is not None and constant.size == 1:
-            return relax.const(constant.reshape(()), str(constant.dtype))
+            # Not of no axes: compilers have other bits for some functions of numbers they know.
+            return relax.const(constant.reshape(1), str(constant.dtype))
         if not isinstance(value, relax.Call) or spec_of(value).shape != self.shape:
             raise _OtherError
         if operator_of(value) is dequantize and _has_one_scale(value):
