@@ -41,8 +41,9 @@ def float_function(data: relax.Expr, function: str) -> relax.Call:
     Args:
         data: float32, any shape.
         function: "erf", "logistic", "tanh", or "exp" of numbers that are not above 0, as a softmax
-            needs it; below -88 it is flat. "onnxruntime_logistic" and "onnxruntime_tanh" are its
-            Sigmoid and Tanh; "onnxruntime_gru_tanh" is that of its GRU, whose products are rounded.
+            needs it, in the form for AVX512; below -104 it is flat. "onnxruntime_logistic" and
+            "onnxruntime_tanh" are its Sigmoid and Tanh; "onnxruntime_gru_tanh" is that of its GRU,
+            whose products are rounded.
 
     Returns:
         A call whose result has the data's shape and dtype.
@@ -77,16 +78,22 @@ def _horner(coefficients: Sequence[float], x: Array) -> Float32Array:
     return result
 
 
-def _exp(x: Array, coefficients: Sequence[float]) -> Float32Array:
-    x = np.maximum(np.float32(polynomials.LOWEST_EXPONENT), x)
+def _exp(
+    x: Array,
+    coefficients: Sequence[float],
+    lowest: float = polynomials.LOWEST_EXPONENT,
+    spare: int = 0,
+) -> Float32Array:
+    x = np.maximum(np.float32(lowest), x)
     wholes = np.float32(polynomials.WHOLES)
     power = fma(x, np.float32(polynomials.LOG2_E), wholes) - wholes
     for part in polynomials.MINUS_LOG_2:
         x = fma(power, np.float32(part), x)
-    exponents = np.nan_to_num(power).astype(np.int32)
+    exponents = np.nan_to_num(power).astype(np.int32) + spare
     # Where the power of two is below the least one that is normal, it is 0.
     factor = np.ldexp(np.float32(1), exponents) * (exponents >= np.finfo(np.float32).minexp)
-    return np.asarray(_horner(coefficients, x) * factor, np.float32)
+    result = _horner(coefficients, x) * factor
+    return np.asarray(result * np.float32(2.0**-spare), np.float32)
 
 
 def _erf(x: Array) -> Float32Array:
@@ -114,7 +121,9 @@ def _tanh(x: Array) -> Float32Array:
 
 _RULES: dict[str, Callable[[Array], Float32Array]] = {
     "erf": _erf,
-    "exp": lambda x: _exp(x, polynomials.EXP),
+    "exp": lambda x: _exp(
+        x, polynomials.EXP, polynomials.LOWEST_EXPONENT_OF_ALL, polynomials.SPARE_EXPONENT
+    ),
     "logistic": _logistic,
     "tanh": _tanh,
     "onnxruntime_gru_tanh": gru_tangent,

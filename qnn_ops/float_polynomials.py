@@ -11,6 +11,10 @@ MINUS_LOG_2 = (-6.93145752e-1, -1.42860677e-6)
 WHOLES = 1.5 * 2.0**23
 """Added to a number, it leaves the nearest whole one in the last bits."""
 LOWEST_EXPONENT = -88.3762626647949
+LOWEST_EXPONENT_OF_ALL = -103.9720840454
+"""Where the results are less than the least normal one, as AVX512 scales to these, too."""
+SPARE_EXPONENT = 24
+"""By which a power of two is larger at first, so that it is a normal one."""
 EXP = (
     *(float.fromhex("0x1.694p-10"), float.fromhex("0x1.125edcp-7"), float.fromhex("0x1.555b5ap-5")),
     *(float.fromhex("0x1.55545p-3"), float.fromhex("0x1.fffff6p-2"), 1.0, 1.0),

@@ -10,27 +10,33 @@ from tvm import relax
 
 from qnn_ops.checks import check_choice, check_dtype, check_rank
 from qnn_ops.errors import QnnError
+from qnn_ops.float_epilogue import fused_multiply_add_float32
 from qnn_ops.registry import Attrs, TensorSpec, cannot_overflow, operator
 from qnn_ops.traits import FIXED
 
 Array = np.ndarray[Any, Any]
 
-ORDERS = ("two_passes", "welford", "squares")
+ORDERS = ("two_passes", "welford", "squares", "vectors", "vector_squares")
+WIDE, LANES = 4, 8
+"""Numbers in a vector of float64, and of float32, with AVX2."""
 
 
 @operator("rows", traits=FIXED)
 def row_moments(rows: relax.Expr, order: str) -> relax.Call:
     """Compute the mean of each row, and that of the squared distances from it.
 
-    Elements are added one by one, and each product, quotient and sum is rounded. Sources, all of
-    ONNX Runtime: contrib_ops/cpu/bert/embed_layer_norm.cc of "two_passes",
-    contrib_ops/cpu/skip_layer_norm.cc of the others.
+    Elements are added one by one, and each product, quotient and sum is rounded, but for the last
+    two orders. Sources, all of ONNX Runtime: contrib_ops/cpu/bert/embed_layer_norm.cc of
+    "two_passes", contrib_ops/cpu/skip_layer_norm.cc of "welford" and "squares", MLAS'
+    layernorm_kernel_avx2.cpp, as it is compiled in version 1.32, of the last two.
 
     Args:
         rows: float32 [number, size].
         order: "two_passes" adds the elements, then the squares of their distances from the mean;
             "welford" corrects both numbers with each element; "squares" adds the squares of the
-            elements, and takes 0 for the mean.
+            elements, and takes 0 for the mean; "vectors" adds the elements in float64, in four
+            lanes, then the squares of distances in eight, with one rounding of a square and a sum;
+            "vector_squares" adds the squares of the elements so.
 
     Returns:
         A call whose result is float32 [number, 2]: mean, and mean of squares.
@@ -87,8 +93,48 @@ def _squares(columns: Array) -> tuple[Array, Array]:
     return np.zeros(columns.shape[1], np.float32), _added(columns * columns)
 
 
+def _vectors(columns: Array) -> tuple[Array, Array]:
+    size = len(columns)
+    wide = columns.astype(np.float64)
+    whole = size // WIDE * WIDE
+    lanes = np.zeros((WIDE, columns.shape[1]))
+    for turn in range(0, whole, WIDE):
+        lanes = lanes + wide[turn : turn + WIDE]
+    total = _halved(lanes)
+    for column in wide[whole:]:
+        total = total + column
+    mean = (total / size).astype(np.float32)
+    return mean, _vector_squares(columns - mean)[1]
+
+
+def _vector_squares(columns: Array) -> tuple[Array, Array]:
+    size = len(columns)
+    whole, rounded = (size // lanes * lanes for lanes in (LANES, LANES // 2))
+    lanes = np.zeros((LANES, columns.shape[1]), np.float32)
+    for turn in range(0, whole, LANES):
+        part = columns[turn : turn + LANES]
+        lanes = fused_multiply_add_float32(part, part, lanes)
+    total = _halved(lanes)
+    # Of what is left over a vector of four is squared at once; then each is added.
+    for column in columns[whole:rounded]:
+        total = total + column * column
+    for column in columns[max(whole, rounded) :]:
+        total = fused_multiply_add_float32(column, column, total)
+    return np.zeros(columns.shape[1], np.float32), total
+
+
+def _halved(lanes: Array) -> Array:
+    """Add the second half of the lanes to the first, until one is left."""
+    while len(lanes) > 1:
+        low, high = np.split(lanes, 2)
+        lanes = low + high
+    return np.asarray(lanes[0])
+
+
 _RULES: dict[str, Callable[[Array], tuple[Array, Array]]] = {
     "two_passes": _two_passes,
     "welford": _welford,
     "squares": _squares,
+    "vectors": _vectors,
+    "vector_squares": _vector_squares,
 }

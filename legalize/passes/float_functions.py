@@ -10,7 +10,6 @@ from tvm.relax.expr_functor import PyExprMutator, mutator
 
 from legalize.qdq.group import operator_name
 from qnn_ops import float_function
-from qnn_ops.lanes import lanes_of, max_of_lanes, sum_of_lanes
 from qnn_ops.registry import spec_of
 
 _FUNCTIONS = {
@@ -19,12 +18,16 @@ _FUNCTIONS = {
     "relax.tanh": "onnxruntime_tanh",
 }
 """The dialect's for those of Relax."""
+_SOFTMAXES = {"relax.nn.softmax", "relax.nn.log_softmax"}
+_LANES = 16
 
 
 def own_functions(mod: tvm.IRModule) -> tvm.IRModule:
     """Write erf, gates and softmax of float32 with the dialect's functions.
 
-    These have ONNX Runtime's bits, but for the softmax, and become vector code.
+    These have ONNX Runtime's bits, and become vector code. A softmax has those of a processor with
+    AVX512: of the kernels with which MLAS computes it there, and which it chooses by processor,
+    these have the most lanes.
     """
     writer = _Writer(mod)
     for variable, function in mod.functions_items():
@@ -39,26 +42,47 @@ class _Writer(PyExprMutator):
         """Write a call."""
         rebuilt = self.builder_.normalize(self.visit_expr_post_order(call))
         name = operator_name(rebuilt)
-        known = name in _FUNCTIONS or name == "relax.nn.softmax"
+        known = name in _FUNCTIONS or name in _SOFTMAXES
         if not known or spec_of(rebuilt).dtype != "float32":
             return rebuilt
         data = rebuilt.args[0]
         if name in _FUNCTIONS:
             return self.builder_.normalize(float_function(data, _FUNCTIONS[name]))
-        return self.builder_.normalize(self._softmax(data, int(rebuilt.attrs.axis)))
+        return self.builder_.normalize(_softmax(self.builder_, name, data, int(rebuilt.attrs.axis)))
 
-    def _softmax(self, data: relax.Expr, axis: int) -> relax.Expr:
-        """Write a softmax: exponentials times the reciprocal of their sum."""
-        emit, shape = self.builder_.emit, spec_of(data).shape
-        axis %= len(shape)
-        if axis < len(shape) - 1:
-            order = [*(place for place in range(len(shape)) if place != axis), axis]
-            back = [order.index(place) for place in range(len(shape))]
-            return R.permute_dims(emit(self._softmax(emit(R.permute_dims(data, order)), -1)), back)
-        # As many lanes as ONNX Runtime has on AVX512.
-        rows = emit(R.reshape(data, (*shape[:-1], *lanes_of(shape[-1], 16))))
-        most = max_of_lanes(self.builder_, rows)
-        terms = emit(float_function(emit(R.subtract(rows, most)), "exp"))
-        total = sum_of_lanes(self.builder_, terms)
-        result = R.multiply(terms, emit(R.divide(relax.const(np.float32(1)), total)))
-        return R.reshape(emit(result), shape)
+
+def _softmax(builder: relax.BlockBuilder, name: str, data: relax.Expr, axis: int) -> relax.Expr:
+    """Write a softmax: exponentials times the reciprocal of their sum; or its logarithm."""
+    emit, shape = builder.emit, spec_of(data).shape
+    axis %= len(shape)
+    if axis < len(shape) - 1:
+        order = [*(place for place in range(len(shape)) if place != axis), axis]
+        back = [order.index(place) for place in range(len(shape))]
+        moved = emit(R.permute_dims(data, order))
+        return R.permute_dims(emit(_softmax(builder, name, moved, -1)), back)
+    count, more = shape[-1], -shape[-1] % _LANES
+    if more:  # The exponential of what is added is 0, or no more beside a sum of at least 1.
+        data = emit(R.nn.pad(data, [0] * (2 * len(shape) - 1) + [more], pad_value=-np.inf))
+    rows = emit(R.reshape(data, (*shape[:-1], (count + more) // _LANES, _LANES)))
+    most = emit(R.max(emit(R.max(rows, -2, keepdims=True)), -1, keepdims=True))
+    distance = emit(R.subtract(rows, most))
+    terms = emit(float_function(distance, "exp"))
+    total = _sum(builder, terms)
+    if name == "relax.nn.softmax":
+        result = emit(R.multiply(terms, emit(R.divide(relax.const(np.float32(1)), total))))
+    else:
+        result = emit(R.subtract(distance, emit(R.log(total))))
+    result = emit(R.reshape(result, (*shape[:-1], count + more)))
+    return R.strided_slice(result, [len(shape) - 1], [0], [count]) if more else result
+
+
+def _sum(builder: relax.BlockBuilder, rows: relax.Expr) -> relax.Expr:
+    """Sum rows of the shape [..., turns, lanes] to [..., 1, 1], as MLAS does.
+
+    Lane by lane, then both halves of the lanes, then neighbours, time and again.
+    """
+    lanes, sizes = builder.emit(R.sum(rows, -2)), spec_of(rows).shape[:-2]
+    for axis, pairs in ((-2, (2, 8)), (-1, (4, 2)), (-1, (2, 2)), (-1, (1, 2))):
+        lanes = builder.emit(R.reshape(lanes, (*sizes, *pairs)))
+        lanes = builder.emit(R.sum(lanes, axis, keepdims=pairs[0] == 1))
+    return lanes

@@ -62,7 +62,13 @@ def _horner(coefficients: Sequence[float], x: Expr, fma: MultiplyAdd = _fma) -> 
     return result
 
 
-def _exp(x: Expr, coefficients: Sequence[float], fma: MultiplyAdd = _fma) -> Expr:
+def _exp(
+    x: Expr,
+    coefficients: Sequence[float],
+    fma: MultiplyAdd = _fma,
+    lowest: float = polynomials.LOWEST_EXPONENT,
+    spare: int = 0,
+) -> Expr:
     high, low = polynomials.MINUS_LOG_2
 
     def bounded(x: Expr) -> Expr:
@@ -75,11 +81,12 @@ def _exp(x: Expr, coefficients: Sequence[float], fma: MultiplyAdd = _fma) -> Exp
         power = tirx.reinterpret("int32", biased) - tirx.const(_WHOLES_BITS, "int32")
         whole = power.astype("float32")
         rest = fma(whole, _const(low), fma(whole, _const(high), x))
-        exponent = (power + tirx.const(_BIAS, "int32")) << tirx.const(_MANTISSA_BITS, "int32")
-        factor = tirx.reinterpret("float32", exponent)
-        return _let(rest, lambda rest: _horner(coefficients, rest, fma) * factor)
+        biased = power + tirx.const(_BIAS + spare, "int32")
+        factor = tirx.reinterpret("float32", biased << tirx.const(_MANTISSA_BITS, "int32"))
+        result = _let(rest, lambda rest: _horner(coefficients, rest, fma) * factor)
+        return result * _const(2.0**-spare) if spare else result
 
-    return _let(tirx.max(_const(polynomials.LOWEST_EXPONENT), x), bounded)
+    return _let(tirx.max(_const(lowest), x), bounded)
 
 
 def _erf(x: Expr) -> Expr:
@@ -165,7 +172,9 @@ def _onnxruntime_gru_tanh(x: Expr) -> Expr:
 
 _RULES: dict[str, Callable[[Expr], Expr]] = {
     "erf": _erf,
-    "exp": lambda x: _exp(x, polynomials.EXP),
+    "exp": lambda x: _exp(
+        x, polynomials.EXP, _fma, polynomials.LOWEST_EXPONENT_OF_ALL, polynomials.SPARE_EXPONENT
+    ),
     "logistic": _logistic,
     "tanh": _tanh,
     "onnxruntime_gru_tanh": _onnxruntime_gru_tanh,

@@ -13,10 +13,13 @@ from tvm.script.ir_builder import tirx as T
 from legalize.primitives.loops import call_loops
 from legalize.primitives.registry import primitive
 from qnn_ops.registry import Attrs, spec_of
-from qnn_ops.row_moments import row_moments
+from qnn_ops.row_moments import LANES, WIDE, row_moments
 
 _LANES = (16, 8, 4, 2)
 """Rows that are added at a time, each in a lane: their sums wait for no other."""
+
+_ALONG = ("vectors", "vector_squares")
+"""Orders of which the lanes lie along a row."""
 
 _MOST = float(np.finfo(np.float32).max)
 
@@ -24,11 +27,85 @@ _MOST = float(np.finfo(np.float32).max)
 @primitive(row_moments)
 def _row_moments(builder: relax.BlockBuilder, attrs: Attrs, rows: relax.Expr) -> relax.Expr:
     number, size = spec_of(rows).shape
-    function = _function(number, size, attrs.order)
+    write = _lanes_along if attrs.order in _ALONG else _lanes_across
+    function = write(number, size, attrs.order)
     return call_loops(builder, "row_moments", function, [rows], (number, 2), "float32")
 
 
-def _function(number: int, size: int, order: str) -> tirx.PrimFunc:
+def _lanes_along(number: int, size: int, order: str) -> tirx.PrimFunc:
+    """Write the function of orders whose lanes lie along a row, some rows at a time."""
+    turn = next(each for each in (4, 2, 1) if number % each == 0)
+    with IRBuilder() as builder, T.prim_func(s_tir=True):
+        T.func_name("row_moments")
+        T.func_attr({"global_symbol": "row_moments", "tirx.noalias": True})
+        rows = T.arg("rows", T.buffer((number, size), "float32"))
+        output = T.arg("output", T.buffer((number, 2), "float32"))
+        wide = T.alloc_buffer((turn * WIDE,), "float64", scope="global")
+        sums = T.alloc_buffer((turn * LANES,), "float32", scope="global")
+        mean = T.alloc_buffer((turn,), "float32", scope="global")
+        with T.serial(number // turn) as block:
+
+            def row(number: Any) -> Any:
+                return block * turn + number
+
+            if order == "vectors":
+                _added_along(
+                    wide, WIDE, turn, size, lambda r, c: T.Cast("float64", rows[row(r), c])
+                )
+            with T.unroll(turn) as each:
+                total = T.float32(0)
+                if order == "vectors":
+                    total = T.Cast("float32", wide[each * WIDE] / T.float64(size))
+                T.buffer_store(mean, total, [each])
+                T.buffer_store(output, mean[each], [row(each), 0])
+            _added_along(
+                sums, LANES, turn, size, lambda r, c: rows[row(r), c] - mean[r], squares=True
+            )
+            with T.unroll(turn) as each:
+                share = sums[each * LANES] / T.float32(size)
+                T.buffer_store(output, share, [row(each), 1])
+    return builder.get()
+
+
+def _added_along(
+    sums: Any,
+    lanes: int,
+    turn: int,
+    size: int,
+    element: Callable[[Any, Any], Any],
+    *,
+    squares: bool = False,
+) -> None:
+    """Add up elements of some rows in lanes, or their squares, to the first lane of each row."""
+
+    def add(place: Any, value: Any, *, is_fused: bool = True) -> None:
+        total = sums[place]
+        if not squares:
+            total = total + value
+        elif is_fused:
+            total = tirx.call_llvm_pure_intrin("float32", "llvm.fma.f32", value, value, total)
+        else:
+            total = total + _rounded(value * value)
+        T.buffer_store(sums, total, [place])
+
+    whole, rounded = size // lanes * lanes, size // (lanes // 2) * (lanes // 2)
+    with T.vectorized(turn * lanes) as lane:
+        T.buffer_store(sums, T.Cast(str(sums.dtype), 0), [lane])
+    with T.serial(whole // lanes) as step, T.unroll(turn) as row, T.vectorized(lanes) as lane:
+        add(row * lanes + lane, element(row, step * lanes + lane))
+    half = lanes // 2
+    while half:
+        with T.unroll(turn) as row, T.vectorized(half) as lane:
+            place = row * lanes + lane
+            T.buffer_store(sums, sums[place] + sums[place + half], [place])
+        half //= 2
+    for column in range(whole, size):
+        with T.unroll(turn) as row:
+            add(row * lanes, element(row, column), is_fused=column >= rounded)
+
+
+def _lanes_across(number: int, size: int, order: str) -> tirx.PrimFunc:
+    """Write the function of orders that add one by one: rows are the lanes."""
     lanes = next((each for each in _LANES if number % each == 0), 1)
     with IRBuilder() as builder, T.prim_func(s_tir=True):
         T.func_name("row_moments")

@@ -11,13 +11,14 @@ from tests.support.operators import module_of
 ROWS = np.array([[1, 2, 6], [4, 4, 4]], np.float32)
 
 
-@pytest.mark.parametrize("order", ["two_passes", "welford"])
+@pytest.mark.parametrize("order", ["two_passes", "welford", "vectors"])
 def test_by_hand(order: str) -> None:
     assert row_moments.evaluate(ROWS, order).tolist() == [[3, np.float32(14) / 3], [4, 0]]
 
 
-def test_squares_by_hand() -> None:
-    assert row_moments.evaluate(ROWS, "squares").tolist() == [[0, np.float32(41) / 3], [0, 16]]
+@pytest.mark.parametrize("order", ["squares", "vector_squares"])
+def test_squares_by_hand(order: str) -> None:
+    assert row_moments.evaluate(ROWS, order).tolist() == [[0, np.float32(41) / 3], [0, 16]]
 
 
 def test_an_order_has_its_own_roundings() -> None:

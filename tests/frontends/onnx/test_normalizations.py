@@ -9,7 +9,7 @@ import pytest
 
 from frontends.errors import UnsupportedOperatorError
 from frontends.onnx import from_onnx
-from tests.support.onnx_graphs import Array, Node, check_equal, compiled, model_of, on_runtime
+from tests.support.onnx_graphs import Array, Node, check_equal, model_of
 
 SIZES = [1, 32, 77]
 """Of rows, some of no whole vectors."""
@@ -120,15 +120,12 @@ def test_embeddings_of_bytes(dtype: str, has_segments: bool) -> None:
 
 
 @pytest.mark.parametrize("op", ["SimplifiedLayerNormalization", "RMSNormalization"])
-@pytest.mark.parametrize("size", SIZES)
-def test_without_a_sum_is_near(op: str, size: int) -> None:
+@pytest.mark.parametrize("size", [*SIZES, 15, 23])
+def test_without_a_sum_are_the_same(op: str, size: int) -> None:
     rng = np.random.default_rng(size)
     data, given = {"x": reals(rng, 2, 9, size)}, {"s": reals(rng, size)}
     opset = 23 if op == "RMSNormalization" else 17
-    model = model_of([(op, "x s", "y", {"epsilon": 1e-6})], data, ["y"], given, opset)
-    ours, theirs = compiled(model, data)[0], on_runtime(model, data)[0]
-    # ONNX Runtime sums in float32, in an order of its own.
-    np.testing.assert_allclose(ours, theirs, rtol=2.0**-21)
+    check_equal(model_of([(op, "x s", "y", {"epsilon": 1e-6})], data, ["y"], given, opset), data)
 
 
 @pytest.mark.parametrize("results", ["y m", "y _ d"])
