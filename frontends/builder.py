@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import keyword
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -45,6 +46,8 @@ class ModuleBuilder:
         params: the constants' values by parameter name.
         results: as in ``Imported``; whoever converts operators fills it in.
         wraps: how far sums of emitted calls go that are known to wrap; whoever tells it clears it.
+        is_certain: whether what is emitted is computed by the model itself, too, so that it may end
+            a run.
     """
 
     def __init__(
@@ -60,9 +63,19 @@ class ModuleBuilder:
         self.params: dict[str, tvm.runtime.Tensor] = {}
         self.results: dict[str, int] = {}
         self.wraps: list[str] = []
+        self.is_certain = True
         self._home: ModuleBuilder = home._home if home else self
         self._block = block or relax.BlockBuilder()
         self._taken = set(_RESERVED)
+
+    @contextmanager
+    def uncertain(self) -> Iterator[None]:
+        """Emit what the model may not compute, such as a branch that is not taken."""
+        before, self.is_certain = self.is_certain, False
+        try:
+            yield
+        finally:
+            self.is_certain = before
 
     def fresh(self, text: str, prefix: str = "node", suffix: str = "") -> str:
         """Make a name like the text, valid in TVMScript, with a suffix; never one twice.

@@ -14,6 +14,7 @@ from qnn_ops.lazy import make_lazy
 if TYPE_CHECKING:
     from qnn_ops.average_rows import average_rows
     from qnn_ops.blockwise_dense import blockwise_dense
+    from qnn_ops.counted_places import counted_places
     from qnn_ops.decode_boxes import decode_boxes
     from qnn_ops.dequantize import dequantize
     from qnn_ops.dynamic_encoding import dynamic_encoding
@@ -56,6 +57,7 @@ __all__ = [
     "QnnError",
     "average_rows",
     "blockwise_dense",
+    "counted_places",
     "decode_boxes",
     "dequantize",
     "dynamic_encoding",

@@ -17,6 +17,7 @@ from frontends.onnx.tensors import shapes_of
 _LATER = "tvm_qnn.later"
 """The domain of an If whose branches are looked at when it is known which is taken."""
 
+_OF_PLACES = ("Gather", "GatherElements", "GatherND", "ScatterElements", "ScatterND")
 _BRANCHES = {True: "then_branch", False: "else_branch"}
 
 
@@ -122,6 +123,9 @@ def _with_both(proto: Any, shapes: Shapes | None) -> Any:
             stem = f"{prefix}{node.output[0]}_{which}_"
             branch = keep_apart(graph, _branch(node, which), given, f"{stem}outer_")
             names = [_result_name(prefix, node, which, i) for i in range(len(node.output))]
+            for each in branch.node:
+                if each.op_type in _OF_PLACES:  # The branch may not be taken.
+                    each.attribute.append(onnx_package().helper.make_attribute("nearest", 1))
             inline(graph, branch, stem, {}, dict(enumerate(names)))
         graph.node.add().CopyFrom(node)
     return result

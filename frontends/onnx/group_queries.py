@@ -184,7 +184,7 @@ def _present(
     inside = groups.node("Clip", [offsets, *bounds], f"{name}_inside")
     rows = groups.number((heads.batch, size, 1), np.int64)
     places = groups.node("Reshape", [inside, rows], f"{name}_rows")
-    wide = groups.node("GatherND", [own, places], f"{name}_moved", batch_dims=1)
+    wide = groups.node("GatherND", [own, places], f"{name}_moved", batch_dims=1, nearest=1)
     moved = groups.node("Transpose", [wide], f"{name}_own", perm=_TOKENS)
     masks = []
     for place, bound in enumerate((bounds[0], groups.number(heads.tokens, np.int64))):

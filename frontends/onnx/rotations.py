@@ -94,7 +94,8 @@ def rotated(
     for kind, table in (("cosines", rotation.cosines), ("sines", rotation.sines)):
         found = table
         if places:
-            found = groups.node("Gather", [table, places], f"{name}_{kind}_of", axis=0)
+            # The places of padding are not looked up there.
+            found = groups.node("Gather", [table, places], f"{name}_{kind}_of", axis=0, nearest=1)
         factors.append(groups.unsqueezed(found, heads_axis, f"{name}_{kind}"))
     step = 2 if rotation.is_interleaved else 1
     starts = ((0, 2 * half), (1, 2 * half)) if step > 1 else ((0, half), (half, 2 * half))

@@ -21,7 +21,15 @@ from frontends.torch.inductor import (
 from frontends.torch.nearest import NEAREST, nearest
 from frontends.torch.normalize import BATCH_NORM, batch_norm, check_batch_norm
 from frontends.torch.pads import PADS, check_pad, pad
-from frontends.torch.parts import check_index, index, narrow, select
+from frontends.torch.parts import (
+    ALONG_AXIS,
+    along_axis,
+    check_index,
+    embedding,
+    index,
+    narrow,
+    select,
+)
 from frontends.torch.reader import calls_of, operator_of, values_of
 from frontends.torch.reductions import EXTREMES, extreme
 from frontends.torch.sums import SUMS, scaled_sum
@@ -134,7 +142,9 @@ OWN: dict[str, Rule] = {
     **dict.fromkeys(EXTREMES, extreme),
     "select.int": select,
     "narrow.default": narrow,
-    "index.Tensor": index,
+    **dict.fromkeys(("index.Tensor", "index_put.default", "index_put_.default"), index),
+    "embedding.default": embedding,
+    **dict.fromkeys(ALONG_AXIS, along_axis),
     CLAMP: clamp,
     NEAREST: nearest,
     BILINEAR: bilinear,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from tvm import relax
@@ -9,6 +10,7 @@ from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
 from frontends.torch.reader import operator_of, values_of
+from qnn_ops import counted_places
 from qnn_ops.registry import spec_of
 
 
@@ -35,16 +37,39 @@ def narrow(node: Any, importer: Any) -> relax.Var:
 
 
 def index(node: Any, importer: Any) -> Any:
-    """Take the parts that tensors of integers name."""
-    data, places = node.args
-    shape, emit = spec_of(importer.env[data]).shape, importer.block_builder.emit
-    kept = {each: importer.env[each] for each in places if each is not None}
-    for axis, each in enumerate(places):
-        if each is not None:
-            tensor = kept[each]
-            size = relax.const(shape[axis], spec_of(tensor).dtype)
-            is_last = emit(R.less(tensor, relax.const(0, spec_of(tensor).dtype)))
-            importer.env[each] = emit(R.where(is_last, emit(R.add(tensor, size)), tensor))
+    """Take, or put, the parts that tensors of integers name."""
+    data, places = values_of(node)[:2]
+    shape = spec_of(importer.env[data]).shape
+    sizes = {each: shape[axis] for axis, each in enumerate(places) if each is not None}
+    return _with_counted(node, importer, sizes, from_end=True)
+
+
+def along_axis(node: Any, importer: Any) -> Any:
+    """Take, or put, what stands at places along an axis; negative ones are not there."""
+    data, axis, places = values_of(node)[:3]
+    return _with_counted(node, importer, {places: spec_of(importer.env[data]).shape[axis]})
+
+
+def embedding(node: Any, importer: Any) -> Any:
+    """Take rows of a table."""
+    table, places = values_of(node)[:2]
+    return _with_counted(node, importer, {places: spec_of(importer.env[table]).shape[0]})
+
+
+ALONG_AXIS = (*("gather.default", "index_select.default", "scatter.src", "scatter.value"),)
+
+
+def _with_counted(
+    node: Any, importer: Any, sizes: Mapping[Any, int], *, from_end: bool = False
+) -> Any:
+    """Convert by TVM's rule, which takes places unseen; one that is not there ends a run."""
+    kept = {each: importer.env[each] for each in sizes}
+    source = f"{operator_of(node)} {node.name!r}"
+    for each, size in sizes.items():
+        spec = spec_of(kept[each])
+        if size and 0 not in spec.shape and spec.dtype != "bool":
+            counted = counted_places(kept[each], size, source, from_end)
+            importer.env[each] = importer.block_builder.emit(counted)
     result = type(importer).create_convert_map(importer)[operator_of(node)](node)
     importer.env.update(kept)
     return result

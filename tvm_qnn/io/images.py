@@ -26,7 +26,7 @@ _USUAL: dict[str, Callable[[tuple[int, ...]], Any]] = {
     r"position_?ids": lambda shape: np.arange(shape[-1] if shape else 1),
 }
 """What an input has whose name holds a pattern, by its shape."""
-_BITS_OF_DATA, _NUMBERS = 16, (0, 127)  # wider integers number or count something
+_BITS_OF_DATA, _NUMBERS = 16, (0, 1)  # wider integers number or count something
 
 
 def read_picture(path: str | os.PathLike[str], height: int, width: int, channels: int) -> Array:
@@ -145,8 +145,9 @@ def noise(info: TensorInfo, seed: int = 0) -> Array:
     """Draw random values for any input.
 
     All integers of 8 and 16 bits, reals from -1 to 1, and truth values. Integers of 32 and 64 bits
-    are from 0 to 127: they number words, or count the turns of a loop. Inputs of a transformer that
-    are not data get what a whole sentence has: a mask of ones, one segment, ascending positions.
+    are 0 or 1: they number words, of which there may be no more, or count the turns of a loop. Inputs
+    of a transformer that are not data get what a whole sentence has: a mask of ones, one segment,
+    ascending positions.
     """
     for pattern, usual in _USUAL.items():
         if re.search(pattern, info.name):

@@ -12,6 +12,7 @@ from tvm_ffi import structural_map
 
 from legalize.kernels.ir.tasks import NUM_THREADS
 from legalize.kernels.kernel import IS_KERNEL
+from qnn_ops.refused_places import REFUSE_PLACE
 from tvm_qnn.standalone.merging import Merged, apart, merge
 from tvm_qnn.standalone.overlap import leads, size_of_buffer
 from tvm_qnn.standalone.rolling import rolled
@@ -139,7 +140,7 @@ def _stack_of(target: tvm.target.Target) -> int:
 
 
 def _prepared(function: tirx.PrimFunc, symbol: str) -> tirx.PrimFunc:
-    body = structural_map(function.body, [(tirx.For, _serial), (tvm.ir.Call, _one_thread)])
+    body = structural_map(function.body, [(tirx.For, _serial), (tvm.ir.Call, _alone)])
     attrs = {"global_symbol": symbol, "calling_conv": _C_CALLS}
     return function.with_body(body).with_attrs(attrs)
 
@@ -150,10 +151,13 @@ def _serial(loop: tirx.For) -> tirx.For:
     return tirx.For(loop.loop_var, loop.min, loop.extent, tirx.ForKind.SERIAL, loop.body)
 
 
-def _one_thread(call: tvm.ir.Call) -> Any:
-    if not call.op.same_as(_CALL) or call.args[0].value != NUM_THREADS:
+def _alone(call: tvm.ir.Call) -> Any:
+    """Return what stands for a call of the runtime: there is one thread, and no error."""
+    if not call.op.same_as(_CALL):
         return call
-    return tirx.IntImm("int32", 1)
+    numbers = {NUM_THREADS: 1, REFUSE_PLACE: 0}
+    found = numbers.get(call.args[0].value)
+    return call if found is None else tirx.IntImm("int32", found)
 
 
 def _with_pointers(

@@ -1,4 +1,4 @@
-"""Gather and GatherElements."""
+"""Gather and GatherElements, and the places of their kin."""
 
 from __future__ import annotations
 
@@ -10,7 +10,12 @@ from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
 from frontends.onnx.converters.registry import Operands, converter, operands_of
+from qnn_ops import counted_places
 from qnn_ops.registry import constant_of, spec_of
+
+NEAREST = "nearest"
+"""An attribute of a node of which places that are not there are the nearest ones, as no error may
+come of them: of a branch that may not be taken, or of what another operator is written as."""
 
 
 @converter("Gather")
@@ -19,7 +24,8 @@ def _gather(
 ) -> relax.Expr:
     data, places = operands_of(operands, 2)
     axis = int(attributes.get("axis", 0)) % len(spec_of(data).shape)
-    return R.take(data, _from_first(builder, places, spec_of(data).shape[axis]), axis, mode="clip")
+    places = _counted(builder, "Gather", places, spec_of(data).shape[axis], attributes)
+    return R.take(data, places, axis, mode="clip")
 
 
 @converter("GatherElements")
@@ -28,17 +34,56 @@ def _gather_elements(
 ) -> relax.Expr:
     data, places = operands_of(operands, 2)
     axis = int(attributes.get("axis", 0)) % len(spec_of(data).shape)
-    return R.gather_elements(data, _from_first(builder, places, spec_of(data).shape[axis]), axis)
+    places = _counted(builder, "GatherElements", places, spec_of(data).shape[axis], attributes)
+    return R.gather_elements(data, places, axis)
 
 
-def _from_first(builder: relax.BlockBuilder, places: relax.Expr, size: int) -> relax.Expr:
-    """Return places that are counted from the first; those beyond the ends are the nearest."""
-    known = constant_of(places)
+def with_counted_places(
+    builder: relax.BlockBuilder, name: str, operands: list[Any], attributes: dict[str, Any]
+) -> list[Any]:
+    """Return operands of GatherND, ScatterElements and ScatterND with places counted and checked.
+
+    Those of other operators stay.
+    """
+    if name not in ("GatherND", "ScatterElements", "ScatterND"):
+        return operands
+    data, places, *others = operands
+    shape = spec_of(data).shape
+    if name == "ScatterElements":
+        size = shape[int(attributes.get("axis", 0)) % len(shape)]
+        return [data, _counted(builder, name, places, size, attributes), *others]
+    first, (*rest, depth) = int(attributes.get("batch_dims", 0)), spec_of(places).shape
+    columns = []
+    for number, size in enumerate(shape[first : first + depth]):
+        axis = len(rest)
+        known = constant_of(places)
+        if known is None:
+            column = builder.emit(R.strided_slice(places, [axis], [number], [number + 1]))
+        else:
+            column = relax.const(known[..., number : number + 1], str(known.dtype))
+        columns.append(_counted(builder, name, column, size, attributes))
+    together = columns[0] if len(columns) == 1 else builder.emit(R.concat(columns, len(rest)))
+    return [data, together, *others]
+
+
+def _counted(
+    builder: relax.BlockBuilder,
+    name: str,
+    places: relax.Expr,
+    size: int,
+    attributes: dict[str, Any],
+) -> relax.Expr:
+    """Return places that are counted from the first one; one that is not there ends the run."""
+    known, dtype = constant_of(places), spec_of(places).dtype
     if known is not None:
         if known.size and not -size <= known.min() <= known.max() < size:
             raise UnsupportedError(f"places beyond the {size} that there are")
         return relax.const(np.asarray(known % size, known.dtype), str(known.dtype))
-    dtype = spec_of(places).dtype
+    if size == 0 or 0 in spec_of(places).shape:
+        return places
+    if not attributes.get(NEAREST, 0):
+        source = f"{name} that gives {attributes['tvm_custom']['outputs'][0]!r}"
+        return builder.emit(counted_places(places, size, source, from_end=True))
     zero, extent, last = (
         relax.const(np.asarray(each, dtype), dtype) for each in (0, size, size - 1)
     )

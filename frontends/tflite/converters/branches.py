@@ -106,7 +106,10 @@ def _choice(
     if any(_loops(branch, set()) for branch in branches):
         return _one_of(ctx, branches, flags, arguments)
     before = dict(ctx.values.variables)
-    results = [[_emitted(ctx, each) for each in run(ctx, branch, arguments)] for branch in branches]
+    with ctx.builder.uncertain():
+        results = [
+            [_emitted(ctx, each) for each in run(ctx, branch, arguments)] for branch in branches
+        ]
     if ctx.values.variables != before:
         raise UnsupportedError("a branch that assigns a variable, and a condition of the data")
     _check_alike([[spec_of(each) for each in made] for made in results])

@@ -9,11 +9,12 @@ from tvm import relax
 from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
-from frontends.tflite.converters.context import Array, Context, Operand, axis_of, reshaped
+from frontends.tflite.converters.context import Array, Context, axis_of, reshaped
 from frontends.tflite.converters.hybrid import scales_of, weights_of
 from frontends.tflite.converters.plain import EIGHT_BITS
 from frontends.tflite.converters.registry import data_converter
 from frontends.tflite.options import GatherOptions
+from qnn_ops import counted_places
 from qnn_ops.errors import QnnError
 from qnn_ops.rounded import rounded
 
@@ -29,13 +30,13 @@ def convert_gather(ctx: Context) -> relax.Expr:
     batches += len(wanted) if batches < 0 else 0
     if not 0 <= batches <= min(axis, len(wanted)) or shape[:batches] != wanted[:batches]:
         raise QnnError(f"{options.batch_dims} axes of {shape} and {wanted} are no common batches")
-    check_places(ctx, 1, shape[axis : axis + 1])
+    found = checked_places(ctx, 1, shape[axis : axis + 1])
     inner = prod(shape[axis + 1 :])
     if ctx.output().packed and inner % 2:
         kind = ctx.output().packed
         raise UnsupportedError(f"rows of {inner} numbers of {kind}, which LiteRT takes for bytes")
     if not batches:
-        return take_at(data.expr, places, axis)
+        return take_at(data.expr, found, axis)
     # The batches and the axis become one, along which each batch's places are further on.
     count, size = prod(shape[:batches]), shape[axis]
     outer = prod(shape[batches:axis])
@@ -43,7 +44,7 @@ def convert_gather(ctx: Context) -> relax.Expr:
     folded = ctx.builder.emit(R.permute_dims(parts, [0, 2, 1, 3]))
     rows = ctx.builder.emit(reshaped(folded, (count * size, outer, inner)))
     starts = np.arange(count, dtype=np.int32)[:, np.newaxis] * size
-    each = reshaped(places.expr, (count, prod(wanted[batches:])))
+    each = reshaped(found, (count, prod(wanted[batches:])))
     inside = R.clip(R.astype(each, "int32"), 0, max(size - 1, 0))
     taken = R.take(rows, R.add(inside, relax.const(starts)), 0, "clip")
     ordered = ctx.builder.emit(R.permute_dims(ctx.builder.emit(taken), [0, 2, 1, 3]))
@@ -58,11 +59,11 @@ def convert_gather_nd(ctx: Context) -> relax.Expr:
     if not 0 < depth <= len(data.shape):
         raise QnnError(f"places of shape {places.shape} are none in a tensor of {data.shape}")
     sizes, rest = data.shape[:depth], data.shape[depth:]
-    check_places(ctx, 1, sizes)
+    found = checked_places(ctx, 1, sizes)
     # One axis instead of several: the place in memory, each clipped to what there is.
     strides = np.array([prod(sizes[axis + 1 :]) for axis in range(depth)], np.int32)
     last = np.array([max(size - 1, 0) for size in sizes], np.int32)
-    inside = R.minimum(R.astype(places.expr, "int32"), relax.const(last))
+    inside = R.minimum(R.astype(found, "int32"), relax.const(last))
     inside = R.multiply(R.maximum(inside, relax.const(np.int32(0))), relax.const(strides))
     flat = ctx.builder.emit(R.sum(inside, [-1]))
     rows = reshaped(data.expr, (prod(sizes), *rest))
@@ -81,16 +82,16 @@ def convert_embedding_lookup(ctx: Context) -> relax.Expr:
         raise UnsupportedError(f"{dtype} from a table of {packed}, which LiteRT does not unpack")
     if len(places.shape) != 1 or len(table.shape) < 2:
         raise QnnError(f"rows {places.shape} of a table of shape {table.shape}")
-    check_places(ctx, 0, table.shape[:1])
+    found = checked_places(ctx, 0, table.shape[:1])
     if not is_hybrid:
-        return take_at(table.expr, places, 0)
+        return take_at(table.expr, found, 0)
     rows, _ = weights_of(ctx, 1)
     scales = scales_of(ctx, 1, table.shape[0])
     shape = (*places.shape, *[1] * (len(table.shape) - 1))
     scale: relax.Expr = relax.const(scales[0])
     if scales.size > 1:
-        scale = reshaped(ctx.builder.emit(take_at(relax.const(scales), places, 0)), shape)
-    product = R.multiply(R.astype(take_at(rows, places, 0), "float32"), scale)
+        scale = reshaped(ctx.builder.emit(take_at(relax.const(scales), found, 0)), shape)
+    product = R.multiply(R.astype(take_at(rows, found, 0), "float32"), scale)
     return rounded(ctx.builder.emit(product))
 
 
@@ -104,18 +105,36 @@ def _is_hybrid(ctx: Context) -> bool:
     return True
 
 
-def take_at(data: relax.Expr, places: Operand, axis: int) -> relax.Expr:
+def take_at(data: relax.Expr, places: relax.Expr, axis: int) -> relax.Expr:
     """Take what stands at places along an axis."""
-    # A place that there is not ends a run of LiteRT; the nearest one at least is in memory.
-    return R.take(data, places.expr, axis, "clip")
+    return R.take(data, places, axis, "clip")
 
 
-def check_places(ctx: Context, position: int, sizes: tuple[int, ...]) -> None:
-    """Raise if places are of a wrong type, or constant and outside of these sizes."""
-    tensor = ctx.tensor(position)
+def checked_places(ctx: Context, position: int, sizes: tuple[int, ...]) -> relax.Expr:
+    """Return places, checked where they are constant, and else when the model runs, as LiteRT does.
+
+    Where they tell places along several axes, these are their last axis. In a branch that may not
+    be taken they are not checked.
+
+    Raises:
+        QnnError: they are of a wrong type, or constant and outside of these sizes.
+    """
+    tensor, places = ctx.tensor(position), ctx.input(position)
     if tensor.dtype not in _INDICES:
         raise QnnError(f"input {position}, {tensor.label}, must be integers, is {tensor.dtype}")
     if tensor.is_constant:
-        places: Array = ctx.constant(position)
-        if np.any(places < 0) or np.any(places >= np.array(sizes)):
+        known: Array = ctx.constant(position)
+        if np.any(known < 0) or np.any(known >= np.array(sizes)):
             raise QnnError(f"{tensor.label} has places outside of {sizes}")
+        return places.expr
+    if not ctx.builder.is_certain or 0 in (*sizes, *places.shape):
+        return places.expr
+    source, emit = f"operator {ctx.operator.index} {ctx.operator.code}", ctx.builder.emit
+    if len(sizes) == 1:
+        return emit(counted_places(places.expr, sizes[0], source))
+    axis = len(places.shape) - 1
+    columns = []
+    for number, size in enumerate(sizes):
+        column = emit(R.strided_slice(places.expr, [axis], [number], [number + 1]))
+        columns.append(emit(counted_places(column, size, source)))
+    return emit(R.concat(columns, axis))

@@ -10,6 +10,7 @@ from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
 from frontends.tflite.converters.context import Context, reshaped
+from frontends.tflite.converters.gather import checked_places, take_at
 from frontends.tflite.converters.registry import data_converter
 from frontends.tflite.converters.stablehlo_gather import strides_of
 from frontends.tflite.options import EmbeddingLookupSparseOptions
@@ -42,18 +43,17 @@ def convert_embedding_lookup_sparse(ctx: Context) -> relax.Expr:
     outer = wanted[:-1]
     if min(outer, default=0) < 0:
         raise QnnError(f"sizes must not be negative, got {wanted}")
-    for position, limits in ((0, shape[:1]), (1, (*outer, 2**31 - 1))):
-        tensor = ctx.tensor(position)
-        if tensor.is_constant:
-            known = ctx.constant(position)
-            if np.any(known < 0) or np.any(known >= np.array(limits)):
-                raise QnnError(f"{tensor.label} has places outside of {limits}")
+    tensor, limits = ctx.tensor(1), (*outer, 2**31 - 1)
+    if tensor.is_constant:
+        known = ctx.constant(1)
+        if np.any(known < 0) or np.any(known >= np.array(limits)):
+            raise QnnError(f"{tensor.label} has places outside of {limits}")
     result = (*outer, *shape[1:])
     if 0 in (count, *result):
         return R.zeros(result, "float32")
     if 0 in shape:
         raise UnsupportedError(f"{table.tensor.label} has no elements")
-    taken = emit(R.take(table.expr, numbers.expr, 0, "clip"))
+    taken = emit(take_at(table.expr, checked_places(ctx, 0, shape[:1]), 0))
     rows = reshaped(taken, (count, prod(shape[1:])))
     weighted = rounded(emit(R.multiply(rows, reshaped(weights.expr, (count, 1)))))
     steps = relax.const(np.array([[*strides_of(outer), 0]], np.int32))

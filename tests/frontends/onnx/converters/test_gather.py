@@ -5,7 +5,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.support.onnx_graphs import check_equal, compiled, model_of
+import tvm_qnn as qnn
+from frontends.onnx import from_onnx
+from qnn_ops import QnnError
+from tests.support.onnx_graphs import check_equal, model_of, on_runtime, onnx
 
 
 @pytest.mark.parametrize("axis", [0, 1, -1])
@@ -16,10 +19,47 @@ def test_places_from_both_ends(axis: int) -> None:
     check_equal(model_of([("Gather", "x i", "y", {"axis": axis})], data, ["y"], {}), data)
 
 
-@pytest.mark.parametrize("operator", ["Gather", "GatherElements"])
-def test_places_outside_are_the_nearest(operator: str) -> None:
-    # ONNX Runtime refuses such a run; here nothing outside the tensor is read.
-    data = {"x": np.arange(5, dtype=np.float32), "i": np.array([0, 0])}
-    model = model_of([(operator, "x i", "y", {})], data, ["y"], {})
-    data["i"] = np.array([-9, 9])
-    np.testing.assert_array_equal(compiled(model, data)[0], [0, 4])
+GIVEN: dict[str, tuple[str, dict[str, Any]]] = {
+    **{op: ("x i", {"axis": 0}) for op in ("Gather", "GatherElements")},
+    "GatherND": ("x i", {}),
+    "ScatterElements": ("x i u", {"axis": 0}),
+    "ScatterND": ("x i v", {}),
+}
+
+
+@pytest.mark.parametrize("operator", GIVEN)
+def test_a_place_that_is_not_there_ends_the_run(operator: str) -> None:
+    # ONNX Runtime raises, too.
+    operands, attributes = GIVEN[operator]
+    constants = {"x": np.arange(30, dtype=np.float32).reshape(5, 6)}
+    constants |= {"u": np.full((2, 2), -1, np.float32), "v": np.array([-1, -2], np.float32)}
+    used = {name: constants[name] for name in operands.split() if name != "i"}
+    data = {"i": np.array([[0, -5], [4, 2]])}
+    model = model_of([(operator, operands, "y", attributes)], data, ["y"], used)
+    library = qnn.build(*from_onnx(model)[:1], num_threads=1)
+    np.testing.assert_array_equal(library.run(data["i"]), on_runtime(model, data)[0])
+    for place in (7, -8, 2**40):
+        data["i"][1, 1] = place
+        with pytest.raises(Exception, match="Non-zero status code"):
+            on_runtime(model, data)
+        size = "5|6"
+        with pytest.raises(
+            QnnError, match=f"{operator}.*'y': index {place} is beyond the [{size}]"
+        ):
+            library.run(data["i"])
+    data["i"][1, 1] = 2
+    np.testing.assert_array_equal(library.run(data["i"]), on_runtime(model, data)[0])
+
+
+def test_a_branch_that_is_not_taken_ends_no_run() -> None:
+    def branch(op: str, operands: list[str], result: str) -> Any:
+        nodes = [onnx.helper.make_node(op, operands, [result])]
+        value = onnx.helper.make_tensor_value_info(result, 1, (2,))
+        return onnx.helper.make_graph(nodes, result, [], [value])
+
+    data = {"x": np.arange(5, dtype=np.float32), "i": np.array([0, 9])}
+    data |= {"is": np.array(False), "z": np.array([7, 8], np.float32)}
+    branches = {"then_branch": branch("Gather", ["x", "i"], "a")}
+    branches["else_branch"] = branch("Neg", ["z"], "b")
+    model = model_of([("If", "is", "y", branches)], data, ["y"], {})
+    check_equal(model, data)

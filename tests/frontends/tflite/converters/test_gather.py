@@ -5,11 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import tvm_qnn as qnn
 from frontends.tflite import from_tflite
 from frontends.tflite.quantization import Quantization
 from qnn_ops import QnnError
 from tests.support.hybrid import scales
 from tests.support.tflite import Sheet
+from tvm_qnn.oracle import litert_tensors
 
 Q = Quantization.per_tensor(0.5, 3)
 ANY = (1,)  # a declared shape: LiteRT works shapes out by itself
@@ -37,6 +39,23 @@ def test_a_constant_place_outside_is_refused() -> None:
     sheet.operator("GATHER", [data, sheet.constant([0, 3])], (ANY, "int8", Q), axis=1)
     with pytest.raises(QnnError, match="has places outside of"):
         from_tflite(sheet.model())
+
+
+@pytest.mark.parametrize("code", ["GATHER", "GATHER_ND", "EMBEDDING_LOOKUP"])
+@pytest.mark.parametrize("place", [2, -1])
+def test_a_place_of_the_run_that_is_not_there_ends_it(code: str, place: int) -> None:
+    sheet = Sheet()
+    data = sheet.random_input((2, 3), "int8", Q)
+    given = np.array([[0], [place]] if code == "GATHER_ND" else [0, place], np.int32)
+    places = sheet.input(given)
+    operands = [places, data] if code == "EMBEDDING_LOOKUP" else [data, places]
+    sheet.operator(code, operands, ((2, 3), "int8", Q), **({"axis": 0} if code == "GATHER" else {}))
+    with pytest.raises(QnnError, match="LiteRT cannot run"):
+        litert_tensors(sheet.model(), sheet.arrays)
+    mod, params = from_tflite(sheet.model())
+    library = qnn.build(mod, params=params, num_threads=1)
+    with pytest.raises(QnnError, match=f"{code}: index {place} is beyond the 2 that there are"):
+        library.run(*sheet.arrays)
 
 
 def test_batches_must_be_common() -> None:

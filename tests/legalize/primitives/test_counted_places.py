@@ -1,0 +1,26 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from legalize import LegalizeQnn
+from qnn_ops import QnnError, counted_places
+from qnn_ops.counted_places import DTYPES
+from tests.support.operators import check_operator, module_of, run
+
+PLACES = np.array([[0, -1, 4], [2, -5, 3]])
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("size", [5, 300])
+def test_primitives_equal_the_reference(dtype: str, size: int) -> None:
+    is_signed = np.iinfo(dtype).min < 0 and (size < 128 or dtype != "int8")
+    places = PLACES if is_signed else np.abs(PLACES) % size
+    check_operator(counted_places, [places.astype(dtype)], size=size, source="it", from_end=True)
+
+
+@pytest.mark.parametrize(("size", "from_end", "first"), [(4, True, 4), (5, False, -1)])
+def test_a_place_that_is_not_there_ends_the_run(size: int, from_end: bool, first: int) -> None:
+    mod = module_of(counted_places, [PLACES], size=size, source="it", from_end=from_end)
+    with pytest.raises(QnnError, match=f"it: index {first} is beyond the {size} that there are"):
+        run(LegalizeQnn()(mod), [PLACES])
