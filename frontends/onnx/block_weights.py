@@ -23,8 +23,12 @@ _INTEGERS = 4
 """The accuracy level at which data is quantized, too."""
 _LEAST = 16
 """The values of the smallest block."""
-_LEAST_OF_INTEGERS = {2: 32}
-"""Those of the smallest one whose data is quantized, by the bits of weights."""
+_SIZES_OF_INTEGERS = {2: range(32, 129)}
+"""Those of blocks whose data is quantized, by the bits of weights, where not all are."""
+_MOST_OF_DATA = 256
+"""Those of the largest block of data: a larger one of weights has several."""
+_MOST = {2: 256}
+"""Those of the largest block that ONNX Runtime takes, by the bits of weights."""
 
 
 def matmul_n_bits(groups: Groups, node: Any, inputs: list[str], attrs: dict[str, Any]) -> None:
@@ -41,13 +45,14 @@ def matmul_n_bits(groups: Groups, node: Any, inputs: list[str], attrs: dict[str,
     name = f"{groups.prefix}{node.output[0]}"
     result = f"{name}_product" if bias else node.output[0]
     is_integer = int(attrs.get("accuracy_level", 0)) == _INTEGERS and not is_float and not order
-    is_integer = is_integer and size >= _LEAST_OF_INTEGERS.get(bits, 0)
-    names = [
-        groups.constant(values.reshape(units, -1)),
-        groups.constant(scales.reshape(units, blocks)),
-    ]
+    is_integer = is_integer and size in _SIZES_OF_INTEGERS.get(bits, (size,))
+    arrays = [values.reshape(units, -1), scales.reshape(units, blocks)]
     if points:
-        names.append(groups.constant(zeros[..., 0].astype(np.float32)))
+        arrays.append(zeros[..., 0].astype(np.float32))
+    if is_integer and size > _MOST_OF_DATA:
+        arrays = _split(arrays, bits, size, depth)
+        size = _MOST_OF_DATA
+    names = [groups.constant(array) for array in arrays]
     given = {"bits": bits, "block_size": size, "quantizes_data": int(is_integer)}
     groups.node("MatMulNBits", [data, *names], result, N=units, **given)
     if bias:
@@ -108,12 +113,22 @@ def gather_block_quantized(
     groups.ranks = {**groups.ranks, node.output[0]: rank + 1}
 
 
+def _split(arrays: list[Array], bits: int, size: int, depth: int) -> list[Array]:
+    """Return weights, scales and zero points of blocks that are no larger than those of data."""
+    values, *numbers = arrays
+    blocks = -(-depth // _MOST_OF_DATA)
+    cut = [np.repeat(each, size // _MOST_OF_DATA, 1)[:, :blocks] for each in numbers]
+    return [values[:, : blocks * _MOST_OF_DATA * bits // _BYTE], *cut]
+
+
 def _bits(attrs: dict[str, Any], size: int, known: tuple[int, ...]) -> int:
     bits = int(attrs.get("bits", 4))
     if bits not in known:
         raise UnsupportedError(f"weights of {bits} bits are not imported")
     if size < _LEAST or size & (size - 1):
         raise UnsupportedError(f"block_size is {size}, needs a power of two from {_LEAST} on")
+    if size > _MOST.get(bits, size):
+        raise UnsupportedError(f"block_size is {size}, weights of {bits} bits have {_MOST[bits]}")
     return bits
 
 

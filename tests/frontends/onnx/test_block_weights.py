@@ -65,6 +65,9 @@ def model(
         *((2, 32, 200, points) for points in POINTS),
         (8, 32, 128, "none"),
         (8, 64, 200, "bytes"),
+        (2, 256, 300, "bytes"),
+        (4, 512, 1300, "bytes"),
+        (8, 1024, 700, "none"),
     ],
 )
 def test_near_onnx_runtime(bits: int, size: int, depth: int, points: str, level: int) -> None:
@@ -130,6 +133,7 @@ def test_rows_whose_last_block_is_short() -> None:
 REFUSED: dict[str, dict[str, Any]] = {
     "weights of 3 bits": {"bits": 3},
     "block_size is 24": {"block_size": 24},
+    "block_size is 512, weights of 2 bits": {"bits": 2, "block_size": 512},
     "scales are 96, need 75000": {"K": 100_000},
     "B are 1536, need 3072": {"bits": 8},
     "its operands or attributes": {"N": "many"},
