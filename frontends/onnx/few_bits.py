@@ -1,4 +1,4 @@
-"""Constants of four bits that DequantizeLinear reads, as the real numbers that it gives."""
+"""Constants of four bits, or scaled by block, as the real numbers that DequantizeLinear gives."""
 
 from __future__ import annotations
 
@@ -35,8 +35,9 @@ def with_real_few_bits(
         is_ready = len(names) >= _LEAST and all(name in constants for name in names)
         if is_ready and node.op_type == "DequantizeLinear" and node.output[0] not in kept:
             known = [constants[name] for name in names]
-            if known[0].dtype.name in _DTYPES:
-                real = _real(known, attributes_of(node))
+            given = attributes_of(node)
+            if known[0].dtype.name in _DTYPES or given.get("block_size", 0):
+                real = _real(known, given)
         if real is None:
             left.append(node)
         else:

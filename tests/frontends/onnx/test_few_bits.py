@@ -7,6 +7,7 @@ import pytest
 
 from frontends.onnx.attributes import attributes_of
 from frontends.onnx.few_bits import with_real_few_bits
+from tests.support.onnx_graphs import check_equal, model_of
 
 onnx = pytest.importorskip("onnx", reason="onnx is not installed")
 
@@ -37,6 +38,38 @@ def test_gives_real_numbers(case: str, dtype: str) -> None:
     assert not nodes
     np.testing.assert_array_equal(added["y"], wanted)
     assert added["y"].dtype == np.float32
+
+
+BLOCKS = {"axis": 1, "block_size": 16}
+READERS: dict[str, list[Any]] = {
+    "Gemm": [("Gemm", "x d", "y", {"transB": 1})],
+    "Transpose": [("Transpose", "d", "t", {"perm": [1, 0]}), ("MatMul", "x t", "y", {})],
+    "Gather": [("Gather", "d i", "y", {})],
+    "Conv": [
+        ("Reshape", "x shape", "image", {}),
+        ("Reshape", "d shape", "window", {}),
+        ("Conv", "image window", "y", {}),
+    ],
+    "several": [("Add", "d b", "t", {}), ("Mul", "t d", "y", {})],
+}
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16"])
+@pytest.mark.parametrize("case", READERS)
+def test_blocks_of_bytes_beside_any_operator(case: str, dtype: str) -> None:
+    rng = np.random.default_rng(3)
+    known = {
+        "q": rng.integers(0, 100, (8, 32)).astype(dtype),
+        "s": np.exp2(rng.integers(-9, -6, (8, 2))).astype(np.float32),
+        "z": rng.integers(0, 9, (8, 2)).astype(dtype),
+        "b": np.float32(2.5),
+        "i": np.array([1, 7]),
+        "shape": np.array([-1, 32, 1, 1]),
+    }
+    nodes = [("DequantizeLinear", "q s z", "d", BLOCKS), *READERS[case]]
+    # Numbers whose sums are the same in any order.
+    data = {"x": rng.integers(-8, 8, (3, 32)).astype(np.float32)}
+    check_equal(model_of(nodes, data, ["y"], known, opset=21), data)
 
 
 @pytest.mark.parametrize("dtype", ["int8", "int4"])
