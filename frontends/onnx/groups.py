@@ -11,36 +11,24 @@ from frontends.errors import UnsupportedOperatorError
 _TWO_PAIRS = ["QuantizeLinear", "DequantizeLinear"] * 2
 
 
-def check_groups(nodes: list[Any], kept: Iterable[str], constants: Container[str]) -> None:
+def check_groups(nodes: list[Any], constants: Container[str]) -> None:
     """Raise if there are groups whose integers would be others here than ONNX Runtime's.
 
     Args:
         nodes: of the model, as the file has them.
-        kept: the names of its outputs, each a use more.
         constants: the names of its constants.
 
     Raises:
         UnsupportedOperatorError: it names an operator of each.
     """
+    reason = "an operator beside it computes with a scale or zero point that is no constant"
+    reason += ", or of blocks"
     made = {name: number for number, node in enumerate(nodes) for name in node.output}
-    found = dict.fromkeys(
-        _quantized_twice(nodes, made, kept),
-        "its tensor was quantized before, with another dtype or no constant scales",
-    )
-    found |= dict.fromkeys(
-        _encoded_by_run(nodes, made, constants),
-        "an operator beside it computes with a scale or zero point that is no constant, or of "
-        "blocks",
-    )
+    found = _encoded_by_run(nodes, made, constants)
     if found:
         raise UnsupportedOperatorError(
-            [(i, nodes[i].op_type, found[i], list(nodes[i].output)) for i in sorted(found)]
+            [(i, nodes[i].op_type, reason, list(nodes[i].output)) for i in found]
         )
-
-
-def _quantized_twice(nodes: list[Any], made: dict[str, int], kept: Iterable[str]) -> list[int]:
-    """Find the second QuantizeLinear of two pairs that follow each other."""
-    return [found[-2] for found in twice_quantized(nodes, made, kept)]
 
 
 def twice_quantized(nodes: list[Any], made: dict[str, int], kept: Iterable[str]) -> list[list[int]]:

@@ -121,9 +121,7 @@ def _imported(proto: Any, shapes: Shapes | None) -> Imported:
         proto, *_ = with_known_types(proto)
     proto = _paired_once(proto)
     graph = proto.graph
-    check_groups(
-        list(graph.node), [value.name for value in graph.output], constants_of(proto).keys()
-    )
+    check_groups(list(graph.node), constants_of(proto).keys())
     whole = in_groups(proto)
     check_operators(whole.graph.node, attributes_of)
     whole = with_folded_shapes(with_shapes(whole, shapes))

@@ -19,7 +19,8 @@ def with_single_pairs(
 ) -> tuple[list[Any], dict[str, Array]]:
     """Replace two pairs of QuantizeLinear and DequantizeLinear by one, of what both can give.
 
-    Of more pairs in a row the first two come first, then these and the third one.
+    Two dtypes, and scales or zero points that are several, not stated or no constants, leave both
+    pairs as they are. Of more pairs in a row the first two come first, then these and the third.
 
     Args:
         nodes: of a model; their operands are renamed.
@@ -82,10 +83,10 @@ def _are_alike(node: Any, other: Any) -> bool:
 
 def _encoding(node: Any, constants: Mapping[str, Array]) -> tuple[float, int, str] | None:
     """Return scale, zero point and dtype, if they are constants of a whole tensor."""
-    if len(node.input) != 3 or node.attribute:
+    if len(node.input) != 3:
         return None
     scale, point = (constants.get(name) for name in node.input[1:])
-    if scale is None or point is None or scale.size != 1 or point.size != 1:
+    if scale is None or point is None or scale.size != 1 or point.size != 1 or scale.ndim > 1:
         return None
     if scale.dtype != np.float32 or point.dtype.kind not in "iu":
         return None

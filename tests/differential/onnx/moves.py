@@ -148,3 +148,18 @@ def blocks(graph: Graph, value: Value) -> Value | None:
         return None
     shape = (batch, depth * 4, height // 2, width // 2)
     return graph.moved("SpaceToDepth", value, shape, blocksize=2)
+
+
+@step()
+def other_dtype(graph: Graph, value: Value) -> Value:
+    """Quantize to another dtype, and back."""
+    dtype = str(graph.choice("int16", "uint16", "int8", "uint8"))
+    bits, step_size = 8 * np.dtype(dtype).itemsize, value.scale * float(graph.rng.uniform(0.5, 2))
+    info = np.iinfo(dtype)
+    point = int(graph.rng.integers(info.min, info.max))
+    encoding = graph.encoded(step_size * 2.0 ** (8 - bits), point, dtype)
+    domain = "com.microsoft" if bits > 8 else ""
+    between = graph.node("QuantizeLinear", [graph.real(value), *encoding], domain=domain)
+    real = graph.node("DequantizeLinear", [between, *encoding], domain=domain)
+    result = graph.result(value.shape, value.scale)
+    return graph.add(graph.node("QuantizeLinear", [real, *result.encoding]), result)

@@ -34,13 +34,13 @@ def test_operators_beside_scales_of_blocks_are_refused() -> None:
     model = small()
     model.opset_import[0].version = 21
     convolution = next(node for node in model.graph.node if node.op_type == "Conv")
-    reader = next(n for n in model.graph.node if n.output[0] == convolution.input[1])
-    scales = np.ones((4, 3, 3, 1), np.float32)
-    for name, array in (("blocks", scales), ("points", scales.astype(np.int8))):
+    reader = next(n for n in model.graph.node if n.output[0] == convolution.input[0])
+    scales = np.ones((1, 3, 6, 1), np.float32)
+    for name, array in (("blocks", scales), ("points", scales.astype(np.uint8))):
         model.graph.initializer.append(onnx.numpy_helper.from_array(array, name))
     reader.input[1], reader.input[2] = "blocks", "points"
     del reader.attribute[:]
     reader.attribute.append(onnx.helper.make_attribute("axis", 3))
-    reader.attribute.append(onnx.helper.make_attribute("block_size", 3))
+    reader.attribute.append(onnx.helper.make_attribute("block_size", 6))
     with pytest.raises(UnsupportedOperatorError, match="with a scale or zero point that is no"):
         from_onnx(model)

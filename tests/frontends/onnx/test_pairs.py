@@ -18,7 +18,7 @@ pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
 RNG = np.random.default_rng(11)
 
 
-def model_of(encodings: list[tuple[float, int, str]]) -> Any:
+def model_of(encodings: list[tuple[Any, Any, str]]) -> Any:
     """Return a model that quantizes a tensor by each, and dequantizes it again."""
     helper = onnx.helper
     nodes, constants, name = [], [], "x"
@@ -27,14 +27,15 @@ def model_of(encodings: list[tuple[float, int, str]]) -> Any:
         arrays = (np.asarray(scale, np.float32), np.asarray(point).astype(dtype))
         for array, key in zip(arrays, names, strict=True):
             constants.append(onnx.numpy_helper.from_array(array, key))
-        nodes.append(helper.make_node("QuantizeLinear", [name, *names], [f"q{number}"]))
+        axis = {"axis": 0} if np.ndim(scale) else {}
+        nodes.append(helper.make_node("QuantizeLinear", [name, *names], [f"q{number}"], **axis))
         name = f"d{number}"
-        nodes.append(helper.make_node("DequantizeLinear", [f"q{number}", *names], [name]))
+        nodes.append(helper.make_node("DequantizeLinear", [f"q{number}", *names], [name], **axis))
     values = [
         helper.make_tensor_value_info(key, onnx.TensorProto.FLOAT, (512,)) for key in ("x", name)
     ]
     graph = helper.make_graph(nodes, "pairs", values[:1], values[1:], constants)
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=8)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
 
 
 def by_onnxruntime(model: Any, data: Any) -> Any:
@@ -79,17 +80,41 @@ def test_so_they_are_where_the_second_is_read_twice(others: int) -> None:
     np.testing.assert_array_equal(result, by_onnxruntime(model, data))
 
 
-@pytest.mark.parametrize(
-    "encodings",
-    [
-        [(0.1, 3, "uint8"), (0.1, 3, "int8")],
-        [(0.1, 127, "int8"), (0.2, -128, "int8")],
-        [(0.1, 3, "uint8"), (0.2, 3, "uint8"), (0.3, 5, "int8")],
-    ],
-)
-def test_other_pairs_are_refused(encodings: list[tuple[float, int, str]]) -> None:
+WORD = (0.0002, 30000, "uint16")
+BYTES = (0.04, 90, "uint8"), (0.03, 7, "int8")
+OTHERS: dict[str, list[tuple[Any, Any, str]]] = {
+    "a word and a byte": [WORD, BYTES[0]],
+    "a byte and a word": [BYTES[1], WORD],
+    "two words": [WORD, (0.0001, 5, "int16")],
+    "two bytes": [*BYTES],
+    "there and back": [*BYTES, (0.02, 99, "uint8")],
+    "one joined pair": [*BYTES, (0.02, -9, "int8")],
+    "columns": [(np.linspace(0.01, 0.05, 512), np.arange(512) % 9, "uint8"), BYTES[0]],
+}
+
+
+@pytest.mark.parametrize("case", OTHERS)
+def test_other_pairs_stay_two(case: str) -> None:
+    model = model_of(OTHERS[case])
+    data = RNG.normal(0, 4, 512).astype(np.float32)
+    mod, params = from_onnx(model)
+    result = qnn.build(mod, "host", params).run(data)
+    np.testing.assert_array_equal(result, by_onnxruntime(model, data))
+
+
+def test_an_axis_of_one_scale_means_nothing() -> None:
+    model = model_of([(0.05, 100, "uint8"), (0.04, 90, "uint8")])
+    for node in model.graph.node:
+        node.attribute.append(onnx.helper.make_attribute("axis", 0))
+    data = RNG.normal(0, 4, 512).astype(np.float32)
+    mod, params = from_onnx(model)
+    result = qnn.build(mod, "host", params).run(data)
+    np.testing.assert_array_equal(result, by_onnxruntime(model, data))
+
+
+def test_ranges_without_a_common_part_are_refused() -> None:
     with pytest.raises(UnsupportedOperatorError, match="QuantizeLinear: its tensor was quantized"):
-        from_onnx(model_of(encodings))
+        from_onnx(model_of([(0.1, 127, "int8"), (0.2, -128, "int8")]))
 
 
 def test_kept_tensors_stay_apart() -> None:
