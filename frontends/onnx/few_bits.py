@@ -1,4 +1,7 @@
-"""Constants of four bits, or scaled by block, as the real numbers that DequantizeLinear gives."""
+"""Constants that are the real numbers of DequantizeLinear to every operator.
+
+They have four bits, or scales by block or of float16.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,7 @@ def with_real_few_bits(
         attributes_of: gives a node's attributes.
 
     Returns:
-        The nodes that are left, and constants that are new, float32.
+        The nodes that are left, and constants that are new, of the scales' dtype.
     """
     left, added = [], {}
     for node in nodes:
@@ -35,8 +38,8 @@ def with_real_few_bits(
         is_ready = len(names) >= _LEAST and all(name in constants for name in names)
         if is_ready and node.op_type == "DequantizeLinear" and node.output[0] not in kept:
             known = [constants[name] for name in names]
-            given = attributes_of(node)
-            if known[0].dtype.name in _DTYPES or given.get("block_size", 0):
+            given, is_half = attributes_of(node), known[1].dtype == np.float16
+            if known[0].dtype.name in _DTYPES or given.get("block_size", 0) or is_half:
                 real = _real(known, given)
         if real is None:
             left.append(node)
@@ -46,12 +49,14 @@ def with_real_few_bits(
 
 
 def _real(known: list[Any], attributes: Mapping[str, Any]) -> Array | None:
-    """Return the numbers; None where scales do not fit, or are not float32."""
+    """Return the numbers, of the scales' dtype; None where scales do not fit, or have another."""
     array, scale, *points = known
     axis, size = int(attributes.get("axis", 1)), int(attributes.get("block_size", 0))
-    if scale.dtype != np.float32 or (scale.size > 1 and not -array.ndim <= axis < array.ndim):
+    if scale.dtype not in (np.float16, np.float32) or (
+        scale.size > 1 and not -array.ndim <= axis < array.ndim
+    ):
         return None
-    parts = [scale, *(each.astype(np.float32) for each in points)]
+    parts = [each.astype(np.float32) for each in (scale, *points)]
     if size:
         parts = [np.repeat(each, size, axis) for each in parts]
         ends = [slice(None)] * array.ndim
@@ -68,4 +73,4 @@ def _real(known: list[Any], attributes: Mapping[str, Any]) -> Array | None:
         real = steps * parts[0]
     except ValueError:  # their sizes are others
         return None
-    return np.asarray(real, np.float32) if real.shape == array.shape else None
+    return np.asarray(real, scale.dtype) if real.shape == array.shape else None

@@ -21,6 +21,7 @@ from frontends.onnx.folding import with_folded_shapes
 from frontends.onnx.grouping import grouped, with_known_types, with_nodes, with_standard_pairs
 from frontends.onnx.groups import check_groups
 from frontends.onnx.growth import check_growth, with_bounds
+from frontends.onnx.halves import with_wide_halves
 from frontends.onnx.identities import without_identities
 from frontends.onnx.loops import with_closed_loops
 from frontends.onnx.names import free_prefix, told_by_file
@@ -206,6 +207,8 @@ def _paired_once(proto: Any) -> Any:
     nodes, more = with_weight_products(nodes, known, kept, attributes_of, prefix)
     added |= more
     nodes, more = with_real_few_bits(nodes, known, kept, attributes_of)
+    added |= more
+    nodes, more = with_wide_halves(nodes, {**constants, **added}, kept, graph.input, prefix)
     added |= more
     nodes = with_float_products(nodes, {**constants, **added}, attributes_of)
     return with_nodes(proto, nodes, added)

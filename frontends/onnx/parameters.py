@@ -15,6 +15,7 @@ Array = np.ndarray[Any, Any]
 _UNIT_AXIS = {"Conv": 0, "ConvTranspose": 0, "Gemm": 1}
 """The operators, and the axis that scales of their weights must have."""
 _PASSED = ("Clip", "Relu")
+_REAL = (np.float16, np.float32)
 _SEVERAL = 2
 
 
@@ -63,7 +64,7 @@ class _Writer:
         data, weights, bias = (*node.input, "")[:3]
         step = self._scale(data)
         reals = self.constants.get(bias)
-        has_bias = reals is not None and reals.ndim == 1 and reals.dtype == np.float32
+        has_bias = reals is not None and reals.ndim == 1 and reals.dtype in _REAL
         if step is None or step.size != 1 or (bias and not has_bias):
             return
         scales = self._scale(weights)
@@ -75,8 +76,12 @@ class _Writer:
         elif not has_bias or not self._fits(node, scales, reals):
             return
         if reals is not None and has_bias:
-            steps = np.asarray(step.reshape(()) * scales, np.float32)
-            integers = bias_steps(reals, steps)
+            steps = np.asarray(step.reshape(()).astype(np.float32) * scales, np.float32)
+            if reals.dtype == np.float16:  # a quotient is float16 before it is rounded
+                ratios = (reals / steps).astype(np.float16).astype(np.float32)
+                integers = bias_steps(ratios, np.ones_like(steps))
+            else:
+                integers = bias_steps(reals, steps)
             axis = {"axis": 0} if steps.size > 1 else {}
             steps = steps.reshape(-1 if axis else ())
             names = self._constants(node, "bias", integers, steps)
@@ -98,7 +103,7 @@ class _Writer:
         if source is None or source.op_type != "DequantizeLinear" or len(source.input) < _SEVERAL:
             return None
         scale = self.constants.get(source.input[1])
-        return scale if scale is not None and scale.dtype == np.float32 else None
+        return scale if scale is not None and scale.dtype in _REAL else None
 
     def _fits(self, node: Any, scales: Array, bias: Array | None) -> bool:
         if scales.size == 1:

@@ -24,6 +24,8 @@ _PASSING = ("Clip", "Relu", *_MOVING)
 """Those over which it sees a QuantizeLinear behind."""
 _BYTE, _PRODUCT, _SIZE, _LEAST, _LEVEL = 8, 2, 32, 16, 4
 _STANDARD = ("", "ai.onnx")
+_REAL = (np.float16, np.float32)
+"""Dtypes of scales; data of float16 is widened."""
 
 
 def with_weight_products(
@@ -173,7 +175,7 @@ def _weights(source: Any, constants: Mapping[str, Array], attributes_of: Any) ->
     if len(names) < _PRODUCT or any(name not in constants for name in names):
         return None
     array, scale, *points = (constants[name] for name in names)
-    if array.ndim != _PRODUCT or array.dtype.name not in _BITS or scale.dtype != np.float32:
+    if array.ndim != _PRODUCT or array.dtype.name not in _BITS or scale.dtype not in _REAL:
         return None
     if points and points[0].shape != scale.shape:
         return None

@@ -13,6 +13,8 @@ from qnn_ops.registry import spec_of
 from qnn_ops.rounded import rounded
 
 _SUMS = {"relax.add", "relax.subtract"}
+_PASSED = {*MOVEMENTS, "relax.astype", "relax.negative"}
+"""What leaves a product one that a compiler sees."""
 
 
 def round_products(mod: tvm.IRModule) -> tvm.IRModule:
@@ -31,13 +33,13 @@ def round_products(mod: tvm.IRModule) -> tvm.IRModule:
 @mutator
 class _Rounder(PyExprMutator):
     def enter(self, function: relax.Function) -> None:
-        """Find the products that are added to something, moved about or not."""
+        """Find the products that are added to something, moved about, negated or not."""
         added: set[Any] = set()
         self.products: set[Any] = set()
         for block in reversed(function.body.blocks):
             for binding in reversed(block.bindings):
                 name = operator_name(binding.value)
-                if name in _SUMS or (name in MOVEMENTS and binding.var in added):
+                if name in _SUMS or (name in _PASSED and binding.var in added):
                     added |= {each for each in binding.value.args if isinstance(each, relax.Var)}
                 elif name == "relax.multiply" and binding.var in added:
                     self.products.add(binding.value)

@@ -35,11 +35,6 @@ REFUSED = {
         for dtype, reason in _UNTAKEN.items()
     },
     **{f"dequantizelinear_e4m3fn_{kind}": _UNTAKEN["e4m3fn"] for kind in ("float16", "zero_point")},
-    **{
-        f"qlinearmatmul_{rank}D_{dtype}_float16": "scales must be float32"
-        for rank in (2, 3)
-        for dtype in ("uint8", "int8")
-    },
 }
 """Why cases are refused."""
 

@@ -24,11 +24,19 @@ def moved(x: Any, y: Any, z: Any) -> relax.Expr:
     return R.subtract(R.reshape(R.reshape(R.multiply(x, y), (400,)), SHAPE), z)
 
 
+def cast(x: Any, y: Any, z: Any) -> relax.Expr:
+    return R.subtract(R.astype(R.multiply(x, y), "float32"), z)
+
+
+def negated(x: Any, y: Any, z: Any) -> relax.Expr:
+    return R.add(R.negative(R.multiply(x, y)), z)
+
+
 def test_products_are_rounded_before_sums() -> None:
     rng = np.random.default_rng(1)
     x, y = (rng.normal(size=SHAPE).astype(np.float32) for _ in range(2))
     arrays = [x, y, x * y]
-    for body in (difference, moved):
+    for body in (difference, moved, cast, negated):
         mod = module(dict.fromkeys("xyz", REAL), body)
         assert "R.where" not in mod.script()
         rounded = round_products(mod)
