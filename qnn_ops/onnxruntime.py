@@ -206,7 +206,8 @@ def bias_steps(reals: npt.ArrayLike, steps: npt.ArrayLike) -> Array:
 
     What int32 does not hold is the lowest value, either way, as x86's conversion gives it.
     """
-    quotients = np.asarray(reals, np.float32) / np.asarray(steps, np.float32)
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        quotients = np.asarray(reals, np.float32) / np.asarray(steps, np.float32)
     whole = np.rint(quotients).astype(np.float64)
     lowest, above = -(2.0**31), 2.0**31
     fits = (whole >= lowest) & (whole < above)

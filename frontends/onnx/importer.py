@@ -37,6 +37,7 @@ from frontends.onnx.standard_functions import without_standard_functions
 from frontends.onnx.tensors import check_tensors
 from frontends.onnx.values import with_values
 from frontends.onnx.weight_products import with_weight_products
+from frontends.onnx.zero_scales import without_zero_scales
 from qnn_ops.checks import check_choice
 from qnn_ops.errors import QnnError
 from qnn_ops.onnxruntime import ONNXRUNTIME
@@ -182,8 +183,11 @@ def in_groups(proto: Any) -> Any:
             ]
         )
     kept = {value.name for value in graph.output}
+    constants, prefix = constants_of(proto), free_prefix(graph)
     nodes = [_copied(onnx, node) for node in groups.nodes]
-    return with_nodes(proto, without_clips(nodes, constants_of(proto), kept), groups.added)
+    nodes = without_clips(nodes, constants, kept)
+    more = without_zero_scales(nodes, {**constants, **groups.added}, attributes_of, prefix)
+    return with_nodes(proto, nodes, {**groups.added, **more})
 
 
 def _paired_once(proto: Any) -> Any:

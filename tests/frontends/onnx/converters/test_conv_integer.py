@@ -67,13 +67,36 @@ def test_rows(window: dict[str, Any]) -> None:
     check_equal(model_of(nodes, data, ["y"], made), data)
 
 
-def test_volumes_are_refused() -> None:
-    data = {"x": np.zeros((1, 6, 7, 7, 7), np.uint8), "w": np.zeros((2, 6, 3, 3, 3), np.uint8)}
+@pytest.mark.parametrize(
+    "window",
+    [
+        {"pads": [1, 0, 1, 1, 2, 1]},
+        {"strides": [2, 1, 2], "dilations": [2, 1, 1], "pads": [3, 1, 0, 2, 0, 1]},
+        {"auto_pad": "SAME_UPPER", "group": 3},
+    ],
+    ids=str,
+)
+def test_volumes(window: dict[str, Any]) -> None:
+    rng = np.random.default_rng(5)
+    group = window.get("group", 1)
+    made = constants(group, "uint8", rng)
+    weights = rng.integers(0, 256, (12, 6 // group, 2, 3, 3)).astype(np.uint8)
+    made |= {"w": weights, "bias": made["bias"][..., np.newaxis]}
+    nodes = [(op, *rest, window if op == "ConvInteger" else attrs) for op, *rest, attrs in CHAIN]
+    data = {"x": rng.normal(0.5, 2, (2, 6, 4, 7, 5)).astype(np.float32)}
+    check_equal(model_of(nodes, data, ["y"], made), data)
+    del made["w"]
+    check_equal(model_of(nodes, data | {"w": weights}, ["y"], made), data | {"w": weights})
+
+
+def test_more_dimensions_are_refused() -> None:
+    shape = (2, 6, 3, 3, 3, 3)
+    data = {name: np.zeros(shape, np.uint8) for name in "xw"}
     model = model_of([("Identity", "x", "y", {})], data, ["y:uint8"], {})
     del model.graph.node[:]
     model.graph.node.append(onnx.helper.make_node("ConvInteger", ["x", "w"], ["y"]))
     model.graph.output[0].type.tensor_type.elem_type = onnx.TensorProto.INT32
-    with pytest.raises(UnsupportedOperatorError, match="one dimension or two"):
+    with pytest.raises(UnsupportedOperatorError, match="one to three dimensions"):
         from_onnx(model)
 
 
