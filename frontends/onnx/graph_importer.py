@@ -60,7 +60,7 @@ class _GraphImporter(ONNXGraphImporter):
         self, op_name: str, inputs: list[Any], attrs: dict[str, Any], opset: int
     ) -> Any:
         number, node = next(self.numbers)
-        attrs["tvm_custom"]["outputs"] = list(node.output)
+        attrs["tvm_custom"] |= {"outputs": list(node.output), "opset": opset}
         try:
             if op_name not in CONVERTERS:
                 place = _DECIDING.get(op_name, len(inputs))

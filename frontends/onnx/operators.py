@@ -34,11 +34,6 @@ def _reduction(attributes: Attributes) -> None:
         raise UnsupportedError("no axes are all axes: noop_with_empty_axes is not imported")
 
 
-def _infinity(attributes: Attributes) -> None:
-    if not (attributes.get("detect_negative", 1) and attributes.get("detect_positive", 1)):
-        raise UnsupportedError("infinities of one sign alone are not imported")
-
-
 def _loop(attributes: Attributes) -> None:
     """Refuse results of all turns: of the turns that are known nothing is left here."""
     body = attributes.get("body")
@@ -55,6 +50,9 @@ _OPEN = (
 _REDUCTIONS = ("ReduceL1", "ReduceL2", "ReduceProd", "ReduceSumSquare")
 
 _PLAIN = (
+    *("BitShift", "Col2Im", "CumProd", "DFT", "DeformConv", "Det", "EyeLike", "GlobalLpPool"),
+    *("IsInf", "IsNaN", "LpNormalization", "LpPool", "ReduceLogSum", "ReduceLogSumExp"),
+    *("ReverseSequence", "RoiAlign", "STFT", "Scatter"),
     *("Acos", "Acosh", "Asin", "Asinh", "Atan", "Atanh", "Cosh", "Sinh", "Tan"),
     *("BitwiseAnd", "BitwiseNot", "BitwiseOr", "BitwiseXor", "Hardmax", "Mod", "Xor"),
     *("Abs", "Add", "And", "ArgMax", "ArgMin", "AveragePool", "BatchNormalization", "Cast", "Ceil"),
@@ -91,7 +89,6 @@ OPERATORS: dict[str, Check] = {
     **dict.fromkeys(_PLAIN, _anything),
     **dict.fromkeys(_REDUCTIONS, _reduction),
     "DequantizeLinear": _dequantize,
-    "IsInf": _infinity,
     "Loop": _loop,
     "QuantizeLinear": _quantize,
 }

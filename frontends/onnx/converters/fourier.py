@@ -1,0 +1,102 @@
+"""DFT and STFT, as products with waves."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from tvm import relax
+from tvm.relax import op as R
+
+from frontends.errors import UnsupportedError
+from frontends.onnx.converters.registry import Operands, converter, operands_of
+from qnn_ops.registry import constant_of, spec_of
+
+Array = np.ndarray[Any, Any]
+
+_MOST = 1 << 24
+"""Numbers of a matrix of waves."""
+_AXIS_AS_OPERAND = 20
+
+
+@converter("DFT")
+def _dft(builder: relax.BlockBuilder, operands: Operands, attributes: dict[str, Any]) -> relax.Expr:
+    data, length, given = operands_of(operands, 3)
+    emit, shape = builder.emit, spec_of(data).shape
+    rank, is_inverse = len(shape), bool(attributes.get("inverse", 0))
+    axis = (
+        -2
+        if attributes["tvm_custom"]["opset"] >= _AXIS_AS_OPERAND
+        else int(attributes.get("axis", 1))
+    )
+    axis = (axis if given is None else _number(given, "its axis")) % rank
+    if rank < 2 or axis == rank - 1 or shape[-1] not in (1, 2):
+        raise UnsupportedError(f"along axis {axis} of data of shape {shape}")
+    half = bool(attributes.get("onesided", 0))
+    if half and (is_inverse or shape[-1] != 1):
+        raise UnsupportedError("one side alone of complex numbers, or of an inverse")
+    size = shape[axis] if length is None else _number(length, "its length")
+    order = [each for each in range(rank - 1) if each != axis]
+    rows = emit(R.permute_dims(data, [*order, axis, rank - 1]))
+    if size < shape[axis]:
+        rows = emit(R.strided_slice(rows, [rank - 2], [0], [size]))
+    matrix = _waves(min(size, shape[axis]), size, shape[-1], half, is_inverse, spec_of(data).dtype)
+    found = _product(builder, rows, matrix)
+    back = [*order, axis]
+    return R.permute_dims(found, [*(back.index(each) for each in range(rank - 1)), rank - 1])
+
+
+@converter("STFT")
+def _stft(
+    builder: relax.BlockBuilder, operands: Operands, attributes: dict[str, Any]
+) -> relax.Expr:
+    """Transform overlapping frames of signals, each multiplied by a window."""
+    data, step, window, length = operands_of(operands, 4)
+    emit, spec = builder.emit, spec_of(data)
+    shape = spec.shape if len(spec.shape) == 3 else (*spec.shape, 1)
+    hop = _number(step, "its step")
+    if length is None and window is None:
+        raise UnsupportedError("neither a window nor a length of frames")
+    size = spec_of(window).shape[0] if length is None else _number(length, "the frames' length")
+    half = bool(attributes.get("onesided", 1))
+    if len(shape) != 3 or shape[2] not in (1, 2) or not (hop > 0 and 0 < size <= shape[1]):
+        raise UnsupportedError(f"frames of {size} of data of shape {spec.shape}")
+    if (half and shape[2] != 1) or (window is not None and spec_of(window).shape != (size,)):
+        raise UnsupportedError("one side of complex numbers, or a window of another length")
+    starts = np.arange((shape[1] - size) // hop + 1) * hop
+    places = relax.const(starts[:, np.newaxis] + np.arange(size))
+    frames = emit(R.take(emit(R.reshape(data, shape)), places, 1, mode="clip"))
+    if window is not None:
+        frames = emit(R.multiply(frames, emit(R.reshape(window, (size, 1)))))
+    return _product(builder, frames, _waves(size, size, shape[2], half, False, spec.dtype))
+
+
+def _number(expr: relax.Expr, name: str) -> int:
+    known = constant_of(expr)
+    if known is None or known.size != 1:
+        raise UnsupportedError(f"{name} must be one constant number")
+    return int(known.item())
+
+
+def _waves(taken: int, size: int, parts: int, half: bool, is_inverse: bool, dtype: str) -> Array:
+    """Return what the parts of each number give to the two parts of each frequency.
+
+    They are rounded once. ONNX Runtime transforms step by step, and of a length that is no power of
+    2 by way of a longer one, which is less accurate.
+    """
+    count = size // 2 + 1 if half else size
+    if not 0 < size <= _MOST or taken * parts * count * 2 > _MOST:
+        raise UnsupportedError(f"a length of {size}: waves take more than {_MOST:,} numbers")
+    turns = np.outer(np.arange(taken), np.arange(count)) % size * (2 * np.pi / size)
+    real, imaginary = np.cos(turns), np.sin(turns) * (1 if is_inverse else -1)
+    both = [np.stack([real, imaginary], -1), np.stack([-imaginary, real], -1)][:parts]
+    return (np.stack(both, 1) / (size if is_inverse else 1)).astype(dtype)
+
+
+def _product(builder: relax.BlockBuilder, rows: relax.Expr, waves: Array) -> relax.Expr:
+    """Multiply the last two axes with waves, ``[places, parts, frequencies, 2]``."""
+    taken, parts, count, _ = waves.shape
+    emit, outer = builder.emit, spec_of(rows).shape[:-2]
+    flat = emit(R.reshape(rows, (int(np.prod(outer, dtype=np.int64)), taken * parts)))
+    matrix = relax.const(waves.reshape(taken * parts, count * 2), waves.dtype.name)
+    return emit(R.reshape(emit(R.matmul(flat, matrix)), (*outer, count, 2)))
