@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from qnn_ops.scatter_rows import scatter_rows
     from qnn_ops.select_boxes import select_boxes
     from qnn_ops.suppress_boxes import suppress_boxes
+    from qnn_ops.suppress_by_class import suppress_by_class
     from qnn_ops.top_places import top_places
 
 __all__ = [
@@ -93,6 +94,7 @@ __all__ = [
     "scatter_rows",
     "select_boxes",
     "suppress_boxes",
+    "suppress_by_class",
     "top_places",
 ]
 

@@ -23,13 +23,16 @@ _FOLDED = frozenset(
         *("Add", "And", "Cast", "Concat", "ConstantOfShape", "Div", "Equal", "Expand", "Gather"),
         *("Greater", "Identity", "Less", "Max", "Min", "Mod", "Mul", "Neg", "Not", "Or", "Range"),
         *("ReduceProd", "Reshape", "Shape", "Size", "Slice", "Sqrt", "Squeeze", "Sub"),
-        *("Transpose", "Unsqueeze", "Where"),
+        *("Transpose", "Unsqueeze", "Where", "Compress", "NonZero", "Unique"),
     )
 )
 """Operators whose results are exact, whoever computes them."""
 
-_OF_SHAPES = ("ConstantOfShape", "Range", "Shape", "Size")
-"""Those that TVM's importer makes no tensors of, where a model gives them."""
+_OF_VALUES = ("Compress", "NonZero", "Unique")
+"""Those whose results have as many elements as their values decide, one for each axis at most."""
+
+_OF_SHAPES = ("ConstantOfShape", "Range", "Shape", "Size", *_OF_VALUES)
+"""Those of which no tensors of these shapes are made, where a model gives them."""
 
 _LARGEST, _MOST = 2**16, 2**22
 """Values of a tensor that is folded, and of all: shapes, masks, positions, but not weights."""
@@ -68,26 +71,35 @@ def _known_results(proto: Any) -> dict[str, Array]:
     found: dict[str, Array] = {}
     left = _MOST
     for node in graph.node:
-        if node.op_type not in _FOLDED or node.domain or len(node.output) != 1:
+        if node.op_type not in _FOLDED or node.domain:
             continue
-        name = node.output[0]
-        size = prod(shapes.get(name, (_LARGEST + 1,)))
-        if size > min(left, _LARGEST) or (name in kept and node.op_type not in _OF_SHAPES):
+        size = sum(prod(_bound(node, name, shapes)) for name in node.output)
+        is_kept = not kept.isdisjoint(node.output)
+        if size > min(left, _LARGEST) or (is_kept and node.op_type not in _OF_SHAPES):
             continue
-        if (value := _result(onnx, proto, node, shapes, values)) is not None:
-            found[name] = values[name] = value
+        if (results := _results(onnx, proto, node, shapes, values)) is not None:
+            made = dict(zip(node.output, results, strict=True))
+            found |= made
+            values |= made
             left -= size
     return found
 
 
-def _result(
+def _bound(node: Any, name: str, shapes: Mapping[str, tuple[int, ...]]) -> tuple[int, ...]:
+    """Return a shape of as many elements as a result has at most."""
+    if node.op_type in _OF_VALUES and node.input[0] in shapes:
+        return (*shapes[node.input[0]], max(1, len(shapes[node.input[0]])))
+    return shapes.get(name, (_LARGEST + 1,))
+
+
+def _results(
     onnx: Any,
     proto: Any,
     node: Any,
     shapes: Mapping[str, tuple[int, ...]],
     known: Mapping[str, Array],
-) -> Array | None:
-    """Compute a node's result; None where an operand is not known, or it has none."""
+) -> list[Array] | None:
+    """Compute a node's results; None where an operand is not known, or it has none."""
     if node.op_type in ("Shape", "Size"):
         if node.input[0] not in shapes:
             return None
@@ -105,14 +117,14 @@ def _result(
     from onnx.reference import ReferenceEvaluator
 
     values = [onnx.helper.make_empty_tensor_value_info(name) for name in operands]
-    results = [onnx.helper.make_empty_tensor_value_info(node.output[0])]
+    results = [onnx.helper.make_empty_tensor_value_info(name) for name in node.output if name]
     single = onnx.helper.make_graph([node], "one", values, results)
     model = onnx.helper.make_model(single, opset_imports=proto.opset_import)
     try:
-        (result,) = ReferenceEvaluator(model).run(None, operands)
+        found = iter(ReferenceEvaluator(model).run(None, operands))
+        return [np.asarray(next(found) if name else 0) for name in node.output]
     except Exception:  # of numpy, and of the package: an importer's rule then says what is wrong
         return None
-    return np.asarray(result)
 
 
 def _with_constants(proto: Any, found: Mapping[str, Array]) -> Any:

@@ -12,6 +12,7 @@ from frontends.builder import Imported
 from frontends.errors import ModelFormatError, UnsupportedOperatorError, reason_of
 from frontends.naming import owners, with_results
 from frontends.onnx.attributes import attributes_of
+from frontends.onnx.bounded import with_counts
 from frontends.onnx.clips import without_clips
 from frontends.onnx.constants import constants_of, dtype_of, without_unread_constants
 from frontends.onnx.control import without_subgraphs
@@ -126,7 +127,7 @@ def _imported(proto: Any, shapes: Shapes | None) -> Imported:
     check_groups(list(graph.node), constants_of(proto).keys())
     whole = in_groups(proto)
     check_operators(whole.graph.node, attributes_of)
-    whole = with_folded_shapes(with_shapes(whole, shapes))
+    whole = with_counts(with_folded_shapes(with_shapes(whole, shapes)), attributes_of)
     check_growth(whole.graph, given)
     check_tensors(whole.graph, constants_of(whole), attributes_of)
     whole = without_unread_constants(_propagated(whole))

@@ -52,7 +52,8 @@ _REDUCTIONS = ("ReduceL1", "ReduceL2", "ReduceProd", "ReduceSumSquare")
 _PLAIN = (
     *("BitShift", "Col2Im", "CumProd", "DFT", "DeformConv", "Det", "EyeLike", "GlobalLpPool"),
     *("IsInf", "IsNaN", "LpNormalization", "LpPool", "ReduceLogSum", "ReduceLogSumExp"),
-    *("ReverseSequence", "RoiAlign", "STFT", "Scatter"),
+    *("Compress", "NonMaxSuppression", "NonZero", "ReverseSequence", "RoiAlign", "STFT", "Scatter"),
+    "Unique",
     *("Acos", "Acosh", "Asin", "Asinh", "Atan", "Atanh", "Cosh", "Sinh", "Tan"),
     *("BitwiseAnd", "BitwiseNot", "BitwiseOr", "BitwiseXor", "Hardmax", "Mod", "Xor"),
     *("Abs", "Add", "And", "ArgMax", "ArgMin", "AveragePool", "BatchNormalization", "Cast", "Ceil"),

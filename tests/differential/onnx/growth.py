@@ -35,6 +35,7 @@ NOT_DRAWN: dict[str, str] = {
             *("BitwiseAnd", "BitwiseNot", "BitwiseOr", "BitwiseXor", "Hardmax", "IsInf"),
             *("BitShift", "Col2Im", "CumProd", "DFT", "DeformConv", "Det", "EyeLike", "IsNaN"),
             *("GlobalLpPool", "LpNormalization", "LpPool", "ReduceLogSum", "ReduceLogSumExp"),
+            *("Compress", "NonMaxSuppression", "NonZero", "Unique"),
             *("Mod", "ReverseSequence", "RoiAlign", "STFT", "Scatter", "Xor"),
         ),
         _OWN_TEST,

@@ -212,7 +212,7 @@ def test_every_integer_is_the_same_after_a_convolution(name: str) -> None:
 def test_every_operator_of_the_dialect_has_a_rule_and_a_case() -> None:
     # They read rows, whole tensors, or boxes.
     fixed = {each.name for each in OPERATORS.values() if each.traits.channels not in RULES}
-    boxes = {"decode_boxes", "select_boxes", "suppress_boxes"}
+    boxes = {"decode_boxes", "select_boxes", "suppress_boxes", "suppress_by_class"}
     rows = {"average_rows", "dynamic_encoding", "dynamic_quantize", "scatter_rows", "top_places"}
     rows |= {"counted_places", "hash_signs", "natural_power", "reduce_windows"}
     rows |= {"reinterpret", "row_moments"}

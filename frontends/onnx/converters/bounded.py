@@ -1,0 +1,122 @@
+"""NonZero, Compress, Unique and NonMaxSuppression: room for what there might be, and a count."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+import numpy as np
+from tvm import relax
+from tvm.relax import op as R
+
+from frontends.errors import UnsupportedError
+from frontends.onnx.converters.registry import Operands, converter, operands_of
+from qnn_ops import suppress_by_class
+from qnn_ops.registry import constant_of, spec_of
+from qnn_ops.suppress_by_class import ROW
+
+_MOST = 1 << 24
+
+
+@converter("NonZero")
+def _non_zero(
+    builder: relax.BlockBuilder, operands: Operands, _attributes: dict[str, Any]
+) -> relax.Expr:
+    """Give the places of what is not 0 along each axis, in order; the first place where none is."""
+    (data,) = operands_of(operands, 1)
+    emit, spec = builder.emit, spec_of(data)
+    if not spec.shape:
+        raise UnsupportedError("its data must have an axis")
+    if spec.dtype == "bool":
+        flags = data
+    else:
+        flags = emit(R.not_equal(data, relax.const(np.zeros((), spec.dtype), spec.dtype)))
+    places, count = _places(builder, emit(R.reshape(flags, (prod(spec.shape),))))
+    rows = []
+    for axis, size in enumerate(spec.shape):
+        inner = relax.const(prod(spec.shape[axis + 1 :]), "int64")
+        outer = emit(R.floor_divide(places, inner))
+        rows.append(emit(R.floor_mod(outer, relax.const(size, "int64"))) if axis else outer)
+    return relax.Tuple([emit(R.stack(rows, 0)), count])
+
+
+@converter("Compress")
+def _compress(
+    builder: relax.BlockBuilder, operands: Operands, attributes: dict[str, Any]
+) -> relax.Expr:
+    """Take what a condition has at its place along an axis, or of all elements."""
+    data, condition = operands_of(operands, 2)
+    axis, shape = attributes.get("axis"), spec_of(data).shape
+    if axis is None:
+        data, axis = builder.emit(R.reshape(data, (prod(shape),))), 0
+    size, (length, *others) = spec_of(data).shape[axis], spec_of(condition).shape
+    if others or length > size:
+        raise UnsupportedError(f"{length} truth values for {size} elements")
+    known = constant_of(condition)
+    if known is not None:
+        return R.take(data, relax.const(np.flatnonzero(known), "int64"), axis, mode="clip")
+    places, count = _places(builder, condition)
+    return relax.Tuple([builder.emit(R.take(data, places, axis, mode="clip")), count])
+
+
+@converter("Unique")
+def _unique(
+    _builder: relax.BlockBuilder, _operands: Operands, _attributes: dict[str, Any]
+) -> relax.Expr:
+    """Raise: what follows from constants was computed before."""
+    raise UnsupportedError("its values must follow from constants")
+
+
+def _places(builder: relax.BlockBuilder, flags: relax.Expr) -> tuple[relax.Expr, relax.Expr]:
+    """Return the places of what is true, then zeros, and how many there are."""
+    emit, (size,) = builder.emit, spec_of(flags).shape
+    if not 0 < size <= _MOST:
+        raise UnsupportedError(f"of {size:,} elements")
+    numbers = emit(R.astype(flags, "int64"))
+    after = emit(R.cumsum(numbers, 0))
+    one, end = relax.const(1, "int64"), relax.const(size, "int64")
+    # What is not true goes behind the end, which is cut off.
+    targets = emit(R.where(flags, emit(R.subtract(after, one)), end))
+    zeros = relax.const(np.zeros(size + 1, np.int64), "int64")
+    values = relax.const(np.arange(size), "int64")
+    placed = emit(R.scatter_elements(zeros, targets, values, axis=0))
+    count = emit(R.sum(numbers, [0], keepdims=True))
+    return emit(R.strided_slice(placed, [0], [0], [size])), count
+
+
+@converter("NonMaxSuppression")
+def _non_max_suppression(
+    builder: relax.BlockBuilder, operands: Operands, attributes: dict[str, Any]
+) -> relax.Expr:
+    """Give image, class and box of those that overlap no better one; zeros where none is left."""
+    boxes, scores, count, overlap, least = operands_of(operands, 5)
+    emit, shape = builder.emit, spec_of(scores).shape
+    known = None if count is None else constant_of(count)
+    limit = constant_of(overlap) if overlap is not None else None
+    if limit is not None and not 0 <= limit.item() <= 1:
+        raise UnsupportedError(f"iou_threshold must be from 0 to 1, got {limit.item()}")
+    most = shape[-1] if known is None and count is not None else 0
+    if known is not None:
+        most = min(max(int(known.item()), 0), shape[-1])
+    if ROW * prod(shape[:-1]) * most > _MOST:
+        raise UnsupportedError(f"room for {most:,} boxes of each class of {prod(shape[:-1]):,}")
+    parts = [
+        relax.const(np.zeros(1, np.float32)) if each is None else emit(R.reshape(each, (1,)))
+        for each in (overlap, least)
+    ]
+    asked = relax.const(np.zeros(1, np.int64), "int64") if count is None else count
+    found = emit(
+        suppress_by_class(
+            boxes,
+            scores,
+            emit(R.reshape(asked, (1,))),
+            emit(R.concat(parts, 0)),
+            most=most,
+            has_centers=bool(attributes.get("center_point_box", 0)),
+            takes_all=least is None,
+        )
+    )
+    size = spec_of(found).shape[0]
+    rows = emit(R.strided_slice(found, [0], [1], [size]))
+    number = emit(R.reshape(emit(R.strided_slice(found, [0, 1], [0, 0], [1, 1])), (1,)))
+    return relax.Tuple([rows, number])

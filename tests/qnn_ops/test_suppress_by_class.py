@@ -1,0 +1,49 @@
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from qnn_ops import QnnError, suppress_by_class
+from tests.support.operators import check_round_trips, module_of
+
+Array = np.ndarray[Any, Any]
+
+# The second one overlaps the first by as much as the limit.
+BOXES = np.array([[[4, 4, 0, 0], [0, 0, 4, 3], [5, 5, 6, 6], [0, 0, 4, 4]]], np.float32)
+SCORES = np.array([[[0.5, 0.4, 0.3, 0.5], [0, 0.1, 0.2, 0.3]]], np.float32)
+COUNT, LIMITS = np.array([3]), np.array([0.75, 0.1], np.float32)
+
+
+def test_a_box_that_overlaps_a_better_one_of_its_class_is_dropped() -> None:
+    found = suppress_by_class.evaluate(BOXES, SCORES, COUNT, LIMITS, most=3)
+    rows = [[0, 0, 0], [0, 0, 1], [0, 0, 2], [0, 1, 3], [0, 1, 2]]
+    assert found.tolist() == [[5, 5, 5], *rows, [0, 0, 0]]
+
+
+def test_the_count_is_as_many_as_there_is_room_for() -> None:
+    found = suppress_by_class.evaluate(BOXES, SCORES, np.array([9]), LIMITS, most=1)
+    assert found.tolist() == [[2, 2, 2], [0, 0, 0], [0, 1, 3]]
+
+
+def test_round_trips() -> None:
+    check_round_trips(suppress_by_class, [BOXES, SCORES, COUNT, LIMITS], most=3, has_centers=True)
+
+
+@pytest.mark.parametrize(
+    ("place", "operand", "message"),
+    [
+        (1, SCORES.astype(np.float16), "scores must be float32"),
+        (1, SCORES[:, :, :3], r"boxes must have shape \(images, boxes, 4\)"),
+        (2, np.array([1, 2]), "count must have 1 number"),
+        (3, np.ones(1, np.float32), "limits 2, got"),
+    ],
+)
+def test_what_does_not_fit_is_named(place: int, operand: Array, message: str) -> None:
+    operands = [BOXES, SCORES, COUNT, LIMITS]
+    operands[place] = operand
+    with pytest.raises(QnnError, match=f"suppress_by_class: .*{message}"):
+        module_of(suppress_by_class, operands, most=2)
+    with pytest.raises(QnnError, match="most must be from 0 to 4, got 5"):
+        module_of(suppress_by_class, [BOXES, SCORES, COUNT, LIMITS], most=5)
