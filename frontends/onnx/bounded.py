@@ -20,7 +20,8 @@ from frontends.onnx.package import onnx_package
 Array = np.ndarray[Any, Any]
 Attributes = dict[str, Any]
 
-_COUNT = "_count"
+COUNT = "_count"
+"""What the name of an output with such a count ends in, behind that of the output itself."""
 _MOST = 1 << 31
 _OF_ONE_AXIS = 13
 """The operators of which Softmax has one axis."""
@@ -100,7 +101,7 @@ def with_counts(proto: Any, attributes_of: Callable[[Any], Attributes]) -> Any:
     more = []
     for value in graph.output:
         if value.name in rows.lengths:
-            name = f"{value.name}{_COUNT}"
+            name = f"{value.name}{COUNT}"
             while name in taken:
                 name += "_"
             count = rows.lengths[value.name][1]
@@ -146,7 +147,7 @@ def _add(rows: _Rows, node: Any, attributes: Attributes) -> None:
         axis = {"NonMaxSuppression": 0, "NonZero": 1}.get(node.op_type, 0)
         if node.op_type == "Compress" and "axis" in attributes:
             axis = int(attributes["axis"]) % rows.rank(node.input[0])
-        count = f"{node.output[0]}{_COUNT}_here"
+        count = f"{node.output[0]}{COUNT}_here"
         node.output.append(count)
         rows.lengths[node.output[0]] = axis, count
         return
@@ -278,7 +279,7 @@ def _sliced(rows: _Rows, node: Any, _: Attributes, axis: int, count: str) -> str
     end = _end(rows, node, axis)
     if end is None:
         return count
-    limit, name = f"{node.output[0]}{_COUNT}_most", f"{node.output[0]}{_COUNT}_here"
+    limit, name = f"{node.output[0]}{COUNT}_most", f"{node.output[0]}{COUNT}_here"
     rows.added[limit] = np.array([end], np.int64)
     rows.nodes.append(onnx_package().helper.make_node("Min", [count, limit], [name]))
     return name

@@ -10,11 +10,12 @@ import numpy as np
 import tvm
 
 from frontends.formats import of_signature
+from frontends.onnx.bounded import COUNT
 from tvm_qnn.build import build
 from tvm_qnn.compare.comparison import Comparison
 from tvm_qnn.compare.references import reference_of
 from tvm_qnn.compare.tally import Tally
-from tvm_qnn.library.arrays import results_of
+from tvm_qnn.library.arrays import named_results
 from tvm_qnn.library.library import Library
 from tvm_qnn.target.target import runnable_target
 
@@ -72,16 +73,18 @@ def compare(
     codes = {key: (index, operator) for key, index, operator in computed.tensors}
     tallies = [
         (key, Tally(*codes[key], info))
-        for (key, *_), info in zip(computed.tensors, library.outputs, strict=True)
+        # Behind the outputs are counts of the rows that some of them have.
+        for (key, *_), info in zip(computed.tensors, library.outputs, strict=False)
     ]
     tallies_of_used = [
         (key, Tally(*codes.get(key, (-1, "")), info))
-        for key, info in zip(computed.outputs, used.outputs, strict=True)
+        for key, info in zip(computed.outputs, used.outputs, strict=False)
     ]
     runs = 0
     for given, answer in zip(ours, chain([first], computed.answers), strict=True):
         for each, counted in ((library, tallies), (used, tallies_of_used)):
-            for (key, tally), array in zip(counted, results_of(each.run(*given)), strict=True):
+            named = named_results(each.outputs, each.run(*given))
+            for (key, tally), array in zip(counted, _filled(named, answer), strict=False):
                 if key in answer:
                     tally.add(array, answer[key], runs)
         runs += 1
@@ -90,3 +93,16 @@ def compare(
         for counted in (tallies, tallies_of_used)
     )
     return Comparison(found, computed.title or reference.title, runs, outputs)
+
+
+def _filled(found: Mapping[str, Array], answer: Mapping[Any, Array]) -> list[Array]:
+    """Return what a run gave, without the rows that are beyond an output's count."""
+    arrays = dict(found)
+    for name, array in found.items():
+        count, theirs = found.get(name + COUNT), answer.get(name)
+        if count is None or theirs is None or count.size != 1 or array.ndim != theirs.ndim:
+            continue
+        axes = [n for n in range(array.ndim) if array.shape[n] != theirs.shape[n]]
+        if len(axes) == 1:
+            arrays[name] = np.take(array, np.arange(count.item()), axes[0])
+    return list(arrays.values())

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import tvm_qnn as qnn
 from frontends.errors import UnsupportedOperatorError
 from frontends.onnx import from_onnx
 from tests.support.onnx_graphs import Array, Node, check_equal, compiled, model_of, on_runtime
@@ -183,3 +184,9 @@ def test_a_part_of_a_union_is_at_most_all() -> None:
             tensor.CopyFrom(onnx.numpy_helper.from_array(np.array([1.5], np.float32), "t"))
     with pytest.raises(UnsupportedOperatorError, match="iou_threshold must be from 0 to 1"):
         from_onnx(net)
+
+
+def test_a_comparison_is_of_the_rows_that_count() -> None:
+    net = model_of([("NonZero", "x", "y", {})], REALS, ["y:int64"], {})
+    (found,) = qnn.compare(net, [*REALS.values()]).outputs
+    assert (found.name, found.elements, found.differing) == ("y", 3 * int((~FLAGS).sum()), 0)
