@@ -68,5 +68,6 @@ def lower(
         target = target_of_kernels(mod, target)
         rules = (PadInPlace, FuseSums, ScaleSums, JoinInPlace, UseKernels)
         moves = (MultiplyFloats, TransposeBytes)
-        passes = [*(each(target) for each in (*rules, *moves)), *passes]
+        # Kernels lay out weights that are constants.
+        passes = [FoldConstants(), *(each(target) for each in (*rules, *moves)), *passes]
     return tvm.transform.Sequential(passes)(mod)

@@ -20,7 +20,9 @@ if TYPE_CHECKING:
     from qnn_ops.dynamic_encoding import dynamic_encoding
     from qnn_ops.dynamic_quantize import dynamic_quantize
     from qnn_ops.errors import QnnError
+    from qnn_ops.float_conv2d import float_conv2d
     from qnn_ops.float_function import float_function
+    from qnn_ops.float_matmul import float_matmul
     from qnn_ops.fused_multiply_add import fused_multiply_add
     from qnn_ops.hash_signs import hash_signs
     from qnn_ops.natural_power import natural_power
@@ -63,7 +65,9 @@ __all__ = [
     "dequantize",
     "dynamic_encoding",
     "dynamic_quantize",
+    "float_conv2d",
     "float_function",
+    "float_matmul",
     "fused_multiply_add",
     "hash_signs",
     "natural_power",

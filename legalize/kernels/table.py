@@ -25,6 +25,7 @@ from legalize.kernels.depthwise.x86 import rules as depthwise_x86
 from legalize.kernels.dynamic import rules as dynamic
 from legalize.kernels.elementwise import mcu as elementwise_mcu
 from legalize.kernels.elementwise import rules as elementwise
+from legalize.kernels.float_conv2d import rules as float_conv2d
 from legalize.kernels.isa import neon_vectors, x86_vectors
 from legalize.kernels.isa.base import VectorIsa
 from legalize.kernels.join import borders as join_borders
@@ -50,6 +51,7 @@ _VECTOR_ROWS: tuple[tuple[Operator[Any], VectorRule], ...] = (
     *convert.RULES,
     *dynamic.RULES,
     *elementwise.RULES,
+    *float_conv2d.RULES,
     *join.RULES,
     *mean.RULES,
     *pad.RULES,

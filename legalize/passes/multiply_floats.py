@@ -17,13 +17,16 @@ from legalize.kernels.table import vectors_for
 from legalize.passes.channels_last_rules import static_shape
 from legalize.passes.rewriter import constant_variables, count_uses
 from legalize.qdq.group import operator_name
+from qnn_ops import float_matmul as float_matmul_op
 from qnn_ops.registry import spec_of
 
-_MATMUL, _PERMUTE, _FLOAT = "relax.matmul", "relax.permute_dims", "float32"
+_PERMUTE, _FLOAT = "relax.permute_dims", "float32"
+_IS_FUSED = {"relax.matmul": True, float_matmul_op.op.name: False}
+"""Products, and whether each has one rounding with its sum."""
 
 
 def MultiplyFloats(target: tvm.target.Target) -> tvm.transform.Pass:
-    """Replace Relax's ``matmul`` of float32 by a kernel, where it serves.
+    """Replace ``float_matmul``, and Relax's ``matmul`` of float32, by a kernel, where it serves.
 
     Changes of the order of axes before it, and of its result, are a part of the kernel's reading
     and writing.
@@ -86,7 +89,8 @@ class _MultiplyFloats(PyExprMutator):
         Returns:
             None if it is none for the kernel.
         """
-        if operator_name(call) != _MATMUL or self._is_constant(call):
+        is_fused = _IS_FUSED.get(operator_name(call))
+        if is_fused is None or self._is_constant(call):
             return None
         shapes = [static_shape(tensor) for tensor in (*call.args, call)]
         known = [shape for shape in shapes if shape is not None and len(shape) > 1]
@@ -99,7 +103,7 @@ class _MultiplyFloats(PyExprMutator):
         (lhs, left), (rhs, right) = map(self._source, call.args, known)
         if 1 not in right.strides[-2:]:
             rhs, right = call.args[1], _plain(known[1])
-        spec = FloatMatmul(left, right, output)
+        spec = FloatMatmul(left, right, output, is_fused)
         return (spec, [lhs, rhs]) if is_served(spec, self.isa) else None
 
     def _source(self, operand: relax.Expr, shape: tuple[int, ...]) -> tuple[relax.Expr, View]:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 from tvm import relax, tirx
 from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tirx as T
 
+from legalize.primitives.float_sums import rounded
 from legalize.primitives.loops import call_loops
 from legalize.primitives.registry import primitive
 from qnn_ops.registry import Attrs, spec_of
@@ -20,8 +20,6 @@ _LANES = (16, 8, 4, 2)
 
 _ALONG = ("vectors", "vector_squares")
 """Orders of which the lanes lie along a row."""
-
-_MOST = float(np.finfo(np.float32).max)
 
 
 @primitive(row_moments)
@@ -85,7 +83,7 @@ def _added_along(
         elif is_fused:
             total = tirx.call_llvm_pure_intrin("float32", "llvm.fma.f32", value, value, total)
         else:
-            total = total + _rounded(value * value)
+            total = total + rounded(value * value)
         T.buffer_store(sums, total, [place])
 
     whole, rounded = size // lanes * lanes, size // (lanes // 2) * (lanes // 2)
@@ -138,7 +136,7 @@ def _two_passes(
         T.buffer_store(mean, mean[lane] / T.float32(size), [lane])
     with T.serial(size) as column, T.vectorized(lanes) as lane:
         distance = element(column, lane) - mean[lane]
-        T.buffer_store(squares, squares[lane] + _rounded(distance * distance), [lane])
+        T.buffer_store(squares, squares[lane] + rounded(distance * distance), [lane])
 
 
 def _welford(
@@ -150,7 +148,7 @@ def _welford(
         count = T.Cast("float32", column + 1)
         T.buffer_store(mean, mean[lane] + distance[lane] / count, [lane])
         product = distance[lane] * (element(column, lane) - mean[lane])
-        T.buffer_store(squares, squares[lane] + _rounded(product), [lane])
+        T.buffer_store(squares, squares[lane] + rounded(product), [lane])
 
 
 def _squares(
@@ -158,14 +156,7 @@ def _squares(
 ) -> None:
     with T.serial(size) as column, T.vectorized(lanes) as lane:
         product = element(column, lane) * element(column, lane)
-        T.buffer_store(squares, squares[lane] + _rounded(product), [lane])
-
-
-def _rounded(product: Any) -> Any:
-    """Round a product before a sum, as qnn_ops.rounded does."""
-    variable = tirx.Var("product", "float32")
-    is_infinite = tirx.abs(variable) > T.float32(_MOST)
-    return tirx.Let(variable, product, tirx.Select(is_infinite, variable * 2.0, variable))
+        T.buffer_store(squares, squares[lane] + rounded(product), [lane])
 
 
 _RULES: dict[str, Callable[[Callable[[Any, Any], Any], Any, Any, int, int], None]] = {

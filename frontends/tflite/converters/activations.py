@@ -41,6 +41,11 @@ def activate(activation: str, expr: relax.Expr) -> relax.Expr:
     return R.clip(expr, *_FLOAT_RANGES[kind])
 
 
+def float_range(activation: str) -> tuple[float, float]:
+    """Return the lowest and highest float32 that the activation leaves to a result."""
+    return _FLOAT_RANGES[_kind(activation)]
+
+
 def clamps(activation: str) -> bool:
     """Tell whether an activation clamps a result, or is refused."""
     return _KINDS.get(activation) != "none"

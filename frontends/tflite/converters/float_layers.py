@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+from math import prod
+
+import numpy as np
 from tvm import relax
 from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
-from frontends.tflite.converters.activations import activate, check_clamps
-from frontends.tflite.converters.context import Context, reshaped
+from frontends.tflite.converters.activations import activate, check_clamps, float_range
+from frontends.tflite.converters.context import Array, Context, reshaped
 from frontends.tflite.converters.convolution import check_ranks
 from frontends.tflite.converters.fully_connected import rows_of
 from frontends.tflite.converters.padding import check_windows, window_padding
 from frontends.tflite.converters.registry import float_converter
-from frontends.tflite.converters.transpose_conv import check_size, output_shape
+from frontends.tflite.converters.transpose_conv import check_size, in_phases, output_shape
 from frontends.tflite.options import (
     Conv2DOptions,
     DepthwiseConv2DOptions,
     FullyConnectedOptions,
     TransposeConvOptions,
 )
+from qnn_ops import float_conv2d
 from qnn_ops.errors import QnnError
 from qnn_ops.registry import spec_of
 
@@ -51,17 +55,19 @@ def _convolved(
     size, stride, dilation = data.shape[1:3], options.stride, options.dilation
     padding = window_padding(options.padding, size, window, stride, dilation)
     check_windows(size, window, stride, padding, dilation)
-    sums = R.nn.conv2d(
+    low, high = float_range(options.activation)
+    return float_conv2d(
         data.expr,
-        ctx.builder.emit(R.permute_dims(kernel.expr, [layout.index(letter) for letter in "OHWI"])),
+        kernel.expr,
+        bias_of(ctx, 2, channels),
         strides=stride,
         padding=padding,
         dilation=dilation,
         groups=groups,
-        data_layout="NHWC",
-        kernel_layout="OHWI",
+        kernel_layout=layout,
+        low=low,
+        high=high,
     )
-    return activate(options.activation, with_bias(ctx, sums, 2, channels))
 
 
 @float_converter("FULLY_CONNECTED")
@@ -72,17 +78,39 @@ def convert_float_fully_connected(ctx: Context) -> relax.Expr:
         raise UnsupportedError(f"weights in the format {options.weights_format}")
     check_clamps(options.activation)
     outer, depth, units = rows_of(ctx, options.keep_num_dims)
-    data = ctx.builder.emit(reshaped(ctx.input(0).expr, (*outer, depth)))
-    sums = R.matmul(data, ctx.builder.emit(R.permute_dims(ctx.input(1).expr)))
-    return activate(options.activation, with_bias(ctx, sums, 2, units))
+    pixels = ctx.builder.emit(reshaped(ctx.input(0).expr, (1, 1, prod(outer), depth)))
+    kernel = ctx.builder.emit(reshaped(ctx.input(1).expr, (units, 1, 1, depth)))
+    low, high = float_range(options.activation)
+    sums = float_conv2d(pixels, kernel, bias_of(ctx, 2, units), low=low, high=high)
+    return reshaped(ctx.builder.emit(sums), (*outer, units))
 
 
 @float_converter("TRANSPOSE_CONV")
 def convert_float_transpose_conv(ctx: Context) -> relax.Expr:
-    """Return what a convolution of these weights would have taken: of the size that is stated."""
-    sums = transposed_sums(ctx, ctx.input(2).expr, ctx.input(1).expr)
-    biased = with_bias(ctx, sums, 3, ctx.input(1).shape[0])
-    return activate(ctx.options(TransposeConvOptions).activation, biased)
+    """Return what a convolution of these weights would have taken: of the size that is stated.
+
+    LiteRT adds up pixel by pixel of the data, which is the order of the convolutions here.
+    """
+    options, kernel, data = ctx.options(TransposeConvOptions), ctx.input(1), ctx.input(2)
+    check_ranks(kernel, data)
+    bias = bias_of(ctx, 3, kernel.shape[0])
+    if not ctx.tensor(1).is_constant or not (bias is None or ctx.tensor(3).is_constant):
+        sums = transposed_sums(ctx, data.expr, kernel.expr)
+        return activate(options.activation, sums if bias is None else R.add(sums, bias))
+    shape = output_shape(ctx, kernel.shape, data)
+    check_size(options, shape[1:3], kernel.shape[1:3], data.shape[1:3])
+    low, high = float_range(options.activation)
+
+    def convolve(weights: Array, phases: int, padding: tuple[int, ...]) -> relax.Var:
+        operands = [ctx.values.add_constant(ctx.output(), "_weights", weights)]
+        if bias is not None:
+            biases = np.tile(ctx.constant(3), phases)
+            operands.append(ctx.values.add_constant(ctx.output(), "_bias", biases))
+        return ctx.builder.emit(
+            float_conv2d(data.expr, *operands, padding=padding, low=low, high=high)
+        )
+
+    return in_phases(ctx, shape, ctx.constant(1), convolve, lambda parts: R.concat(parts, 3))
 
 
 def transposed_sums(ctx: Context, images: relax.Expr, planes: relax.Expr) -> relax.Expr:
@@ -113,17 +141,23 @@ def transposed_sums(ctx: Context, images: relax.Expr, planes: relax.Expr) -> rel
 
 
 def with_bias(ctx: Context, sums: relax.Expr, position: int, channels: int) -> relax.Expr:
-    """Add the bias at a position, if there is one.
+    """Add the bias at a position, if there is one; raise as ``bias_of``."""
+    bias = bias_of(ctx, position, channels)
+    return sums if bias is None else R.add(sums, bias)
+
+
+def bias_of(ctx: Context, position: int, channels: int) -> relax.Expr | None:
+    """Return the bias at a position, if there is one.
 
     Raises:
         QnnError: it is not float32, or not one value for each channel.
     """
     if not ctx.has(position):
-        return sums
+        return None
     bias = ctx.input(position)
     if bias.tensor.dtype != "float32" or bias.shape != (channels,):
         raise QnnError(
             f"the bias {bias.tensor.label} must be float32 of shape ({channels},), "
             f"got {bias.tensor.dtype} {bias.shape}"
         )
-    return R.add(sums, bias.expr)
+    return bias.expr

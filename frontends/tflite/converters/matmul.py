@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from math import prod
+
 import numpy as np
 from tvm import relax
 from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
-from frontends.tflite.converters.context import Context, per_tensor
+from frontends.tflite.converters.context import Context, per_tensor, reshaped
 from frontends.tflite.converters.plain import zero_points
 from frontends.tflite.converters.quantization import check_symmetric
 from frontends.tflite.converters.registry import (
@@ -17,7 +19,7 @@ from frontends.tflite.converters.registry import (
     unscaled_converter,
 )
 from frontends.tflite.options import BatchMatMulOptions
-from qnn_ops import quantized_dense, quantized_matmul
+from qnn_ops import float_conv2d, float_matmul, quantized_dense, quantized_matmul
 from qnn_ops.arithmetic import quantize_multiplier
 from qnn_ops.errors import QnnError
 from qnn_ops.wide_arithmetic import MOST_SHIFT, reduced_multiplier
@@ -36,9 +38,18 @@ def convert_float_batch_matmul(ctx: Context) -> relax.Expr:
     left, right = lhs.expr, rhs.expr
     if options.adj_x:
         left = ctx.builder.emit(R.permute_dims(left, swapped(len(lhs.shape))))
+    if rhs.tensor.is_constant and len(rhs.shape) == 2:
+        # A convolution of pixels, whose weights are laid out for it beforehand.
+        depth, units = reversed(rhs.shape) if options.adj_y else rhs.shape
+        layout = "OHWI" if options.adj_y else "HWIO"
+        sizes = [{"H": 1, "W": 1, "I": depth, "O": units}[letter] for letter in layout]
+        pixels = ctx.builder.emit(reshaped(left, (1, 1, prod(shape[:-1]), depth)))
+        kernel = ctx.builder.emit(reshaped(right, tuple(sizes)))
+        sums = ctx.builder.emit(float_conv2d(pixels, kernel, kernel_layout=layout))
+        return reshaped(sums, shape)
     if options.adj_y:
         right = ctx.builder.emit(R.permute_dims(right, swapped(len(rhs.shape))))
-    return R.matmul(left, right)
+    return float_matmul(left, right)
 
 
 @converter("BATCH_MATMUL")

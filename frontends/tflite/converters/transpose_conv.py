@@ -8,8 +8,9 @@ dealt to their pixels.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import product
 from typing import Any
 
@@ -91,25 +92,53 @@ def convert_transpose_conv(ctx: Context) -> relax.Expr:
     check_kernel(data.tensor, ctx.tensor(1), ctx.output())
     window = kernel.shape[1:3]
     check_size(options, shape[1:3], window, data.shape[1:3])
-    padding = window_padding(options.padding, shape[1:3], window, options.stride)
-    axes = [
-        _Axis(*sizes)
-        for sizes in zip(
-            data.shape[1:3], shape[1:3], window, options.stride, padding[:2], strict=True
-        )
-    ]
-    phases = list(product(range(axes[0].stride), range(axes[1].stride)))
-    most = (max(axes[0].taps), max(axes[1].taps))
-    taps = [(axes[0].taps[y], axes[1].taps[x]) for y, x in phases]
-    if len(set(taps)) == 1 or len(phases) > _MOST_CONVOLUTIONS:
-        joined = _convolve(ctx, axes, phases, most)
-    else:
-        parts = [_convolve(ctx, axes, [phase], t) for phase, t in zip(phases, taps, strict=True)]
+    # A zero point is one number here, which is a weight of 0.
+    zero = np.max(per_channel(ctx.tensor(1), 0)[1])
+
+    def join(parts: list[relax.Var]) -> relax.Expr:
         scale, point = per_tensor(ctx.output())
         scales, points = [scale] * len(parts), [point] * len(parts)
         dtype = ctx.output().dtype
-        joined = quantized_concat(parts, scales, points, scale, point, dtype, axis=3)
-        joined = ctx.builder.emit(joined)
+        return quantized_concat(parts, scales, points, scale, point, dtype, axis=3)
+
+    return in_phases(ctx, shape, kernel, partial(_convolve, ctx), join, zero)
+
+
+def in_phases(
+    ctx: Context,
+    shape: tuple[int, ...],
+    kernel: Array,
+    convolve: Callable[[Array, int, tuple[int, ...]], relax.Var],
+    join: Callable[[list[relax.Var]], relax.Expr],
+    zero: float = 0,
+) -> relax.Expr:
+    """Return a transposed convolution as ordinary ones of the phases of its strides.
+
+    Args:
+        ctx: the operator; its third operand is the data.
+        shape: of the result.
+        kernel: OHWI.
+        convolve: makes the pixels of the steps, given weights in OHWI, how many phases these are
+            for, one after the other, and the padding.
+        join: concatenates channels.
+        zero: the weight that means 0.
+    """
+    options, sizes = ctx.options(TransposeConvOptions), ctx.input(2).shape[1:3]
+    window, stride = kernel.shape[1:3], options.stride
+    padding = window_padding(options.padding, shape[1:3], window, stride)
+    numbers = zip(sizes, shape[1:3], window, stride, padding[:2], strict=True)
+    axes = [_Axis(*each) for each in numbers]
+    phases = list(product(range(stride[0]), range(stride[1])))
+    taps = [(axes[0].taps[y], axes[1].taps[x]) for y, x in phases]
+    sets = [([phase], count) for phase, count in zip(phases, taps, strict=True)]
+    if len(set(taps)) == 1 or len(phases) > _MOST_CONVOLUTIONS:
+        sets = [(phases, (max(axes[0].taps), max(axes[1].taps)))]
+    parts = []
+    for some, count in sets:
+        spans = [axis.span(taps) for axis, taps in zip(axes, count, strict=True)]
+        ends = tuple(span[end] for end in (0, 1) for span in spans)
+        parts.append(convolve(_phase_weights(kernel, axes, some, count, zero), len(some), ends))
+    joined = parts[0] if len(parts) == 1 else ctx.builder.emit(join(parts))
     return _dealt(ctx, axes, joined, shape)
 
 
@@ -149,29 +178,24 @@ def check_size(
         )
 
 
-def _convolve(
-    ctx: Context, axes: list[_Axis], phases: list[tuple[int, int]], taps: tuple[int, int]
-) -> relax.Var:
+def _convolve(ctx: Context, weights: Array, phases: int, padding: tuple[int, ...]) -> relax.Var:
     """Return the steps' pixels of some phases, which are its channels, phase by phase."""
     kernel, data, result = ctx.tensor(1), ctx.input(2), ctx.output()
     scale, zero_point = per_channel(kernel, 0)
     check_zero_point(kernel, zero_point)
-    scale = scale * len(phases) if isinstance(scale, list) else scale
-    # A zero point is one number here, which is a weight of 0.
-    weights = _phase_weights(ctx.constant(1), axes, phases, taps, np.max(zero_point))
+    scale = scale * phases if isinstance(scale, list) else scale
     bias, options = None, ctx.options(TransposeConvOptions)
     is_int16, bias_type = data.tensor.dtype == "int16", "int32"
     if is_int16:
         bias_type = int16_bias_type(options.quantized_bias_type)
     if ctx.has(3):
         check_bias(ctx.tensor(3), bias_type)
-        biases = np.tile(ctx.constant(3).reshape(-1), len(phases))
+        biases = np.tile(ctx.constant(3).reshape(-1), phases)
         bias = ctx.values.add_constant(result, "_bias", biases)
     elif is_int16 and bias_type == "int32":
         # It says how wide the sums are, even where there is none.
         bias = ctx.values.add_constant(result, "_bias", np.zeros(len(weights), np.int32))
     low, high = clamp_range(options.activation, result)
-    spans = [axis.span(count) for axis, count in zip(axes, taps, strict=True)]
     call = quantized_conv2d(
         data.expr,
         ctx.values.add_constant(result, "_weights", weights),
@@ -180,7 +204,7 @@ def _convolve(
         zero_point,
         *per_tensor(result),
         result.dtype,
-        padding=tuple(span[end] for end in (0, 1) for span in spans),
+        padding=padding,
         data_layout="NHWC",
         kernel_layout="OHWI",
         bias=bias,

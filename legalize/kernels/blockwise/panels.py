@@ -36,7 +36,8 @@ class _Panels(TileKernel):
     def __init__(self, isa: VectorIsa, layer: Blockwise) -> None:
         self.layer = layer
         shapes = (layer.rows, layer.depth), (layer.depth, layer.units), (layer.rows, layer.units)
-        super().__init__(isa, FloatMatmul(*(View(shape, (0, 1)) for shape in shapes)))
+        lhs, rhs, output = (View(shape, (0, 1)) for shape in shapes)
+        super().__init__(isa, FloatMatmul(lhs, rhs, output))
 
     def _declare(self) -> None:
         self.lhs, self.weights, self.target = declared(self.layer)

@@ -6,8 +6,8 @@
         sums += lhs · packed, one value of the depth after the other
         output = sums
 
-Each sum is the same chain of fused products and sums that TVM's loops give, in the same order. The
-last tile of rows overlaps the one before.
+Each sum is one chain of products, in the order of the depth: fused with their sums, as TVM's loops
+give it, or each rounded. The last tile of rows overlaps the one before.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.float_matmul.spec import FloatMatmul, View
+from legalize.kernels.ir.floats import rounded_apart
 from legalize.kernels.ir.registers import (
     get_lanes,
     kept,
@@ -180,7 +181,11 @@ class TileKernel:
                 place = start + number * spec.lhs.strides[-2] + k * spec.lhs.strides[-1]
                 factor = kept(spread(self.lhs[place], lanes))
                 for value, each in zip(values, row, strict=True):
-                    total = self.isa.multiply_add(factor, value, get_lanes(each, lanes))
+                    total = get_lanes(each, lanes)
+                    if spec.is_fused:
+                        total = self.isa.multiply_add(factor, value, total)
+                    else:
+                        total = total + rounded_apart(factor * value)
                     set_lanes(each, total, lanes)
         return sums
 

@@ -49,11 +49,13 @@ class FloatMatmul:
         lhs: [..., rows, depth]; the first axes are those of rhs, or are repeated.
         rhs: [..., depth, columns].
         output: [..., rows, columns].
+        is_fused: whether a product and its sum have one rounding, and not two.
     """
 
     lhs: View
     rhs: View
     output: View
+    is_fused: bool = True
 
     @property
     def rows(self) -> int:
@@ -92,7 +94,7 @@ def is_served(spec: FloatMatmul, isa: VectorIsa) -> bool:
     Processors that round a product before it is added are TVM's, whose code does so.
     """
     return (
-        isa.fuses_products
+        (isa.fuses_products or not spec.is_fused)
         and spec.lhs.size > 0
         and spec.rows >= _LEAST_ROWS
         and min(spec.columns, spec.depth) >= isa.lanes

@@ -16,6 +16,7 @@ from legalize.passes import ChannelsLast
 from legalize.passes.channels_last_rules import RULES
 from qnn_ops import (
     dequantize,
+    float_conv2d,
     float_function,
     fused_multiply_add,
     quantize,
@@ -124,6 +125,16 @@ CASES: dict[str, list[Build]] = {
             addend=y,
         ),
     ],
+    "float_conv2d": [
+        lambda x, _: float_conv2d(
+            real(x),
+            relax.const(KERNEL.astype(np.float32)),
+            padding=1,
+            groups=3,
+            data_layout="NCHW",
+            kernel_layout="OIHW",
+        )
+    ],
     "float_function": [lambda x, _: float_function(real(x), "erf")],
     "fused_multiply_add": [
         lambda x, y: fused_multiply_add(
@@ -216,7 +227,7 @@ def test_every_operator_of_the_dialect_has_a_rule_and_a_case() -> None:
     rows = {"average_rows", "dynamic_encoding", "dynamic_quantize", "scatter_rows", "top_places"}
     rows |= {"counted_places", "hash_signs", "natural_power", "reduce_windows"}
     rows |= {"reinterpret", "row_moments"}
-    products = {"blockwise_dense", "quantized_dense", "quantized_matmul"}
+    products = {"blockwise_dense", "float_matmul", "quantized_dense", "quantized_matmul"}
     steps = {"quantized_lstm", "quantized_svdf", "quantized_svdf_state"}
     assert fixed == rows | products | boxes | steps
     assert {each.name for each in OPERATORS.values()} - fixed == set(CASES)

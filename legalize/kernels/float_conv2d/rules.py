@@ -1,0 +1,82 @@
+"""The convolutions of float32 that the kernel serves: all with channels last that have elements."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from tvm import relax
+from tvm.relax import op as R
+
+from legalize.kernels.call import call_tir
+from legalize.kernels.float_conv2d.kernel import float_conv, kernel_shape
+from legalize.kernels.float_conv2d.spec import Axis, FloatConv
+from legalize.kernels.isa.base import VectorIsa
+from legalize.kernels.kernel import VectorRule
+from qnn_ops import float_conv2d
+from qnn_ops.float_conv2d import bounds_of, counts_of
+from qnn_ops.layouts import permutation, reorder
+from qnn_ops.registry import Attrs, Operator, constant_of, spec_of
+
+
+def _convolve(
+    builder: relax.BlockBuilder, attrs: Attrs, operands: Sequence[relax.Expr], *, isa: VectorIsa
+) -> relax.Expr | None:
+    data, kernel, *bias = operands
+    shape = spec_of(data).shape
+    sizes = reorder(spec_of(kernel).shape, attrs.kernel_layout, "OHWI")
+    if {attrs.data_layout, attrs.out_layout} != {"NHWC"} or 0 in (*shape, *sizes):
+        return None
+    units, *window, inputs = sizes
+    if inputs == 1 < attrs.groups < units:  # each channel makes several: they are neighbours
+        attrs.groups, shape = units, (*shape[:3], units)
+        data = builder.emit(R.repeat(data, units // spec_of(data).shape[3], 3))
+    rows, columns = (
+        Axis(
+            shape[1 + axis],
+            count,
+            window[axis],
+            attrs.strides[axis],
+            attrs.dilation[axis],
+            attrs.padding[axis],
+        )
+        for axis, count in enumerate(counts_of(attrs, shape[1:3], window))
+    )
+    low, high = bounds_of(attrs)
+    spec = FloatConv(shape[0], rows, columns, shape[3], units, attrs.groups, bool(bias), low, high)
+    given = [_packed(builder, isa, spec, kernel, attrs.kernel_layout), *bias]
+    row = spec.in_a_row()
+    if row.data_shape != spec.data_shape:
+        data = builder.emit(R.reshape(data, row.data_shape))
+    function = float_conv(isa, row)
+    result = call_tir(builder, "float_conv2d", function, [data, *given], row.shape, "float32")
+    return result if row.shape == spec.shape else builder.emit(R.reshape(result, spec.shape))
+
+
+def _packed(
+    builder: relax.BlockBuilder, isa: VectorIsa, spec: FloatConv, kernel: relax.Expr, layout: str
+) -> relax.Expr:
+    """Lay out a kernel: [vectors of units, taps and channels, lanes], or [taps, channels]."""
+    order, shape = permutation(layout, "HWIO"), kernel_shape(isa, spec)
+    array = constant_of(kernel)
+    emit = builder.emit
+    if spec.is_depthwise:
+        if array is not None:
+            return relax.const(np.ascontiguousarray(array.transpose(order)).reshape(shape))
+        return emit(R.reshape(emit(R.permute_dims(kernel, order)), shape))
+    groups, per_group = spec.groups, spec.units // spec.groups
+    vectors = shape[0] // groups
+    more = vectors * isa.lanes - per_group
+    cut, parts = (spec.depth, groups, per_group), (spec.depth, groups, vectors, isa.lanes)
+    if array is not None:
+        columns = np.pad(array.transpose(order).reshape(cut), ((0, 0), (0, 0), (0, more)))
+        packed = columns.reshape(parts).transpose(1, 2, 0, 3).reshape(shape)
+        return relax.const(np.ascontiguousarray(packed))
+    columns = emit(R.reshape(emit(R.permute_dims(kernel, order)), cut))
+    padded = emit(R.nn.pad(columns, [0, 0, 0, 0, 0, more])) if more else columns
+    turned = emit(R.permute_dims(emit(R.reshape(padded, parts)), [1, 2, 0, 3]))
+    return emit(R.reshape(turned, shape))
+
+
+RULES: tuple[tuple[Operator[Any], VectorRule], ...] = ((float_conv2d, _convolve),)

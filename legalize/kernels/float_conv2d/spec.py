@@ -1,0 +1,136 @@
+"""The shape of a convolution of float32, as its kernel takes it: channels last."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import prod
+
+
+@dataclass(frozen=True)
+class Axis:
+    """One axis of the image.
+
+    Attributes:
+        size: pixels of the data.
+        count: pixels of the result.
+        window: taps.
+        stride: pixels of the data between windows.
+        dilation: pixels of the data between taps.
+        before: padding before the data.
+    """
+
+    size: int
+    count: int
+    window: int
+    stride: int = 1
+    dilation: int = 1
+    before: int = 0
+
+    @property
+    def inner(self) -> tuple[int, int]:
+        """The first window that reads no padding, and the first one behind those."""
+        begin = min(-(-self.before // self.stride), self.count)
+        room = self.size - 1 + self.before - (self.window - 1) * self.dilation
+        return begin, min(max(room // self.stride + 1, begin), self.count)
+
+    @property
+    def is_inner(self) -> bool:
+        """Whether no window reads padding."""
+        return self.inner == (0, self.count)
+
+
+@dataclass(frozen=True)
+class FloatConv:
+    """A convolution of float32.
+
+    Attributes:
+        batch: images.
+        rows: the vertical axis.
+        columns: the horizontal one.
+        channels: of the data.
+        units: channels of the result.
+        groups: of channels.
+        has_bias: whether a number is added to each unit.
+        low: lowest value of the result, if there is one.
+        high: highest value, likewise.
+    """
+
+    batch: int
+    rows: Axis
+    columns: Axis
+    channels: int
+    units: int
+    groups: int = 1
+    has_bias: bool = False
+    low: float | None = None
+    high: float | None = None
+
+    @property
+    def inputs(self) -> int:
+        """Channels of the data that a unit reads."""
+        return self.channels // self.groups
+
+    @property
+    def depth(self) -> int:
+        """Products of a sum."""
+        return self.rows.window * self.columns.window * self.inputs
+
+    @property
+    def products(self) -> int:
+        """Products of the whole result."""
+        return self.depth * self.pixels * self.units
+
+    @property
+    def pixels(self) -> int:
+        """Pixels of the result."""
+        return self.batch * self.rows.count * self.columns.count
+
+    @property
+    def is_depthwise(self) -> bool:
+        """Whether each channel is a group that makes one unit."""
+        return 1 < self.groups == self.channels == self.units
+
+    @property
+    def data_shape(self) -> tuple[int, ...]:
+        """Of the data."""
+        return (self.batch, self.rows.size, self.columns.size, self.channels)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Of the result."""
+        return (self.batch, self.rows.count, self.columns.count, self.units)
+
+    def in_a_row(self) -> FloatConv:
+        """Return the same with all pixels in one row, if each reads itself alone."""
+        plain = all(
+            (axis.window, axis.stride, axis.before) == (1, 1, 0) and axis.count == axis.size
+            for axis in (self.rows, self.columns)
+        )
+        if not plain:
+            return self
+        others = {name: value for name, value in vars(self).items() if name not in _PLACES}
+        count = prod(self.data_shape[:3])
+        return FloatConv(1, Axis(1, 1, 1), Axis(count, count, 1), **others)
+
+
+_PLACES = ("batch", "rows", "columns")
+
+
+def tile_size(pixels: int, most: int) -> int:
+    """Choose the pixels of a tile: few that are computed twice, and few loads for each product."""
+    sizes = range(1, min(pixels, most) + 1)
+    return min(sizes, key=lambda size: (-(-pixels // size) * (size + 1), -size))
+
+
+def sections(units: int, lanes: int, most: int) -> Iterator[tuple[int, int, int, int]]:
+    """Cut units into blocks of vectors: (first vector, blocks, vectors of a block, lanes left).
+
+    Lanes are left in the last vector of the last block alone, which is a section by itself.
+    """
+    whole, rest = divmod(units, most * lanes)
+    if whole:
+        yield 0, whole, most, 0
+    if rest:
+        vectors = -(-rest // lanes)
+        yield whole * most, 1, vectors, vectors * lanes - rest

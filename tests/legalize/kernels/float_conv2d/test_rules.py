@@ -1,0 +1,76 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+import tvm
+
+from legalize.kernels.float_conv2d.spec import Axis, tile_size
+from legalize.lower import lower
+from qnn_ops import float_conv2d
+from tests.support.arm import CORTEX_A72
+from tests.support.assembly import loops
+from tests.support.float_sums import convolutions
+from tests.support.kernels import Call, Place, check_calls, each_place, kernels_of, lowered
+from tests.support.operators import module_of, run
+
+CONSTANTS = ("kernel", "bias")
+HOST = {"kind": "llvm", "mcpu": "haswell"}
+
+
+def is_kernel_alone(call: Call) -> bool:
+    """Tell whether nothing moves the data before: neither copies of channels nor rows joined."""
+    data, (units, *window, inputs) = call.operands[0], call.operands[1].shape
+    copies = inputs == 1 < call.attrs.get("groups", 1) < units
+    return not copies and (window != [1, 1] or data.shape[1] == 1)
+
+
+@each_place
+def test_kernels_equal_the_reference(place: Place) -> None:
+    check_calls(place, filter(is_kernel_alone, convolutions()), CONSTANTS)
+
+
+@pytest.mark.parametrize("call", convolutions(), ids=lambda call: "")
+def test_kernels_of_a_run(call: Call) -> None:
+    arrays = [each for each in call.operands if each is not None]
+    mod = lower(module_of(call.operator, call.operands, **call.attrs), tvm.target.Target(HOST))
+    assert kernels_of(mod)
+    expected = call.operator.evaluate(*call.operands, **call.attrs)
+    np.testing.assert_array_equal(run(mod, arrays, HOST), expected)
+
+
+@each_place
+def test_numbers_that_are_none(place: Place) -> None:
+    rng = np.random.default_rng(1)
+    data = rng.normal(size=(1, 6, 7, 4)).astype(np.float32)
+    data[0, 3, 3, :2] = np.nan, np.inf
+    kernel = rng.normal(size=(20, 3, 3, 4)).astype(np.float32)
+    kernel[:, 0, 0, 0] = np.inf
+    call = Call(float_conv2d, [data, kernel], {"padding": 1, "low": -2.0, "high": 2.0})
+    check_calls(place, [call, replace(call, attrs={"padding": 1})], CONSTANTS)
+
+
+@pytest.mark.parametrize(
+    ("target", "product", "fused"),
+    [(HOST, "vmulps", "vfmadd"), (CORTEX_A72.target, "fmul", "fmla")],
+    ids=["x86", "arm"],
+)
+def test_no_product_is_fused_with_its_sum(target: Any, product: str, fused: str) -> None:
+    for call in convolutions()[:8:7]:
+        (kernel,) = kernels_of(lowered(call, target, CONSTANTS))
+        text = str(loops(kernel.with_attr("global_symbol", "kernel"), target))
+        assert product in text
+        assert fused not in text
+
+
+def test_windows_that_read_no_padding() -> None:
+    assert Axis(9, 9, 3, before=1).inner == (1, 8)
+    assert Axis(9, 5, 3, stride=2, before=1).inner == (1, 4)
+    assert Axis(3, 3, 5, before=2).inner == (2, 2)
+    assert Axis(9, 7, 3).is_inner
+
+
+def test_tiles_that_compute_little_twice() -> None:
+    assert [tile_size(pixels, 6) for pixels in (1, 5, 6, 7, 12, 49)] == [1, 5, 6, 4, 6, 5]
