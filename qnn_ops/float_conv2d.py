@@ -2,21 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 import numpy as np
 from tvm import relax
 
 from qnn_ops.attributes import float_attr, int_attr, ints_attr, padding_attr
-from qnn_ops.checks import check_dtype, check_rank
+from qnn_ops.checks import check_choice, check_dtype, check_rank
 from qnn_ops.errors import QnnError
+from qnn_ops.float_epilogue import fused_multiply_add_float32
 from qnn_ops.layouts import DATA_LAYOUTS, KERNEL_LAYOUTS, check_layout, permutation, reorder
 from qnn_ops.registry import Attrs, TensorSpec, cannot_overflow, operator
 from qnn_ops.traits import Channels, Traits
 from qnn_ops.windows import sliding_windows, window_count
 
 Array = np.ndarray[Any, Any]
+
+
+ORDERS = ("tflite", "onnxruntime", "onnxruntime_blocked")
+_PANEL, _FEWEST = 128, 16
+"""Products and columns of a panel, and the columns that are not divided any more."""
+_BLOCK = 16
+"""Channels that AVX512 takes at a time."""
 
 
 @operator(
@@ -41,16 +51,22 @@ def float_conv2d(
     out_layout: str = "",
     low: float | None = None,
     high: float | None = None,
+    order: str = "tflite",
 ) -> relax.Call:
     """Convolve float32 data with a float32 kernel.
 
     Products are added to 0 one by one, in the order of the kernel's rows, its columns and its
     input channels. Each product and each sum is rounded, to the nearest, half to even. Taps on
     padding add nothing, whatever the weight is. Then the bias is added, and the result clamped; a
-    NaN passes the clamp.
+    NaN passes the clamp. Source of the arithmetic: CONV_2D, DEPTHWISE_CONV_2D and FULLY_CONNECTED
+    of LiteRT's reference kernels, as its builds for x86 compute them.
 
-    Source of the arithmetic: CONV_2D, DEPTHWISE_CONV_2D and FULLY_CONNECTED of LiteRT's reference
-    kernels, as its builds for x86 compute them: without fused multiply-adds.
+    In ONNX Runtime's orders padding is data of 0, a product and its sum have one rounding, and
+    parts of a sum are added up by themselves, then one by one: see ``parts_of``. Where the
+    processor has no fused multiply-add, or for want of a kernel, the order is TVM's. Sources: MLAS
+    of ONNX Runtime with one thread, on a processor with AVX512: core/mlas/lib/convolve.cpp,
+    sgemm.cpp and x86_64/SgemmKernelM1Avx.S of order "onnxruntime", snchwc.cpp of
+    "onnxruntime_blocked".
 
     Args:
         data: float32, [N, H, W, C] or [N, C, H, W].
@@ -66,6 +82,8 @@ def float_conv2d(
         out_layout: NHWC or NCHW; empty for the data's.
         low: lowest value of the result; None for any.
         high: highest value of the result; None for any.
+        order: "tflite"; "onnxruntime" for weights that it computes in a run, such as dequantized
+            ones; "onnxruntime_blocked" for those that it lays out beforehand.
 
     Returns:
         A call whose result is float32 of the layout ``out_layout``.
@@ -84,7 +102,76 @@ def float_conv2d(
     }
     bounds = {"low": low, "high": high}
     attrs |= {name: float_attr(name, end) for name, end in bounds.items() if end is not None}
+    if order != ORDERS[0]:
+        attrs["order"] = order
     return float_conv2d.call([data, kernel, bias], **attrs)
+
+
+def order_of(attrs: Attrs) -> str:
+    """Return the order of a call's sums."""
+    return str(getattr(attrs, "order", ORDERS[0]))
+
+
+@dataclass(frozen=True)
+class Parts:
+    """How ONNX Runtime cuts the products of a sum.
+
+    Attributes:
+        block: input channels that come together for each tap: first the blocks, then rows,
+            columns, and the channels of a block.
+        size: products of a part.
+        has_runs: whether products are rounded, and four of them make a part, at the end two and
+            one (``runs_of``).
+    """
+
+    block: int
+    size: int
+    has_runs: bool = False
+
+
+def parts_of(attrs: Attrs, window: Sequence[int], inputs: int, units: int, pixels: int) -> Parts:
+    """Return how a sum of ONNX Runtime's is cut.
+
+    Args:
+        attrs: of the call.
+        window: rows and columns of the kernel.
+        inputs: its input channels.
+        units: its output channels.
+        pixels: of an image of the result.
+    """
+    taps = prod(window)
+    if order_of(attrs) == ORDERS[1]:
+        size, width = _PANEL, _PANEL
+        while pixels < taps * inputs and width > _FEWEST and width // 2 >= pixels:
+            size, width = size * 2, width // 2
+        return Parts(1, size, units == attrs.groups)
+    if inputs < _BLOCK:
+        return Parts(1, taps)
+    return Parts(1, _PANEL) if taps == 1 else Parts(_BLOCK, _BLOCK * taps)
+
+
+def is_laid_out(groups: int, inputs: int, units: int) -> bool:
+    """Tell whether ONNX Runtime lays out constant weights beforehand.
+
+    Args:
+        groups: of channels.
+        inputs: input channels of a group.
+        units: output channels of all.
+    """
+    if groups == 1:
+        return inputs < _BLOCK or inputs % 4 == 0
+    if inputs == 1 and units == groups:
+        return units % 4 == 0
+    return inputs % _BLOCK == 0 and units % (groups * _BLOCK) == 0
+
+
+def runs_of(depth: int) -> Iterator[tuple[int, int]]:
+    """Cut products as ONNX Runtime does those of a single output channel: (first, how many)."""
+    for begin in range(0, depth - 3, 4):
+        yield begin, 4
+    for size in (2, 1):
+        if depth & size:
+            yield depth - depth % (2 * size), size
 
 
 def bounds_of(attrs: Attrs) -> tuple[float | None, float | None]:
@@ -129,6 +216,7 @@ def _type(
         )
     if bias is not None and (bias.dtype, bias.shape) != ("float32", (units,)):
         raise QnnError(f"bias must be float32 of shape ({units},), got {bias.dtype} {bias.shape}")
+    check_choice("order", order_of(attrs), ORDERS)
     low, high = bounds_of(attrs)
     if not all(np.isfinite(end) for end in (low, high) if end is not None):
         raise QnnError(f"bounds must be finite, got {low} and {high}")
@@ -147,18 +235,47 @@ def _reference(attrs: Attrs, data: Array, kernel: Array, bias: Array | None = No
     pixels = np.ones((*images.shape[:3], 1), np.float32)
     taps, inside = (_taps(attrs, each, (height, width)) for each in (images, pixels))
     number = np.arange(units) // (units // attrs.groups)
-    total = np.zeros((*taps.shape[:3], units), np.float32)
+
+    def pair(row: int, column: int, channel: int) -> tuple[Array, Array]:
+        place = number * inputs + channel
+        return taps[..., place, row, column], weights[:, row, column, channel]
+
     with np.errstate(all="ignore"):
-        for row, column, channel in np.ndindex(height, width, inputs):
-            factors = taps[..., number * inputs + channel, row, column]
-            sums = total + factors * weights[:, row, column, channel]
-            total = np.where(inside[..., row, column] > 0, sums, total)
+        if order_of(attrs) == ORDERS[0]:
+            total = np.zeros((*taps.shape[:3], units), np.float32)
+            for place in np.ndindex(height, width, inputs):
+                data_of, weight = pair(*place)
+                is_inside = inside[..., place[0], place[1]] > 0
+                total = np.where(is_inside, total + data_of * weight, total)
+        else:
+            parts = parts_of(attrs, (height, width), inputs, units, prod(taps.shape[1:3]))
+            places = sorted(
+                np.ndindex(height, width, inputs),
+                key=lambda place: (place[2] // parts.block, *place),
+            )
+            total = _in_parts([pair(*place) for place in places], parts)
         if bias is not None:
             total = total + bias
         for end, is_beyond in zip(bounds_of(attrs), (np.less, np.greater), strict=True):
             if end is not None:
                 total = np.where(is_beyond(total, np.float32(end)), np.float32(end), total)
     return np.ascontiguousarray(total.transpose(permutation("NHWC", attrs.out_layout)))
+
+
+def _in_parts(terms: list[tuple[Array, Array]], parts: Parts) -> Array:
+    """Add up products as ONNX Runtime does."""
+    depth, size = len(terms), parts.size
+    cuts = runs_of(depth) if parts.has_runs else ((k, size) for k in range(0, depth, size))
+    total: Array | None = None
+    for begin, count in cuts:
+        part: Array = np.zeros(terms[0][0].shape, np.float32)
+        for lhs, rhs in terms[begin : begin + count]:
+            if parts.has_runs:
+                part = part + lhs * rhs
+            else:
+                part = fused_multiply_add_float32(lhs, np.broadcast_to(rhs, lhs.shape), part)
+        total = part if total is None else total + part
+    return np.zeros((), np.float32) if total is None else total
 
 
 def _taps(attrs: Attrs, images: Array, window: tuple[int, int]) -> Array:

@@ -14,6 +14,7 @@ from tvm.relax.expr_functor import PyExprMutator, mutator
 import legalize.qdq  # noqa: F401 (registers the rules)
 from legalize.passes.float_functions import own_functions
 from legalize.passes.kept_nans import keep_nans
+from legalize.passes.order_convolutions import order_convolutions
 from legalize.passes.rewriter import CallRewriter, count_uses
 from legalize.passes.round_products import round_products
 from legalize.passes.tabulate_floats import is_tabulated
@@ -48,7 +49,8 @@ def FoldQdq(arithmetic: str | None = None) -> tvm.transform.Pass:
             them there and has no rule here is an error then, and else a warning, as is one that
             the runtime leaves in float. What is left of float operators then is computed as there:
             products are rounded before something is added; where ONNX Runtime is the runtime,
-            functions are its polynomials, and NaN stays where it does there.
+            functions are its polynomials, convolutions have its order of sums, and NaN stays where it
+            does there.
     """
     if arithmetic is not None:
         check_choice("arithmetic", arithmetic, tuple(RUNTIMES))
@@ -61,7 +63,7 @@ def FoldQdq(arithmetic: str | None = None) -> tvm.transform.Pass:
         if arithmetic is not None:
             return folded
         if meant == ONNXRUNTIME:
-            folded = own_functions(keep_nans(folded))
+            folded = order_convolutions(own_functions(keep_nans(folded)))
         return round_products(folded)
 
     return tvm.transform.module_pass(rewrite, opt_level=0, name="FoldQdq")

@@ -10,7 +10,7 @@ from tvm.script.ir_builder import tirx as T
 from legalize.primitives.float_sums import Sums
 from legalize.primitives.loops import call_loops
 from legalize.primitives.registry import primitive
-from qnn_ops.float_conv2d import bounds_of, counts_of, float_conv2d
+from qnn_ops.float_conv2d import ORDERS, bounds_of, counts_of, float_conv2d, order_of
 from qnn_ops.layouts import permutation
 from qnn_ops.registry import Attrs, spec_of
 
@@ -33,16 +33,34 @@ def _float_conv2d(
     images = moved(data, attrs.data_layout, "NHWC")
     weights = moved(kernel, attrs.kernel_layout, "HWIO")
     sizes, window = spec_of(images).shape, spec_of(weights).shape
+    if order_of(attrs) != ORDERS[0]:
+        result = R.nn.conv2d(
+            images,
+            weights,
+            strides=list(attrs.strides),
+            padding=list(attrs.padding),
+            dilation=list(attrs.dilation),
+            groups=attrs.groups,
+            data_layout="NHWC",
+            kernel_layout="HWIO",
+        )
+        return moved(_finished(builder, attrs, result, bias), "NHWC", attrs.out_layout)
     shape = (sizes[0], *counts_of(attrs, sizes[1:3], window[:2]), window[3])
     function = _function(attrs, sizes, window, shape)
     result = call_loops(builder, "float_conv2d", function, [images, weights], shape, "float32")
-    if bias is not None:
-        result = R.add(emit(result), bias)
+    return moved(_finished(builder, attrs, result, bias), "NHWC", attrs.out_layout)
+
+
+def _finished(
+    builder: relax.BlockBuilder, attrs: Attrs, sums: relax.Expr, bias: relax.Expr | None
+) -> relax.Expr:
+    """Add the bias to sums, and clamp them; a NaN stays one."""
+    result = sums if bias is None else R.add(builder.emit(sums), bias)
     for end, is_beyond in zip(bounds_of(attrs), (R.less, R.greater), strict=True):
         if end is not None:
-            result, bound = emit(result), relax.const(end, "float32")
+            result, bound = builder.emit(result), relax.const(end, "float32")
             result = R.where(is_beyond(result, bound), bound, result)
-    return moved(result, "NHWC", attrs.out_layout)
+    return result
 
 
 def _function(

@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 from qnn_ops import QnnError, float_conv2d
+from qnn_ops.float_conv2d import ORDERS, parts_of, runs_of
+from qnn_ops.registry import Attrs
 from tests.support.operators import check_round_trips, module_of
 
 PIXEL = np.array([2.0**24, 1, 1, -(2.0**24)], np.float32).reshape(1, 1, 1, 4)
@@ -27,6 +29,25 @@ def test_products_are_rounded_first() -> None:
     kernel = np.array([1, third / 3], np.float32).reshape(1, 1, 1, 2)
     apart = -third + np.float32(3) * np.float32(third / 3)
     assert float_conv2d.evaluate(data, kernel).item() == apart
+
+
+def test_onnx_runtime_adds_up_parts_by_themselves() -> None:
+    pixels, kernel = np.zeros((1, 1, 200, 160), np.float32), np.ones((2, 1, 1, 160), np.float32)
+    pixels[..., 0], pixels[..., 100], pixels[..., 130:132] = 2.0**24, 1, 1
+    assert float_conv2d.evaluate(pixels, kernel)[0, 0, 0, 0] == 2.0**24
+    for order in ORDERS[1:]:
+        assert float_conv2d.evaluate(pixels, kernel, order=order)[0, 0, 0, 0] == 2.0**24 + 2
+    # A single output channel.
+    result = float_conv2d.evaluate(pixels[..., 98:102], kernel[:1, ..., :4], order=ORDERS[1])
+    assert result[0, 0, 0, 0] == 1
+
+
+def test_cuts() -> None:
+    assert list(runs_of(11)) == [(0, 4), (4, 4), (8, 2), (10, 1)]
+    assert list(runs_of(5)) == [(0, 4), (4, 1)]
+    attrs = Attrs(order=ORDERS[1], groups=1)
+    cuts = {pixels: parts_of(attrs, (1, 1), 2000, 8, pixels).size for pixels in (2, 30, 64, 200)}
+    assert cuts == {2: 1024, 30: 512, 64: 256, 200: 128}
 
 
 def test_taps_on_padding_add_nothing() -> None:
@@ -53,6 +74,7 @@ def test_bounds_let_no_number_pass_but_a_nan() -> None:
         ([PIXEL, ONES, np.ones(2, np.float32)], {}, r"bias must be float32 of shape \(1,\)"),
         ([PIXEL, ONES], {"high": np.inf}, "bounds must be finite"),
         ([PIXEL, ONES], {"data_layout": "CNHW"}, "data_layout"),
+        ([PIXEL, ONES], {"order": "backward"}, "order"),
         ([IMAGE, np.ones((1, 5, 5, 1), np.float32)], {}, "the window spans 5 pixels"),
     ],
 )

@@ -33,16 +33,43 @@ _PRODUCTS = (
 )
 
 
-def convolutions() -> list[Call]:
+_LONG: tuple[Any, ...] = (
+    # Parts of 16 and of 128 channels, of 128 products, and of four, some left of each.
+    ((1, 7, 6, 40), (20, 3, 3, 40), True, {}),
+    ((1, 1, 30, 300), (20, 1, 1, 300), True, {}),
+    ((1, 7, 6, 19), (1, 3, 3, 19), False, {}),
+    ((1, 7, 6, 12), (4, 3, 3, 3), True, {"groups": 4}),
+)
+
+
+def _drawn(cases: tuple[Any, ...], **attributes: Any) -> list[Call]:
     rng = np.random.default_rng(3)
 
     def draw(*shape: int) -> Any:
         return rng.normal(size=shape).astype(np.float32)
 
     return [
-        Call(float_conv2d, [draw(*data), draw(*kernel), draw(kernel[0]) if biased else None], attrs)
-        for data, kernel, biased, attrs in _CONVOLUTIONS
+        Call(
+            float_conv2d,
+            [draw(*data), draw(*kernel), draw(kernel[0]) if biased else None],
+            {**attrs, **attributes},
+        )
+        for data, kernel, biased, attrs in cases
     ]
+
+
+def convolutions() -> list[Call]:
+    return _drawn(_CONVOLUTIONS)
+
+
+def long_sums() -> list[Call]:
+    """Of which ONNX Runtime adds up parts by themselves."""
+    return _drawn(_LONG)
+
+
+def padded_sums() -> list[Call]:
+    """In ONNX Runtime's order, with padding and copies of channels."""
+    return _drawn((_CONVOLUTIONS[1], _CONVOLUTIONS[9]), order="onnxruntime")
 
 
 def products() -> list[Call]:

@@ -6,8 +6,10 @@
           sums += data · weights, both rounded
         output = the clamp of sums + bias
 
-Lanes are units, so that a sum is one lane, and vectors change no order. Of a depthwise convolution
-they are channels, of the data as well. The last tile of a row overlaps the one before.
+In ONNX Runtime's orders padding is data, and a sum is one loop, part by part; a table has the
+places of its data. Lanes are units, so that a sum is one lane, and vectors change no order. Of a
+depthwise convolution they are channels, of the data as well. The last tile of a row overlaps the
+one before.
 """
 
 from __future__ import annotations
@@ -36,8 +38,12 @@ from legalize.kernels.ir.tasks import loop_between, shared_loop, task_count
 from legalize.kernels.ir.types import Buffer, Index, Vector
 from legalize.kernels.ir.vectors import splat, spread
 from legalize.kernels.isa.base import VectorIsa
+from qnn_ops.float_conv2d import runs_of
 
 _MOST_PIXELS = 12
+_MOST_STEPS = 54
+"""Products of a tile of a depthwise convolution that are written out."""
+_RUN = 4
 # Roughly what one thread multiplies with vectors of 16.
 _PRODUCTS_PER_MICROSECOND = 25_000
 
@@ -52,7 +58,7 @@ def float_conv(isa: VectorIsa, spec: FloatConv) -> tirx.PrimFunc:
     with IRBuilder() as builder, T.prim_func(s_tir=True):
         T.func_name("float_conv2d")
         T.func_attr({"global_symbol": "float_conv2d", "tirx.noalias": True})
-        (_Depthwise if spec.is_depthwise else _Dense)(isa, spec).write()
+        _KINDS[spec.is_depthwise, spec.parts is not None](isa, spec).write()
     return builder.get()
 
 
@@ -95,10 +101,12 @@ class _Loops:
         self.isa, self.spec, self.lanes = isa, spec, isa.lanes
         shapes = {"data": spec.data_shape, "weights": kernel_shape(isa, spec)}
         shapes |= {"bias": (spec.units,)} if spec.has_bias else {}
+        shapes |= {"places": (spec.depth,)} if spec.has_places else {}
         shapes |= {"output": spec.shape}
-        given = {name: T.arg(name, T.buffer(each, "float32")) for name, each in shapes.items()}
+        dtypes = dict.fromkeys(shapes, "float32") | {"places": "int32"}
+        given = {name: T.arg(name, T.buffer(each, dtypes[name])) for name, each in shapes.items()}
         self.buffers = {
-            name: T.decl_buffer((prod(shapes[name]),), "float32", data=each.data)
+            name: T.decl_buffer((prod(shapes[name]),), dtypes[name], data=each.data)
             for name, each in given.items()
         }
 
@@ -146,9 +154,12 @@ class _Loops:
         return sums
 
     def _add(self, total: Buffer, factor: Vector, value: Vector, lanes: int) -> None:
-        """Add a product to a sum, both rounded."""
-        product = rounded_apart(factor * value)
-        set_lanes(total, get_lanes(total, lanes) + product, lanes)
+        """Add a product to a sum, both rounded, or once."""
+        if self.spec.is_fused:
+            result = self.isa.multiply_add(factor, value, get_lanes(total, lanes))
+        else:
+            result = get_lanes(total, lanes) + rounded_apart(factor * value)
+        set_lanes(total, result, lanes)
 
     def _store(self, total: Buffer, place: Index, unit: Index, count: int) -> None:
         """Store the first lanes of a sum with its bias, clamped. A NaN is beyond no bound."""
@@ -215,6 +226,17 @@ class _Dense(_Loops):
 
         self._row(row, self.isa.registers * 3 // 4 // size, tile)
 
+    def _step(self, sums: list[list[Buffer]], place: Index, packed: Index) -> None:
+        """Add one product to each sum of a tile."""
+        spec, lanes = self.spec, self.lanes
+        places = [packed + n * (spec.depth * lanes) for n in range(len(sums[0]))]
+        values = [kept(self.buffers["weights"][T.ramp(each, 1, lanes)]) for each in places]
+        for number, totals in enumerate(sums):
+            step = number * spec.columns.stride * spec.channels
+            factor = kept(spread(self.buffers["data"][place + step], lanes))
+            for value, total in zip(values, totals, strict=True):
+                self._add(total, factor, value, lanes)
+
     def _multiply(
         self, sums: list[list[Buffer]], start: Index, weights: Index, taps: tuple[_Taps, _Taps]
     ) -> None:
@@ -225,13 +247,7 @@ class _Dense(_Loops):
         def run(place: Index, packed: Index, count: Index) -> None:
             place, packed = kept(place), kept(packed)
             with T.serial(count) as k:
-                places = [packed + (n * spec.depth + k) * lanes for n in range(len(sums[0]))]
-                values = [kept(self.buffers["weights"][T.ramp(each, 1, lanes)]) for each in places]
-                for number, totals in enumerate(sums):
-                    step = number * spec.columns.stride * spec.channels
-                    factor = kept(spread(self.buffers["data"][place + step + k], lanes))
-                    for value, total in zip(values, totals, strict=True):
-                        self._add(total, factor, value, lanes)
+                self._step(sums, place + k, packed + k * lanes)
 
         def row(tap: Index) -> None:
             place = start + tap * (spec.rows.dilation * spec.columns.size * spec.channels)
@@ -247,6 +263,52 @@ class _Dense(_Loops):
             )
 
         loop_between(down.begin, down.end, row)
+
+
+class _InParts(_Dense):
+    """The same in an order of ONNX Runtime's."""
+
+    def _multiply(
+        self, sums: list[list[Buffer]], start: Index, weights: Index, _taps: tuple[_Taps, _Taps]
+    ) -> None:
+        """Write the loop over a sum, of which parts are added up by themselves."""
+        spec, lanes = self.spec, self.lanes
+        assert spec.parts is not None
+        size = spec.parts.size
+
+        def add(k: Index, parts: list[list[Buffer]]) -> None:
+            place = self.buffers["places"][k] if spec.has_places else k
+            self._step(parts, kept(start + place), weights + k * lanes)
+
+        def add_run(begin: Index, count: int) -> None:
+            parts = self._sums(len(sums), len(sums[0]), lanes)
+            for k in range(count):
+                add(begin + k, parts)
+            self._join(sums, parts)
+
+        if spec.parts.has_runs:
+            if spec.depth >= _RUN:
+                with T.serial(spec.depth // _RUN) as number:
+                    add_run(number * _RUN, _RUN)
+            for begin, count in runs_of(spec.depth):
+                if count < _RUN:
+                    add_run(T.int32(begin), count)
+            return
+        if spec.depth <= size:
+            with T.serial(spec.depth) as k:
+                add(k, sums)
+            return
+        with T.serial(-(-spec.depth // size)) as number:
+            begin, parts = number * size, self._sums(len(sums), len(sums[0]), lanes)
+            loop_between(begin, T.min(begin + size, spec.depth), lambda k: add(k, parts))
+            self._join(sums, parts)
+
+    def _join(self, sums: list[list[Buffer]], parts: list[list[Buffer]]) -> None:
+        """Add sums of parts to sums."""
+        for totals, own in zip(sums, parts, strict=True):
+            for total, part in zip(totals, own, strict=True):
+                value = get_lanes(total, self.lanes) + get_lanes(part, self.lanes)
+                set_lanes(total, value, self.lanes)
 
 
 class _Depthwise(_Loops):
@@ -270,28 +332,71 @@ class _Depthwise(_Loops):
                     for number, (total,) in enumerate(sums):
                         self._store(total, pixel + number * spec.units, channel, lanes)
 
-                self._row(row, _MOST_PIXELS, tile)
+                self._row(row, self._most, tile)
 
         shared_loop(self.tasks, spec.batch * spec.rows.count, turn)
+
+    @property
+    def _most(self) -> int:
+        """Pixels of a tile."""
+        return _MOST_PIXELS
 
     def _multiply(
         self, sums: list[Buffer], start: Index, channel: Index, taps: tuple[_Taps, _Taps]
     ) -> None:
         """Write the loops over a window."""
-        spec, axis, (down, along) = self.spec, self.spec.columns, taps
+        down, along = taps
+
+        def row(row: Index) -> None:
+            loop_between(
+                along.begin, along.end, lambda tap: self._step(sums, start, channel, row, tap)
+            )
+
+        loop_between(down.begin, down.end, row)
+
+    def _step(
+        self, sums: list[Buffer], start: Index, channel: Index, row: Index, column: Index
+    ) -> None:
+        """Add one product to each sum of a tile."""
+        spec, axis = self.spec, self.spec.columns
         lanes = depthwise_lanes(self.isa, spec.channels)
+        weight = (row * axis.window + column) * spec.channels + channel
+        value = kept(self.buffers["weights"][T.ramp(weight, 1, lanes)])
+        pixel = row * (spec.rows.dilation * axis.size) + column * axis.dilation
+        place = kept(start + pixel * spec.channels)
+        for number, total in enumerate(sums):
+            own = place + number * axis.stride * spec.channels
+            self._add(total, self.buffers["data"][T.ramp(own, 1, lanes)], value, lanes)
 
-        def tap(row: Index, column: Index) -> None:
-            weight = (row * axis.window + column) * spec.channels + channel
-            value = kept(self.buffers["weights"][T.ramp(weight, 1, lanes)])
-            pixel = row * (spec.rows.dilation * axis.size) + column * axis.dilation
-            place = kept(start + pixel * spec.channels)
-            for number, total in enumerate(sums):
-                own = place + number * axis.stride * spec.channels
-                self._add(total, self.buffers["data"][T.ramp(own, 1, lanes)], value, lanes)
 
-        loop_between(
-            down.begin,
-            down.end,
-            lambda row: loop_between(along.begin, along.end, lambda column: tap(row, column)),
-        )
+class _InRuns(_Depthwise):
+    """The same in an order of ONNX Runtime's, with runs of the window written out."""
+
+    @property
+    def _most(self) -> int:
+        return max(2, _MOST_STEPS // self.spec.depth)
+
+    def _multiply(
+        self, sums: list[Buffer], start: Index, channel: Index, taps: tuple[_Taps, _Taps]
+    ) -> None:
+        """Write the products: those of a run are added by themselves."""
+        if self.spec.is_fused:
+            super()._multiply(sums, start, channel, taps)
+            return
+        lanes = depthwise_lanes(self.isa, self.spec.channels)
+        for begin, count in runs_of(self.spec.depth):
+            parts = [each for (each,) in self._sums(len(sums), 1, lanes)]
+            for k in range(begin, begin + count):
+                row, column = divmod(k, self.spec.columns.window)
+                self._step(parts, start, channel, T.int32(row), T.int32(column))
+            for total, part in zip(sums, parts, strict=True):
+                set_lanes(total, get_lanes(total, lanes) + get_lanes(part, lanes), lanes)
+
+
+_KINDS = {
+    (False, False): _Dense,
+    (False, True): _InParts,
+    (True, False): _Depthwise,
+    (True, True): _InRuns,
+}
+"""By whether a convolution is depthwise, and whether its order is one of ONNX Runtime's."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -15,9 +16,12 @@ from legalize.kernels.float_conv2d.spec import Axis, FloatConv
 from legalize.kernels.isa.base import VectorIsa
 from legalize.kernels.kernel import VectorRule
 from qnn_ops import float_conv2d
-from qnn_ops.float_conv2d import bounds_of, counts_of
+from qnn_ops.float_conv2d import ORDERS, bounds_of, counts_of, order_of, parts_of
 from qnn_ops.layouts import permutation, reorder
 from qnn_ops.registry import Attrs, Operator, constant_of, spec_of
+
+_MOST_TAPS = 128
+"""Of a window of one channel in ONNX Runtime's order: one part, or few enough to write out."""
 
 
 def _convolve(
@@ -29,9 +33,20 @@ def _convolve(
     if {attrs.data_layout, attrs.out_layout} != {"NHWC"} or 0 in (*shape, *sizes):
         return None
     units, *window, inputs = sizes
+    parts = None
+    if order_of(attrs) != ORDERS[0]:
+        pixels = prod(counts_of(attrs, shape[1:3], window))
+        parts = parts_of(attrs, window, inputs, units, pixels)
+        if not isa.fuses_products or (inputs == 1 and prod(window) > _MOST_TAPS):
+            return None
+        if any(attrs.padding):
+            top, left, bottom, right = attrs.padding
+            widths = [0, 0, top, bottom, left, right, 0, 0]
+            data, attrs.padding = builder.emit(R.nn.pad(data, widths)), (0, 0, 0, 0)
+            shape = spec_of(data).shape
     if inputs == 1 < attrs.groups < units:  # each channel makes several: they are neighbours
+        data = builder.emit(R.repeat(data, units // attrs.groups, 3))
         attrs.groups, shape = units, (*shape[:3], units)
-        data = builder.emit(R.repeat(data, units // spec_of(data).shape[3], 3))
     rows, columns = (
         Axis(
             shape[1 + axis],
@@ -44,14 +59,32 @@ def _convolve(
         for axis, count in enumerate(counts_of(attrs, shape[1:3], window))
     )
     low, high = bounds_of(attrs)
-    spec = FloatConv(shape[0], rows, columns, shape[3], units, attrs.groups, bool(bias), low, high)
+    how = (bool(bias), low, high, parts)
+    spec = FloatConv(shape[0], rows, columns, shape[3], units, attrs.groups, *how)
     given = [_packed(builder, isa, spec, kernel, attrs.kernel_layout), *bias]
+    if spec.has_places:
+        given.append(relax.const(_places(spec)))
     row = spec.in_a_row()
     if row.data_shape != spec.data_shape:
         data = builder.emit(R.reshape(data, row.data_shape))
     function = float_conv(isa, row)
     result = call_tir(builder, "float_conv2d", function, [data, *given], row.shape, "float32")
     return result if row.shape == spec.shape else builder.emit(R.reshape(result, spec.shape))
+
+
+def _order(spec: FloatConv) -> np.ndarray[Any, Any]:
+    """Return the order of a sum's products: numbers of [rows, columns, input channels]."""
+    _, channel = np.divmod(np.arange(spec.depth), spec.inputs)
+    block = 0 if spec.parts is None else channel // spec.parts.block
+    return np.argsort(np.broadcast_to(block, spec.depth), kind="stable")
+
+
+def _places(spec: FloatConv) -> np.ndarray[Any, Any]:
+    """Return where the data of a sum lie, from its first tap on."""
+    shape = (spec.rows.window, spec.columns.window, spec.inputs)
+    row, column, channel = np.unravel_index(_order(spec), shape)
+    pixel = row * spec.rows.dilation * spec.columns.size + column * spec.columns.dilation
+    return (pixel * spec.channels + channel).astype(np.int32)
 
 
 def _packed(
@@ -70,10 +103,13 @@ def _packed(
     more = vectors * isa.lanes - per_group
     cut, parts = (spec.depth, groups, per_group), (spec.depth, groups, vectors, isa.lanes)
     if array is not None:
-        columns = np.pad(array.transpose(order).reshape(cut), ((0, 0), (0, 0), (0, more)))
+        columns = array.transpose(order).reshape(cut)[_order(spec)]
+        columns = np.pad(columns, ((0, 0), (0, 0), (0, more)))
         packed = columns.reshape(parts).transpose(1, 2, 0, 3).reshape(shape)
         return relax.const(np.ascontiguousarray(packed))
     columns = emit(R.reshape(emit(R.permute_dims(kernel, order)), cut))
+    if spec.has_places:
+        columns = emit(R.take(columns, relax.const(_order(spec).astype(np.int32)), 0, "clip"))
     padded = emit(R.nn.pad(columns, [0, 0, 0, 0, 0, more])) if more else columns
     turned = emit(R.permute_dims(emit(R.reshape(padded, parts)), [1, 2, 0, 3]))
     return emit(R.reshape(turned, shape))

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from math import prod
 
+from qnn_ops.float_conv2d import Parts
+
 
 @dataclass(frozen=True)
 class Axis:
@@ -54,6 +56,7 @@ class FloatConv:
         has_bias: whether a number is added to each unit.
         low: lowest value of the result, if there is one.
         high: highest value, likewise.
+        parts: how ONNX Runtime cuts a sum; None in LiteRT's order.
     """
 
     batch: int
@@ -65,6 +68,17 @@ class FloatConv:
     has_bias: bool = False
     low: float | None = None
     high: float | None = None
+    parts: Parts | None = None
+
+    @property
+    def is_fused(self) -> bool:
+        """Whether a product and its sum have one rounding."""
+        return self.parts is not None and not self.parts.has_runs
+
+    @property
+    def has_places(self) -> bool:
+        """Whether a table tells where the data of a sum's products lie."""
+        return self.parts is not None and not self.is_depthwise and self.depth > self.inputs
 
     @property
     def inputs(self) -> int:

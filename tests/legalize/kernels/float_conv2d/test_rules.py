@@ -10,13 +10,23 @@ import tvm
 from legalize.kernels.float_conv2d.spec import Axis, tile_size
 from legalize.lower import lower
 from qnn_ops import float_conv2d
+from qnn_ops.float_conv2d import ORDERS
 from tests.support.arm import CORTEX_A72
 from tests.support.assembly import loops
-from tests.support.float_sums import convolutions
-from tests.support.kernels import Call, Place, check_calls, each_place, kernels_of, lowered
+from tests.support.float_sums import convolutions, long_sums, padded_sums
+from tests.support.kernels import (
+    PLACES,
+    Call,
+    Place,
+    check_calls,
+    each_place,
+    kernels_of,
+    lowered,
+)
 from tests.support.operators import module_of, run
 
 CONSTANTS = ("kernel", "bias")
+FUSING = [place for place in PLACES if place.name not in ("sse4.1", "cortex-a15")]
 HOST = {"kind": "llvm", "mcpu": "haswell"}
 
 
@@ -27,12 +37,30 @@ def is_kernel_alone(call: Call) -> bool:
     return not copies and (window != [1, 1] or data.shape[1] == 1)
 
 
+def fits(call: Call) -> bool:
+    """Tell whether the window fits without padding."""
+    (rows, columns), size = call.operands[1].shape[1:3], call.operands[0].shape[1:3]
+    return rows <= size[0] and columns <= size[1]
+
+
 @each_place
 def test_kernels_equal_the_reference(place: Place) -> None:
     check_calls(place, filter(is_kernel_alone, convolutions()), CONSTANTS)
 
 
-@pytest.mark.parametrize("call", convolutions(), ids=lambda call: "")
+@pytest.mark.parametrize("order", ORDERS[1:])
+@pytest.mark.parametrize(
+    "place", [pytest.param(place, id=place.name, marks=place.marks) for place in FUSING]
+)
+def test_kernels_of_onnx_runtime_s_orders(place: Place, order: str) -> None:
+    calls = [
+        replace(call, attrs={**call.attrs, "padding": 0, "order": order})
+        for call in (*filter(is_kernel_alone, convolutions()), *long_sums())
+    ]
+    check_calls(place, [call for call in calls if fits(call)], CONSTANTS)
+
+
+@pytest.mark.parametrize("call", [*convolutions(), *padded_sums()], ids=lambda call: "")
 def test_kernels_of_a_run(call: Call) -> None:
     arrays = [each for each in call.operands if each is not None]
     mod = lower(module_of(call.operator, call.operands, **call.attrs), tvm.target.Target(HOST))

@@ -1,0 +1,70 @@
+"""Convolutions that ONNX Runtime leaves in float: its order of sums, bit for bit."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.support.onnx_graphs import check_equal, model_of
+from tests.support.x86 import runs_here
+
+Array = np.ndarray[Any, Any]
+RNG = np.random.default_rng(8)
+
+pytestmark = pytest.mark.skipif(
+    not runs_here("icelake-server"), reason="ONNX Runtime has another order without AVX512"
+)
+
+# Data, kernel, attributes.
+CASES: dict[str, tuple[tuple[int, ...], tuple[int, ...], dict[str, Any]]] = {
+    "three channels": ((2, 3, 12, 11), (20, 3, 3, 3), {"strides": [2, 2], "pads": [1, 1, 1, 1]}),
+    "blocks of channels": ((1, 36, 9, 8), (24, 36, 3, 3), {"pads": [1, 0, 1, 2]}),
+    "channels that are no fours": ((1, 18, 9, 8), (7, 18, 3, 2), {"dilations": [2, 1]}),
+    "pixels": ((2, 200, 9, 20), (32, 200, 1, 1), {}),
+    "few pixels": ((1, 300, 5, 5), (40, 300, 1, 1), {}),
+    "few pixels of windows": ((1, 40, 6, 6), (16, 40, 3, 3), {"pads": [1, 1, 1, 1]}),
+    "depthwise": ((1, 20, 9, 8), (20, 1, 3, 3), {"group": 20, "pads": [1, 1, 1, 1]}),
+    "two units of a channel": ((1, 6, 9, 8), (12, 1, 3, 3), {"group": 6}),
+    "groups": ((1, 32, 9, 8), (32, 16, 3, 3), {"group": 2}),
+    "one unit": ((1, 45, 9, 8), (1, 45, 3, 3), {}),
+    "a unit of each group": ((1, 12, 9, 8), (4, 3, 3, 3), {"group": 4}),
+    "rows": ((2, 20, 40), (24, 20, 5), {"pads": [2, 2]}),
+}
+
+
+def model(name: str, *, are_dequantized: bool) -> tuple[Any, dict[str, Array]]:
+    """Return a network whose Relu keeps Conv apart from QuantizeLinear."""
+    data, kernel, attributes = CASES[name]
+    inputs = {"x": RNG.normal(size=data).astype(np.float32)}
+    step, scale = np.float32(0.017), np.float32(0.0123)
+    constants: dict[str, Any] = {"sx": step, "zx": np.uint8(0), "zd": np.uint8(7)}
+    nodes: list[Any] = []
+    if are_dequantized:
+        constants |= {"w": RNG.integers(-127, 128, kernel).astype(np.int8), "sw": scale}
+        constants["b"] = RNG.integers(-5000, 5000, kernel[0]).astype(np.int32)
+        constants["sb"] = step * scale
+        nodes = [
+            ("QuantizeLinear", "x sx zd", "q", {}),
+            ("DequantizeLinear", "q sx zd", "data", {}),
+            ("DequantizeLinear", "w sw", "weights", {}),
+            ("DequantizeLinear", "b sb", "bias", {}),
+        ]
+    else:
+        constants["weights"] = RNG.normal(size=kernel).astype(np.float32)
+        constants["bias"] = RNG.normal(size=kernel[0]).astype(np.float32)
+    operands = f"{'data' if are_dequantized else 'x'} weights bias"
+    nodes += [
+        ("Conv", operands, "sums", attributes),
+        ("Relu", "sums", "y", {}),
+        ("QuantizeLinear", "y sx zx", "r", {}),
+        ("DequantizeLinear", "r sx zx", "z", {}),
+    ]
+    return model_of(nodes, inputs, ["y", "z"], constants), inputs
+
+
+@pytest.mark.parametrize("are_dequantized", [True, False], ids=["dequantized", "constant"])
+@pytest.mark.parametrize("name", CASES)
+def test_sums_are_those_of_onnx_runtime(name: str, are_dequantized: bool) -> None:
+    check_equal(*model(name, are_dequantized=are_dequantized), in_float=True)
