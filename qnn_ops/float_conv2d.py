@@ -22,11 +22,13 @@ from qnn_ops.windows import sliding_windows, window_count
 Array = np.ndarray[Any, Any]
 
 
-ORDERS = ("tflite", "onnxruntime", "onnxruntime_blocked")
+ORDERS = ("tflite", "onnxruntime", "onnxruntime_blocked", "onnxruntime_rows")
 _PANEL, _FEWEST = 128, 16
 """Products and columns of a panel, and the columns that are not divided any more."""
 _BLOCK = 16
 """Channels that AVX512 takes at a time."""
+_PACKED = 256
+"""Products of a panel of a constant matrix."""
 
 
 @operator(
@@ -83,7 +85,8 @@ def float_conv2d(
         low: lowest value of the result; None for any.
         high: highest value of the result; None for any.
         order: "tflite"; "onnxruntime" for weights that it computes in a run, such as dequantized
-            ones; "onnxruntime_blocked" for those that it lays out beforehand.
+            ones; "onnxruntime_blocked" for those that it lays out beforehand; "onnxruntime_rows"
+            for data that are rows of a matrix, and constant weights.
 
     Returns:
         A call whose result is float32 of the layout ``out_layout``.
@@ -122,11 +125,26 @@ class Parts:
         size: products of a part.
         has_runs: whether products are rounded, and four of them make a part, at the end two and
             one (``runs_of``).
+        follow_bias: whether parts are added to the bias, and not the bias to their sum.
     """
 
     block: int
     size: int
     has_runs: bool = False
+    follow_bias: bool = False
+
+
+def panel_of(depth: int, columns: int) -> int:
+    """Return the products of a panel of a matrix that is no constant.
+
+    Args:
+        depth: products of a sum.
+        columns: of the matrix.
+    """
+    size, width = _PANEL, _PANEL
+    while columns < depth and width > _FEWEST and width // 2 >= columns:
+        size, width = size * 2, width // 2
+    return size
 
 
 def parts_of(attrs: Attrs, window: Sequence[int], inputs: int, units: int, pixels: int) -> Parts:
@@ -139,12 +157,11 @@ def parts_of(attrs: Attrs, window: Sequence[int], inputs: int, units: int, pixel
         units: its output channels.
         pixels: of an image of the result.
     """
-    taps = prod(window)
-    if order_of(attrs) == ORDERS[1]:
-        size, width = _PANEL, _PANEL
-        while pixels < taps * inputs and width > _FEWEST and width // 2 >= pixels:
-            size, width = size * 2, width // 2
-        return Parts(1, size, units == attrs.groups)
+    taps, order = prod(window), order_of(attrs)
+    if order == ORDERS[1]:
+        return Parts(1, panel_of(taps * inputs, pixels), units == attrs.groups)
+    if order == ORDERS[3]:
+        return Parts(1, _PACKED, follow_bias=True)
     if inputs < _BLOCK:
         return Parts(1, taps)
     return Parts(1, _PANEL) if taps == 1 else Parts(_BLOCK, _BLOCK * taps)
@@ -253,7 +270,9 @@ def _reference(attrs: Attrs, data: Array, kernel: Array, bias: Array | None = No
                 np.ndindex(height, width, inputs),
                 key=lambda place: (place[2] // parts.block, *place),
             )
-            total = _in_parts([pair(*place) for place in places], parts)
+            first = bias if parts.follow_bias else None
+            total = _in_parts([pair(*place) for place in places], parts, first)
+            bias = None if parts.follow_bias else bias
         if bias is not None:
             total = total + bias
         for end, is_beyond in zip(bounds_of(attrs), (np.less, np.greater), strict=True):
@@ -262,11 +281,10 @@ def _reference(attrs: Attrs, data: Array, kernel: Array, bias: Array | None = No
     return np.ascontiguousarray(total.transpose(permutation("NHWC", attrs.out_layout)))
 
 
-def _in_parts(terms: list[tuple[Array, Array]], parts: Parts) -> Array:
-    """Add up products as ONNX Runtime does."""
+def _in_parts(terms: list[tuple[Array, Array]], parts: Parts, total: Array | None) -> Array:
+    """Add up products as ONNX Runtime does, to what is there already."""
     depth, size = len(terms), parts.size
     cuts = runs_of(depth) if parts.has_runs else ((k, size) for k in range(0, depth, size))
-    total: Array | None = None
     for begin, count in cuts:
         part: Array = np.zeros(terms[0][0].shape, np.float32)
         for lhs, rhs in terms[begin : begin + count]:

@@ -7,8 +7,10 @@ from typing import Any
 import numpy as np
 from tvm import relax
 
-from qnn_ops.checks import check_dtype
+from qnn_ops.checks import check_choice, check_dtype
 from qnn_ops.errors import QnnError
+from qnn_ops.float_conv2d import ORDERS, order_of, panel_of
+from qnn_ops.float_epilogue import fused_multiply_add_float32
 from qnn_ops.registry import Attrs, TensorSpec, cannot_overflow, operator
 from qnn_ops.traits import FIXED
 
@@ -16,16 +18,23 @@ Array = np.ndarray[Any, Any]
 
 
 @operator("lhs", "rhs", traits=FIXED)
-def float_matmul(lhs: relax.Expr, rhs: relax.Expr) -> relax.Call:
+def float_matmul(lhs: relax.Expr, rhs: relax.Expr, order: str = "tflite") -> relax.Call:
     """Multiply float32 matrices.
 
     Products are added to 0 one by one, in the order of the depth; each product and each sum is
     rounded. Source of the arithmetic: BATCH_MATMUL of LiteRT's reference kernels, as its builds
     for x86 compute it.
 
+    With order "onnxruntime" a product and its sum have one rounding, and ``panel_of`` products are
+    added up by themselves; these sums are added one by one. Where the processor has no fused
+    multiply-add, or for want of a kernel, the order is TVM's. Source: MLAS of ONNX Runtime with one
+    thread, core/mlas/lib/sgemm.cpp, of matrices that are no constants nor have a single row or
+    column.
+
     Args:
         lhs: float32, [..., M, K].
         rhs: float32, [..., K, N]; the axes before broadcast with those of lhs.
+        order: "tflite" or "onnxruntime".
 
     Returns:
         A call whose result is float32, [..., M, N].
@@ -33,11 +42,13 @@ def float_matmul(lhs: relax.Expr, rhs: relax.Expr) -> relax.Call:
     Raises:
         QnnError: if a shape or dtype does not fit.
     """
-    return float_matmul.call([lhs, rhs])
+    attrs = {} if order == ORDERS[0] else {"order": order}
+    return float_matmul.call([lhs, rhs], **attrs)
 
 
 @float_matmul.type_rule
-def _type(_attrs: Attrs, lhs: TensorSpec, rhs: TensorSpec) -> TensorSpec:
+def _type(attrs: Attrs, lhs: TensorSpec, rhs: TensorSpec) -> TensorSpec:
+    check_choice("order", order_of(attrs), ORDERS[:2])
     for name, spec in (("lhs", lhs), ("rhs", rhs)):
         check_dtype(name, spec.dtype, ("float32",))
         if len(spec.shape) < 2:
@@ -55,10 +66,20 @@ float_matmul.overflow_rule(cannot_overflow)
 
 
 @float_matmul.reference
-def _reference(_attrs: Attrs, lhs: Array, rhs: Array) -> Array:
+def _reference(attrs: Attrs, lhs: Array, rhs: Array) -> Array:
     outer = np.broadcast_shapes(lhs.shape[:-2], rhs.shape[:-2])
-    total = np.zeros((*outer, lhs.shape[-2], rhs.shape[-1]), np.float32)
+    depth, columns = rhs.shape[-2:]
+    zeros = total = np.zeros((*outer, lhs.shape[-2], columns), np.float32)
     with np.errstate(all="ignore"):
-        for k in range(lhs.shape[-1]):
-            total = total + lhs[..., :, k, None] * rhs[..., None, k, :]
+        if order_of(attrs) == ORDERS[0]:
+            for k in range(depth):
+                total = total + lhs[..., :, k, None] * rhs[..., None, k, :]
+            return total
+        size = panel_of(depth, columns)
+        for begin in range(0, depth, size):
+            part = zeros
+            for k in range(begin, min(begin + size, depth)):
+                terms = (lhs[..., :, k, None], rhs[..., None, k, :], part)
+                part = fused_multiply_add_float32(*np.broadcast_arrays(*terms))
+            total = total + part
     return total

@@ -14,7 +14,7 @@ from tvm.relax.expr_functor import PyExprMutator, mutator
 import legalize.qdq  # noqa: F401 (registers the rules)
 from legalize.passes.float_functions import own_functions
 from legalize.passes.kept_nans import keep_nans
-from legalize.passes.order_convolutions import order_convolutions
+from legalize.passes.order_sums import order_sums
 from legalize.passes.rewriter import CallRewriter, count_uses
 from legalize.passes.round_products import round_products
 from legalize.passes.tabulate_floats import is_tabulated
@@ -63,7 +63,7 @@ def FoldQdq(arithmetic: str | None = None) -> tvm.transform.Pass:
         if arithmetic is not None:
             return folded
         if meant == ONNXRUNTIME:
-            folded = order_convolutions(own_functions(keep_nans(folded)))
+            folded = order_sums(own_functions(keep_nans(folded)))
         return round_products(folded)
 
     return tvm.transform.module_pass(rewrite, opt_level=0, name="FoldQdq")

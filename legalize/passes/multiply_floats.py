@@ -18,11 +18,11 @@ from legalize.passes.channels_last_rules import static_shape
 from legalize.passes.rewriter import constant_variables, count_uses
 from legalize.qdq.group import operator_name
 from qnn_ops import float_matmul as float_matmul_op
-from qnn_ops.registry import spec_of
+from qnn_ops.float_conv2d import ORDERS, order_of, panel_of
+from qnn_ops.registry import attrs_of, spec_of
 
 _PERMUTE, _FLOAT = "relax.permute_dims", "float32"
-_IS_FUSED = {"relax.matmul": True, float_matmul_op.op.name: False}
-"""Products, and whether each has one rounding with its sum."""
+_PRODUCTS = ("relax.matmul", float_matmul_op.op.name)
 
 
 def MultiplyFloats(target: tvm.target.Target) -> tvm.transform.Pass:
@@ -89,21 +89,23 @@ class _MultiplyFloats(PyExprMutator):
         Returns:
             None if it is none for the kernel.
         """
-        is_fused = _IS_FUSED.get(operator_name(call))
-        if is_fused is None or self._is_constant(call):
+        name = operator_name(call)
+        if name not in _PRODUCTS or self._is_constant(call):
             return None
         shapes = [static_shape(tensor) for tensor in (*call.args, call)]
         known = [shape for shape in shapes if shape is not None and len(shape) > 1]
         if len(known) < len(shapes) or {spec_of(each).dtype for each in call.args} != {_FLOAT}:
             return None
         shape = known[-1]
-        order = tuple(range(len(shape))) if order is None else order
-        back = tuple(order.index(axis) for axis in range(len(shape)))
-        output = View(tuple(shape[axis] for axis in order), back)
+        axes = tuple(range(len(shape))) if order is None else order
+        back = tuple(axes.index(axis) for axis in range(len(shape)))
+        output = View(tuple(shape[axis] for axis in axes), back)
         (lhs, left), (rhs, right) = map(self._source, call.args, known)
         if 1 not in right.strides[-2:]:
             rhs, right = call.args[1], _plain(known[1])
-        spec = FloatMatmul(left, right, output, is_fused)
+        sums = "" if name == _PRODUCTS[0] else order_of(attrs_of(call))
+        panel = panel_of(*known[1][-2:]) if sums == ORDERS[1] else 0
+        spec = FloatMatmul(left, right, output, sums != ORDERS[0], panel)
         return (spec, [lhs, rhs]) if is_served(spec, self.isa) else None
 
     def _source(self, operand: relax.Expr, shape: tuple[int, ...]) -> tuple[relax.Expr, View]:

@@ -12,14 +12,17 @@ from tvm.script.ir_builder import tirx as T
 from legalize.primitives.float_sums import Sums
 from legalize.primitives.loops import call_loops
 from legalize.primitives.registry import primitive
+from qnn_ops.float_conv2d import ORDERS, order_of
 from qnn_ops.float_matmul import float_matmul
 from qnn_ops.registry import Attrs, spec_of
 
 
 @primitive(float_matmul)
 def _float_matmul(
-    builder: relax.BlockBuilder, _attrs: Attrs, lhs: relax.Expr, rhs: relax.Expr
+    builder: relax.BlockBuilder, attrs: Attrs, lhs: relax.Expr, rhs: relax.Expr
 ) -> relax.Expr:
+    if order_of(attrs) != ORDERS[0]:
+        return R.matmul(lhs, rhs)
     (*left, rows, depth), (*right, _, columns) = spec_of(lhs).shape, spec_of(rhs).shape
     rank = max(len(left), len(right))
     pairs = [[1] * (rank - len(each)) + each for each in (left, right)]

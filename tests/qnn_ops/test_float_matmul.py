@@ -18,6 +18,13 @@ def test_products_are_added_one_by_one() -> None:
     assert float_matmul.evaluate(ROW[:, ::-1], ONES).tolist() == [[2]]
 
 
+def test_onnx_runtime_adds_up_panels_by_themselves() -> None:
+    row, ones = np.zeros((1, 160), np.float32), np.ones((160, 200), np.float32)
+    row[0, 0], row[0, 130:132] = 2.0**24, 1
+    assert float_matmul.evaluate(row, ones)[0, 0] == 2.0**24
+    assert float_matmul.evaluate(row, ones, "onnxruntime")[0, 0] == 2.0**24 + 2
+
+
 @pytest.mark.parametrize("shape", [(3, 1), (4,), (2, 4, 1)])
 def test_operands_must_fit(shape: tuple[int, ...]) -> None:
     with pytest.raises(QnnError, match=r"rhs must have|have no product"):

@@ -165,7 +165,7 @@ class _Loops:
         """Store the first lanes of a sum with its bias, clamped. A NaN is beyond no bound."""
         lanes = int(total.shape[0])
         value = get_lanes(total, lanes)
-        if self.spec.has_bias:
+        if self.spec.has_bias and not self.spec.starts_with_bias:
             value = kept(value + load_filled(self.buffers["bias"], unit, count, lanes))
         for end, is_beyond in ((self.spec.low, _is_below), (self.spec.high, _is_above)):
             if end is not None:
@@ -216,6 +216,8 @@ class _Dense(_Loops):
         def tile(column: Index, pixels: int, taps: tuple[_Taps, _Taps], start: Index) -> None:
             begin = start + (column * axis.stride - axis.before) * spec.channels
             sums = self._sums(pixels, size, lanes)
+            if spec.starts_with_bias:
+                self._begin(sums, unit, lanes - left)
             self._multiply(sums, kept(begin + group * spec.inputs), weights, taps)
             pixel = kept((row * axis.count + column) * spec.units)
             for number, totals in enumerate(sums):
@@ -225,6 +227,15 @@ class _Dense(_Loops):
                     self._store(total, pixel + number * spec.units + first, first, count)
 
         self._row(row, self.isa.registers * 3 // 4 // size, tile)
+
+    def _begin(self, sums: list[list[Buffer]], unit: Index, last: int) -> None:
+        """Let sums begin with the bias of units, of which the last vector has so many."""
+        for totals in sums:
+            for place, total in enumerate(totals):
+                count = last if place == len(totals) - 1 else self.lanes
+                start = unit + place * self.lanes
+                value = load_filled(self.buffers["bias"], start, count, self.lanes)
+                set_lanes(total, value, self.lanes)
 
     def _step(self, sums: list[list[Buffer]], place: Index, packed: Index) -> None:
         """Add one product to each sum of a tile."""
@@ -294,7 +305,7 @@ class _InParts(_Dense):
                 if count < _RUN:
                     add_run(T.int32(begin), count)
             return
-        if spec.depth <= size:
+        if spec.depth <= size and not spec.starts_with_bias:
             with T.serial(spec.depth) as k:
                 add(k, sums)
             return

@@ -76,6 +76,11 @@ class FloatConv:
         return self.parts is not None and not self.parts.has_runs
 
     @property
+    def starts_with_bias(self) -> bool:
+        """Whether a sum begins with the bias."""
+        return self.parts is not None and self.parts.follow_bias and self.has_bias
+
+    @property
     def has_places(self) -> bool:
         """Whether a table tells where the data of a sum's products lie."""
         return self.parts is not None and not self.is_depthwise and self.depth > self.inputs

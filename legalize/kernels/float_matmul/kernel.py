@@ -7,7 +7,8 @@
         output = sums
 
 Each sum is one chain of products, in the order of the depth: fused with their sums, as TVM's loops
-give it, or each rounded. The last tile of rows overlaps the one before.
+give it, or each rounded; or a sum of several such chains. The last tile of rows overlaps the one
+before.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from legalize.kernels.ir.registers import (
 )
 from legalize.kernels.ir.rows import load_filled, store_lanes
 from legalize.kernels.ir.squares import columns_of
-from legalize.kernels.ir.tasks import shared_loop, task_count
+from legalize.kernels.ir.tasks import loop_between, shared_loop, task_count
 from legalize.kernels.ir.types import Buffer, Index
 from legalize.kernels.ir.vectors import splat, spread
 from legalize.kernels.isa.base import VectorIsa
@@ -168,26 +169,44 @@ class TileKernel:
 
     def _sums(self, packed: Buffer, start: Index, rows: int, size: int) -> list[list[Index]]:
         """Write the loop of a tile, and return the buffers of its sums, row by row."""
-        spec, lanes = self.spec, self.lanes
-        sums = [[local_vector(lanes, "float32") for _ in range(size)] for _ in range(rows)]
-        for each in (each for row in sums for each in row):
-            set_lanes(each, splat("float32", 0.0, lanes), lanes)
-        with T.serial(spec.depth) as k:
-            values = [
-                kept(packed[T.ramp((k * size + vector) * lanes, 1, lanes)])
-                for vector in range(size)
-            ]
-            for number, row in enumerate(sums):
-                place = start + number * spec.lhs.strides[-2] + k * spec.lhs.strides[-1]
-                factor = kept(spread(self.lhs[place], lanes))
-                for value, each in zip(values, row, strict=True):
-                    total = get_lanes(each, lanes)
-                    if spec.is_fused:
-                        total = self.isa.multiply_add(factor, value, total)
-                    else:
-                        total = total + rounded_apart(factor * value)
-                    set_lanes(each, total, lanes)
+        depth, panel = self.spec.depth, self.spec.panel
+        sums = self._zeros(rows, size)
+        if not 0 < panel < depth:
+            with T.serial(depth) as k:
+                self._step(packed, start, k, sums)
+            return sums
+        with T.serial(-(-depth // panel)) as number:
+            begin, parts = number * panel, self._zeros(rows, size)
+            end = T.min(begin + panel, depth)
+            loop_between(begin, end, lambda k: self._step(packed, start, k, parts))
+            for row, own in zip(sums, parts, strict=True):
+                for each, part in zip(row, own, strict=True):
+                    total = get_lanes(each, self.lanes) + get_lanes(part, self.lanes)
+                    set_lanes(each, total, self.lanes)
         return sums
+
+    def _zeros(self, rows: int, size: int) -> list[list[Index]]:
+        """Write sums that begin at 0."""
+        sums = [[local_vector(self.lanes, "float32") for _ in range(size)] for _ in range(rows)]
+        for each in (each for row in sums for each in row):
+            set_lanes(each, splat("float32", 0.0, self.lanes), self.lanes)
+        return sums
+
+    def _step(self, packed: Buffer, start: Index, k: Index, sums: list[list[Index]]) -> None:
+        """Add a product to each sum of a tile."""
+        spec, lanes, size = self.spec, self.lanes, len(sums[0])
+        places = [(k * size + vector) * lanes for vector in range(size)]
+        values = [kept(packed[T.ramp(place, 1, lanes)]) for place in places]
+        for number, row in enumerate(sums):
+            place = start + number * spec.lhs.strides[-2] + k * spec.lhs.strides[-1]
+            factor = kept(spread(self.lhs[place], lanes))
+            for value, each in zip(values, row, strict=True):
+                total = get_lanes(each, lanes)
+                if spec.is_fused:
+                    total = self.isa.multiply_add(factor, value, total)
+                else:
+                    total = total + rounded_apart(factor * value)
+                set_lanes(each, total, lanes)
 
     def _store(
         self, sums: list[list[Index]], start: Index, column: Index, *, is_last: bool

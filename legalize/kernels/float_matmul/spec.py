@@ -50,12 +50,14 @@ class FloatMatmul:
         rhs: [..., depth, columns].
         output: [..., rows, columns].
         is_fused: whether a product and its sum have one rounding, and not two.
+        panel: products that are added up by themselves; 0 for all.
     """
 
     lhs: View
     rhs: View
     output: View
     is_fused: bool = True
+    panel: int = 0
 
     @property
     def rows(self) -> int:

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,8 @@ from tvm.relax import op as R
 from legalize.kernels.float_matmul.kernel import tile_rows
 from legalize.kernels.kernel import IS_KERNEL
 from legalize.passes import MultiplyFloats
+from qnn_ops import float_matmul
+from qnn_ops.float_conv2d import ORDERS
 from qnn_ops.float_epilogue import fused_multiply_add_float32
 from tests.support.kernels import PLACES, Place
 from tests.support.modules import module
@@ -136,6 +138,23 @@ def test_sums_are_chains_of_fused_products(place: Place) -> None:
         cases.append(Case(function, operands, expected[-1].shape, "float32"))
     for name, result, wanted in zip(PRODUCTS, place.run(cases), expected, strict=True):
         np.testing.assert_array_equal(result, wanted, err_msg=name)
+
+
+@pytest.mark.parametrize("order", ORDERS[:2])
+@pytest.mark.parametrize(
+    "place", [pytest.param(place, id=place.name, marks=place.marks) for place in PLACES]
+)
+def test_sums_have_the_order_that_is_stated(place: Place, order: str) -> None:
+    if order != ORDERS[0] and place not in FUSING:
+        pytest.skip("products are rounded apart there")
+    product = plain((7, 300), (300, 39))
+    rng = np.random.default_rng(2)
+    arrays = [rng.normal(size=shape).astype(np.float32) for shape in (product.lhs, product.rhs)]
+    expected = float_matmul.evaluate(*arrays, order)
+    mod = written(replace(product, written=lambda x, y: float_matmul(x, y, order)))
+    (function,) = kernels(MultiplyFloats(tvm.target.Target(place.target))(mod))
+    (result,) = place.run([Case(function, arrays, expected.shape, "float32")])
+    np.testing.assert_array_equal(result, expected)
 
 
 @pytest.mark.parametrize("name", PRODUCTS)

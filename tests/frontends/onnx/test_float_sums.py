@@ -1,4 +1,4 @@
-"""Convolutions that ONNX Runtime leaves in float: its order of sums, bit for bit."""
+"""Convolutions and products that ONNX Runtime leaves in float: its order of sums, bit for bit."""
 
 from __future__ import annotations
 
@@ -68,3 +68,36 @@ def model(name: str, *, are_dequantized: bool) -> tuple[Any, dict[str, Array]]:
 @pytest.mark.parametrize("name", CASES)
 def test_sums_are_those_of_onnx_runtime(name: str, are_dequantized: bool) -> None:
     check_equal(*model(name, are_dequantized=are_dequantized), in_float=True)
+
+
+# Both matrices, whether the second is a constant, the operator, whether there is a bias.
+PRODUCTS: dict[str, tuple[tuple[int, ...], tuple[int, ...], bool, str, bool]] = {
+    "constant": ((2, 5, 600), (600, 40), True, "MatMul", False),
+    "constant and a bias": ((2, 5, 600), (600, 40), True, "MatMul", True),
+    "one row": ((1, 600), (600, 600), True, "MatMul", True),
+    "Gemm": ((10, 300), (40, 300), True, "Gemm", True),
+    "short": ((10, 200), (40, 200), True, "Gemm", True),
+    "of a run": ((2, 3, 10, 600), (2, 3, 600, 400), False, "MatMul", False),
+    "of a run, few columns": ((3, 10, 300), (3, 300, 64), False, "MatMul", False),
+}
+
+
+@pytest.mark.parametrize("name", PRODUCTS)
+def test_products_are_those_of_onnx_runtime(name: str) -> None:
+    lhs, rhs, is_constant, operator, has_bias = PRODUCTS[name]
+    inputs = {"x": RNG.normal(size=lhs).astype(np.float32)}
+    constants: dict[str, Any] = {"s": np.float32(0.02), "z": np.uint8(128)}
+    (constants if is_constant else inputs)["w"] = RNG.normal(size=rhs).astype(np.float32)
+    nodes: list[Any] = [
+        ("QuantizeLinear", "x s z", "q", {}),
+        ("DequantizeLinear", "q s z", "d", {}),
+        ("Abs", "d", "data", {}),
+    ]
+    if has_bias:
+        constants["c"] = RNG.normal(size=rhs[0 if operator == "Gemm" else -1]).astype(np.float32)
+    if operator == "Gemm":
+        nodes.append(("Gemm", "data w c", "y", {"transB": 1}))
+    else:
+        nodes.append(("MatMul", "data w", "m" if has_bias else "y", {}))
+        nodes += [("Add", "m c", "y", {})] if has_bias else []
+    check_equal(model_of(nodes, inputs, ["y"], constants), inputs, in_float=True)

@@ -8,7 +8,7 @@ import tvm
 from tvm import relax
 from tvm.relax import op as R
 
-from legalize.passes.order_convolutions import order_convolutions
+from legalize.passes.order_sums import order_sums
 from qnn_ops import dequantize
 from qnn_ops.registry import attrs_of, constant_of, operator_of
 from tests.support.modules import module
@@ -28,7 +28,7 @@ def convolution(data: tuple[int, ...], kernel: Any, groups: int = 1) -> tvm.IRMo
 
 
 def ordered(mod: tvm.IRModule) -> list[relax.Call]:
-    bindings = order_convolutions(mod)["main"].body.blocks[0].bindings
+    bindings = order_sums(mod)["main"].body.blocks[0].bindings
     return [each.value for each in bindings if operator_of(each.value) is not None]
 
 
@@ -58,3 +58,38 @@ def test_other_layouts_stay() -> None:
     types = {"x": relax.TensorType((1, 6, 6, 3), "float32")}
     mod = module(types, lambda x: R.nn.conv2d(x, kernel, data_layout="NHWC"))
     assert not ordered(mod)
+
+
+def product(depth: int, body: Any) -> list[relax.Call]:
+    return ordered(module({"x": relax.TensorType((2, 5, depth), "float32")}, body))
+
+
+@pytest.mark.parametrize(("depth", "count"), [(256, 0), (257, 1)])
+def test_long_products_by_constants_have_parts(depth: int, count: int) -> None:
+    weights = relax.const(np.ones((depth, 7), np.float32))
+    calls = product(depth, lambda x: R.matmul(x, weights))
+    assert [attrs_of(call).order for call in calls] == ["onnxruntime_rows"] * count
+
+
+@pytest.mark.parametrize("is_alone", [True, False])
+def test_a_bias_is_a_part_of_a_product_that_nothing_else_reads(is_alone: bool) -> None:
+    weights, bias = (relax.const(np.ones(shape, np.float32)) for shape in ((7, 300), (7,)))
+
+    def body(x: relax.Expr) -> relax.Expr:
+        emit = relax.BlockBuilder.current().emit
+        total = emit(R.matmul(x, emit(R.permute_dims(weights))))
+        total_and_bias = emit(R.add(bias, total))
+        return total_and_bias if is_alone else R.multiply(total, total_and_bias)
+
+    (call,) = product(300, body)
+    assert len(call.args) == (3 if is_alone else 2)
+
+
+@pytest.mark.parametrize(("columns", "count"), [(200, 1), (40, 0)])
+def test_long_products_of_a_run_have_panels(columns: int, count: int) -> None:
+    types = {
+        "x": relax.TensorType((2, 5, 200), "float32"),
+        "y": relax.TensorType((2, 200, columns), "float32"),
+    }
+    calls = ordered(module(types, R.matmul))
+    assert [attrs_of(call).order for call in calls] == ["onnxruntime"] * count

@@ -1,0 +1,151 @@
+"""Let what is left of float convolutions and products add up as ONNX Runtime does."""
+
+from __future__ import annotations
+
+from collections import Counter
+from math import prod
+from typing import Any
+
+import numpy as np
+import tvm
+from tvm import relax
+from tvm.relax import op as R
+from tvm.relax.expr_functor import PyExprMutator, mutator
+
+from legalize.passes.rewriter import count_uses
+from legalize.qdq.conv2d import sizes_of
+from legalize.qdq.group import operator_name
+from qnn_ops import dequantize, float_conv2d, float_matmul
+from qnn_ops.float_conv2d import ORDERS, is_laid_out, order_of, panel_of
+from qnn_ops.registry import attrs_of, constant_of, operator_of, spec_of
+
+_LAYOUTS = {"relax.nn.conv1d": ("NCW", "OIW"), "relax.nn.conv2d": ("NCHW", "OIHW")}
+"""Of the convolutions that importers of ONNX make."""
+_MATMUL, _ADD, _RESHAPE = "relax.matmul", "relax.add", "relax.reshape"
+_PACKED = 256
+"""Up to so many products a sum by a constant matrix is one chain, as it is anyway."""
+
+
+def order_sums(mod: tvm.IRModule) -> tvm.IRModule:
+    """Write convolutions of float32, of one axis or two, and long products of matrices, anew.
+
+    They become ``float_conv2d`` and ``float_matmul``. ONNX Runtime lays out weights that are
+    constants; what makes others of constants is computed here.
+    """
+    writer = _Writer(mod)
+    for variable, function in mod.functions_items():
+        if isinstance(function, relax.Function):
+            writer.uses = count_uses(function)
+            writer.builder_.update_func(variable, writer.visit_expr(function))
+    return relax.transform.DeadCodeElimination()(writer.builder_.finalize())
+
+
+@mutator
+class _Writer(PyExprMutator):
+    uses: Counter[Any]
+
+    def visit_call_(self, call: relax.Call) -> relax.Expr:
+        """Write a call."""
+        rebuilt = self.builder_.normalize(self.visit_expr_post_order(call))
+        name = operator_name(rebuilt)
+        if name not in (*_LAYOUTS, _MATMUL, _ADD) or spec_of(rebuilt).dtype != "float32":
+            return rebuilt
+        if name == _ADD:
+            result = self._biased(call, rebuilt)
+        elif name == _MATMUL:
+            result = self._multiplied(rebuilt)
+        else:
+            attrs = rebuilt.attrs
+            layouts = str(attrs.data_layout), str(attrs.kernel_layout)
+            result = self._ordered(rebuilt) if layouts == _LAYOUTS[name] else rebuilt
+        return self.builder_.normalize(result)
+
+    def _multiplied(self, call: relax.Call) -> relax.Expr:
+        """Write a product of matrices, whose sums are long, by one that is constant or not."""
+        lhs, rhs = call.args
+        (*outer, depth), shape = spec_of(lhs).shape, spec_of(rhs).shape
+        if not outer or len(shape) < 2:
+            return call
+        array = self._matrix(rhs) if len(shape) == 2 else None
+        if array is None:
+            is_long = depth > panel_of(depth, shape[-1]) and min(outer[-1], shape[-1]) > 1
+            return float_matmul(lhs, rhs, ORDERS[1]) if is_long else call
+        if depth <= _PACKED or 0 in (*outer, *shape):
+            return call
+        rows = self.builder_.emit(R.reshape(lhs, (1, 1, prod(outer), depth)))
+        kernel = relax.const(array.reshape(1, 1, *shape))
+        result = float_conv2d(rows, kernel, kernel_layout="HWIO", order=ORDERS[3])
+        return R.reshape(self.builder_.emit(result), (*outer, shape[1]))
+
+    def _biased(self, original: relax.Call, call: relax.Call) -> relax.Expr:
+        """Let a bias that is added to a product, which nothing else reads, be a part of it."""
+        for place, operand in enumerate(call.args):
+            bias, reshape = constant_of(call.args[1 - place]), self._binding(operand)
+            if bias is None or operator_name(reshape) != _RESHAPE:
+                continue
+            product = self._binding(reshape.args[0])
+            is_product = operator_of(product) is float_conv2d and len(product.args) == 2
+            if not is_product or order_of(attrs_of(product)) != ORDERS[3]:
+                continue
+            units = spec_of(product).shape[3]
+            if bias.size == units == bias.shape[-1] and self.uses[original.args[place]] == 1:
+                operands = [*product.args, relax.const(bias.reshape(units))]
+                whole = self.builder_.emit(relax.Call(product.op, operands, product.attrs))
+                return R.reshape(whole, spec_of(call).shape)
+        return call
+
+    def _binding(self, value: relax.Expr) -> Any:
+        """Return what a variable is bound to; another expression is itself."""
+        return self.builder_.lookup_binding(value) if isinstance(value, relax.Var) else value
+
+    def _matrix(self, value: relax.Expr) -> Any:
+        """Return a constant matrix, which may be another one transposed; None if it is none."""
+        array = constant_of(value)
+        made = self._binding(value)
+        if array is None and operator_name(made) == "relax.permute_dims":
+            source = constant_of(made.args[0])
+            array = None if source is None else np.ascontiguousarray(source.T)
+        return array
+
+    def _ordered(self, call: relax.Call) -> relax.Expr:
+        data, kernel = call.args
+        groups, is_row = int(call.attrs.groups), len(spec_of(call).shape) == 3
+        units, inputs, *_ = spec_of(kernel).shape
+        is_constant = constant_of(kernel) is not None
+        blocked = is_constant and not is_row and is_laid_out(groups, inputs, units)
+        window = {name: sizes_of(call.attrs, name) for name in ("strides", "dilation")}
+        padding = sizes_of(call.attrs, "padding")
+        kernel = kernel if is_constant else self._computed(kernel)
+        if is_row:
+            data, kernel = self._image(data), self._image(kernel)
+            window = {name: [1, *sizes] for name, sizes in window.items()}
+            padding = [0, padding[0], 0, padding[1]]
+        result = float_conv2d(
+            data,
+            kernel,
+            **window,
+            padding=padding,
+            groups=groups,
+            data_layout="NCHW",
+            kernel_layout="OIHW",
+            order=ORDERS[2] if blocked else ORDERS[1],
+        )
+        return R.reshape(self.builder_.emit(result), call.ty.shape) if is_row else result
+
+    def _image(self, row: relax.Expr) -> relax.Expr:
+        """Return the rows of channels as images of one row."""
+        *outer, size = spec_of(row).shape
+        array, shape = constant_of(row), (*outer, 1, size)
+        if array is not None:
+            return relax.const(array.reshape(shape), str(array.dtype))
+        return self.builder_.emit(R.reshape(row, shape))
+
+    def _computed(self, kernel: relax.Expr) -> relax.Expr:
+        """Return dequantized constants as a constant; anything else as it is."""
+        value = self._binding(kernel)
+        if operator_of(value) is not dequantize:
+            return kernel
+        arrays = [constant_of(each) for each in value.args]
+        if any(each is None for each in arrays):
+            return kernel
+        return relax.const(dequantize.apply(attrs_of(value), *arrays), "float32")
