@@ -10,6 +10,7 @@ from tvm import relax
 
 from frontends.builder import Imported
 from frontends.errors import ModelFormatError, UnsupportedOperatorError, reason_of
+from frontends.formats import Shapes
 from frontends.naming import owners, with_results
 from frontends.torch.decompose import decomposed
 from frontends.torch.inductor import is_of_inductor
@@ -23,6 +24,7 @@ from frontends.torch.reader import (
     read_program,
     user_nodes,
 )
+from frontends.torch.shapes import with_shapes
 from qnn_ops.serial import serial
 from qnn_ops.signature import Signature, with_signature
 from qnn_ops.xnnpack import XNNPACK
@@ -30,7 +32,7 @@ from qnn_ops.xnnpack import XNNPACK
 
 @serial
 def from_exported_program(
-    program: Any,
+    program: Any, shape_dict: Shapes | None = None
 ) -> tuple[tvm.IRModule, dict[str, tvm.runtime.Tensor]]:
     """Import a quantized PyTorch program, whose integers are those of XNNPACK or of oneDNN.
 
@@ -44,7 +46,10 @@ def from_exported_program(
     Args:
         program: a ``torch.export.ExportedProgram``, or the path or the contents of a .pt2 file
             that ``torch.export.save`` wrote. The package torch reads it: pip install
-            'tvm-qnn[torch]'.
+            'tvm-qnn[torch]'. A file may come from anyone: one that holds anything pickled, or calls
+            other operators than those of tensors, is refused.
+        shape_dict: shapes of inputs by name, where the program leaves sizes open
+            (``dynamic_shapes``). Sizes of the same name follow in others.
 
     Returns:
         The module, and no parameters: its constants are part of it.
@@ -52,23 +57,26 @@ def from_exported_program(
     Raises:
         UnsupportedOperatorError: it has operators that are not imported; names all their nodes.
         ModelFormatError: the file is malformed.
-        QnnError: torch is missing, or a shape is not static.
+        QnnError: torch is missing, or a shape is not given, or is none that the program takes.
         OSError: the file cannot be read.
     """
-    imported = import_program(known_program(program))
+    imported = import_program(known_program(program, shape_dict))
     return imported.mod, imported.params
 
 
-def known_program(model: Any) -> Any:
+def known_program(model: Any, shapes: Shapes | None = None, *, as_example: bool = False) -> Any:
     """Return a program of operators that are known, as far as PyTorch decomposes others into them.
 
     Args:
         model: as ``read_program`` takes it.
+        shapes: as ``with_shapes`` takes them.
+        as_example: likewise.
 
     Raises:
-        QnnError, OSError: as ``read_program`` does.
+        QnnError, OSError: as ``read_program`` and ``with_shapes`` do.
     """
-    return decomposed(read_program(model), _known())
+    program = with_shapes(read_program(model), shapes, as_example=as_example)
+    return decomposed(program, _known())
 
 
 def _known() -> set[str]:

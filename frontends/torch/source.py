@@ -15,9 +15,9 @@ from frontends.torch.reader import (
     calls_of,
     constants_of,
     operator_of,
+    read_program,
     user_nodes,
 )
-from qnn_ops.errors import QnnError
 
 _WEIGHTED = (
     *("conv1d.default", "conv1d.padding", "conv2d.default", "conv2d.padding"),
@@ -45,21 +45,21 @@ _INTEGER = {
 
 
 class TorchSource(Source):
-    """A program, whose shapes are its own."""
+    """A program."""
 
     def __init__(self, model: Any) -> None:
         """Read a program: a path, a file's contents, or an ``ExportedProgram``."""
-        self.program = known_program(model)
+        self.read = read_program(model)
+        self.known: Any = None  # what was described last
 
     def convert(self, shapes: Shapes | None = None) -> Imported:
         """Import it."""
-        _check_shapes(shapes)
-        return import_program(self.program)
+        return import_program(known_program(self.read, shapes))
 
     def summary(self, name: str, shapes: Shapes | None = None) -> Summary:
-        """Describe it, node by node."""
-        _check_shapes(shapes)
-        constants = constants_of(self.program)
+        """Describe it, node by node; where sizes are open, by those of its example."""
+        self.known = program = known_program(self.read, shapes, as_example=True)
+        constants = constants_of(program)
         notes: dict[str, TensorNote] = {}
         numbers = {key: number for number, key in enumerate(constants)}  # as ``constants`` counts
 
@@ -76,11 +76,11 @@ class TorchSource(Source):
             )
             return notes.setdefault(node.name, made)
 
-        missing = missing_operators(self.program)
-        known = _OF_ONEDNN if is_of_inductor(self.program) else _INTEGER
+        missing = missing_operators(program)
+        known = _OF_ONEDNN if is_of_inductor(program) else _INTEGER
         integer = set(constants)
         operators = []
-        for number, node in enumerate(calls_of(self.program)):
+        for number, node in enumerate(calls_of(program)):
             inputs = tuple(note(each) for each in node.all_input_nodes)
             result = note(node)
             reason = missing.get(number, "")
@@ -102,7 +102,7 @@ class TorchSource(Source):
                     reason=reason,
                 )
             )
-        given, results = user_nodes(self.program)
+        given, results = user_nodes(program)
         return Summary(
             name=name,
             format="PyTorch",
@@ -115,12 +115,8 @@ class TorchSource(Source):
 
     def constants(self) -> dict[int, Array]:
         """Return parameters, buffers and constants."""
-        return dict(enumerate(constants_of(self.program).values()))
-
-
-def _check_shapes(shapes: Shapes | None) -> None:
-    if shapes:
-        raise QnnError("the shapes of an exported program are its own: export it with others")
+        program = self.known or known_program(self.read, as_example=True)
+        return dict(enumerate(constants_of(program).values()))
 
 
 def _macs(node: Any, inputs: tuple[TensorNote, ...], result: TensorNote) -> int:

@@ -22,6 +22,7 @@ def quantized(
     *,
     per_channel: bool = True,
     dynamic: bool = False,
+    dynamic_shapes: Any = None,
     seed: int = 0,
 ) -> Any:
     """Return the program that PT2E makes of a network, calibrated with noise."""
@@ -37,9 +38,11 @@ def quantized(
     quantizer.set_global(
         get_symmetric_quantization_config(is_per_channel=per_channel, is_dynamic=dynamic)
     )
-    prepared = prepare_pt2e(torch.export.export(network.eval(), (example,)).module(), quantizer)
+    sizes = {"dynamic_shapes": dynamic_shapes}
+    exported = torch.export.export(network.eval(), (example,), **sizes)
+    prepared = prepare_pt2e(exported.module(), quantizer)
     prepared(example)
-    return torch.export.export(convert_pt2e(prepared), (example,))
+    return torch.export.export(convert_pt2e(prepared), (example,), **sizes)
 
 
 def program_of(function: Callable[..., Any], *examples: Any, **buffers: Any) -> Any:
@@ -102,6 +105,13 @@ class Small(nn.Module):
         scaled = z[:, :16] * gate
         classes = torch.relu(self.classes(torch.flatten(features, 1)))
         return self.last(classes), scaled
+
+
+class Doubled(nn.Module):
+    """Two inputs, of which one is twice as long, and outputs by name."""
+
+    def forward(self, x: Any, y: Any) -> Any:
+        return {"sum": x + y[::2], "rows": x.reshape(x.shape[0] * 3)}
 
 
 class Block(nn.Module):
