@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from frontends.errors import ModelFormatError, reason_of
+from frontends.torch.archive import checked_archive
 from frontends.torch.package import torch_package
 from qnn_ops.errors import QnnError
 from qnn_ops.signature import TensorInfo
@@ -38,9 +39,24 @@ def read_program(model: Any) -> Any:
             f"got an object of type {type(model).__name__}"
         )
     try:
-        return torch.export.load(io.BytesIO(content))
+        return _loaded(checked_archive(content, _schema_of))
     except Exception as error:  # whatever torch's reader meets
         raise ModelFormatError(f"the .pt2 file cannot be read: {reason_of(error)}") from None
+
+
+def _loaded(archive: bytes) -> Any:
+    """Return the program; torch.export.load would try an older, pickled layout after errors."""
+    from torch.export.pt2_archive._package import load_pt2
+
+    return load_pt2(io.BytesIO(archive)).exported_programs["model"]
+
+
+def _schema_of(name: str) -> Any:
+    """Return the schema of an operator such as "aten.relu.default"; None where there is none."""
+    target = torch_package().ops
+    for part in name.split("."):
+        target = getattr(target, part, None)
+    return getattr(target, "_schema", None)
 
 
 def calls_of(program: Any) -> list[Any]:

@@ -146,3 +146,16 @@ if find_spec("onnx") is not None:
     from tests.fuzz import onnx_models
 
     IMPORTERS["onnx"] = Importer(lambda rng: {"onnx": onnx_models.draw(rng)}, _load_onnx)
+if find_spec("torch") is not None and find_spec("executorch") is not None:
+
+    def _load_torch(files: Files) -> bool:
+        from tests.fuzz import torch_files
+
+        return _is_refused(lambda: torch_files.load(files["pt2"]))
+
+    def _draw_torch(rng: np.random.Generator) -> Files:
+        from tests.fuzz import torch_files  # takes seconds, which others need not wait
+
+        return {"pt2": torch_files.draw(rng)}
+
+    IMPORTERS["torch"] = Importer(_draw_torch, _load_torch)
