@@ -55,8 +55,7 @@ def checked_archive(content: bytes, schema_of: Callable[[str], Any]) -> bytes:
     """
     limit = _GROWTH * len(content) + _LEEWAY
     members = _members(content, limit)
-    program = checked_program(_parsed(members, _MODEL), schema_of)
-    files = {_MODEL: json.dumps(program).encode()}
+    files: dict[str, bytes] = {}
     used = 0
     for name in _CONFIGS:
         folder = name.rsplit("/", 1)[0] + "/"
@@ -71,6 +70,8 @@ def checked_archive(content: bytes, schema_of: Callable[[str], Any]) -> bytes:
         files[name] = json.dumps({"config": payloads}).encode()
     if used > limit:
         raise ModelFormatError(f"its constants take {used} bytes in a file of {len(content)}")
+    program = checked_program(_parsed(members, _MODEL), schema_of)
+    files[_MODEL] = json.dumps(program).encode()
     files |= {_SAMPLES: b"", "archive_format": b"pt2", "archive_version": b"0"}
     return _written({**files, "byteorder": b"little", ".data/version": b"6\n"})
 
@@ -123,7 +124,10 @@ def _check_payload(key: str, payload: Any, folder: str, members: Mapping[str, by
     if not isinstance(payload, dict) or not re.fullmatch(r"[\w.:/ -]*", key, re.ASCII):
         raise ModelFormatError(f"{what} is damaged")
     if payload.get("use_pickle") is not False:
-        raise ModelFormatError(f"{what} is pickled, which can run any code{_ADVICE}")
+        raise ModelFormatError(
+            f"{what} is pickled, which can run any code: where it is torchao's, apply "
+            f"torchao.utils.unwrap_tensor_subclass before torch.export.export{_ADVICE}"
+        )
     path, meta = payload.get("path_name"), payload.get("tensor_meta")
     if not isinstance(path, str) or not _PAYLOAD.fullmatch(path) or folder + path not in members:
         raise ModelFormatError(f"{what} has no bytes in the file")

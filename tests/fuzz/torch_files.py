@@ -66,13 +66,19 @@ def _change(rng: Rng, files: archives.Files) -> None:
     """Change the program, a list of tensors, or a member."""
     kind, names = rng.random(), list(files)
     if kind < 0.5:
-        program = json.loads(files[archives.MODEL])
-        for _ in range(int(rng.integers(1, 4))):
-            _rewrite(rng, program)
-        files[archives.MODEL] = json.dumps(program).encode()
+        try:
+            program = json.loads(files[archives.MODEL])
+            for _ in range(int(rng.integers(1, 4))):
+                _rewrite(rng, program)
+            files[archives.MODEL] = json.dumps(program).encode()
+        except (KeyError, TypeError, AttributeError, ValueError):
+            return  # an earlier change left no program
     elif kind < 0.85:
         name = archives.MODEL if kind < 0.7 else archives.CONFIGS[int(rng.integers(2))]
-        text = changed_json(rng, files[name].decode())
+        try:
+            text = changed_json(rng, files[name].decode())
+        except (TypeError, ValueError):
+            return  # likewise
         files[name] = text.encode("utf-8", "surrogatepass")
     elif kind < 0.95:
         name = names[int(rng.integers(len(names)))]
