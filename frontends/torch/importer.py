@@ -13,6 +13,7 @@ from frontends.errors import ModelFormatError, UnsupportedOperatorError, reason_
 from frontends.formats import Shapes
 from frontends.naming import owners, with_results
 from frontends.torch.decompose import decomposed
+from frontends.torch.floats import left_in_float
 from frontends.torch.inductor import is_of_inductor
 from frontends.torch.operators import CLAMPING, DEQUANTIZING, OWN, QUANTIZING, reasons, rules
 from frontends.torch.package import torch_package
@@ -96,7 +97,7 @@ def import_program(program: Any) -> Imported:
     )
     from tvm.relax.frontend.torch.exported_program_translator import ExportedProgramImporter
 
-    importer = ExportedProgramImporter()
+    importer, constants = ExportedProgramImporter(), constants_of(program)
     of_inductor = is_of_inductor(program)
     try:
         mod = importer.from_exported_program(
@@ -104,7 +105,7 @@ def import_program(program: Any) -> Imported:
             keep_params_as_input=False,
             unwrap_unit_return_tuple=True,
             no_bind_return_tuple=False,
-            custom_convert_map=rules(constants_of(program), of_inductor=of_inductor),
+            custom_convert_map=rules(constants, of_inductor=of_inductor),
         )
     except Exception as error:  # whatever TVM's importer meets
         raise ModelFormatError(f"the program cannot be imported: {reason_of(error)}") from None
@@ -112,6 +113,8 @@ def import_program(program: Any) -> Imported:
     main = mod["main"].with_attr("num_input", len(inputs))
     if not of_inductor:  # whose groups are written out already
         main = main.with_attr("qdq_arithmetic", XNNPACK)
+        if left := left_in_float(program, constants):
+            main = main.with_attr("left_in_float", left)
     mod["main"] = with_signature(main, signature)
     return Imported(mod, {}, results)
 

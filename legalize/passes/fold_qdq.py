@@ -30,6 +30,9 @@ from qnn_ops.signature import main_function
 ATTRIBUTE = "qdq_arithmetic"
 """An attribute of ``main``: whose integers its groups of dequantize, operator, quantize mean."""
 
+LEFT = "left_in_float"
+"""An attribute beside it: what else an importer knows to be computed in float32."""
+
 
 class LeftInFloatWarning(UserWarning):
     """Operators between dequantize and quantize are computed in float32; the text says why."""
@@ -100,9 +103,12 @@ def _mark_of(mod: tvm.IRModule) -> str:
 
 def _fold(mod: tvm.IRModule, arithmetic: str, *, is_promised: bool) -> tvm.IRModule:
     adopter = _Adopter(mod, arithmetic)
+    noted: list[str] = []
     for variable, function in mod.functions_items():
         if isinstance(function, relax.Function):
-            function = function.without_attr(ATTRIBUTE)
+            if function.attrs is not None and LEFT in function.attrs:
+                noted += map(str, function.attrs[LEFT])
+            function = function.without_attr(ATTRIBUTE).without_attr(LEFT)
             adopter.builder_.update_func(variable, adopter.visit_expr(function))
     folder = _FoldQdq(adopter.builder_.finalize(), arithmetic)
     result = folder.rewrite_module(folder.mod_)
@@ -111,7 +117,7 @@ def _fold(mod: tvm.IRModule, arithmetic: str, *, is_promised: bool) -> tvm.IRMod
             f"{RUNTIMES[arithmetic]} computes these in integers, for which there is no rule: "
             + _listed(folder.missing)
         )
-    left = [*folder.missing, *folder.left]
+    left = [*folder.missing, *folder.left, *noted]
     if left:
         warnings.warn(f"computed in float32: {_listed(left)}", LeftInFloatWarning, stacklevel=2)
     return result

@@ -1,0 +1,58 @@
+"""What of a program is computed in float32 although someone quantized it, or because nobody did."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from frontends.torch.reader import calls_of, operator_of
+
+Array = np.ndarray[Any, Any]
+
+_FLOAT_PROGRAM = "a program of which nothing is quantized"
+_WIDENED = (
+    "integer weights that PT2E did not make, as those of torchao's quantize_: they are widened to "
+    "float32, data that a run would quantize is rounded as PyTorch does it"
+)
+_MOVING = ("t.default", "transpose.int", "permute.default", "reshape.default", "view.default")
+_BYTES = (np.int8, np.uint8)
+
+
+def left_in_float(program: Any, constants: Mapping[str, Array]) -> list[str]:
+    """Return why parts of a program are computed in float32.
+
+    Args:
+        program: of operators that are imported.
+        constants: its own, by the names of their nodes.
+    """
+    is_widened = any(
+        node.name in constants
+        and constants[node.name].dtype in _BYTES
+        and constants[node.name].ndim > 1
+        and not all(map(_keeps, _readers(node)))
+        for node in program.graph.nodes
+    )
+    if is_widened:
+        return [_WIDENED]
+    is_quantized = any(map(_is_quantizing, calls_of(program)))
+    return [] if is_quantized else [_FLOAT_PROGRAM]
+
+
+def _readers(node: Any) -> list[Any]:
+    """Return what computes with a tensor, wherever its axes moved before."""
+    found, pending = [], list(node.users)
+    while pending:
+        reader = pending.pop()
+        is_moving = reader.op == "call_function" and operator_of(reader) in _MOVING
+        (pending if is_moving else found).extend(reader.users if is_moving else [reader])
+    return found
+
+
+def _keeps(reader: Any) -> bool:
+    return reader.op == "output" or _is_quantizing(reader)
+
+
+def _is_quantizing(node: Any) -> bool:
+    return str(node.target).startswith("quantized_decomposed.")

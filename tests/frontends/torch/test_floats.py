@@ -1,0 +1,81 @@
+"""What is computed in float32 is told, where nothing says so between dequantize and quantize."""
+
+from __future__ import annotations
+
+import io
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tvm_qnn as qnn
+from frontends.errors import ModelFormatError
+
+torch = pytest.importorskip("torch", reason="torch is not installed")
+pytest.importorskip("executorch", reason="executorch is not installed")
+quantization = pytest.importorskip("torchao.quantization", reason="torchao is not installed")
+torchao_utils = pytest.importorskip("torchao.utils")
+
+from tests.support.torch_networks import quantized  # noqa: E402
+
+pytestmark = pytest.mark.torch
+
+
+def layers() -> Any:
+    torch.manual_seed(0)
+    nn = torch.nn
+    return nn.Sequential(nn.Linear(64, 32), nn.ReLU(), nn.Linear(32, 8)).eval()
+
+
+def told(program: Any, data: Any) -> str:
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", qnn.LeftInFloatWarning)
+        library = qnn.build(*qnn.from_exported_program(program)[:1], "host")
+    wanted = program.module()(data).detach().numpy()
+    np.testing.assert_allclose(library.run(data.numpy()), wanted, rtol=1e-4, atol=1e-4)
+    return "; ".join(str(each.message) for each in caught if "float32" in str(each.message))
+
+
+_CONFIGS: dict[str, Any] = {
+    "8da4w": lambda: quantization.Int8DynamicActivationIntxWeightConfig(
+        weight_dtype=torch.int4, weight_granularity=quantization.PerGroup(32)
+    ),
+    "int8 weights": lambda: quantization.Int8WeightOnlyConfig(),
+    "int4 weights": lambda: quantization.IntxWeightOnlyConfig(
+        weight_dtype=torch.int4, granularity=quantization.PerGroup(32)
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", list(_CONFIGS))
+def test_weights_of_torchao_are_told(kind: str) -> None:
+    network, data = layers(), torch.randn(3, 64)
+    quantization.quantize_(network, _CONFIGS[kind]())
+    text = told(torch.export.export(network, (data,)), data)
+    assert "as those of torchao's quantize_: they are widened to float32" in text
+
+
+def test_files_of_torchao_are_read_if_nothing_is_pickled() -> None:
+    network, data, made = layers(), torch.randn(3, 64), [io.BytesIO(), io.BytesIO()]
+    quantization.quantize_(network, _CONFIGS["8da4w"]())
+    torch.export.save(torch.export.export(network, (data,)), made[0])
+    with pytest.raises(ModelFormatError, match=r"is pickled.* apply torchao\.utils\.unwrap"):
+        qnn.from_exported_program(made[0].getvalue())
+    torchao_utils.unwrap_tensor_subclass(network)
+    torch.export.save(torch.export.export(network, (data,)), made[1])
+    assert len(qnn.from_exported_program(made[1].getvalue())) == 2
+
+
+def test_programs_of_float32_are_told() -> None:
+    data = torch.randn(3, 64)
+    text = told(torch.export.export(layers(), (data,)), data)
+    assert text == "computed in float32: a program of which nothing is quantized"
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_programs_of_integers_say_nothing(dynamic: bool) -> None:
+    program = quantized(layers(), (3, 64), dynamic=dynamic)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", qnn.LeftInFloatWarning)
+        qnn.build(*qnn.from_exported_program(program)[:1], "host")
