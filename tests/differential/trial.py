@@ -23,7 +23,17 @@ def _onnx_file(seed: int, graphs: int) -> File:
     return onnx_file(seed, graphs)
 
 
-FILES: dict[str, Callable[[int, int], File]] = {"tflite": tflite_file, "onnx": _onnx_file}
+def _torch_file(seed: int, graphs: int) -> File:
+    from tests.differential.torch.file import torch_file  # nor need torch
+
+    return torch_file(seed, graphs)
+
+
+FILES: dict[str, Callable[[int, int], File]] = {
+    "tflite": tflite_file,
+    "onnx": _onnx_file,
+    "torch": _torch_file,
+}
 """What draws a file of so many graphs from a seed, by format."""
 
 

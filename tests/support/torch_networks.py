@@ -18,8 +18,7 @@ QUANTIZED = torch.ops.quantized_decomposed
 
 def quantized(
     network: nn.Module,
-    shape: tuple[int, ...],
-    *,
+    *shapes: tuple[int, ...],
     per_channel: bool = True,
     dynamic: bool = False,
     dynamic_shapes: Any = None,
@@ -33,16 +32,16 @@ def quantized(
     from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
 
     generator = torch.Generator().manual_seed(seed)
-    example = torch.randn(shape, generator=generator)
+    examples = tuple(torch.randn(shape, generator=generator) for shape in shapes)
     quantizer = XNNPACKQuantizer()
     quantizer.set_global(
         get_symmetric_quantization_config(is_per_channel=per_channel, is_dynamic=dynamic)
     )
     sizes = {"dynamic_shapes": dynamic_shapes}
-    exported = torch.export.export(network.eval(), (example,), **sizes)
+    exported = torch.export.export(network.eval(), examples, **sizes)
     prepared = prepare_pt2e(exported.module(), quantizer)
-    prepared(example)
-    return torch.export.export(convert_pt2e(prepared), (example,), **sizes)
+    prepared(*examples)
+    return torch.export.export(convert_pt2e(prepared), examples, **sizes)
 
 
 def program_of(function: Callable[..., Any], *examples: Any, **buffers: Any) -> Any:
