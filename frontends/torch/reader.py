@@ -10,6 +10,7 @@ import numpy as np
 
 from frontends.errors import ModelFormatError, reason_of
 from frontends.torch.archive import checked_archive
+from frontends.torch.format import why_no_program
 from frontends.torch.package import torch_package
 from qnn_ops.errors import QnnError
 from qnn_ops.signature import TensorInfo
@@ -22,24 +23,26 @@ def read_program(model: Any) -> Any:
 
     Raises:
         ModelFormatError: the file is malformed.
-        QnnError: it is none, or torch is missing.
+        QnnError: it is none, with how it becomes one, or torch is missing.
         OSError: the file cannot be read.
     """
+    if isinstance(model, str | os.PathLike):
+        with open(model, "rb") as file:
+            model = file.read()
+    elif isinstance(model, bytearray | memoryview):
+        model = bytes(model)
+    if reason := why_no_program(model):
+        raise QnnError(reason)
     torch = torch_package()
     if isinstance(model, torch.export.ExportedProgram):
         return model
-    if isinstance(model, str | os.PathLike):
-        with open(model, "rb") as file:
-            content = file.read()
-    elif isinstance(model, bytes | bytearray | memoryview):
-        content = bytes(model)
-    else:
+    if not isinstance(model, bytes):
         raise QnnError(
             "a PyTorch program is an ExportedProgram, or the path or the contents of a .pt2 file, "
             f"got an object of type {type(model).__name__}"
         )
     try:
-        return _loaded(checked_archive(content, _schema_of))
+        return _loaded(checked_archive(model, _schema_of))
     except Exception as error:  # whatever torch's reader meets
         raise ModelFormatError(f"the .pt2 file cannot be read: {reason_of(error)}") from None
 

@@ -38,12 +38,13 @@ def torch_file(seed: int, graphs: int) -> File:
     """
     rng = np.random.default_rng(seed)
     torch.manual_seed(seed)
-    networks = [_network(rng) for _ in range(graphs)]
+    is_dynamic = bool(rng.random() < 0.15)  # which is for dense layers
+    networks = [_network(rng, with_images=not is_dynamic) for _ in range(graphs)]
     shapes = [network.shape for network in networks]
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            way = {"per_channel": bool(rng.random() < 0.7), "dynamic": bool(rng.random() < 0.15)}
+            way = {"per_channel": bool(rng.random() < 0.7), "dynamic": is_dynamic}
             program = quantized(_Together(networks), *shapes, seed=seed, **way)
             runs = [
                 [rng.normal(0, scale, shape).astype(np.float32) for shape in shapes]
@@ -88,8 +89,8 @@ class _Network(nn.Module):
         return seen[-1]
 
 
-def _network(rng: Rng) -> Any:
-    is_image = rng.random() < 0.75
+def _network(rng: Rng, *, with_images: bool) -> Any:
+    is_image = with_images and rng.random() < 0.75
     sizes = (2, int(rng.integers(2, 9)), *map(int, rng.integers(5, 12, 2)))
     shape = sizes if is_image else (int(rng.integers(1, 5)), int(rng.integers(3, 20)))
     network = _Network(shape)

@@ -7,10 +7,12 @@ import sys
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 from frontends.formats import format_of, read_model
 from frontends.torch import from_exported_program
 from qnn_ops.errors import QnnError
+from tvm_qnn.cli import main
 
 HEAD = b"PK\x03\x04\x00\x00\x08\x08" + 22 * b"\x00" + b"net/archive_format"
 
@@ -36,6 +38,28 @@ def test_programs_are_recognised(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setitem(sys.modules, "torch", None)
     with pytest.raises(QnnError, match="needs the package torch"):
         read_model(tmp_path / "net")
+
+
+@pytest.mark.parametrize("part", [b"net/data.pkl", b"net/code/__torch__.py", b""])
+def test_weights_and_torchscript_are_told_what_to_type(
+    part: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "torch", None)
+    path = tmp_path / "net.pt"
+    path.write_bytes(HEAD[:30] + part if part else b"\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19.")
+    inspected = CliRunner().invoke(main, ["inspect", str(path)])
+    assert inspected.exit_code == 1
+    assert "torch.export.save(torch.export.export(model.eval(), inputs)," in inspected.output
+    with pytest.raises(QnnError, match=r"a file of torch\.save or torch\.jit\.save is no program"):
+        from_exported_program(path)
+
+
+def test_networks_are_told_what_to_type() -> None:
+    base = type("Module", (), {"__module__": "torch.nn.modules.module"})
+    network = type("Net", (base,), {})()
+    for read in (read_model, from_exported_program):
+        with pytest.raises(QnnError, match=r"a network of class Net is no program: export it"):
+            read(network)
 
 
 def test_nothing_imports_torch_by_itself() -> None:
