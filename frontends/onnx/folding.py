@@ -112,7 +112,7 @@ def _results(
         operands = {name: known[name] for name in names}
         if node.op_type == "Range":
             with suppress(UnsupportedError):
-                return range_of(*(known[name] for name in names))
+                return [range_of(*(known[name] for name in names))]
             return None
     from onnx.reference import ReferenceEvaluator
 

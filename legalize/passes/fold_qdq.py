@@ -52,8 +52,7 @@ def FoldQdq(arithmetic: str | None = None) -> tvm.transform.Pass:
             them there and has no rule here is an error then, and else a warning, as is one that
             the runtime leaves in float. What is left of float operators then is computed as there:
             products are rounded before something is added; where ONNX Runtime is the runtime,
-            functions are its polynomials, convolutions have its order of sums, and NaN stays where it
-            does there.
+            functions are its polynomials, sums have its order, and NaN stays where it does there.
     """
     if arithmetic is not None:
         check_choice("arithmetic", arithmetic, tuple(RUNTIMES))

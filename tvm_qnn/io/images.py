@@ -145,9 +145,9 @@ def noise(info: TensorInfo, seed: int = 0) -> Array:
     """Draw random values for any input.
 
     All integers of 8 and 16 bits, reals from -1 to 1, and truth values. Integers of 32 and 64 bits
-    are 0 or 1: they number words, of which there may be no more, or count the turns of a loop. Inputs
-    of a transformer that are not data get what a whole sentence has: a mask of ones, one segment,
-    ascending positions.
+    are 0 or 1: they number words, of which there may be no more, or count the turns of a loop.
+    Inputs of a transformer that are not data get what a whole sentence has: a mask of ones, one
+    segment, ascending positions.
     """
     for pattern, usual in _USUAL.items():
         if re.search(pattern, info.name):
