@@ -91,18 +91,22 @@ def scales_of(ctx: Context, position: int, channels: int) -> Array:
     return quantization.scale
 
 
-def centred(ctx: Context, sums: relax.Expr, rows: QuantizedRows, weight_sums: Array) -> relax.Expr:
+def centred(
+    ctx: Context, sums: relax.Expr, rows: QuantizedRows, weight_sums: Array | relax.Expr
+) -> relax.Expr:
     """Return int32 sums of products as float32, without what the zero points added.
 
     Args:
         ctx: the operator.
         sums: of quantized data and weights, int32.
         rows: whose zero points broadcast with the sums.
-        weight_sums: of the weights of each output channel, the sums' last axis.
+        weight_sums: of the weights of each output channel, the sums' last axis; int32 if the run
+            computes them.
     """
     if rows.zero_point is not None:
-        constant = relax.const(weight_sums.astype(np.int32))
-        sums = ctx.builder.emit(R.subtract(sums, R.multiply(rows.zero_point, constant)))
+        if isinstance(weight_sums, np.ndarray):
+            weight_sums = relax.const(weight_sums.astype(np.int32))
+        sums = ctx.builder.emit(R.subtract(sums, R.multiply(rows.zero_point, weight_sums)))
     return R.astype(sums, "float32")
 
 

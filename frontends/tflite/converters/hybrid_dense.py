@@ -8,7 +8,7 @@ from tvm import relax
 from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
-from frontends.tflite.converters.context import Context, reshaped
+from frontends.tflite.converters.context import Array, Context, reshaped
 from frontends.tflite.converters.fully_connected import rows_of
 from frontends.tflite.converters.hybrid import (
     SUMS,
@@ -37,7 +37,7 @@ def convert_hybrid_fully_connected(ctx: Context) -> relax.Expr:
     if options.weights_format != "DEFAULT":
         raise UnsupportedError(f"weights in the format {options.weights_format}")
     outer, depth, units = rows_of(ctx, options.keep_num_dims)
-    weight, array = weights_of(ctx, 1)
+    weight, weight_sums = _weights(ctx)
     scales = relax.const(scales_of(ctx, 1, units))
     if 0 in (*outer, units):
         return R.zeros((*outer, units), "float32")
@@ -51,7 +51,17 @@ def convert_hybrid_fully_connected(ctx: Context) -> relax.Expr:
         ctx, data, count, (count, 1), asymmetric=options.asymmetric_quantize_inputs
     )
     sums = ctx.builder.emit(quantized_dense(rows.values, weight, *SUMS))
-    steps = centred(ctx, sums, rows, array.sum(axis=1))
+    steps = centred(ctx, sums, rows, weight_sums)
     product = R.multiply(steps, R.multiply(rows.scale, scales))
     result = bent(ctx, options.activation, ctx.builder.emit(with_bias(ctx, product, 2)))
     return reshaped(ctx.builder.emit(result), (*outer, units))
+
+
+def _weights(ctx: Context) -> tuple[relax.Expr, Array | relax.Expr]:
+    """Return weights as int8, constant or not, and the sum of each row."""
+    if ctx.tensor(1).is_constant:
+        weight, array = weights_of(ctx, 1)
+        return weight, array.sum(axis=1)
+    emit = ctx.builder.emit
+    given = emit(R.astype(ctx.input(1).expr, "int8"))
+    return given, emit(R.sum(emit(R.astype(given, "int32")), [1]))

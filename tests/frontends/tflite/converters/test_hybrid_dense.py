@@ -196,3 +196,18 @@ def test_what_does_not_fit(count: int, bias: np.ndarray, message: str) -> None:
     sheet.operator("FULLY_CONNECTED", operands, ((3, 2), "float32", None))
     with pytest.raises(QnnError, match=message):
         from_tflite(sheet.model())
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8"])
+def test_weights_that_a_run_computes(dtype: str) -> None:
+    """Each run of the model has other ones; a first run of LiteRT's is meant."""
+    sheet = Sheet(seed=9)
+    # Without -128, which LiteRT's code for x86 takes for 128.
+    numbers = sheet.rng.integers(-127, 128, (5, 24)).astype(np.int8).view(dtype)
+    weights = sheet.input(numbers, Quantization.per_tensor(0.02, 7 if dtype == "uint8" else 0))
+    for asymmetric in (False, True):
+        data = sheet.input(sheet.rng.standard_normal((2, 3, 24)).astype(np.float32))
+        operands = [data, weights, sheet.constant(np.arange(5, dtype=np.float32))]
+        options = {"keep_num_dims": True, "asymmetric_quantize_inputs": asymmetric}
+        sheet.operator("FULLY_CONNECTED", operands, ((2, 3, 5), "float32", None), **options)
+    sheet.check()
