@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         QuantizedFallbackWarning,
         SignatureWarning,
         WrappingSumsWarning,
+        WrongInLiteRTWarning,
         from_tflite,
     )
     from frontends.torch import from_exported_program
@@ -42,6 +43,7 @@ __all__ = [
     "SignatureWarning",
     "Timing",
     "WrappingSumsWarning",
+    "WrongInLiteRTWarning",
     "__version__",
     "build",
     "compare",
@@ -71,6 +73,7 @@ make_lazy(
         "SignatureWarning": ("frontends.tflite",),
         "Timing": ("tvm_qnn.timing",),
         "WrappingSumsWarning": ("frontends.tflite",),
+        "WrongInLiteRTWarning": ("frontends.tflite",),
         "build": ("tvm_qnn.build",),
         "compare": ("tvm_qnn.compare",),
         # Whatever is done with an imported model, TVM's own passes then know how to lower it.

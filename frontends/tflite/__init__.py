@@ -9,7 +9,7 @@ from qnn_ops.lazy import make_lazy
 if TYPE_CHECKING:
     from frontends.tflite.fallback import QuantizedFallbackWarning
     from frontends.tflite.importer import from_tflite
-    from frontends.tflite.notes import NotQuantizedWarning
+    from frontends.tflite.notes import NotQuantizedWarning, WrongInLiteRTWarning
     from frontends.tflite.signatures import SignatureWarning
     from frontends.tflite.wrapping import WrappingSumsWarning
 
@@ -18,6 +18,7 @@ __all__ = [
     "QuantizedFallbackWarning",
     "SignatureWarning",
     "WrappingSumsWarning",
+    "WrongInLiteRTWarning",
     "from_tflite",
 ]
 
@@ -28,6 +29,7 @@ make_lazy(
         "QuantizedFallbackWarning": ("frontends.tflite.fallback",),
         "SignatureWarning": ("frontends.tflite.signatures",),
         "WrappingSumsWarning": ("frontends.tflite.wrapping",),
+        "WrongInLiteRTWarning": ("frontends.tflite.notes",),
         "from_tflite": ("frontends.tflite.importer",),
     },
 )

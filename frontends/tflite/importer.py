@@ -30,7 +30,7 @@ from frontends.tflite.interface import (
 from frontends.tflite.micro import check_micro
 from frontends.tflite.model import COMPLEX, HANDLE, VARIANT, Model, Operator, Tensor
 from frontends.tflite.names import tensor_names
-from frontends.tflite.notes import warn_of_floats
+from frontends.tflite.notes import warn_of_comparisons, warn_of_floats
 from frontends.tflite.packing import BITS
 from frontends.tflite.reader import read_model, read_signature
 from frontends.tflite.signatures import warn_of_others
@@ -106,6 +106,7 @@ def from_tflite(
         SignatureWarning: once, where a file has signatures of several subgraphs, and none is named.
         WrappingSumsWarning: once, where sums of products can leave int32, and wrap as LiteRT's do.
         NotQuantizedWarning: once, where nothing of the model is quantized.
+        WrongInLiteRTWarning: once, where LiteRT compares values wrongly.
     """
     if signature is not None:
         if isinstance(model, Model):
@@ -174,6 +175,7 @@ def import_graph(
     if wraps:
         warn_of_wrapping(list(dict.fromkeys(wraps)))
     warn_of_floats(graph)
+    warn_of_comparisons(graph)
     return imported
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 
+from frontends.tflite.converters.comparisons import compared_by_scale
 from frontends.tflite.model import Model
 
 _QUANTIZED = ("int8", "uint8", "int16", "float16")
@@ -24,5 +25,29 @@ def warn_of_floats(model: Model) -> None:
             "no tensor of this model is quantized; all of it is computed in float32, as near to "
             "LiteRT's as the order of sums allows",
             NotQuantizedWarning,
+            stacklevel=5,
+        )
+
+
+class WrongInLiteRTWarning(UserWarning):
+    """LiteRT answers wrongly, and so does what was imported, bit for bit."""
+
+
+def warn_of_comparisons(model: Model) -> None:
+    """Warn the caller of the importer once, if a model compares values of scales above 1."""
+    found = []
+    for graph in (model, *model.subgraphs):
+        for operator in graph.operators:
+            for tensor in (graph.tensors[index] for index in operator.inputs):
+                known = tensor.quantization
+                if known and known.scale[0] > 1 and compared_by_scale(operator.code, tensor):
+                    text = f"{tensor.label} has the scale {known.scale[0]:.6g}"
+                    found.append(f"operator {operator.index} {operator.code}: {text}")
+    if found:
+        more = f"; {len(found) - 1} more operands are such" if found[1:] else ""
+        warnings.warn(
+            f"{found[0]}: above 1, LiteRT's kernel tells nothing but the signs of such "
+            f"values apart, and so does this{more}",
+            WrongInLiteRTWarning,
             stacklevel=5,
         )

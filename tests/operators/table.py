@@ -147,8 +147,16 @@ are those of the data: QUANTIZE and CAST make int4 of float32, too.
 
 
 REASONS = """
+## What is wrong, and computed as LiteRT does
+
+- EQUAL, NOT_EQUAL, GREATER, GREATER_EQUAL, LESS and LESS_EQUAL of int8 or uint8, and EQUAL of
+  int16, with a scale above 1: LiteRT's kernels tell nothing but signs apart. A
+  `WrongInLiteRTWarning` names them.
+
 ## What is refused, and why
 
+- The same comparisons with the scale 1: LiteRT ends the process. With far greater ones
+  its answers depend on how it was compiled.
 - UNIQUE, WHERE of a run's data, and SEGMENT_SUM by segments that a run computes: the shape of the
   result depends on the data.
 - NOT_EQUAL, PRELU and SUM of int16, EMBEDDING_LOOKUP of int16 and int8, FAKE_QUANT of integers,

@@ -19,7 +19,18 @@ def test_close_values_stand_for_the_same() -> None:
     assert len(np.unique(comparison_table(0.001, 0, "uint8"))) == 66
 
 
-@pytest.mark.parametrize("scale", [1.0, 1 - 1e-12, 7.5])
-def test_scales_must_be_below_one(scale: float) -> None:
-    with pytest.raises(QnnError, match="scale below 1"):
+def test_above_one_signs_are_left() -> None:
+    np.testing.assert_array_equal(
+        comparison_table(7.5, 3, "int8")[[0, 130, 131, 255]], [-1, -1, 1, 1]
+    )
+
+
+def test_what_builds_do_not_agree_on() -> None:
+    with pytest.raises(QnnError, match="builds differ"):
+        comparison_table(1e6, 0, "int8")
+
+
+@pytest.mark.parametrize("scale", [1.0, 1 - 1e-12, 0.0, -2.0])
+def test_scales_must_be_positive_and_not_one(scale: float) -> None:
+    with pytest.raises(QnnError, match="compares no tensors of the scale"):
         comparison_table(scale, 0, "int8")

@@ -10,6 +10,7 @@ from tvm.relax import op as R
 from frontends.errors import UnsupportedError
 from frontends.tflite.converters.context import Context, Operand
 from frontends.tflite.converters.registry import data_converter
+from frontends.tflite.model import Tensor
 from qnn_ops.attributes import dtype_range
 from qnn_ops.comparisons import comparison_table
 from qnn_ops.errors import QnnError
@@ -41,6 +42,12 @@ _LOGICAL: dict[str, Callable[..., relax.Expr]] = {
 }
 
 
+def compared_by_scale(code: str, tensor: Tensor) -> bool:
+    """Tell whether an operator compares a tensor's values by what they stand for."""
+    kinds = ("int8", "uint8", "int16") if code == "EQUAL" else ("int8", "uint8")
+    return code in _COMPARISONS and tensor.dtype in kinds and tensor.quantization is not None
+
+
 @data_converter(*_COMPARISONS)
 def convert_comparison(ctx: Context) -> relax.Expr:
     """Compare numbers; 8-bit ones, and equal ones of int16, by what they stand for."""
@@ -58,8 +65,7 @@ def _compared(ctx: Context, operand: Operand) -> relax.Expr:
     dtype = operand.tensor.dtype
     if dtype == "bool":  # which TVM compares as if it were float
         return R.astype(operand.expr, "int8")
-    is_scaled = operand.tensor.quantization is not None and ctx.operator.code == "EQUAL"
-    if dtype not in ("int8", "uint8") and not (dtype == "int16" and is_scaled):
+    if dtype not in ("int8", "uint8") and not compared_by_scale(ctx.operator.code, operand.tensor):
         return operand.expr
     table = comparison_table(*operand.quantization, dtype)
     lowest, _ = dtype_range(dtype)

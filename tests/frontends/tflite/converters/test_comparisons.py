@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 
-from frontends.tflite import from_tflite
+from frontends.tflite import WrongInLiteRTWarning, from_tflite
 from frontends.tflite.quantization import Quantization
 from qnn_ops import QnnError
 from tests.support.tflite import Sheet
@@ -60,11 +62,29 @@ def test_logic_equals_litert() -> None:
     sheet.check()
 
 
-def test_a_scale_of_one_or_more_is_refused() -> None:
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16"])
+def test_scales_above_1_equal_litert_with_a_warning(dtype: str) -> None:
+    """A quarter or half of the answers are wrong."""
+    sheet = Sheet(seed=3)
+    for scale, other in ((1.5, 1.5), (3.0, 0.5), (0.01, 100.0)):
+        point = 0 if dtype == "int16" else np.iinfo(dtype).min + 130
+        encodings = [Quantization.per_tensor(each, point) for each in (scale, other)]
+        lhs = sheet.random_input((40, 50), dtype, encodings[0])
+        rhs = sheet.random_input((1, 50), dtype, encodings[1])
+        for code in CODES[: 1 if dtype == "int16" else None]:
+            sheet.operator(code, [lhs, rhs], (ANY, "bool", None))
+    with pytest.warns(WrongInLiteRTWarning, match="EQUAL: tensor 0 'x1' has the scale 1.5.* more"):
+        from_tflite(sheet.model())
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        sheet.check()
+
+
+def test_a_scale_of_one_is_refused() -> None:
     sheet = Sheet()
     data = sheet.random_input((2, 3), "int8", Quantization.per_tensor(1.0, 0))
     sheet.operator("LESS", [data, data], (ANY, "bool", None))
-    with pytest.raises(QnnError, match="scale below 1 can be compared"):
+    with pytest.raises(QnnError, match=r"no tensors of the scale 1\.0"):
         from_tflite(sheet.model())
 
 
