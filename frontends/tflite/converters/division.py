@@ -89,10 +89,17 @@ def _look_up(ctx: Context, table: Array) -> relax.Expr:
 def convert_floored(ctx: Context) -> relax.Expr:
     """Divide integers, whatever they mean, and round down; or return what that leaves.
 
-    LiteRT ends a run with an error where a divisor is 0, which is taken for 1 here.
+    LiteRT ends a run with an error where a divisor is 0, which is taken for 1 here; but for
+    FLOOR_MOD of floats, which gives NaN.
+
+    Raises:
+        QnnError: a constant divisor is 0, so that every run would end.
     """
     code, lhs, rhs = ctx.operator.code, ctx.input(0), ctx.input(1)
     dtype = ctx.output().dtype
+    is_fatal = (code, dtype) != ("FLOOR_MOD", "float32")
+    if is_fatal and rhs.tensor.is_constant and not ctx.constant(1).all():
+        raise QnnError(f"divides by 0, which {rhs.tensor.label} has")
     if {lhs.tensor.dtype, rhs.tensor.dtype, dtype} == {"float32"}:
         return FLOAT[code](ctx)
     if not lhs.tensor.dtype == rhs.tensor.dtype == dtype:

@@ -81,6 +81,19 @@ def test_a_divisor_of_zero_is_taken_for_one() -> None:
     np.testing.assert_array_equal(rests, [0, 0, 0])
 
 
+@pytest.mark.parametrize("dtype", ["int32", "float32"])
+def test_a_constant_divisor_of_zero(dtype: str) -> None:
+    for code in ("FLOOR_DIV", "FLOOR_MOD"):
+        sheet = Sheet()
+        operands = [sheet.input(np.ones(2, dtype)), sheet.constant(np.array([1, 0], dtype))]
+        sheet.operator(code, operands, ((2,), dtype, None))
+        if (code, dtype) == ("FLOOR_MOD", "float32"):
+            sheet.check()
+            continue
+        with pytest.raises(QnnError, match=f"{code} .*divides by 0, which tensor 1 'c2' has"):
+            from_tflite(sheet.model())
+
+
 def test_types_that_litert_does_not_divide() -> None:
     sheet = Sheet()
     data = sheet.input(np.ones(3, np.uint8), Quantization.per_tensor(0.5, 3))
