@@ -265,8 +265,9 @@ def _quantization(
                 table,
                 f"{scale.size} scales, axis {axis} of shape {_brief(shape)} needs {shape[axis]}",
             )
-    # A constant of zeros may have the scale 0; what cannot read it says so.
-    usable = np.isfinite(scale) & (scale > 0) | (is_constant and scale.size == 1 and scale == 0)
+    # A constant of zeros may have the scale 0, and any tensor one that is negative or infinite;
+    # what cannot read it says so.
+    usable = (np.abs(scale) > 0) | (is_constant and scale.size == 1 and scale == 0)
     if dtype not in _SCALE_MAY_BE_ANY and not usable.all():
         channel = int(np.argmin(usable))
         reason = f"scale {channel} is {scale[channel]}, needs a positive number"

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
+import numpy as np
 from tvm import relax
 from tvm.relax import op as R
 
@@ -37,12 +38,22 @@ _LEAST = Quantization.per_tensor(2.0**-100, 0)
 
 
 def are_plain(operator: Operator, tensors: Sequence[Tensor]) -> bool:
-    """Tell whether an operator needs no scale, and none of its tensors has one."""
+    """Tell whether an operator needs no scale, and its tensors have none, or all a strange one."""
+    if operator.code not in _FOR_EVERY_SCALE:
+        return False
+    known = [each.quantization for each in tensors if each.dtype in ENCODED]
+    scales = {None if each is None else float(each.scale[0]) for each in known}
     return (
-        operator.code in _FOR_EVERY_SCALE
-        and getattr(operator.options, "activation", "NONE") == "NONE"
-        and all(tensor.quantization is None for tensor in tensors)
+        getattr(operator.options, "activation", "NONE") == "NONE"
+        and len(scales) == 1
+        and (scales == {None} or any(map(is_signed, tensors)))
     )
+
+
+def is_signed(tensor: Tensor) -> bool:
+    """Tell whether a tensor has a scale that is negative or infinite."""
+    known = tensor.quantization
+    return known is not None and bool((np.isinf(known.scale) | (known.scale < 0)).any())
 
 
 def lacks_scale(tensor: Tensor) -> bool:
@@ -98,6 +109,9 @@ class _PlainContext(Context):
         return self._with(super().output(position))
 
     def _with(self, tensor: Tensor) -> Tensor:
+        known = tensor.quantization
+        if known is not None and is_signed(tensor):
+            return replace(tensor, quantization=replace(known, scale=np.ones_like(known.scale)))
         return replace(tensor, quantization=self.encoding) if lacks_one_scale(tensor) else tensor
 
 

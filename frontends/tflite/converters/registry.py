@@ -12,9 +12,11 @@ from frontends.tflite.converters.plain import (
     EIGHT_BITS,
     are_plain,
     check_quantized,
+    is_signed,
     lacks_one_scale,
     with_unit_scale,
 )
+from frontends.tflite.converters.signed_scales import LAYERS, with_positive_scales
 from frontends.tflite.model import Model, Operator, Tensor
 
 Rule = Callable[[Context], "relax.Expr | list[relax.Expr]"]
@@ -182,7 +184,8 @@ def rule_for(model: Model, operator: Operator) -> tuple[Rule, bool]:
         if code in table or dtypes <= _EIGHT_BITS:
             check_quantized(tensors)
         if code in table:
-            return table[code], False
+            is_layer = code in LAYERS and any(map(is_signed, tensors))
+            return with_positive_scales(table[code]) if is_layer else table[code], False
         if code in FLOAT and dtypes <= _EIGHT_BITS:
             return FLOAT[code], True
     if code in _WIDENING and activations <= _EIGHT_BITS and dtypes - activations == {"int16"}:

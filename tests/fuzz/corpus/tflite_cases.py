@@ -121,9 +121,7 @@ def _models() -> Iterator[tuple[str, bytes, str]]:
     yield "buffer_outside", raw_model(buffer={"Offset": 2**62, "Size": 2**62}), "outside a file"
     for name, scale, point, axis, message in (
         ("nan", [np.nan], [0], 0, "scale 0 is nan"),
-        ("infinite", [np.inf], [0], 0, "scale 0 is inf"),
         ("zero", [0.0], [0], 0, "scale 0 is 0.0"),
-        ("negative", [-0.5], [0], 0, "scale 0 is -0.5"),
         ("per_axis_too_few", [1.0, 1.0], [0, 0], 1, "2 scales, axis 1"),
         ("per_axis_no_axis", [1.0, 1.0], [0, 0], 7, "axis 7 is not in shape"),
         ("points_missing", [1.0, 1.0], [0], 0, "2 scales but 1 zero points"),
@@ -139,6 +137,8 @@ def _models() -> Iterator[tuple[str, bytes, str]]:
 def _operators() -> Iterator[tuple[str, bytes, str, str]]:
     yield "calls_itself", _recursive(), "UnsupportedOperatorError", "WHILE"
     yield "denormal_scales", _unary("RELU", 1e-45), "", ""
+    yield "scale_infinite", _unary("RELU", np.inf), "QnnError", "has the scale inf"
+    yield "scale_negative", _unary("RELU", -0.5), "QnnError", "has the scale -0.5"
     yield "huge_scales", _unary("RELU", 3e38, 1e-38), "QnnError", "the scales do not go"
     yield "result_of_other_shape", _unary("RELU", shape=(1, 5)), "", ""
     other = _unary("SOFTMAX", dtype="int32")

@@ -1,0 +1,108 @@
+"""Scales that are negative or infinite, where LiteRT runs them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from frontends.tflite import from_tflite
+from frontends.tflite.quantization import Quantization
+from qnn_ops import QnnError
+from tests.support.arrays import full_range
+from tests.support.tflite import Sheet
+
+STEP = {"stride_h": 1, "stride_w": 1, "dilation_h_factor": 1, "dilation_w_factor": 1}
+INF = float("inf")
+
+
+def per_channel(scales: list[float], axis: int) -> Quantization:
+    return Quantization(np.array(scales, np.float32), np.zeros(len(scales), np.int64), axis)
+
+
+def layer(
+    code: str,
+    scales: tuple[float, list[float], float],
+    activation: str = "NONE",
+    lowest: int = -127,
+) -> Sheet:
+    sheet = Sheet(seed=5)
+    data = sheet.random_input((2, 5, 4, 4), "int8", Quantization.per_tensor(scales[0], 3))
+    channels = len(scales[1])
+    shape, axis = {
+        "CONV_2D": ((channels, 3, 3, 4), 0),
+        "DEPTHWISE_CONV_2D": ((1, 3, 3, channels), 3),
+        "FULLY_CONNECTED": ((channels, 4), 0),
+    }[code]
+    weights = np.maximum(full_range(sheet.rng, "int8", shape), lowest)
+    weights.flat[-1] = lowest
+    operands = [data, sheet.constant(weights, per_channel(scales[1], axis))]
+    operands.append(sheet.bias(sheet.rng.integers(-4000, 4000, channels).astype(np.int32)))
+    options: dict[str, Any] = {"fused_activation_function": activation}
+    result: Any = (40, channels)
+    if code != "FULLY_CONNECTED":
+        options |= {**STEP, "padding": "SAME"}
+        result = (2, 5, 4, channels)
+    if code == "DEPTHWISE_CONV_2D":
+        options["depth_multiplier"] = 1
+    result = (result, "int8", Quantization.per_tensor(scales[2], -5))
+    sheet.operator(code, operands, result, **options)
+    return sheet
+
+
+@pytest.mark.parametrize("activation", ["NONE", "RELU"])
+@pytest.mark.parametrize("code", ["CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED"])
+@pytest.mark.parametrize(
+    "scales",
+    [
+        (0.05, [0.02, -0.02, -0.001, 0.5], 0.3),
+        (0.05, [0.02, -0.02, 0.001, 0.5], -0.3),
+        (0.05, [0.02, INF, -INF, 0.5], 0.3),
+        (0.05, [0.02, -0.02, 0.001, 0.5], INF),
+        (INF, [0.02, -0.02, 0.001, 0.5], 0.3),
+    ],
+)
+def test_layers_equal_litert(
+    code: str, scales: tuple[float, list[float], float], activation: str
+) -> None:
+    sheet = layer(code, scales, activation)
+    if code == "FULLY_CONNECTED" and np.isinf([scales[0], *scales[1]]).any():
+        # LiteRT's sums leave what they are made for.
+        with pytest.raises(QnnError, match="product is infinite"):
+            from_tflite(sheet.model())
+        return
+    sheet.check()
+
+
+@pytest.mark.parametrize("scale", [-0.5, INF])
+def test_what_reads_no_scale_equals_litert(scale: float) -> None:
+    sheet = Sheet(seed=6)
+    encoding = Quantization.per_tensor(scale, 3)
+    data = sheet.random_input((1, 4, 6, 2), "int8", encoding)
+    window = {"padding": "VALID", "stride_h": 2, "stride_w": 2}
+    window |= {"filter_width": 2, "filter_height": 2}
+    for code in ("MAX_POOL_2D", "AVERAGE_POOL_2D"):
+        sheet.operator(code, [data], ((1, 2, 3, 2), "int8", encoding), **window)
+    shape = sheet.constant([1, 48])
+    sheet.operator("RESHAPE", [data, shape], ((1, 48), "int8", encoding))
+    pads = sheet.constant([[0, 0], [1, 2], [0, 1], [0, 0]])
+    sheet.operator("PAD", [data, pads], ((1, 7, 7, 2), "int8", encoding))
+    sheet.operator(
+        "TRANSPOSE", [data, sheet.constant([0, 2, 1, 3])], ((1, 6, 4, 2), "int8", encoding)
+    )
+    sheet.check()
+
+
+def test_what_is_refused() -> None:
+    scales = (0.05, [0.02, -0.02], 0.3)
+    model = layer("CONV_2D", scales, lowest=-128).model()
+    with pytest.raises(QnnError, match="has -128 in a channel of a negative scale"):
+        from_tflite(model)
+    with pytest.raises(QnnError, match=r"RELU6 of tensor 3 'y4' of the scale -0\.3"):
+        from_tflite(layer("CONV_2D", (*scales[:2], -0.3), "RELU6").model())
+    sheet = Sheet()
+    data = sheet.random_input((1, 4), "int8", Quantization.per_tensor(-0.5, 3))
+    sheet.operator("ADD", [data, data], ((1, 4), "int8", Quantization.per_tensor(0.5, 3)))
+    with pytest.raises(QnnError, match=r"operator 0 ADD .*has the scale -0.5, needs a positive"):
+        from_tflite(sheet.model())
