@@ -73,6 +73,14 @@ def test_infinite_results_become_numbers_and_a_nan_stays_one(target: str, activa
         np.testing.assert_array_equal(result, wanted)
 
 
+@pytest.mark.parametrize("zero", [np.float32(0), np.array([0, 0, -0.0, 2, 0, -0.0], np.float32)])
+def test_a_quotient_by_the_constant_0_equals_litert(zero: Any) -> None:
+    sheet = Sheet()
+    data = sheet.input(np.array([1, -2, 3, 0, np.nan, np.inf], np.float32))
+    sheet.operator("DIV", [data, sheet.constant(zero)], ((6,), "float32", None))
+    check_close(sheet, most=0)
+
+
 def test_functions_of_one_operand() -> None:
     sheet = Sheet(seed=31)
     result = ((2, 3, 4), "float32", None)
