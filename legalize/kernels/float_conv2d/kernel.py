@@ -305,7 +305,7 @@ class _InParts(_Dense):
                 if count < _RUN:
                     add_run(T.int32(begin), count)
             return
-        if spec.depth <= size and not spec.starts_with_bias:
+        if spec.depth <= size:
             with T.serial(spec.depth) as k:
                 add(k, sums)
             return

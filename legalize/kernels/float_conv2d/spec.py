@@ -77,8 +77,10 @@ class FloatConv:
 
     @property
     def starts_with_bias(self) -> bool:
-        """Whether a sum begins with the bias."""
-        return self.parts is not None and self.parts.follow_bias and self.has_bias
+        """Whether a sum begins with the bias: it does not matter to one part."""
+        if self.parts is None or not self.has_bias or self.depth <= self.parts.size:
+            return False
+        return self.parts.follow_bias
 
     @property
     def has_places(self) -> bool:
