@@ -14,7 +14,7 @@ from tvm.relax.frontend.onnx.onnx_frontend import ONNXGraphImporter
 
 import frontends.onnx.converters  # noqa: F401 (registers the rules)
 from frontends.errors import UnsupportedError, UnsupportedOperatorError, reason_of
-from frontends.onnx.converters.gather import with_counted_places
+from frontends.onnx.converters.gather import count_places
 from frontends.onnx.converters.registry import CONVERTERS
 from frontends.onnx.reader import opset_of
 from qnn_ops.registry import constant_of
@@ -66,7 +66,7 @@ class _GraphImporter(ONNXGraphImporter):
                 place = _DECIDING.get(op_name, len(inputs))
                 if place < len(inputs) and not _is_known(inputs[place]):
                     raise UnsupportedError(f"{node.input[place]!r} {_DEPENDS}")
-                inputs = with_counted_places(self.bb, op_name, list(inputs), attrs)
+                count_places(self.bb, op_name, inputs, attrs)
                 return self._kept(super()._convert_operator(op_name, inputs, attrs, opset))
             result: relax.Expr = CONVERTERS[op_name](self.bb, list(inputs), attrs)
             return result if isinstance(result, relax.Tuple) else self._kept(result)

@@ -38,20 +38,20 @@ def _gather_elements(
     return R.gather_elements(data, places, axis)
 
 
-def with_counted_places(
+def count_places(
     builder: relax.BlockBuilder, name: str, operands: list[Any], attributes: dict[str, Any]
-) -> list[Any]:
-    """Return operands of GatherND, ScatterElements and ScatterND with places counted and checked.
+) -> None:
+    """Count and check the places that GatherND, ScatterElements or ScatterND has as operands.
 
     Those of other operators stay.
     """
     if name not in ("GatherND", "ScatterElements", "ScatterND"):
-        return operands
-    data, places, *others = operands
-    shape = spec_of(data).shape
+        return
+    shape, places = spec_of(operands[0]).shape, operands[1]
     if name == "ScatterElements":
         size = shape[int(attributes.get("axis", 0)) % len(shape)]
-        return [data, _counted(builder, name, places, size, attributes), *others]
+        operands[1] = _counted(builder, name, places, size, attributes)
+        return
     first, (*rest, depth) = int(attributes.get("batch_dims", 0)), spec_of(places).shape
     columns = []
     for number, size in enumerate(shape[first : first + depth]):
@@ -62,8 +62,7 @@ def with_counted_places(
         else:
             column = relax.const(known[..., number : number + 1], str(known.dtype))
         columns.append(_counted(builder, name, column, size, attributes))
-    together = columns[0] if len(columns) == 1 else builder.emit(R.concat(columns, len(rest)))
-    return [data, together, *others]
+    operands[1] = columns[0] if len(columns) == 1 else builder.emit(R.concat(columns, len(rest)))
 
 
 def _counted(
