@@ -19,6 +19,7 @@ from frontends.onnx.control import without_subgraphs
 from frontends.onnx.few_bits import with_real_few_bits
 from frontends.onnx.float_products import with_float_products
 from frontends.onnx.folding import with_folded_shapes
+from frontends.onnx.fused_layers import with_fused_layers
 from frontends.onnx.grouping import grouped, with_known_types, with_nodes, with_standard_pairs
 from frontends.onnx.groups import check_groups
 from frontends.onnx.growth import check_growth, with_bounds
@@ -35,7 +36,8 @@ from frontends.onnx.qoperators import RULES
 from frontends.onnx.reader import Shapes, read_proto, with_shapes
 from frontends.onnx.scaled_products import with_scaled_data
 from frontends.onnx.standard_functions import without_standard_functions
-from frontends.onnx.tensors import check_tensors
+from frontends.onnx.subgraphs import FLOAT
+from frontends.onnx.tensors import check_tensors, shapes_of
 from frontends.onnx.values import with_values
 from frontends.onnx.weight_products import with_weight_products
 from frontends.onnx.zero_scales import without_zero_scales
@@ -130,7 +132,7 @@ def _imported(proto: Any, shapes: Shapes | None) -> Imported:
     whole = with_counts(with_folded_shapes(with_shapes(whole, shapes)), attributes_of)
     check_growth(whole.graph, given)
     check_tensors(whole.graph, constants_of(whole), attributes_of)
-    whole = without_unread_constants(_propagated(whole))
+    whole = without_unread_constants(_propagated(_fused(whole)))
     from frontends.onnx.graph_importer import import_graph
 
     try:
@@ -217,6 +219,21 @@ def _paired_once(proto: Any) -> Any:
     added |= more
     nodes = with_float_products(nodes, {**constants, **added}, attributes_of)
     return with_nodes(proto, nodes, added)
+
+
+def _fused(proto: Any) -> Any:
+    """Return a copy of the model with layers in place of what they consist of."""
+    graph = proto.graph
+    floats = {
+        value.name
+        for value in (*graph.input, *graph.value_info, *graph.output)
+        if value.type.tensor_type.elem_type == FLOAT
+    }
+    kept = [value.name for value in graph.output]
+    nodes, constants, shapes = list(graph.node), constants_of(proto), shapes_of(graph)
+    return with_nodes(
+        proto, with_fused_layers(nodes, constants, kept, shapes, floats.__contains__), {}
+    )
 
 
 def _propagated(proto: Any) -> Any:
