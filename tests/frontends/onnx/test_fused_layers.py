@@ -12,7 +12,7 @@ from tests.support.onnx_graphs import Node, check_equal, model_of
 
 SHAPE = (2, 9, 40)
 RNG = np.random.default_rng(5)
-CONSTANTS = {
+CONSTANTS: dict[str, Any] = {
     **{f"c{n}": np.float32(n) for n in (0.5, 1, 2, 3)},
     "cubic": np.float32(0.044715),
     "root": np.float32(0.7978845608),
