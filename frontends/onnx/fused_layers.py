@@ -31,7 +31,7 @@ _PRODUCTS = (
     ("Mul", "x", 0.7978845834732056),
     ("Add", ("Mul", ("Mul", "x", 0.044715), "x"), 1.0),
 )
-_BENT = {
+_BENT: dict[Pattern, str] = {
     **{("Tanh", inner): "tanh" for inner in (_CUBIC, _PRODUCTS)},
     ("Erf", ("Div", "x", 2**0.5)): "none",
     ("Erf", ("Mul", "x", 0.5**0.5)): "none",
