@@ -9,6 +9,7 @@ from typing import Any
 from frontends.bounds import check_elements
 from frontends.errors import ModelFormatError, UnsupportedError
 from frontends.onnx.constants import move_constants
+from frontends.onnx.equations import check_equations
 from frontends.onnx.functions import without_functions
 from frontends.onnx.package import onnx_package
 from frontends.onnx.tidy import tidy
@@ -54,6 +55,7 @@ def read_proto(model: Any) -> Any:
     else:
         raise QnnError(f"an ONNX model is a path, bytes or ModelProto, got {type(model).__name__}")
     tidy(proto)
+    check_equations(proto)
     _check_external(proto)
     _check_model(onnx, proto)
     proto = without_functions(proto)

@@ -9,6 +9,7 @@ import numpy as np
 
 from frontends.errors import UnsupportedError, UnsupportedOperatorError
 from frontends.onnx.constants import dtype_of
+from frontends.onnx.equations import check_sizes
 
 Array = np.ndarray[Any, Any]
 
@@ -145,6 +146,10 @@ def _remainder(tensors: Tensors, inputs: list[str], attributes: dict[str, Any]) 
         raise UnsupportedError("real numbers need fmod")
 
 
+def _einsum(tensors: Tensors, inputs: list[str], attributes: dict[str, Any]) -> None:
+    check_sizes(attributes["equation"], [tensors.shapes.get(name) for name in inputs])
+
+
 def _reals(tensors: Tensors, inputs: list[str], _attributes: dict[str, Any]) -> None:
     """Check that there is a least value, which truth values have none of."""
     if tensors.dtypes.get(inputs[0]) == "bool":
@@ -154,6 +159,7 @@ def _reals(tensors: Tensors, inputs: list[str], _attributes: dict[str, Any]) -> 
 CHECKS: dict[str, Check] = {
     "Conv": _conv,
     "DequantizeLinear": _dequantize,
+    "Einsum": _einsum,
     "Mod": _remainder,
     "QuantizeLinear": _encoding,
     "ReduceMax": _reals,
