@@ -21,6 +21,17 @@ _OF_TABLES = (4, 8)
 _BYTE = 8
 _INTEGERS = 4
 """The accuracy level at which data is quantized, too."""
+_FLOATS = [0, 1 / 192, 2 / 3, 1, 1 / 3, 1 / 2, 1 / 6, 1 / 4]
+_NORMAL = (
+    *(-1.0, -0.6961928009986877, -0.5250730514526367, -0.39491748809814453),
+    *(-0.28444138169288635, -0.18477343022823334, -0.09105003625154495, 0.0),
+    *(0.07958029955625534, 0.16093020141124725, 0.24611230194568634, 0.33791524171829224),
+    *(0.44070982933044434, 0.5626170039176941, 0.7229568362236023, 1.0),
+)
+_TABLES = [np.array(each, np.float32) for each in ([*_FLOATS, *(-n for n in _FLOATS)], _NORMAL)]
+"""The sixteen numbers of MatMulBnb4, by ``quant_type``: small floats, and those that bitsandbytes
+takes of a normal distribution.
+"""
 _LEAST = 16
 """The values of the smallest block."""
 _SIZES_OF_INTEGERS = {2: range(32, 129)}
@@ -57,6 +68,26 @@ def matmul_n_bits(groups: Groups, node: Any, inputs: list[str], attrs: dict[str,
     groups.node("MatMulNBits", [data, *names], result, N=units, **given)
     if bias:
         groups.node("Add", [result, bias], node.output[0])
+
+
+def matmul_bnb4(groups: Groups, node: Any, inputs: list[str], attrs: dict[str, Any]) -> None:
+    """Write MatMulBnb4: a product of floats and of numbers that four bits choose from sixteen.
+
+    A block of neighbours has one factor, and may go on in the next row of weights.
+    """
+    data, bytes_of, factor = operands_of(inputs, 3, 3)
+    units, depth, size, kind = (int(attrs[name]) for name in ("N", "K", "block_size", "quant_type"))
+    if kind not in range(len(_TABLES)) or not int(attrs.get("transB", 1)):
+        raise UnsupportedError(f"quant_type {kind}, transB {attrs.get('transB', 1)}")
+    if size < _LEAST or size & (size - 1):
+        raise UnsupportedError(f"block_size is {size}, needs a power of two from {_LEAST} on")
+    count = units * depth
+    given = _sized(groups.value(bytes_of), -(-count // 2), "B", np.uint8).reshape(-1)
+    factors = _sized(groups.value(factor), -(-count // size), "absmax", np.float32).reshape(-1)
+    places = np.stack([given >> 4, given & 15], 1).reshape(-1)[:count]
+    real = _TABLES[kind][places] * np.repeat(factors, size)[:count]
+    weights = np.ascontiguousarray(real.reshape(units, depth).T, np.float32)
+    groups.node("MatMul", [data, groups.constant(weights)], node.output[0])
 
 
 def gather_block_quantized(

@@ -52,6 +52,27 @@ def fused_gemm(groups: Groups, node: Any, inputs: list[str], attrs: dict[str, An
     groups.node(activation, [real], node.output[0], **stated)
 
 
+def fused_conv(groups: Groups, node: Any, inputs: list[str], attrs: dict[str, Any]) -> None:
+    """Write a Conv, perhaps what is added to it, and the activation of both."""
+    *operands, addend = operands_of(inputs, 2, 4)
+    activation = attrs.pop("activation", b"").decode()
+    given = [float(each) for each in attrs.pop("activation_params", [])]
+    names = ("min", "max") if activation == "Clip" else _ACTIVATIONS.get(activation)
+    if names is None or len(given) not in (0, len(names)):
+        text = f"the activation {activation!r} with {len(given)} parameters is not imported"
+        raise UnsupportedError(text)
+    stem, kept = f"{groups.prefix}{node.output[0]}", [name for name in operands if name]
+    product = groups.node("Conv", kept, f"{stem}_product", **attrs)
+    real = _kept_apart(groups, product, f"{stem}_real")
+    if addend:
+        real = groups.node("Add", [real, addend], f"{stem}_sum")
+    if activation == "Clip":
+        bounds = [groups.constant(np.array(each, np.float32)) for each in given]
+        groups.node("Clip", [real, *bounds], node.output[0])
+    else:
+        groups.node(activation, [real], node.output[0], **dict(zip(names, given, strict=False)))
+
+
 def _turned(groups: Groups, name: str, output: str) -> str:
     rank = groups.rank(name)
     if rank < _OF_MATRICES:

@@ -13,8 +13,8 @@ import numpy as np
 
 from frontends.errors import UnsupportedError
 from frontends.onnx.attentions import any_attention, multi_head_attention, quantized_attention
-from frontends.onnx.block_weights import gather_block_quantized, matmul_n_bits
-from frontends.onnx.fused_products import fused_gemm, fused_matmul
+from frontends.onnx.block_weights import gather_block_quantized, matmul_bnb4, matmul_n_bits
+from frontends.onnx.fused_products import fused_conv, fused_gemm, fused_matmul
 from frontends.onnx.gelus import bias_gelu, fast_gelu, gelu, quick_gelu
 from frontends.onnx.group_queries import group_query_attention
 from frontends.onnx.integer_products import (
@@ -341,9 +341,11 @@ _rule("Attention")(any_attention)
 _rule("GroupQueryAttention")(group_query_attention)
 _rule("RotaryEmbedding")(rotary_embedding)
 _rule("MultiHeadAttention")(multi_head_attention)
+_rule("FusedConv")(fused_conv)
 _rule("FusedGemm")(fused_gemm)
 _rule("FusedMatMul")(fused_matmul)
 _rule("GatherBlockQuantized")(gather_block_quantized)
+_rule("MatMulBnb4")(matmul_bnb4)
 _rule("MatMulNBits")(matmul_n_bits)
 _rule("QAttention")(quantized_attention)
 _rule("EmbedLayerNormalization")(embed_layer_normalization)

@@ -25,7 +25,8 @@ MICROSOFT = {
     *("Attention", "EmbedLayerNormalization", "FastGelu", "GatherBlockQuantized", "MatMulNBits"),
     *("GroupQueryAttention", "RotaryEmbedding"),
     *("MultiHeadAttention", "QAttention", "QEmbedLayerNormalization", "QGemm", "QuickGelu"),
-    *("FusedGemm", "FusedMatMul", "SkipLayerNormalization", "SkipSimplifiedLayerNormalization"),
+    *("FusedConv", "FusedGemm", "FusedMatMul", "MatMulBnb4"),
+    *("SkipLayerNormalization", "SkipSimplifiedLayerNormalization"),
 }
 
 

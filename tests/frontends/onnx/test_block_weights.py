@@ -84,6 +84,20 @@ def test_near_onnx_runtime(bits: int, size: int, depth: int, points: str, level:
         assert (np.abs(ours - theirs) <= 2.0**-21 * (sizes + 1)).all()
 
 
+@pytest.mark.parametrize("kind", [0, 1])
+@pytest.mark.parametrize(("size", "depth"), [(16, 64), (64, 64), (32, 33)])
+def test_four_bits_that_choose_a_number(size: int, depth: int, kind: int) -> None:
+    rng = np.random.default_rng(size)
+    count = depth * UNITS
+    known = {
+        "w": rng.integers(0, 256, -(-count // 2)).astype(np.uint8),
+        "s": np.exp2(rng.integers(-3, 3, -(-count // size))).astype(np.float32),
+    }
+    data = {"x": np.eye(depth, dtype=np.float32)[np.newaxis]}  # the weights themselves
+    how = {"N": UNITS, "K": depth, "block_size": size, "quant_type": kind}
+    check_equal(model_of([("MatMulBnb4", "x w s", "y", how)], data, ["y"], known), data)
+
+
 def test_data_of_zeros() -> None:
     data, constants, _ = product()
     data["x"][:, :, :64] = 0
@@ -136,7 +150,7 @@ REFUSED: dict[str, dict[str, Any]] = {
     "block_size is 512, weights of 2 bits": {"bits": 2, "block_size": 512},
     "scales are 96, need 75000": {"K": 100_000},
     "B are 1536, need 3072": {"bits": 8},
-    "its operands or attributes": {"N": "many"},
+    "its operands or attributes": {"bits": "many"},
 }
 
 

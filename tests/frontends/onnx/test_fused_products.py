@@ -93,3 +93,39 @@ def test_attributes_that_are_refused(reason: str) -> None:
     )
     with pytest.raises(UnsupportedOperatorError, match=reason):
         from_onnx(model)
+
+
+PARAMETERS: dict[str, list[float]] = {
+    "Relu": [],
+    "Sigmoid": [],
+    "Tanh": [],
+    "LeakyRelu": [0.1],
+    "HardSigmoid": [0.3, 0.4],
+    "Clip": [-0.5, 1.5],
+}
+
+
+@pytest.mark.parametrize("activation", PARAMETERS)
+@pytest.mark.parametrize("operands", ["x w", "x w b", "x w b z"])
+def test_convolutions_with_an_activation(activation: str, operands: str) -> None:
+    rng = np.random.default_rng(7)
+    # Numbers whose sums are the same in any order.
+    data = {"x": rng.integers(-8, 8, (2, 3, 6, 6)).astype(np.float32)}
+    known = {
+        "w": rng.integers(-8, 8, (4, 3, 3, 3)).astype(np.float32) / 64,
+        "b": rng.integers(-8, 8, 4).astype(np.float32),
+        "z": rng.integers(-8, 8, (2, 4, 4, 4)).astype(np.float32) / 2,
+    }
+    attributes = {"activation": activation, "activation_params": PARAMETERS[activation]}
+    attributes = {key: value for key, value in attributes.items() if value}
+    known = {name: array for name, array in known.items() if name in operands.split()}
+    check_equal(model_of([("FusedConv", operands, "y", attributes)], data, ["y"], known), data)
+
+
+def test_an_activation_without_its_parameters_is_refused() -> None:
+    data = {"x": np.zeros((1, 1, 4, 4), np.float32)}
+    known = {"w": np.zeros((1, 1, 3, 3), np.float32)}
+    model = model_of([("FusedConv", "x w", "y", {"activation": "Relu"})], data, ["y"], known)
+    model.graph.node[0].attribute[0].s = b"Gelu"
+    with pytest.raises(UnsupportedOperatorError, match="the activation 'Gelu' with 0 parameters"):
+        from_onnx(model)
