@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from frontends.errors import ModelFormatError, reason_of
+from frontends.onnx.mapped import is_mapped, mapped_array
 from frontends.onnx.package import onnx_package
 
 Array = np.ndarray[Any, Any]
@@ -33,6 +34,8 @@ def array_of(tensor: Any) -> Array:
         ModelFormatError: it is malformed.
     """
     onnx = onnx_package()
+    if is_mapped(tensor):
+        return mapped_array(tensor)
     try:
         return np.asarray(onnx.numpy_helper.to_array(tensor))
     except KeyError:

@@ -14,8 +14,10 @@ from tvm.relax.frontend.onnx.onnx_frontend import ONNXGraphImporter
 
 import frontends.onnx.converters  # noqa: F401 (registers the rules)
 from frontends.errors import UnsupportedError, UnsupportedOperatorError, reason_of
+from frontends.onnx.constants import array_of
 from frontends.onnx.converters.gather import count_places
 from frontends.onnx.converters.registry import CONVERTERS
+from frontends.onnx.mapped import is_mapped
 from frontends.onnx.reader import opset_of
 from qnn_ops.registry import constant_of
 
@@ -43,6 +45,14 @@ class _GraphImporter(ONNXGraphImporter):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             return str(super()._sanitize_name(name))
+
+    def _parse_array(self, tensor: Any) -> Any:
+        """Return a constant's values; those of a large one stay in their file."""
+        array = array_of(tensor)
+        if is_mapped(tensor):
+            with contextlib.suppress(BufferError, RuntimeError, TypeError, ValueError):
+                return tvm.runtime.from_dlpack(array)
+        return tvm.runtime.tensor(array)
 
     def _construct_nodes(self, graph: Any) -> None:
         """Convert nodes; keep an error, as TVM complains of a function without an end."""

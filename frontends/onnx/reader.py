@@ -11,6 +11,7 @@ from frontends.errors import ModelFormatError, UnsupportedError
 from frontends.onnx.constants import move_constants
 from frontends.onnx.equations import check_equations
 from frontends.onnx.functions import without_functions
+from frontends.onnx.mapped import is_external, is_mapped, map_constants, without_mapped
 from frontends.onnx.package import onnx_package
 from frontends.onnx.tidy import tidy
 from frontends.onnx.windows import check_windows
@@ -32,7 +33,9 @@ Shapes = Mapping[str, Sequence[int]]
 
 
 def read_proto(model: Any) -> Any:
-    """Return a checked ``ModelProto`` that holds all of its constants, as initializers.
+    """Return a checked ``ModelProto`` whose constants are all initializers.
+
+    Large ones that lie beside the file stay there; ``array_of`` knows where they are.
 
     Args:
         model: a path, a file's contents, or a ``ModelProto``, which stays as it is.
@@ -51,7 +54,7 @@ def read_proto(model: Any) -> Any:
     elif isinstance(model, str | os.PathLike):
         with open(model, "rb") as file:
             _parse(proto, file.read())
-        _load_external(onnx, proto, os.path.dirname(os.path.abspath(model)))
+        map_constants(proto, os.path.dirname(os.path.abspath(model)))
     else:
         raise QnnError(f"an ONNX model is a path, bytes or ModelProto, got {type(model).__name__}")
     tidy(proto)
@@ -79,7 +82,7 @@ def _check_model(onnx: Any, proto: Any) -> None:
     if strange:
         proto.opset_import.append(onnx.helper.make_opsetid(_OTHER_DOMAIN, 1))
     try:
-        onnx.checker.check_model(proto)
+        onnx.checker.check_model(without_mapped(proto))
     except Exception as error:  # of onnx.checker, and of the protobuf library on its way
         raise ModelFormatError(f"the ONNX model is malformed: {_line(error)}") from None
     for tensor in shapeless:
@@ -222,18 +225,11 @@ def _parse(proto: Any, content: bytes) -> None:
         raise ModelFormatError("the ONNX model is malformed: it has no graph")
 
 
-def _load_external(onnx: Any, proto: Any, folder: str) -> None:
-    try:
-        onnx.external_data_helper.load_external_data_for_model(proto, folder)
-    except Exception as error:  # of onnx.checker, OSError, ValueError
-        raise ModelFormatError(f"the model's external data: {_line(error)}") from None
-
-
 def _check_external(proto: Any) -> None:
     for sparse in proto.graph.sparse_initializer:
         raise ModelFormatError(f"the constant {sparse.values.name!r} is sparse: write it in full")
     for tensor in proto.graph.initializer:
-        if tensor.data_location == tensor.EXTERNAL:
+        if is_external(tensor) and not is_mapped(tensor):
             raise ModelFormatError(
                 f"the constant {tensor.name!r} is in another file: give the model's path"
             )

@@ -87,6 +87,8 @@ class OnnxRuntimeSession:
         Raises:
             QnnError: if onnxruntime is not installed, or ONNX Runtime rejects the model.
         """
+        from frontends.onnx.mapped import is_mapped, mapped_array, with_data
+
         onnxruntime = _package()
         options = onnxruntime.SessionOptions()
         options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL
@@ -97,6 +99,10 @@ class OnnxRuntimeSession:
             # It would make uint8 weights of int8 ones, with which int8 activations have no kernel.
             options.add_session_config_entry("session.x64quantprecision", "1")
         providers = ["CPUExecutionProvider"]
+        proto = with_data(proto)
+        mapped = list(filter(is_mapped, proto.graph.initializer))
+        arrays = [onnxruntime.OrtValue.ortvalue_from_numpy(mapped_array(each)) for each in mapped]
+        options.add_external_initializers([each.name for each in mapped], arrays)
         with _told():
             content = proto.SerializeToString()
             self._session = onnxruntime.InferenceSession(content, options, providers=providers)
