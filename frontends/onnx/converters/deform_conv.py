@@ -43,23 +43,16 @@ def _deform_conv(
     fits = min(groups, parts) > 0 and depth % parts == 0 and filters % groups == 0
     if not fits or spec_of(offset).shape[1] != parts * taps * 2 or inner * groups != depth:
         raise UnsupportedError(f"weights of {spec_of(weights).shape} for data of {shape}")
-    moved = (batch, parts, taps, 2, lines, columns)
-    offsets = emit(R.reshape(offset, moved))
-    masks = None if mask is None else emit(R.reshape(mask, (batch, parts, taps, lines, columns, 1)))
-    starts = (np.arange(batch) * height * width).reshape(batch, 1, 1, 1, 1)
-    found = []
-    for part in range(parts):
-        each = depth // parts
-        rows = as_rows(emit, emit(R.strided_slice(data, [1], [part * each], [part * each + each])))
-        own = emit(R.strided_slice(offsets, [1], [part], [part + 1]))
-        ends = [_ends(emit, own, axis, window, kernel, shape[2 + axis]) for axis in (0, 1)]
-        column = total(emit, products_at(emit, rows, relax.const(starts, "int64"), width, *ends))
-        if masks is not None:
-            own = emit(R.strided_slice(masks, [1], [part], [part + 1]))
-            column = emit(R.multiply(column, own))
-        found.append(column)  # [batch, 1, taps, lines, columns, channels]
-    whole = emit(R.concat(found, 5)) if parts > 1 else found[0]
-    rows = emit(R.permute_dims(whole, [0, 3, 4, 5, 1, 2]))
+    offsets = emit(R.reshape(offset, (batch, parts, taps, 2, lines, columns)))
+    starts = np.arange(batch * parts).reshape(batch, parts, 1, 1, 1) * height * width
+    images = emit(R.reshape(data, (batch * parts, depth // parts, height, width)))
+    ends = [_ends(emit, offsets, axis, window, kernel, shape[2 + axis]) for axis in (0, 1)]
+    start = relax.const(starts, "int64")
+    found = total(emit, products_at(emit, as_rows(emit, images), start, width, *ends))
+    if mask is not None:
+        own = emit(R.reshape(mask, (batch, parts, taps, lines, columns, 1)))
+        found = emit(R.multiply(found, own))
+    rows = emit(R.permute_dims(found, [0, 3, 4, 1, 5, 2]))
     rows = emit(R.reshape(rows, (batch * lines * columns, groups, inner * taps)))
     matrix = emit(R.reshape(weights, (groups, filters // groups, inner * taps)))
     products = [

@@ -14,8 +14,8 @@ from qnn_ops.registry import constant_of, spec_of
 
 Array = np.ndarray[Any, Any]
 
-_MOST = 1 << 24
-"""Numbers of a matrix of waves."""
+_MOST = 1 << 25
+"""Numbers of a matrix of waves, and of all frames."""
 _AXIS_AS_OPERAND = 20
 
 
@@ -64,6 +64,8 @@ def _stft(
     if (half and shape[2] != 1) or (window is not None and spec_of(window).shape != (size,)):
         raise UnsupportedError("one side of complex numbers, or a window of another length")
     starts = np.arange((shape[1] - size) // hop + 1) * hop
+    if len(starts) * size > _MOST:
+        raise UnsupportedError(f"{len(starts):,} frames of {size:,}")
     places = relax.const(starts[:, np.newaxis] + np.arange(size))
     frames = emit(R.take(emit(R.reshape(data, shape)), places, 1, mode="clip"))
     if window is not None:

@@ -34,7 +34,9 @@ def _reverse_sequence(
         [-1 if each == along else 1 for each in range(len(shape))]
     )
     number = relax.const(steps, "int64")
-    count = emit(R.reshape(emit(R.astype(lengths, "int64")), column))
+    zero, end = relax.const(0, "int64"), relax.const(shape[along], "int64")
+    bounded = emit(R.minimum(emit(R.maximum(emit(R.astype(lengths, "int64")), zero)), end))
+    count = emit(R.reshape(bounded, column))
     backwards = emit(R.subtract(emit(R.subtract(count, relax.const(1, "int64"))), number))
     places = emit(R.where(emit(R.less(number, count)), backwards, number))
     return R.gather_elements(data, emit(R.broadcast_to(places, shape)), axis=along)
