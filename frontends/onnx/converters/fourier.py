@@ -33,14 +33,16 @@ def _dft(builder: relax.BlockBuilder, operands: Operands, attributes: dict[str, 
     if rank < 2 or axis == rank - 1 or shape[-1] not in (1, 2):
         raise UnsupportedError(f"along axis {axis} of data of shape {shape}")
     half = bool(attributes.get("onesided", 0))
-    if half and (is_inverse or shape[-1] != 1):
-        raise UnsupportedError("one side alone of complex numbers, or of an inverse")
-    size = shape[axis] if length is None else _number(length, "its length")
+    if half and shape[-1] != (2 if is_inverse else 1):
+        raise UnsupportedError("one side alone of complex numbers, or from real ones")
+    size = 2 * (shape[axis] - 1) if half and is_inverse else shape[axis]
+    size = size if length is None else _number(length, "its length")
     order = [each for each in range(rank - 1) if each != axis]
     rows = emit(R.permute_dims(data, [*order, axis, rank - 1]))
-    if size < shape[axis]:
-        rows = emit(R.strided_slice(rows, [rank - 2], [0], [size]))
-    matrix = _waves(min(size, shape[axis]), size, shape[-1], half, is_inverse, spec_of(data).dtype)
+    taken = min(size // 2 + 1 if half and is_inverse else size, shape[axis])
+    if taken < shape[axis]:
+        rows = emit(R.strided_slice(rows, [rank - 2], [0], [taken]))
+    matrix = _waves(taken, size, shape[-1], half, is_inverse, spec_of(data).dtype)
     found = _product(builder, rows, matrix)
     back = [*order, axis]
     return R.permute_dims(found, [*(back.index(each) for each in range(rank - 1)), rank - 1])
@@ -84,21 +86,26 @@ def _waves(taken: int, size: int, parts: int, half: bool, is_inverse: bool, dtyp
     """Return what the parts of each number give to the two parts of each frequency.
 
     They are rounded once. ONNX Runtime transforms step by step, and of a length that is no power of
-    2 by way of a longer one, which is less accurate.
+    2 by way of a longer one, which is less accurate. Of one side and back, each frequency but the
+    first and the middle one stands for two.
     """
-    count = size // 2 + 1 if half else size
+    count = size // 2 + 1 if half and not is_inverse else size
     if not 0 < size <= _MOST or taken * parts * count * 2 > _MOST:
         raise UnsupportedError(f"a length of {size}: waves take more than {_MOST:,} numbers")
     turns = np.outer(np.arange(taken), np.arange(count)) % size * (2 * np.pi / size)
     real, imaginary = np.cos(turns), np.sin(turns) * (1 if is_inverse else -1)
     both = [np.stack([real, imaginary], -1), np.stack([-imaginary, real], -1)][:parts]
-    return (np.stack(both, 1) / (size if is_inverse else 1)).astype(dtype)
+    waves = np.stack(both, 1) / (size if is_inverse else 1)
+    if half and is_inverse:
+        is_single = 2 * np.arange(taken) % size == 0
+        waves = waves[..., :1] * np.where(is_single, 1, 2).reshape(-1, 1, 1, 1)
+    return waves.astype(dtype)
 
 
 def _product(builder: relax.BlockBuilder, rows: relax.Expr, waves: Array) -> relax.Expr:
-    """Multiply the last two axes with waves, ``[places, parts, frequencies, 2]``."""
-    taken, parts, count, _ = waves.shape
+    """Multiply the last two axes with waves, ``[places, parts, frequencies, parts]``."""
+    taken, parts, count, width = waves.shape
     emit, outer = builder.emit, spec_of(rows).shape[:-2]
     flat = emit(R.reshape(rows, (int(np.prod(outer, dtype=np.int64)), taken * parts)))
-    matrix = relax.const(waves.reshape(taken * parts, count * 2), waves.dtype.name)
-    return emit(R.reshape(emit(R.matmul(flat, matrix)), (*outer, count, 2)))
+    matrix = relax.const(waves.reshape(taken * parts, count * width), waves.dtype.name)
+    return emit(R.reshape(emit(R.matmul(flat, matrix)), (*outer, count, width)))

@@ -33,6 +33,7 @@ MOVED = {"group": 2, "offset_group": 2, "pads": [1, 1, 1, 0], "strides": [2, 2]}
 MOVED["dilations"] = [1, 1]
 SIGNAL = RNG.normal(0, 1, (2, 40, 1)).astype(np.float32)
 COMPLEX = RNG.normal(0, 1, (2, 5, 2)).astype(np.float32)
+HALF = np.fft.rfft(SIGNAL[..., 0]).astype(np.complex64).view(np.float32).reshape(2, 21, 2)
 HANN = np.hanning(16).astype(np.float32)
 
 Row = tuple[str, str, dict[str, Array], dict[str, Any], dict[str, Any], int, float]
@@ -175,6 +176,15 @@ CASES: dict[str, Row] = {
     ),
     "DFT of another length": ("DFT", "x n", {"x": SIGNAL}, {"n": np.int64(24)}, {}, 17, LONG_WAY),
     "DFT of a longer one": ("DFT", "x n", {"x": COMPLEX}, {"n": np.int64(9)}, {}, 20, LONG_WAY),
+    "DFT of one side, and back": (
+        "DFT",
+        "x",
+        {"x": HALF},
+        {},
+        {"inverse": 1, "onesided": 1},
+        17,
+        LONG_WAY,
+    ),
     "STFT": ("STFT", "x h w", {"x": SIGNAL}, {"h": np.int64(5), "w": HANN}, {}, 17, SUMS),
     "STFT without a window": (
         "STFT",
