@@ -76,3 +76,11 @@ def test_remainders_of_real_numbers_need_fmod() -> None:
     del model.graph.node[0].attribute[:]
     with pytest.raises(UnsupportedOperatorError, match="real numbers need fmod"):
         from_onnx(model)
+
+
+def test_operands_may_be_left_out_at_the_end() -> None:
+    """Operators of TVM's own rules: a Gemm without bias, a Clip without ends."""
+    data = {"a": RNG.integers(-4, 5, (3, 4)).astype(np.float32)}
+    nodes: list[Node] = [("Gemm", "a w", "b", {}), ("Clip", "b", "y", {})]
+    constants = {"w": RNG.integers(-4, 5, (4, 5)).astype(np.float32)}
+    check_equal(model_of(nodes, data, ["y"], constants), data)
