@@ -42,7 +42,8 @@ def left_in_float(program: Any, constants: Mapping[str, Array]) -> list[str]:
 
 def _readers(node: Any) -> list[Any]:
     """Return what computes with a tensor, wherever its axes moved before."""
-    found, pending = [], list(node.users)
+    found: list[Any] = []
+    pending = list(node.users)
     while pending:
         reader = pending.pop()
         is_moving = reader.op == "call_function" and operator_of(reader) in _MOVING

@@ -68,7 +68,9 @@ def zipped(files: Mapping[str, bytes], method: int = zipfile.ZIP_STORED) -> byte
 
 
 def changed(
-    change: Callable[[Any], Any] | None = None, content: bytes | None = None, **parts: bytes
+    change: Callable[[Any], Any] | None = None,
+    content: bytes | None = None,
+    parts: Mapping[str, bytes] | None = None,
 ) -> bytes:
     """Return an archive whose program's JSON was changed, with other members."""
     files = files_of(content or contents())
@@ -76,7 +78,7 @@ def changed(
         program = json.loads(files[MODEL])
         change(program)
         files[MODEL] = json.dumps(program).encode()
-    return zipped({**files, **parts})
+    return zipped({**files, **(parts or {})})
 
 
 class _Opens:
@@ -104,7 +106,7 @@ def _renamed(old: str, new: str) -> Callable[[Any], None]:
 
 
 def _tree(kind: str, context: Any) -> Callable[[Any], None]:
-    leaf = {"type": None, "context": None, "children_spec": []}
+    leaf: dict[str, Any] = {"type": None, "context": None, "children_spec": []}
     spec = json.dumps([1, {"type": kind, "context": context, "children_spec": [leaf]}])
 
     def change(program: Any) -> None:
@@ -157,36 +159,36 @@ def hostile(canary: Path) -> dict[str, bytes]:
     }
     inner = zipped({"archive/data.pkl": pickle.dumps(evil, 2), "archive/version": b"3"})
     return {
-        "samples": changed(**{"archive/data/sample_inputs/model.pt": _torch_saved(evil)}),
-        "weights": changed(**{f"{WEIGHTS}model.pt": _torch_saved(evil)}),
-        "constants": changed(**{f"{CONSTANTS}model.pt": _torch_saved(evil)}),
-        "nested zip": changed(**{f"{CONSTANTS}model.pt": inner}),
+        "samples": changed(parts={"archive/data/sample_inputs/model.pt": _torch_saved(evil)}),
+        "weights": changed(parts={f"{WEIGHTS}model.pt": _torch_saved(evil)}),
+        "constants": changed(parts={f"{CONSTANTS}model.pt": _torch_saved(evil)}),
+        "nested zip": changed(parts={f"{CONSTANTS}model.pt": inner}),
         "pickled weight": changed(
-            **{
+            parts={
                 f"{WEIGHTS}weight_0": _torch_saved(evil),
                 CONFIGS[0]: _entry("weight_0", use_pickle=True),
             }
         ),
         "pickled constant": changed(
-            **{
+            parts={
                 f"{CONSTANTS}tensor_9": _torch_saved(evil),
                 CONFIGS[1]: _entry("tensor_9", use_pickle=True),
             }
         ),
         "opaque object": changed(
-            **{
+            parts={
                 f"{CONSTANTS}opaque_obj_0": pickle.dumps(evil),
                 CONFIGS[1]: _entry("opaque_obj_0", use_pickle=True),
             }
         ),
         "custom object": changed(
-            **{
+            parts={
                 f"{CONSTANTS}custom_obj_0": inner,
                 CONFIGS[1]: _entry("custom_obj_0", use_pickle=True),
             }
         ),
         "path": changed(
-            **{
+            parts={
                 "archive/extra/evil": pickle.dumps(evil),
                 CONFIGS[1]: _entry("opaque_obj_/../../../extra/evil", use_pickle=True),
             }
@@ -203,7 +205,7 @@ def hostile(canary: Path) -> dict[str, bytes]:
             _called("torch.ops.aten.from_file.default", filename=str(canary), shared=True, size=9)
         ),
         "saving": changed(_called("torch.ops.aten.save.default", item=1, filename=str(canary))),
-        "library": changed(**{"archive/data/aotinductor/model/a.wrapper.so": b"\x7fELF"}),
+        "library": changed(parts={"archive/data/aotinductor/model/a.wrapper.so": b"\x7fELF"}),
         "older layout": zipped(legacy),
     }
 
@@ -233,6 +235,6 @@ def oversized() -> dict[str, bytes]:
         "digits": changed(_sized(f"Integer({'9' * 900})")),
         "depth": changed(_sized("Add(" * 90 + "Integer(1)" + ")" * 90)),
         "symbol": changed(_sized("Symbol('u99999999999', integer=True)")),
-        "nested": changed(**{MODEL: b"[" * 100_000}),
+        "nested": changed(parts={MODEL: b"[" * 100_000}),
         "number": changed(lambda p: p["opset_version"].update(aten=1 << 200)),
     }

@@ -77,7 +77,7 @@ def test_what_torch_writes_is_read() -> None:
         content = archives.contents(is_open=is_open)
         shapes = {"x": (3, 2, 5, 5)} if is_open else None
         packed = archives.zipped(archives.files_of(content), zipfile.ZIP_DEFLATED)
-        added = archives.changed(content=content, **{"archive/extra/notes": b"text"})
+        added = archives.changed(content=content, parts={"archive/extra/notes": b"text"})
         texts = {
             qnn.from_exported_program(each, shapes)[0].script() for each in (content, packed, added)
         }
