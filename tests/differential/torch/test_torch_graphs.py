@@ -7,7 +7,7 @@ import pytest
 pytest.importorskip("torch", reason="torch is not installed")
 pytest.importorskip("executorch", reason="executorch is not installed")
 
-from tests.differential.trial import run_trial  # noqa: E402
+from tests.differential.trial import run_trial
 
 pytestmark = pytest.mark.torch
 
