@@ -103,11 +103,11 @@ def _check_limits(program: Any, numbers: Mapping[Any, int]) -> None:
 def _exported(program: Any, values: Mapping[str, Any], shapes: Mapping[str, Any]) -> Any:
     torch = torch_package()
     tree = torch.utils._pytree
-    leaves = [
-        torch.empty(shapes[name], dtype=value.dtype) if name in shapes else value
-        for name, value in values.items()
-    ]
     try:
+        leaves = [
+            torch.empty(shapes[name], dtype=value.dtype) if name in shapes else value
+            for name, value in values.items()
+        ]
         args, kwargs = tree.tree_unflatten(leaves, program.call_spec.in_spec)
         try:
             return torch.export.export(program.module(), args, kwargs)

@@ -11,6 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 import tvm_qnn as qnn
+from frontends.errors import ModelFormatError
 from frontends.formats import read_model
 from qnn_ops.errors import QnnError
 from tvm_qnn.cli import main
@@ -79,6 +80,11 @@ def test_sizes_of_one_name_follow() -> None:
 def test_shapes_that_do_not_fit_are_one_error(shapes: Any, message: str) -> None:
     with pytest.raises(QnnError, match=message):
         qnn.from_exported_program(two(), shapes)
+
+
+def test_shapes_beyond_all_memory_are_one_error() -> None:
+    with pytest.raises(ModelFormatError, match=r"cannot be exported for .*can't allocate memory"):
+        qnn.from_exported_program(open_program(), {"input": (2, 3, 1 << 44, 8)})
 
 
 def test_a_static_program_takes_its_own_shapes_alone() -> None:
