@@ -16,7 +16,13 @@ from frontends.tflite.converters.plain import (
     lacks_one_scale,
     with_unit_scale,
 )
-from frontends.tflite.converters.signed_scales import LAYERS, with_positive_scales
+from frontends.tflite.converters.signed_scales import (
+    COMPLEMENTED,
+    LAYERS,
+    is_complemented,
+    with_complements,
+    with_positive_scales,
+)
 from frontends.tflite.model import Model, Operator, Tensor
 
 Rule = Callable[[Context], "relax.Expr | list[relax.Expr]"]
@@ -142,6 +148,14 @@ def rule_for(model: Model, operator: Operator) -> tuple[Rule, bool]:
         UnsupportedError: there is none.
         QnnError: the operator's tensors lack quantization.
     """
+    rule, is_fallback = _rule_for(model, operator)
+    inputs = (model.tensors[index] for index in operator.inputs if index >= 0)
+    if operator.code in COMPLEMENTED and any(map(is_complemented, inputs)):
+        rule = with_complements(rule)
+    return rule, is_fallback
+
+
+def _rule_for(model: Model, operator: Operator) -> tuple[Rule, bool]:
     code = operator.code
     _check_strings(model, operator)
     _check_packed(model, operator)

@@ -1,9 +1,10 @@
-"""Layers of which a scale is negative or infinite, as LiteRT computes them.
+"""Operators of which a scale is negative or infinite, as LiteRT computes them.
 
-A layer's sums of products are scaled by one number for each channel: input's scale times weights'
+Sums of products of a layer are scaled by one number for each channel: input's scale times weights'
 scale by output's scale. Where that is negative, its opposite and the opposite weights and bias give
 the same products. Where it is no finite number, QuantizeMultiplier of LiteRT makes 0 of it, and so
-do weights and biases of 0.
+do weights and biases of 0. Elsewhere bytes of a negative scale are other bytes of the opposite one:
+s(q - z) is -s(~q - ~z).
 """
 
 from __future__ import annotations
@@ -13,9 +14,11 @@ from dataclasses import replace
 from typing import TypeVar
 
 import numpy as np
+from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
 from frontends.tflite.converters.context import Array, Context, Operand
+from frontends.tflite.converters.plain import EIGHT_BITS
 from frontends.tflite.model import Tensor
 from frontends.tflite.quantization import Quantization
 from qnn_ops.errors import QnnError
@@ -23,6 +26,10 @@ from qnn_ops.errors import QnnError
 _R = TypeVar("_R")
 
 LAYERS = ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED")
+COMPLEMENTED = ("DEQUANTIZE", "LOGISTIC", "MEAN", "MUL", "QUANTIZE", "TANH")
+"""Operators that read of an operand nothing but the product of its scale and its distance from the
+zero point."""
+
 _WEIGHTS, _BIAS = 1, 2
 _KEEP_THEIR_BOUNDS = ("NONE", "RELU")
 
@@ -30,6 +37,35 @@ _KEEP_THEIR_BOUNDS = ("NONE", "RELU")
 def with_positive_scales(rule: Callable[[Context], _R]) -> Callable[[Context], _R]:
     """Return the rule for layers some of whose scales are no positive numbers."""
     return lambda ctx: rule(_PositiveContext(ctx.model, ctx.operator, ctx.builder, ctx.values))
+
+
+def is_complemented(tensor: Tensor) -> bool:
+    """Tell whether a tensor is of bytes, and of a negative scale."""
+    known = tensor.quantization
+    is_one = known is not None and not known.is_per_channel and tensor.dtype in EIGHT_BITS
+    return is_one and known is not None and bool(-np.inf < known.scale[0] < 0)
+
+
+def with_complements(rule: Callable[[Context], _R]) -> Callable[[Context], _R]:
+    """Return the rule for operands of negative scales."""
+    return lambda ctx: rule(_ComplementContext(ctx.model, ctx.operator, ctx.builder, ctx.values))
+
+
+class _ComplementContext(Context):
+    def tensor(self, position: int) -> Tensor:
+        tensor = super().tensor(position)
+        known = tensor.quantization
+        if known is None or not is_complemented(tensor):
+            return tensor
+        ends = np.iinfo(tensor.dtype)
+        point = ends.min + ends.max - known.zero_point
+        return replace(tensor, quantization=replace(known, scale=-known.scale, zero_point=point))
+
+    def operand(self, tensor: Tensor) -> Operand:
+        operand = super().operand(tensor)
+        if not is_complemented(self.model.tensors[tensor.index]):
+            return operand
+        return Operand(tensor, self.builder.emit(R.bitwise_not(operand.expr)))
 
 
 def _positive(known: Quantization) -> Quantization:

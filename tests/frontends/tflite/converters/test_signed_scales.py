@@ -94,6 +94,25 @@ def test_what_reads_no_scale_equals_litert(scale: float) -> None:
     sheet.check()
 
 
+@pytest.mark.parametrize("dtype", ["int8", "uint8"])
+def test_operands_of_negative_scales_equal_litert(dtype: str) -> None:
+    sheet = Sheet(seed=7)
+    low = int(np.iinfo(dtype).min)
+    data = sheet.random_input((2, 5, 9), dtype, Quantization.per_tensor(-0.05, low + 130))
+    other = sheet.random_input((2, 5, 9), dtype, Quantization.per_tensor(-0.03, low + 7))
+    third = sheet.random_input((2, 5, 9), dtype, Quantization.per_tensor(0.04, low + 100))
+    result = ((2, 5, 9), dtype, Quantization.per_tensor(0.1, low + 90))
+    sheet.operator("DEQUANTIZE", [data], ((2, 5, 9), "float32", None))
+    sheet.operator("QUANTIZE", [data], result)
+    sheet.operator("LOGISTIC", [data], ((2, 5, 9), dtype, Quantization.per_tensor(1 / 256, low)))
+    sheet.operator("TANH", [data], ((2, 5, 9), dtype, Quantization.per_tensor(1 / 128, low + 128)))
+    for operands in ([data, other], [data, third], [third, other]):
+        sheet.operator("MUL", operands, result)
+    mean = ((2, 1, 9), dtype, Quantization.per_tensor(0.02, low + 90))
+    sheet.operator("MEAN", [data, sheet.constant([1])], mean, keep_dims=True)
+    sheet.check()
+
+
 def test_what_is_refused() -> None:
     scales = (0.05, [0.02, -0.02], 0.3)
     model = layer("CONV_2D", scales, lowest=-128).model()
