@@ -113,7 +113,8 @@ class _Writer(PyExprMutator):
         units, inputs, *_ = spec_of(kernel).shape
         is_constant = constant_of(kernel) is not None
         blocked = is_constant and not is_row and is_laid_out(groups, inputs, units)
-        window = {name: sizes_of(call.attrs, name) for name in ("strides", "dilation")}
+        names = ("strides", "dilation")
+        window: dict[str, Any] = {name: sizes_of(call.attrs, name) for name in names}
         padding = sizes_of(call.attrs, "padding")
         kernel = kernel if is_constant else self._computed(kernel)
         if is_row:

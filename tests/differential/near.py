@@ -75,7 +75,7 @@ def near_rows(graph: Graph, value: Value) -> Value | None:
     if code in ("MEAN", "SUM", "REDUCE_PROD"):
         axis = 0 if code == "REDUCE_PROD" else len(shape) - 1
         operands.append(graph.constant([axis]))
-        bound, options = max(_sum_bound(shape[axis]), 2.0**-12), {"keep_dims": True}
+        bound, options = 0.0, {"keep_dims": True}
         shape[axis] = 1
     elif code == "SOFTMAX":
         options = {"beta": float(graph.choice(1.0, 0.5))}
@@ -102,7 +102,6 @@ def near_window(graph: Graph, value: Value) -> Value | None:
     options = {"padding": window["padding"], **strides}
     operands = [graph.aside(_numbers(graph, value.shape))]
     code, channels = str(graph.choice(*_OF_WINDOWS)), depth
-    count = prod(window["taps"]) * (depth if code == "CONV_2D" else 1)
     if code.endswith("POOL_2D"):
         options |= {
             f"filter_{name}": window["taps"][i] for i, name in ((0, "height"), (1, "width"))
@@ -116,7 +115,8 @@ def near_window(graph: Graph, value: Value) -> Value | None:
         operands.append(graph.constant(_numbers(graph, [depth])))
         options["depth_multiplier"] = 1
     shape = (batch, *window["spans"], channels)
-    _result(graph, code, operands, shape, _sum_bound(count + 1), version=1, **options)
+    bound = _sum_bound(prod(window["taps"])) if code == "L2_POOL_2D" else 0.0
+    _result(graph, code, operands, shape, bound, version=1, **options)
     return value
 
 
@@ -136,7 +136,7 @@ def near_product(graph: Graph, value: Value) -> Value | None:
     if code == "FULLY_CONNECTED" and graph.chance(0.5):
         operands.append(graph.constant(_numbers(graph, [units])))
     options = {"adj_y": True} if code == "BATCH_MATMUL" else {}
-    _result(graph, code, operands, (*rows[:-1], units), _sum_bound(depth + 1), version=1, **options)
+    _result(graph, code, operands, (*rows[:-1], units), 0.0, version=1, **options)
     return value
 
 
@@ -144,24 +144,26 @@ def near_product(graph: Graph, value: Value) -> Value | None:
 def near_transposed(graph: Graph, value: Value) -> Value:
     """Transpose a convolution, of images or volumes, hybrid too."""
     axes = int(graph.choice(2, 2, 3))
-    sizes, taps, steps = (graph.rng.integers(1, most, axes) for most in (5, 4, 3))
+    sizes, taps, steps = (graph.rng.integers(1, end, axes) for end in (5, 4, 3))
     depth, channels = (int(each) for each in graph.rng.integers(1, 6, 2))
     shape = (1, *((sizes - 1) * steps + taps), channels)
     data = graph.aside(_numbers(graph, (1, *sizes, depth)))
-    count = depth * prod(int(tap) for tap in taps)
+    most = _sum_bound(depth * prod(int(tap) for tap in taps))
+    bound = 0.0 if axes == 2 else most
     kernel = (channels, *taps, depth) if axes == 2 else (*taps, channels, depth)
     weights = graph.constant(_numbers(graph, kernel))
     if axes == 2 and graph.chance(0.5):
         array = graph.rng.integers(-127, 128, kernel).astype(np.int8)
         scales = graph.rng.uniform(0.005, 0.02, channels).astype(np.float32)
         weights = graph.constant(array, Quantization(scales, np.zeros(channels, np.int64), 0))
+        bound = most
     operands = [graph.constant(np.array(shape, np.int32)), weights, data]
     code = "TRANSPOSE_CONV" if axes == 2 else "CONV_3D_TRANSPOSE"
     options: dict[str, Any] = {"padding": "VALID"}
     options |= {
         f"stride_{name}": int(size) for name, size in zip("dhw"[3 - axes :], steps, strict=True)
     }
-    _result(graph, code, operands, shape, _sum_bound(count), version=1, **options)
+    _result(graph, code, operands, shape, bound, version=1, **options)
     return value
 
 
