@@ -17,6 +17,7 @@ from frontends.onnx.clips import without_clips
 from frontends.onnx.constants import constants_of, dtype_of, without_unread_constants
 from frontends.onnx.control import without_subgraphs
 from frontends.onnx.few_bits import with_real_few_bits
+from frontends.onnx.float8 import with_float8
 from frontends.onnx.float_products import with_float_products
 from frontends.onnx.folding import with_folded_shapes
 from frontends.onnx.fused_layers import with_fused_layers
@@ -214,6 +215,8 @@ def _paired_once(proto: Any) -> Any:
     nodes, more = with_weight_products(nodes, known, kept, attributes_of, prefix)
     added |= more
     nodes, more = with_real_few_bits(nodes, known, kept, attributes_of)
+    added |= more
+    nodes, more = with_float8(nodes, {**constants, **added}, attributes_of, prefix)
     added |= more
     nodes, more = with_wide_halves(nodes, {**constants, **added}, kept, graph.input, prefix)
     added |= more

@@ -7,6 +7,7 @@ from typing import Any
 
 from frontends.errors import UnsupportedError, UnsupportedOperatorError
 
+_FLOAT8 = range(17, 21)
 _FLOAT = 1
 """float32 among the numbers of element types."""
 
@@ -27,6 +28,11 @@ def _quantize(attributes: Attributes) -> None:
 def _dequantize(attributes: Attributes) -> None:
     if attributes.get("output_dtype", 0) not in (0, _FLOAT):
         raise UnsupportedError("real numbers and scales must be float32")
+
+
+def _cast(attributes: Attributes) -> None:
+    if attributes.get("to", 0) in _FLOAT8:
+        raise UnsupportedError("float8 without a bound (saturate) is not imported")
 
 
 def _reduction(attributes: Attributes) -> None:
@@ -89,7 +95,9 @@ _LEFT = {"Scan": _OPEN}
 OPERATORS: dict[str, Check] = {
     **dict.fromkeys(_PLAIN, _anything),
     **dict.fromkeys(_REDUCTIONS, _reduction),
+    "Cast": _cast,
     "DequantizeLinear": _dequantize,
+    **dict.fromkeys(("DequantizeFloat8", "QuantizeFloat8"), _anything),
     "Loop": _loop,
     "QuantizeLinear": _quantize,
 }

@@ -174,6 +174,7 @@ def _with_units(onnx: Any, graph: Any, node: Any) -> Any:
 
 _STAND_INS: dict[str, Callable[[Any, Any, Any], Any]] = {
     **dict.fromkeys(("Gelu", "LayerNormalization", "RMSNormalization"), _like_data),
+    **dict.fromkeys(("DequantizeFloat8", "QuantizeFloat8"), _like_data),
     "MatMulNBits": _with_units,
 }
 """What gives results of the same shapes as operators that the package may not know."""

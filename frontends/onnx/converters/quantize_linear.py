@@ -29,7 +29,7 @@ def _quantize_linear(
     data, scale, point = operands_of(operands, 3)
     dtype = _result_dtype(point, attributes)
     _check_dtypes(spec_of(data).dtype == "float32", scale, dtype in _INTEGERS, dtype)
-    encoding = _Encoding(builder, data, scale, point, attributes)
+    encoding = Encoding(builder, data, scale, point, attributes)
     if encoding.is_known and dtype in ACTIVATIONS:
         array = constant_of(data)
         if array is not None:  # weights that a node makes: kernels read constants
@@ -58,7 +58,7 @@ def _dequantize_linear(
     data, scale, point = operands_of(operands, 3)
     dtype = spec_of(data).dtype
     _check_dtypes(True, scale, dtype in (*_INTEGERS, "int32"), dtype)
-    encoding = _Encoding(builder, data, scale, point, attributes)
+    encoding = Encoding(builder, data, scale, point, attributes)
     if encoding.is_known and dtype != "uint16":
         scales, points = encoding.known()
         return dequantize(data, scales, points, axis=encoding.axis)
@@ -69,7 +69,7 @@ def _dequantize_linear(
     return rounded(builder.emit(product))
 
 
-class _Encoding:
+class Encoding:
     """Scales and zero points beside the data that they belong to."""
 
     def __init__(

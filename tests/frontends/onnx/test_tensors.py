@@ -34,7 +34,7 @@ FLOAT8 = onnx.helper.tensor_dtype_to_np_dtype(onnx.TensorProto.FLOAT8E5M2)
         ),
         ({"zw": np.zeros(4, np.int8)}, "it has 1 scales and 4 zero points"),
         ({"zx": np.int8(3)}, "its data are uint8, its zero point is int8"),
-        ({"w": np.zeros((4, 2, 1, 1), FLOAT8), "zw": np.zeros((), FLOAT8)}, "float8_e5m2 is not"),
+        ({"w": np.zeros((4, 2, 1, 1), FLOAT8), "zw": np.ones((), FLOAT8)}, "float8_e5m2 is not"),
         ({"w": np.zeros((4, 3, 1, 1), np.int8)}, "1 groups of weights of shape [4, 3, 1, 1]"),
         ({"w": np.zeros((4, 2, 2, 2), np.int8)}, "kernel_shape [1, 1] for weights of shape"),
     ],
