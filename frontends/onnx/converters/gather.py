@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -18,12 +19,20 @@ NEAREST = "nearest"
 come of them: of a branch that may not be taken, or of what another operator is written as."""
 
 
+_FEW = 64
+"""Numbers of a constant from which others are taken at once, as those of a shape."""
+
+
 @converter("Gather")
 def _gather(
     builder: relax.BlockBuilder, operands: Operands, attributes: dict[str, Any]
 ) -> relax.Expr:
     data, places = operands_of(operands, 2)
     axis = int(attributes.get("axis", 0)) % len(spec_of(data).shape)
+    known = [constant_of(each) for each in (data, places)]
+    if known[0] is not None and known[1] is not None and known[0].size <= _FEW:
+        with suppress(IndexError):  # of which a run shall tell
+            return relax.const(np.take(known[0], known[1], axis), str(known[0].dtype))
     places = _counted(builder, "Gather", places, spec_of(data).shape[axis], attributes)
     return R.take(data, places, axis, mode="clip")
 
