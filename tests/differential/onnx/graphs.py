@@ -93,10 +93,11 @@ class Graph:
             self.nodes.append(onnx.helper.make_node("Constant", [], [name], value=value))
         return name
 
-    def node(self, op: str, inputs: Sequence[str], domain: str = "", **attributes: Any) -> str:
-        """Write a node of one result."""
+    def node(self, op: str, inputs: Sequence[str], **attributes: Any) -> str:
+        """Write a node of one result, of a domain that an attribute may name."""
         output = self.name()
-        domain = "com.microsoft" if op in MICROSOFT else domain
+        stated = attributes.pop("domain", "")
+        domain = "com.microsoft" if op in MICROSOFT else stated
         made = onnx.helper.make_node(op, list(inputs), [output], domain=domain, **attributes)
         self.nodes.append(made)
         return output
