@@ -5,7 +5,7 @@ from __future__ import annotations
 import keyword
 import re
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +13,6 @@ import numpy as np
 import tvm
 from tvm import relax
 
-from qnn_ops.errors import QnnError
 from qnn_ops.loop import loop
 from qnn_ops.overflow import check_overflow
 from qnn_ops.signature import Signature, with_signature
@@ -36,6 +35,18 @@ class Imported:
     mod: tvm.IRModule
     params: dict[str, tvm.runtime.Tensor]
     results: dict[str, int]
+
+
+@contextmanager
+def all_ended(block: relax.BlockBuilder) -> Iterator[None]:
+    """End what an error leaves open: TVM would complain of it on the terminal."""
+    try:
+        yield
+    except BaseException:
+        with suppress(Exception):  # there are no more
+            while True:
+                block._end_block()
+        raise
 
 
 class ModuleBuilder:
@@ -176,19 +187,11 @@ class ModuleBuilder:
         self, convert: Callable[[], Sequence[relax.Expr]], is_tuple: bool
     ) -> tuple[tvm.IRModule, Sequence[relax.Expr]]:
         """Emit the function ``main``; return the module and the outputs."""
-        outputs: Sequence[relax.Expr] = []
-        failure: QnnError | None = None
-        with self._block.function("main"):
+        with all_ended(self._block), self._block.function("main"):
             with self._block.dataflow():
-                # The block wants an end, in whatever state it is: TVM complains on the terminal.
-                try:
-                    outputs = convert()
-                except QnnError as error:
-                    failure = error
+                outputs = convert()
                 is_one = len(outputs) == 1 and not is_tuple
                 result = outputs[0] if is_one else relax.Tuple(outputs)
                 result = self._block.emit_output(result)
             self._block.emit_func_output(result, self.parameters)
-        if failure is not None:
-            raise failure
         return self._block.get(), outputs

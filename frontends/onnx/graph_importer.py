@@ -13,6 +13,7 @@ from tvm import relax
 from tvm.relax.frontend.onnx.onnx_frontend import ONNXGraphImporter
 
 import frontends.onnx.converters  # noqa: F401 (registers the rules)
+from frontends.builder import all_ended
 from frontends.errors import UnsupportedError, UnsupportedOperatorError, reason_of
 from frontends.onnx.constants import array_of
 from frontends.onnx.converters.gather import count_places
@@ -32,13 +33,7 @@ _DEPENDS = "depends on the data, which values of inputs at import may tell"
 
 
 class _GraphImporter(ONNXGraphImporter):
-    """Asks the own rules first.
-
-    Attributes:
-        failure: what went wrong, if something did.
-    """
-
-    failure: Exception | None = None
+    """Asks the own rules first."""
 
     def _sanitize_name(self, name: str) -> str:
         """Return a name that TVM takes, without a word: the signature has the file's."""
@@ -53,14 +48,6 @@ class _GraphImporter(ONNXGraphImporter):
             with contextlib.suppress(BufferError, RuntimeError, TypeError, ValueError):
                 return tvm.runtime.from_dlpack(array)
         return tvm.runtime.tensor(array)
-
-    def _construct_nodes(self, graph: Any) -> None:
-        """Convert nodes; keep an error, as TVM complains of a function without an end."""
-        try:
-            super()._construct_nodes(graph)
-        except Exception as error:
-            self.failure = error
-            self._nodes |= {value.name: relax.const(0.0) for value in graph.output}
 
     def _check_for_unsupported_ops(self, graph: Any) -> None:
         """Raise never: operators are checked before."""
@@ -111,7 +98,6 @@ def import_graph(proto: Any) -> tuple[tvm.IRModule, dict[str, Any]]:
     # TVM's importer prints what it fails at, and computes with constants: 0 / 0, too.
     with contextlib.redirect_stdout(io.StringIO()), np.errstate(all="ignore"):
         importer = _GraphImporter({}, "float32")
-        mod = importer.from_onnx(proto.graph, opset_of(proto))
-    if importer.failure is not None:
-        raise importer.failure
+        with all_ended(importer.bb):
+            mod = importer.from_onnx(proto.graph, opset_of(proto))
     return mod, importer._nodes

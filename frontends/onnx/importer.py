@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import tvm
 from tvm import relax
 
@@ -80,7 +81,8 @@ def from_onnx(
     computed in float32, with a ``LeftInFloatWarning``; a sum of floats may differ in its last bits.
 
     Args:
-        model: the path of an .onnx file, whose constants may lie beside it; its contents; or an
+        model: the path of an .onnx file, whose constants may lie beside it, where large ones stay:
+            these files must not change before the module is built; its contents; or an
             ``onnx.ModelProto``. The package onnx reads it: pip install 'tvm-qnn[onnx]'.
         shape_dict: shapes of inputs by name, where they are not the file's: of a dynamic batch.
         outputs: "model", or "all" for every quantized tensor, too, before the model's own.
@@ -106,7 +108,8 @@ def from_onnx(
 
 def import_proto(proto: Any, shapes: Shapes | None = None) -> Imported:
     """Import what ``read_proto`` gave; see ``from_onnx``."""
-    with told_by_file(proto.graph):
+    # numpy would warn of what constants give: 0 / 0 is NaN there, too.
+    with told_by_file(proto.graph), np.errstate(all="ignore"):
         return _imported(proto, shapes)
 
 
