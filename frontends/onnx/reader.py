@@ -57,8 +57,11 @@ def read_proto(model: Any) -> Any:
         map_constants(proto, os.path.dirname(os.path.abspath(model)))
     else:
         raise QnnError(f"an ONNX model is a path, bytes or ModelProto, got {type(model).__name__}")
-    tidy(proto)
-    check_equations(proto)
+    try:
+        tidy(proto)
+        check_equations(proto)
+    except UnicodeDecodeError as error:  # of the protobuf library, at a name that is no text
+        raise ModelFormatError(f"the ONNX model is malformed: {_line(error)}") from None
     _check_external(proto)
     _check_model(onnx, proto)
     proto = without_functions(proto)

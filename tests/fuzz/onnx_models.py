@@ -23,6 +23,8 @@ _OPERATORS = (
     *("Einsum", "Reshape", "Squeeze", "Conv", "MaxPool", "Gemm", "QuantizeLinear", "Softmax"),
     *("QLinearConv", "QGemm", "QLinearAdd", "QLinearConcat", "Clip", "Constant", "Identity"),
     *("DynamicQuantizeLinear", "MatMulInteger", "ConvInteger", "BatchNormalization", "LSTM"),
+    *("Col2Im", "Compress", "DFT", "DeformConv", "Det", "EyeLike", "LpPool", "NonMaxSuppression"),
+    *("ReverseSequence", "RoiAlign", "STFT", "Unique"),
 )
 _GRAPHS = 60
 

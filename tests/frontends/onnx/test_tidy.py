@@ -126,3 +126,11 @@ def test_a_tensor_that_nothing_makes_is_named() -> None:
         ModelFormatError, match=r"Cast of \['real'\] reads 'nothing', which nothing"
     ):
         from_onnx(model)
+
+
+def test_names_that_are_no_text_are_one_error() -> None:
+    model = model_of(DENSE, DATA, ["y"], CONSTANTS)
+    model.opset_import.append(onnx.helper.make_opsetid("other", 1))
+    content = model.SerializeToString().replace(b"other", b"\x80\x80\x80\x80\x80")
+    with pytest.raises(ModelFormatError, match=r"is malformed: .*decode byte 0x80"):
+        from_onnx(content)
