@@ -134,8 +134,8 @@ What LiteRT 2.3.0's reference kernels run of each type, or its default kernels w
 others, and what becomes of it here. This page is written by `python -m tests.operators`, which
 gives one model for each cell to both.
 
-- **yes**: what LiteRT computes, bit for bit; of float32,
-  [as close as the order of sums allows](numerics.md#float32-beside-integers).
+- **yes**: what LiteRT computes, bit for bit; of float32
+  [where nothing else is said](numerics.md#float32-beside-integers).
 - **float**: in float32 between a dequantize and a quantize, with a warning.
 - **no**: refused here.
 - **–**: LiteRT has none.
