@@ -60,8 +60,9 @@ def read_proto(model: Any) -> Any:
     try:
         tidy(proto)
         check_equations(proto)
-    except UnicodeDecodeError as error:  # of the protobuf library, at a name that is no text
-        raise ModelFormatError(f"the ONNX model is malformed: {_line(error)}") from None
+    except UnicodeDecodeError as error:  # of the protobuf library
+        text = f"a name is no text in UTF-8 ({error.object!r})"
+        raise ModelFormatError(f"the ONNX model is malformed: {text}") from None
     _check_external(proto)
     _check_model(onnx, proto)
     proto = without_functions(proto)

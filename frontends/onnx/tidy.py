@@ -84,10 +84,13 @@ def _order(nodes: Any, scopes: tuple[set[str], ...]) -> None:
         if node.domain == _STATED:
             node.domain = ""
         reads = {*read_outside_of_nodes([node])}
+        for name in (*reads, *node.output):
+            if isinstance(name, bytes):  # as protobuf gives what is no text
+                name.decode()
         if odd := [n for n in reads if n not in made and not any(n in each for each in scopes)]:
             raise ModelFormatError(
                 f"the ONNX model is malformed: the {node.op_type} of {[*node.output]} reads "
-                f"{min(odd)!r}, which nothing makes"
+                f"{min(odd, key=repr)!r}, which nothing makes"
             )
         needs.append({made[name] for name in reads if name in made})
         is_ordered &= max(needs[-1], default=-1) < number
