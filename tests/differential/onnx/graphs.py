@@ -19,6 +19,8 @@ from tests.support.arrays import full_range
 Array = np.ndarray[Any, Any]
 
 FORMS = ("qdq", "qoperator")
+OF_BLOCKS = 21
+"""The operators of which DequantizeLinear has scales by block."""
 _ODD_SCALES = (0.05, 1e-3, 30.0)
 
 
@@ -67,6 +69,7 @@ class Graph:
         self.rng = rng
         self.style = np.random.default_rng(int(rng.integers(1 << 30)))
         self.form = form
+        self.opset = OF_BLOCKS if self.style.random() < 0.3 else 17
         # One a file: ONNX Runtime's exact products of uint8 take no int8 beside them.
         self.dtype = str(self.choice("uint8", "int8"))
         self.inputs: list[Any] = []
@@ -319,9 +322,12 @@ class Graph:
             for name, array in self.constants.items()
             if name not in made
         ]
+        if self.style.random() < 0.2:  # ONNX Runtime takes them in any order
+            self.style.shuffle(self.nodes)
         graph = helper.make_graph(self.nodes, "random", self.inputs, self.outputs, constants)
-        opsets = [helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1)]
-        return helper.make_model(graph, opset_imports=opsets, ir_version=8)
+        opsets = [helper.make_opsetid("", self.opset), helper.make_opsetid("com.microsoft", 1)]
+        ir_version = 8 if self.opset < OF_BLOCKS else 10
+        return helper.make_model(graph, opset_imports=opsets, ir_version=ir_version)
 
     def choice(self, *values: Any) -> Any:
         return values[int(self.rng.integers(len(values)))]

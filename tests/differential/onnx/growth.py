@@ -3,7 +3,15 @@
 from __future__ import annotations
 
 # Importing them registers their steps.
-from tests.differential.onnx import elementwise, few_bits, layers, moves, reals, sequences  # noqa: F401
+from tests.differential.onnx import (  # noqa: F401
+    elementwise,
+    few_bits,
+    layers,
+    moves,
+    odd_forms,
+    reals,
+    sequences,
+)
 from tests.differential.onnx.graphs import STEPS, Graph, Value
 
 _SHAPES = "its kin compute shapes"
@@ -12,7 +20,7 @@ _DYNAMIC = "it is quantized when it runs, and its result is float32"
 NOT_DRAWN: dict[str, str] = {
     **dict.fromkeys(
         (
-            *("And", "Cast", "ConstantOfShape", "Equal", "Expand", "Not", "Or", "Range"),
+            *("And", "ConstantOfShape", "Equal", "Expand", "Not", "Or", "Range"),
             *("ScatterND", "Shape", "Size"),
         ),
         _SHAPES,
@@ -29,7 +37,7 @@ NOT_DRAWN: dict[str, str] = {
             *("GridSample", "GroupNormalization", "InstanceNormalization", "LRN", "LogSoftmax"),
             *("LayerNormalization", "Loop", "Mean", "Mish", "NhwcMaxPool", "Pow", "QLinearWhere"),
             *("Reciprocal", "ReduceL1", "ReduceL2", "ReduceProd", "ReduceSum", "ReduceSumSquare"),
-            *("ScatterElements", "Selu", "Sign", "Sin", "Softplus", "Softsign", "Split", "Sum"),
+            *("ScatterElements", "Selu", "Sin", "Softplus", "Softsign", "Split", "Sum"),
             *("ThresholdedRelu", "TopK", "Trilu"),
             *("Acos", "Acosh", "Asin", "Asinh", "Atan", "Atanh", "Cosh", "Sinh", "Tan"),
             *("BitwiseAnd", "BitwiseNot", "BitwiseOr", "BitwiseXor", "Hardmax", "IsInf"),

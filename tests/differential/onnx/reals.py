@@ -16,6 +16,8 @@ _FUNCTIONS: dict[str, dict[str, tuple[float, ...]]] = {
 }
 """Operators of one tensor, and what their attributes may be."""
 _BOUNDED = ("Erf", "Tanh")
+_OF_AXES_AS_OPERAND = 18
+"""The operators of which all reductions have their axes as an operand."""
 _SINES = (-1, -0.5, 0, 0.25, 1)
 
 
@@ -154,7 +156,10 @@ def reduce(graph: Graph, value: Value) -> Value:
     result = graph.result(shape, value.scale)
     if op != "ReduceMean" and graph.chance(0.7):
         result = Value("", tuple(shape), value.scales, value.point, value.encoding)
-    return _written(graph, graph.node(op, [graph.real(value)], axes=axes), result)
+    if graph.opset < _OF_AXES_AS_OPERAND:
+        return _written(graph, graph.node(op, [graph.real(value)], axes=axes), result)
+    names = [graph.real(value), graph.constant(np.array(axes, np.int64))]
+    return _written(graph, graph.node(op, names), result)
 
 
 @step()
@@ -165,7 +170,7 @@ def largest_of_all(graph: Graph, value: Value) -> Value | None:
     return graph.group("GlobalMaxPool", [value], graph.result(shape, value.scale))
 
 
-@step()
+@step(weight=2)
 def where(graph: Graph, value: Value) -> Value:
     other = other_of(graph, value)
     first, second = graph.real(value), graph.real(other)
