@@ -43,6 +43,7 @@ NOT_DRAWN: dict[str, str] = {
             *("BitwiseAnd", "BitwiseNot", "BitwiseOr", "BitwiseXor", "Hardmax", "IsInf"),
             *("BitShift", "Col2Im", "CumProd", "DFT", "DeformConv", "Det", "EyeLike", "IsNaN"),
             *("GlobalLpPool", "LpNormalization", "LpPool", "ReduceLogSum", "ReduceLogSumExp"),
+            *("DequantizeFloat8", "FusedConv", "MatMulBnb4", "QuantizeFloat8"),
             *("Compress", "NonMaxSuppression", "NonZero", "Unique"),
             *("Mod", "ReverseSequence", "RoiAlign", "STFT", "Scatter", "Xor"),
         ),
