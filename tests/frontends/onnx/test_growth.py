@@ -24,8 +24,8 @@ QUANTIZED: list[Node] = [
     ("DequantizeLinear", "q s z", "d", {}),
 ]
 MAXIMUM: list[Node] = [("ReduceMax", "e", "m", {"keepdims": 0}), ("Add", "d m", "y", {})]
-IMAGE = ("Reshape", "d image", "r", {})
-ONE, NO_MORE = np.float32([1]), "all results of constants alone may have"
+IMAGE: Node = ("Reshape", "d image", "r", {})
+ONE, NO_MORE = np.array([1], np.float32), "all results of constants alone may have"
 LETTERS = ascii_letters[:40].replace("z", "Z")
 EQUATION = ",".join(f"z{letter}" for letter in LETTERS) + "->" + LETTERS
 DOUBLED: list[Node] = [("Concat", f"k{i} k{i}", f"k{i + 1}", {"axis": 0}) for i in range(30)]
@@ -87,7 +87,7 @@ CASES: dict[str, tuple[Any, str]] = {
             [*QUANTIZED, ("OneHot", "i n v", "e", {}), *MAXIMUM],
             i=[0, 1],
             n=np.int64(N),
-            v=np.float32([0, 1]),
+            v=np.array([0, 1], np.float32),
         ),
         NO_MORE,
     ),
@@ -100,7 +100,7 @@ CASES: dict[str, tuple[Any, str]] = {
         proto(
             [*QUANTIZED, IMAGE, ("Resize", "r _ n", "y", {"mode": "nearest"})],
             image=[1, 1, 2, 2],
-            n=np.float32([1, 1, 1, N]),
+            n=np.array([1, 1, 1, N], np.float32),
         ),
         "Resize: it makes a tensor of 8,000,000,000 bytes|Resize: a tensor has",
     ),
@@ -108,7 +108,7 @@ CASES: dict[str, tuple[Any, str]] = {
         proto(
             [*QUANTIZED, IMAGE, ("Resize", "r _ n", "y", {"mode": "nearest"})],
             image=[1, 1, 2, 2],
-            n=np.float32([1, 1, 1, 50_000_000]),
+            n=np.array([1, 1, 1, 50_000_000], np.float32),
         ),
         "Resize: an axis of 100,000,000 values",
     ),

@@ -15,12 +15,12 @@ from frontends.onnx.constants import constants_of
 from frontends.onnx.mapped import is_mapped, map_constants
 from frontends.onnx.reader import read_proto
 from qnn_ops.registry import constant_of
-from tests.support.onnx_graphs import model_of, on_runtime, onnx
+from tests.support.onnx_graphs import Node, model_of, on_runtime, onnx
 from tvm_qnn.oracle import onnxruntime_outputs
 
 X = np.linspace(-2, 2, 2 * 512, dtype=np.float32).reshape(2, 512)
 WEIGHTS = np.random.default_rng(0).integers(-127, 128, (512, 256), np.int8)
-NODES = [
+NODES: list[Node] = [
     ("QuantizeLinear", "x s z", "q", {}),
     ("DequantizeLinear", "q s z", "d", {}),
     ("DequantizeLinear", "w s_w z_w", "dw", {}),

@@ -149,11 +149,11 @@ def test_sums_have_the_order_that_is_stated(place: Place, order: str) -> None:
         pytest.skip("products are rounded apart there")
     product = plain((7, 300), (300, 39))
     rng = np.random.default_rng(2)
-    arrays = [rng.normal(size=shape).astype(np.float32) for shape in (product.lhs, product.rhs)]
-    expected = float_matmul.evaluate(*arrays, order)
+    x, y = (rng.normal(size=shape).astype(np.float32) for shape in (product.lhs, product.rhs))
+    expected = float_matmul.evaluate(x, y, order)
     mod = written(replace(product, written=lambda x, y: float_matmul(x, y, order)))
     (function,) = kernels(MultiplyFloats(tvm.target.Target(place.target))(mod))
-    (result,) = place.run([Case(function, arrays, expected.shape, "float32")])
+    (result,) = place.run([Case(function, [x, y], expected.shape, "float32")])
     np.testing.assert_array_equal(result, expected)
 
 
