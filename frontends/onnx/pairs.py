@@ -20,7 +20,8 @@ def with_single_pairs(
     """Replace two pairs of QuantizeLinear and DequantizeLinear by one, of what both can give.
 
     Two dtypes, and scales or zero points that are several, not stated or no constants, leave both
-    pairs as they are. Of more pairs in a row the first two come first, then these and the third.
+    pairs as they are. Of more pairs in a row the first two come first, then these and the third;
+    but a pair that gives back the bytes which it gets goes in between, and ends the row.
 
     Args:
         nodes: of a model; their operands are renamed.
@@ -39,7 +40,29 @@ def with_single_pairs(
     while dropped:
         dropped = _joined(nodes, ChainMap(added, dict(constants)), kept, prefix)
         nodes = [node for number, node in enumerate(nodes) if number not in dropped]
+        if dropped:
+            nodes = _without_copies(nodes, ChainMap(added, dict(constants)), kept)
     return nodes, added
+
+
+def _without_copies(
+    nodes: list[Any], constants: Mapping[str, Array], kept: Iterable[str]
+) -> list[Any]:
+    """Drop each QuantizeLinear that only a DequantizeLinear of the same encoding leads to."""
+    made = {name: node for node in nodes for name in node.output}
+    source: dict[str, str] = {}
+    for node in nodes:
+        before = made.get(node.input[0]) if node.op_type == "QuantizeLinear" else None
+        if before is None or before.op_type != "DequantizeLinear" or node.output[0] in kept:
+            continue
+        encoding = _encoding(node, constants)
+        if encoding is not None and encoding == _encoding(before, constants):
+            source[node.output[0]] = before.input[0]
+    for node in nodes:
+        if node.op_type == "DequantizeLinear" and node.input[0] in source:
+            node.input[0] = source[node.input[0]]
+    used = {*kept, *(name for node in nodes for name in node.input)}
+    return [node for node in nodes if node.output[0] not in source or node.output[0] in used]
 
 
 def _joined(

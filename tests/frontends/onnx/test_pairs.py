@@ -117,6 +117,20 @@ def test_ranges_without_a_common_part_are_refused() -> None:
         from_onnx(model_of([(0.1, 127, "int8"), (0.2, -128, "int8")]))
 
 
+@pytest.mark.parametrize("is_inside", [True, False])
+def test_a_pair_that_gives_back_its_bytes_ends_a_row(is_inside: bool) -> None:
+    data = RNG.integers(0, 256, 512).astype(np.uint8)
+    narrow, wide = (0.06, 255, "uint8"), (0.11, 178, "uint8")
+    first, second = (narrow, wide) if is_inside else (wide, narrow)
+    model = model_of([first, first, second, (0.125, 247, "uint8")])
+    del model.graph.node[0]
+    model.graph.node[0].input[0] = "x"
+    model.graph.input[0].type.tensor_type.elem_type = onnx.TensorProto.UINT8
+    mod, params = from_onnx(model)
+    found = qnn.build(mod, "llvm", params).run(data)
+    np.testing.assert_array_equal(found, by_onnxruntime(model, data))
+
+
 def test_kept_tensors_stay_apart() -> None:
     model = model_of([(0.05, 100, "uint8"), (0.04, 90, "uint8")])
     data = RNG.normal(0, 4, 512).astype(np.float32)
