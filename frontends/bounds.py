@@ -29,7 +29,7 @@ MOST_PLACES = 1 << 23
 """Of one axis of which an index for each is computed at import."""
 
 MOST_TURNS = 1 << 24
-"""Of a loop that nothing but their number ends."""
+"""The most turns of a loop that only a number ends."""
 
 
 def bytes_of(shape: Sequence[int], dtype: str) -> int:
@@ -90,7 +90,7 @@ def check_turns(turns: int) -> None:
 
 
 class Allowance:
-    """What a model may make of its constants alone, when it is imported and built."""
+    """The bytes that import and build may compute of a model's constants alone."""
 
     def __init__(self, held: int) -> None:
         """Start with nothing made.

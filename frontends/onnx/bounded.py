@@ -21,10 +21,10 @@ Array = np.ndarray[Any, Any]
 Attributes = dict[str, Any]
 
 COUNT = "_count"
-"""What the name of an output with such a count ends in, behind that of the output itself."""
+"""The end of the name of the output that counts another output's rows."""
 _MOST = 1 << 31
 _OF_ONE_AXIS = 13
-"""The operators of which Softmax has one axis."""
+"""The operator set since which Softmax has one axis."""
 
 _ELEMENTWISE = (
     *("Abs", "Add", "And", "Cast", "Ceil", "Clip", "DequantizeLinear", "Div", "Equal", "Exp"),

@@ -70,7 +70,7 @@ _OF_SKIP = 3
 
 @dataclass
 class _Found:
-    """What a pattern stands for: names of tensors, and its nodes by what they make."""
+    """A match of a pattern: names of tensors, and its nodes by the names that they make."""
 
     names: dict[str, str] = field(default_factory=dict)
     nodes: dict[str, Any] = field(default_factory=dict)

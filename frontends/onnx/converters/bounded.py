@@ -75,7 +75,7 @@ def _places(builder: relax.BlockBuilder, flags: relax.Expr) -> tuple[relax.Expr,
     numbers = emit(R.astype(flags, "int64"))
     after = emit(R.cumsum(numbers, 0))
     one, end = relax.const(1, "int64"), relax.const(size, "int64")
-    # What is not true goes behind the end, which is cut off.
+    # Elements that are not true go behind the end, which is cut off.
     targets = emit(R.where(flags, emit(R.subtract(after, one)), end))
     zeros = relax.const(np.zeros(size + 1, np.int64), "int64")
     values = relax.const(np.arange(size), "int64")

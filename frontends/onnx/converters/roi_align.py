@@ -95,7 +95,7 @@ def _ends(
 ) -> Ends:
     """Return the pixels around the places of an axis: of cells, and of samples in each.
 
-    What is more than one pixel outside has the share 0.
+    A place that is more than one pixel outside has the share 0.
     """
     bins, samples = (
         np.arange(np.prod(counts[axes])).reshape(
