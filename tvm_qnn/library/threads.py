@@ -7,6 +7,7 @@ when it is first needed, and its size stays; how many of its threads are used ca
 from __future__ import annotations
 
 import os
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -142,7 +143,7 @@ def _default() -> int:
 @contextmanager
 def keeping_processors() -> Iterator[None]:
     """Give this thread back the processors that it may use, should TVM change them meanwhile."""
-    if not hasattr(os, "sched_getaffinity"):
+    if sys.platform != "linux":
         yield
         return
     before = os.sched_getaffinity(0)

@@ -42,9 +42,11 @@ def check_file_limit(size: Callable[[], int] | None = None) -> None:
     Raises:
         OSError: if the file may be larger than the limit.
     """
+    if sys.platform == "win32":
+        return
     try:
         import resource
-    except ImportError:  # of Windows, which has no such limit
+    except ImportError:
         return
     limit, _ = resource.getrlimit(resource.RLIMIT_FSIZE)
     if limit != resource.RLIM_INFINITY and (size is None or size() > limit):
