@@ -18,7 +18,8 @@ from tvm.script.ir_builder import tirx as T
 from legalize.kernels.conv2d.spec import ConvSpec
 from legalize.kernels.conv2d.tiling import Section, Tiling, tiles_of
 from legalize.kernels.ir.registers import kept
-from legalize.kernels.ir.types import Array, Buffer, Index, Vector
+from legalize.kernels.ir.tables import Table
+from legalize.kernels.ir.types import Array, Index, Vector
 
 _MOST_TAPS = 255
 # Of all taps: where more are left, reading each tile's range is hardly paid for.
@@ -93,7 +94,7 @@ def tile_of(section: Section, first: Index) -> Index:
 
 
 def range_of(
-    ranges: Buffer, spec: ConvSpec, tiling: Tiling, section: Section, first: Index
+    ranges: Table, spec: ConvSpec, tiling: Tiling, section: Section, first: Index
 ) -> tuple[Index, Index]:
     """Return the taps of a tile, first and end, of ``Taps.ranges_of``."""
     before = tiling[: tiling.index(section)]
@@ -103,7 +104,7 @@ def range_of(
 
 
 def with_left_out(
-    start: Vector, before: Buffer, taps: tuple[Index, Index], vector: Index, lanes: int
+    start: Vector, before: Table, taps: tuple[Index, Index], vector: Index, lanes: int
 ) -> Vector:
     """Add what the taps that a tile leaves out would add to a vector of channels.
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.conv2d.spec import ConvSpec
-from legalize.kernels.ir.registers import unsigned_min
+from legalize.kernels.ir.registers import kept, unsigned_min
 from legalize.kernels.ir.tasks import loop_between, share
 from legalize.kernels.ir.types import Index
 
@@ -96,7 +96,7 @@ def loop_over_tiles(
 ) -> None:
     """Write a loop over tiles by their first pixels; the last tile overlaps the one before."""
     last = spec.out_pixels - section.mr
-    loop_between(start, stop, lambda tile: write(unsigned_min(tile * section.mr, last)))
+    loop_between(start, stop, lambda tile: write(kept(unsigned_min(tile * section.mr, last))))
 
 
 def lies_in_line(spec: ConvSpec, mr: int) -> bool:
@@ -104,13 +104,48 @@ def lies_in_line(spec: ConvSpec, mr: int) -> bool:
     return spec.pixel_pitch is not None or spec.out_width % mr == 0
 
 
-def first_bytes(spec: ConvSpec, first: Index, mr: int) -> list[Index]:
-    """Return the offsets in the staged data of the first bytes that the pixels of a tile read."""
+@dataclass(frozen=True)
+class Origins:
+    """Where the pixels of a tile begin to read the staged data.
+
+    Attributes:
+        begins: the offset of each pixel's first byte; of the first pixel alone, where the others
+            read at equal distances.
+        steps: what each pixel adds to that of the first one.
+    """
+
+    begins: list[Index]
+    steps: list[int]
+
+    def plus(self, offset: Index) -> list[Index]:
+        """Return the places of the bytes at an offset from each pixel's first one.
+
+        What differs from pixel to pixel is added last, so that it is part of an instruction: the
+        pixels share one register for their address.
+        """
+        if len(self.begins) > 1:
+            return [begin + offset for begin in self.begins]
+        begin = kept(self.begins[0] + offset)
+        return [begin + step for step in self.steps]
+
+
+def origins_of(
+    spec: ConvSpec, first: Index, mr: int, keep: Callable[[Index], Index] = kept
+) -> Origins:
+    """Return where the pixels of a tile read, given the number of the first one.
+
+    Args:
+        spec: the convolution.
+        first: the first pixel.
+        mr: how many there are.
+        keep: keeps each in a register.
+    """
     if not lies_in_line(spec, mr):
-        return [first_byte(spec, first + i) for i in range(mr)]
-    begin = first_byte(spec, first)
+        begins = [keep(first_byte(spec, first + i)) for i in range(mr)]
+        return Origins(begins, [0] * mr)
     pitch = spec.strides[1] * spec.staged_channels
-    return [begin + i * pitch for i in range(mr)]
+    begin = keep(first_byte(spec, first))
+    return Origins([begin], [i * pitch for i in range(mr)])
 
 
 def first_byte(spec: ConvSpec, pixel: Index) -> Index:

@@ -48,6 +48,8 @@ def kept(value: Vector) -> Vector:
     Otherwise TVM writes the expression wherever it is used, and each of its passes visits every
     copy.
     """
+    if isinstance(value, int):
+        return value
     dtype = value.ty.dtype
     lanes = int(dtype.lanes)
     buffer = local_vector(lanes, str(dtype).split("x")[0])

@@ -18,6 +18,7 @@ from legalize.kernels.conv2d.arm.tiling import choose_tiling, vectors_of
 from legalize.kernels.conv2d.spec import ConvSpec
 from legalize.kernels.conv2d.tiling import Section, Tiling
 from legalize.kernels.ir.registers import get_lanes, local_vector, set_lanes
+from legalize.kernels.ir.tables import Table, Tables
 from legalize.kernels.ir.tasks import shared_loop
 from legalize.kernels.ir.types import Array, Index, Vector
 from legalize.kernels.isa.arm import Isa, LongProducts
@@ -87,15 +88,17 @@ class _Kernel(ArmKernel):
 
     def _declare(self, *, has_sums: bool) -> None:
         matmul, spec = self.matmul, self.spec
+        self.tables = Tables()
         lhs = T.arg("lhs", T.buffer(matmul.lhs_shape, matmul.lhs_dtype))
         rhs = T.arg("rhs", T.buffer(matmul.rhs_shape, matmul.rhs_dtype))
         vectors = vectors_of(spec)
-        self.addends = T.arg("addends", T.buffer((vectors, LANES), "int32"))
+        self.addends = self.tables.parameter("addends", (vectors, LANES), "int32")
         self.rows = [
-            T.arg(f"rescale_{number}", T.buffer((vectors, LANES), dtype))
+            self.tables.parameter(f"rescale_{number}", (vectors, LANES), dtype)
             for number, dtype in enumerate(self.epilogue.constants)
         ]
         output = T.arg("output", T.buffer(matmul.out_shape, spec.output.dtype))
+        self.tables.flatten()
         self.source = staged(lhs, spec, self.tasks)
         self.rhs = T.decl_buffer((int(np.prod(rhs.shape)),), rhs.dtype, data=rhs.data)
         size = spec.out_pixels * spec.out_channels
@@ -112,7 +115,7 @@ class _Kernel(ArmKernel):
         """Write one product."""
         vectors = vectors_of(self.spec)
         self.weights = T.alloc_buffer((vectors * self.vector_stride,), "int8", scope="global")
-        self.bias = T.alloc_buffer((vectors, LANES), "int32", scope="global")
+        self.bias = Table.allocated((vectors, LANES), "int32")
         places = k_step_bytes(self.spec.run_length, self.isa)
         layout = Layout(self.tiling, LANES, places)
         Packer(self.matmul, layout, self.rhs, self._store).pack(batch)
@@ -145,4 +148,4 @@ class _Kernel(ArmKernel):
                 value = self.isa.multiply_add(get_lanes(total, LANES), ones, weights)
                 set_lanes(total, value, LANES)
             bias = bias - get_lanes(total, LANES) * T.broadcast(T.int32(point), LANES)
-        T.buffer_store(self.bias, bias, [first_vector + number, index])
+        self.bias.store(bias, (first_vector + number, index))

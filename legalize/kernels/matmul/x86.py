@@ -28,6 +28,7 @@ from legalize.kernels.conv2d.x86.epilogue.choose import choose_epilogue
 from legalize.kernels.conv2d.x86.pixel_sums import pixel_sums
 from legalize.kernels.conv2d.x86.tiling import choose_tiling, lane_channels
 from legalize.kernels.ir.registers import get_lanes, local_vector, set_lanes
+from legalize.kernels.ir.tables import Table, Tables
 from legalize.kernels.ir.tasks import shared_loop
 from legalize.kernels.ir.types import Array, Index, Vector
 from legalize.kernels.isa.x86 import Isa
@@ -96,16 +97,18 @@ class _Kernel(DotKernel):
 
     def _declare(self) -> None:
         matmul, spec, lanes = self.matmul, self.spec, self.isa.lanes
+        self.tables = Tables()
         lhs = T.arg("lhs", T.buffer(matmul.lhs_shape, matmul.lhs_dtype))
         rhs = T.arg("rhs", T.buffer(matmul.rhs_shape, matmul.rhs_dtype))
         vectors = self.isa.vectors(spec.out_channels)
-        self.addends = T.arg("addends", T.buffer((vectors, lanes), "int32"))
+        self.addends = self.tables.parameter("addends", (vectors, lanes), "int32")
         self.constants = []
         for number, (dtype, rows) in enumerate(self.epilogue.constants):
             width = row_lanes(dtype, lanes)
-            buffer = T.buffer((vectors, rows, width), dtype)
-            self.constants.append((T.arg(f"rescale_{number}", buffer), width))
+            shape = (vectors, rows, width)
+            self.constants.append((self.tables.parameter(f"rescale_{number}", shape, dtype), width))
         output = T.arg("output", T.buffer(matmul.out_shape, spec.output.dtype))
+        self.tables.flatten()
         self.source = staged(lhs, spec, self.tasks)
         self.rhs = T.decl_buffer((int(np.prod(rhs.shape)),), rhs.dtype, data=rhs.data)
         size = spec.out_pixels * spec.out_channels
@@ -125,7 +128,7 @@ class _Kernel(DotKernel):
         lanes, vectors = self.isa.lanes, self.isa.vectors(self.spec.out_channels)
         size = vectors * self.vector_stride
         self.weights = T.alloc_buffer((size,), self.weight_dtype, scope="global")
-        self.bias = T.alloc_buffer((vectors, lanes), "int32", scope="global")
+        self.bias = Table.allocated((vectors, lanes), "int32")
         is_wide = self.products.parts > 1
         filler = self.matmul.signed_zero_point if is_wide else 0
         layout = Layout(self.tiling, lanes, _places(self.spec), filler)
@@ -169,7 +172,7 @@ class _Kernel(DotKernel):
                     value = products.multiply_add(get_lanes(total, lanes), ones, factors)
                     set_lanes(total, value, lanes)
             bias = bias - get_lanes(total, lanes) * T.broadcast(T.int32(point), lanes)
-        T.buffer_store(self.bias, bias, [first_vector + number, index])
+        self.bias.store(bias, (first_vector + number, index))
 
     def _ones(self) -> Vector:
         if self.products.parts > 1:

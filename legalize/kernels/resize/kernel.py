@@ -13,6 +13,7 @@ from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.ir.registers import lanes_in
 from legalize.kernels.ir.rows import for_each_piece, ramp
+from legalize.kernels.ir.tables import Table, Tables
 from legalize.kernels.ir.tasks import shared_loop, task_count
 from legalize.kernels.ir.types import Index, Vector
 from legalize.kernels.ir.vectors import splat, spread, vector_of
@@ -127,13 +128,15 @@ def bilinear(isa: VectorIsa, spec: ResizeSpec) -> tirx.PrimFunc:
 
 
 def _arguments(
-    spec: ResizeSpec, name: str, tables: list[tuple[str, tuple[int, ...], str]]
-) -> tuple[Index, Index, list[Vector]]:
+    spec: ResizeSpec, name: str, settings: list[tuple[str, tuple[int, ...], str]]
+) -> tuple[Index, Index, list[Table]]:
     T.func_name(name)
     T.func_attr({"global_symbol": name, "tirx.noalias": True})
+    tables = Tables()
     data = T.arg("data", T.buffer(spec.in_shape, spec.dtype))
-    buffers = [T.arg(label, T.buffer(shape, dtype)) for label, shape, dtype in tables]
+    buffers = [tables.parameter(label, shape, dtype) for label, shape, dtype in settings]
     output = T.arg("output", T.buffer(spec.out_shape, spec.dtype))
+    tables.flatten()
     source = T.decl_buffer((prod(spec.in_shape),), spec.dtype, data=data.data)
     target = T.decl_buffer((prod(spec.out_shape),), spec.dtype, data=output.data)
     return source, target, buffers

@@ -12,6 +12,7 @@ from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tirx as T
 
 from legalize import lower, relax_pipeline
+from legalize.kernels.kernel import IS_KERNEL
 from qnn_ops.signature import ATTRIBUTE
 from tests.support.modules import adder, module
 from tvm_qnn import digits, from_tflite
@@ -35,7 +36,12 @@ def test_they_are_passes_of_tvm_s() -> None:
     names = _Names()
     with tvm.transform.PassContext(instruments=[names]):
         tvm.compile(adder(), target="llvm")
-    assert {*ALWAYS_LEFT_OUT, *passes._OF_BUFFERS, passes._NARROW} <= names.seen
+    assert {
+        *ALWAYS_LEFT_OUT,
+        *passes._OF_BUFFERS,
+        *passes._OF_INDICES,
+        passes._NARROW,
+    } <= names.seen
 
 
 def padded() -> tvm.IRModule:
@@ -92,3 +98,20 @@ def test_what_is_left_out_depends_on_the_function() -> None:
     assert left_out(wide) == left_out(kernel, wide) == passes._OF_BUFFERS
     assert left_out(with_buffer) == (passes._NARROW,)
     assert left_out(kernel, wide, with_buffer) == ()
+
+
+def function_of_axes(shape: tuple[int, ...]) -> tirx.PrimFunc:
+    """Return a function that is marked as a kernel, and writes the first element."""
+    with IRBuilder() as builder, T.prim_func(s_tir=True):
+        T.func_name("store")
+        out = T.arg("out", T.buffer(shape, "int32"))
+        T.buffer_store(out, tirx.IntImm("int32", 1), [0] * len(shape))
+    return builder.get().with_attr(IS_KERNEL, True)
+
+
+def test_kernels_of_one_index_are_not_flattened() -> None:
+    flat, of_two = function_of_axes((4,)), function_of_axes((2, 2))
+    assert set(passes._OF_INDICES) <= set(left_out(flat))
+    assert set(passes._OF_INDICES).isdisjoint(left_out(of_two))
+    assert set(passes._OF_INDICES).isdisjoint(left_out(flat, of_two))
+    assert set(passes._OF_INDICES).isdisjoint(left_out(flat.without_attr(IS_KERNEL)))

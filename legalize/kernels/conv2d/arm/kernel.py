@@ -30,12 +30,13 @@ from legalize.kernels.conv2d.taps import Taps, range_of, with_left_out
 from legalize.kernels.conv2d.tiling import (
     Section,
     Tiling,
-    first_bytes,
     loop_over_tiles,
+    origins_of,
     share_tiles,
     tiles_of,
 )
 from legalize.kernels.ir.registers import get_lanes, kept, local_vector, set_lanes
+from legalize.kernels.ir.tables import Tables
 from legalize.kernels.ir.tasks import loop_between, task_count
 from legalize.kernels.ir.types import Buffer, Index, Vector
 from legalize.kernels.isa.arm import REGISTER_BYTES, Isa
@@ -123,21 +124,23 @@ class ArmKernel:
     def _declare(self, *, has_sums: bool) -> None:
         spec = self.spec
         vectors = vectors_of(spec)
+        self.tables = Tables()
         data = T.arg("data", T.buffer(spec.staged_shape, "int8"))
         self.weights = T.arg("weights", T.buffer((vectors * self.vector_stride,), "int8"))
-        self.bias = T.arg("bias", T.buffer((vectors, LANES), "int32"))
+        self.bias = self.tables.parameter("bias", (vectors, LANES), "int32")
         zero_point = T.arg("kernel_zero_point", T.buffer((1,), "int32")) if has_sums else None
         self.rows = [
-            T.arg(f"rescale_{number}", T.buffer((vectors, LANES), dtype))
+            self.tables.parameter(f"rescale_{number}", (vectors, LANES), dtype)
             for number, dtype in enumerate(self.epilogue.constants)
         ]
         if self.taps is not None:
             tiles = sum(tiles_of(spec, section) for section in self.tiling)
-            self.ranges = T.arg("ranges", T.buffer((tiles, 2), "uint8"))
+            self.ranges = self.tables.parameter("ranges", (tiles, 2), "uint8")
             if spec.staged_zero_point:
                 shape = (spec.kernel_height + 1, vectors, LANES)
-                self.before = T.arg("before", T.buffer(shape, "int32"))
+                self.before = self.tables.parameter("before", shape, "int32")
         output = T.arg("output", T.buffer(spec.out_shape, spec.output.dtype))
+        self.tables.flatten()
         batch, height, width, channels = spec.staged_shape
         size = batch * height * width * channels
         self.source = T.decl_buffer((size,), "int8", data=data.data)
@@ -241,7 +244,7 @@ class ArmKernel:
     ) -> None:
         spec = self.spec
         _, _, width, channels = spec.staged_shape
-        origins = [kept(origin) for origin in first_bytes(spec, first, section.mr)]
+        origins = origins_of(spec, first, section.mr)
         taps = spec.kernel_width // spec.taps_per_run
         per_k_step = section.nr * self.vector_bytes
         size = self.pieces[0].size
@@ -252,10 +255,10 @@ class ArmKernel:
             run = (ky * spec.dilation[0] * width + kx * spec.dilation[1]) * channels
             start = first_vector * self.vector_stride + (ky * taps + kx) * self.k_steps * per_k_step
             with T.serial(whole) as number:
-                places = [origin + run + number * size for origin in origins]
+                places = origins.plus(run + number * size)
                 self._piece(self.pieces[0], places, start + number * k_steps * per_k_step, acc)
             for piece in self.pieces[whole:]:
-                places = [origin + run + piece.offset for origin in origins]
+                places = origins.plus(run + piece.offset)
                 self._piece(piece, places, start + whole * k_steps * per_k_step, acc)
 
         rows = self._rows(section, first)

@@ -12,6 +12,7 @@ def target_pixel(spec: ConvSpec, pixel: Index) -> Index:
     """Return the number of an output pixel among those that are written, border included."""
     if spec.fusion.border is None:
         return pixel
+    pixel = T.Cast("int32", pixel)
     top, left, _, _ = spec.fusion.border.widths
     _, height, width, _ = spec.target_shape
     row, x = T.truncdiv(pixel, spec.out_width), T.truncmod(pixel, spec.out_width)

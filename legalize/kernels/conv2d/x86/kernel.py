@@ -24,9 +24,10 @@ from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.border import fill_border, tell_border
 from legalize.kernels.conv2d.tiling import (
+    Origins,
     Section,
-    first_bytes,
     loop_over_tiles,
+    origins_of,
     share_tiles,
     tiles_of,
 )
@@ -35,9 +36,11 @@ from legalize.kernels.conv2d.x86.epilogue.addend import load_addend, load_addend
 from legalize.kernels.conv2d.x86.epilogue.base import Epilogue, row_lanes
 from legalize.kernels.conv2d.x86.epilogue.residual import ResidualSum
 from legalize.kernels.conv2d.x86.pixel_sums import pixel_sums
+from legalize.kernels.conv2d.x86.pixels import Pixels
 from legalize.kernels.conv2d.x86.prefetch import fetch_ahead
 from legalize.kernels.conv2d.x86.store import store_pixel
 from legalize.kernels.conv2d.x86.tiling import microseconds
+from legalize.kernels.ir.places import address, with_addresses
 from legalize.kernels.ir.registers import (
     get_lanes,
     kept,
@@ -45,6 +48,7 @@ from legalize.kernels.ir.registers import (
     set_lanes,
     store_pieces,
 )
+from legalize.kernels.ir.tables import Table, Tables
 from legalize.kernels.ir.tasks import task_count
 from legalize.kernels.ir.types import Buffer, Expr, Index, Vector
 from legalize.kernels.kernel import WRITES_OVER
@@ -87,7 +91,8 @@ class ConvKernel:
             self._declare()
             if border is not None:
                 fill_border(border, self.spec.out_shape, self.target)
-            self._loops()
+            with with_addresses():
+                self._loops()
         function = tell_border(builder.get(), border)
         if not self._writes_over_addend():
             return function
@@ -153,11 +158,12 @@ class ConvKernel:
     def _declare(self) -> None:
         spec, lanes = self.spec, self.isa.lanes
         vectors = self.isa.vectors(spec.out_channels)
+        self.tables = Tables()
         data = T.arg("data", T.buffer(spec.staged_shape, spec.staged_dtype))
         self.vector_stride = self._k_steps_of_block() * lanes * spec.k_step
         size = vectors * self.vector_stride
         self.weights = T.arg("weights", T.buffer((size,), self.weight_dtype))
-        self.bias = T.arg("bias", T.buffer((vectors, lanes), "int32"))
+        self.bias = self.tables.parameter("bias", (vectors, lanes), "int32")
         self._declare_k_steps()
         zero_point = None
         if spec.has_asymmetric_kernel and self.products.takes_raw_weights:
@@ -165,8 +171,8 @@ class ConvKernel:
         self.constants = []
         for number, (dtype, rows) in enumerate(self.epilogue.constants):
             width = row_lanes(dtype, lanes)
-            buffer = T.buffer((vectors, rows, width), dtype)
-            self.constants.append((T.arg(f"rescale_{number}", buffer), width))
+            shape = (vectors, rows, width)
+            self.constants.append((self.tables.parameter(f"rescale_{number}", shape, dtype), width))
         self._declare_last()
         addend = None
         if spec.fusion.added_dtype is not None:
@@ -176,6 +182,7 @@ class ConvKernel:
             encoding = T.arg("encoding", T.buffer(spec.fusion.encoding.shape, "float32"))
         out_dtype = spec.stored.dtype
         output = T.arg("output", T.buffer(spec.target_shape, out_dtype))
+        self.tables.flatten()
         batch, height, width, channels = spec.staged_shape
         size = batch * height * width * channels
         self.source = T.decl_buffer((size,), spec.staged_dtype, data=data.data)
@@ -206,10 +213,10 @@ class ConvKernel:
         lanes = self.isa.lanes
         first_vector = section.first_vector + block * section.nr
         acc = [[local_vector(lanes) for _ in range(section.nr)] for _ in range(section.mr)]
-        pixels = [self._pixel(first + i) for i in range(section.mr)]
+        pixels = self._pixels(section, first)
         for j in range(section.nr):
             bias = self._start(section, first, first_vector + j)
-            for pixel, row in zip(pixels, acc, strict=True):
+            for pixel, row in zip(pixels.numbers, acc, strict=True):
                 start = bias
                 if self.sums is not None:
                     start = bias - T.broadcast(self.sums[pixel], lanes)
@@ -217,9 +224,9 @@ class ConvKernel:
         self._accumulate(section, first_vector, first, acc)
         self._finish(section, first_vector, pixels, acc)
 
-    def _pixel(self, number: Index) -> Index:
-        """Return the output pixel that tiles count as this one."""
-        return number
+    def _pixels(self, section: Section, first: Index) -> Pixels:
+        """Return the output pixels of the tile that begins with one."""
+        return Pixels.following(first, section.mr)
 
     def _start(self, section: Section, first: Index, vector: Index) -> Vector:
         """Return what the sums of a vector of channels begin with in the tile of a first pixel."""
@@ -230,7 +237,7 @@ class ConvKernel:
         self,
         section: Section,
         first_vector: Index,
-        pixels: list[Index],
+        pixels: Pixels,
         acc: list[list[Buffer]],
         conditions: Sequence[Expr] = (),
         targets: Sequence[Index] = (),
@@ -248,43 +255,54 @@ class ConvKernel:
             as_bytes = self.residual.vectors_as_bytes(section.nr, channels)
             as_words = self.residual.vectors_as_words(section.nr)
         encodings = self._encodings(pixels)
+        addends = [None] * len(acc) if self.addend is None else pixels.times(self.spec.out_channels)
         # Vector by vector, so that its constants stay in registers.
         for j in range(section.nr):
-            for pixel, row, encoding in zip(pixels, acc, encodings, strict=True):
+            for start, row, encoding in zip(addends, acc, encodings, strict=True):
                 addend = None
                 if self.epilogue.float_sum is None and j >= max(as_bytes, as_words):
-                    addend = self._addend(section, first_vector, pixel, j, channels)
+                    addend = self._addend(section, first_vector, start, j, channels)
                 self._emit(first_vector + j, row[j], encoding or addend)
         # Now pixel by pixel: vector by vector, constants of both would not stay in registers.
         if self.epilogue.float_sum is not None:
-            for pixel, row in zip(pixels, acc, strict=True):
+            for start, row in zip(addends, acc, strict=True):
                 for j, vector in enumerate(row):
-                    addend = self._addend(section, first_vector, pixel, j, channels)
+                    addend = self._addend(section, first_vector, start, j, channels)
                     value = self.epilogue.float_sum.emit(get_lanes(vector, lanes), addend)
                     set_lanes(vector, value, lanes)
-        for pixel, row in zip(pixels, acc, strict=True):
+        for start, row in zip(addends, acc, strict=True):
             for j in range(as_bytes, as_words, 2):
-                self._add_to_words(section, first_vector, pixel, row, j, channels)
+                self._add_to_words(section, first_vector, start, row, j, channels)
         narrowed = self._narrowed(section, acc)
-        for i, (pixel, row) in enumerate(zip(pixels, acc, strict=True)):
+        origins = self._origins_of_outputs(pixels, targets)
+        for i, (start, row) in enumerate(zip(addends, acc, strict=True)):
             vectors = [get_lanes(vector, lanes) for vector in row]
-            ends = [self._sums(first_vector, pixel, vectors, j) for j in range(0, as_bytes, 4)]
+            ends = [self._sums(first_vector, start, vectors, j) for j in range(0, as_bytes, 4)]
             ends += narrowed[i : i + 1]
-            target = targets[i] if targets else target_pixel(self.spec, pixel)
             with ExitStack() as branch:
                 if conditions:
                     branch.enter_context(T.If(conditions[i]))
                     branch.enter_context(T.Then())
                 store_pixel(
-                    *(self.spec, self.target, target, first_vector, vectors, channels, ends),
+                    *(self.spec, self.target, origins[i], first_vector, vectors, channels, ends),
                     zero_point=self.zero_point,
                 )
 
-    def _encodings(self, pixels: list[Index]) -> list[Vector]:
+    def _origins_of_outputs(self, pixels: Pixels, targets: Sequence[Index]) -> list[Index]:
+        """Return where the outputs of each pixel begin."""
+        spec = self.spec
+        if not targets and spec.fusion.border is None:
+            starts = pixels.times(spec.target.whole)
+        else:
+            targets = targets or [target_pixel(spec, pixel) for pixel in pixels.numbers]
+            starts = [target * spec.target.whole for target in targets]
+        return [start + spec.target.first for start in starts]
+
+    def _encodings(self, pixels: Pixels) -> list[Vector]:
         """Return scale and zero point of each row, where outputs are of float32."""
         fields, encoding = self.encoding, self.spec.fusion.encoding
         if fields is None or encoding is None:
-            return [None] * len(pixels)
+            return [None] * len(pixels.numbers)
 
         def row(start: Index) -> Vector:
             scale = kept(fields[start + SCALE_FIELD])
@@ -294,8 +312,8 @@ class ConvKernel:
             return scale, kept(point + T.int32(encoding.offset))
 
         if encoding.shape == (FIELDS,):
-            return [row(0)] * len(pixels)
-        return [row(pixel * FIELDS) for pixel in pixels]
+            return [row(0)] * len(pixels.numbers)
+        return [row(start) for start in pixels.times(FIELDS)]
 
     def _narrowed(self, section: Section, acc: list[list[Buffer]]) -> list[Vector]:
         """Return all outputs of the first pixels, as bytes, if pixels are narrowed together."""
@@ -303,12 +321,12 @@ class ConvKernel:
         return []
 
     def _sums(
-        self, first_vector: Index, pixel: Index, vectors: list[Vector], number: int
+        self, first_vector: Index, start: Index, vectors: list[Vector], number: int
     ) -> Vector:
         """Return outputs of four vectors as bytes, with the residual's tensor added."""
         assert self.addend is not None
         assert self.residual is not None
-        start = pixel * self.spec.out_channels + (first_vector + number) * self.isa.lanes
+        start = start + (first_vector + number) * self.isa.lanes
         tensor = self.addend[T.ramp(start, 1, 4 * self.isa.lanes)]
         return self.residual.add_to_bytes(vectors[number : number + 4], tensor)
 
@@ -316,7 +334,7 @@ class ConvKernel:
         self,
         section: Section,
         first_vector: Index,
-        pixel: Index,
+        start: Index,
         row: list[Buffer],
         number: int,
         channels: int,
@@ -324,7 +342,7 @@ class ConvKernel:
         """Add the residual's tensor to two vectors."""
         assert self.residual is not None
         lanes = self.isa.lanes
-        place = self._place_of_addend(section, first_vector, pixel, number, channels)
+        place = self._place_of_addend(section, first_vector, start, number, channels)
         tensor = load_addend_words(self.addend, *place)
         pair = row[number : number + 2]
         outputs = [get_lanes(vector, lanes) for vector in pair]
@@ -341,25 +359,25 @@ class ConvKernel:
         set_lanes(vector, value, lanes)
 
     def _addend(
-        self, section: Section, first_vector: Index, pixel: Index, number: int, channels: int
+        self, section: Section, first_vector: Index, start: Index, number: int, channels: int
     ) -> Vector:
         """Load a vector of the tensor that is added to a block of ``channels``, if there is one."""
         if self.addend is None:
             return None
-        place = self._place_of_addend(section, first_vector, pixel, number, channels)
+        place = self._place_of_addend(section, first_vector, start, number, channels)
         return load_addend(self.addend, *place)
 
     def _place_of_addend(
-        self, section: Section, first_vector: Index, pixel: Index, number: int, channels: int
+        self, section: Section, first_vector: Index, start: Index, number: int, channels: int
     ) -> tuple[Index, int, int, int, int]:
         """Return the arguments of ``load_addend`` beside the tensor."""
         lanes = self.isa.lanes
         pieces = store_pieces(section.nr)
         first, size = next(piece for piece in pieces if number < sum(piece))
-        start = pixel * self.spec.out_channels + (first_vector + first) * lanes
+        start = start + (first_vector + first) * lanes
         return start, size, number - first, lanes, channels - first * lanes
 
-    def _rows(self, buffer: Buffer, index: Index, lanes: int) -> Vector:
+    def _rows(self, buffer: Table, index: Index, lanes: int) -> Vector:
         return lambda row: buffer[index, row, T.ramp(0, 1, lanes)]
 
     def _accumulate(
@@ -381,6 +399,6 @@ class ConvKernel:
             self.weights, first_vector * self.vector_stride + size, size, k_steps, turn, turns
         )
 
-    def _origins(self, section: Section, first: Index) -> list[Index]:
-        """Return the offsets of the first bytes that the pixels of a tile read."""
-        return first_bytes(self.spec, first, section.mr)
+    def _origins(self, section: Section, first: Index) -> Origins:
+        """Return where the pixels of a tile read."""
+        return origins_of(self.spec, first, section.mr, address)

@@ -18,7 +18,7 @@ from legalize.kernels.isa.x86_instructions import narrow_pair, narrow_to_bytes
 def store_pixel(
     spec: ConvSpec,
     target: Buffer,  # [prod(spec.target_shape)]
-    pixel: Index,
+    origin: Index,
     first_vector: Index,
     vectors: list[Vector],
     channels: int,
@@ -30,7 +30,7 @@ def store_pixel(
     Args:
         spec: the convolution.
         target: the output as one row.
-        pixel: number of the output pixel among those that are written, border included.
+        origin: place of the pixel's first channel in it.
         first_vector: the block's first vector of channels.
         vectors: int32 expressions; their lanes hold channels as ``lane_channels`` deals them.
         channels: how many channels are real; nothing is written past them.
@@ -39,7 +39,6 @@ def store_pixel(
         zero_point: see ``narrow``.
     """
     width = lanes_in(vectors[0])
-    origin = pixel * spec.target.whole + spec.target.first
     for first, size in store_pieces(len(vectors)):
         if first // size < len(ends):
             value = [(ends[first // size], 0, size * width)]

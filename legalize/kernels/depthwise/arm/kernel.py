@@ -30,6 +30,7 @@ from legalize.kernels.ir.registers import (
     set_lanes,
     unsigned_min,
 )
+from legalize.kernels.ir.tables import Tables
 from legalize.kernels.ir.tasks import loop_between, share, task_count
 from legalize.kernels.ir.types import Buffer, Index, Vector
 from legalize.kernels.isa.neon import LANES, half, multiply_long
@@ -78,14 +79,16 @@ class _Kernel:
         spec, plan = self.spec, self.plan
         vectors = len(plan.lane_channels())
         size = vectors * LANES * self.kernel_rows * len(plan.terms)
+        self.tables = Tables()
         data = T.arg("data", T.buffer(spec.staged_shape, "int8"))
         self.weights = T.arg("weights", T.buffer((size,), "int8"))
-        self.bias = T.arg("bias", T.buffer((vectors, LANES), "int32"))
+        self.bias = self.tables.parameter("bias", (vectors, LANES), "int32")
         self.rows = [
-            T.arg(f"rescale_{number}", T.buffer((vectors, LANES), dtype))
+            self.tables.parameter(f"rescale_{number}", (vectors, LANES), dtype)
             for number, dtype in enumerate(self.epilogue.constants)
         ]
         output = T.arg("output", T.buffer(spec.out_shape, spec.output.dtype))
+        self.tables.flatten()
         batch, height, width, channels = spec.staged_shape
         size = batch * height * width * channels
         self.source = T.decl_buffer((size,), "int8", data=data.data)

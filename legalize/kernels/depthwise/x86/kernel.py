@@ -32,8 +32,10 @@ from legalize.kernels.depthwise.x86.interleave import (
     interleave_words,
 )
 from legalize.kernels.depthwise.x86.plan import PLANES, Plan, Section, cycles
-from legalize.kernels.ir.registers import get_lanes, local_vector, set_lanes, unsigned_min
+from legalize.kernels.ir.places import address, with_addresses
+from legalize.kernels.ir.registers import get_lanes, kept, local_vector, set_lanes, unsigned_min
 from legalize.kernels.ir.rows import load_filled, powers_of_two, store_lanes
+from legalize.kernels.ir.tables import Table, Tables
 from legalize.kernels.ir.tasks import loop_between, share, task_count
 from legalize.kernels.ir.types import Buffer, Index, Vector
 
@@ -76,11 +78,12 @@ class _Kernel:
             # As for conv2d: with "noalias" LLVM would lift loads of constants, and spill them.
             T.func_attr({"global_symbol": "depthwise_conv2d", "tirx.noalias": False})
             self._declare()
-            if self.tasks == 1:
-                self._rows(0, self.turns)
-            else:
-                with T.parallel(self.tasks) as task:
-                    self._rows(*share(task, self.tasks, self.turns))
+            with with_addresses():
+                if self.tasks == 1:
+                    self._rows(0, self.turns)
+                else:
+                    with T.parallel(self.tasks) as task:
+                        self._rows(*share(task, self.tasks, self.turns))
         return builder.get()
 
     def _rows(self, start: Index, stop: Index) -> None:
@@ -107,18 +110,20 @@ class _Kernel:
 
     def _declare(self) -> None:
         spec, plan = self.spec, self.plan
+        self.tables = Tables()
         data = T.arg("data", T.buffer(spec.in_shape, spec.in_dtype))
         vectors, taps = plan.vectors(), plan.form.taps
         self.weights_stride = len(plan.products) * plan.isa.lanes * taps
         size = vectors * self.weights_stride
         self.weights = T.arg("weights", T.buffer((size,), "int8" if taps == 4 else "int16"))
-        self.bias = T.arg("bias", T.buffer((vectors, plan.isa.lanes), "int32"))
+        self.bias = self.tables.parameter("bias", (vectors, plan.isa.lanes), "int32")
         self.constants = []
         for number, (dtype, rows) in enumerate(self.epilogue.constants):
             lanes = row_lanes(dtype, plan.isa.lanes)
-            buffer = T.buffer((vectors, rows, lanes), dtype)
-            self.constants.append((T.arg(f"rescale_{number}", buffer), lanes))
+            shape = (vectors, rows, lanes)
+            self.constants.append((self.tables.parameter(f"rescale_{number}", shape, dtype), lanes))
         output = T.arg("output", T.buffer(spec.out_shape, spec.output.dtype))
+        self.tables.flatten()
         size = spec.batch * spec.in_height * spec.in_width * spec.in_channels
         self.source = T.decl_buffer((size,), spec.in_dtype, data=data.data)
         size = spec.out_pixels * spec.out_channels
@@ -225,10 +230,10 @@ class _Part:
             if top or bottom:
                 row = T.max(T.min(row, spec.in_height - 1), 0)
             pixel = (image * spec.in_height + row) * spec.in_width + column
-            value = self._load(pixel * spec.in_channels + channel, size)
+            value = self._load(address(pixel * spec.in_channels + channel), size)
             if spec.in_dtype == "int8":
                 value = T.reinterpret(f"uint8x{lanes}", value)
-            rows.append(T.Select(inside, value, zero) if top or bottom else value)
+            rows.append(kept(T.Select(inside, value, zero) if top or bottom else value))
         return rows
 
     def _load(self, start: Index, size: int) -> Vector:
@@ -283,7 +288,8 @@ class _Part:
         spec, plan, kernel = self.spec, self.plan, self.kernel
         pixels, lanes = self.pixels, self.lanes
         tiles = -(-columns // pixels)
-        vector = self.first_vector + block * PLANES
+        vector = address(self.first_vector + block * PLANES)
+        slot = address(column * self.section.width)
         acc = [
             [[local_vector(lanes) for _ in range(PLANES)] for _ in range(tiles)]
             for _ in range(plan.rows)
@@ -295,27 +301,26 @@ class _Part:
             bias = kernel.bias[vector + plane, T.ramp(0, 1, lanes)]
             for sums in chain(*own):
                 set_lanes(sums, bias, lanes)
-            self._accumulate(vector, plane, column, own)
+            self._accumulate(vector, plane, slot, own)
             constants = self._constants(vector + plane)
             for sums in chain(*own):
                 value = get_lanes(sums, lanes)
                 value = kernel.epilogue.emit(value, constants)
                 set_lanes(sums, value, lanes)
         for r, row in enumerate(acc):
-            start = (image * spec.out_height + out_row + r) * spec.out_width + column
+            row_start = (image * spec.out_height + out_row + r) * spec.out_width
+            start = address(row_start + column)
             for t, tile in enumerate(row):
                 vectors = [get_lanes(sums, lanes) for sums in tile]
                 self._store(start + t * pixels, block, vectors, min(pixels, columns - t * pixels))
 
     def _constants(self, vector: Index) -> list[Any]:
-        def rows_of(buffer: Buffer, lanes: int) -> Any:
+        def rows_of(buffer: Table, lanes: int) -> Any:
             return lambda row: buffer[vector, row, T.ramp(0, 1, lanes)]
 
         return [rows_of(*constant) for constant in self.kernel.constants]
 
-    def _accumulate(
-        self, vector: Index, plane: int, column: Index, acc: list[list[Buffer]]
-    ) -> None:
+    def _accumulate(self, vector: Index, plane: int, slot: Index, acc: list[list[Buffer]]) -> None:
         """Write the sums of one plane."""
         plan, kernel, spec = self.plan, self.kernel, self.spec
         weights_size = self.lanes * plan.form.taps
@@ -328,7 +333,7 @@ class _Part:
             place = number * PLANES + plane
             start = vector * kernel.weights_stride + place * weights_size
             weights = kernel.weights[T.ramp(start, 1, weights_size)]
-            first = self._plane(cell, phase, plane) + (column + shift) * self.section.width
+            first = slot + (self._plane(cell, phase, plane) + shift * self.section.width)
             for t, sums in enumerate(acc[row]):
                 cells = self.cells[T.ramp(first + t * size, 1, size)]
                 total = add_products(plan.isa, get_lanes(sums, self.lanes), cells, weights)

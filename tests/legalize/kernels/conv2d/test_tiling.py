@@ -12,8 +12,8 @@ from legalize.kernels.conv2d.spec import ConvSpec
 from legalize.kernels.conv2d.tiling import (
     Section,
     first_byte,
-    first_bytes,
     lies_in_line,
+    origins_of,
     share_tiles,
     split_vectors,
 )
@@ -70,6 +70,16 @@ def test_pixels_of_a_tile_in_a_line_read_at_equal_distances(
     spec: ConvSpec, mr: int, expected: bool
 ) -> None:
     assert lies_in_line(spec, mr) == expected
-    for first in range(0, spec.out_pixels - mr + 1, mr):
-        places = [int(place) for place in first_bytes(spec, T.int32(first), mr)]
-        assert places == [int(first_byte(spec, T.int32(first + i))) for i in range(mr)]
+    starts = range(0, spec.out_pixels - mr + 1, mr)
+    offset = 5
+    with IRBuilder() as builder, T.prim_func(s_tir=True):
+        T.func_attr({"global_symbol": "places", "tirx.noalias": True})
+        places = T.arg("places", T.buffer((len(starts), mr), "int32"))
+        with T.serial(len(starts)) as tile:
+            for i, place in enumerate(origins_of(spec, tile * mr, mr).plus(offset)):
+                T.buffer_store(places, place, [tile, i])
+    found = tvm.runtime.tensor(np.zeros((len(starts), mr), np.int32))
+    tvm.compile(builder.get(), target="llvm")["places"](found)
+    for first, row in zip(starts, found.numpy(), strict=True):
+        wanted = [int(first_byte(spec, T.int32(first + i))) + offset for i in range(mr)]
+        assert row.tolist() == wanted

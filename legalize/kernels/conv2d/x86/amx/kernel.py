@@ -26,6 +26,7 @@ from legalize.kernels.conv2d.x86.amx.near import hints
 from legalize.kernels.conv2d.x86.amx.slots import Slots, slots_of
 from legalize.kernels.conv2d.x86.epilogue.base import Epilogue
 from legalize.kernels.conv2d.x86.kernel import ConvKernel
+from legalize.kernels.conv2d.x86.pixels import Pixels
 from legalize.kernels.conv2d.x86.prefetch import fetch_ahead
 from legalize.kernels.conv2d.x86.store import narrow_pixels
 from legalize.kernels.ir.registers import (
@@ -279,7 +280,7 @@ class TileKernel(ConvKernel):
                     if self.sums is not None:
                         sums = sums - T.broadcast(self.sums[output], _LANES)
                     set_lanes(vector, sums, _LANES)
-        self._finish(section, first_vector, outputs, acc, conditions)
+        self._finish(section, first_vector, Pixels(outputs), acc, conditions)
 
     def _narrowed(self, section: Section, acc: list[list[Buffer]]) -> list[Vector]:
         """Return the outputs of pixels that have four vectors together."""

@@ -10,11 +10,14 @@ from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.conv2d.spec import ConvSpec
 from legalize.kernels.conv2d.taps import range_of, tile_of, with_left_out
-from legalize.kernels.conv2d.tiling import Section, first_byte, tiles_of
+from legalize.kernels.conv2d.tiling import Origins, Section, first_byte, tiles_of
 from legalize.kernels.conv2d.x86.epilogue.base import Epilogue
 from legalize.kernels.conv2d.x86.kernel import ConvKernel
+from legalize.kernels.conv2d.x86.pixels import Pixels
 from legalize.kernels.conv2d.x86.tiling import microseconds, registers_of, shares_columns
+from legalize.kernels.ir.places import address
 from legalize.kernels.ir.registers import get_lanes, kept, set_lanes
+from legalize.kernels.ir.tables import Table
 from legalize.kernels.ir.tasks import loop_between
 from legalize.kernels.ir.types import Buffer, Index, Vector
 
@@ -37,8 +40,8 @@ class DotKernel(ConvKernel):
     def __init__(self, plan: DotPlan, epilogue: Epilogue, weight_dtype: str | None = None) -> None:
         """Write a plan's function, with weights of a dtype."""
         self.taps = plan.taps
-        self.ranges: Buffer | None = None
-        self.before: Buffer | None = None
+        self.ranges: Table | None = None
+        self.before: Table | None = None
         super().__init__(plan, epilogue, weight_dtype)
 
     def _microseconds(self) -> float:
@@ -49,14 +52,18 @@ class DotKernel(ConvKernel):
         if self.taps is None:
             return
         tiles = sum(tiles_of(self.spec, section) for section in self.tiling)
-        self.ranges = T.arg("ranges", T.buffer((tiles, 2), "uint8"))
+        self.ranges = self.tables.parameter("ranges", (tiles, 2), "uint8")
         if self.spec.staged_zero_point != 0:
             shape = (self.taps.count + 1, *self.bias.shape)
-            self.before = T.arg("before", T.buffer(shape, "int32"))
+            self.before = self.tables.parameter("before", shape, "int32")
 
-    def _pixel(self, number: Index) -> Index:
+    def _pixels(self, section: Section, first: Index) -> Pixels:
         if self.taps is None or not self.taps.down:
-            return number
+            return super()._pixels(section, first)
+        return Pixels([self._pixel_down(first + i) for i in range(section.mr)])
+
+    def _pixel_down(self, number: Index) -> Index:
+        """Return the output pixel that is this one if they are counted down the columns."""
         height, width = self.spec.out_height, self.spec.out_width
         column, y = T.truncdiv(number, height), T.truncmod(number, height)
         if self.spec.batch == 1:
@@ -64,10 +71,13 @@ class DotKernel(ConvKernel):
         image, x = T.truncdiv(column, width), T.truncmod(column, width)
         return kept((image * height + y) * width + x)
 
-    def _origins(self, section: Section, first: Index) -> list[Index]:
+    def _origins(self, section: Section, first: Index) -> Origins:
         if self.taps is None or not self.taps.down:
             return super()._origins(section, first)
-        return [first_byte(self.spec, self._pixel(first + i)) for i in range(section.mr)]
+        pixels = self._pixels(section, first).numbers
+        return Origins(
+            [address(first_byte(self.spec, pixel)) for pixel in pixels], [0] * len(pixels)
+        )
 
     def _start(self, section: Section, first: Index, vector: Index) -> Vector:
         start = super()._start(section, first, vector)
@@ -105,8 +115,9 @@ class DotKernel(ConvKernel):
         k_steps = spec.run_length // spec.k_step
 
         def add_k_step(offset: Index, weights: Index) -> None:
-            for origin, row in zip(origins, acc, strict=True):
-                data = products.load_data(self.source, origin + offset)
+            weights = kept(weights)
+            for place, row in zip(origins.plus(offset), acc, strict=True):
+                data = products.load_data(self.source, place)
                 for j, vector in enumerate(row):
                     total = get_lanes(vector, products.lanes)
                     for part, values in enumerate(data, products.parts * j):
@@ -162,7 +173,7 @@ class DotKernel(ConvKernel):
         """Write the sums of pixels side by side: what one loads, those before it multiply, too."""
         spec, products = self.spec, self.products
         _, _, width, channels = spec.staged_shape
-        origin = self._origins(section, first)[0]
+        origin = self._origins(section, first).begins[0]
         k_steps = channels // spec.k_step
         k_step_size = section.nr * products.lanes * spec.k_step
         tile = tile_of(section, first)
@@ -174,7 +185,8 @@ class DotKernel(ConvKernel):
             fetch(ky * k_steps + k)
             row = origin + ky * (spec.dilation[0] * width * channels) + k * spec.k_step
             weights = first_vector * self.vector_stride
-            weights += (ky * spec.k_steps_per_run + k) * k_step_size
+            weights = kept(weights + (ky * spec.k_steps_per_run + k) * k_step_size)
+            row = kept(row)
             for column in range(section.mr + spec.kernel_width - 1):
                 (data,) = products.load_data(self.source, row + column * channels)
                 for kx in range(spec.kernel_width):

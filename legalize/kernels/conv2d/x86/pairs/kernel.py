@@ -41,16 +41,17 @@ class PairsKernel(ConvKernel):
 
     def _declare_k_steps(self) -> None:
         blocks = sum(section.blocks for section in self.tiling)
-        self.places = T.arg("places", T.buffer((blocks, self.k_steps.count), "int32"))
-        self.loops = T.arg("loops", T.buffer((blocks, len(K_STEP_KINDS), 2), "int32"))
+        self.places = self.tables.parameter("places", (blocks, self.k_steps.count), "int32")
+        self.loops = self.tables.parameter("loops", (blocks, len(K_STEP_KINDS), 2), "int32")
         if self.k_steps.has_orders:
-            self.orders = T.arg("orders", T.buffer((blocks, self.k_steps.count, DWORD), "uint8"))
+            self.orders = self.tables.parameter(
+                "orders", (blocks, self.k_steps.count, DWORD), "uint8"
+            )
 
     def _accumulate(
         self, section: Section, first_vector: Index, first: Index, acc: list[list[Buffer]]
     ) -> None:
-        # As int64, in which LLVM adds an offset to all of them where it loads the data.
-        origins = [T.Cast("int64", origin) for origin in self._origins(section, first)]
+        origins = self._origins(section, first).plus(0)
         earlier = self.tiling[: self.tiling.index(section)]
         number = T.truncdiv(first_vector - section.first_vector, section.nr)
         block = number + sum(part.blocks for part in earlier)

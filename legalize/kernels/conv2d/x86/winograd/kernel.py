@@ -27,6 +27,7 @@ from legalize.kernels.conv2d.tiling import Section
 from legalize.kernels.conv2d.x86.border import target_pixel
 from legalize.kernels.conv2d.x86.epilogue.base import Epilogue
 from legalize.kernels.conv2d.x86.kernel import ConvKernel
+from legalize.kernels.conv2d.x86.pixels import Pixels
 from legalize.kernels.conv2d.x86.prefetch import fetch_ahead
 from legalize.kernels.conv2d.x86.winograd.combine import both_ways
 from legalize.kernels.ir.registers import (
@@ -216,7 +217,7 @@ class WinogradKernel(ConvKernel):
                     set_lanes(outputs[number], value, lanes)
             pixels = [pixel + i * spec.out_width + j for i, j in places]
             targets = [target + i * spec.target_shape[2] + j for i, j in places]
-            self._finish(section, first_vector, pixels, acc, targets=targets)
+            self._finish(section, first_vector, Pixels(pixels), acc, targets=targets)
 
     def _divided(self, value: Vector) -> Vector:
         """Divide outputs by what they are too large."""

@@ -1,0 +1,38 @@
+"""The output pixels of a tile."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from legalize.kernels.ir.places import address
+from legalize.kernels.ir.types import Index
+
+
+@dataclass(frozen=True)
+class Pixels:
+    """Pixels by their numbers.
+
+    Attributes:
+        numbers: of each.
+        first: the number of the first one, if the others follow it one by one.
+    """
+
+    numbers: Sequence[Index]
+    first: Index | None = None
+
+    @classmethod
+    def following(cls, first: Index, count: int) -> Pixels:
+        """Return neighbouring pixels."""
+        start = address(first)
+        return cls([start + i for i in range(count)], first)
+
+    def times(self, size: int) -> list[Index]:
+        """Return where each begins, if a pixel takes a size.
+
+        Neighbours differ by constants, and so share one register for their address.
+        """
+        if self.first is None:
+            return [number * size for number in self.numbers]
+        start = address(self.first * size)
+        return [start + i * size for i in range(len(self.numbers))]

@@ -1,0 +1,70 @@
+"""Tensors of several axes, as kernels read them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+from tvm import tirx
+from tvm.script.ir_builder import tirx as T
+
+from legalize.kernels.ir.types import Buffer, Index, Vector
+
+
+class Tables:
+    """The parameters of several axes of the function that is written."""
+
+    def __init__(self) -> None:
+        """Start with none."""
+        self._declared: list[tuple[Table, Buffer]] = []
+
+    def parameter(self, name: str, shape: Sequence[int], dtype: str) -> Table:
+        """Declare a parameter, which is to be read after ``flatten`` only."""
+        buffer = T.arg(name, T.buffer(tuple(shape), dtype))
+        table = Table(buffer, shape)
+        self._declared.append((table, buffer))
+        return table
+
+    def flatten(self) -> None:
+        """Declare the rows of all elements. No parameter may be declared after this."""
+        for table, buffer in self._declared:
+            table.row = T.decl_buffer((prod(table.shape),), buffer.dtype, data=buffer.data)
+
+
+class Table:
+    """Several axes over a buffer of one.
+
+    TVM's passes that flatten indices, and that simplify what this leaves, take as long as LLVM.
+    A kernel that has one index everywhere does without them.
+
+    Attributes:
+        row: the buffer.
+        shape: the sizes of the axes.
+    """
+
+    def __init__(self, row: Buffer, shape: Sequence[int]) -> None:
+        """Give a buffer's elements several axes."""
+        self.row = row
+        self.shape = tuple(shape)
+
+    @classmethod
+    def allocated(cls, shape: Sequence[int], dtype: str) -> Table:
+        """Allocate memory."""
+        return cls(T.alloc_buffer((prod(shape),), dtype, scope="global"), shape)
+
+    def __getitem__(self, indices: Index | tuple[Index, ...]) -> Vector:
+        """Read an element, or along the last axis those of a ramp."""
+        return self.row[self._place(indices if isinstance(indices, tuple) else (indices,))]
+
+    def store(self, value: Vector, indices: tuple[Index, ...]) -> None:
+        """Write an element, or along the last axis those of a ramp."""
+        T.buffer_store(self.row, value, [self._place(indices)])
+
+    def _place(self, indices: tuple[Index, ...]) -> Index:
+        place: Index = 0
+        *outer, last = indices
+        for index, size in zip(outer, self.shape[1:], strict=True):
+            place = (place + index) * size
+        if isinstance(last, tirx.Ramp):
+            return T.ramp(place + last.base, last.stride, last.lanes)
+        return place + last
