@@ -29,7 +29,8 @@ def local_vector(lanes: int = 16, dtype: str = "int32") -> Buffer:
 
     LLVM does so only for a buffer below 1 KiB of scope "global", which TVM leaves on the stack.
     """
-    return T.alloc_buffer((lanes,), dtype, scope="global")
+    # Its layout is None: TVM would look through all frames to find out that it is.
+    return T.alloc_buffer((lanes,), dtype, scope="global", layout=None)
 
 
 def get_lanes(buffer: Buffer, lanes: int = 16) -> Vector:
