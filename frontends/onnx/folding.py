@@ -14,7 +14,8 @@ from frontends.onnx.constants import array_of
 from frontends.onnx.package import onnx_package
 from frontends.onnx.ranges import range_of
 from frontends.onnx.reader import with_shapes
-from frontends.onnx.tensors import shapes_of
+from frontends.onnx.subgraphs import read_outside
+from frontends.onnx.tensors import dtypes_of, shapes_of
 
 Array = np.ndarray[Any, Any]
 
@@ -50,15 +51,17 @@ def with_folded_shapes(proto: Any, rounds: int = _ROUNDS) -> Any:
     Raises:
         ModelFormatError: the shapes that follow do not fit the operators.
     """
+    inputs = {value.name for value in proto.graph.input}
     for _ in range(rounds):
         if not (found := _known_results(proto)):
             break
-        proto = with_shapes(_with_constants(proto, found), None)
+        given = {name: shape for name, shape in shapes_of(proto.graph).items() if name in inputs}
+        proto = with_shapes(_with_constants(proto, found), given)
     return proto
 
 
 def _known_results(proto: Any) -> dict[str, Array]:
-    """Compute the results of nodes whose operands are known."""
+    """Compute the results of nodes whose operands are known, and those that have no elements."""
     onnx = onnx_package()
     graph = proto.graph
     shapes = {tensor.name: tuple(tensor.dims) for tensor in graph.initializer} | shapes_of(graph)
@@ -70,7 +73,17 @@ def _known_results(proto: Any) -> dict[str, Array]:
     kept = {value.name for value in graph.output}
     found: dict[str, Array] = {}
     left = _MOST
+    dtypes = dtypes_of(graph)
+    # Not every result of such a shape: files tell wrong ones, and some operators refuse to give it.
+    given = {value.name for value in (*graph.input, *graph.initializer)}
+    empty = {name for name in given if 0 in shapes.get(name, ())}
     for node in graph.node:
+        if not empty.isdisjoint(node.input):
+            made = [name for name in node.output if 0 in shapes.get(name, ()) and name in dtypes]
+            empty.update(made)
+            if len(made) == len(node.output):
+                found |= {name: np.empty(shapes[name], dtypes[name]) for name in made}
+                continue
         if node.op_type not in _FOLDED or node.domain:
             continue
         size = sum(prod(_bound(node, name, shapes)) for name in node.output)
@@ -78,9 +91,9 @@ def _known_results(proto: Any) -> dict[str, Array]:
         if size > min(left, _LARGEST) or (is_kept and node.op_type not in _OF_SHAPES):
             continue
         if (results := _results(onnx, proto, node, shapes, values)) is not None:
-            made = dict(zip(node.output, results, strict=True))
-            found |= made
-            values |= made
+            folded = dict(zip(node.output, results, strict=True))
+            found |= folded
+            values |= folded
             left -= size
     return found
 
@@ -134,6 +147,8 @@ def _with_constants(proto: Any, found: Mapping[str, Array]) -> Any:
     graph = result.graph
     kept = {value.name for value in graph.output}
     left = [node for node in graph.node if node.output[0] not in found]
+    if any(array.size == 0 for array in found.values()):
+        left = _read_nodes(left, kept)
     read = {name for node in left for name in node.input} | kept
     del graph.node[:]
     graph.node.extend(left)
@@ -141,3 +156,16 @@ def _with_constants(proto: Any, found: Mapping[str, Array]) -> Any:
         onnx.numpy_helper.from_array(array, name) for name, array in found.items() if name in read
     )
     return result
+
+
+def _read_nodes(nodes: list[Any], results: set[str]) -> list[Any]:
+    """Return the nodes that results need, in their order."""
+    needed, read = [], set(results)
+    for node in reversed(nodes):
+        if not read.isdisjoint(node.output):
+            needed.append(node)
+            read.update(node.input)
+            for attribute in node.attribute:
+                for inner in (attribute.g, *attribute.graphs):
+                    read.update(read_outside(inner))
+    return needed[::-1]

@@ -20,6 +20,7 @@ from frontends.onnx.converters.gather import count_places
 from frontends.onnx.converters.registry import CONVERTERS
 from frontends.onnx.mapped import is_mapped
 from frontends.onnx.reader import opset_of
+from frontends.onnx.tensors import shapes_of
 from qnn_ops.registry import constant_of
 
 _DECIDING = {
@@ -97,7 +98,9 @@ def import_graph(proto: Any) -> tuple[tvm.IRModule, dict[str, Any]]:
     """
     # TVM's importer prints what it fails at, and computes with constants: 0 / 0, too.
     with contextlib.redirect_stdout(io.StringIO()), np.errstate(all="ignore"):
-        importer = _GraphImporter({}, "float32")
+        # It would take a size of 0 for an open one.
+        shapes = {name: list(shape) for name, shape in shapes_of(proto.graph).items() if 0 in shape}
+        importer = _GraphImporter(shapes, "float32")
         with all_ended(importer.bb):
             mod = importer.from_onnx(proto.graph, opset_of(proto))
     return mod, importer._nodes

@@ -199,7 +199,9 @@ def _set_shape(value: Any, given: Sequence[int] | None) -> str:
             dims.add().dim_value = min(size, _LARGE)
     if not value.type.tensor_type.HasField("shape"):
         return "no shape"
-    if any(dim.WhichOneof("value") != "dim_value" or dim.dim_value < 1 for dim in dims):
+    # In a file, 0 is what exporters write of a size that is open.
+    least = 1 if given is None else 0
+    if any(dim.WhichOneof("value") != "dim_value" or dim.dim_value < least for dim in dims):
         known = (each.dim_value if each.HasField("dim_value") else each.dim_param for each in dims)
         return str(["?" if size == "" else size for size in known])
     try:
