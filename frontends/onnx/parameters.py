@@ -12,7 +12,7 @@ from qnn_ops.onnxruntime import bias_steps
 
 Array = np.ndarray[Any, Any]
 
-_UNIT_AXIS = {"Conv": 0, "ConvTranspose": 0, "Gemm": 1}
+_UNIT_AXIS = {"Conv": 0, "ConvTranspose": 1, "Gemm": 1}
 """The operators, and the axis that scales of their weights must have."""
 _PASSED = ("Clip", "Relu")
 _REAL = (np.float16, np.float32)

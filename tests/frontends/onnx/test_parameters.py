@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from tests.support.onnx_branches import RNG, Case, Weights, check, floats
+from tests.support.onnx_graphs import Node, check_equal, model_of
 
 REALS = RNG.normal(0, 0.2, (6, 4, 3, 3)).astype(np.float32)
 BYTES = RNG.integers(-127, 128, (6, 4, 3, 3)).astype(np.int8)
@@ -53,3 +54,31 @@ def test_convolutions(dtype: str) -> None:
 def test_gemm() -> None:
     check({"gemm": ROWS["gemm"]}, "uint8", 0.0437, (4, 64))
     check({"gemm": ROWS["gemm, turned"]}, "int8", 0.0437, (8, 36))
+
+
+@pytest.mark.parametrize(("axis", "groups"), [(0, 1), (1, 1), (1, 2)])
+def test_a_bias_of_a_transposed_convolution_is_quantized_where_its_channels_have_scales(
+    axis: int, groups: int
+) -> None:
+    rng = np.random.default_rng(3)
+    weights = rng.integers(-100, 120, (4, 4 // groups, 3, 3)).astype(np.int8)
+    count = weights.shape[axis]
+    data = {"x": rng.normal(0, 2, (1, 4, 8, 8)).astype(np.float32)}
+    constants = {
+        "scale": np.float32(0.05),
+        "point": np.int8(10),
+        "kernel": weights,
+        "scales": np.asarray(rng.uniform(0.01, 0.05, count), np.float32),
+        "points": np.zeros(count, np.int8),
+        "bias": rng.normal(size=4).astype(np.float32),
+    }
+    nodes: list[Node] = [
+        ("QuantizeLinear", "x scale point", "q", {}),
+        ("DequantizeLinear", "q scale point", "real", {}),
+        ("DequantizeLinear", "kernel scales points", "weights", {"axis": axis}),
+        ("ConvTranspose", "real weights bias", "sums", {"group": groups}),
+        ("Relu", "sums", "relu", {}),
+        ("QuantizeLinear", "relu scale point", "quantized", {}),
+        ("DequantizeLinear", "quantized scale point", "y", {}),
+    ]
+    check_equal(model_of(nodes, data, ["y", "sums"], constants), data, in_float=True)
