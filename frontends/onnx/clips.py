@@ -1,20 +1,24 @@
-"""Clips that quantizing does by itself, and ONNX Runtime therefore drops."""
+"""Clips and Relus that quantizing does by itself, and ONNX Runtime therefore drops."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from typing import Any
 
 import numpy as np
 
 Array = np.ndarray[Any, Any]
 
+_CLIPS = ("Clip", "Relu")
+_ZERO = "<zero>"
+"""In place of the name of a Relu's lower end."""
+
 
 def without_clips(nodes: list[Any], constants: Mapping[str, Array], kept: set[str]) -> list[Any]:
-    """Leave out each Clip whose one reader quantizes to a range within its ends.
+    """Leave out each Clip and Relu whose one reader quantizes to a range within its ends.
 
-    TVM's importer makes loops of a Clip, of which nobody sees any more what they do.
+    What makes their data is quantized by that reader then, or is read by several.
 
     Args:
         nodes: of a model; their operands are renamed.
@@ -28,21 +32,42 @@ def without_clips(nodes: list[Any], constants: Mapping[str, Array], kept: set[st
         if node.op_type != "QuantizeLinear" or not node.input:
             continue
         clip = made.get(node.input[0])
-        if clip is None or clip.op_type != "Clip" or clip.output[0] in kept:
+        if clip is None or clip.op_type not in _CLIPS or clip.output[0] in kept:
             continue
-        if uses[clip.output[0]] == 1 and _is_within(list(node.input), list(clip.input), constants):
+        if uses[clip.output[0]] == 1 and _is_within(list(node.input), _ends(clip), constants):
             dropped.add(clip.output[0])
             node.input[0] = clip.input[0]
-    return [node for node in nodes if node.op_type != "Clip" or node.output[0] not in dropped]
+    return [node for node in nodes if node.op_type not in _CLIPS or node.output[0] not in dropped]
 
 
-def _is_within(quantize: list[str], clip: list[str], constants: Mapping[str, Array]) -> bool:
-    """Tell whether a quantize's range lies within the ends of a clip."""
+def is_clip_before_quantize(
+    name: str, readers: Mapping[str, list[Any]], kept: Container[str]
+) -> bool:
+    """Tell whether a tensor's one reader is a Clip or Relu whose one reader quantizes.
+
+    ONNX Runtime takes what makes such a tensor for one that is quantized, and then finds that the
+    Clip does something: it stays in float.
+    """
+    if len(readers.get(name, ())) != 1:
+        return False
+    (clip,) = readers[name]
+    if clip.op_type not in _CLIPS or clip.output[0] in kept:
+        return False
+    return [each.op_type for each in readers.get(clip.output[0], ())] == ["QuantizeLinear"]
+
+
+def _ends(clip: Any) -> list[str]:
+    """Return the names of a Clip's ends, which may be empty; of a Relu's, ``_ZERO``."""
+    return [_ZERO, ""] if clip.op_type == "Relu" else [*clip.input[1:], "", ""][:2]
+
+
+def _is_within(quantize: list[str], names: list[str], constants: Mapping[str, Array]) -> bool:
+    """Tell whether a quantize's range lies within some ends."""
     scale, point = (constants.get(name) for name in (*quantize[1:], "")[:2])
-    ends = [constants.get(name) for name in (*clip[1:], "", "")[:2]]
+    ends = [np.float32(0) if name is _ZERO else constants.get(name) for name in names]
     if scale is None or point is None or scale.size != 1 or point.dtype.kind not in "iu":
         return False
-    for name, end, sign in zip((*clip[1:], "", "")[:2], ends, (1, -1), strict=False):
+    for name, end, sign in zip(names, ends, (1, -1), strict=True):
         if not name:
             continue
         if end is None or end.size != 1 or np.isnan(end).any():

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from typing import Any
 
 import numpy as np
 
+from frontends.onnx.clips import is_clip_before_quantize
 from frontends.onnx.package import onnx_package
 
 Array = np.ndarray[Any, Any]
@@ -19,7 +20,7 @@ _CONSTANTS = 4
 
 
 def with_float_products(
-    nodes: list[Any], constants: Mapping[str, Array], attributes_of: Any
+    nodes: list[Any], constants: Mapping[str, Array], attributes_of: Any, kept: Container[str]
 ) -> list[Any]:
     """Write such Gemm and MatMul as QGemm, which they are to ONNX Runtime.
 
@@ -27,18 +28,21 @@ def with_float_products(
         nodes: of a model.
         constants: of it, by name.
         attributes_of: gives a node's attributes.
+        kept: the model's outputs.
     """
     made = {name: node for node in nodes for name in node.output}
-    readers: dict[str, set[str]] = {}
+    readers: dict[str, list[Any]] = {}
     for node in nodes:
         for name in node.input:
-            readers.setdefault(name, set()).add(node.op_type)
+            readers.setdefault(name, []).append(node)
 
     def product(node: Any) -> Any:
         if node.op_type not in ("Gemm", "MatMul") or node.domain not in ("", "ai.onnx"):
             return node
-        later = readers.get(node.output[0], set())
+        later = {each.op_type for each in readers.get(node.output[0], ())}
         if "QuantizeLinear" in later or (node.op_type == "MatMul" and "Add" in later):
+            return node
+        if is_clip_before_quantize(node.output[0], readers, kept):
             return node
         sources: list[Any] = [made.get(name) for name in node.input if name]
         if any(each is None or each.op_type != "DequantizeLinear" for each in sources):

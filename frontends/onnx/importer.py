@@ -223,7 +223,8 @@ def _paired_once(proto: Any) -> Any:
     added |= more
     nodes, more = with_wide_halves(nodes, {**constants, **added}, kept, graph.input, prefix)
     added |= more
-    nodes = with_float_products(nodes, {**constants, **added}, attributes_of)
+    nodes = without_clips(nodes, {**constants, **added}, set(kept))
+    nodes = with_float_products(nodes, {**constants, **added}, attributes_of, kept)
     return with_nodes(proto, nodes, added)
 
 

@@ -9,6 +9,8 @@ import pytest
 
 import tvm_qnn as qnn
 from frontends.onnx import from_onnx
+from tests.support.onnx_graphs import Node, check_equal
+from tests.support.onnx_graphs import model_of as graph_of
 from tvm_qnn.oracle import onnxruntime_tensors
 
 onnx = pytest.importorskip("onnx", reason="onnx is not installed")
@@ -65,3 +67,43 @@ def test_products_have_all_bits(form: str, dtype: str) -> None:
     wanted = onnxruntime_tensors(model, [data])["y"]
     mod, params = from_onnx(model)
     np.testing.assert_array_equal(qnn.build(mod, "host", params).run(data), wanted)
+
+
+# Relu at a point of 0 and a Clip without ends are dropped; Relu at another point is not.
+CLIPS = {"Relu at 0": ("Relu", 0), "Relu at 3": ("Relu", 3), "Clip": ("Clip", 3)}
+
+
+@pytest.mark.parametrize("other", ["", "sums", "clipped"])
+@pytest.mark.parametrize("outputs", ["y", "sums y", "clipped y"])
+@pytest.mark.parametrize("clip", CLIPS)
+@pytest.mark.parametrize("product", ["MatMul", "Gemm"])
+def test_a_clip_that_is_quantized_may_leave_the_product_in_float(
+    product: str, clip: str, outputs: str, other: str
+) -> None:
+    """Sums of multiples of 0.001 meet ties of a scale of 0.06 often enough to tell."""
+    name, point = CLIPS[clip]
+    rng = np.random.default_rng(1)
+    data = {"x": rng.normal(0, 2, (40, 8)).astype(np.float32)}
+    constants = {
+        "scale": np.float32(0.05),
+        "point": np.uint8(10),
+        "matrix": rng.integers(0, 120, (8, 6)).astype(np.int8),
+        "step": np.float32(0.02),
+        "none": np.int8(0),
+        "last_scale": np.float32(0.06),
+        "last_point": np.uint8(point),
+    }
+    nodes: list[Node] = [
+        ("QuantizeLinear", "x scale point", "q", {}),
+        ("DequantizeLinear", "q scale point", "real", {}),
+        ("DequantizeLinear", "matrix step none", "weights", {}),
+        (product, "real weights", "sums", {}),
+        (name, "sums", "clipped", {}),
+        ("QuantizeLinear", "clipped last_scale last_point", "quantized", {}),
+        ("DequantizeLinear", "quantized last_scale last_point", "y", {}),
+    ]
+    results = outputs.split()
+    if other:
+        nodes.append(("Abs", other, "absolute", {}))
+        results.append("absolute")
+    check_equal(graph_of(nodes, data, results, constants), data, in_float=True)
