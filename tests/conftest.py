@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from tvm_qnn.io import progress
 from tvm_qnn.library.threads import use_threads
 
 # The first example of a property often pays for a compilation: no time limit per example. In
@@ -19,6 +20,9 @@ settings.load_profile("project")
 
 # Tests compile what they test, and leave nothing in the user's cache of builds.
 os.environ["TVM_QNN_CACHE"] = "0"
+
+# Commands print the same on slow machines: what lasts says no more than what does not.
+progress.PATIENCE = 1e6
 
 # A shell lets what it starts in the background ignore Ctrl-C, of which there are tests.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

@@ -21,6 +21,7 @@ from qnn_ops.signature import ATTRIBUTE, main_function, parameter_specs, signatu
 from qnn_ops.tensor_info import Signature, with_unique_names
 from tvm_qnn.io.images import noise
 from tvm_qnn.io.interrupts import interruptible
+from tvm_qnn.io.steps import step
 from tvm_qnn.library.arrays import results_of
 from tvm_qnn.library.built import BuiltOrigin
 from tvm_qnn.library.cache import BuildCache, CachedOrigin, build_key, cache_folder
@@ -264,6 +265,7 @@ def _compile(
 def _lower(
     mod: tvm.IRModule, target: tvm.target.Target, kernels: bool, strips: Choice | None = None
 ) -> tvm.IRModule:
+    step("lower the operators")
     with target:
         lowered = lower(mod, target, kernels=kernels, strips=strips)
         lowered["main"] = lowered["main"].without_attr(ATTRIBUTE)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 
 from rich.console import Console
 from rich.progress import (
@@ -21,18 +22,23 @@ from rich.progress import (
 )
 from rich.text import Text
 
+from tvm_qnn.io.steps import heard
 from tvm_qnn.io.terminal import styled
 from tvm_qnn.io.text import visible
+
+PATIENCE = 2.0
+"""The seconds after which a task says what it is about, where no terminal shows it."""
 
 
 @contextmanager
 def timed(console: Console, text: str) -> Iterator[None]:
     """Show that something is under way, and when it is done, how long it took.
 
-    Where the console is no terminal, only the latter is printed.
+    Where the console is no terminal, the latter is printed, and before it the steps of a task that
+    lasts longer than ``PATIENCE``, a line each. These are written even if the console is quiet.
     """
     start = time.perf_counter()
-    with _spinner(console, text) if console.is_terminal else nullcontext():
+    with (_spinner if console.is_terminal else _lines)(console, text):
         yield
     seconds = styled(f"{time.perf_counter() - start:.1f} s", "dim")
     console.print("  ", styled("✓", "green"), " ", styled(text, ""), "  ", seconds, sep="")
@@ -80,5 +86,38 @@ def _spinner(console: Console, text: str) -> Iterator[None]:
     what = TextColumn("{task.description}", markup=False)
     columns = (TextColumn(" "), spinner, what, TimeElapsedColumn())
     with Progress(*columns, console=console, transient=True) as progress:
-        progress.add_task(visible(text), total=None)
-        yield
+        task = progress.add_task(visible(text), total=None)
+        with heard(lambda step: progress.update(task, description=visible(f"{text}: {step}"))):
+            yield
+
+
+@contextmanager
+def _lines(console: Console, text: str) -> Iterator[None]:
+    """Print the step that a task is at once it has lasted for long, and each that follows."""
+    now, is_long, lock = text, False, threading.Lock()
+
+    def show() -> None:
+        print(f"  {visible(now)}", file=console.file, flush=True)
+
+    def become_long() -> None:
+        nonlocal is_long
+        with lock:
+            is_long = True
+            show()
+
+    def hear(step: str) -> None:
+        nonlocal now
+        with lock:
+            now = f"{text}: {step}"
+            if is_long:
+                show()
+
+    timer = threading.Timer(PATIENCE, become_long)
+    timer.daemon = True
+    timer.start()
+    try:
+        with heard(hear):
+            yield
+    finally:
+        timer.cancel()
+        timer.join()

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import tvm
 
+from tvm_qnn.io.steps import step
 from tvm_qnn.library import runtime
 from tvm_qnn.library.metadata import Metadata
 from tvm_qnn.library.package import Variant, write_package
@@ -53,7 +54,9 @@ class BuiltOrigin:
 
     def _link(self, command: list[str]) -> Callable[[Path], None]:
         def link(output: Path) -> None:
+            step("write the machine code")
             objects = self._compiled.write_objects(output.parent)
+            step("link")
             shared_library_linker(command)(str(output), list(map(str, objects)))
 
         return link

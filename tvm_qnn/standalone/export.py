@@ -12,6 +12,7 @@ from legalize.memory_plan import pack
 from qnn_ops.errors import QnnError
 from qnn_ops.tensor_info import Signature
 from tvm_qnn.io.outputs import filling
+from tvm_qnn.io.steps import step
 from tvm_qnn.standalone import sources
 from tvm_qnn.standalone.archive import archive
 from tvm_qnn.standalone.arrangement import Arrangement, arrange
@@ -74,6 +75,7 @@ def export_standalone(
     with filling(path.parent) as folder:
         file = folder / f"{prefix}.o"
         with options_kept(target):
+            step("write the machine code")
             code = code_of(arranged)
             write_object(file, code, sources.weights(prefix), constants, arranged.alignment)
         needs = undefined_symbols(file.read_bytes())

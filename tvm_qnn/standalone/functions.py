@@ -13,6 +13,7 @@ from tvm_ffi import structural_map
 from legalize.kernels.ir.tasks import NUM_THREADS
 from legalize.kernels.kernel import IS_KERNEL
 from qnn_ops.refused_places import REFUSE_PLACE
+from tvm_qnn.io.steps import compile_step
 from tvm_qnn.standalone.merging import Merged, apart, merge
 from tvm_qnn.standalone.overlap import leads, size_of_buffer
 from tvm_qnn.standalone.rolling import rolled
@@ -119,6 +120,7 @@ def compile_functions(
         symbols: the name of each in C.
         target: what to compile for.
     """
+    compile_step(len(functions))
     mod = tvm.IRModule({name: _prepared(f, symbols[name]) for name, f in functions.items()})
     mod = tirx.transform.BindTarget(target.with_host(target))(mod)
     pipeline, _, _ = tirx.get_tir_pipeline("s_tir")

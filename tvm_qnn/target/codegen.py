@@ -16,6 +16,7 @@ from tvm.script.ir_builder import tirx as T
 
 from legalize.lift import lift_constants
 from tvm_qnn.io.outputs import scratch
+from tvm_qnn.io.steps import compile_step
 from tvm_qnn.target.indices import wide_indices
 from tvm_qnn.target.objects import in_memory, write_object
 from tvm_qnn.target.options import options_kept
@@ -100,7 +101,9 @@ def compile_module(
             return tirx.build(part, target=target)
 
     # Where nothing is to be computed, there is something to link all the same.
-    parts = _parts(functions if functions is not None else _nothing(), outer, target)
+    module = functions if functions is not None else _nothing()
+    compile_step(len(module.functions))
+    parts = _parts(module, outer, target)
     kernels = dict(zip(parts, _each(build, parts.values()), strict=True))
     return Compiled(_serialized(builder.get()), tuple(constants), kernels, target)
 

@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 import json
+import re
 import tarfile
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -26,6 +28,33 @@ def test_the_library_runs_and_gives_litert_s_answer(model: Path) -> None:
     digit = digits.to_input(digits.held_out()[0][:1], "int8")
     expected = litert_tensors(model.read_bytes(), [digit])
     np.testing.assert_array_equal(load("digits.so").run(digit), expected[max(expected)])
+
+
+@needs_linker
+def test_a_build_that_lasts_says_its_steps_on_the_error_stream(
+    model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class UpAtOnce(threading.Timer):
+        def start(self) -> None:
+            self.function()
+
+        def join(self, timeout: float | None = None) -> None:
+            pass
+
+    monkeypatch.setattr(threading, "Timer", UpAtOnce)
+    result = CliRunner().invoke(main, ["compile", str(model)])
+    assert result.exit_code == 0, result.output
+    assert result.stdout.startswith("digits.so: ")
+    lines = [re.sub(r"\d+ functions?", "n functions", line) for line in result.stderr.splitlines()]
+    assert lines == [
+        "  Import digits.tflite",
+        "  Compile for host",
+        "  Compile for host: lower the operators",
+        "  Compile for host: compile n functions",
+        "  Write digits.so",
+        "  Write digits.so: write the machine code",
+        "  Write digits.so: link",
+    ]
 
 
 def test_files_for_a_c_compiler(model: Path) -> None:
