@@ -2,8 +2,23 @@
 
 from __future__ import annotations
 
-from tvm_qnn.demo.digits import show_digits
-from tvm_qnn.demo.inception import show_inception
-from tvm_qnn.demo.own_model import show_own_model
+from typing import TYPE_CHECKING
+
+from qnn_ops.lazy import make_lazy
+
+if TYPE_CHECKING:
+    from tvm_qnn.demo.digits import show_digits
+    from tvm_qnn.demo.inception import show_inception
+    from tvm_qnn.demo.own_model import show_own_model
 
 __all__ = ["show_digits", "show_inception", "show_own_model"]
+
+# Times of a library are shown in tables of ``report``, which need no compiler.
+make_lazy(
+    __name__,
+    {
+        "show_digits": ("tvm_qnn.demo.digits",),
+        "show_inception": ("tvm_qnn.demo.inception",),
+        "show_own_model": ("tvm_qnn.demo.own_model",),
+    },
+)

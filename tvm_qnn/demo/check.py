@@ -10,6 +10,7 @@ import numpy as np
 
 from tvm_qnn.build import build
 from tvm_qnn.compare import Comparison, compare
+from tvm_qnn.demo.report import OURS, THEIRS
 from tvm_qnn.io.progress import native_code_is_quiet, timed
 from tvm_qnn.io.terminal import Terminal
 from tvm_qnn.library.arrays import results_of
@@ -19,8 +20,6 @@ from tvm_qnn.target.target import host_target
 from tvm_qnn.timing import Timing, alternate, one_core
 
 Array = np.ndarray[Any, Any]
-
-OURS, THEIRS = "tvm-qnn", "LiteRT (XNNPACK)"
 
 
 @dataclass(frozen=True)

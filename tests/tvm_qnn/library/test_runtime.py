@@ -68,6 +68,25 @@ def test_the_command_runs_a_library_without_the_compiler(file: Path, tmp_path: P
     assert last == "False"
 
 
+def test_the_command_times_a_library_without_the_compiler(file: Path) -> None:
+    code = (
+        "import sys\n"
+        "from tvm_qnn.cli import main\n"
+        "from tvm_qnn.timing import Timing\n"
+        "Timing.is_quiet = True\n"  # else a warning on a busy machine
+        "main(['bench', sys.argv[1], '--rounds', '2'], standalone_mode=False)\n"
+        "print('tvm' in sys.modules)"
+    )
+    *_, last = output(code, str(file))
+    assert last == "False"
+
+
+def test_importing_the_package_imports_nothing_else() -> None:
+    code = "import sys, tvm_qnn; tvm_qnn.__version__\n"
+    code += "heavy = {'frontends', 'legalize', 'numpy', 'tvm', 'tvm_ffi'}\n"
+    assert output(code + "print(sorted(heavy & {*sys.modules}))") == ["[]"]
+
+
 def test_tvm_may_be_imported_before_or_afterwards(file: Path) -> None:
     compiled = "tvm_qnn.build(adder(), 'host').run(numpy.ones((2, 3), 'int8'), run()).tolist()"
     use = "from tests.support.modules import adder\n" + f"print({compiled}, run())\n"
