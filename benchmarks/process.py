@@ -75,6 +75,19 @@ class Compiled:
 
 
 @dataclass(frozen=True)
+class Built:
+    """The time that a peer takes from a model to code that is ready to run.
+
+    Attributes:
+        seconds: of the clock on the wall.
+        processor_seconds: of all cores, with linkers and the like.
+    """
+
+    seconds: float
+    processor_seconds: float
+
+
+@dataclass(frozen=True)
 class Loaded:
     """The figures of a peer that has loaded a model and run it.
 
@@ -118,6 +131,34 @@ def compile_model(
     with _Process(order["threads"]) as process:
         answer = process.ask({**order, "model": str(model), "folder": str(folder)})
     return Compiled(**answer)
+
+
+def convert_model(peer: str, model: Path, folder: Path) -> Path:
+    """Let a peer make what ``build_model`` takes, in a process of its own.
+
+    Raises:
+        PeerError: it cannot.
+    """
+    order = Conditions().order(peer, "convert")
+    with _Process(order["threads"]) as process:
+        return Path(process.ask({**order, "model": str(model), "folder": str(folder)}))
+
+
+def build_model(peer: str, file: Path, threads: int, store: Path) -> Built:
+    """Let a peer make code that is ready to run, in a process of its own.
+
+    Args:
+        peer: its key in ``PEERS``.
+        file: what ``convert_model`` made.
+        threads: on how many cores.
+        store: the folder of what tvm-qnn keeps of builds; what is empty makes a build cold.
+
+    Raises:
+        PeerError: it cannot.
+    """
+    order = Conditions(threads).order(peer, "build")
+    with _Process(threads, TVM_QNN_CACHE=str(store)) as process:
+        return Built(**process.ask({**order, "file": str(file)}))
 
 
 class Running(Closing):
@@ -175,7 +216,7 @@ def save_inputs(folder: Path, inputs: Sequence[Array]) -> Path:
 
 
 class _Process(Closing):
-    def __init__(self, threads: int) -> None:
+    def __init__(self, threads: int, **environment: str) -> None:
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 (closed in `close`)
         self._popen = subprocess.Popen(
             [sys.executable, "-m", "benchmarks.worker"],
@@ -185,7 +226,12 @@ class _Process(Closing):
             stderr=self._errors,
             text=True,
             # TVM's pool takes as many threads as this says.
-            env={**os.environ, "TVM_NUM_THREADS": str(threads), "OMP_NUM_THREADS": str(threads)},
+            env={
+                **os.environ,
+                "TVM_NUM_THREADS": str(threads),
+                "OMP_NUM_THREADS": str(threads),
+                **environment,
+            },
         )
 
     def ask(self, order: dict[str, Any]) -> Any:

@@ -41,6 +41,20 @@ def compile_model(peer: Peer, order: Fields) -> Fields:
     }
 
 
+def build_model(peer: Peer, order: Fields) -> Fields:
+    """Let the peer make code that is ready to run, and tell how long that takes."""
+    import_all((*peer.modules, *peer.compiler_modules))
+    _bind(order)
+    start, processor = time.perf_counter(), _processor_seconds()
+    built = peer.build(Path(order["file"]), order["threads"])
+    taken = {
+        "seconds": time.perf_counter() - start,
+        "processor_seconds": _processor_seconds() - processor,
+    }
+    del built
+    return taken
+
+
 def load_model(peer: Peer, order: Fields) -> tuple[Callable[[], object], Fields]:
     """Load a file and run it once; tell how long that takes and how much memory."""
     with np.load(order["inputs"]) as arrays:
@@ -90,6 +104,12 @@ def serve(orders: TextIO, answers: TextIO) -> None:
         _bind(order)
         _answer(answers, compile_model(peer, order))
         return
+    if order["do"] == "convert":
+        _answer(answers, str(peer.convert(Path(order["model"]), Path(order["folder"]))))
+        return
+    if order["do"] == "build":
+        _answer(answers, build_model(peer, order))
+        return
     clock = CLOCKS[order["clock"]]
     run, loaded = load_model(peer, order)
     _answer(answers, loaded)
@@ -120,6 +140,11 @@ def _check_bound(order: Fields) -> None:
 
 def _answer(answers: TextIO, value: object) -> None:
     print(json.dumps(value), file=answers, flush=True)
+
+
+def _processor_seconds() -> float:
+    """Return what this process has taken so far, and those that it started and that have ended."""
+    return sum(os.times()[:4])
 
 
 def _peak_megabytes() -> float | None:

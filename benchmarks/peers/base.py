@@ -66,6 +66,19 @@ class Peer(ABC):
         del folder
         return model
 
+    def convert(self, model: Path, folder: Path) -> Path:
+        """Make what ``build`` takes: the model itself, or its form in a format of the program's.
+
+        Args:
+            model: the file of the model.
+            folder: where to put files.
+        """
+        return self.compile(model, folder)
+
+    def build(self, file: Path, threads: int) -> object:
+        """Make code that is ready to run, of what ``convert`` made; most do it where they load."""
+        return self.load(file, threads)
+
     @abstractmethod
     def load(self, file: Path, threads: int) -> Session:
         """Load what ``compile`` made."""

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.peers.base import Array, Peer, Session
+from tvm_qnn.io.images import noise
 from tvm_qnn.library.arrays import results_of
 
 
@@ -27,16 +28,35 @@ class Ours(Peer):
 
         os.environ["TVM_QNN_CACHE"] = str(folder / "tvm_qnn_cache")
         file = folder / "tvm_qnn.so"
-        read = tvm_qnn.from_onnx if model.suffix == ".onnx" else tvm_qnn.from_tflite
-        mod, params = read(model.read_bytes())
-        tvm_qnn.build(mod, "host", params, cache=True).export(file)
+        tvm_qnn.build(*_build_arguments(model), cache=True).export(file)
         return file
+
+    def convert(self, model: Path, folder: Path) -> Path:
+        """Take the model itself."""
+        del folder
+        return model
+
+    def build(self, file: Path, threads: int) -> object:
+        """Build a library in memory, ready to run."""
+        import tvm_qnn
+
+        library = tvm_qnn.build(*_build_arguments(file), num_threads=threads)
+        library.prepare(*map(noise, library.inputs))
+        return library
 
     def load(self, file: Path, threads: int) -> Session:
         """Load the library."""
         import tvm_qnn
 
         return _Session(tvm_qnn.load(file, num_threads=threads))
+
+
+def _build_arguments(model: Path) -> tuple[Any, str, Any]:
+    import tvm_qnn
+
+    read = tvm_qnn.from_onnx if model.suffix == ".onnx" else tvm_qnn.from_tflite
+    mod, params = read(model.read_bytes())
+    return mod, "host", params
 
 
 class _Session:
