@@ -2,6 +2,7 @@
 #
 #   make demo    classify digits, then compile and check Inception V3
 #                (MODEL=m.tflite IMAGE=i.jpg LABELS=l.txt: your own model instead)
+#   make quick   lint, and tests of every part that take less than a minute: for a first change
 #   make test    lint, types, import direction, tests
 #   make test-arm  tests on emulated ARM processors; installs emulators and cross compilers
 #                where it is root and finds apt, and does nothing where it cannot
@@ -29,7 +30,7 @@ BIN := .venv/bin
 SAY := @printf '==> %s\n'
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-arm test-avx512 test-mcu test-torch test-ray test-serve test-targets lint types layers bench docs axe mxnet clean
+.PHONY: help demo quick test test-arm test-avx512 test-mcu test-torch test-ray test-serve test-targets lint types layers bench docs axe mxnet clean
 
 help:
 	@sed -n '3,$${/^#/!q;s/^# \{0,1\}//p;}' Makefile
@@ -47,6 +48,22 @@ help:
 	$(SAY) "Installing tvm-qnn with its '$*' packages (the first time takes a minute or more)"
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[$*]'
 	@touch $@
+
+# Files of every package and format, which each take a few seconds at most.
+QUICK := $(addprefix tests/, \
+  $(addprefix qnn_ops/test_, arithmetic.py encoding.py quantized_conv2d.py traits.py) \
+  $(addprefix frontends/, test_builder.py test_formats.py mxnet/test_importer.py \
+    mxnet/converters/test_quantized_convolution.py onnx/test_qoperators.py \
+    tflite/converters/test_convolution.py tflite/test_importer.py tflite/test_reader.py \
+    torch/test_package.py) \
+  $(addprefix legalize/, kernels/mean kernels/test_table.py passes/test_legalize_qnn.py \
+    primitives/test_quantized_conv2d.py test_lower.py) \
+  $(addprefix tvm_qnn/, cli/test_program.py library/test_library.py test_build.py) \
+  test_docstrings.py)
+
+quick: lint
+	$(SAY) "A few tests of every part"
+	@$(BIN)/python -m pytest -m 'not arm and not avx512 and not mcu' --numprocesses auto --dist worksteal $(QUICK)
 
 test: lint types layers
 	$(SAY) "Tests"
