@@ -12,7 +12,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 @pytest.fixture(scope="module")
 def files() -> list[str]:
-    """What `make quick` runs."""
+    """Return the files and folders that `make quick` names."""
     if shutil.which("make") is None:
         pytest.skip("there is no make")
     line = ["make", "--dry-run", "--silent", "quick"]

@@ -10,7 +10,7 @@ import numpy as np
 
 from tvm_qnn.build import build
 from tvm_qnn.compare import Comparison, compare
-from tvm_qnn.demo.report import OURS, THEIRS
+from tvm_qnn.demo.programs import OURS, THEIRS
 from tvm_qnn.io.progress import native_code_is_quiet, timed
 from tvm_qnn.io.terminal import Terminal
 from tvm_qnn.library.arrays import results_of

@@ -8,15 +8,13 @@ from typing import TYPE_CHECKING
 
 from rich.table import Table
 
+from tvm_qnn.demo.programs import OURS, THEIRS
 from tvm_qnn.io.terminal import Terminal, styled
 from tvm_qnn.timing import Timing, milliseconds
 
 if TYPE_CHECKING:
     from tvm_qnn.compare import Comparison, TensorComparison
     from tvm_qnn.demo.check import Checked
-
-OURS, THEIRS = "tvm-qnn", "LiteRT (XNNPACK)"
-"""The programs of a demonstration, which tables name."""
 
 MOST_ROWS = 10
 
