@@ -21,10 +21,11 @@ from qnn_ops.signature import ATTRIBUTE, main_function, parameter_specs, signatu
 from qnn_ops.tensor_info import Signature, with_unique_names
 from tvm_qnn.io.images import noise
 from tvm_qnn.io.interrupts import interruptible
+from tvm_qnn.io.kept import cache_folder
 from tvm_qnn.io.steps import step
 from tvm_qnn.library.arrays import results_of
 from tvm_qnn.library.built import BuiltOrigin
-from tvm_qnn.library.cache import BuildCache, CachedOrigin, build_key, cache_folder
+from tvm_qnn.library.cache import BuildCache, CachedOrigin, build_key
 from tvm_qnn.library.library import Library
 from tvm_qnn.library.metadata import Metadata, compiler_versions, contents_digest, runtime_versions
 from tvm_qnn.library.threads import check_num_threads, keeping_processors
@@ -36,6 +37,7 @@ from tvm_qnn.standalone.ram_limit import Fitted, fit
 from tvm_qnn.standalone.vectors import Vector
 from tvm_qnn.target.codegen import compile_module
 from tvm_qnn.target.microcontrollers import is_bare
+from tvm_qnn.target.store import object_store
 from tvm_qnn.target.target import TargetLike, parse_target, parse_targets, requirements
 
 _NAMED = 3  # of the parameters that are missing
@@ -250,7 +252,7 @@ def _compile(
     with interruptible() as check, keeping_processors():
         lowered = _lower(mod, target, kernels)
         check()
-        compiled = compile_module(lowered, target, relax_pipeline(target))
+        compiled = compile_module(lowered, target, relax_pipeline(target), object_store(target))
     origin = BuiltOrigin(compiled, lowered)
     metadata = Metadata(
         signature,

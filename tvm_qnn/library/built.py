@@ -38,10 +38,7 @@ class BuiltOrigin:
     def program(self) -> runtime.Program:
         """Turn the kernels into machine code in memory."""
         compiled = self._compiled
-        compiled.make_runnable()
-        return runtime.Program(
-            compiled.bytecode, list(compiled.kernels.values()), compiled.constants, compiled
-        )
+        return runtime.Program(compiled.bytecode, compiled.runnable(), compiled.constants, compiled)
 
     def write(self, path: Path, metadata: Metadata, cc: str | None) -> None:
         """Link the kernels and write the file."""

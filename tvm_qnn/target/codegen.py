@@ -2,26 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
 import tvm
+import tvm_ffi
 from tvm import relax, tirx
 from tvm.relax import vm_build
 from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tirx as T
 
 from legalize.lift import lift_constants
+from qnn_ops.errors import QnnError
 from tvm_qnn.io.outputs import scratch
 from tvm_qnn.io.steps import compile_step
 from tvm_qnn.target.indices import wide_indices
+from tvm_qnn.target.linker import find_linker, shared_library_linker
 from tvm_qnn.target.objects import in_memory, write_object
 from tvm_qnn.target.options import options_kept
 from tvm_qnn.target.passes import ALWAYS_LEFT_OUT, left_out
 from tvm_qnn.target.processor import processors
+from tvm_qnn.target.store import ObjectStore, function_key, passes_text
+from tvm_qnn.target.target import requirements
 
 # How many parts the functions are divided into. Not by the number of processors: the same model
 # makes the same parts, and so the same code, everywhere.
@@ -42,14 +49,36 @@ class Compiled:
     Attributes:
         bytecode: of TVM's virtual machine; ``main`` takes the constants after its inputs.
         constants: tensors.
-        kernels: LLVM modules of the functions that the bytecode calls, by the name of one of them.
-        target: what they are for.
+        target: what the functions are for that the bytecode calls.
+        parts: the functions, in modules that are compiled by themselves, by the name of one of
+            each.
+        compile_part: makes an LLVM module of one of them.
+        objects: of the parts, where there is a store of such; else they are made when needed.
     """
 
     bytecode: bytes
     constants: tuple[Any, ...]
-    kernels: Mapping[str, Any]
     target: tvm.target.Target
+    parts: Mapping[str, tvm.IRModule]
+    compile_part: Callable[[tvm.IRModule], Any]
+    objects: Sequence[bytes] | None = None
+
+    @cached_property
+    def kernels(self) -> dict[str, Any]:
+        """LLVM modules of the parts, by the same names."""
+        return dict(zip(self.parts, _each(self.compile_part, self.parts.values()), strict=True))
+
+    def runnable(self) -> list[Any]:
+        """Return modules of the kernels, as machine code in memory.
+
+        Objects are linked and loaded. Where the system does not let them be, the parts are compiled
+        in memory.
+        """
+        if self.objects is not None:
+            with suppress(QnnError, OSError, RuntimeError):
+                return [self._loaded()]
+        self.make_runnable()
+        return list(self.kernels.values())
 
     def make_runnable(self) -> None:
         """Turn the kernels into machine code in memory, which their first call does else."""
@@ -57,10 +86,20 @@ class Compiled:
 
     def write_objects(self, folder: Path) -> list[Path]:
         """Write the kernels as object files for a linker."""
-        files = [folder / f"kernels{i}.o" for i in range(len(self.kernels))]
-        parts = zip(self.kernels.values(), files, strict=True)
-        _each(self._write, parts)
+        files = [folder / f"kernels{i}.o" for i in range(len(self.parts))]
+        if self.objects is None:
+            _each(self._write, zip(self.kernels.values(), files, strict=True))
+        else:
+            for file, contents in zip(files, self.objects, strict=True):
+                file.write_bytes(contents)
         return files
+
+    def _loaded(self) -> Any:
+        command = find_linker(None, requirements(self.target).platform)
+        with scratch() as folder:
+            library = str(folder / "kernels.so")
+            shared_library_linker(command)(library, list(map(str, self.write_objects(folder))))
+            return tvm_ffi.load_module(library, keep_module_alive=False)
 
     def _compile(self, name: str) -> None:
         with options_kept(self.target):
@@ -72,7 +111,10 @@ class Compiled:
 
 
 def compile_module(
-    mod: tvm.IRModule, target: tvm.target.Target, pipeline: tvm.transform.Pass
+    mod: tvm.IRModule,
+    target: tvm.target.Target,
+    pipeline: tvm.transform.Pass,
+    store: ObjectStore | None = None,
 ) -> Compiled:
     """Compile a module in which no operator of the dialect is left.
 
@@ -80,6 +122,7 @@ def compile_module(
         mod: with ``main``, which has no parameters but the model's inputs.
         target: of the code.
         pipeline: what turns Relax operators into calls of functions.
+        store: where objects of functions are found and kept.
     """
     with target:
         inputs = len(mod["main"].params)
@@ -94,18 +137,49 @@ def compile_module(
         left = _left_out(next(iter(part.functions.values())), target)
         disabled = [*context.disabled_pass, *ALWAYS_LEFT_OUT, *left]
         levels = (context.required_pass, disabled)
-        is_outer = any(variable.name_hint in outer for variable in part.functions)
-        config = {**context.config, **({} if is_outer else _UNCHECKED)}
+        config = {**context.config, **({} if _is_outer(part) else _UNCHECKED)}
         passes = tvm.transform.PassContext(context.opt_level, *levels, config=config)
         with passes, target, options_kept(target):
             return tirx.build(part, target=target)
 
+    def _is_outer(part: tvm.IRModule) -> bool:
+        return any(variable.name_hint in outer for variable in part.functions)
+
     # Where nothing is to be computed, there is something to link all the same.
-    module = functions if functions is not None else _nothing()
-    compile_step(len(module.functions))
-    parts = _parts(module, outer, target)
-    kernels = dict(zip(parts, _each(build, parts.values()), strict=True))
-    return Compiled(_serialized(builder.get()), tuple(constants), kernels, target)
+    given = functions if functions is not None else _nothing()
+    parts = _parts(given, outer, target, _PARTS if store is None else len(given.functions))
+    compiled = Compiled(_serialized(builder.get()), tuple(constants), target, parts, build)
+    if store is None:
+        compile_step(len(given.functions))
+        compiled.kernels  # noqa: B018 (errors of the compiler are the build's)
+        return compiled
+    return replace(compiled, objects=_objects(compiled, store, _is_outer))
+
+
+def _objects(
+    compiled: Compiled, store: ObjectStore, is_outer: Callable[[tvm.IRModule], bool]
+) -> list[bytes]:
+    """Return the objects of all parts: those that the store has, and the others, compiled."""
+    passes = passes_text()
+    keys = {
+        name: function_key(part, compiled.target, f"{passes} {is_outer(part)}", is_outer(part))
+        for name, part in compiled.parts.items()
+    }
+    found = {name: store.find(key) for name, key in keys.items()}
+    missing = [name for name, code in found.items() if code is None]
+
+    if missing:
+        compile_step(len(missing))
+
+    def make(name: str) -> bytes:
+        module = compiled.compile_part(compiled.parts[name])
+        with scratch() as folder, options_kept(compiled.target):
+            write_object(module, file := folder / "kernels.o")
+            return file.read_bytes()
+
+    made = dict(zip(missing, _each(make, missing), strict=True))
+    store.keep({keys[name]: code for name, code in made.items()})
+    return [found[name] or made[name] for name in keys]
 
 
 def _nothing() -> tvm.IRModule:
@@ -134,9 +208,11 @@ def _reading(main: relax.Function, inputs: Iterable[Any]) -> set[str]:
 
 
 def _parts(
-    mod: tvm.IRModule, outer: set[str], target: tvm.target.Target
+    mod: tvm.IRModule, outer: set[str], target: tvm.target.Target, most: int
 ) -> dict[str, tvm.IRModule]:
     """Return the functions in modules of about the same size, by the name of a function of each.
+
+    There are at most so many for each kind of functions.
 
     No function calls another, only main does. Those of ``outer`` share modules with no others. The
     functions of a module leave out the same passes of TVM's.
@@ -147,9 +223,9 @@ def _parts(
         kind = (variable.name_hint not in outer, _left_out(mod[variable], target))
         kinds.setdefault(kind, []).append(variable)
     groups = [
-        kinds[kind][start::_PARTS]
+        kinds[kind][start::most]
         for kind in sorted(kinds)
-        for start in range(min(_PARTS, len(kinds[kind])))
+        for start in range(min(most, len(kinds[kind])))
     ]
     return {
         group[0].name_hint: tvm.IRModule(

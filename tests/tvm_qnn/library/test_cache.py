@@ -19,8 +19,10 @@ from tests.support.linking import needs_linker
 from tests.support.modules import adder
 from tvm_qnn import digits
 from tvm_qnn.cli import main
+from tvm_qnn.io import kept
+from tvm_qnn.io.kept import cache_folder
 from tvm_qnn.library import cache as caches
-from tvm_qnn.library.cache import BuildCache, build_key, cache_folder
+from tvm_qnn.library.cache import BuildCache, build_key
 from tvm_qnn.target.target import parse_target
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -30,7 +32,7 @@ W = np.full((2, 3), 10, np.int8)
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv(caches.VARIABLE, str(tmp_path / "cache"))
+    monkeypatch.setenv(kept.VARIABLE, str(tmp_path / "cache"))
     return tmp_path / "cache"
 
 
@@ -56,7 +58,7 @@ def build(**changes: Any) -> tvm_qnn.Library:
 
 
 def entries(folder: Path) -> list[Path]:
-    return sorted(folder.iterdir()) if folder.is_dir() else []
+    return sorted(path for path in folder.glob("*") if path.is_file())
 
 
 @needs_linker
@@ -199,7 +201,7 @@ def test_the_environment_turns_it_off(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, compilations: list[tvm.IRModule]
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.setenv(caches.VARIABLE, "0")
+    monkeypatch.setenv(kept.VARIABLE, "0")
     build()
     build()
     assert len(compilations) == 2
@@ -208,7 +210,7 @@ def test_the_environment_turns_it_off(
 
 
 def test_the_folder_is_the_users(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv(caches.VARIABLE, raising=False)
+    monkeypatch.delenv(kept.VARIABLE, raising=False)
     monkeypatch.setattr(sys, "platform", "linux")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     assert cache_folder() == tmp_path / "tvm-qnn"
@@ -230,7 +232,7 @@ def test_a_folder_that_cannot_be_made_does_no_harm(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "file").write_text("in the way")
-    monkeypatch.setenv(caches.VARIABLE, str(tmp_path / "file" / "cache"))
+    monkeypatch.setenv(kept.VARIABLE, str(tmp_path / "file" / "cache"))
     assert build().run(X).tolist() == (X + W).tolist()
 
 
@@ -261,14 +263,14 @@ def test_a_folder_of_another_user_is_not_used(
         monkeypatch.setattr(os, "getuid", lambda: folder.stat().st_uid + 1)
     else:  # root's folders are safe for everybody
         os.chown(folder, 1, -1)
-    assert caches.stranger_of(folder) == f"{folder} belongs to another user"
+    assert kept.stranger_of(folder) == f"{folder} belongs to another user"
 
 
 def test_a_user_whom_the_system_does_not_know_has_no_cache(monkeypatch: pytest.MonkeyPatch) -> None:
     def unknown() -> Path:
         raise RuntimeError("Could not determine home directory.")
 
-    for name in (caches.VARIABLE, "XDG_CACHE_HOME"):
+    for name in (kept.VARIABLE, "XDG_CACHE_HOME"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(Path, "home", unknown)
     assert cache_folder() is None

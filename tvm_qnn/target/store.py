@@ -1,0 +1,183 @@
+"""A store of object code: each function is compiled once, in whatever model or process.
+
+An entry is an object file, named by a digest of all that decides it: the function, the target, the
+passes, the sources that compile, and the versions of TVM and LLVM. A digest of its contents comes
+before them and is checked when it is read.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import os
+import warnings
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import tvm
+import tvm_ffi
+from tvm import ir, tirx
+from tvm.target import codegen
+from tvm_ffi import structural_walk
+
+from qnn_ops.errors import QnnError
+from tvm_qnn.io.kept import DIGEST_SIZE, Kept, cache_folder
+from tvm_qnn.io.outputs import replacing
+from tvm_qnn.target.linker import find_linker
+from tvm_qnn.target.target import requirements
+
+FOLDER = "objects"
+"""The store's place in the folder of the user's cache."""
+
+LIMIT = 500_000_000
+"""Bytes that the entries may take together."""
+
+_SUFFIX = ".o"
+_CHECK_SIZE = 32
+
+
+class ObjectStore:
+    """Object files in a folder, by the keys of their functions."""
+
+    def __init__(self, folder: Path, limit: int = LIMIT) -> None:
+        """Use a folder; it is made when something is stored.
+
+        Args:
+            folder: of the entries.
+            limit: bytes that they may take together.
+        """
+        self._kept = Kept(folder, limit, _SUFFIX)
+
+    def find(self, key: str) -> bytes | None:
+        """Return the object of a function, or None if it must be compiled."""
+        path = self._kept.path(key)
+        if not self._kept.is_safe:
+            return None
+        try:
+            contents = path.read_bytes()
+        except OSError:
+            return None
+        check, code = contents[:_CHECK_SIZE], contents[_CHECK_SIZE:]
+        if check != _check(key, code):
+            self._kept.remove(path)
+            return None
+        with suppress(OSError):
+            os.utime(path)  # it was used now
+        return code
+
+    def keep(self, codes: dict[str, bytes]) -> None:
+        """Keep objects by their keys; where that cannot be done, there is one warning."""
+        if not (codes and self._kept.is_safe):
+            return
+        paths = [self._kept.path(key) for key in codes]
+        try:
+            self._kept.make_folder()
+            for path, (key, code) in zip(paths, codes.items(), strict=True):
+                with replacing(path) as part:
+                    part.write_bytes(_check(key, code) + code)
+            self._kept.make_room(*paths)
+        except (OSError, QnnError) as error:
+            _warn(str(error))
+
+
+def object_store(target: tvm.target.Target) -> ObjectStore | None:
+    """Return the user's store; None if the environment wants none, or it cannot be of use.
+
+    Objects run when they are linked. Instruments want to see the passes.
+    """
+    folder = cache_folder()
+    if folder is None or tvm.transform.PassContext.current().instruments:
+        return None
+    try:
+        find_linker(None, requirements(target).platform)
+    except QnnError:
+        return None
+    return ObjectStore(folder / FOLDER)
+
+
+def function_key(
+    part: tvm.IRModule, target: tvm.target.Target, passes: str, with_names: bool
+) -> str:
+    """Return a digest of all that decides the code of a module of functions.
+
+    TVM's structural hash sees everything but the names of variables, and mixes small integers
+    badly into its 64 bits. So numbers, texts and dtypes, and which variable is used where, are in
+    the digest themselves.
+
+    Args:
+        part: the module.
+        target: of the code.
+        passes: what is told to TVM's passes, as ``passes_text`` gives it.
+        with_names: the code has names of variables, in the errors of checks.
+    """
+    digest = hashlib.blake2b(digest_size=DIGEST_SIZE)
+    sources = sources_digest(Path(__file__).parent)
+    versions = [tvm.__version__, codegen.llvm_version_major(), sources]
+    for text in (str(target), passes, str(part.attrs), str(versions)):
+        add(digest, text.encode())
+    for variable, function in part.functions.items():
+        names = [str(each.name) for each in function.params] if with_names else []
+        hashed = tvm_ffi.structural_hash(function)
+        texts = [str(variable.name_hint), hashed, str(function.attrs), names]
+        add(digest, repr(texts).encode())
+        add(digest, _leaves(function))
+    return digest.hexdigest()
+
+
+def _leaves(function: tirx.PrimFunc) -> bytes:
+    found: list[Any] = []
+    numbers: dict[int, int] = {}
+
+    def see_value(node: Any) -> None:
+        found.append(node.value)
+
+    def see_type(node: Any) -> None:
+        found.append(str(node.dtype))
+
+    def see_variable(node: Any) -> None:
+        found.append(numbers.setdefault(node.__chandle__(), len(numbers)))
+
+    seen = [
+        *((each, see_value) for each in (tirx.IntImm, tirx.FloatImm, ir.StringImm)),
+        (ir.PrimType, see_type),
+        (tirx.Var, see_variable),
+    ]
+    structural_walk(function, seen)
+    return repr(found).encode()
+
+
+def passes_text() -> str:
+    """Return what the current ``PassContext`` says of passes."""
+    context = tvm.transform.PassContext.current()
+    return str([context.opt_level, context.required_pass, context.disabled_pass, context.config])
+
+
+def add(digest: Any, data: Any) -> None:
+    """Add data after its length, so that the same bytes divided otherwise are another key."""
+    digest.update(len(data).to_bytes(8, "little") if isinstance(data, bytes) else b"\xff")
+    digest.update(data)
+
+
+@functools.cache
+def sources_digest(*folders: Path) -> str:
+    """Return a digest of the sources in folders, and of TVM's compiler."""
+    digest = hashlib.blake2b(digest_size=DIGEST_SIZE)
+    for folder in folders:
+        for path in sorted(folder.rglob("*.py")):
+            add(digest, str(path.relative_to(folder)).encode())
+            add(digest, path.read_bytes())
+    # Not its 260 MB: a compiler of the same version that was built anew has another time.
+    for path in sorted((Path(tvm.__file__).parent / "lib").glob("*tvm_*")):
+        status = path.stat()
+        add(digest, f"{path.name} {status.st_size} {status.st_mtime_ns}".encode())
+    return digest.hexdigest()
+
+
+def _check(key: str, code: bytes) -> bytes:
+    return hashlib.blake2b(key.encode() + code, digest_size=_CHECK_SIZE).digest()
+
+
+@functools.cache
+def _warn(reason: str) -> None:
+    warnings.warn(f"compiled functions are not kept: {reason}", stacklevel=4)
