@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import signal
+import sys
 from pathlib import Path
+from types import FrameType
 
 import pytest
 from hypothesis import settings
@@ -23,6 +26,24 @@ os.environ["TVM_QNN_CACHE"] = "0"
 
 # Commands print the same on slow machines: what lasts says no more than what does not.
 progress.PATIENCE = 1e6
+
+# TVMScript asks for the whole stack, to look at a line of the third frame. Python looks for the
+# source of each frame among thousands of modules, and below a test there are some fifty frames.
+_NEAR = 5
+
+
+def _near_stack(context: int = 1) -> list[inspect.FrameInfo]:
+    """Return what ``inspect.stack`` does, but the lines of source of the nearest frames alone."""
+    frame: FrameType | None = sys._getframe(1)
+    found: list[inspect.FrameInfo] = []
+    while frame is not None:
+        info = inspect.getframeinfo(frame, context if len(found) < _NEAR else 0)
+        found.append(inspect.FrameInfo(frame, *info))
+        frame = frame.f_back
+    return found
+
+
+inspect.stack = _near_stack
 
 # A shell lets what it starts in the background ignore Ctrl-C, of which there are tests.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
