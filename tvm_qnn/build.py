@@ -55,6 +55,10 @@ def build(
 ) -> Library:
     """Compile a module of quantized operators into integer code.
 
+    The object code of each function is kept in the user's cache, and compiled only where it is not
+    there; see ``tvm_qnn.target.store``. The environment's TVM_QNN_CACHE names another folder, or is
+    0 to keep nothing.
+
     Args:
         mod: its ``main`` may mix operators of the dialect with Relax's own.
         target: "host" for this machine, a kind and options such as "llvm -mcpu=znver4", the
@@ -74,8 +78,7 @@ def build(
             there; see ``tvm_qnn.library.cache``. Exporting such a library in the formats "tvm" and
             "c" compiles it again. Nothing is kept where no linker for the target is found, nor
             while a ``PassContext`` with instruments watches the passes. Off by default, because a
-            model takes as much of the disk as its file; the environment's TVM_QNN_CACHE names
-            another folder, or is 0 to keep it off.
+            model takes as much of the disk as its file.
 
     Returns:
         The compiled library, ready to run here if this machine can run the target's code.
