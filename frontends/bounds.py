@@ -1,4 +1,4 @@
-"""How much a model may make of little: one rule for every format.
+"""Bounds on the size of what a small file may compute: one rule for all formats.
 
 A file of some bytes can ask for terabytes: of constants that import and build compute, or of
 tensors of a run. Import checks both by shapes, before it computes anything.
@@ -17,16 +17,16 @@ MOST_ELEMENTS = (1 << 31) - 1
 """Of any tensor: indices of kernels have 32 bits."""
 
 MOST_MADE = 1 << 28
-"""Bytes that all results of constants alone may have together, beside the share of ``GROWTH``."""
+"""The most bytes of all results of constants together, beside the share of ``GROWTH``."""
 
 MOST_GROWN = 1 << 30
-"""Bytes that a tensor of a run may have, beside the same share."""
+"""The most bytes of a tensor of a run, beside the same share."""
 
 GROWTH = 64
-"""How many times as large as all that it has of its own what a model makes may be."""
+"""Results may be this many times as large as the model's own tensors."""
 
 MOST_PLACES = 1 << 23
-"""Of one axis of which an index for each is computed at import."""
+"""The most elements of an axis whose indices are computed at import."""
 
 MOST_TURNS = 1 << 24
 """The most turns of a loop that only a number ends."""
@@ -93,7 +93,7 @@ class Allowance:
     """The bytes that import and build may compute of a model's constants alone."""
 
     def __init__(self, held: int) -> None:
-        """Start with nothing made.
+        """Start with no results.
 
         Args:
             held: the bytes of the constants that the model's file has.

@@ -10,13 +10,13 @@ from flatbuffers import flexbuffers
 from frontends.tflite.options import Options
 
 FLEX = "CUSTOM:Flex"
-"""What the names of these operators begin with."""
+"""The names of these operators begin with it."""
 
 LISTS = frozenset(
     f"{FLEX}TensorList{name}"
     for name in ("FromTensor", "Gather", "GetItem", "Length", "Reserve", "SetItem", "Stack")
 )
-"""Those of lists of tensors that are imported."""
+"""The imported operators on lists of tensors."""
 
 # Of tensorflow/core/framework/types.proto; others have no tensors here.
 _DTYPES = {1: "float32", 3: "int32", 4: "uint8", 5: "int16", 6: "int8", 9: "int64", 10: "bool"}
@@ -73,7 +73,7 @@ def _signed(number: int) -> int:
 
 
 def _fields(message: bytes) -> Iterator[tuple[int, int | bytes]]:
-    """Yield the fields of a protobuf message: numbers as such, everything else as bytes."""
+    """Yield the fields of a protobuf message: numbers as int, all others as bytes."""
     place = 0
     while place < len(message):
         tag, place = _varint(message, place)

@@ -12,10 +12,10 @@ from qnn_ops.registry import TensorSpec
 
 
 class Growth:
-    """What a model has of its own, and what it makes of that."""
+    """Counts the bytes of a model's own tensors and of the results that it computes from them."""
 
     def __init__(self, held: int, given: int) -> None:
-        """Start with nothing made.
+        """Start with no results.
 
         Args:
             held: the bytes of the file's constants.
@@ -25,7 +25,7 @@ class Growth:
         self._allowance = Allowance(held)
 
     def check(self, spec: TensorSpec, *, of_constants: bool = False) -> None:
-        """Check a tensor of a run; or count one that follows from constants alone.
+        """Check the size of a tensor of a run, or count one that follows from constants alone.
 
         Raises:
             UnsupportedError: it is too large.
@@ -36,7 +36,7 @@ class Growth:
 
 
 def growth_of(model: Model, shapes: Mapping[int, Sequence[int]], states: Sequence[State]) -> Growth:
-    """Return what a model begins with.
+    """Return the count of a model before anything is computed.
 
     Args:
         model: the model, with its subgraphs.

@@ -1,4 +1,4 @@
-"""What an import tells of a whole model."""
+"""Warnings about a whole model."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ _QUANTIZED = ("int8", "uint8", "int16", "float16")
 
 
 class NotQuantizedWarning(UserWarning):
-    """No tensor of a model is quantized: float32 is what it is computed in."""
+    """No tensor of the model is quantized, so it is computed in float32."""
 
 
 def warn_of_floats(model: Model) -> None:
-    """Warn the caller of the importer once, if a model computes float32 and has nothing else."""
+    """Warn the caller of the importer once, if all tensors of a model are float32."""
     graphs = (model, *model.subgraphs)
     if any(tensor.dtype in _QUANTIZED for graph in graphs for tensor in graph.tensors):
         return
@@ -30,7 +30,7 @@ def warn_of_floats(model: Model) -> None:
 
 
 class WrongInLiteRTWarning(UserWarning):
-    """LiteRT answers wrongly, and so does what was imported, bit for bit."""
+    """LiteRT gives wrong results, and the imported model gives the same, bit for bit."""
 
 
 def warn_of_comparisons(model: Model) -> None:

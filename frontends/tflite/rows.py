@@ -1,4 +1,4 @@
-"""A new row of a list, as converters wrote it before there was DYNAMIC_UPDATE_SLICE."""
+"""Writing a row of a list, in the form of converters that did not have DYNAMIC_UPDATE_SLICE."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _SAME_NUMBER = ("EXPAND_DIMS", "RESHAPE", "SQUEEZE")
 
 
 def with_rows_put(graph: Model) -> Model:
-    """Return a subgraph in which each list of a new row is one DYNAMIC_UPDATE_SLICE.
+    """Return a subgraph in which one DYNAMIC_UPDATE_SLICE writes each new row of a list.
 
     Such a list is joined of the rows before a place, the new row, and the rows behind the place:
     tensors whose shapes depend on the place, which a loop counts.
@@ -29,14 +29,14 @@ def with_rows_put(graph: Model) -> Model:
 
 
 class _Finder:
-    """Looks at what the operands of an operator are made of."""
+    """Finds the operators that compute the operands of another one."""
 
     def __init__(self, graph: Model) -> None:
         self._graph = graph
         self._makers = {each.outputs[0]: each for each in graph.operators if each.outputs}
 
     def put(self, operator: Operator) -> Operator | None:
-        """Return what puts a row at a place, if the operator does; else None."""
+        """Return the operands of the row's update, if the operator is one; else None."""
         options = operator.options
         if not isinstance(options, ConcatenationOptions) or options.activation != "NONE":
             return None
@@ -73,7 +73,7 @@ class _Finder:
         return data is not None and np.array_equal(data, numbers)
 
     def _first(self, index: int, other: int, rank: int) -> int | None:
-        """Return the number that stands first in a vector, before others that are all the same."""
+        """Return the first number of a vector whose other numbers are all equal."""
         maker = self._maker(index, "CONCATENATION", "PACK")
         if maker is None:
             return None
@@ -84,7 +84,7 @@ class _Finder:
         return self._number(maker.inputs[0])
 
     def _number(self, index: int) -> int:
-        """Return the tensor of a number, which may be shaped otherwise."""
+        """Return the tensor of a number, before any change of its shape."""
         while (maker := self._maker(index, *_SAME_NUMBER)) is not None:
             index = maker.inputs[0]
         return index
@@ -102,7 +102,7 @@ class _Finder:
         )
 
     def _are_copied(self, data: int, operator: Operator) -> bool:
-        """Tell whether no row changes: those of uint8 do where scales differ."""
+        """Tell whether all rows keep their bytes; rows of uint8 change where scales differ."""
         tensors = [self._graph.tensors[i] for i in (data, operator.inputs[1], operator.outputs[0])]
         known = [each.quantization for each in tensors]
         encodings = {each and (float(each.scale[0]), int(each.zero_point[0])) for each in known}

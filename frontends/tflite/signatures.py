@@ -1,4 +1,4 @@
-"""A file's signatures: what it calls its subgraphs, of which the first one is imported."""
+"""A file's signatures: the names of its subgraphs. The importer reads the first subgraph."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _SUBGRAPHS, _METADATA, _SIGNATURES = 2, 6, 7
 
 
 class SignatureWarning(UserWarning):
-    """A file has several signatures, of which none was chosen."""
+    """A file has several signatures, and the caller chose none."""
 
 
 def read_entries(root: Table) -> tuple[Entry, ...]:
@@ -44,7 +44,7 @@ def _names(table: Table, field: str) -> tuple[tuple[str, int], ...]:
 
 
 def with_first(content: bytes, graph: Model, key: str) -> bytes:
-    """Return a file whose first subgraph is that of a signature, without other signatures.
+    """Return a copy of a file whose first subgraph, and only signature, is the chosen one.
 
     Args:
         content: of the file.
@@ -93,7 +93,7 @@ def _patched(content: bytes, subgraph: int) -> bytes:
 
 
 def warn_of_others(graph: Model) -> None:
-    """Warn the caller of the importer, once, where signatures lead to several subgraphs."""
+    """Warn the caller of the importer once, if the signatures name several subgraphs."""
     if not any(each.subgraph for each in graph.entries):
         return
     taken = _listed([each for each in graph.entries if not each.subgraph]) or "that of none"

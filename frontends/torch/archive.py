@@ -27,10 +27,10 @@ _IGNORED = re.compile(
     r"archive_format|archive_version|byteorder|\.data/(?:version|serialization_id)|\.format_version"
     r"|\.storage_alignment|extra/[^\\]*|data/sample_inputs/\w*\.pt"
 )
-"""What is not read: the files that a user added, and examples of inputs, which are pickled."""
+"""Members that are not read: files that a user added, and pickled examples of inputs."""
 
 _GROWTH, _LEEWAY = 4, 16 << 20
-"""A file of so many bytes may become so many times as much, and so much more."""
+"""A file may grow to its size times the first number, plus the second, in bytes."""
 
 _ADVICE = "; if you trust its author, give what torch.export.load makes of it"
 _ITEM_BYTES = {
@@ -40,7 +40,7 @@ _ITEM_BYTES = {
     **dict.fromkeys((5, 8, 10, 35), 8),
     11: 16,
 }
-"""Of torch's numbers of dtypes."""
+"""Bytes of an element, by torch's number of its dtype."""
 
 
 def checked_archive(content: bytes, schema_of: Callable[[str], Any]) -> bytes:
@@ -77,7 +77,7 @@ def checked_archive(content: bytes, schema_of: Callable[[str], Any]) -> bytes:
 
 
 def _members(content: bytes, limit: int) -> dict[str, bytes]:
-    """Return the members that may be there, by their names below the archive's folder."""
+    """Return the allowed members by their names below the archive's folder."""
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
         entries = [entry for entry in archive.infolist() if not entry.is_dir()]
         root = entries[0].filename.partition("/")[0] + "/" if entries else ""
@@ -97,7 +97,7 @@ def _members(content: bytes, limit: int) -> dict[str, bytes]:
 
 
 def _is_wanted(name: str) -> bool:
-    """Tell whether a member is read; raise where it may not be there."""
+    """Tell whether a member is read; raise if it is not allowed."""
     if name in (_MODEL, *_CONFIGS) or _BYTES.fullmatch(name):
         return True
     if _IGNORED.fullmatch(name):

@@ -1,4 +1,4 @@
-"""What the texts of a .pt2 file may be, before torch makes Python of them.
+"""Checks of the texts of a .pt2 file, before torch turns them into Python.
 
 torch writes the source of a function with a program's names, calls whatever attribute of torch an
 operator names, imports modules that the structure of inputs and outputs names, and evaluates sizes.
@@ -19,7 +19,7 @@ from frontends.torch.expressions import check_expression
 _DEPTH = 100
 _BITS = 64
 _TERMS = 200
-"""How often sizes may occur in one size that a run computes: squares of squares have no end."""
+"""The most sizes in one size that a run computes. Squares of squares would grow without end."""
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*|")
 _PATH = re.compile(r"[\w.:/ -]*", re.ASCII)
@@ -38,11 +38,11 @@ _TREES = {
     *("torch.fx.immutable_collections.immutable_dict",),
 }
 _DROPPED: dict[str, Any] = {"metadata": {}, "guards_code": [], "treespec_namedtuple_fields": {}}
-"""What an import does not need: where nodes came from, and conditions as Python's source."""
+"""Fields that an import does not need: the origins of nodes, and conditions as Python source."""
 
 
 def checked_program(program: Any, schema_of: Callable[[str], Any]) -> Any:
-    """Return what a file tells of its program, without what could make Python of it.
+    """Return the description of a program, without anything that could become Python.
 
     Args:
         program: what stands in the JSON.
@@ -62,7 +62,7 @@ def checked_program(program: Any, schema_of: Callable[[str], Any]) -> Any:
 
 
 def _item(parent: Any, name: str, other: Any) -> Any:
-    """Return what a name stands for; it must have the other's type.
+    """Return the value of a name, which must have the type of the other value.
 
     Raises:
         ModelFormatError: the parent is none, or has something else there.
@@ -140,7 +140,7 @@ def _item_of(node: Any, name: str) -> Any:
 
 
 def _check_operators(program: Any, schema_of: Callable[[str], Any]) -> None:
-    """Raise where operators are not those of tensors and of sizes; name them all."""
+    """Raise if any operator does not compute with tensors or sizes; name all such operators."""
     refused: dict[str, None] = {}
     terms: dict[str, int] = {}
     pending = [program]
@@ -161,7 +161,7 @@ def _check_operators(program: Any, schema_of: Callable[[str], Any]) -> None:
 
 
 def _is_taken(target: Any, schema_of: Callable[[str], Any]) -> bool:
-    """Tell whether an operator computes with tensors or sizes, and does nothing else."""
+    """Tell whether an operator computes with tensors or sizes only."""
     if not isinstance(target, str):
         return False
     if _SIZES.fullmatch(target) or _WRAPPED.fullmatch(target):
