@@ -184,6 +184,8 @@ def _sized(array: Array, count: int, name: str, dtype: Any = None) -> Array:
     Raises:
         UnsupportedError: it has another number of values, or another dtype.
     """
+    if dtype is np.float32 and array.dtype == np.float16:  # of a model that is described alone
+        array = array.astype(np.float32)
     if dtype is not None and array.dtype != dtype:
         raise UnsupportedError(f"{name} are {array.dtype.name}, need {np.dtype(dtype).name}")
     if array.size != count:

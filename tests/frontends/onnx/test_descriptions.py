@@ -136,3 +136,19 @@ def test_shapes_that_are_given_are_those_that_are_counted() -> None:
     assert summary.macs == 6 * (_OF_WEIGHTS + _OF_SCORES + _PLAIN)
     with pytest.raises(QnnError, match="no input is named 'z'"):
         source.summary("m", {"z": (1,)})
+
+
+@pytest.mark.parametrize(
+    ("kind", "sizes", "weights", "scales"),
+    [
+        ("MatMulNBits", {"block_size": 16, "bits": 4}, (UNITS, 1, 8), (UNITS, 1)),
+        ("MatMulBnb4", {"block_size": 16, "quant_type": 1}, (UNITS * DEPTH // 2,), (UNITS,)),
+    ],
+)
+def test_scales_of_float16_are_not_told_as_refused(
+    kind: str, sizes: dict[str, int], weights: tuple[int, ...], scales: tuple[int, ...]
+) -> None:
+    constants = {"w": np.ones(weights, np.uint8), "s": np.ones(scales, np.float16)}
+    nodes: list[Node] = [(kind, "x w s", "y", {"N": UNITS, "K": DEPTH, **sizes})]
+    data = {"x": DATA["x"].astype(np.float16)}
+    assert not OnnxSource(model_of(nodes, data, ["y:float16"], constants)).summary("m").unsupported
