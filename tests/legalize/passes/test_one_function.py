@@ -195,3 +195,24 @@ def test_what_one_body_wrote_is_read_from_memory_by_the_next() -> None:
     code = tirx.build(mod, target=TARGET).inspect_source("ll")
     assert code.count('asm sideeffect "", "~{memory}"') >= 2
     assert "declare void @qnn_barrier" not in code  # it is no call
+
+
+@pytest.mark.parametrize("steps", [1, 2, 5, 9])
+def test_many_weights_become_a_few_functions(steps: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(its_module, "_WEIGHTS_OF_PARTS", 1)
+    monkeypatch.setattr(its_module, "_CALLS_OF_PART", 2)
+
+    def body(x: relax.Expr, y: relax.Expr) -> relax.Expr:
+        # The second input comes in late, and the first result is an output, too.
+        first = chain(x, 1)
+        return relax.Tuple([first, R.add(chain(first, steps), y)])
+
+    mod = module({"x": TY, "y": TY}, body)
+    before = called(mod)
+    after = OneFunction()(before)
+    assert len(calls(after)) == min(4, len(calls(before)) // 2) > 1
+    rng = np.random.default_rng(0)
+    arrays = [full_range(rng, "int8", SHAPE).astype(np.int32) for _ in range(2)]
+    expected = run(mod, arrays, one=False)
+    for got, want in zip(run(mod, arrays, one=True), expected, strict=True):
+        np.testing.assert_array_equal(got, want)
