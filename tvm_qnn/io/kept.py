@@ -43,8 +43,8 @@ def cache_folder() -> Path | None:
 def stranger_of(folder: Path) -> str | None:
     """Say who else may write to a folder, or move it away; None if only this user and root may.
 
-    What is kept is code, so what somebody else has put there is not to be run. A folder that is
-    not there yet is its nearest parent's.
+    Entries are code, so an entry that somebody else has written must not run. A folder that does
+    not exist yet is as safe as its nearest parent.
     """
     if sys.platform == "win32":
         return None  # the user's own folders are closed to others there

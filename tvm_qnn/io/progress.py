@@ -34,8 +34,8 @@ PATIENCE = 2.0
 def timed(console: Console, text: str) -> Iterator[None]:
     """Show that something is under way, and when it is done, how long it took.
 
-    Where the console is no terminal, the latter is printed, and before it the steps of a task that
-    lasts longer than ``PATIENCE``, a line each. These are written even if the console is quiet.
+    A console that is no terminal gets the time at the end. If the task lasts longer than
+    ``PATIENCE``, it also gets a line for each step, even if the console is quiet.
     """
     start = time.perf_counter()
     with (_spinner if console.is_terminal else _lines)(console, text):

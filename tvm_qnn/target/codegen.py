@@ -71,8 +71,8 @@ class Compiled:
     def runnable(self) -> list[Any]:
         """Return modules of the kernels, as machine code in memory.
 
-        Objects are linked and loaded. Where the system does not let them be, the parts are compiled
-        in memory.
+        Links and loads the objects. If the system does not allow that, compiles the parts in
+        memory.
         """
         if self.objects is not None:
             with suppress(QnnError, OSError, RuntimeError):

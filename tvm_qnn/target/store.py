@@ -1,4 +1,4 @@
-"""A store of object code: each function is compiled once, in whatever model or process.
+"""A store of object code: a function of one name is compiled once, in whatever model or process.
 
 An entry is an object file, named by a digest of all that decides it: the function, the target, the
 passes, the sources that compile, and the versions of TVM and LLVM. A digest of its contents comes

@@ -106,7 +106,7 @@ def lies_in_line(spec: ConvSpec, mr: int) -> bool:
 
 @dataclass(frozen=True)
 class Origins:
-    """Where the pixels of a tile begin to read the staged data.
+    """The places at which the pixels of a tile begin to read the staged data.
 
     Attributes:
         begins: the offset of each pixel's first byte; of the first pixel alone, where the others

@@ -53,11 +53,11 @@ class Table:
         return cls(T.alloc_buffer((prod(shape),), dtype, scope="global"), shape)
 
     def __getitem__(self, indices: Index | tuple[Index, ...]) -> Vector:
-        """Read an element, or along the last axis those of a ramp."""
+        """Read one element, or the elements of a ramp along the last axis."""
         return self.row[self._place(indices if isinstance(indices, tuple) else (indices,))]
 
     def store(self, value: Vector, indices: tuple[Index, ...]) -> None:
-        """Write an element, or along the last axis those of a ramp."""
+        """Write one element, or the elements of a ramp along the last axis."""
         T.buffer_store(self.row, value, [self._place(indices)])
 
     def _place(self, indices: tuple[Index, ...]) -> Index:

@@ -31,12 +31,11 @@ from legalize.kernels.conv2d.tiling import (
     share_tiles,
     tiles_of,
 )
-from legalize.kernels.conv2d.x86.border import target_pixel
 from legalize.kernels.conv2d.x86.epilogue.addend import load_addend, load_addend_words
 from legalize.kernels.conv2d.x86.epilogue.base import Epilogue, row_lanes
 from legalize.kernels.conv2d.x86.epilogue.residual import ResidualSum
 from legalize.kernels.conv2d.x86.pixel_sums import pixel_sums
-from legalize.kernels.conv2d.x86.pixels import Pixels
+from legalize.kernels.conv2d.x86.pixels import Pixels, origins_of_outputs
 from legalize.kernels.conv2d.x86.prefetch import fetch_ahead
 from legalize.kernels.conv2d.x86.store import store_pixel
 from legalize.kernels.conv2d.x86.tiling import microseconds
@@ -274,7 +273,7 @@ class ConvKernel:
             for j in range(as_bytes, as_words, 2):
                 self._add_to_words(section, first_vector, start, row, j, channels)
         narrowed = self._narrowed(section, acc)
-        origins = self._origins_of_outputs(pixels, targets)
+        origins = origins_of_outputs(self.spec, pixels, targets)
         for i, (start, row) in enumerate(zip(addends, acc, strict=True)):
             vectors = [get_lanes(vector, lanes) for vector in row]
             ends = [self._sums(first_vector, start, vectors, j) for j in range(0, as_bytes, 4)]
@@ -287,16 +286,6 @@ class ConvKernel:
                     *(self.spec, self.target, origins[i], first_vector, vectors, channels, ends),
                     zero_point=self.zero_point,
                 )
-
-    def _origins_of_outputs(self, pixels: Pixels, targets: Sequence[Index]) -> list[Index]:
-        """Return where the outputs of each pixel begin."""
-        spec = self.spec
-        if not targets and spec.fusion.border is None:
-            starts = pixels.times(spec.target.whole)
-        else:
-            targets = targets or [target_pixel(spec, pixel) for pixel in pixels.numbers]
-            starts = [target * spec.target.whole for target in targets]
-        return [start + spec.target.first for start in starts]
 
     def _encodings(self, pixels: Pixels) -> list[Vector]:
         """Return scale and zero point of each row, where outputs are of float32."""

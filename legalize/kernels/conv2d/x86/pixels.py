@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from legalize.kernels.conv2d.spec import ConvSpec
+from legalize.kernels.conv2d.x86.border import target_pixel
 from legalize.kernels.ir.places import address
 from legalize.kernels.ir.types import Index
 
@@ -36,3 +38,19 @@ class Pixels:
             return [number * size for number in self.numbers]
         start = address(self.first * size)
         return [start + i * size for i in range(len(self.numbers))]
+
+
+def origins_of_outputs(spec: ConvSpec, pixels: Pixels, targets: Sequence[Index]) -> list[Index]:
+    """Return where the outputs of each pixel begin in the target.
+
+    Args:
+        spec: the convolution.
+        pixels: of a tile.
+        targets: their numbers among the pixels that are written; empty to compute them.
+    """
+    if not targets and spec.fusion.border is None:
+        starts = pixels.times(spec.target.whole)
+    else:
+        targets = targets or [target_pixel(spec, pixel) for pixel in pixels.numbers]
+        starts = [target * spec.target.whole for target in targets]
+    return [start + spec.target.first for start in starts]
