@@ -13,6 +13,12 @@ from qnn_ops.registry import spec_of
 
 CLAMP = "clamp.default"
 
+CLAMPING = (
+    *("hardtanh.default", "hardtanh_.default", "relu.default", "relu_.default"),
+    *("relu6.default", "relu6_.default"),
+)
+"""What XNNPACK makes a part of the operator before it."""
+
 
 def clamp(node: Any, importer: Any) -> Any:
     """Bound values; TVM's importer takes infinity for a bound that integers have not."""

@@ -9,8 +9,9 @@ import numpy as np
 from tvm import relax
 from tvm.relax import op as R
 
+from frontends.torch.clamps import CLAMPING
 from frontends.torch.normalize import BATCH_NORM, batch_norm
-from frontends.torch.reader import values_of
+from frontends.torch.reader import operator_of, values_of
 from qnn_ops import fused_multiply_add
 from qnn_ops.registry import spec_of
 
@@ -18,6 +19,14 @@ Array = np.ndarray[Any, Any]
 
 _CONVOLVED, _CHANNELS = (3, 4), 2
 """The ranks of what ExecuTorch normalizes by a convolution, and the axes before the pixels."""
+
+_BOUNDED = (
+    *("conv1d.default", "conv1d.padding", "conv2d.default", "conv2d.padding"),
+    *("conv_transpose2d.input", "convolution.default", "linear.default", "addmm.default"),
+    *("add.Tensor", "add_.Tensor", "sub.Tensor", "sub_.Tensor", "mul.Tensor", "mul_.Tensor"),
+    BATCH_NORM,
+)
+"""The operators of which ExecuTorch's FuseActivationPass makes an activation a part."""
 
 _SIXTH, _HALF = np.float32(1 / 6), np.float32(0.5)
 
@@ -29,6 +38,30 @@ def hardswish(node: Any, importer: Any) -> relax.Var:
     gate = emit(R.clip(emit(fused_multiply_add(data, factor, addend)), 0.0, 1.0))
     result: relax.Var = emit(R.multiply(data, gate))
     return result
+
+
+def bound(node: Any, importer: Any) -> relax.Var:
+    """Bound values, unless the next bound replaces this one.
+
+    ExecuTorch keeps one pair of bounds with an operator, and each activation that follows
+    overwrites it: of a ReLU and a Hardtanh the Hardtanh remains.
+    """
+    usual = type(importer).create_convert_map(importer)[operator_of(node)]
+    result: relax.Var = importer.env[node.args[0]] if _is_overwritten(node) else usual(node)
+    return result
+
+
+def _is_overwritten(node: Any) -> bool:
+    (reader, *others) = node.users
+    if others or not _is_call(reader, CLAMPING):
+        return False
+    while _is_call(node, CLAMPING) and len(node.args[0].users) == 1:
+        node = node.args[0]
+    return _is_call(node, _BOUNDED)
+
+
+def _is_call(node: Any, names: tuple[str, ...]) -> bool:
+    return node.op == "call_function" and operator_of(node) in names
 
 
 def gelu(node: Any, importer: Any) -> relax.Var:
@@ -58,6 +91,7 @@ def delegated_rules(constants: Mapping[str, Array]) -> dict[str, Callable[[Any, 
 
     return {
         BATCH_NORM: normalize,
+        **dict.fromkeys(CLAMPING, bound),
         "gelu.default": gelu,
         "hardswish.default": hardswish,
         "hardswish_.default": hardswish,

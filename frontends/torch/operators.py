@@ -48,12 +48,6 @@ _PER_CHANNEL = "dequantize_per_channel.default"
 
 QUANTIZING = _PER_TENSOR[:1]
 DEQUANTIZING = (_PER_TENSOR[1], _PER_CHANNEL)
-CLAMPING = (
-    *("hardtanh.default", "hardtanh_.default", "relu.default", "relu_.default"),
-    *("relu6.default", "relu6_.default"),
-)
-"""What XNNPACK makes a part of the quantized operator before it."""
-
 _PRODUCTS = ("conv2d.default", "linear.default")
 _SUMS = ("add.Tensor", "add_.Tensor")
 _NAMED_PADS = {"conv1d.padding": relax.op.nn.conv1d, "conv2d.padding": relax.op.nn.conv2d}

@@ -18,7 +18,14 @@ from legalize.passes.order_sums import order_sums
 from legalize.passes.rewriter import CallRewriter, count_uses
 from legalize.passes.round_products import round_products
 from legalize.passes.tabulate_floats import is_tabulated
-from legalize.qdq.group import RUNTIMES, Group, LeftInFloatError, NoRuleError, operator_name
+from legalize.qdq.group import (
+    MOVEMENTS,
+    RUNTIMES,
+    Group,
+    LeftInFloatError,
+    NoRuleError,
+    operator_name,
+)
 from qnn_ops import dequantize, quantize
 from qnn_ops.checks import ACTIVATIONS, check_choice
 from qnn_ops.errors import QnnError
@@ -122,6 +129,14 @@ def _fold(mod: tvm.IRModule, arithmetic: str, *, is_promised: bool) -> tvm.IRMod
     return result
 
 
+def _reads_twice(reader: Any, data: relax.Var) -> bool:
+    """Tell whether both operands are the same, as in a square or a double."""
+    return isinstance(reader, relax.Call) and [each.same_as(data) for each in reader.args] == [
+        True,
+        True,
+    ]
+
+
 def _listed(reasons: list[str]) -> str:
     counts = Counter(reasons).items()
     return "; ".join(text + (f" ({count} times)" if count > 1 else "") for text, count in counts)
@@ -172,6 +187,13 @@ class _FoldQdq(CallRewriter):
             for block in function.body.blocks
             for binding in block.bindings
         }
+        self.doubled = [
+            self.values[value.args[0]]
+            for data, value in self.values.items()
+            if operator_of(value) is dequantize
+            and self.uses[value.args[0]] == 1
+            and any(_reads_twice(reader, data) for reader in self.values.values())
+        ]
 
     def rewrite(
         self, operator: Operator[Any], original: relax.Call, call: relax.Call
@@ -185,7 +207,15 @@ class _FoldQdq(CallRewriter):
         if isinstance(attrs.scale, tuple) or isinstance(attrs.zero_point, tuple):
             self.left.append(f"{name}: its result has several scales")
             return call
-        group = Group(attrs, self.builder_, self.values, self.uses, self.visit_expr)
+        is_doubled = any(original.same_as(each) for each in self.doubled)
+        group = Group(
+            attrs,
+            self.builder_,
+            self.values,
+            self.uses,
+            self.visit_expr,
+            may_merge=name not in MOVEMENTS and not is_doubled,
+        )
         try:
             return self.builder_.normalize(group.folded(original.args[0]))
         except LeftInFloatError as error:

@@ -106,6 +106,9 @@ class Group:
         uses: how often each variable is read.
         renewed: gives what became of an expression.
         bounds: the lowest and highest value of the result, where an activation says so.
+        may_merge: whether XNNPACK may merge an activation with the quantized product before it:
+            the quantize reads the activation itself, and no operator reads the result as both of
+            its operands.
     """
 
     attrs: Attrs
@@ -114,6 +117,7 @@ class Group:
     uses: Mapping[Any, int]
     renewed: Callable[[relax.Expr], relax.Expr]
     bounds: tuple[int, int] | None = None
+    may_merge: bool = True
 
     @property
     def arithmetic(self) -> str:

@@ -89,8 +89,9 @@ def _of_integers(
     quantized = group.value(expr).args[0]
     is_own = group.uses.get(quantized, 0) == 1
     if data.encoding != group.encoding:
-        merged = _merged(group.bounded(bounds), quantized) if is_own else None
-        if merged is not None and group.uses.get(expr, 0) == 1:
+        may_merge = is_own and group.uses.get(expr, 0) == 1 and group.may_merge
+        merged = _merged(group.bounded(bounds), quantized) if may_merge else None
+        if merged is not None:
             return merged
         table = clamp_table(data.encoding, group.encoding, ends)
         return quantized_lookup(data.data, relax.const(table, str(table.dtype)))

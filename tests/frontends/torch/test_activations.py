@@ -82,3 +82,27 @@ def test_layers_end_in_what_comes_later(name: str, reads: bool) -> None:
     torch.manual_seed(1)
     program = quantized(Late(make(), reads=reads), shape)
     check(program, np.random.default_rng(5).normal(0, 1.2, shape).astype(np.float32))
+
+
+READERS: dict[str, Callable[[Any], Any]] = {
+    "square": lambda bounded: bounded * bounded,
+    "double": lambda bounded: bounded + bounded,
+    "square and sum": lambda bounded: bounded * bounded + bounded,
+    "moved": lambda bounded: bounded.flatten(1) + 0.1,
+}
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_what_reads_an_activation_tells_whether_a_layer_ends_in_it(name: str) -> None:
+    class Network(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layer = nn.Conv2d(8, 6, 3)
+
+        def forward(self, data: Any) -> Any:
+            return READERS[name](self.layer(data).clamp(-0.2, 0.3))
+
+    torch.manual_seed(1)
+    shape = (2, 8, 6, 7)
+    program = quantized(Network(), shape)
+    check(program, np.random.default_rng(5).normal(0, 1.2, shape).astype(np.float32))

@@ -51,3 +51,44 @@ def test_between_layers_they_are_tables(make: Callable[[], nn.Module]) -> None:
     given, wanted = outputs(program, data)
     np.testing.assert_array_equal(given, wanted)
     assert len(np.unique(given)) > 10
+
+
+BOUNDS = {
+    "relu": nn.ReLU(),
+    "relu6": nn.ReLU6(),
+    "narrow": nn.Hardtanh(-0.1, 0.4),
+    "wide": nn.Hardtanh(-0.25, 0.5),
+}
+
+
+@pytest.mark.parametrize(
+    "names", ["relu narrow", "wide relu", "relu6 wide", "wide narrow relu", "relu wide narrow"]
+)
+def test_the_last_bounds_of_several_remain(names: str) -> None:
+    torch.manual_seed(0)
+    network = nn.Sequential(nn.Linear(13, 40), *(BOUNDS[name] for name in names.split()))
+    program = quantized(network, (2, 13), dynamic=True)
+    data = np.random.default_rng(0).normal(0, 1.2, (2, 13)).astype(np.float32)
+    given, wanted = outputs(program, data)
+    np.testing.assert_array_equal(given, wanted)
+    with torch.no_grad():
+        eager = network(torch.from_numpy(data)).numpy()
+    assert np.abs(given - eager).max() > 0.05
+
+
+def test_bounds_with_other_readers_stay() -> None:
+    class Network(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.dense = nn.Linear(13, 40)
+
+        def forward(self, x: Any) -> Any:
+            first = torch.relu(self.dense(x))
+            return first + functional.hardtanh(first, -0.25, 0.5)
+
+    torch.manual_seed(0)
+    program = quantized(Network(), (2, 13), dynamic=True)
+    data = np.random.default_rng(0).normal(0, 1.2, (2, 13)).astype(np.float32)
+    given, wanted = outputs(program, data)
+    np.testing.assert_array_equal(given, wanted)
+    assert given.min() == 0
