@@ -215,12 +215,11 @@ def _needed(inputs: Sequence[tuple[str, str]]) -> str:
     """Say that inputs need static shapes, by their names and the shapes that they have."""
     if len(inputs) > 1:
         text = ", ".join(f"{name!r} has {shape}" for name, shape in inputs)
-        return f"inputs need static shapes of positive sizes, {text}: give their shapes by name"
+        return f"inputs need static shapes, {text}: give their shapes by name"
     ((name, shape),) = inputs
     if shape == "no shape":
         return f"input {name!r} has no shape: give its shape by name"
-    text = f"needs a static shape of positive sizes, got {shape}"
-    return f"input {name!r} {text}: give its shape by name"
+    return f"input {name!r} needs a static shape, got {shape}: give its shape by name"
 
 
 def _parse(proto: Any, content: bytes) -> None:

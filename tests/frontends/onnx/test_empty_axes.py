@@ -83,5 +83,5 @@ def test_a_file_s_own_0_is_an_open_size() -> None:
     nodes, shapes = CASES["sum"]
     model = opened(nodes, shapes)
     model.graph.input[0].type.tensor_type.shape.dim[0].dim_value = 0
-    with pytest.raises(QnnError, match="input 'x' needs a static shape of positive sizes"):
+    with pytest.raises(QnnError, match="input 'x' needs a static shape, got"):
         from_onnx(model)

@@ -1,0 +1,41 @@
+"""`python -m tests.census.nodes`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+pytest.importorskip("onnx", reason="onnx is not installed")
+pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
+
+from tests.census import nodes
+
+
+def test_tests_are_counted_by_what_becomes_of_them() -> None:
+    result = CliRunner().invoke(nodes.main, ["--only", "nonzero", "--names"])
+    assert result.exit_code == 0, result.output
+    assert "filled: test_nonzero_example" in result.output
+    assert "| filled | 1 |" in result.output
+
+
+def reals(*values: float) -> Any:
+    return np.array(values, np.float32)
+
+
+@pytest.mark.parametrize(
+    ("result", "wanted", "steps"),
+    [
+        (reals(1, 2), reals(1, 2), 0),
+        (reals(1, 2 - 2**-23), reals(1, 2), 0.5),
+        (reals(np.inf, np.nan), reals(np.inf, np.nan), 0),
+        (reals(0, np.nan), reals(np.nan, 0), np.inf),
+        (np.array([3], np.int8), np.array([5], np.int8), 2),
+        (np.array([3], np.int8), np.array([3], np.uint8), np.inf),
+        (np.zeros((0, 2)), np.zeros((0, 2)), 0),
+    ],
+)
+def test_steps_are_of_the_largest_number(result: Any, wanted: Any, steps: float) -> None:
+    assert nodes._apart(result, wanted) == steps
