@@ -51,13 +51,14 @@ def build(
     *,
     kernels: bool = True,
     num_threads: int | None = None,
-    cache: bool = False,
+    cache: bool = True,
 ) -> Library:
     """Compile a module of quantized operators into integer code.
 
-    The object code of each function is kept in the user's cache, and compiled only where it is not
-    there; see ``tvm_qnn.target.store``. The environment's TVM_QNN_CACHE names another folder, or is
-    0 to keep nothing.
+    The user's cache keeps what is compiled: the library, so that the same build takes it from there
+    (``tvm_qnn.library.cache``), and the object code of each function, so that a changed model
+    compiles only what changed (``tvm_qnn.target.store``). The environment's TVM_QNN_CACHE names
+    another folder, or is 0 to keep nothing.
 
     Args:
         mod: its ``main`` may mix operators of the dialect with Relax's own.
@@ -75,10 +76,9 @@ def build(
             each Python thread that runs libraries. The number is not part of an exported file:
             ``load`` takes it again.
         cache: take the library from the user's cache if the same was built before, else keep it
-            there; see ``tvm_qnn.library.cache``. Exporting such a library in the formats "tvm" and
-            "c" compiles it again. Nothing is kept where no linker for the target is found, nor
-            while a ``PassContext`` with instruments watches the passes. Off by default, because a
-            model takes as much of the disk as its file.
+            there. Exporting such a library in the formats "tvm" and "c" compiles it again. Nothing
+            is kept where no linker for the target is found, nor while a ``PassContext`` with
+            instruments watches the passes.
 
     Returns:
         The compiled library, ready to run here if this machine can run the target's code.

@@ -164,9 +164,12 @@ def sources_digest(*folders: Path) -> str:
     """Return a digest of the sources in folders, and of TVM's compiler."""
     digest = hashlib.blake2b(digest_size=DIGEST_SIZE)
     for folder in folders:
-        for path in sorted(folder.rglob("*.py")):
-            add(digest, str(path.relative_to(folder)).encode())
-            add(digest, path.read_bytes())
+        for place, inner, names in os.walk(folder):  # a third of the time of Path.rglob
+            inner.sort()
+            add(digest, os.path.relpath(place, folder).encode())
+            for name in sorted(each for each in names if each.endswith(".py")):
+                add(digest, name.encode())
+                add(digest, Path(place, name).read_bytes())
     # Not its 260 MB: a compiler of the same version that was built anew has another time.
     for path in sorted((Path(tvm.__file__).parent / "lib").glob("*tvm_*")):
         status = path.stat()

@@ -223,9 +223,12 @@ def test_the_folder_is_the_users(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert cache_folder() == Path.home() / "Library" / "Caches" / "tvm-qnn"
 
 
-def test_without_the_argument_nothing_is_kept(folder: Path) -> None:
+@needs_linker
+def test_builds_are_kept_unless_told_otherwise(folder: Path) -> None:
     build(cache=False)
     assert entries(folder) == []
+    tvm_qnn.build(adder(), params={"w": W})
+    assert len(entries(folder)) == 1
 
 
 def test_a_folder_that_cannot_be_made_does_no_harm(
