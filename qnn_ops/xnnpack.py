@@ -9,6 +9,7 @@ round half to even, and means do so with the zero points inside.
 from __future__ import annotations
 
 import math
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -68,15 +69,16 @@ def is_xnnpack(attrs: Any) -> bool:
 
 
 def check_sum(attrs: Any) -> None:
-    """Raise unless XNNPACK adds operands of such scales."""
-    for name in ("lhs", "rhs"):
-        scale = getattr(attrs, f"{name}_scale")
-        quotient = float(np.float32(scale) / np.float32(attrs.output_scale))
-        if not _LEAST_QUOTIENT <= quotient < _QUOTIENT_LIMIT:
-            raise QnnError(
-                f"{name}_scale {scale:.4g} and output_scale {attrs.output_scale:.4g} do not go "
-                "together: XNNPACK adds where their quotient is from 2^-10 to below 2^8"
-            )
+    """Raise unless XNNPACK adds operands of such scales: the smaller one may be any."""
+    name, scale = max(
+        ((name, getattr(attrs, f"{name}_scale")) for name in ("lhs", "rhs")), key=itemgetter(1)
+    )
+    quotient = float(np.float32(scale) / np.float32(attrs.output_scale))
+    if not _LEAST_QUOTIENT <= quotient < _QUOTIENT_LIMIT:
+        raise QnnError(
+            f"{name}_scale {scale:.4g} and output_scale {attrs.output_scale:.4g} do not go "
+            "together: XNNPACK adds where the larger quotient is from 2^-10 to below 2^8"
+        )
 
 
 def sum_terms(attrs: Any, sign: int = 1) -> SumTerms:

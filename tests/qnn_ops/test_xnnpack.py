@@ -49,10 +49,19 @@ def test_sums_are_nearest_where_no_tie_is_near() -> None:
 
 
 @pytest.mark.parametrize("operator", [quantized_add, quantized_subtract])
-@pytest.mark.parametrize(("lhs", "output"), [(2.0**-11, 1.0), (256.0, 1.0)])
-def test_sums_need_near_scales(operator: Any, lhs: float, output: float) -> None:
-    with pytest.raises(QnnError, match=r"XNNPACK adds where their quotient is from 2\^-10 to"):
-        operator.evaluate(VALUES, VALUES, lhs, 0, 1.0, 0, output, 0, "int8", **XNNPACK)
+@pytest.mark.parametrize(("larger", "smaller"), [(2.0**-11, 2.0**-12), (256.0, 1.0)])
+def test_sums_need_near_scales(operator: Any, larger: float, smaller: float) -> None:
+    with pytest.raises(QnnError, match=r"XNNPACK adds where the larger quotient is from 2\^-10 to"):
+        operator.evaluate(VALUES, VALUES, larger, 0, smaller, 0, 1.0, 0, "int8", **XNNPACK)
+
+
+@pytest.mark.parametrize("operator", [quantized_add, quantized_subtract])
+@pytest.mark.parametrize("smaller", [2.0**-10.5, 2.0**-16, 2.0**-24])
+def test_the_smaller_operand_of_a_sum_may_be_of_any_scale(operator: Any, smaller: float) -> None:
+    result = operator.evaluate(
+        VALUES[:, None], VALUES, 1.0, 0, smaller, 0, 1.0, 0, "int8", **XNNPACK
+    )
+    assert result.tolist() == np.broadcast_to(VALUES[:, None], result.shape).tolist()
 
 
 def test_products_round_half_to_even_before_the_zero_point() -> None:

@@ -21,7 +21,9 @@ ROW = np.arange(-128, 128).astype(np.int8)
 
 
 @pytest.mark.parametrize("operator", [quantized_add, quantized_subtract, quantized_multiply])
-@pytest.mark.parametrize("scales", [(0.5, 0.25, 0.5), (0.0371, 0.0113, 0.0529), (3.1, 7.0, 0.3)])
+@pytest.mark.parametrize(
+    "scales", [(0.5, 0.25, 0.5), (0.0371, 0.0113, 0.0529), (3.1, 7.0, 0.3), (3.1, 1e-5, 0.3)]
+)
 @pytest.mark.parametrize("dtype", ["int8", "uint8"])
 def test_pairs(operator: Any, scales: tuple[float, float, float], dtype: str) -> None:
     a, b, c = scales
