@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections import Counter
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -36,6 +37,8 @@ from qnn_ops.signature import main_function
 
 ATTRIBUTE = "qdq_arithmetic"
 """An attribute of ``main``: whose integers its groups of dequantize, operator, quantize mean."""
+
+_PAIR = 2
 
 LEFT = "left_in_float"
 """An attribute beside it: what else an importer knows to be computed in float32."""
@@ -129,12 +132,19 @@ def _fold(mod: tvm.IRModule, arithmetic: str, *, is_promised: bool) -> tvm.IRMod
     return result
 
 
-def _reads_twice(reader: Any, data: relax.Var) -> bool:
-    """Tell whether both operands are the same, as in a square or a double."""
-    return isinstance(reader, relax.Call) and [each.same_as(data) for each in reader.args] == [
-        True,
-        True,
-    ]
+def _doubled_by(reader: Any, values: Mapping[Any, Any], uses: Mapping[Any, int]) -> Any:
+    """Return the quantize of what a call reads as both of its operands, as a square does.
+
+    None if there is no such quantize, or if it has other readers.
+    """
+    both = reader.args if isinstance(reader, relax.Call) else []
+    if len(both) != _PAIR or not both[0].same_as(both[1]):
+        return None
+    value = values.get(both[0])
+    if value is None or operator_of(value) is not dequantize:
+        return None
+    (data,) = value.args
+    return values.get(data) if uses[data] == 1 else None
 
 
 def _listed(reasons: list[str]) -> str:
@@ -187,13 +197,8 @@ class _FoldQdq(CallRewriter):
             for block in function.body.blocks
             for binding in block.bindings
         }
-        self.doubled = [
-            self.values[value.args[0]]
-            for data, value in self.values.items()
-            if operator_of(value) is dequantize
-            and self.uses[value.args[0]] == 1
-            and any(_reads_twice(reader, data) for reader in self.values.values())
-        ]
+        found = (_doubled_by(each, self.values, self.uses) for each in self.values.values())
+        self.doubled = [each for each in found if each is not None]
 
     def rewrite(
         self, operator: Operator[Any], original: relax.Call, call: relax.Call

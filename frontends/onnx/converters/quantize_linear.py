@@ -40,14 +40,18 @@ def _quantize_linear(
         return quantize(data, *encoding.known(), dtype, encoding.axis, arithmetic=ONNXRUNTIME)
     limits = np.iinfo(dtype)
     origin = encoding.points()
+    known = constant_of(origin)
     lowest, highest = (
         builder.emit(R.astype(R.subtract(relax.const(end, "int32"), origin), "float32"))
+        if known is None
+        else relax.const((end - known).astype(np.float32))
         for end in (int(limits.min), int(limits.max))
     )
     steps = builder.emit(R.divide(data, encoding.scales()))
     # NaN is not equal to itself, and is the lowest value to ONNX Runtime.
-    number = R.where(R.equal(steps, steps), steps, lowest)
-    bounded = R.round(R.minimum(R.maximum(number, lowest), highest))
+    number = builder.emit(R.where(R.equal(steps, steps), steps, lowest))
+    # A constant comes first: then nothing asks once more what is no number.
+    bounded = R.round(R.minimum(highest, builder.emit(R.maximum(lowest, number))))
     return R.astype(R.add(R.astype(bounded, "int32"), origin), dtype)
 
 
@@ -123,7 +127,11 @@ class Encoding:
         """Return the zero points likewise, as int32."""
         if self.point is None:
             return relax.const(np.zeros((1,) * len(self.shape), np.int32))
-        return self.builder.emit(R.astype(self._laid_out(self.point), "int32"))
+        points = self._laid_out(self.point)
+        known = constant_of(points)
+        if known is not None:
+            return relax.const(known.astype(np.int32))
+        return self.builder.emit(R.astype(points, "int32"))
 
     def _laid_out(self, values: relax.Expr) -> relax.Expr:
         if self.block:
@@ -131,7 +139,11 @@ class Encoding:
             extent = self.shape[self.axis]
             return self.builder.emit(R.strided_slice(repeated, [self.axis], [0], [extent]))
         shape = [-1 if each == self.axis else 1 for each in range(len(self.shape))]
-        return self.builder.emit(R.reshape(values, shape if self.axis >= 0 else ()))
+        laid_out = shape if self.axis >= 0 else ()
+        known = constant_of(values)
+        if known is not None:
+            return relax.const(known.reshape(laid_out))
+        return self.builder.emit(R.reshape(values, laid_out))
 
 
 def _result_dtype(point: relax.Expr | None, attributes: dict[str, Any]) -> str:
