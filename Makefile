@@ -114,7 +114,7 @@ test-serve: .venv-serve/installed
 
 test-targets: .venv/installed-test
 	$(SAY) "Every target"
-	@$(BIN)/python -m tests.targets --jobs "$$(nproc)" $(if $(ALL),--all)
+	@$(BIN)/python -m tests.targets --jobs "$$(nproc)" $(if $(ALL),--all) $(if $(MINUTES),--minutes $(MINUTES))
 
 lint: .venv/installed-test
 	$(SAY) "Lint"

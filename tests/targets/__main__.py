@@ -3,6 +3,7 @@
 python -m tests.targets                           # a share, in minutes
 python -m tests.targets --all                     # every model for every target, in hours
 python -m tests.targets --target riscv64 --target wasm32
+python -m tests.targets --minutes 5               # as many models as begin in that time
 
 A model is run where this processor can, else in an emulator where one is installed; its machine
 code must have the instructions that the target's kernels are made of, and none that it lacks. What
@@ -14,6 +15,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
+import random
 import time
 from pathlib import Path
 
@@ -43,6 +46,11 @@ _CODE = ("qnn_ops", "legalize", "frontends", "tvm_qnn", "tests/targets", "tests/
 )
 @click.option("--no-emulators", is_flag=True, help="Only run what this processor can.")
 @click.option(
+    "--minutes",
+    type=click.FloatRange(min=0),
+    help="After which no model begins. The order is another one for other code.",
+)
+@click.option(
     "--output",
     default=Path("out/targets"),
     show_default=True,
@@ -60,6 +68,7 @@ def main(
     jobs: int,
     files: int,
     no_emulators: bool,
+    minutes: float | None,
     output: Path,
     write: Path | None,
 ) -> None:
@@ -68,7 +77,8 @@ def main(
     rows = [row for name, row in ROWS.items() if not targets or name in targets]
     work = tasks(models(files), rows, whole=whole)
     output.mkdir(parents=True, exist_ok=True)
-    log = output / f"{'all' if whole else 'share'}_{_digest_of_code()}.jsonl"
+    digest = _digest_of_code()
+    log = output / f"{'all' if whole else 'share'}_{digest}.jsonl"
     done = _known(log)
     left = [
         Task(
@@ -78,8 +88,11 @@ def main(
         )
         for task in work
     ]
+    if minutes is not None:
+        random.Random(digest).shuffle(left)
+    seconds = math.inf if minutes is None else 60 * minutes
     with log.open("a") as file:
-        for outcome in run_all(left, jobs=jobs):
+        for outcome in run_all(left, jobs=jobs, seconds=seconds):
             done[outcome.model, outcome.target] = outcome
             file.write(json.dumps(outcome.fields()) + "\n")
             file.flush()
@@ -90,10 +103,12 @@ def main(
     outcomes = [done[pair] for pair in wanted if pair in done]
     text = table(rows, outcomes)
     console.print(text, markup=False)
-    minutes = (time.perf_counter() - start) / 60
-    seconds = sum(outcome.seconds for outcome in outcomes)
+    taken = (time.perf_counter() - start) / 60
+    processor = sum(outcome.seconds for outcome in outcomes)
     count = len({outcome.model for outcome in outcomes})
-    console.print(f"{count} models, {seconds:,.0f} s of a processor; now {minutes:.1f} minutes")
+    console.print(f"{count} models, {processor:,.0f} s of a processor; now {taken:.1f} minutes")
+    if count < len(work):
+        console.print(f"{len(work) - count} models were not tried or are not imported")
     if write is not None:
         write_table(write, text)
     if any(outcome.problem for outcome in outcomes):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import multiprocessing
 import resource
 import time
@@ -55,7 +56,7 @@ def tasks(models: Sequence[Model], rows: Sequence[Row], *, whole: bool) -> list[
     return chosen
 
 
-def run_all(work: Sequence[Task], *, jobs: int) -> Iterator[Outcome]:
+def run_all(work: Sequence[Task], *, jobs: int, seconds: float = math.inf) -> Iterator[Outcome]:
     """Try all, each model in a process of its own.
 
     A process that dies, hangs or takes too much memory is the outcome of the pair that it was
@@ -64,14 +65,16 @@ def run_all(work: Sequence[Task], *, jobs: int) -> Iterator[Outcome]:
     Args:
         work: models, and the targets to try each for.
         jobs: how many processes at a time.
+        seconds: after which no other model begins.
 
     Yields:
-        An outcome for each pair; none of models that are not imported.
+        An outcome for each pair; none of models that are not imported, or did not begin.
     """
     waiting = [task for task in reversed(work) if task.rows]
     active: dict[Any, tuple[Task, Callable[[], str]]] = {}
-    while waiting or active:
-        while waiting and len(active) < jobs:
+    end_of_time = time.monotonic() + seconds
+    while active or (waiting and time.monotonic() < end_of_time):
+        while waiting and len(active) < jobs and time.monotonic() < end_of_time:
             connection, end = _start(waiting[-1])
             active[connection] = (waiting.pop(), end)
         ready = wait(list(active), timeout=10)

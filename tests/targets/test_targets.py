@@ -206,3 +206,9 @@ def test_the_command_goes_on_where_it_was_stopped(tmp_path: Path) -> None:
     assert [result.exit_code for result in results] == [1, 1]
     assert "fused int8, wasm32: no" in results[0].output
     assert f"| all | {len(models(0))} | 0 | 0 | 0 | 1 |" in results[1].output
+
+
+def test_no_model_begins_after_the_time() -> None:
+    model = MODELS["every kernel int8"]
+    work = [Task(model, [ROWS["x86-avx2"]], emulate=False)]
+    assert list(run_all(work, jobs=1, seconds=0)) == []
