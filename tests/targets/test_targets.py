@@ -180,8 +180,8 @@ def test_the_table_counts_and_stands_between_its_marks(tmp_path: Path) -> None:
 def test_the_command_goes_on_where_it_was_stopped(tmp_path: Path) -> None:
     calls = []
 
-    def fake(work: list[Task], jobs: int) -> list[Outcome]:
-        assert jobs == 2
+    def fake(work: list[Task], jobs: int, seconds: float) -> list[Outcome]:
+        assert (jobs, seconds) == (2, 90)
         calls.append(sum(len(task.rows) for task in work))
         pairs = [(task.model.name, row.name) for task in work for row in task.rows]
         return [
@@ -195,6 +195,8 @@ def test_the_command_goes_on_where_it_was_stopped(tmp_path: Path) -> None:
         "wasm32",
         "--jobs",
         "2",
+        "--minutes",
+        "1.5",
         "--files",
         "0",
         "--output",
