@@ -38,8 +38,6 @@ from qnn_ops.signature import main_function
 ATTRIBUTE = "qdq_arithmetic"
 """An attribute of ``main``: whose integers its groups of dequantize, operator, quantize mean."""
 
-_PAIR = 2
-
 LEFT = "left_in_float"
 """An attribute beside it: what else an importer knows to be computed in float32."""
 
@@ -137,10 +135,11 @@ def _doubled_by(reader: Any, values: Mapping[Any, Any], uses: Mapping[Any, int])
 
     None if there is no such quantize, or if it has other readers.
     """
-    both = reader.args if isinstance(reader, relax.Call) else []
-    if len(both) != _PAIR or not both[0].same_as(both[1]):
-        return None
-    value = values.get(both[0])
+    match list(reader.args) if isinstance(reader, relax.Call) else []:
+        case [first, second] if first.same_as(second):
+            value = values.get(first)
+        case _:
+            return None
     if value is None or operator_of(value) is not dequantize:
         return None
     (data,) = value.args
@@ -198,7 +197,7 @@ class _FoldQdq(CallRewriter):
             for binding in block.bindings
         }
         found = (_doubled_by(each, self.values, self.uses) for each in self.values.values())
-        self.doubled = [each for each in found if each is not None]
+        self.doubled = {each.__chandle__() for each in found if each is not None}
 
     def rewrite(
         self, operator: Operator[Any], original: relax.Call, call: relax.Call
@@ -212,14 +211,9 @@ class _FoldQdq(CallRewriter):
         if isinstance(attrs.scale, tuple) or isinstance(attrs.zero_point, tuple):
             self.left.append(f"{name}: its result has several scales")
             return call
-        is_doubled = any(original.same_as(each) for each in self.doubled)
+        may_merge = name not in MOVEMENTS and original.__chandle__() not in self.doubled
         group = Group(
-            attrs,
-            self.builder_,
-            self.values,
-            self.uses,
-            self.visit_expr,
-            may_merge=name not in MOVEMENTS and not is_doubled,
+            attrs, self.builder_, self.values, self.uses, self.visit_expr, may_merge=may_merge
         )
         try:
             return self.builder_.normalize(group.folded(original.args[0]))

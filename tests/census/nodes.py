@@ -49,7 +49,7 @@ def outcome(case: Any) -> tuple[str, str]:
         except QnnError as error:
             runs = all(_theirs(case.model, inputs) for inputs, _ in case.data_sets)
             return "refused" if runs else "refused by ONNX Runtime, too", str(error)
-        except Exception as error:
+        except Exception as error:  # whatever it is: only QnnError may leave the package
             return "fault", f"{type(error).__name__}: {error}"
         apart, is_filled = 0.0, True
         for results, (inputs, expected) in zip(ours, case.data_sets, strict=True):
