@@ -21,9 +21,6 @@ from tvm_qnn.library.threads import use_threads
 settings.register_profile("project", deadline=None, derandomize="CI" in os.environ)
 settings.load_profile("project")
 
-# Tests compile what they test, and leave nothing in the user's cache of builds.
-os.environ["TVM_QNN_CACHE"] = "0"
-
 # Commands print the same on slow machines: what lasts says no more than what does not.
 progress.PATIENCE = 1e6
 

@@ -298,7 +298,11 @@ def test_instruments_see_the_passes(folder: Path, compilations: list[tvm.IRModul
 
 @needs_linker
 def test_processes_share_a_cache(folder: Path) -> None:
-    code = "from tests.tvm_qnn.library.test_cache import X, build; print(build().run(X).tolist())"
+    code = (
+        "import os, tests; "  # which switches the cache off
+        f"os.environ['TVM_QNN_CACHE'] = {os.environ[kept.VARIABLE]!r}; "
+        "from tests.tvm_qnn.library.test_cache import X, build; print(build().run(X).tolist())"
+    )
     line = [sys.executable, "-c", code]
     running = [subprocess.Popen(line, cwd=ROOT, stdout=subprocess.PIPE) for _ in range(2)]
     for process in running:

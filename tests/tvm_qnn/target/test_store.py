@@ -277,7 +277,11 @@ def test_what_cannot_be_loaded_is_compiled_in_memory(
 
 @needs_linker
 def test_processes_share_a_store(folder: Path) -> None:
-    code = "from tests.tvm_qnn.target.test_store import X, build; print(build().run(X).tolist())"
+    code = (
+        "import os, tests; "  # which switches the cache off
+        f"os.environ['TVM_QNN_CACHE'] = {os.environ[kept.VARIABLE]!r}; "
+        "from tests.tvm_qnn.target.test_store import X, build; print(build().run(X).tolist())"
+    )
     line = [sys.executable, "-c", code]
     running = [subprocess.Popen(line, cwd=ROOT, stdout=subprocess.PIPE) for _ in range(2)]
     for process in running:
