@@ -46,10 +46,14 @@ def _hard_swish(
 def _clip(
     _builder: relax.BlockBuilder, operands: Operands, attributes: dict[str, Any]
 ) -> relax.Expr:
+    """Bound the data; an end that is left out is the dtype's: infinities become finite."""
     data, low, high = operands_of(operands, 3)
+    dtype = str(spec_of(data).dtype)
     for end, name, bound in ((low, "min", R.maximum), (high, "max", R.minimum)):
         if end is None and name in attributes:
             end = relax.const(np.float32(attributes[name]))
+        if end is None and dtype.startswith("float"):
+            end = relax.const(getattr(np.finfo(dtype), name), dtype)
         if end is None:
             continue
         known = constant_of(end)

@@ -37,6 +37,14 @@ def test_nan_stays_between_bytes() -> None:
     check_equal(model, DATA, in_float=True, primitives=True)
 
 
+def test_a_clip_makes_infinities_finite() -> None:
+    data = {"x": np.array([-np.inf, -3, 0, 9, np.inf, np.nan], np.float32)}
+    ends = ("x", "x zero", "x _ six", "x zero six")
+    nodes: list[Node] = [("Clip", each, f"y{number}", {}) for number, each in enumerate(ends)]
+    outputs = [f"y{number}" for number in range(len(ends))]
+    check_equal(model_of(nodes, data, outputs, NUMBERS), data)
+
+
 def test_extremes_of_tensors_in_float() -> None:
     draw = np.random.default_rng(3)
     data = {name: draw.normal(0, 1, (5, 33)).astype(np.float32) for name in "ab"}
