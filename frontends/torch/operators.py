@@ -29,6 +29,7 @@ from frontends.torch.parts import (
     index,
     narrow,
     select,
+    take,
 )
 from frontends.torch.reader import calls_of, operator_of, values_of
 from frontends.torch.reductions import EXTREMES, extreme
@@ -138,6 +139,7 @@ OWN: dict[str, Rule] = {
     "narrow.default": narrow,
     **dict.fromkeys(("index.Tensor", "index_put.default", "index_put_.default"), index),
     "embedding.default": embedding,
+    "take.default": take,
     **dict.fromkeys(ALONG_AXIS, along_axis),
     CLAMP: clamp,
     NEAREST: nearest,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -56,6 +57,17 @@ def embedding(node: Any, importer: Any) -> Any:
     return _with_counted(node, importer, {places: spec_of(importer.env[table]).shape[0]})
 
 
+def take(node: Any, importer: Any) -> Any:
+    """Take elements of the flattened data; -1 is its last element."""
+    data, places = values_of(node)
+    flat = importer.block_builder.emit(R.reshape(importer.env[data], (-1,)))
+    size = math.prod(spec_of(flat).shape)
+    counted = counted_places(importer.env[places], size, _source(node), from_end=True)
+    indices = importer.block_builder.emit(counted)
+    result: relax.Var = importer.block_builder.emit(R.take(flat, indices, 0, mode="clip"))
+    return result
+
+
 ALONG_AXIS = (*("gather.default", "index_select.default", "scatter.src", "scatter.value"),)
 
 
@@ -64,7 +76,7 @@ def _with_counted(
 ) -> Any:
     """Convert by TVM's rule, which takes places unseen; one that is not there ends a run."""
     kept = {each: importer.env[each] for each in sizes}
-    source = f"{operator_of(node)} {node.name!r}"
+    source = _source(node)
     for each, size in sizes.items():
         spec = spec_of(kept[each])
         if size and 0 not in spec.shape and spec.dtype != "bool":
@@ -85,3 +97,7 @@ def check_index(node: Any) -> None:
     dtypes = {str(each.meta["val"].dtype) for each in places}
     if not dtypes <= {"torch.int64", "torch.int32"}:
         raise UnsupportedError("the tensors that index it must be integers")
+
+
+def _source(node: Any) -> str:
+    return f"{operator_of(node)} {node.name!r}"

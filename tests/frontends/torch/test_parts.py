@@ -45,6 +45,7 @@ PLACED: dict[str, tuple[Callable[..., Any], tuple[int, ...]]] = {
     "index": (lambda i: TABLE[i], (5, -6)),
     "index_put": (lambda i: TABLE[:, 0].index_put((i[0],), torch.ones(2)), (5, -6)),
     "index_select": (lambda i: TABLE.index_select(0, i[0]), (5,)),
+    "take": (lambda i: TABLE[:, :1].take(i), (5, -6)),
     "scatter": (lambda i: TABLE.scatter(0, i, torch.ones(2, 2)), (5,)),
 }
 
