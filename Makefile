@@ -13,6 +13,8 @@
 #   make test-ray  tests of evaluation on a Ray cluster; installs Ray
 #   make test-serve  tests of the server, with a real client; installs MLServer in an environment of
 #                its own, for which it needs Python 3.10 to 3.12
+#   make test-relay  TVM's own tests of Relay's operators on tvm_qnn.relay (RELAY=a checkout of
+#                apache/tvm that has Relay; LIVE=a program that starts a Python with Relay, too)
 #   make test-targets  compile the models of the tests for every target, run or emulate what can
 #                be, and check the instructions: a share of them (ALL=1: all, in hours)
 #   make bench   time tvm-qnn and its peers (MODELS="m.tflite resnet50:int8": on these), and
@@ -30,7 +32,7 @@ BIN := .venv/bin
 SAY := @printf '==> %s\n'
 
 .DEFAULT_GOAL := help
-.PHONY: help demo quick test test-arm test-avx512 test-mcu test-torch test-ray test-serve test-targets lint types layers bench docs axe mxnet clean
+.PHONY: help demo quick test test-arm test-avx512 test-mcu test-torch test-ray test-serve test-relay test-targets lint types layers bench docs axe mxnet clean
 
 help:
 	@sed -n '3,$${/^#/!q;s/^# \{0,1\}//p;}' Makefile
@@ -115,6 +117,13 @@ test-serve: .venv-serve/installed
 test-targets: .venv/installed-test
 	$(SAY) "Every target"
 	@$(BIN)/python -m tests.targets --jobs "$$(nproc)" $(if $(ALL),--all) $(if $(MINUTES),--minutes $(MINUTES))
+
+# A checkout of apache/tvm that has Relay, and a program that starts a Python which has it.
+test-relay: .venv/installed-test
+	$(SAY) "TVM's own tests of Relay's quantized operators"
+	@$(if $(RELAY),$(BIN)/python -m tests.former '$(RELAY)',echo "skipped: name a checkout, RELAY=…")
+	$(SAY) "Random calls beside a live Relay"
+	@$(if $(LIVE),$(BIN)/python -m tests.former.live '$(LIVE)',echo "skipped: name a program, LIVE=…")
 
 lint: .venv/installed-test
 	$(SAY) "Lint"

@@ -15,61 +15,63 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
-from tvm.relax import Tuple
+from tvm.ir import GenericConst
+from tvm.ir.transform import PassContext
+from tvm.relax import Call, Expr, TensorType, Tuple, TupleGetItem, Var
 
-from tvm_qnn.relay import build_module, frontend, graph_executor, nn, qnn
-from tvm_qnn.relay.build_module import build
-from tvm_qnn.relay.expr import Function, clip, const, var
-from tvm_qnn.relay.op import (
-    add,
-    cast,
-    concatenate,
-    divide,
-    expand_dims,
-    free_vars,
-    max,
-    maximum,
-    mean,
-    min,
-    minimum,
-    multiply,
-    reshape,
-    squeeze,
-    subtract,
-    sum,
-    transpose,
+from tvm_qnn.relay import (
+    build_module,
+    frontend,
+    graph_executor,
+    nn,
+    op,
+    qnn,
+    testing,
+    transform,
+    vm,
 )
+from tvm_qnn.relay.build_module import build
+from tvm_qnn.relay.executor import create_executor
+from tvm_qnn.relay.expr import Function, any_size, clip, const, free_vars, var
+from tvm_qnn.relay.objects import add_names
+from tvm_qnn.relay.op import *  # noqa: F403 (the module lists what it gives)
 
+Any = any_size
+Constant = GenericConst
+build_config = PassContext
 analysis = SimpleNamespace(free_vars=free_vars)
 """``relay.analysis``: what scripts ask it for."""
 
+op.nn = nn  # type: ignore[attr-defined]
+"""Relay had its operators in ``relay``, and in ``relay.op``, too."""
+
+add_names()
+
 __all__ = [
+    "Any",
+    "Call",
+    "Constant",
+    "Expr",
     "Function",
+    "TensorType",
     "Tuple",
-    "add",
+    "TupleGetItem",
+    "Var",
     "analysis",
     "build",
+    "build_config",
     "build_module",
-    "cast",
     "clip",
-    "concatenate",
     "const",
-    "divide",
-    "expand_dims",
+    "create_executor",
     "frontend",
     "graph_executor",
-    "max",
-    "maximum",
-    "mean",
-    "min",
-    "minimum",
-    "multiply",
     "nn",
+    "op",
     "qnn",
-    "reshape",
-    "squeeze",
-    "subtract",
-    "sum",
-    "transpose",
+    "testing",
+    "transform",
     "var",
+    "vm",
+    *op.__all__,
 ]

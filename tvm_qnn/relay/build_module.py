@@ -13,6 +13,7 @@ from qnn_ops.errors import QnnError
 from tvm_qnn import build as build_library
 from tvm_qnn.io.json_text import to_json
 from tvm_qnn.library.library import Library
+from tvm_qnn.relay.expr import module_of
 
 
 class FactoryModule:
@@ -35,6 +36,21 @@ class FactoryModule:
     def __iter__(self) -> Iterator[Any]:
         """Return graph, library and parameters."""
         return iter((self.get_graph_json(), self, self.get_params()))
+
+    @property
+    def graph_json(self) -> str:
+        """What ``get_graph_json`` returns."""
+        return self.get_graph_json()
+
+    @property
+    def lib(self) -> FactoryModule:
+        """What ``get_lib`` returns."""
+        return self
+
+    @property
+    def params(self) -> dict[str, Any]:
+        """What ``get_params`` returns."""
+        return self.get_params()
 
     def get_graph_json(self) -> str:
         """Write names, shapes and dtypes of inputs and outputs as JSON: there is no graph."""
@@ -76,6 +92,9 @@ def build(
     *,
     params: Mapping[str, Any] | None = None,
     mod_name: str = "default",
+    executor: Any = None,
+    runtime: Any = None,
+    **_former: Any,
 ) -> FactoryModule:
     """Compile a module for a target.
 
@@ -84,14 +103,15 @@ def build(
         target: as ``tvm_qnn.build`` takes it; also a dict of one target by device.
         target_host: nothing else than ``target``.
         params: constants by parameter name. An importer's parameters must be given here.
-        mod_name: is accepted and means nothing.
+        mod_name: is accepted and means nothing, as are the two below.
+        executor: there is one.
+        runtime: there is one.
 
     Raises:
         QnnError: as ``tvm_qnn.build``.
     """
-    if isinstance(ir_mod, tvm.relax.Function):
-        ir_mod = tvm.IRModule.from_expr(ir_mod)
-    return FactoryModule(build_library(ir_mod, _one_target(target), params))
+    del mod_name, executor, runtime
+    return FactoryModule(build_library(module_of(ir_mod), _one_target(target), params))
 
 
 def _one_target(target: Any) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import tvm
@@ -12,6 +12,15 @@ from tvm.relax.expr import _update_type
 
 from qnn_ops.errors import QnnError
 from qnn_ops.registry import TensorSpec, check_expr, spec_of
+
+
+def any_size() -> NoReturn:
+    """Stand for a size that only a run knows, which is not supported.
+
+    Raises:
+        QnnError: always.
+    """
+    raise QnnError("relay.Any: every size must be known; build once for each shape")
 
 
 def var(name_hint: str, shape: Sequence[int] = (), dtype: str = "float32") -> relax.Var:
@@ -48,8 +57,40 @@ def typed(call: relax.Call) -> relax.Call:
     Raises:
         QnnError: if an operand does not fit.
     """
+    if any(isinstance(operand, relax.SeqExpr) for operand in call.args):
+        operands = [
+            nested(operand) if isinstance(operand, relax.SeqExpr) else operand
+            for operand in call.args
+        ]
+        call = relax.Call(call.op, operands, call.attrs, call.ty_args)
+    for operand in call.args:
+        if is_untyped(operand):
+            typed(operand)
     _update_type(call, relax.BlockBuilder().normalize(_on_leaves(call)).ty)
     return call
+
+
+def nested(body: relax.SeqExpr) -> relax.Expr:
+    """Return the body of a function, which binds its calls one by one, as calls in each other."""
+    values: dict[relax.Var, relax.Expr] = {}
+
+    def inlined(expr: relax.Expr) -> relax.Expr:
+        if isinstance(expr, relax.Var):
+            return values.get(expr, expr)
+        result = _rebuilt(expr, [inlined(operand) for operand in _operands(expr)], lambda new: new)
+        if isinstance(expr, (relax.Call, relax.TupleGetItem)):
+            _update_type(result, expr.ty)
+        return result
+
+    for block in body.blocks:
+        for binding in block.bindings:
+            values[binding.var] = inlined(binding.value)
+    return inlined(body.body)
+
+
+def is_untyped(value: Any) -> bool:
+    """Tell whether something is a call without a type, such as ``a * b`` makes."""
+    return isinstance(value, relax.Call) and type(value.ty) is tvm.ir.Type
 
 
 def clip(a: relax.Expr, a_min: float, a_max: float) -> relax.Call:
@@ -77,9 +118,20 @@ def Function(params: Iterable[relax.Var], body: relax.Expr) -> relax.Function:
     return builder.get()["main"]
 
 
+def module_of(value: Any) -> tvm.IRModule:
+    """Return a module whose ``main`` is a function, or computes an expression of its variables."""
+    if isinstance(value, tvm.IRModule):
+        return value
+    if not isinstance(value, relax.Function):
+        value = Function(free_vars(value), value)
+    return tvm.IRModule.from_expr(value)
+
+
 def spec(name: str, value: Any) -> TensorSpec:
     """Return shape and dtype of an operand that an error calls ``name``."""
     check_expr(name, value)
+    if is_untyped(value):
+        typed(value)
     return spec_of(value, name)
 
 
@@ -87,8 +139,10 @@ def number(name: str, value: Any) -> Any:
     """Return a scale or zero point, as Relay wrote it, as Python numbers: one, or a list of them.
 
     Raises:
-        QnnError: if it is an expression that is no constant.
+        QnnError: if it is an expression that depends on an input.
     """
+    if isinstance(value, relax.Call) and not free_vars(value):
+        value = _computed(value)
     if isinstance(value, tvm.ir.GenericConst):
         return value.value.numpy().tolist()
     if isinstance(value, (np.ndarray, np.generic)):
@@ -98,13 +152,44 @@ def number(name: str, value: Any) -> Any:
     return value
 
 
+def is_known(*values: Any) -> bool:
+    """Tell whether ``number`` can return all of some values."""
+    return not any(isinstance(value, relax.Expr) and free_vars(value) for value in values)
+
+
+def free_vars(expr: relax.Expr) -> list[relax.Var]:
+    """Return the variables that an expression depends on, in the order in which it meets them."""
+    found: dict[Any, None] = {}
+    seen: set[Any] = set()
+    stack = [expr]
+    while stack:
+        each = stack.pop()
+        if each in seen:
+            continue
+        seen.add(each)
+        if isinstance(each, relax.Var):
+            found[each] = None
+        else:
+            stack.extend(reversed(_operands(each)))
+    return list(found)
+
+
+def _computed(call: relax.Call) -> relax.Expr:
+    """Return what a call of constants gives, as a constant where TVM can fold it."""
+    mod = tvm.IRModule.from_expr(Function([], call))
+    passes = [relax.transform.FoldConstant(), relax.transform.CanonicalizeBindings()]
+    body = tvm.transform.Sequential(passes)(mod)["main"].body
+    bindings = [each for block in body.blocks for each in block.bindings]
+    return bindings[-1].value if bindings else body.body
+
+
 def _on_leaves(call: relax.Call) -> relax.Call:
     """Return the same call on variables in place of the calls that it stands on."""
     return relax.Call(call.op, [_leaf(arg) for arg in call.args], call.attrs, call.ty_args)
 
 
 def _leaf(expr: relax.Expr) -> relax.Expr:
-    if isinstance(expr, relax.Call):
+    if isinstance(expr, (relax.Call, relax.TupleGetItem)):
         return relax.Var("operand", expr.ty)
     if isinstance(expr, relax.Tuple):
         return relax.Tuple([_leaf(field) for field in expr.fields])
@@ -131,6 +216,8 @@ def _emitted(body: relax.Expr, emit: Callable[[relax.Expr], relax.Var]) -> relax
 def _operands(expr: relax.Expr) -> list[relax.Expr]:
     if isinstance(expr, relax.Call):
         return list(expr.args)
+    if isinstance(expr, relax.TupleGetItem):
+        return [expr.tuple_value]
     return list(expr.fields) if isinstance(expr, relax.Tuple) else []
 
 
@@ -139,4 +226,6 @@ def _rebuilt(
 ) -> relax.Expr:
     if isinstance(expr, relax.Call):
         return emit(relax.Call(expr.op, operands, expr.attrs, expr.ty_args))
+    if isinstance(expr, relax.TupleGetItem):
+        return emit(relax.TupleGetItem(operands[0], expr.index))
     return relax.Tuple(operands) if isinstance(expr, relax.Tuple) else expr

@@ -7,7 +7,10 @@ from collections.abc import Sequence
 from tvm import relax
 
 from qnn_ops.errors import QnnError
-from tvm_qnn.relay.expr import spec, typed
+from tvm_qnn.relay import op
+from tvm_qnn.relay.expr import const, spec, typed
+
+Sizes = int | Sequence[int]
 
 
 def bias_add(data: relax.Expr, bias: relax.Expr, axis: int = 1) -> relax.Call:
@@ -84,3 +87,142 @@ def batch_flatten(data: relax.Expr) -> relax.Call:
     """Make one row of each item of a batch."""
     batch = spec("nn.batch_flatten: data", data).shape[0]
     return typed(relax.op.reshape(data, [batch, -1]))
+
+
+def conv2d(
+    data: relax.Expr,
+    weight: relax.Expr,
+    strides: Sizes = 1,
+    padding: Sizes = 0,
+    dilation: Sizes = 1,
+    groups: int = 1,
+    channels: int | None = None,
+    kernel_size: Sizes | None = None,
+    data_layout: str = "NCHW",
+    kernel_layout: str = "OIHW",
+    out_layout: str = "",
+    out_dtype: str = "",
+) -> relax.Call:
+    """Return a convolution of floats or integers; a depthwise kernel has (channels, multiplier)."""
+    del channels, kernel_size  # the weights tell
+    of_data = spec("nn.conv2d: data", data)
+    kernel = depthwise_kernel(data, weight, groups, data_layout, kernel_layout)
+    kernel = _arranged("nn.conv2d: weight", kernel, kernel_layout, "OIHW")
+    image = _arranged("nn.conv2d: data", data, data_layout, "NCHW")
+    made = relax.op.nn.conv2d(
+        *(image, kernel, strides, padding, dilation, groups), out_dtype=out_dtype or of_data.dtype
+    )
+    return _arranged("nn.conv2d", typed(made), "NCHW", out_layout or data_layout)
+
+
+def depthwise_kernel(
+    data: relax.Expr, kernel: relax.Expr, groups: int, data_layout: str, kernel_layout: str
+) -> relax.Expr:
+    """Return a kernel with one input channel where Relay's has a multiplier of channels instead."""
+    shape = list(spec("nn.conv2d: weight", kernel).shape)
+    outer, inner = (kernel_layout.index(letter) for letter in "OI")
+    channels = spec("nn.conv2d: data", data).shape[data_layout.index("C")]
+    if groups == 1 or groups != channels or shape[outer] != channels or shape[inner] == 1:
+        return kernel
+    # The multiplier counts faster than the channel, so its axis must follow the channel's.
+    order = [axis for axis in range(4) if axis != inner]
+    order.insert(order.index(outer) + 1, inner)
+    sizes = [shape[axis] for axis in range(4) if axis != inner]
+    sizes[order.index(outer)] *= shape[inner]
+    return op.expand_dims(op.reshape(op.transpose(kernel, order), sizes), inner)
+
+
+def conv2d_transpose(
+    data: relax.Expr,
+    weight: relax.Expr,
+    strides: Sizes = 1,
+    padding: Sizes = 0,
+    dilation: Sizes = 1,
+    channels: int | None = None,
+    kernel_size: Sizes | None = None,
+    groups: int = 1,
+    data_layout: str = "NCHW",
+    kernel_layout: str = "IOHW",
+    out_layout: str = "",
+    output_padding: Sizes = 0,
+    out_dtype: str = "",
+) -> relax.Call:
+    """Return a transposed convolution of floats or integers."""
+    del channels, kernel_size  # the weights tell
+    of_data = spec("nn.conv2d_transpose: data", data)
+    image = _arranged("nn.conv2d_transpose: data", data, data_layout, "NCHW")
+    made = relax.op.nn.conv2d_transpose(
+        image,
+        _arranged("nn.conv2d_transpose: weight", weight, kernel_layout, "IOHW"),
+        *(strides, padding, output_padding, dilation, groups),
+        out_dtype=out_dtype or of_data.dtype,
+    )
+    return _arranged("nn.conv2d_transpose", typed(made), "NCHW", out_layout or data_layout)
+
+
+def _arranged(name: str, tensor: relax.Expr, layout: str, wanted: str) -> relax.Expr:
+    """Return a tensor whose axes stand in another order.
+
+    Raises:
+        QnnError: if a layout has other letters, as one of blocks has.
+    """
+    spec(name, tensor)
+    if sorted(layout) != sorted(wanted):
+        raise QnnError(f"{name}: the layout must have the letters of {wanted}, got {layout!r}")
+    if layout == wanted:
+        return tensor
+    return op.transpose(tensor, [layout.index(letter) for letter in wanted])
+
+
+def dense(
+    data: relax.Expr, weight: relax.Expr, units: int | None = None, out_dtype: str = ""
+) -> relax.Call:
+    """Multiply rows by weights of (units, features): floats or integers."""
+    del units  # the weights tell
+    dtype = out_dtype or spec("nn.dense: data", data).dtype
+    return typed(relax.op.matmul(data, op.transpose(weight, [1, 0]), dtype))
+
+
+def batch_matmul(
+    tensor_a: relax.Expr,
+    tensor_b: relax.Expr,
+    out_dtype: str = "",
+    transpose_a: bool = False,
+    transpose_b: bool = True,
+) -> relax.Call:
+    """Multiply matrices: by default (batch, m, k) by (batch, n, k)."""
+    dtype = out_dtype or spec("nn.batch_matmul: tensor_a", tensor_a).dtype
+    first = op.transpose(tensor_a, [0, 2, 1]) if transpose_a else tensor_a
+    second = op.transpose(tensor_b, [0, 2, 1]) if transpose_b else tensor_b
+    return typed(relax.op.matmul(first, second, dtype))
+
+
+def avg_pool2d(
+    data: relax.Expr,
+    pool_size: Sizes = (1, 1),
+    strides: Sizes = (1, 1),
+    dilation: Sizes = (1, 1),
+    padding: Sizes = (0, 0),
+    layout: str = "NCHW",
+    out_layout: str = "",
+    ceil_mode: bool = False,
+    count_include_pad: bool = False,
+) -> relax.Call:
+    """Return the average of each window of an image: of floats, or of integers, cut off."""
+    spec("nn.avg_pool2d: data", data)
+    window = (pool_size, strides, padding, dilation, ceil_mode, count_include_pad)
+    layouts = {"layout": layout, "out_layout": out_layout or layout}
+    return typed(relax.op.nn.avg_pool2d(data, *window, **layouts))
+
+
+def pad(
+    data: relax.Expr,
+    pad_width: Sequence[Sequence[int]],
+    pad_value: float = 0,
+    pad_mode: str = "constant",
+) -> relax.Call:
+    """Surround a tensor with a value, as many before and after each axis as ``pad_width`` says."""
+    dtype = spec("nn.pad: data", data).dtype
+    width = [int(each) for pair in pad_width for each in pair]
+    value = pad_value if isinstance(pad_value, relax.Expr) else const(pad_value, dtype)
+    return typed(relax.op.nn.pad(data, width, value, pad_mode))

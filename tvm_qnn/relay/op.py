@@ -8,7 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import tvm
 from tvm import relax
+from tvm.relax.expr import _update_type
 
 from qnn_ops.errors import QnnError
 from tvm_qnn.relay.expr import spec, typed
@@ -36,12 +38,45 @@ def _reduction(name: str, made: Callable[..., relax.Call]) -> Callable[..., rela
     return operator
 
 
+def _unary(name: str, made: Callable[..., relax.Call]) -> Callable[..., relax.Call]:
+    def operator(data: relax.Expr) -> relax.Call:
+        spec(f"{name}: data", data)
+        return typed(made(data))
+
+    operator.__name__ = operator.__qualname__ = name
+    operator.__doc__ = f"The {name} of each value."
+    return operator
+
+
 add = _binary("add", relax.op.add)
 subtract = _binary("subtract", relax.op.subtract)
 multiply = _binary("multiply", relax.op.multiply)
 divide = _binary("divide", relax.op.divide)
 maximum = _binary("maximum", relax.op.maximum)
 minimum = _binary("minimum", relax.op.minimum)
+power = _binary("power", relax.op.power)
+left_shift = _binary("left_shift", relax.op.left_shift)
+right_shift = _binary("right_shift", relax.op.right_shift)
+equal = _binary("equal", relax.op.equal)
+not_equal = _binary("not_equal", relax.op.not_equal)
+less = _binary("less", relax.op.less)
+less_equal = _binary("less_equal", relax.op.less_equal)
+greater = _binary("greater", relax.op.greater)
+greater_equal = _binary("greater_equal", relax.op.greater_equal)
+
+abs = _unary("abs", relax.op.abs)
+ceil = _unary("ceil", relax.op.ceil)
+erf = _unary("erf", relax.op.erf)
+exp = _unary("exp", relax.op.exp)
+floor = _unary("floor", relax.op.floor)
+log = _unary("log", relax.op.log)
+negative = _unary("negative", relax.op.negative)
+round = _unary("round", relax.op.round)
+rsqrt = _unary("rsqrt", relax.op.rsqrt)
+sigmoid = _unary("sigmoid", relax.op.sigmoid)
+sqrt = _unary("sqrt", relax.op.sqrt)
+tanh = _unary("tanh", relax.op.tanh)
+trunc = _unary("trunc", relax.op.trunc)
 
 mean = _reduction("mean", relax.op.mean)
 sum = _reduction("sum", relax.op.sum)
@@ -79,10 +114,27 @@ def expand_dims(data: relax.Expr, axis: int, num_newaxis: int = 1) -> relax.Call
 
 def concatenate(data: Sequence[relax.Expr] | relax.Tuple, axis: int) -> relax.Call:
     """Join tensors along an axis."""
-    fields = list(data.fields) if isinstance(data, relax.Tuple) else list(data)
+    fields = fields_of(data)
     for field in fields:
         spec("concatenate: data", field)
     return typed(relax.op.concat(fields, axis))
+
+
+def fields_of(data: Any) -> list[relax.Expr]:
+    """List the tensors of a Python sequence, a tuple, or a call that gives one."""
+    if isinstance(data, relax.Tuple):
+        return list(data.fields)
+    if isinstance(data, relax.Call) and isinstance(data.ty, relax.TupleType):
+        return [field_of(data, place) for place in range(len(data.ty.fields))]
+    return list(data)
+
+
+def field_of(data: relax.Expr, place: int) -> relax.TupleGetItem:
+    """Return one tensor of a tuple."""
+    field = relax.TupleGetItem(data, place)
+    if type(field.ty) is tvm.ir.Type:
+        _update_type(field, data.ty.fields[place])
+    return field
 
 
 def cast(data: relax.Expr, dtype: str) -> relax.Call:
@@ -91,20 +143,116 @@ def cast(data: relax.Expr, dtype: str) -> relax.Call:
     return typed(relax.op.astype(data, dtype))
 
 
-def free_vars(expr: relax.Expr) -> list[relax.Var]:
-    """Return the variables that an expression depends on, in the order in which it meets them."""
-    found: dict[Any, None] = {}
-    seen: set[Any] = set()
-    stack = [expr]
-    while stack:
-        each = stack.pop()
-        if each in seen:
-            continue
-        seen.add(each)
-        if isinstance(each, relax.Var):
-            found[each] = None
-        elif isinstance(each, relax.Call):
-            stack.extend(reversed(list(each.args)))
-        elif isinstance(each, relax.Tuple):
-            stack.extend(reversed(list(each.fields)))
-    return list(found)
+def split(data: relax.Expr, indices_or_sections: int | Sequence[int], axis: int = 0) -> relax.Call:
+    """Divide a tensor along an axis, into equal parts or at indices; a tuple of tensors."""
+    spec("split: data", data)
+    return typed(relax.op.split(data, indices_or_sections, axis))
+
+
+def where(condition: relax.Expr, x: relax.Expr, y: relax.Expr) -> relax.Call:
+    """Take ``x`` where the condition holds, and ``y`` elsewhere; shapes broadcast."""
+    for name, operand in (("condition", condition), ("x", x), ("y", y)):
+        spec(f"where: {name}", operand)
+    return typed(relax.op.where(condition, x, y))
+
+
+def tile(data: relax.Expr, reps: Sequence[int]) -> relax.Call:
+    """Repeat a tensor along its axes."""
+    spec("tile: data", data)
+    return typed(relax.op.tile(data, list(reps)))
+
+
+def repeat(data: relax.Expr, repeats: int, axis: int) -> relax.Call:
+    """Repeat each element along an axis."""
+    spec("repeat: data", data)
+    return typed(relax.op.repeat(data, repeats, axis))
+
+
+def broadcast_to(data: relax.Expr, shape: Sequence[int]) -> relax.Call:
+    """Broadcast a tensor to a shape."""
+    spec("broadcast_to: data", data)
+    return typed(relax.op.broadcast_to(data, list(shape)))
+
+
+def strided_slice(
+    data: relax.Expr,
+    begin: Sequence[int],
+    end: Sequence[int],
+    strides: Sequence[int] | None = None,
+    axes: Sequence[int] | None = None,
+    slice_mode: str = "end",
+) -> relax.Call:
+    """Take a slice of some axes, by default of the first ones.
+
+    Args:
+        data: any shape and dtype.
+        begin: the first index in each axis.
+        end: the index after the last; with ``slice_mode`` "size" how many, where -1 takes all.
+        strides: default 1.
+        axes: which axes; default: the first ones.
+        slice_mode: "end" or "size".
+    """
+    shape = spec("strided_slice: data", data).shape
+    chosen = list(range(len(begin))) if axes is None else list(axes)
+    if slice_mode == "size":
+        sizes = zip(begin, end, chosen, strict=True)
+        end = [shape[axis] if size < 0 else start + size for start, size, axis in sizes]
+    return typed(relax.op.strided_slice(data, chosen, list(begin), list(end), strides))
+
+
+def take(
+    data: relax.Expr, indices: relax.Expr, axis: int | None = None, mode: str = "clip"
+) -> relax.Call:
+    """Take elements along an axis, or of the flattened data."""
+    spec("take: data", data), spec("take: indices", indices)
+    flat = reshape(data, (-1,)) if axis is None else data
+    return typed(relax.op.take(flat, indices, axis or 0, mode))
+
+
+__all__ = [
+    "abs",
+    "add",
+    "broadcast_to",
+    "cast",
+    "ceil",
+    "concatenate",
+    "divide",
+    "equal",
+    "erf",
+    "exp",
+    "expand_dims",
+    "floor",
+    "greater",
+    "greater_equal",
+    "left_shift",
+    "less",
+    "less_equal",
+    "log",
+    "max",
+    "maximum",
+    "mean",
+    "min",
+    "minimum",
+    "multiply",
+    "negative",
+    "not_equal",
+    "power",
+    "repeat",
+    "reshape",
+    "right_shift",
+    "round",
+    "rsqrt",
+    "sigmoid",
+    "split",
+    "sqrt",
+    "squeeze",
+    "strided_slice",
+    "subtract",
+    "sum",
+    "take",
+    "tanh",
+    "tile",
+    "transpose",
+    "trunc",
+    "where",
+]

@@ -22,6 +22,8 @@ from tvm_qnn import relay
 from tvm_qnn.library.library import load
 from tvm_qnn.relay import graph_executor
 from tvm_qnn.relay.build_module import FactoryModule
+from tvm_qnn.relay.expr import module_of
+from tvm_qnn.relay.objects import ModuleClass
 from tvm_qnn.target.target import parse_target
 
 
@@ -74,24 +76,52 @@ def load_module(path: str | os.PathLike[str]) -> FactoryModule:
     return FactoryModule(load(path))
 
 
-nd = SimpleNamespace(array=array)
+def empty(shape: Any, dtype: str = "float32", device: Any = None) -> Any:
+    """Return a tensor of a shape whose values are not set."""
+    sizes = [shape] if isinstance(shape, int) else shape
+    return tvm.runtime.empty(tuple(sizes), dtype, device or tvm.cpu())
+
+
+def pass_context(*arguments: Any, config: Any = None, **named: Any) -> tvm.transform.PassContext:
+    """Return ``tvm.transform.PassContext``; settings of Relay's passes are left out.
+
+    Args:
+        *arguments: as TVM's.
+        config: those settings that TVM still has take effect.
+        **named: as TVM's.
+    """
+    kept = {k: v for k, v in (config or {}).items() if not k.startswith("relay.")}
+    return tvm.transform.PassContext(*arguments, config=kept, **named)
+
+
+IRModule = ModuleClass(module_of)
+ir = _Overlay(tvm.ir, IRModule=IRModule)
+nd = SimpleNamespace(array=array, empty=empty, cpu=tvm.cpu)
+transform = _Overlay(tvm.transform, PassContext=pass_context)
 contrib = _Overlay(tvm.contrib, graph_executor=graph_executor, graph_runtime=graph_executor)
 runtime = _Overlay(tvm.runtime, load_module=load_module)
 target = _Overlay(tvm.target, Target=make_target, create=make_target)
 
 __all__ = [
+    "IRModule",
     "array",
     "context",
     "contrib",
     "device",
+    "empty",
+    "ir",
     "load_module",
     "make_target",
     "nd",
+    "pass_context",
     "relay",
     "runtime",
     "target",
+    "transform",
 ]
 
 
 def __getattr__(name: str) -> Any:
-    return getattr(tvm, name)
+    if name.startswith("__"):  # what Python's import system asks every module
+        raise AttributeError(name)
+    return getattr(_Overlay(tvm), name)

@@ -1,7 +1,66 @@
-"""``relay.qnn``."""
+"""``relay.qnn``: its operators. TVM had them in ``relay.qnn.op`` until 0.14, and here since."""
 
 from __future__ import annotations
 
-from tvm_qnn.relay.qnn import op
+from tvm_qnn.relay.qnn import op, transform
+from tvm_qnn.relay.qnn.canonical import requantize_config
+from tvm_qnn.relay.qnn.op import (
+    SQNN_DTYPE_TO_CODE,
+    abs,
+    add,
+    avg_pool2d,
+    batch_matmul,
+    concatenate,
+    conv2d,
+    conv2d_transpose,
+    dense,
+    dequantize,
+    erf,
+    exp,
+    hardswish,
+    leaky_relu,
+    log,
+    mul,
+    quantize,
+    requantize,
+    rsqrt,
+    sigmoid,
+    simulated_dequantize,
+    simulated_quantize,
+    softmax,
+    sqrt,
+    subtract,
+    tanh,
+)
 
-__all__ = ["op"]
+__all__ = [
+    "SQNN_DTYPE_TO_CODE",
+    "abs",
+    "add",
+    "avg_pool2d",
+    "batch_matmul",
+    "concatenate",
+    "conv2d",
+    "conv2d_transpose",
+    "dense",
+    "dequantize",
+    "erf",
+    "exp",
+    "hardswish",
+    "leaky_relu",
+    "log",
+    "mul",
+    "op",
+    "quantize",
+    "requantize",
+    "requantize_config",
+    "rsqrt",
+    "sigmoid",
+    "simulated_dequantize",
+    "simulated_quantize",
+    "softmax",
+    "sqrt",
+    "subtract",
+    "tanh",
+    "transform",
+]

@@ -1,0 +1,33 @@
+"""Import lines of scripts for TVM's Relay, changed to those of the façade. Nothing else changes."""
+
+from __future__ import annotations
+
+import re
+
+CHANGES = (
+    # Names that the façade has in a module of its own.
+    (r"from tvm\.relay(\S*) import", r"from tvm_qnn.relay\1 import"),
+    (r"import tvm\.relay as relay", r"from tvm_qnn import relay"),
+    (r"from tvm\.contrib import graph_executor", r"from tvm_qnn.relay import graph_executor"),
+    (r"from tvm\.runtime\.vm import", r"from tvm_qnn.relay.vm import"),
+    (r"from tvm\.topi\.nn\.qnn import", r"from tvm_qnn.relay.qnn import"),
+    (r"from tvm\.testing\.utils import", r"from tvm_qnn.relay.testing import"),
+    # All others: today's TVM, and beside it what it has lost.
+    (r"import tvm(\.\S+)?$", r"from tvm_qnn.relay import tvm"),
+    (r"from tvm import", r"from tvm_qnn.relay.tvm import"),
+)
+"""What a line begins with, as a regular expression, and what takes its place."""
+
+
+def changed(source: str) -> str:
+    """Return a script with its import lines changed."""
+    return "\n".join(map(_changed_line, source.split("\n")))
+
+
+def _changed_line(line: str) -> str:
+    statement = line.lstrip()
+    for pattern, replacement in CHANGES:
+        if re.match(pattern, statement):
+            indent = line[: len(line) - len(statement)]
+            return indent + re.sub(pattern, replacement, statement, count=1)
+    return line

@@ -1,0 +1,66 @@
+"""Compares random calls of quantized operators with what TVM's own Relay computes.
+
+python -m tests.former.live PROGRAM --count 1000
+
+PROGRAM starts a Python that has TVM's Relay, of version 0.17 or near it: an interpreter, or a
+script that sets what the interpreter needs and passes its arguments on.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import tempfile
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+
+from tests.former import calls
+from tvm_qnn import relay
+from tvm_qnn.relay import tvm
+
+Array = np.ndarray[Any, Any]
+
+
+@click.command()
+@click.argument("program", type=click.Path(exists=True, dir_okay=False))
+@click.option("--count", default=1000, show_default=True, type=click.IntRange(min=1))
+@click.option("--first", default=0, show_default=True, help="The first seed.")
+def main(program: str, count: int, first: int) -> None:
+    """Compare calls with the Relay of a PROGRAM, and print how many differ by kind."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "results.npz"
+        script = [str(Path(calls.__file__).resolve()), str(first), str(count), str(file)]
+        subprocess.run([program, *script], check=True, cwd=folder, capture_output=True)
+        with np.load(file) as results:
+            wanted = {seed: results[seed] for seed in results.files}
+    ours = calls.results(tvm, relay, map(int, wanted))
+    equal, different = Counter[str](), Counter[str]()
+    for seed, expected in wanted.items():
+        kind = calls.KINDS[int(seed) % len(calls.KINDS)].__name__
+        same = is_same(ours[seed], expected)
+        (equal if same else different)[kind] += 1
+        if not same:
+            print(f"{kind}, seed {seed}: {described(ours[seed])}, Relay: {described(expected)}")
+    print("| operator | equal | different |\n|---|---:|---:|")
+    for kind in (each.__name__ for each in calls.KINDS):
+        print(f"| {kind} | {equal[kind]} | {different[kind]} |")
+    raise SystemExit(int(bool(different)))
+
+
+def is_same(result: Array, expected: Array) -> bool:
+    """Tell whether two results have the same shape, dtype and bits; NaN is equal to NaN."""
+    if (result.shape, result.dtype) != (expected.shape, expected.dtype):
+        return False
+    return np.array_equal(result, expected, equal_nan=expected.dtype.kind == "f")
+
+
+def described(result: Array) -> str:
+    """Return the text of an error, or the beginning of an array."""
+    return str(result) if result.dtype.kind == "U" else f"{result.dtype} {result.ravel()[:8]}"
+
+
+if __name__ == "__main__":
+    main()

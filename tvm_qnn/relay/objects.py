@@ -1,0 +1,59 @@
+"""Names that Relay's objects had, on the classes of today's TVM.
+
+Importing ``tvm_qnn.relay`` adds them. None of them replaces a name that TVM has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import tvm
+from tvm import relax
+
+from tvm_qnn.relay.expr import is_untyped, typed
+
+
+def _checked_type(expr: relax.Expr) -> Any:
+    """Return the type of an expression."""
+    return typed(expr).ty if is_untyped(expr) else expr.ty
+
+
+def _astext(mod: tvm.IRModule, *_options: Any, **_named: Any) -> str:
+    """Return the module as TVMScript: Relay's text has no reader any more."""
+    return str(mod.script())
+
+
+_NAMES: tuple[tuple[type, str, Any], ...] = (
+    (relax.Expr, "checked_type", property(_checked_type)),
+    (relax.Var, "type_annotation", property(_checked_type)),
+    (tvm.ir.GenericConst, "data", property(lambda constant: constant.value)),
+    (tvm.IRModule, "astext", _astext),
+    (relax.Function, "astext", _astext),
+)
+
+
+def add_names() -> None:
+    """Add the names to TVM's classes."""
+    for owner, name, value in _NAMES:
+        if not hasattr(owner, name):
+            setattr(owner, name, value)
+
+
+class ModuleClass:
+    """``tvm.IRModule`` with Relay's ``from_expr``, which took any expression."""
+
+    def __init__(self, from_expr: Callable[[Any], tvm.IRModule]) -> None:
+        """Make the class of a function that makes modules."""
+        self.from_expr = from_expr
+
+    def __call__(self, *arguments: Any, **named: Any) -> tvm.IRModule:
+        """Make a module."""
+        return tvm.IRModule(*arguments, **named)
+
+    def __instancecheck__(self, instance: Any) -> bool:
+        """Tell whether something is a module."""
+        return isinstance(instance, tvm.IRModule)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(tvm.IRModule, name)

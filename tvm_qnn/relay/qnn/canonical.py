@@ -1,0 +1,340 @@
+"""Relay's own arithmetic of quantized operators, as plain operators.
+
+Relay rewrote each quantized operator to plain ones. Source of the arithmetic: the functions
+``...Canonicalize`` in src/relay/qnn/op of TVM 0.19 and ``GetFixedPointMultiplierShift`` in
+src/relay/qnn/utils.cc. Where the dialect computes the same numbers, its operators serve, since they
+have kernels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any
+
+import numpy as np
+from tvm import relax
+
+import qnn_ops
+from qnn_ops.arithmetic import quantize_multiplier
+from qnn_ops.errors import QnnError
+from tvm_qnn.relay import op
+from tvm_qnn.relay.expr import clip, const, is_known, number, spec, typed
+
+ROUNDINGS = ("UPWARD", "TONEAREST")
+COMPUTE_DTYPES = ("int64", "float32", "float64")
+
+_OF_DIALECT = ("int8", "uint8", "int16", "int32")
+_CONFIG: ContextVar[tuple[str, str]] = ContextVar("requantize_config", default=("UPWARD", "int64"))
+
+
+@contextmanager
+def requantize_config(rounding: str = "UPWARD", compute_dtype: str = "int64") -> Iterator[None]:
+    """Set what ``requantize`` takes for "None" in the calls that are made inside of the block.
+
+    Args:
+        rounding: "UPWARD" or "TONEAREST".
+        compute_dtype: "int64", "float32" or "float64".
+    """
+    token = _CONFIG.set((rounding, compute_dtype))
+    try:
+        yield
+    finally:
+        _CONFIG.reset(token)
+
+
+def along(value: Any, dtype: str, rank: int, axis: int) -> relax.Expr:
+    """Return a scale or zero point in the shape that broadcasts with data.
+
+    Args:
+        value: numbers, a constant or an expression; one or one per channel.
+        dtype: of the result.
+        rank: of the data.
+        axis: of the channels; may count from the end.
+    """
+    if is_known(value):
+        value = const(np.asarray(number("a scale or zero point", value), dtype))
+    given = spec("a scale or zero point", value)
+    if given.dtype != dtype:
+        value = op.cast(value, dtype)
+    if not given.shape or given.shape == (1,):
+        return op.reshape(value, (1,) * rank) if rank else op.reshape(value, ())
+    shape = [1] * rank
+    shape[axis] = given.shape[0]
+    return op.reshape(value, shape)
+
+
+def narrowed(data: relax.Expr, dtype: str) -> relax.Expr:
+    """Clamp values to an integer dtype and return them in it."""
+    if spec("data", data).dtype == dtype:
+        return data
+    return op.cast(clip(data, *_range(dtype)), dtype)
+
+
+def _range(dtype: str) -> tuple[int, int]:
+    info = np.iinfo(dtype)
+    return int(info.min), int(info.max)
+
+
+def rounded(data: relax.Expr) -> relax.Expr:
+    """Round floats to the nearest integers, ties away from zero, as C's ``round``."""
+    whole = op.trunc(data)
+    half, zero = (const(each, spec("data", data).dtype) for each in (0.5, 0.0))
+    is_far = op.greater_equal(op.abs(op.subtract(data, whole)), half)
+    step = typed(relax.op.sign(data))
+    return op.add(whole, op.where(is_far, step, zero))
+
+
+def quantize(
+    data: relax.Expr, scale: Any, zero_point: Any, axis: int, out_dtype: str
+) -> relax.Expr:
+    """Quantize floats with scales that a run may compute: round(x / scale) + zero point."""
+    rank = len(spec("quantize: data", data).shape)
+    steps = rounded(op.divide(data, along(scale, "float32", rank, axis)))
+    steps = op.add(steps, along(zero_point, "float32", rank, axis))
+    low, high = _range(out_dtype)
+    if out_dtype == "int32":  # its highest value is no float32
+        high = 2147483520
+    return op.cast(clip(steps, low, high), out_dtype)
+
+
+def dequantize(
+    data: relax.Expr, scale: Any, zero_point: Any, axis: int, out_dtype: str
+) -> relax.Expr:
+    """Return real numbers: (q - zero point) · scale, clamped to float16 where that is wanted."""
+    rank = len(spec("dequantize: data", data).shape)
+    shifted = op.subtract(op.cast(data, "int32"), along(zero_point, "int32", rank, axis))
+    real = op.multiply(op.cast(shifted, "float32"), along(scale, "float32", rank, axis))
+    if out_dtype == "float32":
+        return real
+    info = np.finfo(out_dtype)
+    return op.cast(clip(real, float(info.min), float(info.max)), out_dtype)
+
+
+def requantize(
+    data: relax.Expr,
+    input_scale: Any,
+    input_zero_point: Any,
+    output_scale: Any,
+    output_zero_point: Any,
+    out_dtype: str,
+    axis: int = -1,
+    rounding: str = "None",
+    compute_dtype: str = "None",
+) -> relax.Expr:
+    """Express quantized values in another scale; see ``tvm_qnn.relay.qnn.op.requantize``."""
+    configured = _CONFIG.get()
+    rounding = _chosen("rounding", rounding, configured[0], ROUNDINGS)
+    compute_dtype = _chosen("compute_dtype", compute_dtype, configured[1], COMPUTE_DTYPES)
+    given = spec("requantize: data", data)
+    scales = (number("input scale", input_scale), number("output scale", output_scale))
+    points = (
+        number("input zero point", input_zero_point),
+        number("output zero point", output_zero_point),
+    )
+    of_dialect = given.dtype in _OF_DIALECT and out_dtype in _OF_DIALECT
+    if of_dialect and (rounding, compute_dtype) == ("UPWARD", "int64"):
+        call = qnn_ops.requantize(
+            data,
+            _one(scales[0]),
+            _one(points[0]),
+            _one(scales[1]),
+            _one(points[1]),
+            out_dtype,
+            axis=axis,
+            rounding="upward",
+        )
+        return typed(call)
+    work = "int32" if compute_dtype == "int64" else compute_dtype
+    rank = len(given.shape)
+    values = op.cast(data, work)
+    if np.any(points[0]):
+        values = op.subtract(values, along(points[0], work, rank, axis))
+    real = np.float32(scales[0]).astype(np.float64) / np.float64(np.float32(_one(scales[1])))
+    if np.any(real != 1):
+        if compute_dtype == "int64":
+            values = _scaled(values, real, axis, rounding)
+        else:
+            values = op.multiply(values, along(real.astype(work), work, rank, axis))
+    values = op.add(values, along(points[1], work, rank, axis))
+    if compute_dtype != "int64":
+        values = op.cast(_in_floats(values, rounding), "int32")
+    return narrowed(values, out_dtype)
+
+
+def _chosen(name: str, given: str, configured: str, known: Sequence[str]) -> str:
+    value = configured if given == "None" else given
+    if value not in known:
+        raise QnnError(f"requantize: {name} is one of None, {', '.join(known)}, got {value!r}")
+    return value
+
+
+def _one(value: Any) -> Any:
+    """Return the number in a list of one."""
+    return value[0] if isinstance(value, list) and len(value) == 1 else value
+
+
+def _in_floats(values: relax.Expr, rounding: str) -> relax.Expr:
+    if rounding == "TONEAREST":
+        return rounded(values)
+    return op.floor(op.add(values, const(0.5, spec("values", values).dtype)))
+
+
+def _scaled(values: relax.Expr, real: Any, axis: int, rounding: str) -> relax.Expr:
+    """Multiply int32 values by fixed-point numbers in int64, rounded once."""
+    multiplier, shift = quantize_multiplier(real)
+    rank = len(spec("values", values).shape)
+
+    def row(numbers: Any) -> relax.Expr:
+        return along(np.asarray(numbers, np.int64), "int64", rank, axis)
+
+    wide = op.left_shift(op.cast(values, "int64"), row(np.maximum(shift, 0)))
+    wide = op.multiply(wide, row(multiplier))
+    right = 31 - np.minimum(shift, 0)
+    wide_half = row(np.int64(1) << (right.astype(np.int64) - 1))
+    if rounding == "TONEAREST":
+        is_negative = op.less(wide, const(0, "int64"))
+        wide_half = op.subtract(wide_half, op.cast(is_negative, "int64"))
+    wide = op.right_shift(op.add(wide, wide_half), row(right))
+    return op.cast(wide, "int32")
+
+
+def sum_of(
+    combine: Any,
+    operands: Sequence[Any],
+    scales: Sequence[Any],
+    points: Sequence[Any],
+    axes: Sequence[int],
+) -> relax.Expr:
+    """Add or subtract quantized tensors: both are first brought to the result's scale.
+
+    Args:
+        combine: ``op.add`` or ``op.subtract``.
+        operands: the two tensors.
+        scales: of both and the result.
+        points: the zero points of both and the result.
+        axes: of the channels of both.
+    """
+    dtype = spec("lhs", operands[0]).dtype
+    parts = [
+        rescaled(data, scale, point, scales[2], points[2], "int32", axis)
+        for data, scale, point, axis in zip(operands, scales, points, axes, strict=False)
+    ]
+    result = combine(*parts)
+    point = number("output zero point", points[2])
+    if point:
+        # The sum has it twice, the difference not at all.
+        correct = op.subtract if combine is op.add else op.add
+        result = correct(result, const(point, "int32"))
+    return narrowed(result, dtype)
+
+
+def rescaled(
+    data: relax.Expr,
+    scale: Any,
+    point: Any,
+    to_scale: Any,
+    to_point: Any,
+    out_dtype: str,
+    axis: int = -1,
+) -> relax.Expr:
+    """Requantize unless scale and zero point are those of the result; then convert the dtype."""
+    have = (number("scale", scale), number("zero point", point))
+    want = (number("output scale", to_scale), number("output zero point", to_point))
+    if tuple(map(_float32, have)) == tuple(map(_float32, want)):
+        return data if spec("data", data).dtype == out_dtype else op.cast(data, out_dtype)
+    return requantize(data, *have, *want, out_dtype, axis)
+
+
+def _float32(value: Any) -> Any:
+    return np.float32(value).tolist()
+
+
+def product_of(
+    operands: Sequence[Any], scales: Sequence[Any], points: Sequence[Any], axes: Sequence[int]
+) -> relax.Expr:
+    """Multiply quantized tensors: the integers' product has the float32 product of the scales."""
+    dtype = spec("lhs", operands[0]).dtype
+    factors = []
+    for data, point, axis in zip(operands, points, axes, strict=False):
+        rank = len(spec("an operand", data).shape)
+        factor = op.cast(data, "int32")
+        if np.any(number("zero point", point)):
+            factor = op.subtract(factor, along(point, "int32", rank, axis))
+        factors.append(factor)
+    lhs, rhs = (np.float32(number("scale", scale)) for scale in scales[:2])
+    scale = np.asarray(lhs * rhs)
+    if scale.ndim and axes[0] != axes[1]:
+        raise QnnError(f"mul: lhs_axis and rhs_axis must be the same, got {axes[0]} and {axes[1]}")
+    product = op.multiply(*factors)
+    return requantize(product, scale.tolist(), 0, scales[2], points[2], dtype, axes[0])
+
+
+def leaky_relu(
+    data: relax.Expr, alpha: float, have: Sequence[Any], want: Sequence[Any]
+) -> relax.Expr:
+    """Compute x, or alpha · x where x is negative, in the result's scale.
+
+    Args:
+        data: int8 or uint8.
+        alpha: the factor.
+        have: scale and zero point of the data.
+        want: scale and zero point of the result.
+    """
+    dtype = spec("x", data).dtype
+    values = rescaled(data, have[0], have[1], want[0], want[1], "int32")
+    point = number("output zero point", want[1])
+    multiplier, exponent = map(int, quantize_multiplier(1 - alpha))
+    total = 31 - min(exponent, 0)
+    offset = ((point << max(exponent, 0)) * multiplier + (1 << (total - 1))) >> total
+    scaled = op.add(_scaled(values, np.float64(alpha), -1, "UPWARD"), const(offset, "int32"))
+    is_negative = op.less(op.cast(data, "int32"), const(number("zero point", have[1]), "int32"))
+    return narrowed(op.where(is_negative, scaled, values), dtype)
+
+
+def centred(data: relax.Expr, zero_point: Any, axis: int = 0) -> relax.Expr:
+    """Return int32 values without their zero point, one or one per channel along an axis."""
+    values = op.cast(data, "int32")
+    if is_known(zero_point) and not np.any(number("zero point", zero_point)):
+        return values
+    rank = len(spec("data", data).shape)
+    return op.subtract(values, along(zero_point, "int32", rank, axis))
+
+
+def simulated_steps(
+    data: relax.Expr, code: relax.Expr, scale: Any, zero_point: Any, axis: int, codes: Any
+) -> relax.Expr:
+    """Quantize floats but keep them floats, to the dtype of a code that a run may give.
+
+    Args:
+        data: float32.
+        code: int32 scalar, one of ``codes``' values; any other one leaves the data as it is.
+        scale: one, or one per channel.
+        zero_point: likewise.
+        axis: of the channels.
+        codes: the code of each dtype by its name.
+    """
+    rank = len(spec("data", data).shape)
+    steps = rounded(op.divide(data, along(scale, "float32", rank, axis)))
+    steps = op.add(steps, along(zero_point, "float32", rank, axis))
+    result = data
+    for dtype in ("int8", "uint8", "int32"):
+        low, high = _range(dtype)
+        is_dtype = op.equal(code, const(codes[dtype], "int32"))
+        result = op.where(is_dtype, clip(steps, low, high), result)
+    return result
+
+
+def simulated_reals(
+    data: relax.Expr, code: relax.Expr, scale: Any, zero_point: Any, axis: int, codes: Any
+) -> relax.Expr:
+    """Dequantize floats that hold integers; arguments as ``simulated_steps``."""
+    rank = len(spec("data", data).shape)
+    shifted = op.subtract(data, along(zero_point, "float32", rank, axis))
+    real = op.multiply(shifted, along(scale, "float32", rank, axis))
+    result = data
+    for dtype in ("int8", "uint8", "int32"):
+        is_dtype = op.equal(code, const(codes[dtype], "int32"))
+        result = op.where(is_dtype, real, result)
+    return result

@@ -1,0 +1,448 @@
+"""``relay.qnn.op``, and since TVM 0.15 ``relay.qnn``: Relay's spelling of the quantized operators.
+
+The functions take the arguments that Relay's took: scales and zero points as numbers, constants of
+``relay.const`` or expressions. They compute what Relay computed (``tvm_qnn.relay.qnn.canonical``),
+by the dialect's operators where these give the same numbers. Softmax is the dialect's: it is nearer
+to real numbers than Relay's was.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from tvm import relax
+
+import qnn_ops
+from qnn_ops.errors import QnnError
+from tvm_qnn.relay import nn
+from tvm_qnn.relay import op as plain
+from tvm_qnn.relay.expr import const, is_known, number, spec, typed
+from tvm_qnn.relay.qnn import canonical
+from tvm_qnn.relay.qnn.canonical import requantize_config as requantize_config
+from tvm_qnn.relay.qnn.op.canonicalizations import create_integer_lookup_op
+from tvm_qnn.relay.qnn.op.legalizations import hardswish_func
+
+Array = np.ndarray[Any, Any]
+
+SQNN_DTYPE_TO_CODE = {"disable": 0, "int8": 1, "uint8": 2, "int32": 3}
+"""What ``simulated_quantize`` and ``simulated_dequantize`` call a dtype in a tensor."""
+
+
+def quantize(
+    data: relax.Expr,
+    output_scale: Any,
+    output_zero_point: Any,
+    axis: int = -1,
+    out_dtype: str = "int8",
+) -> relax.Call:
+    """Quantize float32 data to int8, uint8, int16, uint16 or int32: round(x / scale) + zero point.
+
+    A half is rounded away from zero.
+    """
+    dialect = out_dtype in ("int8", "uint8", "int16", "int32")
+    if not dialect or not is_known(output_scale, output_zero_point):
+        return canonical.quantize(data, output_scale, output_zero_point, axis, out_dtype)
+    scale, zero_point = number("scale", output_scale), number("zero point", output_zero_point)
+    return typed(qnn_ops.quantize(data, scale, zero_point, out_dtype, axis))
+
+
+def dequantize(
+    data: relax.Expr,
+    input_scale: Any,
+    input_zero_point: Any,
+    axis: int = -1,
+    out_dtype: str = "float32",
+) -> relax.Call:
+    """Return the real numbers of quantized data as float32 or float16: (q - zero point) · scale."""
+    dialect = spec("dequantize: data", data).dtype != "uint16" and out_dtype == "float32"
+    if not dialect or not is_known(input_scale, input_zero_point):
+        return canonical.dequantize(data, input_scale, input_zero_point, axis, out_dtype)
+    scale, zero_point = number("scale", input_scale), number("zero point", input_zero_point)
+    return typed(qnn_ops.dequantize(data, scale, zero_point, out_dtype, axis))
+
+
+def simulated_quantize(
+    data: relax.Expr,
+    output_scale: Any,
+    output_zero_point: Any,
+    axis: int = -1,
+    out_dtype: Any = "int8",
+) -> relax.Call:
+    """Quantize float32 data and keep the steps as float32.
+
+    ``out_dtype`` is a name or an int32 scalar of ``SQNN_DTYPE_TO_CODE``.
+    """
+    code = _code(out_dtype)
+    arguments = (data, code, output_scale, output_zero_point, axis, SQNN_DTYPE_TO_CODE)
+    return canonical.simulated_steps(*arguments)
+
+
+def simulated_dequantize(
+    data: relax.Expr,
+    input_scale: Any,
+    input_zero_point: Any,
+    axis: int = -1,
+    in_dtype: Any = "int8",
+) -> relax.Call:
+    """Return the real numbers of steps that are kept as float32; see ``simulated_quantize``."""
+    code = _code(in_dtype)
+    arguments = (data, code, input_scale, input_zero_point, axis, SQNN_DTYPE_TO_CODE)
+    return canonical.simulated_reals(*arguments)
+
+
+def _code(dtype: Any) -> relax.Expr:
+    return const(SQNN_DTYPE_TO_CODE[dtype], "int32") if isinstance(dtype, str) else dtype
+
+
+def requantize(
+    data: relax.Expr,
+    input_scale: Any,
+    input_zero_point: Any,
+    output_scale: Any,
+    output_zero_point: Any,
+    axis: int = -1,
+    rounding: str = "None",
+    compute_dtype: str = "None",
+    out_dtype: str = "int8",
+) -> relax.Call:
+    """Express quantized values in another scale.
+
+    Args:
+        data: int8, uint8, int16, int32 or int64.
+        input_scale: of the data, one or one per channel along ``axis``.
+        input_zero_point: the data's.
+        output_scale: of the result.
+        output_zero_point: of the result.
+        axis: of the channels.
+        rounding: "UPWARD": a half is rounded up; "TONEAREST": away from zero; "None": what
+            ``relay.qnn.requantize_config`` says, else "UPWARD".
+        compute_dtype: "int64", "float32" or "float64"; "None": what ``requantize_config`` says,
+            else "int64". Relay took float32 there for targets with SSE 4.1.
+        out_dtype: int8, uint8, int16 or int32.
+
+    Raises:
+        QnnError: if something does not fit, or a scale depends on an input.
+    """
+    quantization = (input_scale, input_zero_point, output_scale, output_zero_point)
+    settings = (axis, rounding, compute_dtype)
+    return canonical.requantize(data, *quantization, out_dtype, *settings)
+
+
+def conv2d(
+    data: relax.Expr,
+    kernel: relax.Expr,
+    input_zero_point: Any,
+    kernel_zero_point: Any,
+    input_scale: Any,
+    kernel_scale: Any,
+    kernel_size: int | Sequence[int] | None,
+    channels: int | None,
+    strides: int | Sequence[int] = (1, 1),
+    padding: int | Sequence[int] = (0, 0),
+    dilation: int | Sequence[int] = (1, 1),
+    groups: int = 1,
+    data_layout: str = "NCHW",
+    kernel_layout: str = "OIHW",
+    out_layout: str = "",
+    out_dtype: str = "int32",
+) -> relax.Call:
+    """Return the integer sums of a quantized convolution; see ``qnn_ops.quantized_conv2d``."""
+    if out_dtype != "int32":
+        raise QnnError(f"conv2d: out_dtype is int32, got {out_dtype!r}")
+    if not is_known(input_zero_point, kernel_zero_point, input_scale, kernel_scale):
+        axis = kernel_layout.index("O")
+        return nn.conv2d(
+            canonical.centred(data, input_zero_point),
+            canonical.centred(kernel, kernel_zero_point, axis),
+            *(strides, padding, dilation, groups, channels, kernel_size),
+            *(data_layout, kernel_layout, out_layout, out_dtype),
+        )
+    kernel = nn.depthwise_kernel(data, kernel, groups, data_layout, kernel_layout)
+    outputs = spec("conv2d: kernel", kernel).shape[kernel_layout.index("O")]
+    call = qnn_ops.quantized_conv2d(
+        data,
+        kernel,
+        number("input scale", input_scale),
+        number("input zero point", input_zero_point),
+        _of_outputs(number("kernel scale", kernel_scale), outputs),
+        _of_outputs(number("kernel zero point", kernel_zero_point), outputs),
+        output_scale=1.0,
+        output_zero_point=0,
+        out_dtype=out_dtype,
+        strides=strides,
+        padding=padding,
+        dilation=dilation,
+        groups=groups,
+        channels=channels,
+        kernel_size=kernel_size,
+        data_layout=data_layout,
+        kernel_layout=kernel_layout,
+        out_layout=out_layout,
+    )
+    return typed(call)
+
+
+def _of_outputs(values: Any, outputs: int) -> Any:
+    """Repeat one value per channel of a depthwise kernel for each output of the channel."""
+    if not isinstance(values, list) or len(values) < 2 or outputs % len(values):
+        return values
+    return [value for value in values for _ in range(outputs // len(values))]
+
+
+def dense(
+    data: relax.Expr,
+    weight: relax.Expr,
+    input_zero_point: Any,
+    kernel_zero_point: Any,
+    input_scale: Any,
+    kernel_scale: Any,
+    units: int | None = None,
+    out_dtype: str = "int32",
+) -> relax.Call:
+    """Return the integer sums of a quantized dense layer; see ``qnn_ops.quantized_dense``."""
+    if out_dtype != "int32":
+        raise QnnError(f"dense: out_dtype is int32, got {out_dtype!r}")
+    if not is_known(input_zero_point, kernel_zero_point, input_scale, kernel_scale):
+        operands = (
+            canonical.centred(data, input_zero_point),
+            canonical.centred(weight, kernel_zero_point),
+        )
+        return nn.dense(*operands, units, out_dtype)
+    call = qnn_ops.quantized_dense(
+        data,
+        weight,
+        number("input scale", input_scale),
+        number("input zero point", input_zero_point),
+        number("kernel scale", kernel_scale),
+        number("kernel zero point", kernel_zero_point),
+        output_scale=1.0,
+        output_zero_point=0,
+        out_dtype=out_dtype,
+        units=units,
+    )
+    return typed(call)
+
+
+def conv2d_transpose(
+    data: relax.Expr,
+    weight: relax.Expr,
+    input_zero_point: Any,
+    kernel_zero_point: Any,
+    input_scale: Any,
+    kernel_scale: Any,
+    strides: int | Sequence[int] = (1, 1),
+    padding: int | Sequence[int] = (0, 0),
+    dilation: int | Sequence[int] = (1, 1),
+    groups: int = 1,
+    channels: int | None = None,
+    kernel_size: int | Sequence[int] | None = None,
+    data_layout: str = "NCHW",
+    kernel_layout: str = "IOHW",
+    out_layout: str = "",
+    output_padding: int | Sequence[int] = (0, 0),
+    out_dtype: str = "int32",
+) -> relax.Call:
+    """Return the integer sums of a transposed convolution of quantized data."""
+    del input_scale, kernel_scale  # the sums' scale is their product
+    return nn.conv2d_transpose(
+        canonical.centred(data, input_zero_point),
+        canonical.centred(weight, kernel_zero_point, kernel_layout.index("O")),
+        *(strides, padding, dilation, channels, kernel_size, groups),
+        *(data_layout, kernel_layout, out_layout, output_padding, out_dtype),
+    )
+
+
+def batch_matmul(
+    x: relax.Expr,
+    y: relax.Expr,
+    x_zero_point: Any,
+    y_zero_point: Any,
+    x_scale: Any,
+    y_scale: Any,
+    out_dtype: str = "int32",
+) -> relax.Call:
+    """Return the integer products of matrices: x of (batch, m, k) with y of (batch, n, k)."""
+    del x_scale, y_scale  # the products' scale is their product
+    operands = canonical.centred(x, x_zero_point), canonical.centred(y, y_zero_point)
+    return nn.batch_matmul(*operands, out_dtype)
+
+
+def add(
+    lhs: relax.Expr,
+    rhs: relax.Expr,
+    lhs_scale: Any,
+    lhs_zero_point: Any,
+    rhs_scale: Any,
+    rhs_zero_point: Any,
+    output_scale: Any,
+    output_zero_point: Any,
+    lhs_axis: int = -1,
+    rhs_axis: int = -1,
+) -> relax.Call:
+    """Add quantized tensors, each of which is first brought to the result's scale.
+
+    Args:
+        lhs: int8, uint8 or int32.
+        rhs: of the same dtype; shapes broadcast.
+        lhs_scale: one, or one per channel along ``lhs_axis``.
+        lhs_zero_point: likewise.
+        rhs_scale: one, or one per channel along ``rhs_axis``.
+        rhs_zero_point: likewise.
+        output_scale: of the result.
+        output_zero_point: of the result.
+        lhs_axis: of the channels of ``lhs``.
+        rhs_axis: of the channels of ``rhs``.
+    """
+    scales = (lhs_scale, rhs_scale, output_scale)
+    points = (lhs_zero_point, rhs_zero_point, output_zero_point)
+    return canonical.sum_of(plain.add, (lhs, rhs), scales, points, (lhs_axis, rhs_axis))
+
+
+def subtract(
+    lhs: relax.Expr,
+    rhs: relax.Expr,
+    lhs_scale: Any,
+    lhs_zero_point: Any,
+    rhs_scale: Any,
+    rhs_zero_point: Any,
+    output_scale: Any,
+    output_zero_point: Any,
+    lhs_axis: int = -1,
+    rhs_axis: int = -1,
+) -> relax.Call:
+    """Subtract quantized tensors; arguments as ``add``."""
+    scales = (lhs_scale, rhs_scale, output_scale)
+    points = (lhs_zero_point, rhs_zero_point, output_zero_point)
+    return canonical.sum_of(plain.subtract, (lhs, rhs), scales, points, (lhs_axis, rhs_axis))
+
+
+def mul(
+    lhs: relax.Expr,
+    rhs: relax.Expr,
+    lhs_scale: Any,
+    lhs_zero_point: Any,
+    rhs_scale: Any,
+    rhs_zero_point: Any,
+    output_scale: Any,
+    output_zero_point: Any,
+    lhs_axis: int = -1,
+    rhs_axis: int = -1,
+) -> relax.Call:
+    """Multiply quantized tensors; arguments as ``add``."""
+    scales = (lhs_scale, rhs_scale, output_scale)
+    points = (lhs_zero_point, rhs_zero_point, output_zero_point)
+    return canonical.product_of((lhs, rhs), scales, points, (lhs_axis, rhs_axis))
+
+
+def concatenate(
+    data: Sequence[relax.Expr] | relax.Expr,
+    input_scales: Sequence[Any],
+    input_zero_points: Sequence[Any],
+    output_scale: Any,
+    output_zero_point: Any,
+    axis: int = 0,
+) -> relax.Call:
+    """Join quantized tensors, each of which is first brought to the result's scale.
+
+    ``data`` is a list, a tuple of ``relay.Tuple``, or a call that gives one, such as ``split``.
+    """
+    parts = [
+        canonical.rescaled(
+            field, scale, point, output_scale, output_zero_point, spec("data", field).dtype
+        )
+        for field, scale, point in zip(
+            plain.fields_of(data), input_scales, input_zero_points, strict=True
+        )
+    ]
+    dtypes = {spec("concatenate: data", part).dtype for part in parts}
+    if len(dtypes) != 1:
+        raise QnnError(f"concatenate: data must be of one dtype, got {sorted(dtypes)}")
+    return plain.concatenate(parts, axis)
+
+
+def _unary_operator(name: str, function: Callable[[Array], Array], what: str) -> Any:
+    def operator(
+        x: relax.Expr, scale: Any, zero_point: Any, output_scale: Any, output_zero_point: Any
+    ) -> relax.Call:
+        dtype = spec("x", x).dtype
+        quantization = (scale, zero_point, output_scale, output_zero_point)
+        return create_integer_lookup_op(x, function, *quantization, in_dtype=dtype, out_dtype=dtype)
+
+    operator.__name__ = operator.__qualname__ = name
+    operator.__doc__ = f"{what} of int8 or uint8 values, by a table of float32 results."
+    return operator
+
+
+def _erf(x: Array) -> Array:
+    return np.vectorize(math.erf, otypes=[np.float32])(x)
+
+
+sigmoid = _unary_operator("sigmoid", lambda x: 1 / (1 + np.exp(-x)), "1 / (1 + exp(-x))")
+tanh = _unary_operator("tanh", np.tanh, "The hyperbolic tangent")
+hardswish = _unary_operator("hardswish", hardswish_func, "x · relu6(x + 3) / 6")
+exp = _unary_operator("exp", np.exp, "The exponential")
+log = _unary_operator("log", np.log, "The natural logarithm")
+sqrt = _unary_operator("sqrt", np.sqrt, "The square root")
+rsqrt = _unary_operator("rsqrt", lambda x: 1 / np.sqrt(x), "The inverse square root")
+erf = _unary_operator("erf", _erf, "The error function")
+abs = _unary_operator("abs", np.abs, "The absolute value")
+
+
+def leaky_relu(
+    x: relax.Expr,
+    alpha: float,
+    input_scale: Any,
+    input_zero_point: Any,
+    output_scale: Any,
+    output_zero_point: Any,
+) -> relax.Call:
+    """Compute x, or alpha · x where x is negative, of int8 or uint8 values."""
+    have, want = (input_scale, input_zero_point), (output_scale, output_zero_point)
+    return canonical.leaky_relu(x, alpha, have, want)
+
+
+def avg_pool2d(
+    data: relax.Expr,
+    input_scale: Any,
+    input_zero_point: Any,
+    output_scale: Any,
+    output_zero_point: Any,
+    pool_size: int | Sequence[int],
+    strides: int | Sequence[int],
+    padding: int | Sequence[int],
+    dilation: int | Sequence[int],
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+    layout: str = "NHWC",
+    out_layout: str = "",
+) -> relax.Call:
+    """Return averages of windows in the result's scale; their fractions are cut off, as Relay's."""
+    quantization = (input_scale, input_zero_point, output_scale, output_zero_point)
+    values = canonical.rescaled(data, *quantization, "int32")
+    window = (pool_size, strides, dilation, padding, layout, out_layout)
+    pooled = nn.avg_pool2d(values, *window, ceil_mode, count_include_pad)
+    return canonical.narrowed(pooled, spec("avg_pool2d: data", data).dtype)
+
+
+def softmax(
+    x: relax.Expr,
+    scale: Any,
+    zero_point: Any,
+    output_scale: Any,
+    output_zero_point: Any,
+    axis: int = -1,
+) -> relax.Call:
+    """Compute probabilities of quantized logits; see ``qnn_ops.quantized_softmax``."""
+    call = qnn_ops.quantized_softmax(
+        x,
+        number("scale", scale),
+        number("zero point", zero_point),
+        number("output scale", output_scale),
+        number("output zero point", output_zero_point),
+        spec("softmax: x", x).dtype,
+        axis=axis,
+    )
+    return typed(call)

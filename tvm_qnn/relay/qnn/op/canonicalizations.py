@@ -1,0 +1,96 @@
+"""``relay.qnn.op.canonicalizations``: functions of quantized values by a table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from tvm import relax
+
+import qnn_ops
+from qnn_ops.arithmetic import round_half_away
+from qnn_ops.errors import QnnError
+from tvm_qnn.relay.executor import create_executor
+from tvm_qnn.relay.expr import const, number, spec, typed
+
+Array = np.ndarray[Any, Any]
+
+
+def run_const_expr(expr: relax.Expr) -> Array:
+    """Compute an expression that depends on no variable."""
+    value: Array = create_executor("vm").evaluate(expr).numpy()
+    return value
+
+
+def create_integer_lookup_table(
+    floating_point_func: Callable[[Array], Array],
+    input_scale: Any,
+    input_zero_point: Any,
+    output_scale: Any,
+    output_zero_point: Any,
+    in_axis: int = -1,
+    out_axis: int = -1,
+    in_dtype: str = "uint8",
+    out_dtype: str = "uint8",
+) -> Array:
+    """Return the quantized results of a real function for each bit pattern of the input's dtype.
+
+    Values are dequantized, computed and quantized in float32, a half away from zero. Pattern i is
+    the input whose bits are those of the unsigned integer i.
+
+    Args:
+        floating_point_func: the real function, of a float32 array.
+        input_scale: of the input.
+        input_zero_point: of the input.
+        output_scale: of the result.
+        output_zero_point: of the result.
+        in_axis: means nothing, as a table has one scale.
+        out_axis: likewise.
+        in_dtype: int8, uint8, int16 or uint16.
+        out_dtype: an integer dtype.
+
+    Raises:
+        ValueError: if a dtype is no integer's.
+    """
+    del in_axis, out_axis
+    if not all(np.issubdtype(np.dtype(dtype), np.integer) for dtype in (in_dtype, out_dtype)):
+        raise ValueError(f"a table maps integers to integers, got {in_dtype} and {out_dtype}")
+    bits = np.dtype(in_dtype).itemsize * 8
+    steps = np.arange(2**bits).astype(f"uint{bits}").view(in_dtype).astype(np.int32)
+    info = np.iinfo(out_dtype)
+    scales = [np.float32(number("scale", each)) for each in (input_scale, output_scale)]
+    points = [number("zero point", each) for each in (input_zero_point, output_zero_point)]
+    with np.errstate(all="ignore"):
+        real = floating_point_func((steps - points[0]).astype(np.float32) * scales[0])
+        quotient = np.asarray(real, np.float32) / scales[1]
+        result = round_half_away(quotient) + np.float32(points[1])
+    return np.clip(np.nan_to_num(result, nan=0), info.min, info.max).astype(out_dtype)
+
+
+def create_integer_lookup_op(
+    input_arg: relax.Expr,
+    floating_point_func: Callable[[Array], Array],
+    in_scale: Any,
+    in_zero_point: Any,
+    out_scale: Any,
+    out_zero_point: Any,
+    in_axis: int = -1,
+    out_axis: int = -1,
+    in_dtype: str = "uint8",
+    out_dtype: str = "uint8",
+) -> relax.Call:
+    """Compute a real function of int8 or uint8 values by a table; see the function above.
+
+    Raises:
+        QnnError: if the values have another dtype.
+    """
+    quantization = (in_scale, in_zero_point, out_scale, out_zero_point)
+    table = create_integer_lookup_table(
+        floating_point_func, *quantization, in_axis, out_axis, in_dtype, out_dtype
+    )
+    if spec("x", input_arg).dtype not in ("int8", "uint8"):
+        raise QnnError(f"a table takes int8 or uint8, got {in_dtype}")
+    if in_dtype == "int8":  # the dialect's tables begin with the lowest value
+        table = np.roll(table, 128)
+    return typed(qnn_ops.quantized_lookup(input_arg, const(table)))

@@ -1,0 +1,37 @@
+"""``relay.testing``: what tests of TVM's and scripts made after them ask for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tvm
+from tvm import relax
+
+from tvm_qnn.relay.expr import module_of, spec
+from tvm_qnn.relay.testing.temp_op_attr import TempOpAttr
+
+__all__ = ["TempOpAttr", "run_infer_type", "run_opt_pass"]
+
+
+def run_infer_type(expr: Any) -> Any:
+    """Return an expression or a function with its type, which calls have from the beginning."""
+    if isinstance(expr, relax.Call) and not isinstance(expr.ty, relax.TupleType):
+        spec("run_infer_type", expr)
+    return expr
+
+
+def run_opt_pass(expr: Any, opt_pass: Any, import_prelude: bool = False) -> Any:
+    """Run one pass, or several, on an expression or a function; returns a function."""
+    del import_prelude
+    passes = opt_pass if isinstance(opt_pass, list) else [opt_pass]
+    return tvm.transform.Sequential(passes)(module_of(expr))["main"]
+
+
+def generate_ref_data(mod: tvm.IRModule, input_data: Any, params: Any = None) -> dict[str, Any]:
+    """Return the outputs of a module for inputs by name, as ``{"output": array, …}``."""
+    from tvm_qnn.relay.executor import create_executor
+
+    result = create_executor("graph", mod, params=params).evaluate()(**dict(input_data))
+    several = result if isinstance(result, list) else [result]
+    names = ["output", *(f"output{i}" for i in range(2, len(several) + 1))]
+    return {name: each.numpy() for name, each in zip(names, several, strict=True)}

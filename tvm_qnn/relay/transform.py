@@ -1,0 +1,57 @@
+"""``relay.transform``: passes of Relay's that scripts run before they build.
+
+The build does by itself what most of them did. Those return the module as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import tvm
+from tvm import relax
+from tvm.ir.transform import PassContext as PassContext  # scripts had it here, too
+
+from legalize.passes import FoldQdq
+
+_DONE_BY_BUILD = (
+    *("AlterOpLayout", "BackwardFoldScaleAxis", "CanonicalizeCast", "CanonicalizeOps"),
+    *("CombineParallelBatchMatmul", "CombineParallelConv2D", "CombineParallelDense"),
+    *("DeadCodeElimination", "DefuseOps", "DynamicToStatic", "EliminateCommonSubexpr"),
+    *("EtaExpand", "FastMath", "FlattenAtrousConv", "FoldScaleAxis", "ForwardFoldScaleAxis"),
+    *("FuseOps", "InferType", "Inline", "Legalize", "RemoveUnusedFunctions", "SimplifyExpr"),
+    *("SimplifyInference", "ToANormalForm", "ToBasicBlockNormalForm", "ToGraphNormalForm"),
+)
+
+
+def unchanged(name: str) -> Callable[..., tvm.transform.Pass]:
+    """Return the maker of a pass that returns the module as it is, whatever its options are."""
+
+    def make(*_options: Any, **_named: Any) -> tvm.transform.Pass:
+        return tvm.transform.module_pass(lambda mod, _context: mod, opt_level=0, name=name)
+
+    make.__name__ = make.__qualname__ = name
+    return make
+
+
+def FoldConstant(fold_qnn: bool = False) -> tvm.transform.Pass:
+    """Compute what depends on constants alone."""
+    del fold_qnn
+    passes = [relax.transform.FoldConstant(), relax.transform.DeadCodeElimination()]
+    return tvm.transform.Sequential(passes)
+
+
+def FakeQuantizationToInteger(
+    hard_fail: bool = False,
+    use_qat: bool = False,
+    optional_qnn_ops: Any = None,
+) -> tvm.transform.Pass:
+    """Compute in integers what stands between ``dequantize`` and ``quantize``."""
+    del hard_fail, use_qat, optional_qnn_ops
+    return FoldQdq()
+
+
+def __getattr__(name: str) -> Any:
+    if name in _DONE_BY_BUILD:
+        return unchanged(name)
+    raise AttributeError(f"relay.transform has no {name}: it has no meaning for today's modules")
