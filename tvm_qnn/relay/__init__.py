@@ -32,7 +32,7 @@ from tvm_qnn.relay import (
 )
 from tvm_qnn.relay.build_module import build
 from tvm_qnn.relay.executor import create_executor
-from tvm_qnn.relay.expr import Function, any_size, clip, const, free_vars, var
+from tvm_qnn.relay.expr import Function, any_size, const, free_vars, var
 from tvm_qnn.relay.objects import add_names
 from tvm_qnn.relay.op import *  # noqa: F403 (the module lists what it gives)
 
@@ -61,7 +61,6 @@ __all__ = [
     "build",
     "build_config",
     "build_module",
-    "clip",
     "const",
     "create_executor",
     "frontend",

@@ -8,7 +8,7 @@ from tvm import relax
 
 from qnn_ops.errors import QnnError
 from tvm_qnn.relay import op
-from tvm_qnn.relay.expr import const, spec, typed
+from tvm_qnn.relay.expr import number, spec, typed
 
 Sizes = int | Sequence[int]
 
@@ -222,7 +222,62 @@ def pad(
     pad_mode: str = "constant",
 ) -> relax.Call:
     """Surround a tensor with a value, as many before and after each axis as ``pad_width`` says."""
-    dtype = spec("nn.pad: data", data).dtype
+    spec("nn.pad: data", data)
     width = [int(each) for pair in pad_width for each in pair]
-    value = pad_value if isinstance(pad_value, relax.Expr) else const(pad_value, dtype)
-    return typed(relax.op.nn.pad(data, width, value, pad_mode))
+    value = float(number("nn.pad: pad_value", pad_value))
+    return typed(relax.op.nn.pad(data, width, pad_mode, value))
+
+
+def leaky_relu(data: relax.Expr, alpha: float = 0.01) -> relax.Call:
+    """Compute x, or alpha · x where x is negative, of floats."""
+    spec("nn.leaky_relu: data", data)
+    return typed(relax.op.nn.leakyrelu(data, alpha))
+
+
+def adaptive_avg_pool2d(
+    data: relax.Expr, output_size: Sizes | None = None, layout: str = "NCHW", out_layout: str = ""
+) -> relax.Call:
+    """Return averages of windows that divide an image into ``output_size`` parts."""
+    spec("nn.adaptive_avg_pool2d: data", data)
+    sizes = (output_size, layout, out_layout or layout)
+    return typed(relax.op.nn.adaptive_avg_pool2d(data, *sizes))
+
+
+def log_softmax(data: relax.Expr, axis: int = -1) -> relax.Call:
+    """Compute logarithms of the probabilities of float32 logits along an axis."""
+    spec("nn.log_softmax: data", data)
+    return typed(relax.op.nn.log_softmax(data, axis))
+
+
+def dropout(data: relax.Expr, rate: float = 0.5) -> relax.Expr:
+    """Return the data: nothing is dropped where a network is run."""
+    del rate
+    spec("nn.dropout: data", data)
+    return data
+
+
+def depth_to_space(
+    data: relax.Expr, block_size: int, layout: str = "NCHW", mode: str = "DCR"
+) -> relax.Call:
+    """Move channels into blocks of pixels.
+
+    Args:
+        data: an image.
+        block_size: of the blocks' sides.
+        layout: NCHW or NHWC.
+        mode: "DCR" where the channels that stay count fastest, "CRD" where they count slowest.
+    """
+    image = _arranged("nn.depth_to_space: data", data, layout, "NCHW")
+    batch, channels, height, width = spec("nn.depth_to_space: data", image).shape
+    left, rest = divmod(channels, block_size**2)
+    if rest:
+        raise QnnError(f"nn.depth_to_space: {channels} channels make no blocks of {block_size}")
+    side = block_size
+    if mode == "DCR":
+        parts = op.reshape(image, (batch, side, side, left, height, width))
+        order = (0, 3, 4, 1, 5, 2)
+    else:
+        parts = op.reshape(image, (batch, left, side, side, height, width))
+        order = (0, 1, 4, 2, 5, 3)
+    moved = op.reshape(op.transpose(parts, order), (batch, left, height * side, width * side))
+    return _arranged("nn.depth_to_space", moved, "NCHW", layout)

@@ -27,6 +27,7 @@ def _astext(mod: tvm.IRModule, *_options: Any, **_named: Any) -> str:
 _NAMES: tuple[tuple[type, str, Any], ...] = (
     (relax.Expr, "checked_type", property(_checked_type)),
     (relax.Var, "type_annotation", property(_checked_type)),
+    (relax.Var, "name_hint", property(lambda variable: variable.name)),
     (tvm.ir.GenericConst, "data", property(lambda constant: constant.value)),
     (tvm.IRModule, "astext", _astext),
     (relax.Function, "astext", _astext),

@@ -13,7 +13,7 @@ from tvm import relax
 from tvm.relax.expr import _update_type
 
 from qnn_ops.errors import QnnError
-from tvm_qnn.relay.expr import spec, typed
+from tvm_qnn.relay.expr import clip, spec, typed
 
 
 def _binary(name: str, made: Callable[..., relax.Call]) -> Callable[..., relax.Call]:
@@ -209,12 +209,35 @@ def take(
     return typed(relax.op.take(flat, indices, axis or 0, mode))
 
 
+def topk(
+    data: relax.Expr,
+    k: int = 1,
+    axis: int = -1,
+    ret_type: str = "both",
+    is_ascend: bool = False,
+    dtype: str = "int32",
+) -> relax.Call:
+    """Return the largest values along an axis, their indices, or a tuple of both.
+
+    Args:
+        data: any shape and dtype.
+        k: how many; 0 for all.
+        axis: of the search.
+        ret_type: "both", "values" or "indices".
+        is_ascend: whether the smallest values are wanted.
+        dtype: of the indices.
+    """
+    size = spec("topk: data", data).shape[axis]
+    return typed(relax.op.topk(data, k if k > 0 else size, axis, ret_type, not is_ascend, dtype))
+
+
 __all__ = [
     "abs",
     "add",
     "broadcast_to",
     "cast",
     "ceil",
+    "clip",
     "concatenate",
     "divide",
     "equal",
@@ -252,6 +275,7 @@ __all__ = [
     "take",
     "tanh",
     "tile",
+    "topk",
     "transpose",
     "trunc",
     "where",

@@ -6,6 +6,7 @@ The build does by itself what most of them did. Those return the module as it is
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import tvm
@@ -48,7 +49,10 @@ def FakeQuantizationToInteger(
 ) -> tvm.transform.Pass:
     """Compute in integers what stands between ``dequantize`` and ``quantize``."""
     del hard_fail, use_qat, optional_qnn_ops
-    return FoldQdq()
+    return FoldQdq("onnxruntime")
+
+
+fake_quantization_to_integer = SimpleNamespace(FakeQuantizationToInteger=FakeQuantizationToInteger)
 
 
 def __getattr__(name: str) -> Any:

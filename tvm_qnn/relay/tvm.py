@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import tvm
 import tvm.contrib
+import tvm_ffi
 
 from tvm_qnn import relay
 from tvm_qnn.library.library import load
@@ -95,7 +96,7 @@ def pass_context(*arguments: Any, config: Any = None, **named: Any) -> tvm.trans
 
 
 IRModule = ModuleClass(module_of)
-ir = _Overlay(tvm.ir, IRModule=IRModule)
+ir = _Overlay(tvm.ir, IRModule=IRModule, structural_equal=tvm_ffi.structural_equal)
 nd = SimpleNamespace(array=array, empty=empty, cpu=tvm.cpu)
 transform = _Overlay(tvm.transform, PassContext=pass_context)
 contrib = _Overlay(tvm.contrib, graph_executor=graph_executor, graph_runtime=graph_executor)

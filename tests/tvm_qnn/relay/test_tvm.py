@@ -9,7 +9,7 @@ from tvm_qnn.relay import graph_executor, tvm
 
 def test_what_tvm_has_is_its_own() -> None:
     assert tvm.relax is installed.relax
-    assert tvm.transform.PassContext is installed.transform.PassContext
+    assert tvm.transform.Sequential is installed.transform.Sequential
     assert tvm.contrib.download is installed.contrib.download
     assert tvm.runtime.tensor is installed.runtime.tensor
 

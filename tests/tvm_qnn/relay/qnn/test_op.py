@@ -142,7 +142,7 @@ def test_real_functions_are_right_to_half_a_step(
     assert np.abs(result - np.clip(exact, -128, 127)).max() <= 0.5 + 1e-4
 
 
-@pytest.mark.parametrize("alpha", [0.13, 0.87, 1.51])
+@pytest.mark.parametrize("alpha", [0.1357, 0.8713, 1.5137])
 def test_leaky_relu_rounds_twice(alpha: float) -> None:
     values = rescaled(DATA, 0.05, 3, 0.07, 5)
     scaled = np.floor(alpha * values + 0.5) + np.floor((1 - alpha) * 5 + 0.5)
