@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from qnn_ops.quantized_add import quantized_add
     from qnn_ops.quantized_concat import quantized_concat
     from qnn_ops.quantized_conv2d import quantized_conv2d
-    from qnn_ops.quantized_dense import quantized_dense
+    from qnn_ops.quantized_dense import quantized_dense, quantized_fully_connected
     from qnn_ops.quantized_lookup import quantized_lookup
     from qnn_ops.quantized_lstm import quantized_lstm
     from qnn_ops.quantized_matmul import quantized_matmul
@@ -76,6 +76,7 @@ __all__ = [
     "quantized_concat",
     "quantized_conv2d",
     "quantized_dense",
+    "quantized_fully_connected",
     "quantized_lookup",
     "quantized_lstm",
     "quantized_matmul",
@@ -102,7 +103,8 @@ __all__ = [
     "top_places",
 ]
 
-_OPERATORS = tuple(name for name in __all__ if name != "QnnError")
+_ALIASES = {"quantized_fully_connected": "quantized_dense"}
+_OPERATORS = tuple(name for name in __all__ if name not in ("QnnError", *_ALIASES))
 _MODULES = tuple(f"{__name__}.{name}" for name in _OPERATORS)
 
 make_lazy(
@@ -111,5 +113,6 @@ make_lazy(
         # Not even its own import: it registers with TVM's FFI, which takes a quarter of a second.
         "QnnError": (f"{__name__}.errors",),
         **{name: (*_MODULES, f"{__name__}.{name}") for name in _OPERATORS},
+        **{name: (*_MODULES, f"{__name__}.{home}") for name, home in _ALIASES.items()},
     },
 )

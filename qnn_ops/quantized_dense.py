@@ -186,3 +186,7 @@ def _overflow(
         partial(known, 2) if bias else None,
         partial(dense_multiplier, *scales, attrs.rounding),
     )
+
+
+quantized_fully_connected = quantized_dense
+"""The name that the RFC of TVM's dialect had for it."""

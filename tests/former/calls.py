@@ -23,6 +23,7 @@ class Draw:
         """Draw for a Relay; RandomState's numbers are the same in every version of numpy."""
         self.relay, self.state = relay, np.random.RandomState(seed)
         self.inputs: list[Any] = []
+        self.exact: Any = None  # the real numbers that an approximation is of
 
     def choice(self, *values: Any) -> Any:
         """Choose one of some values."""
@@ -221,9 +222,20 @@ def avg_pool2d(draw: Draw) -> Any:
     return draw.relay.qnn.op.avg_pool2d(data, *have, *want, dilation=(1, 1), **window)
 
 
+def softmax(draw: Draw) -> Any:
+    data = draw.array("int8", (4, draw.state.randint(2, 20)))
+    scale = float(np.float32(draw.state.uniform(0.01, 0.2)))
+    point = int(draw.state.randint(-20, 20))
+    real = np.exp((data.astype("float64") - point) * scale)
+    # In steps of 1 / 256 from -128.
+    draw.exact = 256 * real / real.sum(axis=-1, keepdims=True) - 128
+    quantization = map(draw.relay.const, (scale, point, 1 / 256, -128))
+    return draw.relay.qnn.op.softmax(draw.input(data), *quantization, axis=-1)
+
+
 KINDS = (
     quantize, dequantize, requantize, binary, concatenate, conv2d, conv2d_transpose, dense,
-    batch_matmul, unary, leaky_relu, avg_pool2d,
+    batch_matmul, unary, leaky_relu, avg_pool2d, softmax,
 )  # fmt: skip
 """The functions that draw a call; a seed has the kind of its remainder."""
 
@@ -241,6 +253,8 @@ def results(tvm: Any, relay: Any, seeds: Iterable[int]) -> dict[str, Any]:
             mod = tvm.IRModule.from_expr(function)
             executor = relay.create_executor("graph", mod, tvm.cpu(0), "llvm")
             found[str(seed)] = executor.evaluate()(*draw.inputs).numpy()
+            if draw.exact is not None:
+                found[f"{seed}.exact"] = draw.exact
         except Exception as error:  # its text is the result
             found[str(seed)] = np.array(f"{type(error).__name__}: {error}"[:400])
     return found

@@ -36,16 +36,24 @@ def main(program: str, count: int, first: int) -> None:
         subprocess.run([program, *script], check=True, cwd=folder, capture_output=True)
         with np.load(file) as results:
             wanted = {seed: results[seed] for seed in results.files}
+    seeds = [seed for seed in wanted if f"{seed}.exact" in wanted]
+    exact = {seed: wanted.pop(f"{seed}.exact") for seed in seeds}
     ours = calls.results(tvm, relay, map(int, wanted))
+    if exact:
+        for name, results in (("tvm_qnn.relay", ours), ("Relay", wanted)):
+            error = max(float(np.abs(results[seed] - exact[seed]).max()) for seed in exact)
+            print(f"softmax of {name}: at most {error:.2f} steps from the real numbers")
     equal, different = Counter[str](), Counter[str]()
     for seed, expected in wanted.items():
+        if seed in exact:
+            continue
         kind = calls.KINDS[int(seed) % len(calls.KINDS)].__name__
         same = is_same(ours[seed], expected)
         (equal if same else different)[kind] += 1
         if not same:
             print(f"{kind}, seed {seed}: {described(ours[seed])}, Relay: {described(expected)}")
     print("| operator | equal | different |\n|---|---:|---:|")
-    for kind in (each.__name__ for each in calls.KINDS):
+    for kind in sorted({*equal, *different}):
         print(f"| {kind} | {equal[kind]} | {different[kind]} |")
     raise SystemExit(int(bool(different)))
 

@@ -83,7 +83,7 @@ def test_a_folder_that_is_no_checkout_is_named(tmp_path: Path) -> None:
 
 def test_a_call_of_each_kind_can_be_made() -> None:
     found = calls.results(tvm, relay, range(len(calls.KINDS)))
-    assert len(found) == len(calls.KINDS)
+    assert len([seed for seed in found if seed.isdigit()]) == len(calls.KINDS)
     assert [str(each) for each in found.values() if each.dtype.kind == "U"] == []
 
 

@@ -18,6 +18,7 @@ from types import SimpleNamespace
 from tvm.ir import GenericConst
 from tvm.ir.transform import PassContext
 from tvm.relax import Call, Expr, TensorType, Tuple, TupleGetItem, Var
+from tvm.runtime import params
 
 from tvm_qnn.relay import (
     build_module,
@@ -35,6 +36,9 @@ from tvm_qnn.relay.executor import create_executor
 from tvm_qnn.relay.expr import Function, any_size, const, free_vars, var
 from tvm_qnn.relay.objects import add_names
 from tvm_qnn.relay.op import *  # noqa: F403 (the module lists what it gives)
+
+load_param_dict = params.load_param_dict
+save_param_dict = params.save_param_dict
 
 Any = any_size
 Constant = GenericConst
@@ -65,9 +69,11 @@ __all__ = [
     "create_executor",
     "frontend",
     "graph_executor",
+    "load_param_dict",
     "nn",
     "op",
     "qnn",
+    "save_param_dict",
     "testing",
     "transform",
     "var",

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
+import tarfile
+import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 import tvm
@@ -12,8 +15,11 @@ import tvm
 from qnn_ops.errors import QnnError
 from tvm_qnn import build as build_library
 from tvm_qnn.io.json_text import to_json
-from tvm_qnn.library.library import Library
+from tvm_qnn.io.outputs import replacing
+from tvm_qnn.library.library import Library, load
 from tvm_qnn.relay.expr import module_of
+
+_IN_ARCHIVE = "library.so"
 
 
 class FactoryModule:
@@ -70,19 +76,46 @@ class FactoryModule:
         """Write a shared library; ``tvm_qnn.relay.tvm.runtime.load_module`` loads it.
 
         Args:
-            file_name: ending in .so.
+            file_name: ending in .so, or in .tar for an archive of it.
             cc: the linker to use.
 
         Raises:
             QnnError: as ``tvm_qnn.Library.export``.
         """
-        self.library.export(file_name, cc)
+        path = Path(file_name)
+        if path.suffix != ".tar":
+            self.library.export(path, cc)
+            return
+        with tempfile.TemporaryDirectory() as folder, replacing(path) as temporary:
+            inner = Path(folder) / _IN_ARCHIVE
+            self.library.export(inner, cc)
+            with tarfile.open(temporary, "w") as archive:
+                archive.add(inner, _IN_ARCHIVE)
 
     def _on_device(self, *devices: Any) -> FactoryModule:
         for device in devices:
             if str(device).partition(":")[0] != "cpu":
                 raise QnnError(f"libraries run on the processor, tvm.cpu(), not on {device}")
         return self
+
+
+def load_module(path: str | os.PathLike[str]) -> FactoryModule:
+    """Load what ``export_library`` wrote, a shared library or an archive of one.
+
+    Raises:
+        QnnError: if it is no such file.
+    """
+    if Path(path).suffix != ".tar":
+        return FactoryModule(load(path))
+    with tempfile.TemporaryDirectory() as folder:
+        inner = Path(folder) / _IN_ARCHIVE
+        try:
+            with tarfile.open(path) as archive:
+                member = archive.extractfile(_IN_ARCHIVE)
+                inner.write_bytes(member.read() if member else b"")
+        except (tarfile.TarError, KeyError, OSError) as error:
+            raise QnnError(f"{path} holds no library that export_library wrote: {error}") from error
+        return FactoryModule(load(inner))
 
 
 def build(

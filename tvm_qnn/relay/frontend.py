@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import tvm
 
 import frontends.tflite
+from qnn_ops.errors import QnnError
 
 
 def from_tflite(
@@ -30,3 +32,62 @@ def from_mxnet(
     from frontends.mxnet import from_mxnet as convert
 
     return convert(symbol, shape, dtype, arg_params, aux_params)
+
+
+def from_onnx(
+    model: Any,
+    shape: Mapping[str, Sequence[int]] | None = None,
+    dtype: Any = "float32",
+    opset: int | None = None,
+    freeze_params: bool = True,
+    convert_config: Any = None,
+    export_node_renamed_model_path: Any = None,
+) -> tuple[tvm.IRModule, dict[str, tvm.runtime.Tensor]]:
+    """Import an ONNX model: ``tvm_qnn.from_onnx``.
+
+    Args:
+        model: a path, the contents of a file or an ``onnx.ModelProto``.
+        shape: of inputs by name, where the file leaves them open.
+        dtype: means nothing, as do the arguments below: the file says it.
+        opset: the file says it.
+        freeze_params: constants are always known when a model is built.
+        convert_config: is accepted and means nothing.
+        export_node_renamed_model_path: is accepted and means nothing.
+    """
+    del dtype, opset, freeze_params, convert_config, export_node_renamed_model_path
+    from frontends.onnx import from_onnx as convert
+
+    return convert(model, shape)
+
+
+def from_pytorch(
+    script_module: Any, input_infos: Any = None, *_options: Any, **_named: Any
+) -> tuple[tvm.IRModule, dict[str, tvm.runtime.Tensor]]:
+    """Import a PyTorch program: ``tvm_qnn.from_exported_program``.
+
+    Args:
+        script_module: a ``torch.export.ExportedProgram``. TorchScript modules, which Relay took,
+            cannot be exported; export the module that they were made from.
+        input_infos: means nothing: the program has the shapes of its inputs.
+
+    Raises:
+        QnnError: if it is another kind of module, with the line to type.
+    """
+    del input_infos
+    from frontends.torch import from_exported_program
+
+    if hasattr(script_module, "graph_signature") or isinstance(script_module, (str, bytes, Path)):
+        return from_exported_program(script_module)
+    raise QnnError(
+        f"from_pytorch takes an exported program, got {type(script_module).__name__}; write "
+        "torch.export.export(model.eval(), example_inputs) and give its result"
+    )
+
+
+def __getattr__(name: str) -> Any:
+    if name.startswith("from_"):
+        raise QnnError(
+            f"relay.frontend.{name}: convert the model to TFLite or ONNX with its framework's "
+            "tools, and use from_tflite or from_onnx"
+        )
+    raise AttributeError(f"relay.frontend has no {name}")

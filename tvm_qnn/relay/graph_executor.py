@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -54,6 +55,50 @@ class GraphModule:
             if index >= 0:
                 self._set(index, item)
 
+    def __getitem__(self, key: str) -> Callable[..., Any]:
+        """Return a function of this object by its name, as ``module["run"]``."""
+        if key not in _FUNCTIONS:
+            raise QnnError(f"an executor has the functions {', '.join(_FUNCTIONS)}, not {key!r}")
+        function: Callable[..., Any] = getattr(self, key)
+        return function
+
+    def set_input_zero_copy(self, key: str | int, value: Any) -> None:
+        """Let an input be the memory of a tensor: what is written there, the next run reads.
+
+        Args:
+            key: name or number of the input.
+            value: a tensor of the input's shape and dtype.
+
+        Raises:
+            QnnError: if there is no such input, or the tensor does not fit.
+        """
+        index = self._index(key)
+        info: TensorInfo = self._library.inputs[index]
+        array = value if isinstance(value, np.ndarray) else np.from_dlpack(value)
+        if (array.shape, str(array.dtype)) != (info.shape, info.dtype):
+            raise QnnError(
+                f"input {info.name!r} is {info.dtype} of shape {info.shape}, "
+                f"got {array.dtype} of shape {array.shape}"
+            )
+        self._inputs[index] = array
+
+    def load_params(self, params_bytes: bytes) -> None:
+        """Set inputs from what ``relay.save_param_dict`` wrote; others are part of the library."""
+        self.set_input(**tvm.runtime.load_param_dict(bytes(params_bytes)))
+
+    def share_params(self, other: GraphModule, params_bytes: bytes) -> None:
+        """Share weights with another executor: executors of one library always do."""
+        if other._library is not self._library:
+            raise QnnError("share_params: the other executor must be of the same library")
+        self.load_params(params_bytes)
+
+    def debug_get_output(self, node: Any, out: Any = None) -> Any:
+        """Refuse: a compiled model keeps no tensors but its outputs."""
+        raise QnnError(
+            f"debug_get_output({node!r}): a compiled model keeps no inner tensors; import the "
+            "model with outputs='all', or use tvm_qnn.compare"
+        )
+
     def run(self, **input_dict: Any) -> None:
         """Run the model, after ``set_input(**input_dict)``."""
         if input_dict:
@@ -87,6 +132,16 @@ class GraphModule:
         infos = self._library.inputs
         return {i.name: i.shape for i in infos}, {i.name: i.dtype for i in infos}
 
+    def get_output_index(self, name: str) -> int:
+        """Return the number of the output of this name, -1 if there is none."""
+        names = [info.name for info in self._library.outputs]
+        return names.index(name) if name in names else -1
+
+    def get_output_info(self) -> tuple[dict[str, tuple[int, ...]], dict[str, str]]:
+        """Return shapes and dtypes of the outputs, each by name."""
+        infos = self._library.outputs
+        return {i.name: i.shape for i in infos}, {i.name: i.dtype for i in infos}
+
     def get_output(self, index: int, out: Any = None) -> Any:
         """Return an output of the last run as a tensor of TVM's, or in ``out``.
 
@@ -105,7 +160,12 @@ class GraphModule:
         func_name: str = "run",
         repeat: int = 5,
         number: int = 5,
+        min_repeat_ms: int | None = None,
+        limit_zero_time_iterations: int = 100,
         end_to_end: bool = False,
+        cooldown_interval_ms: int = 0,
+        repeats_to_cooldown: int = 1,
+        **inputs: Any,
     ) -> BenchmarkResult:
         """Time the model on its present inputs.
 
@@ -113,12 +173,22 @@ class GraphModule:
             device: nothing else than ``tvm.cpu()``.
             func_name: run.
             repeat: how many figures to take.
-            number: how many runs to average for each.
+            number: how many runs to average for each; more where ``min_repeat_ms`` asks for them.
+            min_repeat_ms: what a figure must last at least.
+            limit_zero_time_iterations: is accepted and means nothing.
             end_to_end: whether setting inputs and getting outputs counts, too.
+            cooldown_interval_ms: is accepted and means nothing.
+            repeats_to_cooldown: is accepted and means nothing.
+            **inputs: to set before.
 
         Returns:
             Its ``mean``, ``median``, ``min``, ``max``, ``std`` and ``results`` are in seconds.
         """
+        del limit_zero_time_iterations, cooldown_interval_ms, repeats_to_cooldown
+        self.set_input(**inputs)
+        if min_repeat_ms:
+            once = self._benchmark(self.run, 1, 1).mean
+            number = max(number, math.ceil(min_repeat_ms / 1000 / once))
         if end_to_end:
             return self._benchmark(self.run, repeat, number)
         return self.module.time_evaluator(func_name, device, number=number, repeat=repeat)()
@@ -148,6 +218,14 @@ class GraphModule:
         if array.shape != info.shape:
             raise QnnError(f"input {info.name!r} has shape {info.shape}, got {array.shape}")
         self._inputs[index] = array.astype(info.dtype)
+
+
+_FUNCTIONS = (
+    *("set_input", "set_input_zero_copy", "run", "get_output", "get_input", "load_params"),
+    *("share_params", "debug_get_output", "get_num_inputs", "get_num_outputs"),
+    *("get_input_index", "get_output_index", "get_input_info", "get_output_info"),
+)
+"""What ``module[name]`` gives."""
 
 
 class _Timed:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import importlib
 import json
-import os
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
@@ -19,10 +18,10 @@ import tvm
 import tvm.contrib
 import tvm_ffi
 
+from qnn_ops.errors import QnnError
 from tvm_qnn import relay
-from tvm_qnn.library.library import load
 from tvm_qnn.relay import graph_executor
-from tvm_qnn.relay.build_module import FactoryModule
+from tvm_qnn.relay.build_module import load_module
 from tvm_qnn.relay.expr import module_of
 from tvm_qnn.relay.objects import ModuleClass
 from tvm_qnn.target.target import parse_target
@@ -45,7 +44,15 @@ class _Overlay(SimpleNamespace):
                 raise AttributeError(f"{self._base.__name__} has no {name}") from None
 
 
-def array(value: Any, device: Any = None) -> Any:
+_GONE = {
+    "autotvm": "kernels need no tuning: build the module",
+    "auto_scheduler": "kernels need no tuning: build the module",
+    "micro": "write C for microcontrollers with tvm_qnn.Library.export(path, format='c')",
+}
+"""What to do in place of packages that TVM has lost."""
+
+
+def array(value: Any, device: Any = None, ctx: Any = None) -> Any:
     """Return a tensor of TVM's from a numpy array or nested lists, in this machine's memory."""
     return tvm.runtime.tensor(np.asarray(value))
 
@@ -72,11 +79,6 @@ def make_target(target: Any, host: Any = None) -> tvm.target.Target:
     return parse_target(target)
 
 
-def load_module(path: str | os.PathLike[str]) -> FactoryModule:
-    """Load a library that ``export_library`` wrote; errors as ``tvm_qnn.load``."""
-    return FactoryModule(load(path))
-
-
 def empty(shape: Any, dtype: str = "float32", device: Any = None) -> Any:
     """Return a tensor of a shape whose values are not set."""
     sizes = [shape] if isinstance(shape, int) else shape
@@ -95,7 +97,7 @@ def pass_context(*arguments: Any, config: Any = None, **named: Any) -> tvm.trans
     return tvm.transform.PassContext(*arguments, config=kept, **named)
 
 
-IRModule = ModuleClass(module_of)
+IRModule: Any = ModuleClass(module_of)
 ir = _Overlay(tvm.ir, IRModule=IRModule, structural_equal=tvm_ffi.structural_equal)
 nd = SimpleNamespace(array=array, empty=empty, cpu=tvm.cpu)
 transform = _Overlay(tvm.transform, PassContext=pass_context)
@@ -123,6 +125,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
+    if name in _GONE:
+        raise QnnError(f"tvm.{name}: {_GONE[name]}")
     if name.startswith("__"):  # what Python's import system asks every module
         raise AttributeError(name)
     return getattr(_Overlay(tvm), name)

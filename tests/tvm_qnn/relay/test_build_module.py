@@ -1,13 +1,18 @@
 from __future__ import annotations
 
 import json
+import tarfile
+from pathlib import Path
 
+import numpy as np
 import pytest
 import tvm
 
 from qnn_ops.errors import QnnError
 from tests.support.modules import adder
 from tvm_qnn import relay
+from tvm_qnn.relay.build_module import load_module
+from tvm_qnn.relay.graph_executor import GraphModule
 from tvm_qnn.zoo import build as zoo
 
 
@@ -39,3 +44,31 @@ def test_other_entries_and_devices() -> None:
         lib["main"]
     with pytest.raises(QnnError, match="not on cuda"):
         lib["default"](tvm.cuda(0))
+
+
+def test_three_names_of_a_compiled_model() -> None:
+    lib = relay.build(adder(), "llvm", executor="graph", runtime="cpp")
+    assert lib.lib is lib
+    assert lib.graph_json == lib.get_graph_json()
+    assert lib.params == {}
+
+
+@pytest.mark.usefixtures("linker")
+@pytest.mark.parametrize("name", ["lib.so", "lib.tar"])
+def test_a_library_is_written_and_loaded(name: str, tmp_path: Path) -> None:
+    relay.build(adder(), "llvm").export_library(tmp_path / name)
+    assert [each.name for each in tmp_path.iterdir()] == [name]
+    w = np.ones((2, 3), np.int8)
+    executor = GraphModule(load_module(tmp_path / name)["default"](tvm.cpu()))
+    executor.run(x=w, w=w)
+    assert executor.get_output(0).numpy().tolist() == [[2] * 3] * 2
+
+
+def test_an_archive_of_something_else(tmp_path: Path) -> None:
+    path = tmp_path / "lib.tar"
+    with tarfile.open(path, "w") as archive:
+        archive.add(__file__, "other.py")
+    for content in (path.read_bytes(), b"no archive"):
+        path.write_bytes(content)
+        with pytest.raises(QnnError, match=r"lib\.tar holds no library"):
+            load_module(path)

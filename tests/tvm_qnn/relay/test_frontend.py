@@ -3,9 +3,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import onnx
+import pytest
 import tvm
 
 from frontends.tflite.writer import ModelWriter
+from qnn_ops.errors import QnnError
 from tvm_qnn import relay
 from tvm_qnn.relay import graph_executor
 
@@ -32,3 +35,23 @@ def test_a_float_model_is_imported_as_any_other_is(tmp_path: Path) -> None:
         executor.set_input("places", places)
         executor.run()
         np.testing.assert_array_equal(executor.get_output(0).numpy(), x[[[1, 0]]])
+
+
+def test_an_onnx_model() -> None:
+    helper = onnx.helper
+    info = [helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, ["n", 3]) for name in "xy"]
+    graph = helper.make_graph([helper.make_node("Relu", ["x"], ["y"])], "g", info[:1], info[1:])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
+    mod, params = relay.frontend.from_onnx(model, shape={"x": (2, 3)}, freeze_params=True)
+    executor = graph_executor.GraphModule(relay.build(mod, "llvm", params=params)["default"]())
+    executor.run(x=np.array([[-1, 0, 2], [3, -4, 5]], np.float32))
+    assert executor.get_output(0).numpy().tolist() == [[0, 0, 2], [3, 0, 5]]
+
+
+def test_other_formats_say_what_to_do() -> None:
+    with pytest.raises(QnnError, match=r"write torch\.export\.export"):
+        relay.frontend.from_pytorch(object(), [("x", (1, 3))])
+    with pytest.raises(QnnError, match="from_keras: convert the model to TFLite or ONNX"):
+        relay.frontend.from_keras(None)
+    with pytest.raises(AttributeError, match="has no to_onnx"):
+        relay.frontend.to_onnx  # noqa: B018

@@ -74,3 +74,51 @@ def test_what_does_not_fit_is_named(
 ) -> None:
     with pytest.raises(QnnError, match=message):
         call(executor)
+
+
+def test_functions_by_name(executor: GraphModule) -> None:
+    executor["set_input"]("x", X)
+    executor["run"](w=X)
+    assert np.array_equal(executor["get_output"](0).numpy(), X + X)
+    assert executor["get_num_outputs"]() == 1
+    with pytest.raises(QnnError, match=r"has the functions set_input.*not 'stop'"):
+        executor["stop"]
+
+
+def test_an_input_that_is_a_tensor_s_memory(executor: GraphModule) -> None:
+    memory = X.copy()
+    executor.set_input_zero_copy("x", memory)
+    executor.set_input("w", X)
+    memory[:] = 1
+    executor.run()
+    assert np.array_equal(executor.get_output(0).numpy(), X + 1)
+    tensor = tvm.runtime.tensor(X)
+    executor.set_input_zero_copy(0, tensor)
+    executor.run()
+    assert np.array_equal(executor.get_output(0).numpy(), X + X)
+    with pytest.raises(QnnError, match=r"'x' is int8 of shape \(2, 3\), got float32"):
+        executor.set_input_zero_copy("x", X.astype(np.float32))
+
+
+def test_parameters_as_bytes(executor: GraphModule) -> None:
+    content = relay.save_param_dict({"w": tvm.runtime.tensor(X), "other": tvm.runtime.tensor(X)})
+    executor.load_params(content)
+    executor.run(x=X)
+    assert np.array_equal(executor.get_output(0).numpy(), X + X)
+    with pytest.raises(QnnError, match="of the same library"):
+        executor.share_params(GraphModule(relay.build(adder(), "llvm")["default"]()), content)
+
+
+def test_what_an_executor_tells_of_its_outputs(executor: GraphModule) -> None:
+    (name,) = executor.get_output_info()[0]
+    assert executor.get_output_info() == ({name: (2, 3)}, {name: "int8"})
+    assert executor.get_output_index(name) == 0
+    assert executor.get_output_index("x") == -1
+    with pytest.raises(QnnError, match="keeps no inner tensors"):
+        executor.debug_get_output("conv")
+
+
+def test_a_figure_lasts_as_long_as_is_asked(executor: GraphModule) -> None:
+    result = executor.benchmark(tvm.cpu(), repeat=2, number=1, min_repeat_ms=1, x=X, w=X)
+    assert len(result.results) == 2
+    assert np.array_equal(executor.get_input("x").numpy(), X)

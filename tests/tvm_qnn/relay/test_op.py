@@ -31,6 +31,41 @@ CASES: list[tuple[Callable[[Any], Any], Callable[[Array], Array]]] = [
     (lambda x: relay.concatenate([x, x], axis=1), lambda x: np.concatenate([x, x], 1)),
     (lambda x: relay.concatenate(relay.Tuple([x, x]), 0), lambda x: np.concatenate([x, x], 0)),
     (lambda x: relay.cast(x, "int32"), lambda x: x.astype(np.int32)),
+    (lambda x: relay.abs(relay.floor(x)), lambda x: np.abs(np.floor(x))),
+    (lambda x: relay.negative(relay.ceil(x)), lambda x: -np.ceil(x)),
+    (lambda x: relay.op.fields_of(relay.split(x, 3, 1))[1], lambda x: x[:, 1:2]),
+    (lambda x: relay.where(relay.less(x, relay.const(0.0)), x, -x), lambda x: -np.abs(x)),
+    (lambda x: relay.tile(x, (1, 2, 1, 1)), lambda x: np.tile(x, (1, 2, 1, 1))),
+    (lambda x: relay.repeat(x, 2, 1), lambda x: np.repeat(x, 2, 1)),
+    (
+        lambda x: relay.broadcast_to(relay.reshape(x, (1, 2, 3, 4, 4)), (5, 2, 3, 4, 4)),
+        lambda x: np.stack([x] * 5),
+    ),
+    (lambda x: relay.strided_slice(x, [0, 1], [2, 3]), lambda x: x[:, 1:3]),
+    (
+        lambda x: relay.strided_slice(x, [1, 0], [-1, 2], axes=[2, 3], slice_mode="size"),
+        lambda x: x[:, :, 1:, :2],
+    ),
+    (lambda x: relay.take(x, relay.const([2, 0]), axis=1), lambda x: x[:, [2, 0]]),
+    (lambda x: relay.take(x, relay.const([7, 0])), lambda x: x.ravel()[[7, 0]]),
+    (
+        lambda x: relay.topk(x, 2, 3, "values"),
+        lambda x: -np.sort(-x, axis=3)[..., :2],
+    ),
+    (lambda x: relay.nn.leaky_relu(x, 0.5), lambda x: np.where(x < 0, x * np.float32(0.5), x)),
+    (lambda x: relay.nn.dropout(x), lambda x: x),
+    (
+        lambda x: relay.nn.pad(x, ((0, 0), (0, 0), (1, 2), (0, 1)), 3.0),
+        lambda x: np.pad(x, ((0, 0), (0, 0), (1, 2), (0, 1)), constant_values=3),
+    ),
+    (
+        lambda x: relay.nn.depth_to_space(relay.reshape(x, (1, 8, 3, 4)), 2),
+        lambda x: x.reshape(2, 2, 2, 3, 4).transpose(2, 3, 0, 4, 1).reshape(1, 2, 6, 8),
+    ),
+    (
+        lambda x: relay.nn.depth_to_space(relay.reshape(x, (1, 8, 3, 4)), 2, mode="CRD"),
+        lambda x: x.reshape(2, 2, 2, 3, 4).transpose(0, 3, 1, 4, 2).reshape(1, 2, 6, 8),
+    ),
     (lambda x: relay.nn.batch_flatten(x), lambda x: x.reshape(2, -1)),
     (
         lambda x: relay.nn.max_pool2d(x, (2, 2), strides=(2, 2)),

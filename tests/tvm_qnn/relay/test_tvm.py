@@ -1,8 +1,10 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 import tvm as installed
 
+from qnn_ops.errors import QnnError
 from tvm_qnn import relay
 from tvm_qnn.relay import graph_executor, tvm
 
@@ -24,3 +26,17 @@ def test_what_tvm_has_lost_is_here() -> None:
         assert str(tvm.device(text, 0)) == str(installed.cpu(0))
     assert str(tvm.target.Target("llvm -mcpu=skylake").attrs["mcpu"]) == "skylake"
     assert tvm.target.Target("llvm", host="llvm").kind.name == "llvm"
+
+
+def test_tensors_contexts_and_text() -> None:
+    assert tvm.nd.empty((2, 3), "int8").shape == (2, 3)
+    with tvm.transform.PassContext(opt_level=3, config={"relay.FuseOps.max_depth": 1}) as context:
+        assert context.opt_level == 3
+    assert tvm.ir.structural_equal(installed.IRModule({}), installed.IRModule({}))
+
+
+def test_what_is_gone_says_what_to_do() -> None:
+    with pytest.raises(QnnError, match="need no tuning"):
+        _ = tvm.autotvm
+    with pytest.raises(AttributeError, match="no nothing_like_this"):
+        _ = tvm.nothing_like_this

@@ -1,0 +1,27 @@
+from __future__ import annotations
+
+import pytest
+import tvm
+
+from tests.support.modules import adder
+from tvm_qnn import relay
+
+
+def test_what_the_build_does_by_itself_changes_nothing() -> None:
+    mod = adder()
+    passes = [relay.transform.InferType(), relay.transform.FuseOps(fuse_opt_level=2)]
+    passes += [relay.qnn.transform.Legalize(), relay.qnn.transform.CanonicalizeOps()]
+    for each in passes:
+        assert each(mod).same_as(mod)
+
+
+def test_constants_are_folded() -> None:
+    x = relay.var("x", (2,), "float32")
+    body = relay.add(x, relay.multiply(relay.const(2.0), relay.const(3.0)))
+    folded = relay.transform.FoldConstant()(tvm.IRModule.from_expr(relay.Function([x], body)))
+    assert "multiply" not in folded.script()
+
+
+def test_what_has_no_meaning_is_named() -> None:
+    with pytest.raises(AttributeError, match="no ToMixedPrecision: it has no meaning"):
+        relay.transform.ToMixedPrecision()
