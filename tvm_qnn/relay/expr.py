@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NoReturn
 
@@ -66,8 +67,23 @@ def typed(call: relax.Call) -> relax.Call:
     for operand in call.args:
         if is_untyped(operand):
             typed(operand)
-    _update_type(call, relax.BlockBuilder().normalize(_on_leaves(call)).ty)
+    try:
+        ty = relax.BlockBuilder().normalize(_on_leaves(call)).ty
+    except QnnError:
+        raise
+    except (ValueError, TypeError, RuntimeError) as error:
+        raise QnnError(f"{call.op.name.removeprefix('relax.')}: {_reason(error)}") from None
+    for field in ty.fields if isinstance(ty, relax.TupleType) else [ty]:
+        if any(isinstance(size, tvm.tirx.IntImm) and size.value < 0 for size in field.shape or ()):
+            raise QnnError(f"{call.op.name.removeprefix('relax.')}: a size would be below 0")
+    _update_type(call, ty)
     return call
+
+
+def _reason(error: Exception) -> str:
+    """Return what TVM says about operands that do not fit, without its description of the call."""
+    text = re.sub(r"^In ir\.Op\(.*?support_level=\d+\), ", "", str(error), flags=re.DOTALL)
+    return " ".join(re.sub(r"T\.int64\((-?\d+)\)", r"\1", text).split())[:300]
 
 
 def nested(body: relax.SeqExpr) -> relax.Expr:

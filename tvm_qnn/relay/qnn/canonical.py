@@ -8,6 +8,7 @@ have kernels.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -18,6 +19,7 @@ from tvm import relax
 
 import qnn_ops
 from qnn_ops.arithmetic import quantize_multiplier
+from qnn_ops.checks import check_axis, check_dtype
 from qnn_ops.errors import QnnError
 from tvm_qnn.relay import op
 from tvm_qnn.relay.expr import clip, const, is_known, number, spec, typed
@@ -25,6 +27,7 @@ from tvm_qnn.relay.expr import clip, const, is_known, number, spec, typed
 ROUNDINGS = ("UPWARD", "TONEAREST")
 COMPUTE_DTYPES = ("int64", "float32", "float64")
 
+_PARAMETER = "a scale or zero point"
 _OF_DIALECT = ("int8", "uint8", "int16", "int32")
 _CONFIG: ContextVar[tuple[str, str]] = ContextVar("requantize_config", default=("UPWARD", "int64"))
 
@@ -44,25 +47,33 @@ def requantize_config(rounding: str = "UPWARD", compute_dtype: str = "int64") ->
         _CONFIG.reset(token)
 
 
-def along(value: Any, dtype: str, rank: int, axis: int) -> relax.Expr:
+def along(value: Any, dtype: str, shape: Sequence[int], axis: int) -> relax.Expr:
     """Return a scale or zero point in the shape that broadcasts with data.
 
     Args:
-        value: numbers, a constant or an expression; one or one per channel.
+        value: numbers, a constant or an expression; one, or one per channel.
         dtype: of the result.
-        rank: of the data.
+        shape: of the data.
         axis: of the channels; may count from the end.
+
+    Raises:
+        QnnError: if there are not as many values as channels.
     """
     if is_known(value):
-        value = const(np.asarray(number("a scale or zero point", value), dtype))
-    given = spec("a scale or zero point", value)
+        value = const(np.asarray(number(_PARAMETER, value), dtype))
+    given = spec(_PARAMETER, value)
     if given.dtype != dtype:
         value = op.cast(value, dtype)
-    if not given.shape or given.shape == (1,):
-        return op.reshape(value, (1,) * rank) if rank else op.reshape(value, ())
-    shape = [1] * rank
-    shape[axis] = given.shape[0]
-    return op.reshape(value, shape)
+    sizes = [1] * len(shape)
+    if math.prod(given.shape) != 1:
+        sizes[check_axis(axis, len(shape))] = math.prod(given.shape)
+        channels = shape[axis]
+        if given.shape != (channels,):
+            raise QnnError(
+                f"{_PARAMETER} has shape {given.shape}, "
+                f"axis {axis} of the data has {channels} values"
+            )
+    return op.reshape(value, sizes)
 
 
 def narrowed(data: relax.Expr, dtype: str) -> relax.Expr:
@@ -90,9 +101,11 @@ def quantize(
     data: relax.Expr, scale: Any, zero_point: Any, axis: int, out_dtype: str
 ) -> relax.Expr:
     """Quantize floats with scales that a run may compute: round(x / scale) + zero point."""
-    rank = len(spec("quantize: data", data).shape)
-    steps = rounded(op.divide(data, along(scale, "float32", rank, axis)))
-    steps = op.add(steps, along(zero_point, "float32", rank, axis))
+    given = spec("quantize: data", data)
+    check_dtype("quantize: data", given.dtype, ("float32",))
+    check_dtype("quantize: out_dtype", out_dtype, ("int8", "uint8", "int16", "uint16", "int32"))
+    steps = rounded(op.divide(data, along(scale, "float32", given.shape, axis)))
+    steps = op.add(steps, along(zero_point, "float32", given.shape, axis))
     low, high = _range(out_dtype)
     if out_dtype == "int32":  # its highest value is no float32
         high = 2147483520
@@ -103,9 +116,10 @@ def dequantize(
     data: relax.Expr, scale: Any, zero_point: Any, axis: int, out_dtype: str
 ) -> relax.Expr:
     """Return real numbers: (q - zero point) · scale, clamped to float16 where that is wanted."""
-    rank = len(spec("dequantize: data", data).shape)
-    shifted = op.subtract(op.cast(data, "int32"), along(zero_point, "int32", rank, axis))
-    real = op.multiply(op.cast(shifted, "float32"), along(scale, "float32", rank, axis))
+    shape = spec("dequantize: data", data).shape
+    check_dtype("dequantize: out_dtype", out_dtype, ("float16", "float32"))
+    shifted = op.subtract(op.cast(data, "int32"), along(zero_point, "int32", shape, axis))
+    real = op.multiply(op.cast(shifted, "float32"), along(scale, "float32", shape, axis))
     if out_dtype == "float32":
         return real
     info = np.finfo(out_dtype)
@@ -128,13 +142,16 @@ def requantize(
     rounding = _chosen("rounding", rounding, configured[0], ROUNDINGS)
     compute_dtype = _chosen("compute_dtype", compute_dtype, configured[1], COMPUTE_DTYPES)
     given = spec("requantize: data", data)
+    check_dtype("requantize: data", given.dtype, (*_OF_DIALECT, "int64"))
+    check_dtype("requantize: out_dtype", out_dtype, _OF_DIALECT)
     scales = (number("input scale", input_scale), number("output scale", output_scale))
     points = (
         number("input zero point", input_zero_point),
         number("output zero point", output_zero_point),
     )
-    of_dialect = given.dtype in _OF_DIALECT and out_dtype in _OF_DIALECT
-    if of_dialect and (rounding, compute_dtype) == ("UPWARD", "int64"):
+    if isinstance(_one(scales[1]), list) or isinstance(_one(points[1]), list):
+        raise QnnError("requantize: the result has one scale and one zero point")
+    if given.dtype in _OF_DIALECT and (rounding, compute_dtype) == ("UPWARD", "int64"):
         call = qnn_ops.requantize(
             data,
             _one(scales[0]),
@@ -147,17 +164,20 @@ def requantize(
         )
         return typed(call)
     work = "int32" if compute_dtype == "int64" else compute_dtype
-    rank = len(given.shape)
+    if np.min(scales[0]) <= 0 or np.min(scales[1]) <= 0:
+        raise QnnError(f"requantize: scales must be above 0, got {scales[0]} and {scales[1]}")
+    for each in (scales[0], points[0]):
+        along(each, work, given.shape, axis)  # checks how many there are
     values = op.cast(data, work)
     if np.any(points[0]):
-        values = op.subtract(values, along(points[0], work, rank, axis))
+        values = op.subtract(values, along(points[0], work, given.shape, axis))
     real = np.float32(scales[0]).astype(np.float64) / np.float64(np.float32(_one(scales[1])))
     if np.any(real != 1):
         if compute_dtype == "int64":
             values = _scaled(values, real, axis, rounding)
         else:
-            values = op.multiply(values, along(real.astype(work), work, rank, axis))
-    values = op.add(values, along(points[1], work, rank, axis))
+            values = op.multiply(values, along(real.astype(work), work, given.shape, axis))
+    values = op.add(values, along(points[1], work, given.shape, axis))
     if compute_dtype != "int64":
         values = op.cast(_in_floats(values, rounding), "int32")
     return narrowed(values, out_dtype)
@@ -184,10 +204,10 @@ def _in_floats(values: relax.Expr, rounding: str) -> relax.Expr:
 def _scaled(values: relax.Expr, real: Any, axis: int, rounding: str) -> relax.Expr:
     """Multiply int32 values by fixed-point numbers in int64, rounded once."""
     multiplier, shift = quantize_multiplier(real)
-    rank = len(spec("values", values).shape)
+    shape = spec("values", values).shape
 
     def row(numbers: Any) -> relax.Expr:
-        return along(np.asarray(numbers, np.int64), "int64", rank, axis)
+        return along(np.asarray(numbers, np.int64), "int64", shape, axis)
 
     wide = op.left_shift(op.cast(values, "int64"), row(np.maximum(shift, 0)))
     wide = op.multiply(wide, row(multiplier))
@@ -258,11 +278,7 @@ def product_of(
     dtype = spec("lhs", operands[0]).dtype
     factors = []
     for data, point, axis in zip(operands, points, axes, strict=False):
-        rank = len(spec("an operand", data).shape)
-        factor = op.cast(data, "int32")
-        if np.any(number("zero point", point)):
-            factor = op.subtract(factor, along(point, "int32", rank, axis))
-        factors.append(factor)
+        factors.append(centred(data, point, axis))
     lhs, rhs = (np.float32(number("scale", scale)) for scale in scales[:2])
     scale = np.asarray(lhs * rhs)
     if scale.ndim and axes[0] != axes[1]:
@@ -283,6 +299,7 @@ def leaky_relu(
         want: scale and zero point of the result.
     """
     dtype = spec("x", data).dtype
+    check_dtype("leaky_relu: x", dtype, ("int8", "uint8"))
     values = rescaled(data, have[0], have[1], want[0], want[1], "int32")
     point = number("output zero point", want[1])
     multiplier, exponent = map(int, quantize_multiplier(1 - alpha))
@@ -298,8 +315,7 @@ def centred(data: relax.Expr, zero_point: Any, axis: int = 0) -> relax.Expr:
     values = op.cast(data, "int32")
     if is_known(zero_point) and not np.any(number("zero point", zero_point)):
         return values
-    rank = len(spec("data", data).shape)
-    return op.subtract(values, along(zero_point, "int32", rank, axis))
+    return op.subtract(values, along(zero_point, "int32", spec("data", data).shape, axis))
 
 
 def simulated_steps(
@@ -315,9 +331,9 @@ def simulated_steps(
         axis: of the channels.
         codes: the code of each dtype by its name.
     """
-    rank = len(spec("data", data).shape)
-    steps = rounded(op.divide(data, along(scale, "float32", rank, axis)))
-    steps = op.add(steps, along(zero_point, "float32", rank, axis))
+    shape = spec("data", data).shape
+    steps = rounded(op.divide(data, along(scale, "float32", shape, axis)))
+    steps = op.add(steps, along(zero_point, "float32", shape, axis))
     result = data
     for dtype in ("int8", "uint8", "int32"):
         low, high = _range(dtype)
@@ -330,9 +346,9 @@ def simulated_reals(
     data: relax.Expr, code: relax.Expr, scale: Any, zero_point: Any, axis: int, codes: Any
 ) -> relax.Expr:
     """Dequantize floats that hold integers; arguments as ``simulated_steps``."""
-    rank = len(spec("data", data).shape)
-    shifted = op.subtract(data, along(zero_point, "float32", rank, axis))
-    real = op.multiply(shifted, along(scale, "float32", rank, axis))
+    shape = spec("data", data).shape
+    shifted = op.subtract(data, along(zero_point, "float32", shape, axis))
+    real = op.multiply(shifted, along(scale, "float32", shape, axis))
     result = data
     for dtype in ("int8", "uint8", "int32"):
         is_dtype = op.equal(code, const(codes[dtype], "int32"))

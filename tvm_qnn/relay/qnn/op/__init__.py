@@ -16,6 +16,7 @@ import numpy as np
 from tvm import relax
 
 import qnn_ops
+from qnn_ops.checks import check_choice
 from qnn_ops.errors import QnnError
 from tvm_qnn.relay import nn
 from tvm_qnn.relay import op as plain
@@ -94,7 +95,10 @@ def simulated_dequantize(
 
 
 def _code(dtype: Any) -> relax.Expr:
-    return const(SQNN_DTYPE_TO_CODE[dtype], "int32") if isinstance(dtype, str) else dtype
+    if not isinstance(dtype, str):
+        return dtype
+    check_choice("the simulated dtype", dtype, tuple(SQNN_DTYPE_TO_CODE))
+    return const(SQNN_DTYPE_TO_CODE[dtype], "int32")
 
 
 def requantize(
@@ -349,13 +353,15 @@ def concatenate(
 
     ``data`` is a list, a tuple of ``relay.Tuple``, or a call that gives one, such as ``split``.
     """
+    fields = plain.fields_of(data)
+    if not len(fields) == len(input_scales) == len(input_zero_points):
+        counts = f"{len(fields)}, {len(input_scales)} and {len(input_zero_points)}"
+        raise QnnError(f"concatenate: got {counts} tensors, scales and zero points")
     parts = [
         canonical.rescaled(
             field, scale, point, output_scale, output_zero_point, spec("data", field).dtype
         )
-        for field, scale, point in zip(
-            plain.fields_of(data), input_scales, input_zero_points, strict=True
-        )
+        for field, scale, point in zip(fields, input_scales, input_zero_points, strict=True)
     ]
     dtypes = {spec("concatenate: data", part).dtype for part in parts}
     if len(dtypes) != 1:

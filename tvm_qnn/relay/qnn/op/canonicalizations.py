@@ -52,6 +52,7 @@ def create_integer_lookup_table(
 
     Raises:
         ValueError: if a dtype is no integer's.
+        QnnError: if a scale is not above 0.
     """
     del in_axis, out_axis
     if not all(np.issubdtype(np.dtype(dtype), np.integer) for dtype in (in_dtype, out_dtype)):
@@ -60,6 +61,8 @@ def create_integer_lookup_table(
     steps = np.arange(2**bits).astype(f"uint{bits}").view(in_dtype).astype(np.int32)
     info = np.iinfo(out_dtype)
     scales = [np.float32(number("scale", each)) for each in (input_scale, output_scale)]
+    if min(scales) <= 0:
+        raise QnnError(f"a table needs scales above 0, got {scales[0]} and {scales[1]}")
     points = [number("zero point", each) for each in (input_zero_point, output_zero_point)]
     with np.errstate(all="ignore"):
         real = floating_point_func((steps - points[0]).astype(np.float32) * scales[0])
