@@ -20,6 +20,7 @@ from tvm.ir.transform import PassContext
 from tvm.relax import Call, Expr, TensorType, Tuple, TupleGetItem, Var
 from tvm.runtime import params
 
+from qnn_ops.errors import QnnError
 from tvm_qnn.relay import (
     build_module,
     frontend,
@@ -50,6 +51,16 @@ op.nn = nn  # type: ignore[attr-defined]
 """Relay had its operators in ``relay``, and in ``relay.op``, too."""
 
 add_names()
+
+
+def __getattr__(name: str) -> object:
+    if name == "quantize":
+        raise QnnError(
+            "relay.quantize: quantize the model with its own framework's tools, "
+            "and import the result"
+        )
+    raise AttributeError(f"tvm_qnn.relay has no {name}")
+
 
 __all__ = [
     "Any",

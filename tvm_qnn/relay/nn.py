@@ -281,3 +281,33 @@ def depth_to_space(
         order = (0, 1, 4, 2, 5, 3)
     moved = op.reshape(op.transpose(parts, order), (batch, left, height * side, width * side))
     return _arranged("nn.depth_to_space", moved, "NCHW", layout)
+
+
+def global_max_pool2d(data: relax.Expr, layout: str = "NCHW") -> relax.Call:
+    """Return the maximum of each channel of an image; height and width stay, as 1."""
+    spec("nn.global_max_pool2d: data", data)
+    return op.max(data, [layout.index(letter) for letter in "HW"], keepdims=True)
+
+
+def batch_norm(
+    data: relax.Expr,
+    gamma: relax.Expr,
+    beta: relax.Expr,
+    moving_mean: relax.Expr,
+    moving_var: relax.Expr,
+    axis: int = 1,
+    epsilon: float = 1e-5,
+    center: bool = True,
+    scale: bool = True,
+) -> relax.Call:
+    """Normalize channels of floats by their stated mean and variance.
+
+    Returns:
+        A tuple: the result, the mean and the variance.
+    """
+    spec("nn.batch_norm: data", data)
+    settings = {"center": center, "scale": scale, "training": False}
+    call = relax.op.nn.batch_norm(
+        *(data, gamma, beta, moving_mean, moving_var, axis, epsilon), **settings
+    )
+    return typed(call)

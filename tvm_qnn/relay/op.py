@@ -8,12 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
 import tvm
 from tvm import relax
 from tvm.relax.expr import _update_type
 
 from qnn_ops.errors import QnnError
-from tvm_qnn.relay.expr import clip, spec, typed
+from tvm_qnn.relay.expr import clip, const, spec, typed
 
 
 def _binary(name: str, made: Callable[..., relax.Call]) -> Callable[..., relax.Call]:
@@ -54,6 +55,10 @@ multiply = _binary("multiply", relax.op.multiply)
 divide = _binary("divide", relax.op.divide)
 maximum = _binary("maximum", relax.op.maximum)
 minimum = _binary("minimum", relax.op.minimum)
+floor_divide = _binary("floor_divide", relax.op.floor_divide)
+floor_mod = _binary("floor_mod", relax.op.floor_mod)
+logical_and = _binary("logical_and", relax.op.logical_and)
+logical_or = _binary("logical_or", relax.op.logical_or)
 power = _binary("power", relax.op.power)
 left_shift = _binary("left_shift", relax.op.left_shift)
 right_shift = _binary("right_shift", relax.op.right_shift)
@@ -70,18 +75,57 @@ erf = _unary("erf", relax.op.erf)
 exp = _unary("exp", relax.op.exp)
 floor = _unary("floor", relax.op.floor)
 log = _unary("log", relax.op.log)
+logical_not = _unary("logical_not", relax.op.logical_not)
 negative = _unary("negative", relax.op.negative)
 round = _unary("round", relax.op.round)
 rsqrt = _unary("rsqrt", relax.op.rsqrt)
 sigmoid = _unary("sigmoid", relax.op.sigmoid)
+sign = _unary("sign", relax.op.sign)
 sqrt = _unary("sqrt", relax.op.sqrt)
 tanh = _unary("tanh", relax.op.tanh)
 trunc = _unary("trunc", relax.op.trunc)
 
 mean = _reduction("mean", relax.op.mean)
 sum = _reduction("sum", relax.op.sum)
+prod = _reduction("prod", relax.op.prod)
 max = _reduction("max", relax.op.max)
 min = _reduction("min", relax.op.min)
+
+
+def _filled(name: str, value: float) -> Callable[..., relax.Expr]:
+    def operator(shape: Sequence[int], dtype: str) -> relax.Expr:
+        return const(np.full([int(size) for size in shape], value, dtype))
+
+    operator.__name__ = operator.__qualname__ = name
+    operator.__doc__ = f"A tensor of a shape and dtype that holds {value} everywhere."
+    return operator
+
+
+zeros = _filled("zeros", 0)
+ones = _filled("ones", 1)
+
+
+def full(fill_value: relax.Expr, shape: Sequence[int], dtype: str = "") -> relax.Call:
+    """Return a tensor of a shape that holds one value, a constant or a scalar, everywhere."""
+    wanted = dtype or spec("full: fill_value", fill_value).dtype
+    return broadcast_to(cast(fill_value, wanted), shape)
+
+
+def argmax(data: relax.Expr, axis: int | None = None, keepdims: bool = False) -> relax.Call:
+    """Return the int32 index of the largest value along an axis, or among all."""
+    spec("argmax: data", data)
+    return cast(typed(relax.op.argmax(data, axis, keepdims)), "int32")
+
+
+def argmin(data: relax.Expr, axis: int | None = None, keepdims: bool = False) -> relax.Call:
+    """Return the int32 index of the smallest value along an axis, or among all."""
+    spec("argmin: data", data)
+    return cast(typed(relax.op.argmin(data, axis, keepdims)), "int32")
+
+
+def stack(data: Sequence[relax.Expr] | relax.Tuple, axis: int) -> relax.Call:
+    """Join tensors of one shape along a new axis."""
+    return concatenate([expand_dims(field, axis) for field in fields_of(data)], axis)
 
 
 def reshape(data: relax.Expr, newshape: int | Sequence[int]) -> relax.Call:
@@ -234,6 +278,8 @@ def topk(
 __all__ = [
     "abs",
     "add",
+    "argmax",
+    "argmin",
     "broadcast_to",
     "cast",
     "ceil",
@@ -245,12 +291,18 @@ __all__ = [
     "exp",
     "expand_dims",
     "floor",
+    "floor_divide",
+    "floor_mod",
+    "full",
     "greater",
     "greater_equal",
     "left_shift",
     "less",
     "less_equal",
     "log",
+    "logical_and",
+    "logical_not",
+    "logical_or",
     "max",
     "maximum",
     "mean",
@@ -259,16 +311,20 @@ __all__ = [
     "multiply",
     "negative",
     "not_equal",
+    "ones",
     "power",
+    "prod",
     "repeat",
     "reshape",
     "right_shift",
     "round",
     "rsqrt",
     "sigmoid",
+    "sign",
     "split",
     "sqrt",
     "squeeze",
+    "stack",
     "strided_slice",
     "subtract",
     "sum",
@@ -279,4 +335,5 @@ __all__ = [
     "transpose",
     "trunc",
     "where",
+    "zeros",
 ]

@@ -15,6 +15,11 @@ from tvm_qnn.relay import graph_executor
 Array = np.ndarray[Any, Any]
 X = np.random.default_rng(2).normal(size=(2, 3, 4, 4)).astype(np.float32)
 
+
+def floor_mod(x: Array) -> Array:
+    return np.asarray(x.astype(np.int32) % 3)
+
+
 CASES: list[tuple[Callable[[Any], Any], Callable[[Array], Array]]] = [
     (lambda x: relay.add(x, x), lambda x: x + x),
     (lambda x: relay.subtract(x, relay.const(1.5)), lambda x: x - np.float32(1.5)),
@@ -54,6 +59,15 @@ CASES: list[tuple[Callable[[Any], Any], Callable[[Array], Array]]] = [
     ),
     (lambda x: relay.nn.leaky_relu(x, 0.5), lambda x: np.where(x < 0, x * np.float32(0.5), x)),
     (lambda x: relay.nn.dropout(x), lambda x: x),
+    (lambda x: relay.floor_mod(relay.cast(x, "int32"), relay.const(3)), floor_mod),
+    (lambda x: relay.sign(x), np.sign),
+    (lambda x: relay.add(x, relay.zeros((4,), "float32")), lambda x: x),
+    (lambda x: relay.multiply(x, relay.ones((4,), "float32")), lambda x: x),
+    (lambda x: relay.add(x, relay.full(relay.const(2), (4,), "float32")), lambda x: x + 2),
+    (lambda x: relay.argmax(x, 1), lambda x: x.argmax(1).astype(np.int32)),
+    (lambda x: relay.argmin(x, 3, True), lambda x: x.argmin(3, keepdims=True).astype(np.int32)),
+    (lambda x: relay.stack([x, -x], 1), lambda x: np.stack([x, -x], 1)),
+    (lambda x: relay.nn.global_max_pool2d(x), lambda x: x.max(axis=(2, 3), keepdims=True)),
     (
         lambda x: relay.nn.pad(x, ((0, 0), (0, 0), (1, 2), (0, 1)), 3.0),
         lambda x: np.pad(x, ((0, 0), (0, 0), (1, 2), (0, 1)), constant_values=3),
@@ -116,3 +130,20 @@ def test_what_does_not_fit_is_named() -> None:
     with pytest.raises(QnnError, match="add: rhs must be a Relax expression, got float"):
         relay.add(x, 1.5)
     assert isinstance(relay.add(x, x), relax.Call)
+
+
+def test_quantizing_with_relay_says_what_to_do() -> None:
+    with pytest.raises(QnnError, match="with its own framework's tools"):
+        relay.quantize  # noqa: B018
+    with pytest.raises(AttributeError, match="has no nothing_like_this"):
+        relay.nothing_like_this  # noqa: B018
+
+
+def test_batches_are_normalized_by_their_stated_mean() -> None:
+    numbers = [np.array(each, np.float32) for each in ([1, 2, 3], [0, 1, 2], [5, 6, 7], [1, 4, 9])]
+    gamma, beta, mean, variance = numbers
+    (result,) = run(lambda x: relay.nn.batch_norm(x, *map(relay.const, numbers))[0])
+    shape = (1, 3, 1, 1)
+    expected = (X - mean.reshape(shape)) / np.sqrt(variance.reshape(shape) + 1e-5)
+    expected = expected * gamma.reshape(shape) + beta.reshape(shape)
+    np.testing.assert_allclose(result, expected, rtol=1e-5)  # TVM may divide by a product
