@@ -14,6 +14,7 @@ from typing import Any
 import click
 
 from tvm_qnn.cli.streams import OutputError, readable_streams
+from tvm_qnn.cli.tvmc import hint
 from tvm_qnn.io.text import visible
 
 INTERRUPTED = 130
@@ -73,9 +74,10 @@ def _short_usage_errors() -> Iterator[None]:
     except click.UsageError as error:
         if error.ctx is None:
             raise
-        message = _shown(error.format_message())
+        advice = hint(error)
+        message = _shown(error.message if advice else error.format_message())
         end = "" if message.endswith((".", "?", ")")) else "."
-        short = click.UsageError(f"{message}{end} Help: {error.ctx.command_path} --help")
+        short = click.UsageError(f"{message}{end}{advice} Help: {error.ctx.command_path} --help")
         raise short from error
 
 

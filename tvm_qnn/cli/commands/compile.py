@@ -156,7 +156,8 @@ def compile_model(
         )
     else:
         size = sum(file.stat().st_size for file in files) / 1e6
-        text = f"{path}: {size:.1f} MB, for {target}, in {seconds:.1f} s"
+        kind = "" if is_library else "C files, "
+        text = f"{path}: {kind}{size:.1f} MB, for {target}, in {seconds:.1f} s"
         click.echo(visible(text))
 
 
