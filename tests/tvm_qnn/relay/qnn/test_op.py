@@ -250,6 +250,7 @@ def test_quantize_and_dequantize() -> None:
 
 
 X = relay.var("x", (1, 3, 8, 8), "int8")
+K = relay.var("k", (4, 3, 1, 1), "int8")
 S = relay.var("s", (), "float32")
 V = relay.var("v", (5,), "float32")
 F = relay.var("f", (2, 3), "float32")
@@ -263,7 +264,9 @@ F = relay.var("f", (2, 3), "float32")
         (lambda: op.requantize(X, S, 0, 1.0, 0), "input scale must be a constant"),
         (lambda: op.conv2d(X, X, 0, 0, 1.0, 1.0, None, None, out_dtype="int16"), "out_dtype"),
         (lambda: op.conv2d(X, relay.const(DATA[:, :2]), 0, 0, 1.0, 1.0, None, None), "conv2d"),
+        (lambda: op.conv2d(X, K, 0, 0, 1.0, [1.0] * 2, None, None), "2 values"),
         (lambda: op.dense(X, X, 0, 0, 1.0, 1.0, out_dtype="int16"), "out_dtype"),
+        (lambda: op.add(X, F, *SIX), "one dtype, got int8 and float32"),
         (lambda: op.mul(X, X, [1.0] * 3, 0, [1.0] * 3, 0, 1.0, 0, 1, 0), "must be the same"),
         (lambda: op.concatenate([X, relay.const(1.0)], [1, 1], [0, 0], 1.0, 0), "one dtype"),
         (lambda: op.quantize(X, 1.0, 0), "float32"),

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -171,8 +172,8 @@ def conv2d(
         kernel,
         number("input scale", input_scale),
         number("input zero point", input_zero_point),
-        _of_outputs(number("kernel scale", kernel_scale), outputs),
-        _of_outputs(number("kernel zero point", kernel_zero_point), outputs),
+        _of_outputs(number("kernel scale", kernel_scale), groups, outputs),
+        _of_outputs(number("kernel zero point", kernel_zero_point), groups, outputs),
         output_scale=1.0,
         output_zero_point=0,
         out_dtype=out_dtype,
@@ -189,9 +190,9 @@ def conv2d(
     return typed(call)
 
 
-def _of_outputs(values: Any, outputs: int) -> Any:
+def _of_outputs(values: Any, groups: int, outputs: int) -> Any:
     """Repeat one value per channel of a depthwise kernel for each output of the channel."""
-    if not isinstance(values, list) or len(values) < 2 or outputs % len(values):
+    if groups == 1 or not isinstance(values, list) or len(values) != groups:
         return values
     return [value for value in values for _ in range(outputs // len(values))]
 
@@ -274,19 +275,28 @@ def batch_matmul(
     return nn.batch_matmul(*operands, out_dtype)
 
 
-def add(
-    lhs: relax.Expr,
-    rhs: relax.Expr,
-    lhs_scale: Any,
-    lhs_zero_point: Any,
-    rhs_scale: Any,
-    rhs_zero_point: Any,
-    output_scale: Any,
-    output_zero_point: Any,
-    lhs_axis: int = -1,
-    rhs_axis: int = -1,
-) -> relax.Call:
-    """Add quantized tensors, each of which is first brought to the result's scale.
+def _binary_operator(name: str, compute: Callable[..., relax.Expr], what: str) -> Any:
+    def operator(
+        lhs: relax.Expr,
+        rhs: relax.Expr,
+        lhs_scale: Any,
+        lhs_zero_point: Any,
+        rhs_scale: Any,
+        rhs_zero_point: Any,
+        output_scale: Any,
+        output_zero_point: Any,
+        lhs_axis: int = -1,
+        rhs_axis: int = -1,
+    ) -> relax.Call:
+        dtypes = spec(f"{name}: lhs", lhs).dtype, spec(f"{name}: rhs", rhs).dtype
+        if dtypes[0] != dtypes[1]:
+            raise QnnError(f"{name}: lhs and rhs must have one dtype, got {' and '.join(dtypes)}")
+        scales = (lhs_scale, rhs_scale, output_scale)
+        points = (lhs_zero_point, rhs_zero_point, output_zero_point)
+        return compute((lhs, rhs), scales, points, (lhs_axis, rhs_axis))
+
+    operator.__name__ = operator.__qualname__ = name
+    operator.__doc__ = f"""{what}
 
     Args:
         lhs: int8, uint8 or int32.
@@ -300,45 +310,22 @@ def add(
         lhs_axis: of the channels of ``lhs``.
         rhs_axis: of the channels of ``rhs``.
     """
-    scales = (lhs_scale, rhs_scale, output_scale)
-    points = (lhs_zero_point, rhs_zero_point, output_zero_point)
-    return canonical.sum_of(plain.add, (lhs, rhs), scales, points, (lhs_axis, rhs_axis))
+    return operator
 
 
-def subtract(
-    lhs: relax.Expr,
-    rhs: relax.Expr,
-    lhs_scale: Any,
-    lhs_zero_point: Any,
-    rhs_scale: Any,
-    rhs_zero_point: Any,
-    output_scale: Any,
-    output_zero_point: Any,
-    lhs_axis: int = -1,
-    rhs_axis: int = -1,
-) -> relax.Call:
-    """Subtract quantized tensors; arguments as ``add``."""
-    scales = (lhs_scale, rhs_scale, output_scale)
-    points = (lhs_zero_point, rhs_zero_point, output_zero_point)
-    return canonical.sum_of(plain.subtract, (lhs, rhs), scales, points, (lhs_axis, rhs_axis))
-
-
-def mul(
-    lhs: relax.Expr,
-    rhs: relax.Expr,
-    lhs_scale: Any,
-    lhs_zero_point: Any,
-    rhs_scale: Any,
-    rhs_zero_point: Any,
-    output_scale: Any,
-    output_zero_point: Any,
-    lhs_axis: int = -1,
-    rhs_axis: int = -1,
-) -> relax.Call:
-    """Multiply quantized tensors; arguments as ``add``."""
-    scales = (lhs_scale, rhs_scale, output_scale)
-    points = (lhs_zero_point, rhs_zero_point, output_zero_point)
-    return canonical.product_of((lhs, rhs), scales, points, (lhs_axis, rhs_axis))
+add = _binary_operator(
+    "add",
+    partial(canonical.sum_of, plain.add),
+    "Add quantized tensors, each of which is first brought to the result's scale.",
+)
+subtract = _binary_operator(
+    "subtract",
+    partial(canonical.sum_of, plain.subtract),
+    "Subtract quantized tensors, each of which is first brought to the result's scale.",
+)
+mul = _binary_operator(
+    "mul", canonical.product_of, "Multiply quantized tensors; the product is rescaled once."
+)
 
 
 def concatenate(
