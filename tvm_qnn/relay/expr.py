@@ -86,6 +86,16 @@ def _reason(error: Exception) -> str:
     return " ".join(re.sub(r"T\.int64\((-?\d+)\)", r"\1", text).split())[:300]
 
 
+def rebuilt(expr: relax.Expr, change: Callable[[relax.Expr], relax.Expr]) -> relax.Expr:
+    """Return an expression whose operands are changed; itself if none is."""
+    operands = _operands(expr)
+    changed = [change(operand) for operand in operands]
+    if all(new is old for new, old in zip(changed, operands, strict=True)):
+        return expr
+    result = _rebuilt(expr, changed, lambda new: new)
+    return typed(result) if isinstance(result, relax.Call) else result
+
+
 def nested(body: relax.SeqExpr) -> relax.Expr:
     """Return the body of a function, which binds its calls one by one, as calls in each other."""
     values: dict[relax.Var, relax.Expr] = {}
@@ -94,7 +104,7 @@ def nested(body: relax.SeqExpr) -> relax.Expr:
         if isinstance(expr, relax.Var):
             return values.get(expr, expr)
         result = _rebuilt(expr, [inlined(operand) for operand in _operands(expr)], lambda new: new)
-        if isinstance(expr, (relax.Call, relax.TupleGetItem)):
+        if isinstance(result, (relax.Call, relax.TupleGetItem)) and type(result.ty) is tvm.ir.Type:
             _update_type(result, expr.ty)
         return result
 
@@ -158,7 +168,7 @@ def number(name: str, value: Any) -> Any:
         QnnError: if it is an expression that depends on an input.
     """
     if isinstance(value, relax.Call) and not free_vars(value):
-        value = _computed(value)
+        value = computed(value)
     if isinstance(value, tvm.ir.GenericConst):
         return value.value.numpy().tolist()
     if isinstance(value, (np.ndarray, np.generic)):
@@ -190,7 +200,7 @@ def free_vars(expr: relax.Expr) -> list[relax.Var]:
     return list(found)
 
 
-def _computed(call: relax.Call) -> relax.Expr:
+def computed(call: relax.Call) -> relax.Expr:
     """Return what a call of constants gives, as a constant where TVM can fold it."""
     mod = tvm.IRModule.from_expr(Function([], call))
     passes = [relax.transform.FoldConstant(), relax.transform.CanonicalizeBindings()]

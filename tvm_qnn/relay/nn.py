@@ -234,6 +234,15 @@ def leaky_relu(data: relax.Expr, alpha: float = 0.01) -> relax.Call:
     return typed(relax.op.nn.leakyrelu(data, alpha))
 
 
+def adaptive_avg_pool1d(
+    data: relax.Expr, output_size: int | None = None, layout: str = "NCW", out_layout: str = ""
+) -> relax.Call:
+    """Return averages of windows that divide a row into ``output_size`` parts."""
+    width = spec("nn.adaptive_avg_pool1d: data", data).shape[layout.index("W")]
+    sizes = ([output_size or width], layout, out_layout or layout)
+    return typed(relax.op.nn.adaptive_avg_pool1d(data, *sizes))
+
+
 def adaptive_avg_pool2d(
     data: relax.Expr, output_size: Sizes | None = None, layout: str = "NCHW", out_layout: str = ""
 ) -> relax.Call:

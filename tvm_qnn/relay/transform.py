@@ -5,7 +5,7 @@ The build does by itself what most of them did. Those return the module as it is
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import SimpleNamespace
 from typing import Any
 
@@ -13,7 +13,7 @@ import tvm
 from tvm import relax
 from tvm.ir.transform import PassContext as PassContext  # scripts had it here, too
 
-from legalize.passes import FoldQdq
+from qnn_ops.errors import QnnError
 
 _DONE_BY_BUILD = (
     *("AlterOpLayout", "BackwardFoldScaleAxis", "CanonicalizeCast", "CanonicalizeOps"),
@@ -43,13 +43,28 @@ def FoldConstant(fold_qnn: bool = False) -> tvm.transform.Pass:
 
 
 def FakeQuantizationToInteger(
-    hard_fail: bool = False,
-    use_qat: bool = False,
-    optional_qnn_ops: Any = None,
+    hard_fail: bool = False, use_qat: bool = False, optional_qnn_ops: Sequence[str] | None = None
 ) -> tvm.transform.Pass:
-    """Compute in integers what stands between ``dequantize`` and ``quantize``."""
-    del hard_fail, use_qat, optional_qnn_ops
-    return FoldQdq("onnxruntime")
+    """Compute in integers what stands between ``dequantize`` and ``quantize``.
+
+    Args:
+        hard_fail: whether an operator without a rule is an error; else its group stays float.
+        use_qat: whether operators that no quantize ends become integers, too. It is not supported.
+        optional_qnn_ops: operators that stay float unless they are named: "nn.softmax".
+
+    Raises:
+        QnnError: if ``use_qat``, or if an operator has no rule and ``hard_fail`` is set.
+    """
+    if use_qat:
+        raise QnnError("FakeQuantizationToInteger: use_qat is not supported")
+
+    def rewrite(mod: tvm.IRModule, _context: PassContext) -> tvm.IRModule:
+        from tvm_qnn.relay.fake_quantization import fold
+
+        return fold(mod, hard_fail=hard_fail, optional=optional_qnn_ops or ())
+
+    name = "FakeQuantizationToInteger"
+    return tvm.transform.module_pass(rewrite, opt_level=0, name=name)
 
 
 fake_quantization_to_integer = SimpleNamespace(FakeQuantizationToInteger=FakeQuantizationToInteger)

@@ -59,10 +59,14 @@ def dequantize(
     out_dtype: str = "float32",
 ) -> relax.Call:
     """Return the real numbers of quantized data as float32 or float16: (q - zero point) · scale."""
-    dialect = spec("dequantize: data", data).dtype != "uint16" and out_dtype == "float32"
+    dtype = spec("dequantize: data", data).dtype
+    dialect = dtype != "uint16" and out_dtype == "float32"
     if not dialect or not is_known(input_scale, input_zero_point):
         return canonical.dequantize(data, input_scale, input_zero_point, axis, out_dtype)
     scale, zero_point = number("scale", input_scale), number("zero point", input_zero_point)
+    info = np.iinfo(dtype)
+    if np.min(zero_point) < info.min or np.max(zero_point) > info.max:  # Relay had any
+        return canonical.dequantize(data, scale, zero_point, axis, out_dtype)
     return typed(qnn_ops.dequantize(data, scale, zero_point, out_dtype, axis))
 
 
@@ -369,7 +373,8 @@ def _unary_operator(name: str, function: Callable[[Array], Array], what: str) ->
     return operator
 
 
-def _erf(x: Array) -> Array:
+def erf_of(x: Array) -> Array:
+    """Return the error function of float32 values."""
     return np.vectorize(math.erf, otypes=[np.float32])(x)
 
 
@@ -380,7 +385,7 @@ exp = _unary_operator("exp", np.exp, "The exponential")
 log = _unary_operator("log", np.log, "The natural logarithm")
 sqrt = _unary_operator("sqrt", np.sqrt, "The square root")
 rsqrt = _unary_operator("rsqrt", lambda x: 1 / np.sqrt(x), "The inverse square root")
-erf = _unary_operator("erf", _erf, "The error function")
+erf = _unary_operator("erf", erf_of, "The error function")
 abs = _unary_operator("abs", np.abs, "The absolute value")
 
 
