@@ -23,7 +23,11 @@ from tests.former.imports import changed
 
 ROOT = Path(__file__).parents[2]
 FOLDER = Path("tests/python/relay")
-FILES = ("test_op_qnn_*.py", "test_pass_fake_quantization_to_integer.py")
+FILES = (
+    "test_op_qnn_*.py",
+    "test_pass_fake_quantization_to_integer.py",
+    "qnn/test_canonicalizations.py",
+)
 
 
 @click.command()

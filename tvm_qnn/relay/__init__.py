@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
+from tvm import relax
 from tvm.ir import GenericConst
 from tvm.ir.transform import PassContext
 from tvm.relax import Call, Expr, TensorType, Tuple, TupleGetItem, Var
@@ -23,6 +24,7 @@ from tvm.runtime import params
 from qnn_ops.errors import QnnError
 from tvm_qnn.relay import (
     build_module,
+    expr,
     frontend,
     graph_executor,
     nn,
@@ -34,15 +36,16 @@ from tvm_qnn.relay import (
 )
 from tvm_qnn.relay.build_module import build
 from tvm_qnn.relay.executor import create_executor
-from tvm_qnn.relay.expr import Function, any_size, const, free_vars, var
-from tvm_qnn.relay.objects import add_names
+from tvm_qnn.relay.expr import any_size, const, free_vars, var
+from tvm_qnn.relay.objects import Named, add_names
 from tvm_qnn.relay.op import *  # noqa: F403 (the module lists what it gives)
 
 load_param_dict = params.load_param_dict
 save_param_dict = params.save_param_dict
 
 Any = any_size
-Constant = GenericConst
+Constant = Named(GenericConst, const)
+Function = Named(relax.Function, expr.Function)
 build_config = PassContext
 analysis = SimpleNamespace(free_vars=free_vars)
 """``relay.analysis``: what scripts ask it for."""

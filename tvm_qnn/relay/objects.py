@@ -41,20 +41,27 @@ def add_names() -> None:
             setattr(owner, name, value)
 
 
-class ModuleClass:
-    """``tvm.IRModule`` with Relay's ``from_expr``, which took any expression."""
+class Named:
+    """A class of today's TVM that is called as Relay's was; ``isinstance`` knows its objects."""
 
-    def __init__(self, from_expr: Callable[[Any], tvm.IRModule]) -> None:
-        """Make the class of a function that makes modules."""
-        self.from_expr = from_expr
+    def __init__(self, own: type, make: Callable[..., Any], **names: Any) -> None:
+        """Describe it.
 
-    def __call__(self, *arguments: Any, **named: Any) -> tvm.IRModule:
-        """Make a module."""
-        return tvm.IRModule(*arguments, **named)
+        Args:
+            own: the class.
+            make: makes an object, with the arguments that Relay's class took.
+            **names: what Relay's class had, and this one has not.
+        """
+        self.own, self.make = own, make
+        vars(self).update(names)
+
+    def __call__(self, *arguments: Any, **named: Any) -> Any:
+        """Make an object."""
+        return self.make(*arguments, **named)
 
     def __instancecheck__(self, instance: Any) -> bool:
-        """Tell whether something is a module."""
-        return isinstance(instance, tvm.IRModule)
+        """Tell whether something is an object of the class."""
+        return isinstance(instance, self.own)
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(tvm.IRModule, name)
+        return getattr(self.own, name)

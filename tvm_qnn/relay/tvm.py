@@ -23,7 +23,7 @@ from tvm_qnn import relay
 from tvm_qnn.relay import graph_executor
 from tvm_qnn.relay.build_module import load_module
 from tvm_qnn.relay.expr import module_of
-from tvm_qnn.relay.objects import ModuleClass
+from tvm_qnn.relay.objects import Named
 from tvm_qnn.target.target import parse_target
 
 
@@ -97,7 +97,7 @@ def pass_context(*arguments: Any, config: Any = None, **named: Any) -> tvm.trans
     return tvm.transform.PassContext(*arguments, config=kept, **named)
 
 
-IRModule: Any = ModuleClass(module_of)
+IRModule: Any = Named(tvm.IRModule, tvm.IRModule, from_expr=module_of)
 ir = _Overlay(tvm.ir, IRModule=IRModule, structural_equal=tvm_ffi.structural_equal)
 nd = SimpleNamespace(array=array, empty=empty, cpu=tvm.cpu)
 transform = _Overlay(tvm.transform, PassContext=pass_context)

@@ -13,7 +13,10 @@ def test_names_that_objects_had() -> None:
     assert x.name_hint == "x"
     assert x.type_annotation == x.checked_type == relay.TensorType((2, 3), "int8")
     assert relay.const(np.arange(3)).data.numpy().tolist() == [0, 1, 2]
-    assert isinstance(relay.const(1), relay.Constant)
+    assert isinstance(relay.const(1), relay.Constant)  # type: ignore[arg-type]
+    assert relay.Constant(installed.runtime.tensor(np.arange(3))).data.shape == (3,)
+    assert isinstance(relay.Function([x], x), relay.Function)  # type: ignore[arg-type]
+    assert not isinstance(x, relay.Function)  # type: ignore[arg-type]
     assert "R.function" in adder().astext()
 
 
