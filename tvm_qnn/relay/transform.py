@@ -5,7 +5,7 @@ The build does by itself what most of them did. Those return the module as it is
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any
 
@@ -14,6 +14,8 @@ from tvm import relax
 from tvm.ir.transform import PassContext as PassContext  # scripts had it here, too
 
 from qnn_ops.errors import QnnError
+from tvm_qnn.relay.fake_quantization import fold
+from tvm_qnn.relay.unchanged import unchanged
 
 _DONE_BY_BUILD = (
     *("AlterOpLayout", "BackwardFoldScaleAxis", "CanonicalizeCast", "CanonicalizeOps"),
@@ -23,16 +25,6 @@ _DONE_BY_BUILD = (
     *("FuseOps", "InferType", "Inline", "Legalize", "RemoveUnusedFunctions", "SimplifyExpr"),
     *("SimplifyInference", "ToANormalForm", "ToBasicBlockNormalForm", "ToGraphNormalForm"),
 )
-
-
-def unchanged(name: str) -> Callable[..., tvm.transform.Pass]:
-    """Return the maker of a pass that returns the module as it is, whatever its options are."""
-
-    def make(*_options: Any, **_named: Any) -> tvm.transform.Pass:
-        return tvm.transform.module_pass(lambda mod, _context: mod, opt_level=0, name=name)
-
-    make.__name__ = make.__qualname__ = name
-    return make
 
 
 def FoldConstant(fold_qnn: bool = False) -> tvm.transform.Pass:
@@ -59,8 +51,6 @@ def FakeQuantizationToInteger(
         raise QnnError("FakeQuantizationToInteger: use_qat is not supported")
 
     def rewrite(mod: tvm.IRModule, _context: PassContext) -> tvm.IRModule:
-        from tvm_qnn.relay.fake_quantization import fold
-
         return fold(mod, hard_fail=hard_fail, optional=optional_qnn_ops or ())
 
     name = "FakeQuantizationToInteger"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tvm_qnn.relay.transform import unchanged
+from tvm_qnn.relay.unchanged import unchanged
 
 CanonicalizeOps = unchanged("CanonicalizeOps")
 Legalize = unchanged("Legalize")
