@@ -16,7 +16,7 @@ CHANGES = (
     (r"import tvm(\.\S+)?$", r"from tvm_qnn.relay import tvm"),
     (r"from tvm import", r"from tvm_qnn.relay.tvm import"),
 )
-"""What a line begins with, as a regular expression, and what takes its place."""
+"""Pairs of a regular expression for the beginning of a line and the text that replaces it."""
 
 
 def changed(source: str) -> str:

@@ -1,4 +1,4 @@
-"""What the options and commands of TVM's former command tvmc are called here."""
+"""Advice for options and commands of TVM's former command tvmc."""
 
 from __future__ import annotations
 

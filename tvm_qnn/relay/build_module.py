@@ -127,7 +127,6 @@ def build(
     mod_name: str = "default",
     executor: Any = None,
     runtime: Any = None,
-    **_former: Any,
 ) -> FactoryModule:
     """Compile a module for a target.
 

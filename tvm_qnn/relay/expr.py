@@ -98,6 +98,11 @@ def rebuilt(expr: relax.Expr, change: Callable[[relax.Expr], relax.Expr]) -> rel
 
 def nested(body: relax.SeqExpr) -> relax.Expr:
     """Return the body of a function, which binds its calls one by one, as calls in each other."""
+    return nested_values(body)[-1]
+
+
+def nested_values(body: relax.SeqExpr) -> list[relax.Expr]:
+    """List what a function binds, and its result, as calls in each other; operands come first."""
     values: dict[relax.Var, relax.Expr] = {}
 
     def inlined(expr: relax.Expr) -> relax.Expr:
@@ -111,7 +116,7 @@ def nested(body: relax.SeqExpr) -> relax.Expr:
     for block in body.blocks:
         for binding in block.bindings:
             values[binding.var] = inlined(binding.value)
-    return inlined(body.body)
+    return [*values.values(), inlined(body.body)]
 
 
 def is_untyped(value: Any) -> bool:

@@ -1,16 +1,14 @@
 """``relay.transform.FakeQuantizationToInteger``: integers between dequantize and quantize.
 
 A quantize ends a group: the operators before it, up to dequantizes and constants. A group whose
-operators all have a rule here is computed in integers, with Relay's arithmetic; others stay floats.
-Source of the rules: fake_quantization_to_integer.py of TVM 0.19. Unlike there, averages keep
-fractions of a step until they are brought to the group's scale.
+operators all have a rule (``tvm_qnn.relay.integer_rules``) is computed in integers; others stay
+floats.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from math import prod
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -18,61 +16,11 @@ import tvm
 from tvm import relax
 
 import qnn_ops
-from qnn_ops.arithmetic import round_half_away
 from qnn_ops.errors import QnnError
 from qnn_ops.registry import attrs_of, constant_of, operator_of
 from tvm_qnn.relay import op
-from tvm_qnn.relay.expr import Function, computed, free_vars, nested, rebuilt, spec, typed
-from tvm_qnn.relay.qnn import canonical
-from tvm_qnn.relay.qnn import op as qnn
-from tvm_qnn.relay.qnn.op.canonicalizations import create_integer_lookup_op
-
-_FRACTION = 6
-"""The most bits of a step that an average keeps: with 9 of the step they are int16."""
-
-
-class _NoRuleError(Exception):
-    """Something has no integers."""
-
-
-@dataclass(frozen=True)
-class Encoded:
-    """Integers, and the real numbers that they stand for: (data - point) · scale.
-
-    Attributes:
-        data: the integers.
-        scale: float32, one or one per channel.
-        point: the zero point, one or one per channel.
-        axis: of the channels; means nothing where there is one scale and one zero point.
-    """
-
-    data: relax.Expr
-    scale: Any
-    point: Any
-    axis: int = -1
-
-    @property
-    def is_whole(self) -> bool:
-        """Whether one scale and one zero point serve all channels."""
-        return np.size(self.scale) == np.size(self.point) == 1
-
-
-@dataclass(frozen=True)
-class Wanted:
-    """What a group's quantize asks for.
-
-    Attributes:
-        scale: of the result.
-        point: the zero point of the result.
-        dtype: of the result.
-    """
-
-    scale: Any
-    point: Any
-    dtype: str
-
-
-Rule = Callable[[relax.Call, Sequence[Any], Wanted], Encoded]
+from tvm_qnn.relay.expr import Function, computed, nested_values, rebuilt
+from tvm_qnn.relay.integer_rules import OPTIONAL, RULES, Encoded, NoRuleError, Wanted, ended
 
 
 def fold(mod: tvm.IRModule, *, hard_fail: bool, optional: Sequence[str] = ()) -> tvm.IRModule:
@@ -88,7 +36,9 @@ def fold(mod: tvm.IRModule, *, hard_fail: bool, optional: Sequence[str] = ()) ->
     """
     main = mod["main"]
     folder = _Folder(hard_fail, optional)
-    return tvm.IRModule.from_expr(Function(main.params, folder.rewritten(nested(main.body))))
+    # In their order: networks are deeper than Python's stack.
+    *_, result = map(folder.rewritten, nested_values(main.body))
+    return tvm.IRModule.from_expr(Function(main.params, result))
 
 
 class _Folder:
@@ -113,24 +63,40 @@ class _Folder:
         wanted = Wanted(attrs.scale, attrs.zero_point, attrs.out_dtype)
         if not isinstance(expr.args[0], (relax.Call, relax.TupleGetItem)):
             return None  # quantizes an input or a constant
-        try:
-            return _ended(self._encoded(expr.args[0], wanted), wanted)
-        except _NoRuleError as error:
-            if self.hard_fail:
-                raise QnnError(f"FakeQuantizationToInteger: no rule for {error}") from None
-            return None
+        known: dict[relax.Expr, Any] = {}
 
-    def _encoded(self, expr: relax.Expr, wanted: Wanted) -> Any:
+        def encoded(part: relax.Expr) -> Any:
+            if part not in known:
+                known[part] = self._encoded(part, wanted, encoded)
+            return known[part]
+
+        try:
+            return ended(encoded(expr.args[0]), wanted)
+        except QnnError as error:  # of a rule's, or of an operator that takes other integers
+            if not self.hard_fail:
+                return None
+            if isinstance(error, NoRuleError):
+                raise QnnError(f"FakeQuantizationToInteger: no rule for {error}") from None
+            raise
+
+    def _encoded(
+        self, expr: relax.Expr, wanted: Wanted, encoded: Callable[[relax.Expr], Any]
+    ) -> Any:
         """Return the integers of a real tensor; a constant as it is.
 
+        Args:
+            expr: the tensor.
+            wanted: by the group's quantize.
+            encoded: returns this of an operand.
+
         Raises:
-            _NoRuleError: if it has none.
+            NoRuleError: if it has none.
         """
         if isinstance(expr, relax.TupleGetItem):
-            whole = self._encoded(expr.tuple_value, wanted)
+            whole = encoded(expr.tuple_value)
             return replace(whole, data=op.field_of(whole.data, expr.index))
         if isinstance(expr, relax.Tuple) and isinstance(expr.ty.fields[0], relax.TensorType):
-            return [self._encoded(field, wanted) for field in expr.fields]
+            return [encoded(field) for field in expr.fields]
         is_call = isinstance(expr, relax.Call)
         if constant_of(expr) is not None or not (is_call or isinstance(expr.ty, relax.TensorType)):
             return expr
@@ -139,314 +105,12 @@ class _Folder:
             data = self.rewritten(expr.args[0])
             return Encoded(data, np.float32(attrs.scale), np.asarray(attrs.zero_point), attrs.axis)
         name = str(expr.op.name) if isinstance(expr, relax.Call) else "an input of floats"
-        rule = _RULES.get(name)
-        if name in _OPTIONAL and _OPTIONAL[name] not in self.optional:
+        rule = RULES.get(name)
+        if name in OPTIONAL and OPTIONAL[name] not in self.optional:
             rule = None
         if rule is None:
-            raise _NoRuleError(name.removeprefix("relax."))
-        parts = [self._encoded(arg, wanted) for arg in expr.args]
-        if not free_vars(expr) and not any(isinstance(part, Encoded) for part in parts):
+            raise NoRuleError(name.removeprefix("relax."))
+        parts = [encoded(arg) for arg in expr.args]
+        if not any(isinstance(part, (Encoded, list)) for part in parts):
             return computed(expr)  # of constants that are floats
         return rule(expr, parts, wanted)
-
-
-def _ended(encoded: Any, wanted: Wanted) -> relax.Expr:
-    """Bring a group's integers to what its quantize asks for."""
-    if not isinstance(encoded, Encoded):
-        raise _NoRuleError("a constant")
-    same = _same(encoded.scale, wanted.scale) and np.array_equal(encoded.point, wanted.point)
-    if same and spec("data", encoded.data).dtype == wanted.dtype:
-        return encoded.data
-    if same:
-        return canonical.narrowed(op.cast(encoded.data, "int32"), wanted.dtype)
-    return _rescaled(encoded, wanted, wanted.dtype)
-
-
-def _same(scale: Any, other: Any) -> bool:
-    have, want = np.float32(scale), np.float32(other)
-    return have.shape == want.shape and bool(np.allclose(have, want, rtol=1e-5))
-
-
-def _rescaled(encoded: Encoded, wanted: Wanted, dtype: str = "int32") -> relax.Expr:
-    """Return the integers in the scale of the group."""
-    if np.size(wanted.scale) > 1 or np.size(wanted.point) > 1:
-        raise _NoRuleError("quantize with a scale per channel")
-    have = (_listed(encoded.scale), _listed(encoded.point))
-    quantization = (*have, _listed(wanted.scale), _listed(wanted.point))
-    return canonical.rescaled(encoded.data, *quantization, dtype, encoded.axis)
-
-
-def _listed(value: Any) -> Any:
-    return np.asarray(value).tolist()
-
-
-def _only(parts: Sequence[Any]) -> Encoded:
-    """Return the one operand that is no constant.
-
-    Raises:
-        _NoRuleError: if it has a scale per channel.
-    """
-    (encoded,) = (part for part in parts if isinstance(part, Encoded))
-    if not encoded.is_whole:
-        raise _NoRuleError("an operator of data that has a scale per channel")
-    return encoded
-
-
-def _moved(call: relax.Call, parts: Sequence[Any], _wanted: Wanted) -> Encoded:
-    """Move, choose or compare values, which integers of one encoding do as their reals."""
-    encoded = _only(parts)
-    operands = [part.data if isinstance(part, Encoded) else part for part in parts]
-    return replace(encoded, data=typed(relax.Call(call.op, operands, call.attrs, call.ty_args)))
-
-
-def _reshaped(call: relax.Call, parts: Sequence[Any], wanted: Wanted) -> Encoded:
-    """Reshape; a vector with a scale per value may get axes of size 1."""
-    encoded = parts[0]
-    if encoded.is_whole:
-        return _moved(call, parts, wanted)
-    shape = spec("data", call).shape
-    size = np.size(encoded.scale)
-    if spec("data", encoded.data).shape != (size,) or shape.count(size) != 1:
-        raise _NoRuleError("reshape of data that has a scale per channel")
-    return replace(encoded, data=op.reshape(encoded.data, shape), axis=shape.index(size))
-
-
-def _transposed(call: relax.Call, parts: Sequence[Any], wanted: Wanted) -> Encoded:
-    (encoded,) = parts
-    if encoded.is_whole:
-        return _moved(call, parts, wanted)
-    rank = len(spec("data", encoded.data).shape)
-    axes = list(range(rank))[::-1] if call.attrs.axes is None else [int(a) for a in call.attrs.axes]
-    moved = typed(relax.Call(call.op, [encoded.data], call.attrs, call.ty_args))
-    return replace(encoded, data=moved, axis=axes.index(encoded.axis % rank))
-
-
-def _bound(encoded: Encoded, real: float) -> relax.Expr:
-    """Return the integer of a bound for each channel."""
-    steps = round_half_away(np.float32(real) / encoded.scale) + np.float32(encoded.point)
-    dtype = spec("data", encoded.data).dtype
-    info = np.iinfo(dtype)
-    shape = spec("data", encoded.data).shape
-    bounds = np.clip(steps, info.min, info.max).astype(dtype)
-    return canonical.along(bounds, dtype, shape, encoded.axis)
-
-
-def _rectified(_call: relax.Call, parts: Sequence[Any], _wanted: Wanted) -> Encoded:
-    (encoded,) = parts
-    return replace(encoded, data=op.maximum(encoded.data, _bound(encoded, 0.0)))
-
-
-def _clipped(call: relax.Call, parts: Sequence[Any], _wanted: Wanted) -> Encoded:
-    encoded = parts[0]
-    low, high = (float(end.value) for end in call.args[1:])
-    data = op.minimum(op.maximum(encoded.data, _bound(encoded, low)), _bound(encoded, high))
-    return replace(encoded, data=data)
-
-
-def _absolute(_call: relax.Call, parts: Sequence[Any], _wanted: Wanted) -> Encoded:
-    encoded = _only(parts)
-    values = op.abs(canonical.centred(encoded.data, _listed(encoded.point)))
-    return Encoded(values, encoded.scale, np.asarray(0))
-
-
-def _leaky(call: relax.Call, parts: Sequence[Any], wanted: Wanted) -> Encoded:
-    encoded = _only(parts)
-    have = (_listed(encoded.scale), _listed(encoded.point))
-    data = canonical.leaky_relu(encoded.data, float(call.attrs.alpha), have, have)
-    return replace(encoded, data=data)
-
-
-def _averaged(call: relax.Call, parts: Sequence[Any], _wanted: Wanted) -> Encoded:
-    """Average integers with some bits more than a step has."""
-    encoded = _only(parts)
-    values = canonical.centred(encoded.data, _listed(encoded.point))
-    results = prod(spec("an average", call).shape)
-    count = max(1, -(-prod(spec("data", values).shape) // results))
-    if str(call.op.name) == "relax.nn.avg_pool2d":
-        count = prod(int(size) for size in call.attrs.pool_size)
-    bits = max(0, min(_FRACTION, 30 - int(np.ceil(np.log2(256 * count)))))
-    values = op.multiply(values, op.full(relax.const(1 << bits, "int32"), (1,), "int32"))
-    averages = typed(relax.Call(call.op, [values], call.attrs, call.ty_args))
-    if spec("data", encoded.data).dtype in ("int8", "uint8"):
-        averages = op.cast(averages, "int16")
-    return Encoded(averages, np.float32(encoded.scale / (1 << bits)), np.asarray(0))
-
-
-def _products(call: relax.Call, parts: Sequence[Any], _wanted: Wanted) -> Encoded:
-    """Multiply matrices, or a picture by a kernel, of which the second may have a scale each."""
-    data, weights = parts
-    if not all(isinstance(part, Encoded) for part in parts) or not data.is_whole:
-        raise _NoRuleError("a product with a constant of floats")
-    points = (_listed(data.point), _listed(weights.point))
-    scales = (_listed(data.scale), _listed(weights.scale))
-    attrs = call.attrs
-    if str(call.op.name) == "relax.matmul":
-        rank = len(spec("weights", weights.data).shape)
-        if not weights.is_whole and weights.axis % rank != rank - 1:
-            raise _NoRuleError("a matrix product whose rows have a scale each")
-        operands = canonical.centred(data.data, points[0])
-        factors = canonical.centred(weights.data, points[1], rank - 1)
-        sums = typed(relax.op.matmul(operands, factors, "int32"))
-        return Encoded(sums, data.scale * weights.scale, np.asarray(0), -1)
-    if spec("data", data.data).dtype not in ("int8", "uint8"):
-        raise _NoRuleError("a product of sums or averages")
-    window: dict[str, Any] = {
-        "strides": [int(each) for each in attrs.strides],
-        "padding": [int(each) for each in attrs.padding],
-        "dilation": [int(each) for each in attrs.dilation],
-        "groups": int(attrs.groups),
-    }
-    if str(call.op.name) == "relax.nn.conv2d":
-        made = qnn.conv2d(data.data, weights.data, *points, *scales, None, None, **window)
-    else:
-        padding = [int(each) for each in attrs.output_padding]
-        made = qnn.conv2d_transpose(
-            data.data, weights.data, *points, *scales, **window, output_padding=padding
-        )
-    return Encoded(made, data.scale * weights.scale, np.asarray(0), 1)
-
-
-def _operands(parts: Sequence[Any]) -> list[Encoded]:
-    """Return two operands, of which a constant takes the other's scale."""
-    encoded = next((part for part in parts if isinstance(part, Encoded)), None)
-    if encoded is None:
-        raise _NoRuleError("constants alone")
-    found = []
-    for part in parts:
-        if isinstance(part, Encoded):
-            found.append(part)
-            continue
-        values = constant_of(part)
-        shape = spec("data", encoded.data).shape
-        sizes = [1] * len(shape)
-        if np.size(encoded.scale) > 1:
-            sizes[encoded.axis] = -1
-        scale = np.reshape(encoded.scale, sizes)
-        steps = round_half_away(np.asarray(values, np.float32) / scale).astype(np.int32)
-        found.append(
-            Encoded(relax.const(steps, "int32"), encoded.scale, np.asarray(0), encoded.axis)
-        )
-    return found
-
-
-def _summed(combine: Callable[..., relax.Expr]) -> Rule:
-    def rule(_call: relax.Call, parts: Sequence[Any], wanted: Wanted) -> Encoded:
-        first, second = _operands(parts)
-        same = _same(first.scale, second.scale)
-        if (same and first.axis == second.axis) or (same and first.is_whole and second.is_whole):
-            points = (_listed(first.point), _listed(second.point))
-            values = [
-                canonical.centred(each.data, point, each.axis)
-                for each, point in zip((first, second), points, strict=True)
-            ]
-            return Encoded(combine(*values), first.scale, np.asarray(0), first.axis)
-        point = relax.const(np.int32(wanted.point), "int32")
-        values = [op.subtract(_rescaled(each, wanted), point) for each in (first, second)]
-        return Encoded(combine(*values), np.float32(wanted.scale), np.asarray(0))
-
-    return rule
-
-
-def _multiplied(_call: relax.Call, parts: Sequence[Any], _wanted: Wanted) -> Encoded:
-    first, second = _operands(parts)
-    if not first.is_whole and not second.is_whole and first.axis != second.axis:
-        raise _NoRuleError("a product of scales along two axes")
-    values = [
-        canonical.centred(each.data, _listed(each.point), each.axis) for each in (first, second)
-    ]
-    axis = second.axis if first.is_whole else first.axis
-    return Encoded(op.multiply(*values), first.scale * second.scale, np.asarray(0), axis)
-
-
-def _joined(call: relax.Call, parts: Sequence[Any], wanted: Wanted) -> Encoded:
-    (fields,) = parts
-    if not all(isinstance(field, Encoded) for field in fields):
-        raise _NoRuleError("a concatenation with a constant of floats")
-    values = [_rescaled(field, wanted, wanted.dtype) for field in fields]
-    return Encoded(
-        op.concatenate(values, int(call.attrs.axis)),
-        np.float32(wanted.scale),
-        np.asarray(wanted.point),
-    )
-
-
-def _padded(call: relax.Call, parts: Sequence[Any], _wanted: Wanted) -> Encoded:
-    encoded = _only(parts)
-    attrs = call.attrs
-    steps = round_half_away(np.float32(attrs.pad_value) / encoded.scale) + np.float32(encoded.point)
-    info = np.iinfo(spec("data", encoded.data).dtype)
-    value = float(np.clip(steps, info.min, info.max))
-    width = [int(each) for each in attrs.pad_width]
-    padded = relax.op.nn.pad(encoded.data, width, str(attrs.pad_mode), value)
-    return replace(encoded, data=typed(padded))
-
-
-def _by_table(function: Callable[[Any], Any]) -> Rule:
-    def rule(_call: relax.Call, parts: Sequence[Any], wanted: Wanted) -> Encoded:
-        encoded = _only(parts)
-        dtype = spec("data", encoded.data).dtype
-        if dtype not in ("int8", "uint8") or wanted.dtype not in ("int8", "uint8"):
-            raise _NoRuleError("a table of more than 8 bits")
-        data = create_integer_lookup_op(
-            encoded.data, function, _listed(encoded.scale), _listed(encoded.point),
-            _listed(wanted.scale), _listed(wanted.point), in_dtype=dtype, out_dtype=wanted.dtype,
-        )  # fmt: skip
-        return Encoded(data, np.float32(wanted.scale), np.asarray(wanted.point))
-
-    return rule
-
-
-def _softmax(call: relax.Call, parts: Sequence[Any], wanted: Wanted) -> Encoded:
-    encoded = _only(parts)
-    have = (_listed(encoded.scale), _listed(encoded.point))
-    want = (_listed(wanted.scale), _listed(wanted.point))
-    axis = int(call.attrs.axis)
-    try:
-        data = qnn.softmax(encoded.data, have[0], have[1], want[0], want[1], axis)
-    except QnnError as error:  # it has a scale and zero point of its own
-        raise _NoRuleError(str(error)) from None
-    return Encoded(data, np.float32(wanted.scale), np.asarray(wanted.point))
-
-
-_OPTIONAL = {"relax.nn.softmax": "nn.softmax"}
-
-_RULES: dict[str, Rule] = {
-    **dict.fromkeys(
-        (
-            *("relax.squeeze", "relax.expand_dims", "relax.strided_slice"),
-            *("relax.broadcast_to", "relax.split", "relax.take", "relax.topk", "relax.tile"),
-            *("relax.max", "relax.min", "relax.nn.max_pool2d", "relax.nn.batch_flatten"),
-        ),
-        _moved,
-    ),
-    "relax.reshape": _reshaped,
-    "relax.permute_dims": _transposed,
-    "relax.nn.relu": _rectified,
-    "relax.clip": _clipped,
-    "relax.abs": _absolute,
-    "relax.nn.leakyrelu": _leaky,
-    **dict.fromkeys(
-        (
-            *("relax.mean", "relax.nn.avg_pool2d", "relax.nn.adaptive_avg_pool1d"),
-            "relax.nn.adaptive_avg_pool2d",
-        ),
-        _averaged,
-    ),
-    **dict.fromkeys(("relax.matmul", "relax.nn.conv2d", "relax.nn.conv2d_transpose"), _products),
-    "relax.add": _summed(op.add),
-    "relax.subtract": _summed(op.subtract),
-    "relax.minimum": _summed(op.minimum),
-    "relax.maximum": _summed(op.maximum),
-    "relax.multiply": _multiplied,
-    "relax.concat": _joined,
-    "relax.nn.pad": _padded,
-    "relax.sqrt": _by_table(np.sqrt),
-    "relax.rsqrt": _by_table(lambda x: 1 / np.sqrt(x)),
-    "relax.exp": _by_table(np.exp),
-    "relax.erf": _by_table(qnn.erf_of),
-    "relax.sigmoid": _by_table(lambda x: 1 / (1 + np.exp(-x))),
-    "relax.tanh": _by_table(np.tanh),
-    "relax.log": _by_table(np.log),
-    "relax.nn.softmax": _softmax,
-}
-"""What computes an operator in integers."""

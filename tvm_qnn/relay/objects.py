@@ -1,6 +1,6 @@
 """Names that Relay's objects had, on the classes of today's TVM.
 
-Importing ``tvm_qnn.relay`` adds them. None of them replaces a name that TVM has.
+Importing ``tvm_qnn.relay`` adds them; it replaces no name that TVM has.
 """
 
 from __future__ import annotations

@@ -46,6 +46,11 @@ def test_other_entries_and_devices() -> None:
         lib["default"](tvm.cuda(0))
 
 
+def test_a_misspelled_argument_is_an_error() -> None:
+    with pytest.raises(TypeError, match="parms"):
+        relay.build(adder(), "llvm", parms={})  # type: ignore[call-arg]
+
+
 def test_three_names_of_a_compiled_model() -> None:
     lib = relay.build(adder(), "llvm", executor="graph", runtime="cpp")
     assert lib.lib is lib

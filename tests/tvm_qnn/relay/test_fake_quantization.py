@@ -109,6 +109,43 @@ def test_what_stands_before_a_group_in_floats_is_folded_too() -> None:
     assert np.array_equal(run(mod, X), run(integers, X))
 
 
+def test_sums_beyond_the_dtype_are_clamped_where_they_are_joined() -> None:
+    x, y = (relay.var(each, X.shape, "int8") for each in "xy")
+    sums = relay.add(real(x, 0.7, 0), real(y, 0.7, 0))
+    mod, integers = folded(relay.concatenate([sums, sums], 1), 0.7, 0, hard_fail=True)
+    assert np.array_equal(run(mod, X, Y), run(integers, X, Y))
+
+
+def test_a_bound_beyond_all_integers_bounds_nothing() -> None:
+    x, y = (relay.var(each, X.shape, "int8") for each in "xy")
+    mod, integers = folded(relay.clip(relay.add(real(x), real(y)), 0, 3e38), 0.5, hard_fail=True)
+    assert np.array_equal(run(mod, X, Y), run(integers, X, Y))
+
+
+@pytest.mark.parametrize(
+    "operator",
+    [
+        lambda sums: relay.nn.leaky_relu(sums, 0.25),
+        lambda sums: relay.mean(sums, (2, 3)),
+        lambda sums: relay.multiply(sums, sums),
+        lambda sums: relay.add(sums, relay.const(1e9)),
+    ],
+)
+def test_what_int32_may_not_hold_stays_float(operator: Callable[[Any], Any]) -> None:
+    x, y = (relay.var(each, X.shape, "int8") for each in "xy")
+    mod, same = folded(operator(relay.add(real(x), real(y))))
+    assert "dequantize" in same.script()
+    assert np.array_equal(run(mod, X, Y), run(same, X, Y))
+
+
+def test_networks_are_deeper_than_the_stack_of_python() -> None:
+    expr = x = relay.var("x", (2,), "int8")
+    for _ in range(600):
+        expr = relay.qnn.quantize(relay.nn.relu(real(expr)), relay.const(0.5), relay.const(3))
+    mod = tvm.IRModule.from_expr(relay.Function([x], expr))
+    assert "dequantize" not in relay.transform.FakeQuantizationToInteger()(mod).script()
+
+
 def test_softmax_stays_float_unless_it_is_named() -> None:
     x = relay.var("x", (4, 8), "int8")
     logits = X.reshape(-1, 8)[:4]

@@ -2,8 +2,8 @@
 
 Relay rewrote each quantized operator to plain ones. Source of the arithmetic: the functions
 ``...Canonicalize`` in src/relay/qnn/op of TVM 0.19 and ``GetFixedPointMultiplierShift`` in
-src/relay/qnn/utils.cc. Where the dialect computes the same numbers, its operators serve, since they
-have kernels.
+src/relay/qnn/utils.cc. The dialect's operators serve where they compute the same numbers, since
+they have kernels.
 """
 
 from __future__ import annotations
@@ -64,23 +64,34 @@ def along(value: Any, dtype: str, shape: Sequence[int], axis: int) -> relax.Expr
     given = spec(_PARAMETER, value)
     if given.dtype != dtype:
         value = op.cast(value, dtype)
+    return op.reshape(value, _sizes(given.shape, shape, axis))
+
+
+def _sizes(given: Sequence[int], shape: Sequence[int], axis: int) -> list[int]:
+    """Return the shape in which a parameter of shape ``given`` broadcasts with data.
+
+    Raises:
+        QnnError: if there are not as many values as channels.
+    """
     sizes = [1] * len(shape)
-    if math.prod(given.shape) != 1:
-        sizes[check_axis(axis, len(shape))] = math.prod(given.shape)
-        channels = shape[axis]
-        if given.shape != (channels,):
+    if math.prod(given) != 1:
+        place = check_axis(axis, len(shape))
+        sizes[place] = channels = shape[place]
+        if tuple(given) != (channels,):
             raise QnnError(
-                f"{_PARAMETER} has shape {given.shape}, "
+                f"{_PARAMETER} has shape {tuple(given)}, "
                 f"axis {axis} of the data has {channels} values"
             )
-    return op.reshape(value, sizes)
+    return sizes
 
 
 def narrowed(data: relax.Expr, dtype: str) -> relax.Expr:
     """Clamp values to an integer dtype and return them in it."""
-    if spec("data", data).dtype == dtype:
+    given = spec("data", data).dtype
+    if given == dtype:
         return data
-    return op.cast(clip(data, *_range(dtype)), dtype)
+    values = data if given == "int32" else op.cast(data, "int32")
+    return values if dtype == "int32" else op.cast(clip(values, *_range(dtype)), dtype)
 
 
 def _range(dtype: str) -> tuple[int, int]:
@@ -167,7 +178,7 @@ def requantize(
     if np.min(scales[0]) <= 0 or np.min(scales[1]) <= 0:
         raise QnnError(f"requantize: scales must be above 0, got {scales[0]} and {scales[1]}")
     for each in (scales[0], points[0]):
-        along(each, work, given.shape, axis)  # checks how many there are
+        _sizes(np.shape(each), given.shape, axis)  # checks how many there are
     values = op.cast(data, work)
     if np.any(points[0]):
         values = op.subtract(values, along(points[0], work, given.shape, axis))
@@ -239,7 +250,7 @@ def sum_of(
     dtype = spec("lhs", operands[0]).dtype
     parts = [
         rescaled(data, scale, point, scales[2], points[2], "int32", axis)
-        for data, scale, point, axis in zip(operands, scales, points, axes, strict=False)
+        for data, scale, point, axis in zip(operands, scales[:2], points[:2], axes, strict=True)
     ]
     result = combine(*parts)
     point = number("output zero point", points[2])
@@ -263,7 +274,7 @@ def rescaled(
     have = (number("scale", scale), number("zero point", point))
     want = (number("output scale", to_scale), number("output zero point", to_point))
     if tuple(map(_float32, have)) == tuple(map(_float32, want)):
-        return data if spec("data", data).dtype == out_dtype else op.cast(data, out_dtype)
+        return narrowed(data, out_dtype)
     return requantize(data, *have, *want, out_dtype, axis)
 
 
@@ -276,9 +287,7 @@ def product_of(
 ) -> relax.Expr:
     """Multiply quantized tensors: the integers' product has the float32 product of the scales."""
     dtype = spec("lhs", operands[0]).dtype
-    factors = []
-    for data, point, axis in zip(operands, points, axes, strict=False):
-        factors.append(centred(data, point, axis))
+    factors = list(map(centred, operands, points, axes))
     lhs, rhs = (np.float32(number("scale", scale)) for scale in scales[:2])
     scale = np.asarray(lhs * rhs)
     if scale.ndim and axes[0] != axes[1]:
@@ -316,41 +325,3 @@ def centred(data: relax.Expr, zero_point: Any, axis: int = 0) -> relax.Expr:
     if is_known(zero_point) and not np.any(number("zero point", zero_point)):
         return values
     return op.subtract(values, along(zero_point, "int32", spec("data", data).shape, axis))
-
-
-def simulated_steps(
-    data: relax.Expr, code: relax.Expr, scale: Any, zero_point: Any, axis: int, codes: Any
-) -> relax.Expr:
-    """Quantize floats but keep them floats, to the dtype of a code that a run may give.
-
-    Args:
-        data: float32.
-        code: int32 scalar, one of ``codes``' values; any other one leaves the data as it is.
-        scale: one, or one per channel.
-        zero_point: likewise.
-        axis: of the channels.
-        codes: the code of each dtype by its name.
-    """
-    shape = spec("data", data).shape
-    steps = rounded(op.divide(data, along(scale, "float32", shape, axis)))
-    steps = op.add(steps, along(zero_point, "float32", shape, axis))
-    result = data
-    for dtype in ("int8", "uint8", "int32"):
-        low, high = _range(dtype)
-        is_dtype = op.equal(code, const(codes[dtype], "int32"))
-        result = op.where(is_dtype, clip(steps, low, high), result)
-    return result
-
-
-def simulated_reals(
-    data: relax.Expr, code: relax.Expr, scale: Any, zero_point: Any, axis: int, codes: Any
-) -> relax.Expr:
-    """Dequantize floats that hold integers; arguments as ``simulated_steps``."""
-    shape = spec("data", data).shape
-    shifted = op.subtract(data, along(zero_point, "float32", shape, axis))
-    real = op.multiply(shifted, along(scale, "float32", shape, axis))
-    result = data
-    for dtype in ("int8", "uint8", "int32"):
-        is_dtype = op.equal(code, const(codes[dtype], "int32"))
-        result = op.where(is_dtype, real, result)
-    return result
