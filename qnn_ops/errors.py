@@ -1,6 +1,8 @@
-"""The project's exceptions."""
+"""The project's exceptions, and the error of an index out of range in compiled code."""
 
 from __future__ import annotations
+
+from typing import NoReturn
 
 import tvm_ffi
 
@@ -17,3 +19,15 @@ class QnnError(ValueError):
 # Ctrl-C while TVM's C++ runs a pass or a rule of ours: without this it would arrive as one of
 # TVM's errors, with pages of traceback.
 tvm_ffi.register_error("KeyboardInterrupt", KeyboardInterrupt)
+
+
+REFUSE_PLACE = "tvm_qnn.refuse_place"
+"""The function's name among those that code calls: of what takes the place, it, and the size."""
+
+
+def refuse_place(source: str, place: int, size: int) -> NoReturn:
+    """Raise a QnnError that names a place, what takes it, and how many there are."""
+    raise QnnError(f"{source}: index {place} is beyond the {size} that there are")
+
+
+tvm_ffi.register_global_func(REFUSE_PLACE, refuse_place, override=True)

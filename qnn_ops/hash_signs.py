@@ -1,7 +1,11 @@
-"""The signs of weighted sums of hashes."""
+"""The signs of weighted sums of hashes, and the hash that they take.
+
+Source: farmhashna::Hash64 of FarmHash, which TFLite's kernels/lsh_projection.cc calls.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -9,9 +13,105 @@ from tvm import relax
 
 from qnn_ops.checks import check_dtype, check_rank
 from qnn_ops.errors import QnnError
-from qnn_ops.farmhash import Words, fingerprint
 from qnn_ops.registry import Attrs, TensorSpec, cannot_overflow, operator
 from qnn_ops.traits import FIXED
+
+_K1, _K2 = 0xB492B66FBE98F273, 0x9AE16A3B2F90404F
+_HALF = (1 << 32) - 1
+
+
+class Words:
+    """Words of 64 bits, without a sign, of some bytes: numpy's, or expressions of a kernel.
+
+    No sum or product of halves overflows, which TVM leaves undefined.
+    """
+
+    def __init__(
+        self,
+        size: int,
+        byte: Callable[[int], Any],
+        number: Callable[[int], Any],
+        keep: Callable[[Any], Any],
+    ) -> None:
+        """Keep what reads and writes words.
+
+        Args:
+            size: how many bytes there are.
+            byte: returns one of them, as a word.
+            number: makes a word of less than 2³².
+            keep: names a result, of which more than one other is computed.
+        """
+        self.size, self._byte, self._number, self._keep = size, byte, number, keep
+
+    def fetch(self, place: int, count: int = 8) -> Any:
+        """Read bytes, the lowest first."""
+        place = place if place >= 0 else self.size + place
+        word = self._byte(place)
+        for each in range(1, count):
+            word = word | (self._byte(place + each) << self._number(8 * each))
+        return self._keep(word)
+
+    def plus(self, *words: Any) -> Any:
+        """Add words up; a constant is a plain integer."""
+        low, high = self._halves(words[0])
+        for each in words[1:]:
+            other_low, other_high = self._halves(each)
+            low, high = low + other_low, high + other_high
+        low = self._keep(low)
+        return self._joined(low, high + (low >> self._number(32)))
+
+    def times(self, one: Any, other: Any) -> Any:
+        """Multiply words; a constant is a plain integer."""
+        (low, high), (other_low, other_high) = self._halves(one), self._halves(other)
+        half, product = self._number(_HALF), self._keep(low * other_low)
+        crossed = ((low * other_high) & half) + ((high * other_low) & half)
+        return self._joined(product, crossed + (product >> self._number(32)))
+
+    def rotate(self, word: Any, count: int) -> Any:
+        """Move bits to the right, and those that fall out to the left."""
+        return (word >> self._number(count)) | (word << self._number(64 - count))
+
+    def mixed(self, word: Any) -> Any:
+        """Combine a word with its highest bits."""
+        return self._keep(word ^ (word >> self._number(47)))
+
+    def of_two(self, one: Any, other: Any, factor: Any) -> Any:
+        """Return the hash of two words."""
+        first = self.mixed(self.times(one ^ other, factor))
+        return self.times(self.mixed(self.times(other ^ first, factor)), factor)
+
+    def _halves(self, word: Any) -> tuple[Any, Any]:
+        if isinstance(word, int):
+            return self._number(word & _HALF), self._number(word >> 32)
+        return word & self._number(_HALF), word >> self._number(32)
+
+    def _joined(self, low: Any, high: Any) -> Any:
+        return self._keep((low & self._number(_HALF)) | (high << self._number(32)))
+
+
+def fingerprint(words: Words) -> Any:
+    """Return the hash of all bytes: of 4 to 64, of more it is another one."""
+    size, plus, times, rotate = words.size, words.plus, words.times, words.rotate
+    factor = (_K2 + 2 * size) % 2**64
+    if size < 8:
+        first = plus(times(words.fetch(0, 4), 8), size)
+        return words.of_two(first, words.fetch(-4, 4), factor)
+    if size <= 16:
+        a, b = plus(words.fetch(0), _K2), words.fetch(-8)
+        c = plus(times(rotate(b, 37), factor), a)
+        return words.of_two(c, times(plus(rotate(a, 25), b), factor), factor)
+    a, b = times(words.fetch(0), _K1 if size <= 32 else _K2), words.fetch(8)
+    c, d = times(words.fetch(-8), factor), times(words.fetch(-16), _K2)
+    y = plus(rotate(plus(a, b), 43), rotate(c, 30), d)
+    z = words.of_two(y, plus(a, rotate(plus(b, _K2), 18), c), factor)
+    if size <= 32:
+        return z
+    e, f = times(words.fetch(16), factor), words.fetch(24)
+    g = times(plus(y, words.fetch(-32)), factor)
+    h = times(plus(z, words.fetch(-24)), factor)
+    total = plus(rotate(plus(e, f), 43), rotate(g, 30), h)
+    return words.of_two(total, plus(e, rotate(plus(f, a), 18), g), factor)
+
 
 Array = np.ndarray[Any, Any]
 

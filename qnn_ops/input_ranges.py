@@ -9,7 +9,7 @@ import tvm
 from tvm import relax
 
 from qnn_ops.encoding import Encoding
-from qnn_ops.quantize import quantize
+from qnn_ops.quantization import quantize
 from qnn_ops.registry import attrs_of
 from qnn_ops.signature import main_function
 from qnn_ops.tensor_info import Signature

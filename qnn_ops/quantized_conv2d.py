@@ -106,7 +106,7 @@ def quantized_conv2d(
     convolutions as MXNet uses them; see qnn_ops.float_epilogue.
 
     Sums of int16 data are 64 bits wide, or wrap in 32 bits where the bias is int32. Those of 64
-    bits are scaled with 15 bits of the multiplier: see qnn_ops.wide_arithmetic.
+    bits are scaled with 15 bits of the multiplier: see qnn_ops.wide_sums.
 
     Args:
         quantized_data: int8, uint8 or int16, [N, H, W, C] or [N, C, H, W].

@@ -17,8 +17,7 @@ from qnn_ops.arithmetic import (
 from qnn_ops.attributes import int_attr, list_attr, zero_point_attr
 from qnn_ops.checks import check_rank
 from qnn_ops.errors import QnnError
-from qnn_ops.gate_functions import GATE_BITS, MOST_BITS, ONE, logistic, tanh
-from qnn_ops.gate_norm import MOST_SCALE, normalized
+from qnn_ops.gates import GATE_BITS, MOST_BITS, MOST_SCALE, ONE, logistic, normalized, tanh
 from qnn_ops.registry import Attrs, TensorSpec, cannot_overflow, check_expr, operator
 from qnn_ops.rounding import check_multiplier
 from qnn_ops.traits import FIXED
@@ -71,7 +70,7 @@ def quantized_lstm(
     the gate of the output times tanh of the cells, or a projection of these.
 
     Source of the arithmetic: LstmStepInteger8x8_16 of TFLite's kernels/lstm_eval.cc, with the
-    functions of qnn_ops.gate_functions and qnn_ops.gate_norm. Sums of products wrap in int32, and
+    functions of qnn_ops.gates and qnn_ops.gates. Sums of products wrap in int32, and
     multipliers scale with gemmlowp's two roundings.
 
     Args:

@@ -25,12 +25,15 @@ from qnn_ops.onnxruntime import (
     softmax_onnxruntime,
 )
 from qnn_ops.registry import Attrs, Known, TensorSpec, operator
-from qnn_ops.softmax_arithmetic import LARGEST_SUM, exp_table, reciprocal, sum_term
-from qnn_ops.softmax_int16 import (
+from qnn_ops.softmax_arithmetic import (
+    LARGEST_SUM,
     OUTPUT_SCALE_INT16,
+    exp_table,
     exp_table_int16,
     probabilities_int16,
+    reciprocal,
     scaling_int16,
+    sum_term,
 )
 from qnn_ops.traits import MOVED_RESULT, Channels, Traits
 
@@ -74,7 +77,7 @@ def quantized_softmax(
     exponential in Q0.31, their sum in Q12.19, and the sum's reciprocal by Newton's division. TFLite
     stops the process where the sum reaches 512, which takes at least 512 values about as large as
     the maximum; here the same formula goes on, and rounds every probability to 0. Of int16, the
-    exponentials and the reciprocal come from tables: see qnn_ops.softmax_int16.
+    exponentials and the reciprocal come from tables: see qnn_ops.softmax_arithmetic.
 
     With arithmetic "onnxruntime", QLinearSoftmax, with any scale and zero point of the result: a
     float32 table of exponentials, added one after the other in float32, and float64 quotients; see

@@ -16,7 +16,7 @@ from qnn_ops.arithmetic import (
     requantize_float64,
 )
 from qnn_ops.errors import QnnError
-from qnn_ops.wide_arithmetic import multiply_by_reduced_multiplier, requantize_wide_float64
+from qnn_ops.wide_sums import multiply_by_reduced_multiplier, requantize_wide_float64
 
 Array = np.ndarray[Any, Any]
 

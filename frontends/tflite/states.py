@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from frontends.errors import UnsupportedOperatorError
-from frontends.tflite.folding import fold
+from frontends.tflite.folding.fold import fold
 from frontends.tflite.model import HANDLE, Key, Model, Operator, State, Tensor
 from frontends.tflite.options import CallOnceOptions, VarHandleOptions
 from frontends.tflite.values import DTYPES

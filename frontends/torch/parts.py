@@ -1,4 +1,4 @@
-"""Parts of tensors, by indices that may count from the end."""
+"""Operators that TVM's importer lacks or has otherwise: parts, pads, sums, bounds, extremes."""
 
 from __future__ import annotations
 

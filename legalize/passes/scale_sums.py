@@ -26,8 +26,7 @@ from legalize.passes.rewriter import (
 from legalize.qdq.group import operator_name
 from qnn_ops import dynamic_encoding, quantized_dense
 from qnn_ops.attributes import dtype_range
-from qnn_ops.dynamic_encoding import FIELDS, POINT_FIELD, SCALE_FIELD
-from qnn_ops.dynamic_quantize import OFFSETS
+from qnn_ops.dynamic_quantization import FIELDS, OFFSETS, POINT_FIELD, SCALE_FIELD
 from qnn_ops.registry import TensorSpec, attrs_of, constant_of, operator_of, spec_of
 from qnn_ops.rounded import rounded
 

@@ -10,8 +10,8 @@ from tvm.script.ir_builder import tirx as T
 
 from legalize.primitives.loops import call_loops, cell, put
 from legalize.primitives.registry import primitive
-from qnn_ops.average_rows import average_rows
 from qnn_ops.registry import Attrs, TensorSpec, spec_of
+from qnn_ops.rows import average_rows
 
 
 @primitive(average_rows)

@@ -13,8 +13,8 @@ from tvm.script.ir_builder import tirx as T
 
 from legalize.primitives.loops import call_loops, cell, put
 from legalize.primitives.registry import primitive
-from qnn_ops.counted_places import counted_places
-from qnn_ops.refused_places import REFUSE_PLACE
+from qnn_ops.errors import REFUSE_PLACE
+from qnn_ops.indices import counted_places
 from qnn_ops.registry import Attrs, TensorSpec, spec_of
 
 

@@ -8,7 +8,7 @@ from tvm.relax import op as R
 
 from legalize.primitives.fixed_point import const
 from legalize.primitives.registry import primitive
-from qnn_ops.decode_boxes import CORNERS, decode_boxes
+from qnn_ops.boxes import CORNERS, decode_boxes
 from qnn_ops.registry import Attrs
 
 

@@ -8,7 +8,7 @@ from tvm.relax import op as R
 from legalize.primitives.fixed_point import const
 from legalize.primitives.registry import primitive
 from qnn_ops.attributes import per_axis
-from qnn_ops.dequantize import dequantize
+from qnn_ops.quantization import dequantize
 from qnn_ops.registry import Attrs, constant_of, spec_of
 from qnn_ops.rounded import rounded
 

@@ -8,7 +8,7 @@ from tvm.relax import op as R
 
 from legalize.primitives.fixed_point import const, round_half_away
 from legalize.primitives.registry import primitive
-from qnn_ops.dynamic_encoding import dynamic_encoding, is_whole
+from qnn_ops.dynamic_quantization import dynamic_encoding, is_whole
 from qnn_ops.onnxruntime import is_onnxruntime
 from qnn_ops.registry import Attrs
 

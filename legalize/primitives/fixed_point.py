@@ -15,7 +15,7 @@ from tvm.relax import op as R
 
 from qnn_ops.arithmetic import quantize_multiplier
 from qnn_ops.registry import spec_of
-from qnn_ops.wide_arithmetic import reduced_multiplier
+from qnn_ops.wide_sums import reduced_multiplier
 
 Array = np.ndarray[Any, Any]
 

@@ -13,7 +13,7 @@ from legalize.primitives.float_sums import Sums
 from legalize.primitives.loops import call_loops
 from legalize.primitives.registry import primitive
 from qnn_ops.float_conv2d import ORDERS, order_of
-from qnn_ops.float_matmul import float_matmul
+from qnn_ops.matmul import float_matmul
 from qnn_ops.registry import Attrs, spec_of
 
 

@@ -8,7 +8,7 @@ from tvm import relax, te
 from tvm.tirx import call_llvm_pure_intrin
 
 from legalize.primitives.registry import primitive
-from qnn_ops.fused_multiply_add import fused_multiply_add
+from qnn_ops.float_arithmetic import fused_multiply_add
 from qnn_ops.registry import Attrs, spec_of
 
 

@@ -1,4 +1,4 @@
-"""The normalization of an LSTM's gate as loops; see qnn_ops.gate_norm."""
+"""The normalization of an LSTM's gate as loops; see qnn_ops.gates."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tvm.script.ir_builder import tirx as T
 
 from legalize.primitives.integer_loops import as_int32, as_int64, clamped, divided, rescaled
 from legalize.primitives.loops import cell, put
-from qnn_ops.gate_norm import NORM_BITS, VARIANCE_BITS, norm_multiplier, variance_guard
+from qnn_ops.gates import NORM_BITS, VARIANCE_BITS, norm_multiplier, variance_guard
 from qnn_ops.inverse_sqrt import HALF_SQRT_2, HALF_THREE, ITERATIONS
 
 _LARGEST = 2**31 - 1

@@ -10,8 +10,7 @@ from tvm.script.ir_builder import tirx as T
 
 from legalize.primitives.loops import call_loops, cell, put
 from legalize.primitives.registry import primitive
-from qnn_ops.farmhash import Words, fingerprint
-from qnn_ops.hash_signs import hash_signs
+from qnn_ops.hash_signs import Words, fingerprint, hash_signs
 from qnn_ops.registry import Attrs, TensorSpec, spec_of
 
 # Below all products but infinite ones: of a float32 and an int64.

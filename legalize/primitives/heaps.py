@@ -1,4 +1,4 @@
-"""Heaps as loops, with the order of ``qnn_ops.heaps``."""
+"""Heaps as loops, with the order of ``qnn_ops.boxes``."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from tvm.script.ir_builder import tirx as T
 
 from legalize.primitives.loops import call_loops
 from legalize.primitives.registry import primitive
-from qnn_ops.natural_power import natural_power
+from qnn_ops.float_arithmetic import natural_power
 from qnn_ops.registry import Attrs, TensorSpec, spec_of
 
 _HIGHEST = 30  # bit of a positive int32

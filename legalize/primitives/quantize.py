@@ -9,7 +9,7 @@ from legalize.primitives.fixed_point import const, round_half_away, saturate
 from legalize.primitives.registry import primitive
 from qnn_ops.attributes import dtype_range, per_axis
 from qnn_ops.onnxruntime import is_onnxruntime
-from qnn_ops.quantize import quantize
+from qnn_ops.quantization import quantize
 from qnn_ops.registry import Attrs, spec_of
 from qnn_ops.xnnpack import is_xnnpack, reciprocal
 

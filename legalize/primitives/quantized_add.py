@@ -9,7 +9,7 @@ from legalize.primitives.onnxruntime import sum_onnxruntime
 from legalize.primitives.registry import primitive
 from legalize.primitives.xnnpack import sum_xnnpack
 from qnn_ops.onnxruntime import is_onnxruntime
-from qnn_ops.quantized_add import quantized_add
+from qnn_ops.quantized_binary import quantized_add
 from qnn_ops.registry import Attrs
 from qnn_ops.xnnpack import is_xnnpack
 

@@ -18,7 +18,7 @@ from legalize.primitives.integer_loops import as_int32, clamped, divided, rescal
 from legalize.primitives.loops import call_loops, cell, put
 from legalize.primitives.registry import primitive
 from qnn_ops.arithmetic import quantize_multiplier
-from qnn_ops.gate_functions import GATE_BITS, LOWEST, ONE, logistic_table, tanh_table
+from qnn_ops.gates import GATE_BITS, LOWEST, ONE, logistic_table, tanh_table
 from qnn_ops.quantized_lstm import gates_of, quantized_lstm
 from qnn_ops.registry import Attrs, TensorSpec, spec_of
 

@@ -9,7 +9,7 @@ from legalize.primitives.fixed_point import scale_down
 from legalize.primitives.registry import primitive
 from legalize.primitives.sums import centred, sum_dtype, wrapped
 from qnn_ops.attributes import dtype_range
-from qnn_ops.quantized_matmul import matmul_multiplier, quantized_matmul, rounding_of
+from qnn_ops.matmul import matmul_multiplier, quantized_matmul, rounding_of
 from qnn_ops.registry import Attrs, spec_of
 
 

@@ -17,7 +17,7 @@ from legalize.primitives.registry import primitive
 from qnn_ops.arithmetic import quantize_multiplier
 from qnn_ops.elementwise import product_multiplier
 from qnn_ops.onnxruntime import is_onnxruntime, product_factor
-from qnn_ops.quantized_multiply import quantized_multiply
+from qnn_ops.quantized_binary import quantized_multiply
 from qnn_ops.registry import Attrs
 from qnn_ops.xnnpack import is_xnnpack
 

@@ -9,7 +9,7 @@ from legalize.primitives.elementwise import centred
 from legalize.primitives.fixed_point import const, multiply_by_quantized_multiplier, saturate
 from legalize.primitives.registry import primitive
 from qnn_ops.arithmetic import quantize_multiplier
-from qnn_ops.quantized_prelu import prelu_multipliers, quantized_prelu
+from qnn_ops.quantized_binary import prelu_multipliers, quantized_prelu
 from qnn_ops.registry import Attrs
 
 

@@ -11,9 +11,8 @@ from tvm.relax import op as R
 from legalize.primitives.fixed_point import const
 from legalize.primitives.registry import primitive
 from qnn_ops.layouts import reorder
-from qnn_ops.quantized_resize2d import pixels_of, quantized_resize2d, taps_of
+from qnn_ops.quantized_resize2d import FRACTION_BITS, Taps, pixels_of, quantized_resize2d, taps_of
 from qnn_ops.registry import Attrs, spec_of
-from qnn_ops.resize_taps import FRACTION_BITS, Taps
 
 Array = np.ndarray[Any, Any]
 

@@ -19,9 +19,10 @@ from qnn_ops.softmax_arithmetic import (
     MINUS_32_OVER_17,
     NEWTON_STEPS,
     exp_table,
+    exp_table_int16,
+    reciprocal_table_int16,
     sum_term,
 )
-from qnn_ops.softmax_int16 import exp_table_int16, reciprocal_table_int16
 
 
 @primitive(quantized_softmax)
@@ -80,7 +81,7 @@ def _powers_reached(
 def _of_int16(
     builder: relax.BlockBuilder, attrs: Attrs, distance: relax.Expr, axis: int
 ) -> relax.Expr:
-    """Compute qnn_ops.softmax_int16.probabilities_int16."""
+    """Compute qnn_ops.softmax_arithmetic.probabilities_int16."""
     table = const(exp_table_int16(attrs.input_scale, attrs.beta), "int64")
     exponentials = builder.emit(R.take(table, distance, axis=0, mode="clip"))
     total = builder.emit(R.sum(exponentials, axis, keepdims=True))

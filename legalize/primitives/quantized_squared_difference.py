@@ -9,7 +9,7 @@ from legalize.primitives.elementwise import centred, scale_result
 from legalize.primitives.fixed_point import const, multiply_by_quantized_multiplier
 from legalize.primitives.registry import primitive
 from qnn_ops.arithmetic import quantize_multiplier
-from qnn_ops.quantized_squared_difference import (
+from qnn_ops.quantized_binary import (
     SQUARE_SHIFT,
     quantized_squared_difference,
     square_multipliers,

@@ -7,7 +7,7 @@ from tvm import relax
 from legalize.primitives.elementwise import lower_sum
 from legalize.primitives.registry import primitive
 from legalize.primitives.xnnpack import sum_xnnpack
-from qnn_ops.quantized_subtract import quantized_subtract
+from qnn_ops.quantized_binary import quantized_subtract
 from qnn_ops.registry import Attrs
 from qnn_ops.xnnpack import is_xnnpack
 

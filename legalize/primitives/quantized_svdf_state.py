@@ -8,7 +8,7 @@ from tvm.relax import op as R
 from legalize.primitives.fixed_point import scale_down
 from legalize.primitives.registry import primitive
 from qnn_ops.attributes import dtype_range
-from qnn_ops.quantized_svdf_state import quantized_svdf_state, state_multiplier
+from qnn_ops.quantized_svdf import quantized_svdf_state, state_multiplier
 from qnn_ops.registry import Attrs, spec_of
 
 

@@ -8,8 +8,8 @@ from tvm.script.ir_builder import tirx as T
 
 from legalize.primitives.loops import call_loops
 from legalize.primitives.registry import primitive
+from qnn_ops.float_arithmetic import OTHER, reinterpret
 from qnn_ops.registry import Attrs, TensorSpec, spec_of
-from qnn_ops.reinterpret import OTHER, reinterpret
 
 
 @primitive(reinterpret)

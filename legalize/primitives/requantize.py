@@ -8,8 +8,8 @@ from tvm.relax import op as R
 from legalize.primitives.fixed_point import const, scale_down
 from legalize.primitives.registry import primitive
 from qnn_ops.attributes import per_axis
+from qnn_ops.quantization import requantize
 from qnn_ops.registry import Attrs, spec_of
-from qnn_ops.requantize import requantize
 
 
 @primitive(requantize)

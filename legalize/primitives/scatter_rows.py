@@ -13,7 +13,7 @@ from tvm.script.ir_builder import tirx as T
 from legalize.primitives.loops import call_loops
 from legalize.primitives.registry import primitive
 from qnn_ops.registry import Attrs, TensorSpec, spec_of
-from qnn_ops.scatter_rows import scatter_rows
+from qnn_ops.rows import scatter_rows
 
 _COMBINED: dict[str, Callable[[Any, Any], Any]] = {
     "update": lambda _, new: new,

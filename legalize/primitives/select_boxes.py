@@ -13,9 +13,8 @@ from legalize.primitives.heaps import write_first_in_order
 from legalize.primitives.loops import call_loops, cell, put
 from legalize.primitives.overlap import write_overlap
 from legalize.primitives.registry import primitive
-from qnn_ops.decode_boxes import CORNERS
+from qnn_ops.boxes import CORNERS, select_boxes
 from qnn_ops.registry import Attrs, spec_of
-from qnn_ops.select_boxes import select_boxes
 
 _MOST_LANES = 4  # as a power of two
 

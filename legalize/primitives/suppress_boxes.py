@@ -12,9 +12,9 @@ from legalize.primitives.heaps import write_pop, write_push
 from legalize.primitives.loops import call_loops, cell, put
 from legalize.primitives.overlap import write_overlap
 from legalize.primitives.registry import primitive
-from qnn_ops.decode_boxes import CORNERS
+from qnn_ops.boxes import CORNERS
 from qnn_ops.registry import Attrs, spec_of
-from qnn_ops.suppress_boxes import suppress_boxes
+from qnn_ops.suppression import suppress_boxes
 
 
 @primitive(suppress_boxes)

@@ -11,9 +11,9 @@ from tvm.script.ir_builder import tirx as T
 from legalize.primitives.heaps import write_pop, write_push
 from legalize.primitives.loops import call_loops, cell, put
 from legalize.primitives.registry import primitive
-from qnn_ops.decode_boxes import CORNERS
+from qnn_ops.boxes import CORNERS
 from qnn_ops.registry import Attrs, spec_of
-from qnn_ops.suppress_by_class import ROW, suppress_by_class
+from qnn_ops.suppression import ROW, suppress_by_class
 
 
 @primitive(suppress_by_class)

@@ -8,8 +8,8 @@ from tvm.script.ir_builder import tirx as T
 
 from legalize.primitives.loops import call_loops, cell, put
 from legalize.primitives.registry import primitive
+from qnn_ops.indices import top_places
 from qnn_ops.registry import Attrs, TensorSpec, spec_of
-from qnn_ops.top_places import top_places
 
 
 @primitive(top_places)

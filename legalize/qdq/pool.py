@@ -1,4 +1,4 @@
-"""Pools: MaxPool on the integers, QLinearAveragePool and QLinearGlobalAveragePool."""
+"""Pools: MaxPool on the integers, means of windows and images, and XNNPACK's means."""
 
 from __future__ import annotations
 

@@ -33,10 +33,10 @@ def test_any_operator_brings_all_of_them_to_tvm() -> None:
 
 def test_a_function_wins_over_its_module_whichever_is_imported_first() -> None:
     code = (
-        "import qnn_ops.quantize\n"
+        "import qnn_ops.quantization\n"
         "print(callable(qnn_ops.quantize))\n"
         "from qnn_ops import quantize\n"
-        "import qnn_ops.requantize\n"
+        "import qnn_ops.quantization\n"
         "print(quantize is qnn_ops.quantize, callable(qnn_ops.requantize))"
     )
     assert output(code) == "True\nTrue True\n"

@@ -1,11 +1,13 @@
+"""Tables of functions of two 8-bit values, and of quotients of two int16 values."""
+
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
 from frontends.tflite.quantization import Quantization
-from qnn_ops import QnnError
-from qnn_ops.pair_tables import quotient_table
+from qnn_ops.errors import QnnError
+from qnn_ops.pair_tables import LOWEST_EXPONENT, quotient_table, quotient_tables_int16
 from tests.support.arrays import every_value, full_range
 from tests.support.litert import litert
 
@@ -34,3 +36,27 @@ def test_quotients_equal_litert(dtype: str) -> None:
 def test_scales_that_do_not_go_together() -> None:
     with pytest.raises(QnnError, match="too many for TFLite's shifts"):
         quotient_table((1.0, 0), (1e-5, 0), (1e-5, 0), "int8", (-128, 127))
+
+
+def test_parts_of_a_quotient() -> None:
+    tables = quotient_tables_int16(0.5, 0.25, 1.0)
+    assert (tables.multiplier, tables.shift) == (1 << 30, 2)
+    # 5 / 3: five has 28 bits to spare, and one third is 2/3 of a half.
+    assert tables.lifted[2**15 + 5] == 5 << 28
+    assert tables.headroom[[2**15 + 5, 2**15 - 4, 2**15 - 5]].tolist() == [28, 29, 28]
+    place = 2**15 + 3
+    assert tables.bits[place] == 1
+    assert abs(tables.inverse[place] / 2**31 - 2 / 3) < 1e-8
+    assert tables.sign[[2**15 - 3, 2**15, place]].tolist() == [-1, 0, 1]
+
+
+def test_processors_shift_by_the_last_bits_of_a_count() -> None:
+    tables = quotient_tables_int16(0.5, 0.25, 1.0)
+    places = np.array([0, 3, 31, 32, 65, -1]) - LOWEST_EXPONENT
+    assert tables.count[places].tolist() == [0, 3, 31, 0, 1, 31]
+    assert tables.mask[places].tolist() == [0, 7, 2**31 - 1, -1, 1, -1]
+
+
+def test_scales_must_go_together() -> None:
+    with pytest.raises(QnnError, match="the scales do not go together"):
+        quotient_tables_int16(1.0, 1e-20, 1.0)

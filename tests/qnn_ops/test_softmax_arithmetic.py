@@ -1,3 +1,5 @@
+"""The fixed-point arithmetic of a quantized softmax, in numpy."""
+
 from __future__ import annotations
 
 import numpy as np
@@ -6,7 +8,10 @@ import pytest
 from qnn_ops.softmax_arithmetic import (
     exp_on_negative_values,
     exp_table,
+    exp_table_int16,
+    probabilities_int16,
     reciprocal,
+    reciprocal_table_int16,
     sum_term,
 )
 
@@ -58,3 +63,23 @@ def test_sum_terms_count_in_12_19() -> None:
     np.testing.assert_array_equal(
         sum_term([2**31 - 1, 2**30, 2**11, 2**11 - 1]), [2**19, 2**18, 1, 0]
     )
+
+
+def test_exponentials_are_near_the_function_down_to_that_of_minus_10() -> None:
+    table = exp_table_int16(1e-3, 0.5) * 2.0**-15
+    wanted = np.exp(-np.minimum(np.arange(2**16) * 5e-4, 10))
+    assert np.abs(table - wanted).max() < 5e-4
+    assert table[0] < 1
+
+
+def test_reciprocals() -> None:
+    x = np.arange(2**16) / (2**16 - 1)
+    assert np.abs(reciprocal_table_int16() * 2.0**-15 - 1 / (1 + x)).max() < 1e-4
+
+
+def test_probabilities_add_up_to_about_one() -> None:
+    exponentials = np.array([[32767, 32767, 0, 16384]], np.int32)
+    total = exponentials.sum(axis=1, keepdims=True, dtype=np.int64)
+    result = probabilities_int16(exponentials, total)
+    assert result.dtype == np.int16
+    np.testing.assert_allclose(result * 2.0**-15, exponentials / total, atol=1e-4)

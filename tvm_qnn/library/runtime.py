@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import tvm_ffi
 
-import qnn_ops.refused_places  # noqa: F401 (code calls its function)
+import qnn_ops.errors  # noqa: F401 (code calls its function)
 from qnn_ops.errors import QnnError
 from tvm_qnn.library.runner import Runner
 

@@ -12,7 +12,7 @@ from tvm_ffi import structural_map
 
 from legalize.kernels.ir.tasks import NUM_THREADS
 from legalize.kernels.kernel import IS_KERNEL
-from qnn_ops.refused_places import REFUSE_PLACE
+from qnn_ops.errors import REFUSE_PLACE
 from tvm_qnn.io.steps import compile_step
 from tvm_qnn.standalone.merging import Merged, apart, merge
 from tvm_qnn.standalone.overlap import leads, size_of_buffer

@@ -13,7 +13,7 @@ from frontends.errors import UnsupportedError
 from frontends.onnx.converters.registry import Operands, converter, operands_of
 from qnn_ops import suppress_by_class
 from qnn_ops.registry import constant_of, spec_of
-from qnn_ops.suppress_by_class import ROW
+from qnn_ops.suppression import ROW
 
 _MOST = 1 << 24
 

@@ -1,4 +1,4 @@
-"""Activation functions that an operator's options fuse into it."""
+"""Activation functions: fused into other operators, and RELU and its kin by themselves."""
 
 from __future__ import annotations
 

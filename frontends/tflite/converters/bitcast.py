@@ -13,8 +13,8 @@ from frontends.tflite.converters.context import Context, reshaped
 from frontends.tflite.converters.fixed_point import number
 from frontends.tflite.converters.registry import data_converter
 from qnn_ops import QnnError, reinterpret
+from qnn_ops.float_arithmetic import OTHER
 from qnn_ops.registry import spec_of
-from qnn_ops.reinterpret import OTHER
 
 _BITS = {"int8": 8, "uint8": 8, "int16": 16, "int32": 32, "int64": 64}
 

@@ -19,8 +19,7 @@ from frontends.tflite.converters.registry import (
 from frontends.tflite.options import DivOptions
 from qnn_ops import QnnError
 from qnn_ops.attributes import dtype_range
-from qnn_ops.pair_tables import quotient_table
-from qnn_ops.quotients_int16 import LOWEST_EXPONENT, quotient_tables_int16
+from qnn_ops.pair_tables import LOWEST_EXPONENT, quotient_table, quotient_tables_int16
 
 _INTEGERS = {
     "FLOOR_DIV": ("int8", "int16", "int32"),

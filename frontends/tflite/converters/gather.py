@@ -134,7 +134,7 @@ def checked_places(ctx: Context, position: int, sizes: tuple[int, ...]) -> relax
         return emit(counted_places(places.expr, sizes[0], source))
     axis = len(places.shape) - 1
     columns = []
-    for number, size in enumerate(sizes):
-        column = emit(R.strided_slice(places.expr, [axis], [number], [number + 1]))
+    for index, size in enumerate(sizes):
+        column = emit(R.strided_slice(places.expr, [axis], [index], [index + 1]))
         columns.append(emit(counted_places(column, size, source)))
     return emit(R.concat(columns, axis))

@@ -13,8 +13,8 @@ from frontends.tflite.converters.quantization import check_symmetric
 from frontends.tflite.converters.registry import int16_converter
 from frontends.tflite.options import GeluOptions, LeakyReluOptions
 from qnn_ops import quantized_lookup
-from qnn_ops.interpolated_tables import EVERY_INT16
 from qnn_ops.tables_int16 import (
+    EVERY_INT16,
     abs_table_int16,
     exp_table_int16,
     gelu_table_int16,

@@ -16,7 +16,7 @@ from frontends.tflite.options import LSTMOptions
 from qnn_ops import quantized_dense, quantized_lookup
 from qnn_ops.arithmetic import quantize_multiplier
 from qnn_ops.errors import QnnError
-from qnn_ops.gate_functions import GATE_BITS, logistic_table, tanh_table
+from qnn_ops.gates import GATE_BITS, logistic_table, tanh_table
 from qnn_ops.tables_int16 import power_of_two
 
 DATA, HIDDEN, WEIGHTS, BIAS, CELLS = range(5)

@@ -22,7 +22,7 @@ from frontends.tflite.options import BatchMatMulOptions
 from qnn_ops import float_conv2d, float_matmul, quantized_dense, quantized_matmul
 from qnn_ops.arithmetic import quantize_multiplier
 from qnn_ops.errors import QnnError
-from qnn_ops.wide_arithmetic import MOST_SHIFT, reduced_multiplier
+from qnn_ops.wide_sums import MOST_SHIFT, reduced_multiplier
 
 _MOST_DIMENSIONS = 5  # that LiteRT takes
 

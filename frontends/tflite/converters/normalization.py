@@ -27,7 +27,7 @@ from qnn_ops import QnnError
 from qnn_ops.arithmetic import multiply_by_quantized_multiplier, quantize_multiplier
 from qnn_ops.attributes import dtype_range
 from qnn_ops.softmax_arithmetic import exp_table, sum_term
-from qnn_ops.wide_arithmetic import reduced_multiplier
+from qnn_ops.wide_sums import reduced_multiplier
 
 # Of so many the sum of squares, and that of exponentials in Q12.19, fit int32.
 _MOST_SQUARES, _MOST_EXPONENTIALS = 33_025, 4_095

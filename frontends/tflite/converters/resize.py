@@ -17,7 +17,7 @@ from frontends.tflite.converters.registry import (
 )
 from frontends.tflite.options import ResizeBilinearOptions, ResizeNearestNeighborOptions
 from qnn_ops import QnnError, quantized_resize2d
-from qnn_ops.resize_taps import Taps, float32_taps, nearest_pixels
+from qnn_ops.quantized_resize2d import Taps, float32_taps, nearest_pixels
 from qnn_ops.rounded import rounded
 
 Array = np.ndarray[Any, Any]

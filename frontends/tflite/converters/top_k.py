@@ -12,7 +12,7 @@ from frontends.tflite.converters.context import Context, reshaped
 from frontends.tflite.converters.registry import data_converter
 from qnn_ops import top_places
 from qnn_ops.errors import QnnError
-from qnn_ops.top_places import DTYPES
+from qnn_ops.indices import INDEX_DTYPES
 
 
 @data_converter("TOPK_V2")
@@ -22,7 +22,7 @@ def convert_top_k(ctx: Context) -> list[relax.Expr]:
     dtype = data.tensor.dtype
     if not data.shape or not 0 <= count <= data.shape[-1]:
         raise QnnError(f"{count} elements of rows of shape {data.shape}")
-    if ctx.output(1).dtype != "int32" or dtype not in DTYPES:
+    if ctx.output(1).dtype != "int32" or dtype not in INDEX_DTYPES:
         raise UnsupportedError(f"{ctx.output(1).dtype} places of {dtype} elements")
     *outer, size = data.shape
     if 0 in data.shape or count == 0:

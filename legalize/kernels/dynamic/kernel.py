@@ -31,8 +31,7 @@ from legalize.kernels.ir.tasks import shared_loop, task_count
 from legalize.kernels.ir.types import Buffer, Index, Vector
 from legalize.kernels.ir.vectors import splat, spread, vector_of
 from legalize.kernels.isa.base import VectorIsa
-from qnn_ops.dynamic_encoding import FIELDS
-from qnn_ops.dynamic_quantize import LARGEST_STEPS, OFFSETS
+from qnn_ops.dynamic_quantization import FIELDS, LARGEST_STEPS, OFFSETS
 from qnn_ops.onnxruntime import ONNXRUNTIME
 
 # Roughly what one thread reads.

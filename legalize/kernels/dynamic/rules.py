@@ -12,7 +12,7 @@ from legalize.kernels.dynamic import kernel
 from legalize.kernels.isa.base import VectorIsa
 from legalize.kernels.kernel import VectorRule
 from qnn_ops import dynamic_encoding, dynamic_quantize
-from qnn_ops.dynamic_encoding import FIELDS, is_whole
+from qnn_ops.dynamic_quantization import FIELDS, is_whole
 from qnn_ops.onnxruntime import arithmetic_of
 from qnn_ops.registry import Attrs, Operator, spec_of
 

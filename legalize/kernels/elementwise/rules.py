@@ -27,7 +27,7 @@ from qnn_ops.arithmetic import multiply_by_quantized_multiplier, quantize_multip
 from qnn_ops.attributes import dtype_range
 from qnn_ops.elementwise import product_multiplier, sum_multipliers
 from qnn_ops.onnxruntime import is_onnxruntime, moved_by, product_factor
-from qnn_ops.quantized_squared_difference import SQUARE_SHIFT, square_multipliers
+from qnn_ops.quantized_binary import SQUARE_SHIFT, square_multipliers
 from qnn_ops.registry import Attrs, Operator, TensorSpec, spec_of
 from qnn_ops.xnnpack import is_xnnpack
 

@@ -15,7 +15,7 @@ from legalize.kernels.ir.registers import kept, lanes_in
 from legalize.kernels.ir.types import Vector
 from legalize.kernels.ir.vectors import clamped, splat
 from legalize.kernels.isa.base import VectorIsa
-from qnn_ops.quantized_squared_difference import SQUARE_SHIFT
+from qnn_ops.quantized_binary import SQUARE_SHIFT
 
 # Roughly what one thread computes.
 _BYTES_PER_MICROSECOND = 4_000

@@ -14,7 +14,7 @@ from legalize.kernels.ir.types import Array
 from qnn_ops.arithmetic import quantize_multiplier
 from qnn_ops.attributes import dtype_range
 from qnn_ops.checks import QUANTIZED
-from qnn_ops.quantized_matmul import matmul_multiplier, rounding_of
+from qnn_ops.matmul import matmul_multiplier, rounding_of
 from qnn_ops.registry import Attrs, constant_of, spec_of
 
 _FLIP = 128

@@ -18,7 +18,7 @@ from legalize.kernels.ir.tasks import shared_loop, task_count
 from legalize.kernels.ir.types import Index, Vector
 from legalize.kernels.ir.vectors import splat, spread, vector_of
 from legalize.kernels.isa.base import VectorIsa
-from qnn_ops.resize_taps import FRACTION_BITS
+from qnn_ops.quantized_resize2d import FRACTION_BITS
 
 # Roughly what one thread makes.
 _NEAREST_PER_MICROSECOND = 10_000

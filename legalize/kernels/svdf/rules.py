@@ -14,8 +14,7 @@ from legalize.kernels.kernel import VectorRule
 from legalize.kernels.svdf.kernel import Rescaling, Rows, remember, weigh
 from qnn_ops import quantized_svdf, quantized_svdf_state
 from qnn_ops.arithmetic import quantize_multiplier
-from qnn_ops.quantized_svdf import output_multiplier
-from qnn_ops.quantized_svdf_state import state_multiplier
+from qnn_ops.quantized_svdf import output_multiplier, state_multiplier
 from qnn_ops.registry import Attrs, Operator, constant_of, spec_of
 
 

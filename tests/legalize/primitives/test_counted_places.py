@@ -5,13 +5,13 @@ import pytest
 
 from legalize import LegalizeQnn
 from qnn_ops import QnnError, counted_places
-from qnn_ops.counted_places import DTYPES
+from qnn_ops.indices import COUNTED_DTYPES
 from tests.support.operators import check_operator, module_of, run
 
 PLACES = np.array([[0, -1, 4], [2, -5, 3]])
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("dtype", COUNTED_DTYPES)
 @pytest.mark.parametrize("size", [5, 300])
 def test_primitives_equal_the_reference(dtype: str, size: int) -> None:
     is_signed = np.iinfo(dtype).min < 0 and (size < 128 or dtype != "int8")

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from qnn_ops import dynamic_encoding
-from tests.qnn_ops.test_dynamic_encoding import rows
+from tests.qnn_ops.test_dynamic_quantization import rows
 from tests.support.operators import check_operator
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from qnn_ops import natural_power
-from qnn_ops.natural_power import DTYPES
+from qnn_ops.float_arithmetic import DTYPES
 from tests.support.operators import check_operator
 
 

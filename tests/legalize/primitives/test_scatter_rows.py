@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from qnn_ops import scatter_rows
-from qnn_ops.scatter_rows import DTYPES, REDUCTIONS
+from qnn_ops.rows import DTYPES, REDUCTIONS
 from tests.support.operators import check_operator
 
 

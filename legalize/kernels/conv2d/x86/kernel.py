@@ -51,7 +51,7 @@ from legalize.kernels.ir.tables import Table, Tables
 from legalize.kernels.ir.tasks import task_count
 from legalize.kernels.ir.types import Buffer, Expr, Index, Vector
 from legalize.kernels.kernel import WRITES_OVER
-from qnn_ops.dynamic_encoding import FIELDS, POINT_FIELD, SCALE_FIELD
+from qnn_ops.dynamic_quantization import FIELDS, POINT_FIELD, SCALE_FIELD
 
 if TYPE_CHECKING:
     from legalize.kernels.conv2d.x86.plan import Plan

@@ -1,0 +1,207 @@
+"""Scales and zero points that follow from the data of a run, and integers by them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from tvm import relax
+
+from qnn_ops.arithmetic import round_half_away
+from qnn_ops.checks import QUANTIZED, check_dtype
+from qnn_ops.errors import QnnError
+from qnn_ops.onnxruntime import check_arithmetic, is_onnxruntime, quantize_onnxruntime
+from qnn_ops.registry import Attrs, TensorSpec, cannot_overflow, operator
+from qnn_ops.traits import FIXED, Channels, Traits, moving
+
+Array = np.ndarray[Any, Any]
+
+FIELDS = 3
+"""The numbers that encode a row: its scale, how many steps a unit is, its zero point."""
+
+SCALE_FIELD, POINT_FIELD = 0, 2
+"""The places of two of them."""
+
+
+@operator(
+    "data",
+    traits=FIXED,
+)
+def dynamic_encoding(
+    data: relax.Expr, asymmetric: bool, *, arithmetic: str = "tflite", whole: bool = False
+) -> relax.Call:
+    """Choose how each row of real numbers becomes int8.
+
+    Source of the arithmetic: LiteRT's SymmetricQuantizeFloats and AsymmetricQuantizeFloats, which
+    its hybrid operators call. Symmetric: the scale is max|x| / 127, a unit is 127 / max|x| steps,
+    both in float32. Asymmetric, with the range from min(x, 0) to max(x, 0): its length is a
+    float32, a 255th of it, in float64, gives the zero point by the end of the range at which the
+    error is less, rounded half away from zero; as float32 it is the scale, whose reciprocal tells
+    the steps of a unit. A row of zeros has the scale 1 and the zero point 0.
+
+    With arithmetic "onnxruntime", DynamicQuantizeLinear: the length's 255th is a float32, and the
+    zero point that of the lower end, rounded half to even; less 128, as it gives uint8.
+
+    Args:
+        data: float32, [..., K]: at least one axis, of at least one element. What is no number
+            is passed over; a row with an infinite range has the zero point 0.
+        asymmetric: whether zero points may differ from 0.
+        arithmetic: "tflite" or "onnxruntime"; the latter is asymmetric.
+        whole: whether the whole tensor is one row.
+
+    Returns:
+        A call whose result is float32 [..., 3], or [3] for a whole tensor: for each row its scale,
+        how many steps a unit is, and its zero point, a whole number.
+
+    Raises:
+        QnnError: if a dtype or shape does not fit.
+    """
+    attrs: dict[str, Any] = {"asymmetric": bool(asymmetric)}
+    if arithmetic != "tflite":
+        attrs["arithmetic"] = arithmetic
+    if whole:
+        attrs["whole"] = True
+    return dynamic_encoding.call([data], **attrs)
+
+
+def is_whole(attrs: Attrs) -> bool:
+    """Tell whether a call encodes a whole tensor."""
+    return bool(getattr(attrs, "whole", False))
+
+
+@dynamic_encoding.type_rule
+def _dynamic_encoding_type(attrs: Attrs, data: TensorSpec) -> TensorSpec:
+    check_dtype("data", data.dtype, ("float32",))
+    if 0 in data.shape[-1:] or (not data.shape and not is_whole(attrs)):
+        raise QnnError(f"data must have rows of at least 1 element, got shape {data.shape}")
+    if 0 in data.shape and is_whole(attrs):
+        raise QnnError(f"data must have elements, got shape {data.shape}")
+    check_arithmetic(attrs)
+    if is_onnxruntime(attrs) and not attrs.asymmetric:
+        raise QnnError("arithmetic 'onnxruntime' has zero points")
+    return TensorSpec((FIELDS,) if is_whole(attrs) else (*data.shape[:-1], FIELDS), "float32")
+
+
+dynamic_encoding.overflow_rule(cannot_overflow)
+
+
+@dynamic_encoding.reference
+def _dynamic_encoding_reference(attrs: Attrs, data: Array) -> Array:
+    data = np.where(np.isnan(data), np.float32(0), data)
+    if is_whole(attrs):
+        data = data.reshape(-1)
+    low, high = data.min(-1), data.max(-1)
+    with np.errstate(all="ignore"):
+        if is_onnxruntime(attrs):
+            fields = _onnxruntime(low, high)
+        else:
+            fields = _asymmetric(low, high) if attrs.asymmetric else _symmetric(low, high)
+    return np.stack([np.asarray(field, np.float32) for field in fields], -1)
+
+
+def _symmetric(low: Array, high: Array) -> tuple[Array, Array, Array]:
+    size = np.maximum(np.abs(low), np.abs(high))
+    is_zero = size == 0
+    scale = np.where(is_zero, np.float32(1), size / np.float32(127))
+    steps = np.where(is_zero, np.float32(1), np.float32(127) / size)
+    return scale, steps, np.zeros_like(size)
+
+
+def _asymmetric(low: Array, high: Array) -> tuple[Array, Array, Array]:
+    low, high = np.minimum(low, np.float32(0)), np.maximum(high, np.float32(0))
+    length = high - low
+    is_zero = length == 0
+    exact = np.where(is_zero, 1.0, length.astype(np.float64) / 255.0)
+    below, above = low / exact, high / exact
+    takes_low = 128.0 + np.abs(below) < 127.0 + np.abs(above)
+    point = np.clip(np.where(takes_low, -128.0 - below, 127.0 - above), -128.0, 127.0)
+    scale = exact.astype(np.float32)
+    zero_point = np.where(is_zero | np.isinf(length), 0.0, round_half_away(point))
+    return scale, np.float32(1) / scale, zero_point
+
+
+def _onnxruntime(low: Array, high: Array) -> tuple[Array, Array, Array]:
+    low, high = np.minimum(low, np.float32(0)), np.maximum(high, np.float32(0))
+    length = high - low
+    scale = np.where(length == 0, np.float32(1), length / np.float32(255))
+    point = np.rint(np.clip(-(low / scale), np.float32(0), np.float32(255)))
+    # An infinite range has none.
+    return scale, np.float32(1) / scale, np.where(np.isinf(length), 0, point) - np.float32(128)
+
+
+LARGEST_STEPS = 512.0
+"""What is beyond it is outside of every range, and within it sums are exact."""
+
+OFFSETS = {"int8": 0, "uint8": 128}
+"""What each dtype adds to the values."""
+
+
+@operator(
+    "data",
+    "encoding",
+    traits=Traits(
+        zero_points={},
+        moved=moving(),
+        keeps=None,
+        clamps=False,
+        channels=Channels.LAST,
+    ),
+)
+def dynamic_quantize(
+    data: relax.Expr,
+    encoding: relax.Expr,
+    out_dtype: str = "int8",
+    *,
+    arithmetic: str = "tflite",
+) -> relax.Call:
+    """Quantize rows of real numbers, each by an encoding of its own.
+
+    Source of the arithmetic: LiteRT's SymmetricQuantizeFloats and AsymmetricQuantizeFloats: a
+    float32 product with the steps of a unit, rounded half away from zero, plus the zero point,
+    clamped. With arithmetic "onnxruntime", QuantizeLinear: a float32 quotient by the scale,
+    clamped, then rounded half to even.
+
+    Args:
+        data: float32, [..., K]. NaN has no integer and gives the zero point; with arithmetic
+            "onnxruntime" the lowest value.
+        encoding: float32 [..., 3], of ``dynamic_encoding``; or [3] for the whole tensor.
+        out_dtype: int8; or uint8, whose values are larger by 128.
+        arithmetic: "tflite" or "onnxruntime".
+
+    Returns:
+        A call whose result has the data's shape and ``out_dtype``.
+
+    Raises:
+        QnnError: if a dtype or shape does not fit.
+    """
+    attrs: dict[str, Any] = {"out_dtype": out_dtype}
+    if arithmetic != "tflite":
+        attrs["arithmetic"] = arithmetic
+    return dynamic_quantize.call([data, encoding], **attrs)
+
+
+@dynamic_quantize.type_rule
+def _dynamic_quantize_type(attrs: Attrs, data: TensorSpec, encoding: TensorSpec) -> TensorSpec:
+    for name, spec in (("data", data), ("encoding", encoding)):
+        check_dtype(name, spec.dtype, ("float32",))
+    check_dtype("out_dtype", attrs.out_dtype, QUANTIZED)
+    check_arithmetic(attrs)
+    if encoding.shape not in ((FIELDS,), (*data.shape[:-1], FIELDS)):
+        raise QnnError(f"an encoding of shape {encoding.shape} for data of shape {data.shape}")
+    return TensorSpec(data.shape, attrs.out_dtype)
+
+
+dynamic_quantize.overflow_rule(cannot_overflow)
+
+
+@dynamic_quantize.reference
+def _dynamic_quantize_reference(attrs: Attrs, data: Array, encoding: Array) -> Array:
+    if is_onnxruntime(attrs):
+        scale, point = encoding[..., :1], encoding[..., 2:3]
+        values = quantize_onnxruntime(data, scale, point, "int8").astype(np.int64)
+        return np.asarray(values + OFFSETS[attrs.out_dtype], attrs.out_dtype)
+    with np.errstate(all="ignore"):
+        steps = np.nan_to_num(round_half_away(data * encoding[..., 1:2]))
+    steps = np.clip(steps, np.float32(-LARGEST_STEPS), np.float32(LARGEST_STEPS))
+    values = np.clip(steps + encoding[..., 2:3], -128, 127)
+    return (values + OFFSETS[attrs.out_dtype]).astype(attrs.out_dtype)

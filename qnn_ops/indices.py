@@ -1,0 +1,108 @@
+"""Indices that the data decide: of the largest elements, and counted from a first one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from tvm import relax
+
+from qnn_ops.attributes import int_attr
+from qnn_ops.checks import check_dtype, check_rank
+from qnn_ops.errors import QnnError, refuse_place
+from qnn_ops.registry import Attrs, TensorSpec, cannot_overflow, operator
+from qnn_ops.traits import FIXED
+
+Array = np.ndarray[Any, Any]
+
+COUNTED_DTYPES = ("int8", "uint8", "int16", "int32", "int64")
+
+
+@operator("places", traits=FIXED)
+def counted_places(
+    places: relax.Expr, size: int, source: str, from_end: bool = False
+) -> relax.Call:
+    """Check places when the model runs, and count negative ones from the end.
+
+    A place that is not there ends the run with a QnnError that names the source and the place.
+    Code that was exported as C has no errors: there such a place is the nearest one.
+
+    Args:
+        places: int8, uint8, int16, int32 or int64, any shape.
+        size: how many places there are.
+        source: what takes what stands there, for the error.
+        from_end: whether -1 is the last place, and so on; else negative ones are not there.
+
+    Returns:
+        A call whose result has the places' shape and dtype, from 0 to ``size`` - 1.
+
+    Raises:
+        QnnError: if the dtype does not fit, or there are no places.
+    """
+    return counted_places.call([places], size=size, source=source, from_end=from_end)
+
+
+@counted_places.type_rule
+def _counted_places_type(attrs: Attrs, places: TensorSpec) -> TensorSpec:
+    check_dtype("places", places.dtype, COUNTED_DTYPES)
+    if attrs.size < 1:
+        raise QnnError(f"size must be at least 1, got {attrs.size}")
+    return places
+
+
+counted_places.overflow_rule(cannot_overflow)
+
+
+@counted_places.reference
+def _counted_places_reference(attrs: Attrs, places: Array) -> Array:
+    wide = places.astype(np.int64)
+    wrong = wide[(wide >= attrs.size) | (wide < (-attrs.size if attrs.from_end else 0))]
+    if wrong.size:
+        refuse_place(attrs.source, int(wrong[0]), attrs.size)
+    return np.where(wide < 0, wide + attrs.size, wide).astype(places.dtype)
+
+
+INDEX_DTYPES = ("int8", "uint8", "int16", "int32", "int64", "float32")
+
+
+@operator(
+    "data",
+    traits=FIXED,
+)
+def top_places(data: relax.Expr, count: int) -> relax.Call:
+    """Find the largest elements of each row: the largest first, of equal ones the first in the row.
+
+    Source of the order: TopContainer of TFLite's kernels/topk_v2.cc.
+
+    Args:
+        data: [rows, size], without NaN.
+        count: how many places to find, at most size.
+
+    Returns:
+        A call whose result is int32, [rows, count].
+
+    Raises:
+        QnnError: if the dtype, the shape or the count does not fit.
+    """
+    return top_places.call([data], count=int_attr("count", count))
+
+
+@top_places.type_rule
+def _top_places_type(attrs: Attrs, data: TensorSpec) -> TensorSpec:
+    check_dtype("data", data.dtype, INDEX_DTYPES)
+    check_rank("data", data, 2)
+    rows, size = data.shape
+    if not 0 < attrs.count <= size:
+        raise QnnError(f"count must be 1 to {size}, as rows have {size} elements: {attrs.count}")
+    return TensorSpec((rows, attrs.count), "int32")
+
+
+top_places.overflow_rule(cannot_overflow)
+
+
+@top_places.reference
+def _top_places_reference(attrs: Attrs, data: Array) -> Array:
+    # Backwards, so that a stable sort leaves the first of equal ones last.
+    rising = np.argsort(data[:, ::-1], axis=1, kind="stable")
+    falling = data.shape[1] - 1 - rising[:, ::-1]
+    return falling[:, : attrs.count].astype(np.int32)

@@ -1,0 +1,306 @@
+"""From real numbers to quantized integers, back, and from one quantization to another."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from tvm import relax
+
+from qnn_ops.accumulator_bounds import Bounds, check_scaled
+from qnn_ops.arithmetic import clamp_to, round_half_away
+from qnn_ops.attributes import (
+    Scale,
+    ZeroPoint,
+    bounds_attr,
+    dtype_range,
+    int_attr,
+    per_axis,
+    scale_attr,
+    zero_point_attr,
+)
+from qnn_ops.checks import (
+    QUANTIZED,
+    ROUNDINGS,
+    check_axis,
+    check_bounds,
+    check_choice,
+    check_dtype,
+    check_quantization,
+    check_stated_multiplier,
+)
+from qnn_ops.errors import QnnError
+from qnn_ops.onnxruntime import check_arithmetic, is_onnxruntime, quantize_onnxruntime
+from qnn_ops.registry import Attrs, Known, TensorSpec, cannot_overflow, operator
+from qnn_ops.rounding import check_multiplier, scale_down
+from qnn_ops.traits import MOVED_RESULT, Channels, Traits, moving
+from qnn_ops.xnnpack import XNNPACK, is_xnnpack, quantize_xnnpack
+
+Array = np.ndarray[Any, Any]
+
+
+@operator(
+    "data",
+    traits=Traits(
+        zero_points={},
+        moved=moving("zero_point"),
+        keeps=None,
+        clamps=False,
+        channels=Channels.AXIS,
+    ),
+)
+def quantize(
+    data: relax.Expr,
+    scale: Scale,
+    zero_point: ZeroPoint,
+    out_dtype: str,
+    axis: int = -1,
+    *,
+    multiplier: Scale | None = None,
+    arithmetic: str = "tflite",
+) -> relax.Call:
+    """Quantize real numbers: clamp(round(data / scale) + zero_point).
+
+    Source of the arithmetic: TFLite's reference QUANTIZE from float: a float32 division, rounded
+    half away from zero. With a ``multiplier``, MXNet's quantize_v2 and oneDNN: a float32 product
+    with it, rounded half to even. With arithmetic "onnxruntime", QuantizeLinear: a float32
+    division, rounded half to even. With arithmetic "xnnpack", a float32 product with the scale's
+    float32 reciprocal, rounded half to even.
+
+    Args:
+        data: float32, any shape. NaN has no integer and gives the zero point; with arithmetic
+            "onnxruntime" the lowest one, with "xnnpack" the highest.
+        scale: real value of one step, or one per channel along ``axis``.
+        zero_point: the integer that means 0, or one per channel.
+        out_dtype: int8, uint8, int16 or int32.
+        axis: of the channels.
+        multiplier: how many steps a unit of the data is, or one number per channel: what the
+            data is multiplied by, where a framework has not the quotient by ``scale`` in mind.
+        arithmetic: "tflite", "onnxruntime" or "xnnpack"; only the first takes a ``multiplier``.
+
+    Returns:
+        A call whose result has the data's shape and ``out_dtype``.
+
+    Raises:
+        QnnError: if a dtype, the axis or the quantization does not fit.
+    """
+    attrs: dict[str, Any] = {
+        "scale": scale_attr(scale),
+        "zero_point": zero_point_attr(zero_point),
+        "out_dtype": out_dtype,
+        "axis": int_attr("axis", axis),
+    }
+    if multiplier is not None:
+        attrs["multiplier"] = scale_attr(multiplier)
+    if arithmetic != "tflite":
+        attrs["arithmetic"] = arithmetic
+    return quantize.call([data], **attrs)
+
+
+@quantize.type_rule
+def _quantize_type(attrs: Attrs, data: TensorSpec) -> TensorSpec:
+    check_dtype("data", data.dtype, ("float32",))
+    channels = data.shape[check_axis(attrs.axis, len(data.shape))] if data.shape else None
+    check_quantization("{}", attrs.scale, attrs.zero_point, attrs.out_dtype, channels)
+    check_stated_multiplier(attrs, channels)
+    check_arithmetic(attrs, others=(XNNPACK,))
+    is_other = is_onnxruntime(attrs) or is_xnnpack(attrs)
+    if is_other and (hasattr(attrs, "multiplier") or attrs.out_dtype == "int32"):
+        raise QnnError(f"arithmetic {attrs.arithmetic!r} has no multiplier, and gives 8 or 16 bits")
+    return TensorSpec(data.shape, attrs.out_dtype)
+
+
+quantize.overflow_rule(cannot_overflow)
+
+
+@quantize.reference
+def _quantize_reference(attrs: Attrs, data: Array) -> Array:
+    if is_onnxruntime(attrs):
+        scale = per_axis(attrs.scale, attrs.axis, data.ndim)
+        zero_point = per_axis(attrs.zero_point, attrs.axis, data.ndim)
+        return quantize_onnxruntime(data, scale, zero_point, attrs.out_dtype)
+    if is_xnnpack(attrs):
+        scale = per_axis(attrs.scale, attrs.axis, data.ndim)
+        zero_point = per_axis(attrs.zero_point, attrs.axis, data.ndim)
+        return quantize_xnnpack(data, scale, zero_point, attrs.out_dtype)
+    steps = np.nan_to_num(_rounded(attrs, data).astype(np.float64))
+    # Far outside every integer dtype, and still an exact int64.
+    steps = np.clip(steps, -(2.0**40), 2.0**40).astype(np.int64)
+    zero_point = per_axis(attrs.zero_point, attrs.axis, data.ndim)
+    return clamp_to(steps + zero_point, attrs.out_dtype, *dtype_range(attrs.out_dtype))
+
+
+def _rounded(attrs: Attrs, data: Array) -> Array:
+    """Return the data in steps, rounded to whole ones; float32."""
+
+    def per_channel(values: Any) -> Array:
+        return per_axis(values, attrs.axis, data.ndim).astype(np.float32)
+
+    if hasattr(attrs, "multiplier"):
+        with np.errstate(over="ignore"):  # an infinite product saturates like any large one
+            return np.rint(data * per_channel(attrs.multiplier))
+    return round_half_away(data / per_channel(attrs.scale))
+
+
+@operator(
+    "quantized_data",
+    traits=Traits(
+        zero_points={},
+        moved=None,
+        keeps=None,
+        clamps=False,
+        channels=Channels.AXIS,
+    ),
+)
+def dequantize(
+    quantized_data: relax.Expr,
+    scale: Scale,
+    zero_point: ZeroPoint,
+    out_dtype: str = "float32",
+    axis: int = -1,
+) -> relax.Call:
+    """Give the real numbers that quantized values stand for: scale * (data - zero_point).
+
+    Source of the arithmetic: TFLite's reference DEQUANTIZE: an integer difference, then one
+    float32 product.
+
+    Args:
+        quantized_data: int8, uint8, int16 or int32, any shape.
+        scale: real value of one step, or one per channel along ``axis``.
+        zero_point: the integer that means 0, or one per channel.
+        out_dtype: float32.
+        axis: of the channels.
+
+    Returns:
+        A call whose result is float32 of the data's shape.
+
+    Raises:
+        QnnError: if a dtype, the axis or the quantization does not fit.
+    """
+    return dequantize.call(
+        [quantized_data],
+        scale=scale_attr(scale),
+        zero_point=zero_point_attr(zero_point),
+        out_dtype=out_dtype,
+        axis=int_attr("axis", axis),
+    )
+
+
+@dequantize.type_rule
+def _dequantize_type(attrs: Attrs, data: TensorSpec) -> TensorSpec:
+    check_dtype("quantized_data", data.dtype, (*QUANTIZED, "int16", "int32"))
+    check_dtype("out_dtype", attrs.out_dtype, ("float32",))
+    channels = data.shape[check_axis(attrs.axis, len(data.shape))] if data.shape else None
+    check_quantization("{}", attrs.scale, attrs.zero_point, data.dtype, channels)
+    return TensorSpec(data.shape, attrs.out_dtype)
+
+
+dequantize.overflow_rule(cannot_overflow)
+
+
+@dequantize.reference
+def _dequantize_reference(attrs: Attrs, data: Array) -> Array:
+    zero_point = per_axis(attrs.zero_point, attrs.axis, data.ndim)
+    steps = (data.astype(np.int64) - zero_point).astype(np.float32)
+    scale = per_axis(attrs.scale, attrs.axis, data.ndim).astype(np.float32)
+    return np.asarray(steps * scale)
+
+
+@operator(
+    "quantized_data",
+    traits=Traits(
+        zero_points={"quantized_data": "input_zero_point"},
+        moved=MOVED_RESULT,
+        keeps=None,
+        clamps=True,
+        channels=Channels.AXIS,
+    ),
+)
+def requantize(
+    quantized_data: relax.Expr,
+    input_scale: Scale,
+    input_zero_point: ZeroPoint,
+    output_scale: float,
+    output_zero_point: int,
+    out_dtype: str,
+    axis: int = -1,
+    rounding: str = "tflite",
+    out_min: int | None = None,
+    out_max: int | None = None,
+) -> relax.Call:
+    """Express quantized values, or int32 accumulators, in another scale and zero point.
+
+    clamp(round((data - input_zero_point) * input_scale / output_scale) + output_zero_point).
+    Source of the arithmetic: TFLite's reference QUANTIZE between integer types; the real
+    multiplier is a float64 quotient of the two float32 scales.
+
+    Args:
+        quantized_data: int8, uint8, int16 or int32, any shape.
+        input_scale: real value of one step of the data, or one per channel along ``axis``.
+        input_zero_point: the data's value that means 0, or one per channel.
+        output_scale: real value of one step of the result.
+        output_zero_point: the result's value that means 0.
+        out_dtype: int8, uint8, int16 or int32.
+        axis: of the channels.
+        rounding: "tflite", "upward", "float32" or "float64"; see qnn_ops.rounding.
+        out_min: lowest value of the result; default: the dtype's.
+        out_max: highest value of the result; default: the dtype's.
+
+    Returns:
+        A call whose result has the data's shape and ``out_dtype``.
+
+    Raises:
+        QnnError: if a dtype, the axis or a quantization does not fit.
+    """
+    low, high = bounds_attr(out_dtype, out_min, out_max)
+    return requantize.call(
+        [quantized_data],
+        input_scale=scale_attr(input_scale),
+        input_zero_point=zero_point_attr(input_zero_point),
+        output_scale=scale_attr(output_scale),
+        output_zero_point=zero_point_attr(output_zero_point),
+        out_dtype=out_dtype,
+        axis=int_attr("axis", axis),
+        rounding=rounding,
+        out_min=low,
+        out_max=high,
+    )
+
+
+@requantize.type_rule
+def _requantize_type(attrs: Attrs, data: TensorSpec) -> TensorSpec:
+    check_dtype("quantized_data", data.dtype, (*QUANTIZED, "int16", "int32"))
+    channels = data.shape[check_axis(attrs.axis, len(data.shape))] if data.shape else None
+    check_quantization("input", attrs.input_scale, attrs.input_zero_point, data.dtype, channels)
+    check_quantization("output", attrs.output_scale, attrs.output_zero_point, attrs.out_dtype)
+    check_bounds(attrs.out_dtype, attrs.out_min, attrs.out_max)
+    check_choice("rounding", attrs.rounding, ROUNDINGS)
+    check_multiplier(np.asarray(attrs.input_scale) / attrs.output_scale, attrs.rounding)
+    return TensorSpec(data.shape, attrs.out_dtype)
+
+
+@requantize.reference
+def _requantize_reference(attrs: Attrs, data: Array) -> Array:
+    centred = data.astype(np.int64) - per_axis(attrs.input_zero_point, attrs.axis, data.ndim)
+    multiplier = per_axis(attrs.input_scale, attrs.axis, data.ndim) / attrs.output_scale
+    return scale_down(
+        centred.astype(np.int32),
+        multiplier,
+        attrs.rounding,
+        attrs.output_zero_point,
+        (attrs.out_min, attrs.out_max),
+        attrs.out_dtype,
+    )
+
+
+@requantize.overflow_rule
+def _overflow(attrs: Attrs, _known: Known, data: TensorSpec) -> None:
+    # Of any int32 at all nothing is known: what leaves int32 wraps, as in LiteRT.
+    if attrs.rounding != "tflite" or data.dtype == "int32":
+        return
+    low, high = dtype_range(data.dtype)
+    points = np.asarray(attrs.input_zero_point, np.int64)
+    multiplier = np.asarray(attrs.input_scale) / attrs.output_scale
+    check_scaled(
+        Bounds.of(low - points, high - points), multiplier, "tflite", attrs.output_zero_point
+    )
