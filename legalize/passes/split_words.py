@@ -12,7 +12,7 @@ from tvm.relax.expr_functor import mutator
 
 from legalize.passes.rewriter import CallRewriter, module_pass, with_attrs
 from legalize.primitives.fixed_point import const
-from legalize.primitives.sums import result_of_sums, with_bias
+from legalize.primitives.layers import result_of_sums, with_bias
 from qnn_ops import quantized_conv2d, quantized_dense
 from qnn_ops.arithmetic import conv_multiplier, dense_multiplier
 from qnn_ops.attributes import dtype_range, per_axis

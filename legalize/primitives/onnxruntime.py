@@ -6,7 +6,7 @@ from tvm import relax
 from tvm.relax import op as R
 
 from legalize.primitives.fixed_point import const
-from legalize.primitives.fused_multiply_add import multiply_add
+from legalize.primitives.float_arithmetic import multiply_add
 from qnn_ops.attributes import dtype_range
 from qnn_ops.onnxruntime import (
     moved_by,

@@ -9,7 +9,7 @@ from tvm import relax, tirx
 from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tirx as T
 
-from legalize.primitives.float_sums import rounded
+from legalize.primitives.float_layers import rounded
 from legalize.primitives.loops import call_loops
 from legalize.primitives.registry import primitive
 from qnn_ops.registry import Attrs, spec_of

@@ -16,8 +16,7 @@ from legalize.kernels.conv2d.spec import UNFUSED, Addend, ConvSpec, Encoding, Fu
 from legalize.kernels.ir.types import Array
 from legalize.kernels.kernel import Rule
 from legalize.primitives.fixed_point import saturate, scale_down
-from legalize.primitives.float_epilogue import float_epilogue
-from legalize.primitives.sums import with_bias
+from legalize.primitives.layers import float_epilogue, with_bias
 from qnn_ops.arithmetic import conv_multiplier, dense_multiplier, quantize_multiplier
 from qnn_ops.attributes import dtype_range
 from qnn_ops.checks import QUANTIZED

@@ -1,0 +1,290 @@
+"""A detector's boxes, decoded and chosen, as loops."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from tvm import relax, tirx
+from tvm.relax import op as R
+from tvm.script.ir_builder import IRBuilder
+from tvm.script.ir_builder import tirx as T
+
+from legalize.primitives.fixed_point import const
+from legalize.primitives.loops import call_loops, cell, put
+from legalize.primitives.registry import primitive
+from qnn_ops.boxes import CORNERS, decode_boxes, select_boxes
+from qnn_ops.registry import Attrs, spec_of
+
+
+def write_overlap(boxes: Any, one: Any, other: Any) -> Any:
+    """Write the intersection of two boxes as a part of their union; return the cell of it.
+
+    Args:
+        boxes: float32, [boxes, 4]: corners, the lower one first.
+        one: the number of a box.
+        other: likewise.
+    """
+
+    def area(box: Any) -> Any:
+        return (boxes[box, 2] - boxes[box, 0]) * (boxes[box, 3] - boxes[box, 1])
+
+    def extent(axis: int) -> Any:
+        low = T.max(boxes[one, axis], boxes[other, axis])
+        high = T.min(boxes[one, axis + 2], boxes[other, axis + 2])
+        return T.max(high - low, T.float32(0))
+
+    result = cell("float32", T.float32(0))
+    areas = cell("float32", area(one)), cell("float32", area(other))
+    with T.If(T.And(areas[0][0] > T.float32(0), areas[1][0] > T.float32(0))), T.Then():
+        both = cell("float32", extent(0) * extent(1))
+        # Most boxes do not meet, and a division takes long.
+        with T.If(both[0] > T.float32(0)), T.Then():
+            put(result, both[0] / (areas[0][0] + areas[1][0] - both[0]))
+    return result
+
+
+Before = Callable[[Any, Any], Any]
+"""Gives the condition that the first element is to be farther from the top than the second."""
+
+
+def write_first_in_order(heap: Any, size: int, count: int, before: Before) -> None:
+    """Write into the first ``count`` places the best of the numbers below ``size``, in order.
+
+    Args:
+        heap: int32, [size]; it need hold nothing.
+        size: how many numbers there are.
+        count: how many are wanted, at least 2.
+        before: whether the first comes before the second.
+    """
+    with T.serial(size) as i:
+        put(heap, i, i)
+    with T.serial(count // 2) as i:
+        parent = count // 2 - 1 - i
+        write_sift(heap, parent, count, heap[parent], before)
+    with T.serial(size - count) as i, T.If(before(heap[count + i], heap[0])), T.Then():
+        value = cell("int32", heap[count + i])
+        put(heap, heap[0], count + i)
+        write_sift(heap, 0, count, value[0], before)
+    with T.serial(count - 1) as i:
+        last = count - 1 - i
+        value = cell("int32", heap[last])
+        put(heap, heap[0], last)
+        write_sift(heap, 0, last, value[0], before)
+
+
+def write_push(heap: Any, size: Any, element: Any, before: Before) -> None:
+    """Add an element to a heap and one to its size, which is a cell."""
+    write_rise(heap, cell("int32", size[0]), 0, cell("int32", element), before)
+    put(size, size[0] + 1)
+
+
+def write_pop(heap: Any, size: Any, before: Before) -> Any:
+    """Take the top element off a heap, and one off its size; return the cell that holds it."""
+    top = cell("int32", heap[0])
+    put(size, size[0] - 1)
+    with T.If(size[0] > 0), T.Then():
+        write_sift(heap, 0, size[0], heap[size[0]], before)
+    return top
+
+
+def write_sift(heap: Any, start: Any, size: Any, element: Any, before: Before) -> None:
+    """Put an element into the heap that begins with a hole."""
+    value, hole, child = cell("int32", element), cell("int32", start), cell("int32", start)
+    first = cell("int32", start)
+    with T.While(child[0] < T.truncdiv(size - 1, 2)):
+        put(child, 2 * child[0] + 2)
+        with T.If(before(heap[child[0]], heap[child[0] - 1])), T.Then():
+            put(child, child[0] - 1)
+        put(heap, heap[child[0]], hole[0])
+        put(hole, child[0])
+    has_one = T.And(T.truncmod(size, 2) == 0, child[0] == T.truncdiv(size - 2, 2))
+    with T.If(has_one), T.Then():
+        put(child, 2 * child[0] + 1)
+        put(heap, heap[child[0]], hole[0])
+        put(hole, child[0])
+    write_rise(heap, hole, first[0], value, before)
+
+
+def write_rise(heap: Any, hole: Any, top: Any, value: Any, before: Before) -> None:
+    """Let an element, which is a cell, rise from a hole, not above ``top``."""
+    goes_on = cell("int32", 1)
+    with T.While(T.And(goes_on[0] == 1, hole[0] > top)):
+        parent = T.truncdiv(hole[0] - 1, 2)
+        with T.If(before(heap[parent], value[0])):
+            with T.Then():
+                put(heap, heap[parent], hole[0])
+                put(hole, parent)
+            with T.Else():
+                put(goes_on, 0)
+    put(heap, value[0], hole[0])
+
+
+@primitive(decode_boxes)
+def _decode_boxes(
+    builder: relax.BlockBuilder, attrs: Attrs, encodings: relax.Expr, anchors: relax.Expr
+) -> relax.Expr:
+    def columns(data: relax.Expr, first: int) -> relax.Expr:
+        return R.astype(R.strided_slice(data, [1], [first], [first + CORNERS // 2]), "float64")
+
+    def scales(*values: float) -> relax.Expr:
+        return relax.const(np.array(values, np.float64), "float64")
+
+    sizes = builder.emit(columns(anchors, 2))
+    distances = R.divide(columns(encodings, 0), scales(attrs.y_scale, attrs.x_scale))
+    # Bounded far outside float32, so that no compiler makes one fused multiply-add of the two.
+    offsets = R.clip(R.multiply(distances, sizes), -1e300, 1e300)
+    centres = R.add(offsets, columns(anchors, 0))
+    growths = R.exp(R.divide(columns(encodings, 2), scales(attrs.h_scale, attrs.w_scale)))
+    halves = R.multiply(R.multiply(const(0.5, "float64"), growths), sizes)
+    centre = builder.emit(R.astype(centres, "float32"))
+    half = builder.emit(R.astype(halves, "float32"))
+    return R.concat([R.subtract(centre, half), R.add(centre, half)], axis=1)
+
+
+_MOST_LANES = 4  # as a power of two
+
+
+@primitive(select_boxes)
+def _select_boxes(
+    builder: relax.BlockBuilder, attrs: Attrs, boxes: relax.Expr, scores: relax.Expr
+) -> relax.Expr:
+    count, classes = spec_of(scores).shape
+    slots = attrs.most * (1 if attrs.by_class else attrs.classes_per_box)
+    function = _function(attrs, count, classes, slots)
+    return call_loops(builder, "select_boxes", function, [boxes, scores], (1 + slots,), "int32")
+
+
+def _function(attrs: Attrs, count: int, classes: int, slots: int) -> tirx.PrimFunc:
+    with IRBuilder() as builder, T.prim_func(s_tir=True):
+        T.func_name("select_boxes")
+        T.func_attr({"global_symbol": "select_boxes", "tirx.noalias": True})
+        boxes = T.arg("boxes", T.buffer((count, CORNERS), "float32"))
+        scores = T.arg("scores", T.buffer((count, classes), "float32"))
+        output = T.arg("output", T.buffer((1 + slots,), "int32"))
+        left = T.alloc_buffer((count,), "int32", scope="global")
+        with T.serial(1 + slots) as i:
+            put(output, T.if_then_else(i == 0, 0, -1), i)
+        if attrs.by_class:
+            found = T.alloc_buffer((attrs.most,), "float32", scope="global")
+            with T.serial(classes) as each:
+                number = cell("int32", each)
+
+                def score(box: Any) -> Any:
+                    return scores[box, number[0]]
+
+                def insert(box: Any, _rank: Any) -> None:
+                    place = box * classes + number[0]
+                    _write_insertion(output, found, attrs.most, place, score(box))
+
+                _write_choice(attrs, boxes, left, score, attrs.most_of_class, insert)
+        else:
+            best = T.alloc_buffer((count,), "float32", scope="global")
+            _write_best(best, scores)
+
+            def give(box: Any, rank: Any) -> None:
+                put(output, rank + 1)
+                start = rank * attrs.classes_per_box + 1
+                _write_classes(output, scores, attrs.classes_per_box, box, start)
+
+            _write_choice(attrs, boxes, left, lambda box: best[box], attrs.most, give)
+    return builder.get()
+
+
+def _write_best(best: Any, scores: Any) -> None:
+    """Write the loop that finds the best score of each box, some classes at a time."""
+    count, classes = (int(extent) for extent in scores.shape)
+    lanes = 1 << min(_MOST_LANES, classes.bit_length() - 1)
+    highest = T.alloc_buffer((lanes,), "float32", scope="global")
+    with T.serial(count) as box:
+        with T.vectorized(lanes) as lane:
+            put(highest, scores[box, lane], lane)
+        with T.serial(-(-classes // lanes) - 1) as part:
+            # The last part overlaps the one before.
+            first = T.min((part + 1) * lanes, T.int32(classes - lanes))
+            with T.vectorized(lanes) as lane:
+                put(highest, T.max(highest[lane], scores[box, first + lane]), lane)
+        while lanes > 1:
+            lanes //= 2
+            with T.vectorized(lanes) as lane:
+                put(highest, T.max(highest[lane], highest[lane + lanes]), lane)
+        put(best, highest[0], box)
+
+
+def _write_choice(
+    attrs: Attrs,
+    boxes: Any,
+    left: Any,
+    score: Callable[[Any], Any],
+    most: int,
+    take: Callable[[Any, Any], None],
+) -> None:
+    """Write the loop that takes the best box that is left, and drops those that overlap it.
+
+    Args:
+        attrs: of the operator.
+        boxes: all.
+        left: int32, memory for the numbers of boxes that are left, in rising order.
+        score: gives that of a box.
+        most: how many to take.
+        take: writes what is done with a box and its rank.
+    """
+    count = int(boxes.shape[0])
+    size, rank = cell("int32", 0), cell("int32", 0)
+    threshold, limit = T.float32(attrs.score_threshold), T.float32(attrs.iou_threshold)
+    with T.serial(count) as box, T.If(score(box) >= threshold), T.Then():
+        put(left, box, size[0])
+        put(size, size[0] + 1)
+    with T.While(T.And(size[0] > 0, rank[0] < most)):
+        chosen = cell("int32", left[0])
+        with T.serial(size[0]) as i, T.If(score(left[i]) > score(chosen[0])), T.Then():
+            put(chosen, left[i])
+        take(chosen[0], rank[0])
+        put(rank, rank[0] + 1)
+        kept = cell("int32", 0)
+        with T.serial(size[0]) as i, T.If(left[i] != chosen[0]), T.Then():
+            part = write_overlap(boxes, chosen[0], left[i])
+            # Where it is no number nothing is dropped.
+            with T.If(part[0] > limit):
+                with T.Then():
+                    T.evaluate(0)
+                with T.Else():
+                    put(left, left[i], kept[0])
+                    put(kept, kept[0] + 1)
+        put(size, kept[0])
+
+
+def _write_insertion(output: Any, found: Any, most: int, place: Any, score: Any) -> None:
+    """Write a place behind those of scores that are as good, if there is room."""
+    hole = cell("int32", output[0])
+    with T.If(T.And(hole[0] == most, found[most - 1] < score)), T.Then():
+        put(hole, most - 1)
+    with T.If(hole[0] < most), T.Then():
+        put(output, T.min(output[0] + 1, most))
+        goes_on = cell("int32", 1)
+        with T.While(T.And(goes_on[0] == 1, hole[0] > 0)), T.If(found[hole[0] - 1] < score):
+            with T.Then():
+                put(found, found[hole[0] - 1], hole[0])
+                put(output, output[hole[0]], hole[0] + 1)
+                put(hole, hole[0] - 1)
+            with T.Else():
+                put(goes_on, 0)
+        put(found, score, hole[0])
+        put(output, place, hole[0] + 1)
+
+
+def _write_classes(output: Any, scores: Any, wanted: int, box: Any, start: Any) -> None:
+    """Write the places of a box's best classes."""
+    classes = int(scores.shape[1])
+    if wanted == 1 or classes == 1:
+        best = cell("int32", 0)
+        with T.serial(classes) as each, T.If(scores[box, each] > scores[box, best[0]]), T.Then():
+            put(best, each)
+        put(output, box * classes + best[0], start)
+        return
+    heap = T.alloc_buffer((classes,), "int32", scope="global")
+    given = min(wanted, classes)
+    write_first_in_order(heap, classes, given, lambda a, b: scores[box, a] > scores[box, b])
+    with T.serial(given) as i:
+        put(output, box * classes + heap[i], start + i)

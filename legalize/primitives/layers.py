@@ -1,0 +1,230 @@
+"""quantized_conv2d, quantized_dense and quantized_matmul in Relax primitives."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+import numpy as np
+from tvm import relax
+from tvm.relax import op as R
+
+from legalize.primitives.fixed_point import const, saturate, scale_down
+from legalize.primitives.float_arithmetic import multiply_add
+from legalize.primitives.registry import primitive
+from qnn_ops.arithmetic import conv_multiplier, dense_multiplier
+from qnn_ops.attributes import dtype_range, per_axis
+from qnn_ops.float_epilogue import ONEDNN, addend_multiplier
+from qnn_ops.layouts import permutation, reorder
+from qnn_ops.matmul import matmul_multiplier, quantized_matmul, rounding_of
+from qnn_ops.quantized_conv2d import quantized_conv2d
+from qnn_ops.quantized_dense import quantized_dense
+from qnn_ops.registry import Attrs, spec_of
+from qnn_ops.wide_sums import is_wide
+
+Array = np.ndarray[Any, Any]
+
+
+def float_epilogue(
+    builder: relax.BlockBuilder,
+    attrs: Attrs,
+    accumulator: relax.Expr,
+    bias: relax.Expr | None,
+    multiplier: Array | float,
+    addend: relax.Expr | None = None,
+) -> relax.Expr:
+    """Turn int32 sums into an operator's result.
+
+    Args:
+        builder: of the function.
+        attrs: of the call.
+        accumulator: int32 expression, without the bias.
+        bias: int32 expression that broadcasts with it.
+        multiplier: how many steps of the result a step of the sum is, broadcasting likewise.
+        addend: the operand of that name, shaped as the sums.
+    """
+    sums = R.astype(accumulator, "float32")
+    if bias is not None:
+        sums = R.add(sums, R.astype(bias, "float32"))
+    bounds = (attrs.out_min, attrs.out_max)
+    if attrs.out_dtype == "int32":
+        # Bounded so that the cast is defined; float32 has no 2^31 - 1, so that comes after it.
+        whole = R.clip(R.round(sums), -2147483648.0, 2147483648.0)
+        return saturate(R.astype(whole, "int64"), bounds, "int32")
+    scaled = R.multiply(sums, const(multiplier, "float32"))
+    if addend is not None:
+        if attrs.relu_before_addend:
+            scaled = R.maximum(scaled, const(0, "float32"))
+        centred = R.subtract(R.astype(addend, "int32"), const(attrs.addend_zero_point, "int32"))
+        factor = const(addend_multiplier(attrs), "float32")
+        scaled = multiply_add(builder, R.astype(centred, "float32"), factor, scaled)
+    zero_point = attrs.output_zero_point
+    # Integers of so few bits are exact in float32; bounded there, the cast is defined.
+    low, high = (float(bound - zero_point) for bound in bounds)
+    whole = R.astype(R.clip(R.round(scaled), low, high), "int32")
+    return R.astype(R.add(whole, const(zero_point, "int32")), attrs.out_dtype)
+
+
+_LARGEST_PRODUCT = 255 * 255
+
+
+def centred(value: relax.Expr, zero_point: Any) -> relax.Expr:
+    """Subtract the zero point of data or weights, int16; that of int16 data is 0."""
+    if spec_of(value).dtype == "int16":
+        return value
+    # 16 bits hold any difference of two 8-bit values, and multiply twice as fast as 32.
+    return R.subtract(R.astype(value, "int16"), const(zero_point, "int16"))
+
+
+def sum_dtype(depth: int, data_dtype: str) -> str:
+    """Return the dtype in which so many products of centred values are summed, to wrap as int32.
+
+    TVM lets LLVM assume that signed integers never overflow. Sums of int16 data may be wide.
+    """
+    fits = depth * _LARGEST_PRODUCT <= dtype_range("int32")[1]
+    return "int32" if fits and data_dtype != "int16" else "int64"
+
+
+def wrapped(sums: relax.Expr, dtype: str, *, wide: bool = False) -> relax.Expr:
+    """Return sums of a dtype as the int32 that they are modulo 2^32, unless they are wide."""
+    return sums if dtype == "int32" or wide else R.astype(sums, "int32")
+
+
+def with_bias(accumulator: relax.Expr, bias: relax.Expr, *, wide: bool = False) -> relax.Expr:
+    """Add the bias modulo 2^32, to wide sums as it is."""
+    # Not in uint32: TVM takes the int32 that is made of one for a number that is not negative.
+    total = R.add(R.astype(accumulator, "int64"), R.astype(bias, "int64"))
+    return total if wide else R.astype(total, "int32")
+
+
+def result_of_sums(
+    builder: relax.BlockBuilder,
+    attrs: Attrs,
+    accumulator: relax.Expr,
+    bias: relax.Expr | None,
+    multiplier: Array | float,
+    addend: relax.Expr | None = None,
+    *,
+    wide: bool = False,
+) -> relax.Expr:
+    """Turn sums into an operator's result; the counterpart of qnn_ops.sums.
+
+    Args:
+        builder: of the function.
+        attrs: of the call.
+        accumulator: int32 expression, without the bias; int64 if ``wide``.
+        bias: int32 or int64 expression that broadcasts with it.
+        multiplier: how many steps of the result a step of the sum is, broadcasting likewise; not
+            used for int32 results, which are the sums.
+        addend: for rounding "onednn", shaped as the sums.
+        wide: whether the sums are 64 bits wide.
+    """
+    if attrs.rounding == ONEDNN:
+        return float_epilogue(builder, attrs, accumulator, bias, multiplier, addend)
+    if bias is not None:
+        accumulator = with_bias(accumulator, bias, wide=wide)
+    bounds = (attrs.out_min, attrs.out_max)
+    if attrs.out_dtype == "int32":
+        return saturate(R.astype(accumulator, "int64"), bounds, "int32")
+    return scale_down(
+        builder,
+        accumulator,
+        multiplier,
+        attrs.rounding,
+        attrs.output_zero_point,
+        bounds,
+        attrs.out_dtype,
+    )
+
+
+@primitive(quantized_dense)
+def _quantized_dense(
+    builder: relax.BlockBuilder,
+    attrs: Attrs,
+    data: relax.Expr,
+    weight: relax.Expr,
+    bias: relax.Expr | None = None,
+) -> relax.Expr:
+    kernel_zero_point = np.asarray(attrs.kernel_zero_point)
+    if kernel_zero_point.ndim:
+        kernel_zero_point = kernel_zero_point.reshape(-1, 1)
+    data_dtype = spec_of(data).dtype
+    dtype = sum_dtype(spec_of(weight).shape[1], data_dtype)
+    wide = is_wide(data_dtype, None if bias is None else spec_of(bias).dtype)
+    accumulator = R.matmul(
+        centred(data, attrs.input_zero_point),
+        R.permute_dims(centred(weight, kernel_zero_point)),
+        out_dtype=dtype,
+    )
+    accumulator = wrapped(accumulator, dtype, wide=wide)
+    is_sum = attrs.out_dtype == "int32"
+    scales = (attrs.input_scale, attrs.kernel_scale, attrs.output_scale)
+    multiplier = 1.0 if is_sum else dense_multiplier(*scales, attrs.rounding)
+    return result_of_sums(builder, attrs, accumulator, bias, multiplier, wide=wide)
+
+
+@primitive(quantized_conv2d)
+def _quantized_conv2d(
+    builder: relax.BlockBuilder,
+    attrs: Attrs,
+    data: relax.Expr,
+    kernel: relax.Expr,
+    bias: relax.Expr | None = None,
+    addend: relax.Expr | None = None,
+) -> relax.Expr:
+    channel_axis = attrs.data_layout.index("C")
+
+    def in_out_layout(value: relax.Expr) -> relax.Expr:
+        if attrs.out_layout == attrs.data_layout:
+            return value
+        return R.permute_dims(value, permutation(attrs.data_layout, attrs.out_layout))
+
+    *sizes, _ = reorder(spec_of(kernel).shape, attrs.kernel_layout, "HWIO")
+    data_dtype = spec_of(data).dtype
+    dtype = sum_dtype(prod(sizes), data_dtype)
+    wide = is_wide(data_dtype, None if bias is None else spec_of(bias).dtype)
+    # Zero padding of centred data is padding with the input zero point.
+    accumulator = R.nn.conv2d(
+        centred(data, attrs.input_zero_point),
+        centred(kernel, per_axis(attrs.kernel_zero_point, attrs.kernel_layout.index("O"), 4)),
+        strides=list(attrs.strides),
+        padding=list(attrs.padding),
+        dilation=list(attrs.dilation),
+        groups=attrs.groups,
+        data_layout=attrs.data_layout,
+        kernel_layout=attrs.kernel_layout,
+        out_dtype=dtype,
+    )
+    accumulator = wrapped(accumulator, dtype, wide=wide)
+    if bias is not None:
+        shape = [1, 1, 1, 1]
+        shape[channel_axis] = spec_of(bias).shape[0]
+        bias = R.reshape(bias, shape)
+    multiplier: Any = 1.0
+    if attrs.out_dtype != "int32":
+        scales = (attrs.input_scale, attrs.kernel_scale, attrs.output_scale)
+        factor = conv_multiplier(*scales, spec_of(kernel).dtype, attrs.rounding)
+        multiplier = per_axis(factor, channel_axis, 4)
+    if addend is not None and attrs.out_layout != attrs.data_layout:
+        addend = R.permute_dims(addend, permutation(attrs.out_layout, attrs.data_layout))
+    return in_out_layout(
+        result_of_sums(builder, attrs, accumulator, bias, multiplier, addend, wide=wide)
+    )
+
+
+@primitive(quantized_matmul)
+def _quantized_matmul(
+    builder: relax.BlockBuilder, attrs: Attrs, lhs: relax.Expr, rhs: relax.Expr
+) -> relax.Expr:
+    data = spec_of(lhs)
+    dtype = sum_dtype(data.shape[-1], data.dtype)
+    right = centred(rhs, attrs.rhs_zero_point)
+    if attrs.transpose_rhs:
+        rank = len(spec_of(rhs).shape)
+        right = R.permute_dims(right, [*range(rank - 2), rank - 1, rank - 2])
+    # Apart: fused with what subtracts, it would subtract for each product anew.
+    left, right = (builder.emit(each) for each in (centred(lhs, attrs.lhs_zero_point), right))
+    sums = wrapped(R.matmul(left, right, out_dtype=dtype), dtype)
+    how = matmul_multiplier(attrs), rounding_of(attrs), attrs.output_zero_point
+    bounds = dtype_range(attrs.out_dtype)
+    return scale_down(builder, builder.emit(sums), *how, bounds, attrs.out_dtype)

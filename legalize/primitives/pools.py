@@ -1,0 +1,201 @@
+"""quantized_pool2d, quantized_mean and reduce_windows in Relax primitives."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from contextlib import ExitStack
+from typing import Any
+
+import numpy as np
+from tvm import relax, tirx
+from tvm.relax import op as R
+from tvm.script.ir_builder import IRBuilder
+from tvm.script.ir_builder import tirx as T
+
+from legalize.primitives.fixed_point import (
+    const,
+    multiply_by_quantized_multiplier,
+    saturate,
+    scale_down,
+)
+from legalize.primitives.loops import call_loops, cell, put
+from legalize.primitives.quantized_binary import mean_xnnpack
+from legalize.primitives.registry import primitive
+from qnn_ops.attributes import dtype_range
+from qnn_ops.layouts import permutation, reorder
+from qnn_ops.onnxruntime import is_onnxruntime, mean_factor
+from qnn_ops.quantized_mean import LARGEST_SUM, averaged, multiplier_of, quantized_mean
+from qnn_ops.quantized_pool2d import (
+    bounds,
+    origin_of,
+    quantized_pool2d,
+    rounding_of,
+    valid_taps,
+    window_counts,
+)
+from qnn_ops.reduce_windows import reduce_windows
+from qnn_ops.reduce_windows import window_counts as element_counts
+from qnn_ops.registry import Attrs, TensorSpec, spec_of
+from qnn_ops.xnnpack import is_xnnpack
+
+Array = np.ndarray[Any, Any]
+
+
+@primitive(quantized_pool2d)
+def _quantized_pool2d(builder: relax.BlockBuilder, attrs: Attrs, data: relax.Expr) -> relax.Expr:
+    pooled = _maximum(attrs, data) if attrs.pool_type == "max" else _average(builder, attrs, data)
+    dtype = spec_of(data).dtype
+    limits = bounds(attrs, dtype)
+    if limits == dtype_range(dtype):
+        return R.astype(pooled, dtype)
+    work = "int32" if attrs.pool_type == "avg" else dtype
+    low, high = (const(bound, work) for bound in limits)
+    return R.astype(R.minimum(R.maximum(pooled, low), high), dtype)
+
+
+def _maximum(attrs: Attrs, data: relax.Expr) -> relax.Expr:
+    # Padding is the dtype's lowest value, which never wins.
+    return R.nn.max_pool2d(
+        data,
+        list(attrs.pool_size),
+        list(attrs.strides),
+        list(attrs.padding),
+        layout=attrs.layout,
+    )
+
+
+def _average(builder: relax.BlockBuilder, attrs: Attrs, data: relax.Expr) -> relax.Expr:
+    spec = spec_of(data)
+    _, height, width, channels = reorder(spec.shape, attrs.layout, "NHWC")
+    # A depthwise convolution with ones sums each window exactly; avg_pool2d would truncate.
+    ones = np.ones((*attrs.pool_size, channels, 1), spec.dtype)
+    kernel_layout = "HWOI" if attrs.layout == "NHWC" else "OIHW"
+    sums = R.nn.conv2d(
+        data,
+        const(ones.transpose(permutation("HWOI", kernel_layout)), spec.dtype),
+        strides=list(attrs.strides),
+        padding=list(attrs.padding),
+        groups=channels,
+        data_layout=attrs.layout,
+        kernel_layout=kernel_layout,
+        out_dtype="int32",
+    )
+    taps = _laid_out(attrs, window_counts(attrs, (height, width)))
+    origin = origin_of(attrs)
+    if origin:
+        on_image = _laid_out(attrs, valid_taps(attrs, (height, width)))
+        sums = R.subtract(sums, const(on_image * origin, "int32"))
+    if rounding_of(attrs) == "half_even":
+        real = R.divide(R.astype(sums, "float32"), const(taps, "float32"))
+        quotient = R.astype(R.round(real), "int32")
+    elif origin == dtype_range(spec.dtype)[0]:
+        quotient = _divide(R.add(sums, const(taps // 2, "int32")), taps, spec.dtype)
+    else:
+        # Half away from the origin is symmetric: divide magnitudes.
+        centred = builder.emit(sums)
+        half_up = R.add(R.abs(centred), const(taps // 2, "int32"))
+        magnitude = builder.emit(_divide(half_up, taps, spec.dtype))
+        is_negative = R.less(centred, const(0, "int32"))
+        quotient = R.where(is_negative, R.negative(magnitude), magnitude)
+    return R.add(quotient, const(origin, "int32")) if origin else quotient
+
+
+def _laid_out(attrs: Attrs, counts: Array) -> Array:
+    """Return one number for all windows, if they have the same; else one for each, to broadcast."""
+    if (counts == counts[0, 0]).all():
+        return np.asarray(counts[0, 0])
+    return counts[None, :, :, None].transpose(permutation("NHWC", attrs.layout))
+
+
+def _divide(dividend: relax.Expr, taps: Array, dtype: str) -> relax.Expr:
+    """Divide a sum of that many values of ``dtype``, and half of the taps, rounding down."""
+    # Processors divide slowly. With m = ceil(2^22 / n), a * m >> 22 is a // n for every
+    # a < 257 n (at least 0) as long as the excess, a (m n - 2^22), stays below 2^22 and a * m in
+    # 31 bits: both hold up to 127 taps.
+    if np.max(taps) > 127 or dtype == "int16":
+        return R.floor_divide(dividend, const(taps, "int32"))
+    reciprocal = -(-(1 << 22) // taps)
+    return R.right_shift(R.multiply(dividend, const(reciprocal, "int32")), const(22, "int32"))
+
+
+@primitive(quantized_mean)
+def _quantized_mean(builder: relax.BlockBuilder, attrs: Attrs, data: relax.Expr) -> relax.Expr:
+    axes, count = averaged(attrs, spec_of(data).shape)
+    sums = R.astype(data, "int32")
+    if axes:
+        sums = R.sum(sums, list(axes), keepdims=attrs.keepdims)
+    if is_xnnpack(attrs):
+        return mean_xnnpack(builder, attrs, spec_of(data).dtype, sums, count)
+    sums = R.subtract(sums, const(count * attrs.input_zero_point, "int32"))
+    if is_onnxruntime(attrs):
+        bounds, point = dtype_range(attrs.out_dtype), attrs.output_zero_point
+        factor = mean_factor(attrs, count)
+        return scale_down(builder, sums, factor, "float32", point, bounds, attrs.out_dtype)
+    multiplier, shift = multiplier_of(attrs, count)
+    if shift > 0:
+        sums = R.minimum(R.maximum(sums, const(-LARGEST_SUM, "int32")), const(LARGEST_SUM, "int32"))
+    mean = multiply_by_quantized_multiplier(
+        builder, sums, np.asarray(multiplier), np.asarray(shift)
+    )
+    shifted = R.add(mean, const(attrs.output_zero_point, "int64"))
+    return saturate(shifted, dtype_range(attrs.out_dtype), attrs.out_dtype)
+
+
+_COMBINED: dict[str, Callable[[Any, Any], Any]] = {
+    "add": operator.add,
+    "multiply": operator.mul,
+    "maximum": lambda total, new: T.Select(total >= new, total, new),
+    "minimum": lambda total, new: T.Select(total <= new, total, new),
+    "all": lambda total, new: T.And(total != 0, new != 0),
+    "any": lambda total, new: T.Or(total != 0, new != 0),
+}
+
+
+@primitive(reduce_windows)
+def _reduce_windows(
+    builder: relax.BlockBuilder, attrs: Attrs, data: relax.Expr, start: relax.Expr
+) -> relax.Expr:
+    spec = spec_of(data)
+    counts = element_counts(spec.shape, attrs.window, attrs.strides, attrs.dilations)
+    function = _function(spec, attrs, counts)
+    return call_loops(builder, "reduce_windows", function, [data, start], counts, spec.dtype)
+
+
+def _function(spec: TensorSpec, attrs: Attrs, counts: tuple[int, ...]) -> tirx.PrimFunc:
+    dtype = spec.dtype
+    # In 64 bits, as TVM lets LLVM assume that int32 does not overflow.
+    inner = "int64" if dtype.startswith(("int", "uint")) else dtype
+    with IRBuilder() as builder, T.prim_func(s_tir=True):
+        T.func_name("reduce_windows")
+        T.func_attr({"global_symbol": "reduce_windows", "tirx.noalias": True})
+        data = T.arg("data", T.buffer(spec.shape, dtype))
+        start = T.arg("start", T.buffer((1,), dtype))
+        output = T.arg("output", T.buffer(counts, dtype))
+        with _Nest(counts) as places:
+            total = cell(dtype, start[0])
+            with _Nest(attrs.window) as taps:
+                index = [
+                    place * int(stride) + tap * int(dilation)
+                    for place, stride, tap, dilation in zip(
+                        places.loops, attrs.strides, taps.loops, attrs.dilations, strict=True
+                    )
+                ]
+                old, new = (T.cast(each, inner) for each in (total[0], data[tuple(index)]))
+                put(total, T.cast(_COMBINED[attrs.reduction](old, new), dtype))
+            T.buffer_store(output, total[0], places.loops)
+    return builder.get()
+
+
+class _Nest(ExitStack):
+    """Loops of so many turns, one in another."""
+
+    def __init__(self, turns: Any) -> None:
+        super().__init__()
+        self._turns = [int(each) for each in turns]
+        self.loops: list[Any] = []
+
+    def __enter__(self) -> _Nest:
+        super().__enter__()
+        self.loops = [self.enter_context(T.serial(each)) for each in self._turns]
+        return self

@@ -1,0 +1,26 @@
+"""float_conv2d and float_matmul as loops: Relax's own may fuse products with their sums."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from qnn_ops import float_conv2d
+from tests.support.float_sums import convolutions, products
+from tests.support.kernels import Call
+from tests.support.operators import check_operator
+
+
+@pytest.mark.parametrize("call", [*convolutions(), *products()], ids=lambda call: "")
+def test_primitives_equal_the_reference(call: Call) -> None:
+    check_operator(call.operator, call.operands, **call.attrs)
+
+
+def test_any_layout_and_numbers_that_are_none() -> None:
+    rng = np.random.default_rng(1)
+    data = rng.normal(size=(1, 4, 6, 7)).astype(np.float32)
+    data[0, :2, 3, 3] = np.nan, np.inf
+    kernel = rng.normal(size=(4, 3, 3, 5)).astype(np.float32)
+    kernel[0, 0, 0, 0] = np.inf
+    layouts = {"data_layout": "NCHW", "kernel_layout": "IHWO", "out_layout": "NHWC"}
+    check_operator(float_conv2d, [data, kernel], padding=1, low=-2.0, high=2.0, **layouts)

@@ -1,0 +1,99 @@
+"""quantized_conv2d, quantized_dense and quantized_matmul in Relax primitives."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+import legalize
+from qnn_ops import quantized_conv2d, quantized_dense, quantized_matmul
+from tests.support.arrays import full_range
+from tests.support.cases.quantized_conv2d import convolutions
+from tests.support.cases.quantized_dense import dense_layers
+from tests.support.operators import check_operator, module_of, run
+
+
+@given(dense_layers())
+@settings(max_examples=25)
+def test_primitives_equal_the_reference(case: tuple[list[Any], dict[str, Any]]) -> None:
+    operands, attrs = case
+    check_operator(quantized_dense, operands, **attrs)
+
+
+def cpu_flags() -> set[str]:
+    cpuinfo = Path("/proc/cpuinfo")
+    lines = cpuinfo.read_text().splitlines() if cpuinfo.exists() else []
+    return {flag for line in lines if line.startswith("flags") for flag in line.split()}
+
+
+@pytest.mark.skipif(not {"fma", "avx2"} <= cpu_flags(), reason="this machine has no x86 FMA")
+def test_float64_rounding_is_not_contracted_to_fma() -> None:
+    # Sums that lie on a tie, times multipliers that float64 does not hold exactly: the product
+    # rounds to the tie, which an FMA of product and subtraction would not see.
+    factors = np.repeat([1, 3, 5, 7, 15, 21, 35], 120)
+    ties = np.tile(np.arange(120) + 0.5, 7)
+    bias = (210 / factors * ties).astype(np.int32)
+    attrs: dict[str, Any] = {
+        "input_scale": 1.0,
+        "input_zero_point": 0,
+        "kernel_scale": factors.tolist(),
+        "kernel_zero_point": 0,
+        "output_scale": 210.0,
+        "output_zero_point": 0,
+        "out_dtype": "int8",
+    }
+    operands: list[Any] = [np.zeros((1, 1), np.int8), np.zeros((factors.size, 1), np.int8), bias]
+    multipliers = factors / 210.0
+    assert any(
+        Fraction(int(total)) * Fraction(multiplier) < Fraction(tie)
+        for total, multiplier, tie in zip(bias, multipliers, ties, strict=True)
+    )
+    lowered = legalize.LegalizeQnn()(module_of(quantized_dense, operands, **attrs))
+    actual = run(lowered, operands, {"kind": "llvm", "mcpu": "haswell"})
+    np.testing.assert_array_equal(actual, [np.ceil(ties)])
+
+
+@given(convolutions())
+@settings(max_examples=25, deadline=None)
+def test_primitives_equal_the_reference_of_quantized_conv2d(
+    case: tuple[list[Any], dict[str, Any]],
+) -> None:
+    operands, attrs = case
+    check_operator(quantized_conv2d, operands, **attrs)
+
+
+@pytest.mark.parametrize(
+    ("lhs", "rhs", "transposed", "dtypes"),
+    [
+        ((2, 3, 4, 7), (2, 1, 7, 5), False, ("int8", "int8", "int8")),
+        ((4, 7), (3, 5, 7), True, ("uint8", "int8", "uint8")),
+        ((1, 40000), (40000, 2), False, ("int8", "uint8", "int8")),
+    ],
+)
+def test_primitives_equal_the_reference_of_quantized_matmul(
+    lhs: tuple[int, ...], rhs: tuple[int, ...], transposed: bool, dtypes: tuple[str, str, str]
+) -> None:
+    rng = np.random.default_rng(len(lhs))
+    operands = [
+        full_range(rng, dtype, shape) for dtype, shape in zip(dtypes[:2], (lhs, rhs), strict=True)
+    ]
+    points = [int(full_range(rng, dtype, ())) for dtype in dtypes]
+    for rounding in ("tflite", "float32"):
+        check_operator(
+            quantized_matmul,
+            operands,
+            rounding=rounding,
+            lhs_scale=0.1,
+            lhs_zero_point=points[0],
+            rhs_scale=0.2,
+            rhs_zero_point=points[1],
+            output_scale=0.02 * 70 * 70 * lhs[-1] ** 0.5 / 60,
+            output_zero_point=points[2],
+            out_dtype=dtypes[2],
+            transpose_rhs=transposed,
+        )
