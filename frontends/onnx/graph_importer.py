@@ -16,7 +16,7 @@ import frontends.onnx.converters  # noqa: F401 (registers the rules)
 from frontends.builder import all_ended
 from frontends.errors import UnsupportedError, UnsupportedOperatorError, reason_of
 from frontends.onnx.constants import array_of
-from frontends.onnx.converters.gather import count_places
+from frontends.onnx.converters.indices import count_places
 from frontends.onnx.converters.registry import CONVERTERS
 from frontends.onnx.mapped import is_mapped
 from frontends.onnx.reader import opset_of

@@ -12,8 +12,8 @@ from tvm.relax import op as R
 
 from frontends.builder import ModuleBuilder
 from frontends.errors import UnsupportedError
+from frontends.onnx.converters.products import ByteWeights, FloatWeights
 from frontends.onnx.converters.registry import Operands
-from frontends.onnx.converters.row_weights import ByteWeights, FloatWeights
 from frontends.steps import run_steps
 from qnn_ops import dequantize
 from qnn_ops.onnxruntime import ONNXRUNTIME

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.frontends.onnx.converters.test_matmul_integer import weights
+from tests.frontends.onnx.converters.test_products import weights
 from tests.support.onnx_graphs import Node, check_equal, model_of
 
 

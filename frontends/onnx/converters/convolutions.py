@@ -1,0 +1,290 @@
+"""Conv and ConvInteger, and the windows and padding of convolutions and pools."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from tvm import relax
+from tvm.relax import op as R
+
+from frontends.errors import UnsupportedError
+from frontends.onnx.converters.registry import Operands, converter, operands_of
+from qnn_ops import quantized_conv2d
+from qnn_ops.registry import constant_of, spec_of
+
+
+@dataclass(frozen=True)
+class Window:
+    """A window that slides over an image.
+
+    Attributes:
+        strides: along each axis.
+        dilations: likewise.
+        padding: before all axes, then after all.
+        beyond: how much of the padding after each axis only the last window needs, whose place is
+            rounded up.
+    """
+
+    strides: list[int]
+    dilations: list[int]
+    padding: list[int]
+    beyond: list[int]
+
+    def as_row(self) -> Window:
+        """Return the window over a row as one over an image of that row."""
+        before, after = self.padding
+        row = [1, *self.strides], [1, *self.dilations], [0, before, 0, after]
+        return Window(*row, [0, *self.beyond])
+
+
+def window_of(attributes: Mapping[str, Any], image: Sequence[int], kernel: Sequence[int]) -> Window:
+    """Read a window, whose padding a mode may state, or a size that is rounded up.
+
+    Args:
+        attributes: of the operator.
+        image: sizes of the data's axes.
+        kernel: taps along each.
+
+    Raises:
+        UnsupportedError: there is no such window.
+    """
+    rank = len(kernel)
+    strides, dilations = (
+        [int(each) for each in attributes.get(name, [1] * rank)]
+        for name in ("strides", "dilations")
+    )
+    pads = [int(each) for each in attributes.get("pads", [0] * 2 * rank)]
+    mode = attributes.get("auto_pad", b"NOTSET").decode()
+    if mode not in ("NOTSET", "SAME_LOWER", "SAME_UPPER", "VALID"):
+        raise UnsupportedError(f"auto_pad {mode!r} is not known")
+    if not len(strides) == len(dilations) == rank == len(image) or len(pads) != 2 * rank:
+        raise UnsupportedError("attributes of its window have different lengths")
+    if mode.startswith("SAME") and max(dilations) > 1:
+        raise UnsupportedError("ONNX Runtime takes no auto_pad with dilations")
+    if min(*strides, *dilations) < 1 or min(pads) < 0:
+        raise UnsupportedError("its padding must not be negative")
+    sides, beyond = [], []
+    for axis, size in enumerate(image):
+        extent = (kernel[axis] - 1) * dilations[axis] + 1
+        before, after = pads[axis], pads[axis + rank]
+        if mode == "VALID":
+            before = after = 0
+        elif mode != "NOTSET":
+            total = (-(-size // strides[axis]) - 1) * strides[axis] + extent - size
+            if total < -1:  # there ONNX Runtime's operators contradict each other
+                raise UnsupportedError(f"strides beyond its window need no auto_pad {mode}")
+            total = max(total, 0)
+            before = total // 2 if mode == "SAME_UPPER" else total - total // 2
+            after = total - before
+        stated = after
+        if attributes.get("ceil_mode", 0):
+            count = -(-(size + before + after - extent) // strides[axis]) + 1
+            if (count - 1) * strides[axis] >= size + before:
+                count -= 1  # it would begin behind the image
+            after = max(after, (count - 1) * strides[axis] + extent - size - before)
+        sides.append((before, after))
+        beyond.append(after - stated)
+    padding = [before for before, _ in sides] + [after for _, after in sides]
+    return Window(strides, dilations, padding, beyond)
+
+
+Array = np.ndarray[Any, Any]
+
+
+def data_point(operand: relax.Expr | None) -> tuple[int, relax.Expr | None]:
+    """Return the zero point of data: a number, or 0 and an int32 scalar that the run tells.
+
+    Raises:
+        UnsupportedError: there are several.
+    """
+    if operand is None:
+        return 0, None
+    if int(np.prod(spec_of(operand).shape)) != 1:
+        raise UnsupportedError("the first operand has several zero points")
+    value = constant_of(operand)
+    if value is not None:
+        return int(value.item()), None
+    return 0, R.astype(R.reshape(operand, ()), "int32")
+
+
+def weight_points(operand: relax.Expr | None) -> Array | None:
+    """Return the zero points of weights: one, or one for each channel; None if the run tells."""
+    if operand is None:
+        return np.zeros(1, np.int64)
+    value = constant_of(operand)
+    if value is None:
+        return None
+    points = value.astype(np.int64).reshape(-1)
+    return points[:1] if np.all(points == points[0]) else points
+
+
+_OPERATORS = {1: R.nn.conv1d, 2: R.nn.conv2d, 3: R.nn.conv3d}
+
+
+@converter("Conv")
+def _conv(
+    builder: relax.BlockBuilder, operands: Operands, attributes: dict[str, Any]
+) -> relax.Expr:
+    data, weights, bias = operands_of(operands, 3)
+    image, kernel = spec_of(data).shape[2:], spec_of(weights).shape[2:]
+    rank = len(kernel)
+    if rank not in _OPERATORS or len(image) != rank:
+        raise UnsupportedError("its window must have one to three dimensions")
+    window = window_of(attributes, image, kernel)
+    result = _OPERATORS[rank](
+        data,
+        weights,
+        strides=window.strides,
+        padding=window.padding,
+        dilation=window.dilations,
+        groups=int(attributes.get("group", 1)),
+    )
+    if bias is None:
+        return result
+    return R.add(builder.emit(result), R.reshape(bias, (1, -1, *[1] * rank)))
+
+
+_VOLUME = 3
+"""The dimensions of one."""
+
+
+@converter("ConvInteger")
+def _conv_integer(
+    builder: relax.BlockBuilder, operands: Operands, attributes: dict[str, Any]
+) -> relax.Expr:
+    """Return the int32 sums of a convolution; its padding means 0.
+
+    Where only the run tells the zero point of the data, the data is taken as it is, and padded
+    with 0. What the zero point adds to a sum is then its product with the weights that lie within
+    the image: a constant.
+    """
+    data, weights, *points = operands_of(operands, 4)
+    kernel = spec_of(weights).shape[2:]
+    place = window_of(attributes, spec_of(data).shape[2:], kernel)
+    groups = int(attributes.get("group", 1))
+    if len(kernel) == _VOLUME:
+        return _of_volume(builder, data, weights, (points[0], points[1]), place, groups)
+    if len(kernel) not in (1, 2):
+        raise UnsupportedError("its window must have one to three dimensions")
+    is_row = len(kernel) == 1  # of an image
+    if is_row:
+        array = constant_of(weights)
+        data, place = builder.emit(R.expand_dims(data, [2])), place.as_row()
+        weights = (
+            builder.emit(R.expand_dims(weights, [2]))
+            if array is None
+            else relax.const(array[:, :, None], str(array.dtype))
+        )
+    window = _window(place, groups)
+    sums = _sums(builder, data, weights, (points[0], points[1]), window)
+    return R.squeeze(builder.emit(sums), [2]) if is_row else sums
+
+
+def _window(place: Window, groups: int) -> dict[str, Any]:
+    return {
+        "strides": place.strides,
+        "padding": place.padding,
+        "dilation": place.dilations,
+        "groups": groups,
+        "data_layout": "NCHW",
+        "kernel_layout": "OIHW",
+    }
+
+
+def _of_volume(
+    builder: relax.BlockBuilder,
+    data: relax.Expr,
+    weights: relax.Expr,
+    points: tuple[relax.Expr | None, relax.Expr | None],
+    place: Window,
+    groups: int,
+) -> relax.Expr:
+    """Add up the sums that each plane of the window has of the planes it meets, as of images."""
+    emit, array = builder.emit, constant_of(weights)
+    batch, channels, size, *image = spec_of(data).shape
+    planes = spec_of(weights).shape[2]
+    stride, dilation, (front, top, left, back, bottom, right) = (
+        *(place.strides[0], place.dilations[0]),
+        place.padding,
+    )
+    flat = Window(place.strides[1:], place.dilations[1:], [top, left, bottom, right], [0, 0])
+    count = (size + front + back - (planes - 1) * dilation - 1) // stride + 1
+    if count < 1:
+        raise UnsupportedError("its window is larger than its data")
+    total = None
+    for number in range(planes):
+        offset = number * dilation - front
+        first = max(0, -(offset // stride))
+        last = min(count, (size - 1 - offset) // stride + 1)
+        if last <= first:
+            continue
+        met, begin = last - first, first * stride + offset
+        end = begin + (met - 1) * stride + 1
+        part = emit(R.strided_slice(data, [2], [begin], [end], [stride]))
+        part = emit(R.permute_dims(part, [0, 2, 1, 3, 4]))
+        images = emit(R.reshape(part, (batch * met, channels, *image)))
+        if array is not None:
+            own = relax.const(np.ascontiguousarray(array[:, :, number]), str(array.dtype))
+        else:
+            own = emit(R.strided_slice(weights, [2], [number], [number + 1]))
+            own = emit(R.squeeze(own, [2]))
+        sums = emit(_sums(builder, images, own, points, _window(flat, groups)))
+        shape = spec_of(sums).shape[1:]
+        sums = emit(R.reshape(sums, (batch, met, *shape)))
+        ends = [np.zeros((batch, missing, *shape), np.int32) for missing in (first, count - last)]
+        before, after = ([relax.const(each)] if each.size else [] for each in ends)
+        parts = [*before, sums, *after]
+        sums = emit(R.concat(parts, 1)) if len(parts) > 1 else sums
+        total = sums if total is None else emit(R.add(total, sums))
+    if total is None:
+        raise UnsupportedError("its window meets its padding alone")
+    return R.permute_dims(total, [0, 2, 1, 3, 4])
+
+
+def _sums(
+    builder: relax.BlockBuilder,
+    data: relax.Expr,
+    weights: relax.Expr,
+    given: tuple[relax.Expr | None, relax.Expr | None],
+    window: dict[str, Any],
+) -> relax.Expr:
+    """Return the sums of an image's convolution, with the zero points of data and weights."""
+    own_point, other_point = given
+    array, points = constant_of(weights), weight_points(other_point)
+    point, late = data_point(own_point)
+    if array is None or points is None or points.size > 1:
+        words = R.subtract(
+            R.astype(data, "int32"), relax.const(point, "int32") if late is None else late
+        )
+        return _of_words(builder, builder.emit(words), weights, other_point, window)
+
+    def encodings(point: int) -> tuple[Any, ...]:
+        return (1.0, point, 1.0, int(points[0]), 1.0, 0, "int32")
+
+    sums = builder.emit(quantized_conv2d(data, weights, *encodings(point), **window))
+    if late is None:
+        return sums
+    if any(window["padding"]):
+        ones = np.ones((1, *spec_of(data).shape[1:]), np.uint8)
+        within = quantized_conv2d.evaluate(ones, array, *encodings(0), **window)
+    else:
+        within = (array.astype(np.int32) - int(points[0])).sum(axis=(1, 2, 3)).reshape(1, -1, 1, 1)
+    return R.subtract(sums, R.multiply(late, relax.const(within.astype(np.int32))))
+
+
+def _of_words(
+    builder: relax.BlockBuilder,
+    data: relax.Expr,
+    weights: relax.Expr,
+    point: relax.Expr | None,
+    window: dict[str, Any],
+) -> relax.Expr:
+    """Multiply words by weights of which no kernel knows enough."""
+    kernel = builder.emit(R.astype(weights, "int32"))
+    if point is not None:
+        points = builder.emit(R.astype(point, "int32"))
+        kernel = builder.emit(R.subtract(kernel, builder.emit(R.reshape(points, (-1, 1, 1, 1)))))
+    return R.nn.conv2d(data, kernel, **window, out_dtype="int32")

@@ -1,0 +1,199 @@
+"""Gather, GatherElements, OneHot, TopK, EyeLike and Range: what indices choose or count."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from math import prod
+from typing import Any
+
+import numpy as np
+from tvm import relax
+from tvm.relax import op as R
+
+from frontends.errors import UnsupportedError
+from frontends.onnx.converters.registry import Operands, converter, operands_of
+from frontends.onnx.package import onnx_package
+from frontends.onnx.ranges import range_of
+from qnn_ops import counted_places, top_places
+from qnn_ops.registry import constant_of, spec_of
+
+NEAREST = "nearest"
+"""An attribute of a node of which places that are not there are the nearest ones, as no error may
+come of them: of a branch that may not be taken, or of what another operator is written as."""
+
+
+_FEW = 64
+"""Numbers of a constant from which others are taken at once, as those of a shape."""
+
+
+@converter("Gather")
+def _gather(
+    builder: relax.BlockBuilder, operands: Operands, attributes: dict[str, Any]
+) -> relax.Expr:
+    data, places = operands_of(operands, 2)
+    axis = int(attributes.get("axis", 0)) % len(spec_of(data).shape)
+    known = [constant_of(each) for each in (data, places)]
+    if known[0] is not None and known[1] is not None and known[0].size <= _FEW:
+        with suppress(IndexError):  # of which a run shall tell
+            return relax.const(np.take(known[0], known[1], axis), str(known[0].dtype))
+    places = _counted(builder, "Gather", places, spec_of(data).shape[axis], attributes)
+    return R.take(data, places, axis, mode="clip")
+
+
+@converter("GatherElements")
+def _gather_elements(
+    builder: relax.BlockBuilder, operands: Operands, attributes: dict[str, Any]
+) -> relax.Expr:
+    data, places = operands_of(operands, 2)
+    axis = int(attributes.get("axis", 0)) % len(spec_of(data).shape)
+    places = _counted(builder, "GatherElements", places, spec_of(data).shape[axis], attributes)
+    return R.gather_elements(data, places, axis)
+
+
+def count_places(
+    builder: relax.BlockBuilder, name: str, operands: list[Any], attributes: dict[str, Any]
+) -> None:
+    """Count and check the places that GatherND, ScatterElements or ScatterND has as operands.
+
+    Those of other operators stay.
+    """
+    if name not in ("GatherND", "ScatterElements", "ScatterND"):
+        return
+    shape, places = spec_of(operands[0]).shape, operands[1]
+    if name == "ScatterElements":
+        size = shape[int(attributes.get("axis", 0)) % len(shape)]
+        operands[1] = _counted(builder, name, places, size, attributes)
+        return
+    first, (*rest, depth) = int(attributes.get("batch_dims", 0)), spec_of(places).shape
+    columns = []
+    for number, size in enumerate(shape[first : first + depth]):
+        axis = len(rest)
+        known = constant_of(places)
+        if known is None:
+            column = builder.emit(R.strided_slice(places, [axis], [number], [number + 1]))
+        else:
+            column = relax.const(known[..., number : number + 1], str(known.dtype))
+        columns.append(_counted(builder, name, column, size, attributes))
+    operands[1] = columns[0] if len(columns) == 1 else builder.emit(R.concat(columns, len(rest)))
+
+
+def _counted(
+    builder: relax.BlockBuilder,
+    name: str,
+    places: relax.Expr,
+    size: int,
+    attributes: dict[str, Any],
+) -> relax.Expr:
+    """Return places that are counted from the first one; one that is not there ends the run."""
+    known, dtype = constant_of(places), spec_of(places).dtype
+    if known is not None:
+        if known.size and not -size <= known.min() <= known.max() < size:
+            raise UnsupportedError(f"places beyond the {size} that there are")
+        return relax.const(np.asarray(known % size, known.dtype), str(known.dtype))
+    if size == 0 or 0 in spec_of(places).shape:
+        return places
+    if not attributes.get(NEAREST, 0):
+        source = f"{name} that gives {attributes['tvm_custom']['outputs'][0]!r}"
+        return builder.emit(counted_places(places, size, source, from_end=True))
+    zero, extent, last = (
+        relax.const(np.asarray(each, dtype), dtype) for each in (0, size, size - 1)
+    )
+    counted = R.where(R.less(places, zero), R.add(places, extent), places)
+    return builder.emit(R.minimum(R.maximum(counted, zero), last))
+
+
+_MOST = 1 << 24
+
+
+@converter("OneHot")
+def _one_hot(
+    builder: relax.BlockBuilder, operands: Operands, attributes: dict[str, Any]
+) -> relax.Expr:
+    """Compare indices with the numbers along a new axis, and choose between two values.
+
+    An index below 0 counts from the end; one beyond either end is none of the numbers.
+    """
+    indices, depth, values = operands_of(operands, 3)
+    known = constant_of(depth)
+    if known is None or known.size != 1:
+        raise UnsupportedError("the depth must be one constant number")
+    count = int(known.item())
+    shape, dtype = spec_of(indices).shape, spec_of(indices).dtype
+    if count < 1 or count * int(np.prod(shape, dtype=np.int64)) > _MOST:
+        raise UnsupportedError(f"the depth must be from 1 to what memory takes, got {count}")
+    if dtype not in ("int32", "int64"):
+        raise UnsupportedError(f"indices must be int32 or int64, got {dtype}")
+    rank, axis = len(shape), int(attributes.get("axis", -1))
+    if not -rank - 1 <= axis <= rank:
+        raise UnsupportedError(f"the axis must be from {-rank - 1} to {rank}, got {axis}")
+    if spec_of(values).shape != (2,):
+        raise UnsupportedError(f"there must be 2 values, got a shape of {spec_of(values).shape}")
+    axis %= rank + 1
+    zero, size = (relax.const(np.asarray(number, dtype), dtype) for number in (0, count))
+    from_end = builder.emit(R.add(indices, size))
+    places = builder.emit(R.where(builder.emit(R.less(indices, zero)), from_end, indices))
+    numbers = np.arange(count).astype(dtype).reshape([-1, *[1] * (rank - axis)])
+    column = builder.emit(R.expand_dims(places, axis))
+    is_it = builder.emit(R.equal(column, relax.const(numbers, dtype)))
+    off, on = (
+        builder.emit(R.reshape(builder.emit(R.strided_slice(values, [0], [n], [n + 1])), ()))
+        for n in (0, 1)
+    )
+    return R.where(is_it, on, off)
+
+
+@converter("TopK")
+def _top_k(
+    builder: relax.BlockBuilder, operands: Operands, attributes: dict[str, Any]
+) -> relax.Expr:
+    """Give the largest or smallest along an axis, and their places; the first of equals."""
+    data, count = operands_of(operands, 2)
+    known = None if count is None else constant_of(count)
+    if known is None or known.size != 1:
+        raise UnsupportedError("the number of elements must be constant")
+    if not attributes.get("sorted", 1):
+        raise UnsupportedError("elements in an order that is not told")
+    emit, (shape, dtype) = builder.emit, (spec_of(data).shape, spec_of(data).dtype)
+    axis, number = int(attributes.get("axis", -1)) % len(shape), int(known.item())
+    if dtype != "float32" or not 0 < number <= shape[axis]:
+        raise UnsupportedError(f"{number} of {shape[axis]} elements of {dtype}")
+    order = [*(each for each in range(len(shape)) if each != axis), axis]
+    outer = [shape[each] for each in order[:-1]]
+    rows = emit(R.reshape(emit(R.permute_dims(data, order)), (prod(outer), shape[axis])))
+    keys = rows if attributes.get("largest", 1) else emit(R.negative(rows))
+    places = emit(top_places(keys, number))
+    back = [order.index(each) for each in range(len(shape))]
+    results = (R.gather_elements(rows, places, axis=1), R.astype(places, "int64"))
+    return relax.Tuple(
+        [
+            emit(R.permute_dims(emit(R.reshape(emit(each), (*outer, number))), back))
+            for each in results
+        ]
+    )
+
+
+@converter("EyeLike")
+def _eye_like(
+    _builder: relax.BlockBuilder, operands: Operands, attributes: dict[str, Any]
+) -> relax.Expr:
+    """Give ones on a diagonal of a matrix of the data's shape."""
+    (data,) = operands_of(operands, 1)
+    shape, dtype = spec_of(data).shape, spec_of(data).dtype
+    if stated := int(attributes.get("dtype", 0)):
+        dtype = str(onnx_package().helper.tensor_dtype_to_np_dtype(stated))
+    if len(shape) != 2 or np.prod(shape, dtype=np.int64) > _MOST:
+        raise UnsupportedError(f"a matrix of shape {shape}")
+    return relax.const(np.eye(*shape, k=int(attributes.get("k", 0)), dtype=dtype), dtype)
+
+
+@converter("Range")
+def _range(
+    _builder: relax.BlockBuilder, operands: Operands, _attributes: dict[str, Any]
+) -> relax.Expr:
+    start, limit, delta = (constant_of(each) for each in operands_of(operands, 3))
+    if start is None or limit is None or delta is None:
+        raise UnsupportedError(
+            "how many numbers it has depends on the data, which values of inputs at import may tell"
+        )
+    numbers = range_of(start, limit, delta)
+    return relax.const(numbers, str(numbers.dtype))

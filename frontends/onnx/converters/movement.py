@@ -1,0 +1,148 @@
+"""Shape, Pad, Tile, Expand, ReverseSequence and SpaceToDepth: data that moves unchanged."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from tvm import relax
+from tvm.relax import op as R
+
+from frontends.bounds import check_places
+from frontends.errors import UnsupportedError
+from frontends.onnx.converters.known import known_number
+from frontends.onnx.converters.registry import Operands, converter, operands_of
+from qnn_ops.registry import constant_of, spec_of
+
+
+@converter("Shape")
+def _shape(
+    _builder: relax.BlockBuilder, operands: Operands, attributes: dict[str, Any]
+) -> relax.Expr:
+    """Return a constant: all shapes are known here, also those that the package did not infer."""
+    (data,) = operands_of(operands, 1)
+    shape = spec_of(data).shape[attributes.get("start", 0) : attributes.get("end")]
+    return relax.const(np.array(shape, np.int64), "int64")
+
+
+_MODES = {"reflect": "reflect", "edge": "edge", "wrap": "wrap"}
+"""numpy's names."""
+
+
+@converter("Pad")
+def _pad(builder: relax.BlockBuilder, operands: Operands, attributes: dict[str, Any]) -> relax.Expr:
+    data, given, fill, axes = operands_of(operands, 4)
+    shape = spec_of(data).shape
+    widths = _widths(attributes.get("pads") if given is None else given, axes, len(shape))
+    for axis, (before, after) in enumerate(widths):  # what is cut off
+        if min(before, after) < 0:
+            begin, end = max(-before, 0), shape[axis] - max(-after, 0)
+            data = builder.emit(R.strided_slice(data, [axis], [begin], [end]))
+    widths = [(max(before, 0), max(after, 0)) for before, after in widths]
+    mode = attributes.get("mode", b"constant").decode()
+    if mode == "constant":
+        value = 0.0 if fill is None else known_number(builder, fill)
+        if value is None:
+            raise UnsupportedError("its value must be constant")
+        value = attributes.get("value", value)
+        return R.nn.pad(data, [side for pair in widths for side in pair], "constant", value)
+    if mode not in _MODES:
+        raise UnsupportedError(f"mode {mode!r} is not known")
+    for axis, pair in enumerate(widths):
+        if any(pair):
+            size = spec_of(data).shape[axis]
+            if mode == "reflect" and max(pair) >= size:
+                raise UnsupportedError("it reflects more than there is")
+            check_places(size + sum(pair))
+            places = np.pad(np.arange(size), pair, mode=_MODES[mode])  # type: ignore[call-overload]
+            data = builder.emit(R.take(data, relax.const(places, "int64"), axis, mode="clip"))
+    return data
+
+
+def _widths(given: Any, axes: relax.Expr | None, rank: int) -> list[tuple[int, int]]:
+    values = constant_of(given) if isinstance(given, relax.Expr) else np.asarray(given)
+    chosen = np.arange(rank) if axes is None else constant_of(axes)
+    if values is None or chosen is None or values.size != 2 * chosen.size:
+        raise UnsupportedError("its widths must be constant, two for each axis")
+    widths = [(0, 0)] * rank
+    for axis, before, after in zip(
+        chosen, values[: chosen.size], values[chosen.size :], strict=True
+    ):
+        widths[int(axis) % rank] = (int(before), int(after))
+    return widths
+
+
+@converter("Tile")
+def _tile(
+    _builder: relax.BlockBuilder, operands: Operands, _attributes: dict[str, Any]
+) -> relax.Expr:
+    data, repeats = operands_of(operands, 2)
+    return R.tile(data, _numbers(repeats))
+
+
+@converter("Expand")
+def _expand(
+    _builder: relax.BlockBuilder, operands: Operands, _attributes: dict[str, Any]
+) -> relax.Expr:
+    data, shape = operands_of(operands, 2)
+    return R.broadcast_to(data, np.broadcast_shapes(spec_of(data).shape, tuple(_numbers(shape))))
+
+
+def _numbers(expr: relax.Expr) -> list[int]:
+    known = constant_of(expr)
+    if known is None:
+        raise UnsupportedError("its numbers must be constant")
+    return [int(each) for each in known]
+
+
+@converter("ReverseSequence")
+def _reverse_sequence(
+    builder: relax.BlockBuilder, operands: Operands, attributes: dict[str, Any]
+) -> relax.Expr:
+    """Reverse the first so many steps along an axis, as many as each row of the batch says."""
+    data, lengths = operands_of(operands, 2)
+    emit, shape = builder.emit, spec_of(data).shape
+    batch, along = int(attributes.get("batch_axis", 1)), int(attributes.get("time_axis", 0))
+    if {batch, along} != {0, 1} or len(shape) < 2 or spec_of(lengths).shape != (shape[batch],):
+        raise UnsupportedError(
+            f"axes {batch} and {along} of {shape}, lengths of {spec_of(lengths).shape}"
+        )
+    known = constant_of(lengths)
+    if known is not None and not 0 <= known.min(initial=0) <= known.max(initial=0) <= shape[along]:
+        raise UnsupportedError(f"lengths beyond the {shape[along]} steps that there are")
+    column = [1] * len(shape)
+    column[batch] = shape[batch]
+    steps = np.arange(shape[along]).reshape(
+        [-1 if each == along else 1 for each in range(len(shape))]
+    )
+    number = relax.const(steps, "int64")
+    zero, end = relax.const(0, "int64"), relax.const(shape[along], "int64")
+    bounded = emit(R.minimum(emit(R.maximum(emit(R.astype(lengths, "int64")), zero)), end))
+    count = emit(R.reshape(bounded, column))
+    backwards = emit(R.subtract(emit(R.subtract(count, relax.const(1, "int64"))), number))
+    places = emit(R.where(emit(R.less(number, count)), backwards, number))
+    return R.gather_elements(data, emit(R.broadcast_to(places, shape)), axis=along)
+
+
+_ORDERS = {b"DCR": [0, 3, 5, 1, 2, 4], b"CRD": [0, 1, 3, 5, 2, 4]}
+"""By mode, the axes of a block's rows and columns before the channels, or behind them."""
+_IMAGE = 4
+"""The axes of images."""
+
+
+@converter("SpaceToDepth")
+def _space_to_depth(
+    builder: relax.BlockBuilder, operands: Operands, attributes: dict[str, Any]
+) -> relax.Expr:
+    """Make channels of the pixels of blocks, of images whose channels are first."""
+    (data,) = operands_of(operands, 1)
+    shape, size = spec_of(data).shape, int(attributes.get("blocksize", 0))
+    mode = attributes.get("mode", b"DCR")
+    if len(shape) != _IMAGE or size < 1 or shape[2] % size or shape[3] % size:
+        raise UnsupportedError(f"blocks of {size} in data of shape {list(shape)}")
+    if mode not in _ORDERS:
+        raise UnsupportedError(f"mode {mode.decode()!r} is not known")
+    batch, channels, rows, columns = shape[0], shape[1], shape[2] // size, shape[3] // size
+    blocks = R.reshape(data, (batch, channels, rows, size, columns, size))
+    turned = builder.emit(R.permute_dims(builder.emit(blocks), _ORDERS[mode]))
+    return R.reshape(turned, (batch, channels * size * size, rows, columns))

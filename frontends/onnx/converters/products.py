@@ -1,0 +1,213 @@
+"""MatMulInteger, MatMulNBits, QLinearMatMul and QLinearConv: products of quantized matrices."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from tvm import relax
+from tvm.relax import op as R
+
+from frontends.builder import ModuleBuilder
+from frontends.errors import UnsupportedError
+from frontends.onnx.converters.convolutions import data_point, weight_points
+from frontends.onnx.converters.quantization import quantized
+from frontends.onnx.converters.registry import Operands, converter, operands_of
+from qnn_ops import blockwise_dense, quantized_dense
+from qnn_ops.attributes import dtype_range
+from qnn_ops.checks import QUANTIZED
+from qnn_ops.registry import constant_of, spec_of
+
+Array = np.ndarray[Any, Any]
+
+
+@converter("MatMulInteger")
+def _matmul_integer(
+    builder: relax.BlockBuilder, operands: Operands, _attributes: dict[str, Any]
+) -> relax.Expr:
+    """Return the int32 sums of a product of matrices."""
+    data, weights, own_point, other_point = operands_of(operands, 4)
+    array, points = constant_of(weights), weight_points(other_point)
+    if array is not None and array.ndim == 2 and points is not None:
+        return dense(builder, data, array, own_point, points)
+    left, right = (R.astype(each, "int32") for each in (data, weights))
+    point, late = data_point(own_point)
+    left = R.subtract(left, relax.const(point, "int32") if late is None else late)
+    if other_point is not None:
+        right = R.subtract(right, R.astype(other_point, "int32"))
+    # Apart: fused with what subtracts, it would subtract for each product anew.
+    return R.matmul(builder.emit(left), builder.emit(right), out_dtype="int32")
+
+
+def dense(
+    builder: relax.BlockBuilder | ModuleBuilder,
+    data: relax.Expr,
+    weights: Array,
+    own_point: relax.Expr | None,
+    points: Array,
+) -> relax.Expr:
+    """Multiply by constant weights, [depth, units].
+
+    The kernels know the zero points that are constant, and one for all units. What others add to
+    the sums is subtracted.
+    """
+    point, late = data_point(own_point)
+    one = int(points[0]) if points.size == 1 else 0
+    matrix = relax.const(np.ascontiguousarray(weights.T), str(weights.dtype))
+    sums = builder.emit(quantized_dense(data, matrix, 1.0, point, 1.0, one, 1.0, 0, "int32"))
+    if points.size > 1:
+        rows = R.sum(R.astype(data, "int32"), -1, keepdims=bool(spec_of(data).shape[:-1]))
+        rows = R.subtract(builder.emit(rows), relax.const(len(weights) * point, "int32"))
+        sums = builder.emit(R.subtract(sums, R.multiply(rows, _constant(points))))
+    if late is None:
+        return sums
+    of_units = weights.astype(np.int64).sum(axis=0) - len(weights) * points
+    return R.subtract(sums, R.multiply(late, _constant(of_units)))
+
+
+def _constant(values: Array) -> relax.Expr:
+    return relax.const(values.astype(np.int32), "int32")
+
+
+@dataclass(frozen=True)
+class FloatWeights:
+    """Weights of float32.
+
+    Attributes:
+        array: [units, depth].
+    """
+
+    array: Array
+
+    def product(self, builder: ModuleBuilder, rows: relax.Expr) -> relax.Expr:
+        """Multiply rows, [count, depth]."""
+        return builder.emit(R.matmul(rows, relax.const(np.ascontiguousarray(self.array.T))))
+
+    def part(self, begin: int, end: int) -> FloatWeights:
+        """Return the weights of some units."""
+        return FloatWeights(self.array[begin:end])
+
+
+@dataclass(frozen=True)
+class ByteWeights:
+    """Weights of bytes, whose rows are quantized together by the range of their numbers.
+
+    Attributes:
+        array: [depth, units].
+        scales: one, or one for each unit.
+        points: the zero point.
+    """
+
+    array: Array
+    scales: Array
+    points: Array
+
+    def product(self, builder: ModuleBuilder, rows: relax.Expr) -> relax.Expr:
+        """Multiply rows, [count, depth]: int32 sums, times the product of both scales."""
+        values, scale, point = quantized(builder, rows)
+        sums = builder.emit(dense(builder, values, self.array, point, self.points))
+        factor = builder.emit(R.multiply(scale, relax.const(self.scales)))
+        return builder.emit(R.multiply(builder.emit(R.astype(sums, "float32")), factor))
+
+
+@converter("MatMulNBits")
+def _matmul_nbits(
+    builder: relax.BlockBuilder, operands: Operands, attributes: dict[str, Any]
+) -> relax.Expr:
+    """Multiply by weights of a few bits; operands and attributes are ``blockwise_dense``'s."""
+    data, weights, scales, points = operands_of(operands, 4)
+    size, shape = int(attributes["block_size"]), spec_of(data).shape
+    if spec_of(data).dtype != "float32":
+        raise UnsupportedError("its data must be float32")
+    blocks = spec_of(scales).shape[1]
+    if not shape or -(-shape[-1] // size) != blocks:
+        raise UnsupportedError(f"data of shape {list(shape)} for {blocks} blocks of {size}")
+    call = blockwise_dense(
+        data,
+        weights,
+        scales,
+        points,
+        bits=int(attributes["bits"]),
+        block_size=size,
+        quantizes_data=bool(attributes["quantizes_data"]),
+    )
+    return builder.emit(call)
+
+
+_IMAGE_RANK = 4
+
+
+@converter("QLinearMatMul")
+def _matmul(
+    builder: relax.BlockBuilder, operands: Operands, _attributes: dict[str, Any]
+) -> relax.Expr:
+    a, sa, za, b, sb, zb, sy, zy = operands_of(operands, 8)
+    _check(a, b, zy, (sa, sb, sy))
+    left, right = (_centred(builder, *pair) for pair in ((a, za), (b, zb)))
+    sums = builder.emit(R.matmul(left, right, out_dtype="int32"))
+    return _requantized(builder, sums, (sa, sb, sy), zy)
+
+
+@converter("QLinearConv")
+def _conv(
+    builder: relax.BlockBuilder, operands: Operands, attributes: dict[str, Any]
+) -> relax.Expr:
+    x, sx, zx, w, sw, zw, sy, zy, bias = operands_of(operands, 9)
+    _check(x, w, zy, (sx, sw, sy))
+    if len(spec_of(x).shape) != _IMAGE_RANK or attributes.get("auto_pad", b"NOTSET") != b"NOTSET":
+        raise UnsupportedError("its window must have two dimensions, and its padding be stated")
+    sums = R.nn.conv2d(
+        _centred(builder, x, zx),
+        _centred(builder, w, zw, (-1, 1, 1, 1)),
+        strides=list(attributes.get("strides", (1, 1))),
+        padding=list(attributes.get("pads", (0, 0, 0, 0))),
+        dilation=list(attributes.get("dilations", (1, 1))),
+        groups=int(attributes.get("group", 1)),
+        out_dtype="int32",
+    )
+    if bias is not None:
+        sums = R.add(builder.emit(sums), R.reshape(bias, (1, -1, 1, 1)))
+    scales = (sx, builder.emit(R.reshape(sw, (-1, 1, 1))), sy)
+    return _requantized(builder, builder.emit(sums), scales, zy)
+
+
+def _check(data: Any, weights: Any, point: Any, scales: tuple[Any, ...]) -> None:
+    if any(spec_of(scale).dtype != "float32" for scale in scales):
+        raise UnsupportedError("scales must be float32")
+    dtypes = [spec_of(each).dtype for each in (data, weights, point)]
+    if dtypes[0] not in QUANTIZED or dtypes[0] != dtypes[2] or dtypes[1] not in QUANTIZED:
+        raise UnsupportedError("data and result must be of one 8-bit dtype, and the weights 8-bit")
+
+
+def _centred(
+    builder: relax.BlockBuilder,
+    data: relax.Expr,
+    point: relax.Expr,
+    shape: tuple[int, ...] | None = None,
+) -> relax.Expr:
+    """Return values less their zero point, or that of each output channel; int32."""
+    point = builder.emit(R.astype(point, "int32"))
+    if shape is not None:
+        point = builder.emit(R.reshape(point, shape))
+    return builder.emit(R.subtract(R.astype(data, "int32"), point))
+
+
+def _requantized(
+    builder: relax.BlockBuilder,
+    sums: relax.Expr,
+    scales: tuple[relax.Expr, relax.Expr, relax.Expr],
+    point: relax.Expr,
+) -> relax.Expr:
+    """Multiply sums by float32 scales, bound, round half to even, and add the zero point."""
+    first, second, result = scales
+    factor = builder.emit(R.divide(R.multiply(first, second), result))
+    steps = builder.emit(R.multiply(R.astype(sums, "float32"), factor))
+    dtype = spec_of(point).dtype
+    origin = builder.emit(R.astype(R.reshape(point, ()), "int32"))
+    lowest, highest = (
+        R.astype(R.subtract(relax.const(end, "int32"), origin), "float32")
+        for end in dtype_range(dtype)
+    )
+    bounded = R.round(R.minimum(R.maximum(steps, lowest), highest))
+    return R.astype(R.add(R.astype(bounded, "int32"), origin), dtype)

@@ -1,0 +1,233 @@
+"""QuantizeLinear, DequantizeLinear and DynamicQuantizeLinear."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from tvm import relax
+from tvm.relax import op as R
+
+from frontends.builder import ModuleBuilder
+from frontends.errors import UnsupportedError
+from frontends.onnx.converters.registry import Operands, converter, operands_of
+from frontends.onnx.package import onnx_package
+from qnn_ops import dequantize, dynamic_encoding, dynamic_quantize, quantize
+from qnn_ops.checks import ACTIVATIONS
+from qnn_ops.onnxruntime import ONNXRUNTIME
+from qnn_ops.registry import constant_of, spec_of
+from qnn_ops.rounded import rounded
+
+Array = np.ndarray[Any, Any]
+
+_INTEGERS = (*ACTIVATIONS, "uint16")
+
+
+@converter("QuantizeLinear")
+def _quantize_linear(
+    builder: relax.BlockBuilder, operands: Operands, attributes: dict[str, Any]
+) -> relax.Expr:
+    data, scale, point = operands_of(operands, 3)
+    dtype = _result_dtype(point, attributes)
+    _check_dtypes(spec_of(data).dtype == "float32", scale, dtype in _INTEGERS, dtype)
+    encoding = Encoding(builder, data, scale, point, attributes)
+    if encoding.is_known and dtype in ACTIVATIONS:
+        array = constant_of(data)
+        if array is not None:  # weights that a node makes: kernels read constants
+            made = quantize.evaluate(
+                array, *encoding.known(), dtype, encoding.axis, arithmetic=ONNXRUNTIME
+            )
+            return relax.const(made, dtype)
+        return quantize(data, *encoding.known(), dtype, encoding.axis, arithmetic=ONNXRUNTIME)
+    limits = np.iinfo(dtype)
+    origin = encoding.points()
+    known = constant_of(origin)
+    lowest, highest = (
+        builder.emit(R.astype(R.subtract(relax.const(end, "int32"), origin), "float32"))
+        if known is None
+        else relax.const((end - known).astype(np.float32))
+        for end in (int(limits.min), int(limits.max))
+    )
+    steps = builder.emit(R.divide(data, encoding.scales()))
+    # NaN is not equal to itself, and is the lowest value to ONNX Runtime.
+    number = builder.emit(R.where(R.equal(steps, steps), steps, lowest))
+    # A constant comes first: then nothing asks once more what is no number.
+    bounded = R.round(R.minimum(highest, builder.emit(R.maximum(lowest, number))))
+    return R.astype(R.add(R.astype(bounded, "int32"), origin), dtype)
+
+
+@converter("DequantizeLinear")
+def _dequantize_linear(
+    builder: relax.BlockBuilder, operands: Operands, attributes: dict[str, Any]
+) -> relax.Expr:
+    data, scale, point = operands_of(operands, 3)
+    dtype = spec_of(data).dtype
+    _check_dtypes(True, scale, dtype in (*_INTEGERS, "int32"), dtype)
+    encoding = Encoding(builder, data, scale, point, attributes)
+    if encoding.is_known and dtype != "uint16":
+        scales, points = encoding.known()
+        return dequantize(data, scales, points, axis=encoding.axis)
+    steps = R.astype(data, "int32")
+    if point is not None and dtype != "int32":
+        steps = R.subtract(steps, encoding.points())
+    product = R.multiply(R.astype(steps, "float32"), encoding.scales())
+    return rounded(builder.emit(product))
+
+
+class Encoding:
+    """Scales and zero points beside the data that they belong to."""
+
+    def __init__(
+        self,
+        builder: relax.BlockBuilder,
+        data: relax.Expr,
+        scale: relax.Expr,
+        point: relax.Expr | None,
+        attributes: dict[str, Any],
+    ) -> None:
+        self.builder, self.scale, self.point = builder, scale, point
+        self.shape, self.sizes = spec_of(data).shape, spec_of(scale).shape
+        self.block = int(attributes.get("block_size", 0))
+        rank, axis = len(self.shape), int(attributes.get("axis", 1))
+        count = int(np.prod(self.sizes))
+        self.axis = -1 if count == 1 and not self.block else axis % max(rank, 1)
+        if not -rank <= axis < rank and self.axis >= 0:
+            raise UnsupportedError(f"axis {axis} is outside a tensor of {rank} dimensions")
+        points = self.sizes if point is None else spec_of(point).shape
+        if points != self.sizes and (count > 1 or int(np.prod(points)) > 1):
+            raise UnsupportedError("scale and zero point have different shapes")
+        if self.block:
+            fits = len(self.sizes) == rank and all(
+                size == (-(-extent // self.block) if each == self.axis else extent)
+                for each, (size, extent) in enumerate(zip(self.sizes, self.shape, strict=False))
+            )
+        else:
+            fits = self.axis < 0 or self.sizes == (self.shape[self.axis],)
+        if not fits:
+            raise UnsupportedError(f"scales of shape {self.sizes} for data of {self.shape}")
+
+    @property
+    def is_known(self) -> bool:
+        """Whether the dialect's operators can name it."""
+        constants = [constant_of(each) for each in (self.scale, self.point) if each is not None]
+        return not self.block and all(each is not None for each in constants)
+
+    def known(self) -> tuple[Any, Any]:
+        """Return scales and zero points as numbers or lists."""
+        scales = constant_of(self.scale)
+        points = None if self.point is None else constant_of(self.point)
+        assert scales is not None
+        flat = [0] if points is None else np.asarray(points, np.int64).reshape(-1).tolist()
+        return scales.reshape(-1).tolist(), flat[0] if len(set(flat)) == 1 else flat
+
+    def scales(self) -> relax.Expr:
+        """Return the scales in a shape that broadcasts to the data's."""
+        return self._laid_out(self.scale)
+
+    def points(self) -> relax.Expr:
+        """Return the zero points likewise, as int32."""
+        if self.point is None:
+            return relax.const(np.zeros((1,) * len(self.shape), np.int32))
+        points = self._laid_out(self.point)
+        known = constant_of(points)
+        if known is not None:
+            return relax.const(known.astype(np.int32))
+        return self.builder.emit(R.astype(points, "int32"))
+
+    def _laid_out(self, values: relax.Expr) -> relax.Expr:
+        if self.block:
+            repeated = R.repeat(values, self.block, self.axis)
+            extent = self.shape[self.axis]
+            return self.builder.emit(R.strided_slice(repeated, [self.axis], [0], [extent]))
+        shape = [-1 if each == self.axis else 1 for each in range(len(self.shape))]
+        laid_out = shape if self.axis >= 0 else ()
+        known = constant_of(values)
+        if known is not None:
+            return relax.const(known.reshape(laid_out))
+        return self.builder.emit(R.reshape(values, laid_out))
+
+
+def _result_dtype(point: relax.Expr | None, attributes: dict[str, Any]) -> str:
+    stated = int(attributes.get("output_dtype", 0))
+    if point is not None:
+        return spec_of(point).dtype
+    if not stated:
+        return "uint8"
+    return str(onnx_package().helper.tensor_dtype_to_np_dtype(stated).name)
+
+
+def _check_dtypes(has_float_data: bool, scale: relax.Expr, has_integers: bool, dtype: str) -> None:
+    if not has_float_data or spec_of(scale).dtype != "float32":
+        raise UnsupportedError("real numbers and scales must be float32")
+    if not has_integers:
+        raise UnsupportedError(f"{dtype} is not imported")
+
+
+_FORMS = {
+    "float8_e4m3fn": (3, -6, 448.0),
+    "float8_e4m3fnuz": (3, -7, 240.0),
+    "float8_e5m2": (2, -14, 57344.0),
+    "float8_e5m2fnuz": (2, -15, 57344.0),
+}
+"""Bits of a fraction, the exponent of the least number that has all of them, and the largest."""
+
+
+@converter("QuantizeFloat8")
+def _quantize(
+    builder: relax.BlockBuilder, operands: Operands, attributes: dict[str, Any]
+) -> relax.Expr:
+    """Round x / scale to the nearest number, ties to even, between the largest ones; NaN stays."""
+    data, scale = operands_of(operands, 2)
+    if spec_of(data).dtype != "float32":
+        raise UnsupportedError("real numbers must be float32")
+    emit, kind = builder.emit, attributes["dtype"].decode()
+    if kind not in _FORMS:
+        raise UnsupportedError(f"{kind} is not imported")
+    bits, least, most = _FORMS[kind]
+    ratio = emit(R.divide(data, Encoding(builder, data, scale, None, attributes).scales()))
+    size, step = emit(R.abs(ratio)), relax.const(np.float32(2.0 ** (least - bits)))
+    for exponent in range(least + 1, int(np.log2(most)) + 1):
+        is_above = emit(R.greater_equal(size, relax.const(np.float32(2.0**exponent))))
+        step = emit(R.where(is_above, relax.const(np.float32(2.0 ** (exponent - bits))), step))
+    nearest = emit(R.multiply(emit(R.round(emit(R.divide(ratio, step)))), step))
+    lowest, highest = (relax.const(np.float32(end)) for end in (-most, most))
+    bounded = emit(R.minimum(emit(R.maximum(nearest, lowest)), highest))
+    return R.where(emit(R.equal(ratio, ratio)), bounded, ratio)
+
+
+@converter("DequantizeFloat8")
+def _dequantize(
+    builder: relax.BlockBuilder, operands: Operands, attributes: dict[str, Any]
+) -> relax.Expr:
+    data, scale = operands_of(operands, 2)
+    return R.multiply(data, Encoding(builder, data, scale, None, attributes).scales())
+
+
+_LOWEST = -128  # the zero point that is 0 as uint8
+
+
+@converter("DynamicQuantizeLinear")
+def _dynamic_quantize_linear(
+    builder: relax.BlockBuilder, operands: Operands, _attributes: dict[str, Any]
+) -> relax.Expr:
+    """Return the bytes of a tensor, its scale and its zero point."""
+    (data,) = operands_of(operands, 1)
+    values, scale, point = quantized(builder, data)
+    return relax.Tuple([values, scale, point])
+
+
+def quantized(
+    builder: relax.BlockBuilder | ModuleBuilder, data: relax.Expr
+) -> tuple[relax.Expr, relax.Expr, relax.Expr]:
+    """Quantize a tensor by its range: bytes, their scale and their zero point."""
+    emit = builder.emit
+    encoding = emit(dynamic_encoding(data, True, arithmetic=ONNXRUNTIME, whole=True))
+    values = emit(dynamic_quantize(data, encoding, "uint8", arithmetic=ONNXRUNTIME))
+
+    def field(number: int) -> relax.Expr:
+        column = emit(R.strided_slice(encoding, [0], [number], [number + 1]))
+        return emit(R.reshape(column, ()))
+
+    steps = R.subtract(R.astype(field(2), "int32"), relax.const(_LOWEST, "int32"))
+    point = emit(R.astype(steps, "uint8"))
+    return values, field(0), point

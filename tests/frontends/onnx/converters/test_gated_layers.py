@@ -1,0 +1,355 @@
+"""GRU, LSTM and RNN."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tvm_qnn as qnn
+from frontends.errors import UnsupportedOperatorError
+from frontends.onnx import from_onnx
+from frontends.onnx.source import OnnxSource
+from legalize.passes.fold_qdq import LeftInFloatWarning
+from tests.support.onnx_graphs import check_equal, compiled, model_of, on_runtime, steps_apart
+from tests.support.onnx_recurrent import DIRECTIONS, recurrent
+
+
+@pytest.mark.parametrize("linear", [0, 1])
+@pytest.mark.parametrize("direction", DIRECTIONS)
+@pytest.mark.parametrize("lengths", [None, (5, 0, 3)])
+def test_equal_to_onnx_runtime(
+    direction: str, linear: int, lengths: tuple[int, ...] | None
+) -> None:
+    model, data = recurrent("GRU", direction=direction, lengths=lengths, linear_before_reset=linear)
+    outputs, hidden = check_equal(model, data, primitives=direction == "bidirectional")
+    assert len(np.unique(outputs)) > 20
+    assert hidden[:, 1].any() == (lengths is None)
+
+
+@pytest.mark.parametrize("linear", [0, 1])
+@pytest.mark.parametrize(
+    "attributes",
+    [
+        {"clip": 0.5},
+        {"activations": ["Tanh", "Sigmoid"]},
+        {"activations": ["Relu", "Relu"], "clip": 0.9},
+        {"activations": ["Affine", "LeakyRelu"], "activation_alpha": [0.4], "clip": 1.5},
+        {"activations": ["HardSigmoid", "Softsign"]},
+    ],
+    ids=str,
+)
+def test_attributes(linear: int, attributes: dict[str, Any]) -> None:
+    check_equal(*recurrent("GRU", linear_before_reset=linear, **attributes))
+
+
+@pytest.mark.parametrize(("without", "results"), [("b", "_ h"), ("h", "y"), ("bh", "y h")])
+def test_operands_and_results_may_be_left_out(without: str, results: str) -> None:
+    for linear in (0, 1):
+        model, data = recurrent(
+            *("GRU",),
+            without=without,
+            results=results,
+            lengths=(2, 5, 4),
+            linear_before_reset=linear,
+        )
+        check_equal(model, data)
+
+
+def test_many_products_have_another_order() -> None:
+    # ONNX Runtime adds up 256 products at a time: 2^-21 of their sizes, which come to about 400.
+    model, data = recurrent("GRU", size=700, units=300, steps=2, batch=2)
+    for ours, theirs in zip(compiled(model, data), on_runtime(model, data), strict=True):
+        assert np.abs(ours - theirs).max() <= 400 * 2.0**-21
+
+
+def test_too_few_functions() -> None:
+    model, _ = recurrent("GRU")
+    import onnx
+
+    (node,) = model.graph.node
+    node.attribute.append(onnx.helper.make_attribute("activations", ["Tanh"]))
+    with pytest.raises(UnsupportedOperatorError, match=r"GRU.*activations are 1, needs 2"):
+        from_onnx(model)
+
+
+KINDS = ("LSTM", "DynamicQuantizeLSTM")
+BOTH = pytest.mark.parametrize("op", KINDS)
+
+
+@BOTH
+@pytest.mark.parametrize("direction", DIRECTIONS)
+@pytest.mark.parametrize("lengths", [None, (5, 2, 4), (1, 3, 0)])
+def test_equal_to_onnx_runtime_of_lstm(
+    op: str, direction: str, lengths: tuple[int, ...] | None
+) -> None:
+    model, data = recurrent(op, direction=direction, lengths=lengths)
+    outputs, hidden, cells = check_equal(model, data, primitives=direction == "bidirectional")
+    assert len(np.unique(outputs)) > 20
+    if lengths is not None:
+        for row, length in enumerate(lengths):
+            assert not outputs[length:, :, row].any()
+            assert hidden[:, row].any() == cells[:, row].any() == (length > 0)
+
+
+@pytest.mark.parametrize("per_channel", [False, True])
+@pytest.mark.parametrize("dtype", ["int8", "uint8"])
+def test_weights_of_bytes(dtype: str, per_channel: bool) -> None:
+    model, data = recurrent(
+        "DynamicQuantizeLSTM",
+        direction="bidirectional",
+        dtype=dtype,
+        per_channel=per_channel,
+        units=33,
+        size=40,
+    )
+    check_equal(model, data)
+
+
+@BOTH
+@pytest.mark.parametrize("results", ["_ h c", "y", "_ _ c"])
+def test_results_may_be_left_out(op: str, results: str) -> None:
+    # Of sequences that end, ONNX Runtime keeps the last hidden values where they are no outputs.
+    # They count for the range of those that go on.
+    model, data = recurrent(op, lengths=(1, 5, 2), results=results, direction="reverse")
+    check_equal(model, data)
+
+
+@BOTH
+@pytest.mark.parametrize("without", ["b", "hc", "bcp"])
+def test_operands_may_be_left_out(op: str, without: str) -> None:
+    check_equal(*recurrent(op, without=without, direction="bidirectional"))
+
+
+@BOTH
+@pytest.mark.parametrize(
+    "attributes",
+    [
+        {"clip": 0.4},
+        {"input_forget": 1},
+        {"activations": ["sigmoid", "Relu", "Affine"], "activation_alpha": [0.7]},
+        {
+            "activations": ["HardSigmoid", "LeakyRelu", "Tanh"],
+            "activation_alpha": [0.3, 0.2],
+            "activation_beta": [0.4],
+        },
+        {"activations": ["HardSigmoid", "Softsign", "ThresholdedRelu"], "activation_alpha": [0.3]},
+    ],
+    ids=str,
+)
+def test_attributes_of_lstm(op: str, attributes: dict[str, Any]) -> None:
+    check_equal(*recurrent(op, **attributes))
+
+
+@pytest.mark.parametrize("name", ["Elu", "ScaledTanh", "Softplus"])
+def test_functions_of_the_c_library_are_near(name: str) -> None:
+    # Its exponential and logarithm are not rounded to the nearest number in some cases.
+    model, data = recurrent(
+        *("LSTM",),
+        activations=["Sigmoid", name, "Tanh"],
+        activation_alpha=[0.8],
+        activation_beta=[0.6],
+    )
+    for ours, theirs in zip(compiled(model, data), on_runtime(model, data), strict=True):
+        assert steps_apart(ours, theirs) <= 64
+        assert np.abs(ours - theirs).max() <= 1e-6
+
+
+def test_lengths_may_be_constants() -> None:
+    given = {"l": np.array([3, 1, 3], np.int32)}
+    for op in KINDS:
+        check_equal(*recurrent(op, given=given, direction="bidirectional"))
+
+
+def test_steps_beyond_every_length_have_no_part_in_the_range() -> None:
+    model, data = recurrent("DynamicQuantizeLSTM", lengths=(2, 3, 1), direction="reverse")
+    data["x"][3:] = 1000
+    check_equal(model, data)
+
+
+@BOTH
+def test_one_step_of_one_sequence(op: str) -> None:
+    check_equal(*recurrent(op, steps=1, batch=1, direction="bidirectional", lengths=(1,)))
+
+
+def test_many_products_have_another_order_of_lstm() -> None:
+    # ONNX Runtime adds up 256 products at a time: 2^-21 of their sizes, which come to about 400.
+    model, data = recurrent("LSTM", size=700, units=300, steps=2, batch=2)
+    for ours, theirs in zip(compiled(model, data), on_runtime(model, data), strict=True):
+        assert np.abs(ours - theirs).max() <= 400 * 2.0**-21
+    check_equal(*recurrent("DynamicQuantizeLSTM", size=700, units=300, steps=2, batch=2))
+
+
+def test_quantize_dynamic(tmp_path: Any) -> None:
+    pytest.importorskip("onnxruntime.quantization", reason="onnxruntime has no quantization")
+    import onnx
+    from onnxruntime.quantization import quantize_dynamic
+
+    rng = np.random.default_rng(3)
+
+    def reals(*shape: int) -> Any:
+        return rng.normal(0, 0.3, shape).astype(np.float32)
+
+    data = {"x": reals(6, 2, 20) * 4}
+    constants = {"w": reals(2, 128, 20), "r": reals(2, 128, 32), "b": reals(2, 256)}
+    constants["m"] = reals(32, 10)
+    nodes = [
+        ("LSTM", "x w r b", "y", {"hidden_size": 32, "direction": "bidirectional"}),
+        ("MatMul", "y m", "z", {}),
+    ]
+    onnx.save(model_of(nodes, data, ["z"], constants), tmp_path / "float.onnx")
+    for per_channel in (False, True):
+        target = tmp_path / f"{per_channel}.onnx"
+        quantize_dynamic(tmp_path / "float.onnx", target, per_channel=per_channel)
+        model = onnx.load(target)
+        kinds = {node.op_type for node in model.graph.node}
+        assert {"DynamicQuantizeLSTM", "MatMulInteger"} <= kinds
+        check_equal(model, data)
+        lstm = OnnxSource(model).summary("lstm").operators[0]
+        assert (lstm.code, lstm.lowering) == ("DynamicQuantizeLSTM", "integer")
+
+
+def test_beside_quantized_operators() -> None:
+    scales = {"s": np.float32(0.02), "z": np.int8(3), "t": np.float32(1 / 128), "o": np.int8(-5)}
+    rng = np.random.default_rng(1)
+    constants = {
+        **scales,
+        "w": rng.normal(0, 0.5, (1, 32, 6)).astype(np.float32),
+        "r": rng.normal(0, 0.5, (1, 32, 8)).astype(np.float32),
+    }
+    nodes = [
+        ("QuantizeLinear", "x s z", "q", {}),
+        ("DequantizeLinear", "q s z", "d", {}),
+        ("LSTM", "d w r", "y _ c", {"hidden_size": 8}),
+        ("QuantizeLinear", "y t o", "p", {}),
+    ]
+    data = {"x": rng.normal(0, 1, (4, 2, 6)).astype(np.float32)}
+    model = model_of(nodes, data, ["p:int8", "c"], constants)
+    with pytest.warns(LeftInFloatWarning, match="an operand is float"):
+        library = qnn.build(from_onnx(model)[0], "host")
+    for ours, theirs in zip(library.run(data["x"]).values(), on_runtime(model, data), strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+
+
+REFUSED: dict[str, dict[str, Any]] = {
+    "layout is 1": {"layout": 1},
+    "clip is 0.0, must be positive": {"clip": 0.0},
+    "direction is 'sideways'": {"direction": "sideways"},
+    "activations have 'Sine'": {"activations": ["Sine", "Tanh", "Tanh"]},
+    "activations are 2, needs 3": {"activations": ["Tanh", "Tanh"]},
+    "hidden_size must be stated, and positive": {"hidden_size": 0},
+}
+
+
+@pytest.mark.parametrize("reason", REFUSED)
+@BOTH
+def test_attributes_that_are_refused(op: str, reason: str) -> None:
+    model, _ = recurrent(op)
+    helper = onnx_helper()
+    (node,) = model.graph.node
+    for name, value in REFUSED[reason].items():
+        kept = [each for each in node.attribute if each.name != name]
+        del node.attribute[:]
+        node.attribute.extend([*kept, helper.make_attribute(name, value)])
+    with pytest.raises(UnsupportedOperatorError, match=reason):
+        from_onnx(model)
+
+
+def onnx_helper() -> Any:
+    import onnx
+
+    return onnx.helper
+
+
+def renamed(model: Any, name: str, array: Any) -> Any:
+    """Give a constant another value."""
+    import onnx
+
+    for tensor in model.graph.initializer:
+        if tensor.name == name:
+            tensor.CopyFrom(onnx.numpy_helper.from_array(array, name))
+    return model
+
+
+@pytest.mark.parametrize(
+    ("op", "name", "array", "reason"),
+    [
+        ("LSTM", "w", np.zeros((1, 28, 8), np.float32), "W has shape .*, needs .1, 28, 9."),
+        ("LSTM", "r", np.zeros((1, 27, 7), np.float32), "R has shape .*, needs .1, 28, 7."),
+        ("LSTM", "b", np.zeros((1, 28), np.float32), "B has shape .*, needs .1, 56."),
+        ("LSTM", "p", np.zeros((1, 7), np.float32), "P has shape .*, needs .1, 21."),
+        ("DynamicQuantizeLSTM", "ws", np.ones(2, np.float32), "W has scales of shape .2."),
+        ("DynamicQuantizeLSTM", "rz", np.ones(2, np.int8), "zero points of shape .2."),
+    ],
+)
+def test_constants_that_do_not_fit(op: str, name: str, array: Any, reason: str) -> None:
+    model = renamed(recurrent(op)[0], name, array)
+    with pytest.raises(UnsupportedOperatorError, match=reason):
+        from_onnx(model)
+
+
+def test_zero_points_that_differ() -> None:
+    points = np.arange(28, dtype=np.uint8).reshape(1, 28)
+    model, _ = recurrent("DynamicQuantizeLSTM", dtype="uint8", per_channel=True)
+    with pytest.raises(UnsupportedOperatorError, match="W has zero points that differ"):
+        from_onnx(renamed(model, "wz", points))
+
+
+def test_lengths_that_do_not_fit() -> None:
+    model, _ = recurrent("LSTM", given={"l": np.array([1, 2, 3], np.int32)})
+    for lengths in ([1, 6, 2], [-1, 2, 2]):
+        with pytest.raises(UnsupportedOperatorError, match="sequence_lens has"):
+            from_onnx(renamed(model, "l", np.array(lengths, np.int32)))
+
+
+def test_weights_must_be_constants() -> None:
+    data = {"x": np.zeros((2, 1, 3), np.float32), "w": np.zeros((1, 8, 3), np.float32)}
+    constants = {"r": np.zeros((1, 8, 2), np.float32)}
+    model = model_of([("LSTM", "x w r", "y", {"hidden_size": 2})], data, ["y"], constants)
+    with pytest.raises(UnsupportedOperatorError, match=r"LSTM.*W must be a constant"):
+        from_onnx(model)
+
+
+@pytest.mark.parametrize("direction", DIRECTIONS)
+@pytest.mark.parametrize("lengths", [None, (5, 1, 3)])
+def test_equal_to_onnx_runtime_of_rnn(direction: str, lengths: tuple[int, ...] | None) -> None:
+    names = ["HardSigmoid", "Softsign"][: DIRECTIONS[direction]]
+    model, data = recurrent("RNN", direction=direction, lengths=lengths, activations=names)
+    outputs, hidden = check_equal(model, data, primitives=direction == "bidirectional")
+    assert len(np.unique(outputs)) > 20
+    assert hidden.any()
+
+
+def test_functions_of_the_c_library_are_near_of_rnn() -> None:
+    # Its exponential is not rounded to the nearest number in some cases.
+    direction = "bidirectional"
+    numbers: dict[str, Any] = {"activation_alpha": [0.7, 0.9], "activation_beta": [0.4, 0.3]}
+    for names in (["Tanh", "Tanh"], ["Sigmoid", "ScaledTanh"]):
+        model, data = recurrent("RNN", direction=direction, activations=names, **numbers)
+        for ours, theirs in zip(compiled(model, data), on_runtime(model, data), strict=True):
+            assert np.abs(ours - theirs).max() <= 2.0**-21
+            assert (ours == theirs).mean() > 0.8
+
+
+def test_one_row_is_added_up_in_another_order() -> None:
+    # ONNX Runtime has vectors along the products there, not along the units.
+    model, data = recurrent("RNN", batch=1, activations=["Relu"])
+    for ours, theirs in zip(compiled(model, data), on_runtime(model, data), strict=True):
+        assert np.abs(ours - theirs).max() <= 2.0**-20 * np.abs(theirs).max()
+
+
+@pytest.mark.parametrize(
+    "attributes",
+    [
+        {"clip": 0.5, "activations": ["Relu"]},
+        {"clip": -1.0, "activations": ["Softsign"]},
+        {"activations": ["LeakyRelu", "Tanh"]},
+        {"activations": ["HardSigmoid"]},
+        {"activations": ["Softsign"], "without": "bh", "results": "_ h"},
+        {"activations": ["Softsign"], "without": "h", "results": "y"},
+    ],
+    ids=str,
+)
+def test_attributes_of_rnn(attributes: dict[str, Any]) -> None:
+    check_equal(*recurrent("RNN", **attributes))

@@ -1,0 +1,59 @@
+"""Normalizations and norms, in the order that ONNX Runtime adds their sums in."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from frontends.errors import UnsupportedOperatorError
+from frontends.onnx import from_onnx
+from tests.support.onnx_branches import RNG, Case, Weights, check, floats
+from tests.support.onnx_graphs import Node, check_equal, model_of
+
+HELD = Weights(RNG.integers(-127, 128, 4).astype(np.int8), np.array(0.01, np.float32))
+
+
+def numbers(size: int) -> tuple[np.ndarray, ...]:
+    return (
+        *(floats(*RNG.normal(0, 1, size)) for _ in range(3)),
+        floats(*RNG.uniform(0.1, 3, size)),
+    )
+
+
+CASES = {
+    "images": Case("BatchNormalization", ("x", *numbers(4)), {}, 2.0**-6),
+    "a quantized scale": Case("BatchNormalization", ("x", HELD, *numbers(4)[1:]), {}, 2.0**-6),
+    "another epsilon": Case("BatchNormalization", ("x", *numbers(4)), {"epsilon": 0.01}, 0.017),
+}
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int8"])
+def test_channels(dtype: str) -> None:
+    assert check(CASES, dtype, 0.0625)
+
+
+def test_rows() -> None:
+    assert check(
+        {"rows": Case("BatchNormalization", ("x", *numbers(64)), {}, 0.01)}, "uint8", 0.04, (4, 64)
+    )
+
+
+@pytest.mark.parametrize("width", [1, 7, 8, 15, 23, 32])
+def test_every_bit_is_onnx_runtimes(width: int) -> None:
+    rng = np.random.default_rng(width)
+    data = {"x": rng.normal(0.5, 2, (2, 9, width)).astype(np.float32)}
+    constants = {name: rng.normal(1, 0.3, width).astype(np.float32) for name in "sb"}
+    constants["w"] = rng.normal(1, 0.3, (9, width)).astype(np.float32)
+    nodes: list[Node] = [
+        ("LayerNormalization", "x s b", "y", {"axis": -1, "epsilon": 1e-6}),
+        ("LayerNormalization", "x w", "z", {"axis": 1}),
+    ]
+    check_equal(model_of(nodes, data, ["y", "z"], constants), data)
+
+
+def test_further_results_are_refused() -> None:
+    data = {"x": np.zeros((2, 8), np.float32)}
+    constants = {"s": np.ones(8, np.float32)}
+    model = model_of([("LayerNormalization", "x s", "y mean", {})], data, ["y", "mean"], constants)
+    with pytest.raises(UnsupportedOperatorError, match="mean and deviation"):
+        from_onnx(model)

@@ -1,0 +1,83 @@
+"""MatMulInteger, MatMulNBits, QLinearMatMul and QLinearConv: products of quantized matrices."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.support.onnx_graphs import Array, Node, check_equal, model_of
+
+DYNAMIC: list[Node] = [
+    ("DynamicQuantizeLinear", "x", "q sx zx", {}),
+    ("MatMulInteger", "q w zx zw", "sums", {}),
+    ("Cast", "sums", "real", {"to": 1}),
+    ("Mul", "sx sw", "factor", {}),
+    ("Mul", "real factor", "product", {}),
+    ("Add", "product bias", "y", {}),
+]
+"""What quantize_dynamic makes of a MatMul, which ONNX Runtime fuses, with the bias after it."""
+
+
+def weights(dtype: str, per_column: bool, points: str) -> dict[str, Array]:
+    rng = np.random.default_rng(4)
+    info = np.iinfo(dtype)
+    count = (20,) if per_column else ()
+    zero = {"zero": np.zeros(count), "one": np.full(count, 3), "many": rng.integers(0, 9, count)}
+    return {
+        "w": rng.integers(info.min, info.max + 1, (70, 20)).astype(dtype),
+        "sw": rng.uniform(0.001, 0.1, count).astype(np.float32),
+        "zw": np.asarray(zero[points]).astype(dtype),
+        "bias": rng.normal(0, 9, 20).astype(np.float32),
+    }
+
+
+@pytest.mark.parametrize(
+    ("dtype", "per_column", "points"),
+    [
+        ("int8", False, "zero"),
+        ("int8", True, "zero"),
+        ("uint8", False, "one"),
+        ("uint8", True, "many"),
+    ],
+)
+def test_chains_of_dynamic_quantization(dtype: str, per_column: bool, points: str) -> None:
+    constants = weights(dtype, per_column, points)
+    data = {"x": np.random.default_rng(1).normal(0.3, 2, (2, 9, 70)).astype(np.float32)}
+    check_equal(model_of(DYNAMIC, data, ["y"], constants), data, primitives=True)
+
+
+def test_bytes_with_readers_of_several_products() -> None:
+    # ONNX Runtime then makes MatMulIntegerToFloat of each, and the bytes once.
+    constants = weights("int8", False, "zero")
+    second = [
+        (op, *(text.replace("sums", "s").replace("real", "r") for text in texts), attrs)
+        for op, *texts, attrs in DYNAMIC[1:3]
+    ]
+    nodes = [*DYNAMIC, *second, ("Mul", "r factor", "other", {})]
+    data = {"x": np.random.default_rng(2).normal(0, 2, (5, 70)).astype(np.float32)}
+    check_equal(model_of(nodes, data, ["y", "other"], constants), data)
+
+
+@pytest.mark.parametrize("data_dtype", ["uint8", "int8"])
+def test_constant_zero_points(data_dtype: str) -> None:
+    rng = np.random.default_rng(3)
+    constants = {**weights("int8", False, "zero"), "zx": np.array(7, data_dtype)}
+    info = np.iinfo(data_dtype)
+    data = {"x": rng.integers(info.min, info.max + 1, (4, 70)).astype(data_dtype)}
+    nodes: list[Node] = [("MatMulInteger", "x w zx zw", "y", {})]
+    check_equal(model_of(nodes, data, ["y:int32"], constants), data)
+    nodes = [("MatMulInteger", "x w", "y", {})]
+    check_equal(model_of(nodes, data, ["y:int32"], constants), data)
+
+
+def test_two_that_vary() -> None:
+    rng = np.random.default_rng(5)
+    data: dict[str, Any] = {
+        "x": rng.integers(0, 256, (3, 6, 30)).astype(np.uint8),
+        "w": rng.integers(-128, 128, (3, 30, 8)).astype(np.int8),
+        "zx": np.array(131, np.uint8),
+    }
+    model = model_of([("MatMulInteger", "x w zx", "y", {})], data, ["y:int32"], {})
+    check_equal(model, data)
