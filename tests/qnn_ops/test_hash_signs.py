@@ -1,4 +1,4 @@
-"""By hand; tests/frontends/tflite/converters/test_lsh_projection.py compares with LiteRT."""
+"""By hand; tests/frontends/tflite/converters/test_weighted_rows.py compares with LiteRT."""
 
 from __future__ import annotations
 

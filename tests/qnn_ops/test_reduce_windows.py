@@ -1,4 +1,4 @@
-"""By hand; tests/frontends/tflite/converters/test_windows.py compares with LiteRT."""
+"""By hand; tests/frontends/tflite/converters/test_reductions.py compares with LiteRT."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ADD, SUB, MUL and the other elementwise operators of two operands."""
+"""ADD, SUB, MUL, DIV and the other elementwise operators of two operands."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
 from frontends.tflite.converters.activations import clamp_range, clamps, limited
-from frontends.tflite.converters.context import Context, per_tensor
+from frontends.tflite.converters.context import Array, Context, per_tensor
+from frontends.tflite.converters.fixed_point import FixedPoint, number
 from frontends.tflite.converters.plain import (
     check_one_scale,
     lacks_one_scale,
@@ -17,27 +18,76 @@ from frontends.tflite.converters.plain import (
     with_least_scale,
     zero_points,
 )
-from frontends.tflite.converters.quantization import check_same_dtype
+from frontends.tflite.converters.quantization import check_same_dtype, check_symmetric
 from frontends.tflite.converters.registry import (
+    FLOAT,
     WHOLE,
     converter,
+    data_converter,
     float_converter,
     int16_converter,
     unscaled_converter,
 )
-from frontends.tflite.converters.shifted_sums import shifted_sum, shifts_powers_of_two
 from frontends.tflite.model import Tensor
 from frontends.tflite.options import AddOptions, DivOptions, MulOptions, Options, SubOptions
 from qnn_ops import (
-    QnnError,
     quantized_add,
     quantized_multiply,
     quantized_prelu,
     quantized_squared_difference,
     quantized_subtract,
+    requantize,
 )
+from qnn_ops.attributes import dtype_range
+from qnn_ops.errors import QnnError
+from qnn_ops.pair_tables import LOWEST_EXPONENT, quotient_table, quotient_tables_int16
 from qnn_ops.registry import spec_of
 from qnn_ops.rounded import rounded
+from qnn_ops.tables_int16 import power_of_two
+
+# Beyond it, TFLite's shift of an int16 is undefined.
+_MOST_SHIFT = 15
+
+
+def shifts_powers_of_two(ctx: Context) -> bool:
+    """Tell whether an operator asks for shifts, and its scales are powers of two."""
+    options = ctx.operator.options
+    if not isinstance(options, AddOptions | SubOptions) or not options.pot_scale_int16:
+        return False
+    tensors = (ctx.tensor(0), ctx.tensor(1), ctx.output())
+    return all(power_of_two(per_tensor(tensor)[0]) is not None for tensor in tensors)
+
+
+def shifted_sum(ctx: Context, bounds: tuple[int, int]) -> relax.Expr:
+    """Return the sum or difference.
+
+    Source: Add and BroadcastSub16POTSlow of TFLite's kernels/internal/reference, and what
+    PrepareInt16SubOpPOT of its kernels/sub.cc takes.
+    """
+    operands, result = (ctx.input(0), ctx.input(1)), ctx.output()
+    exponents = [power_of_two(per_tensor(operand.tensor)[0]) for operand in operands]
+    exponent = power_of_two(per_tensor(result)[0])
+    shifts = [(exponent or 0) - (each or 0) for each in exponents]
+    if min(shifts) != 0 or max(shifts) > _MOST_SHIFT:
+        raise QnnError(
+            f"one scale must be that of {result.label}, the other one at most 2^{_MOST_SHIFT} "
+            f"times smaller, got 2^{exponents} and 2^{exponent}"
+        )
+    is_sum = ctx.operator.code == "ADD"
+    if is_sum and operands[0].shape != operands[1].shape:
+        raise UnsupportedError("sums of int16 with pot_scale_int16 that broadcast")
+    check_symmetric(ctx.tensor(0), ctx.tensor(1), result)
+    # A product with a power of two in float64 is exact, so this rounds once, half away from zero.
+    parts = [
+        R.astype(
+            requantize(operand.expr, 1.0, 0, 2.0**shift, 0, "int16", rounding="float64"), "int32"
+        )
+        for operand, shift in zip(operands, shifts, strict=True)
+    ]
+    low, high = (relax.const(bound, "int32") for bound in bounds)
+    total = R.add(*parts) if is_sum else R.subtract(*parts)
+    return R.astype(R.minimum(R.maximum(total, low), high), "int16")
+
 
 _QUANTIZED: dict[str, Callable[..., relax.Expr]] = {
     "ADD": quantized_add,
@@ -213,3 +263,99 @@ def convert_squared_difference(ctx: Context) -> relax.Expr:
     """Square lhs - rhs."""
     difference = ctx.builder.emit(R.subtract(ctx.input(0).expr, ctx.input(1).expr))
     return rounded(ctx.builder.emit(R.multiply(difference, difference)))
+
+
+_INTEGERS = {
+    "FLOOR_DIV": ("int8", "int16", "int32"),
+    "FLOOR_MOD": ("int8", "int16", "int32", "int64"),
+}
+
+
+@converter("DIV")
+def convert_quotient(ctx: Context) -> relax.Expr:
+    """Divide; of two 8-bit values there are 65,536 quotients."""
+    lhs, rhs, result = ctx.input(0), ctx.input(1), ctx.output()
+    if not lhs.tensor.dtype == rhs.tensor.dtype == result.dtype:
+        raise UnsupportedError(f"from {lhs.tensor.dtype} and {rhs.tensor.dtype} to {result.dtype}")
+    bounds = clamp_range(ctx.options(DivOptions).activation, result)
+    encodings = lhs.quantization, rhs.quantization, per_tensor(result)
+    return _look_up(ctx, quotient_table(*encodings, result.dtype, bounds))
+
+
+@int16_converter("DIV")
+def convert_int16_quotient(ctx: Context) -> relax.Expr:
+    """Divide; what depends on one of the values is a table."""
+    lhs, rhs, result = ctx.input(0), ctx.input(1), ctx.output()
+    check_symmetric(lhs.tensor, rhs.tensor, result)
+    bounds = clamp_range(ctx.options(DivOptions).activation, result)
+    tables = quotient_tables_int16(lhs.quantization[0], rhs.quantization[0], per_tensor(result)[0])
+    of, emit = FixedPoint(ctx.builder), ctx.builder.emit
+
+    def taken(table: Array, places: relax.Expr) -> relax.Expr:
+        # Every place is in the table.
+        return emit(R.take(relax.const(table, "int64"), places, axis=0, mode="clip"))
+
+    lowest = relax.const(2**15, "int32")
+    divisor = emit(R.add(R.astype(rhs.expr, "int32"), lowest))
+    sign = taken(tables.sign, divisor)
+    signed = R.multiply(R.astype(lhs.expr, "int32"), R.astype(sign, "int32"))
+    dividend = emit(R.add(signed, lowest))
+    quotient = of.product(taken(tables.lifted, dividend), taken(tables.inverse, divisor))
+    scaled = of.product(quotient, number(tables.multiplier))
+    spare = R.add(taken(tables.bits, divisor), taken(tables.headroom, dividend))
+    first = tables.shift + LOWEST_EXPONENT
+    exponent = emit(R.astype(R.subtract(spare, number(first)), "int32"))
+    mask = taken(tables.mask, exponent)
+    rest = emit(R.bitwise_and(scaled, mask))
+    is_negative = R.astype(emit(R.less(scaled, number(0))), "int64")
+    threshold = emit(R.add(R.right_shift(mask, number(1)), is_negative))
+    more = R.astype(emit(R.greater(rest, threshold)), "int64")
+    total = emit(R.add(R.right_shift(scaled, taken(tables.count, exponent)), more))
+    total = R.where(R.equal(sign, number(0)), number(0), total)
+    low, high = (number(bound) for bound in bounds)
+    return R.astype(R.minimum(R.maximum(emit(total), low), high), "int16")
+
+
+def _look_up(ctx: Context, table: Array) -> relax.Expr:
+    result = ctx.output()
+    values = ctx.values.add_constant(result, "_table", table.reshape(-1))
+    lowest = relax.const(dtype_range(result.dtype)[0], "int32")
+    first, second = (
+        R.subtract(R.astype(ctx.input(place).expr, "int32"), lowest) for place in (0, 1)
+    )
+    index = R.add(R.multiply(first, relax.const(256, "int32")), second)
+    # Every pair has an entry.
+    return R.take(values, ctx.builder.emit(index), axis=0, mode="clip")
+
+
+@data_converter(*_INTEGERS)
+def convert_floored(ctx: Context) -> relax.Expr:
+    """Divide integers, whatever they mean, and round down; or return what that leaves.
+
+    LiteRT ends a run with an error where a divisor is 0, which is taken for 1 here; but for
+    FLOOR_MOD of floats, which gives NaN.
+
+    Raises:
+        QnnError: a constant divisor is 0, so that every run would end.
+    """
+    code, lhs, rhs = ctx.operator.code, ctx.input(0), ctx.input(1)
+    dtype = ctx.output().dtype
+    is_fatal = (code, dtype) != ("FLOOR_MOD", "float32")
+    if is_fatal and rhs.tensor.is_constant and not ctx.constant(1).all():
+        raise QnnError(f"divides by 0, which {rhs.tensor.label} has")
+    if {lhs.tensor.dtype, rhs.tensor.dtype, dtype} == {"float32"}:
+        return FLOAT[code](ctx)
+    if not lhs.tensor.dtype == rhs.tensor.dtype == dtype:
+        raise QnnError(f"from {lhs.tensor.dtype} and {rhs.tensor.dtype} to {dtype}")
+    if dtype not in _INTEGERS[code]:
+        raise UnsupportedError(f"of {dtype}")
+    # In 64 bits, which hold the quotient of the lowest int32 and -1.
+    dividend, divisor = (R.astype(each.expr, "int64") for each in (lhs, rhs))
+    divisor = ctx.builder.emit(divisor)
+    # What -1 leaves is what 1 leaves; of the lowest int64 processors have no quotient by -1.
+    never = (0, -1) if code == "FLOOR_MOD" else (0,)
+    for each in never:
+        is_never = R.equal(divisor, relax.const(each, "int64"))
+        divisor = ctx.builder.emit(R.where(is_never, relax.const(1, "int64"), divisor))
+    function = R.floor_divide if code == "FLOOR_DIV" else R.floor_mod
+    return R.astype(function(dividend, divisor), dtype)

@@ -1,19 +1,25 @@
-"""Comparisons, and operators of what they give."""
+"""Comparisons, and what chooses by them: SELECT, BUCKETIZE, ARG_MAX, ARG_MIN and TOPK_V2."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import prod
 
+import numpy as np
 from tvm import relax
 from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
-from frontends.tflite.converters.context import Context, Operand
+from frontends.places import place_of
+from frontends.tflite.converters.context import Context, Operand, axis_of, reshaped
 from frontends.tflite.converters.registry import data_converter
 from frontends.tflite.model import Tensor
+from frontends.tflite.options import ArgMaxOptions, ArgMinOptions, BucketizeOptions
+from qnn_ops import top_places
 from qnn_ops.attributes import dtype_range
 from qnn_ops.comparisons import comparison_table
 from qnn_ops.errors import QnnError
+from qnn_ops.indices import INDEX_DTYPES
 from qnn_ops.registry import spec_of
 
 
@@ -80,3 +86,87 @@ def convert_logical(ctx: Context) -> relax.Expr:
     if any(operand.tensor.dtype != "bool" for operand in operands):
         raise QnnError("needs operands of type bool")
     return _LOGICAL[ctx.operator.code](*(operand.expr for operand in operands))
+
+
+@data_converter("SELECT", "SELECT_V2")
+def convert_select(ctx: Context) -> relax.Expr:
+    """Take elements of the second operand where the first holds, else of the third."""
+    condition, chosen, other = ctx.inputs()
+    if condition.tensor.dtype != "bool" or chosen.tensor.dtype != other.tensor.dtype:
+        dtypes = [operand.tensor.dtype for operand in (condition, chosen, other)]
+        raise QnnError(f"must choose by bool from two tensors of one type, got {dtypes}")
+    shapes = condition.shape, chosen.shape, other.shape, ctx.output().shape
+    if all(prod(shape) == 1 for shape in shapes):
+        # LiteRT lets the result of single elements be of the shape that the file says.
+        result = R.where(condition.expr, chosen.expr, other.expr)
+        return reshaped(ctx.builder.emit(result), ctx.output().shape)
+    if ctx.operator.code == "SELECT_V2":
+        return R.where(condition.expr, chosen.expr, other.expr)
+    shape = chosen.shape
+    if other.shape != shape:
+        raise QnnError(f"the shapes {shape} and {other.shape} differ")
+    if condition.shape == shape:
+        return R.where(condition.expr, chosen.expr, other.expr)
+    # A condition for each part along the first axis.
+    if len(condition.shape) > 1 or not shape or condition.shape not in ((), shape[:1]):
+        raise QnnError(f"a condition of shape {condition.shape} for shape {shape}")
+    by_part = reshaped(condition.expr, (*condition.shape, *[1] * (len(shape) - 1)))
+    return R.where(by_part, chosen.expr, other.expr)
+
+
+@data_converter("BUCKETIZE")
+def convert_bucketize(ctx: Context) -> relax.Expr:
+    """Count the boundaries that a number is not below; it is compared in float32."""
+    data, boundaries = ctx.input(0), ctx.options(BucketizeOptions).boundaries
+    if data.tensor.dtype not in ("int32", "int64", "float32"):
+        raise UnsupportedError(f"of {data.tensor.dtype}")
+    if not np.all(boundaries[:-1] <= boundaries[1:]):
+        raise QnnError(f"the boundaries must be sorted, got {boundaries.tolist()}")
+    if 0 in data.shape or boundaries.size == 0:
+        return R.zeros(data.shape, "int32")
+    values = ctx.builder.emit(R.expand_dims(R.astype(data.expr, "float32"), -1))
+    is_below = R.astype(R.less(values, relax.const(boundaries)), "int32")
+    count = relax.const(np.int32(boundaries.size))
+    return R.subtract(count, R.sum(ctx.builder.emit(is_below), [-1]))
+
+
+_OPTIONS: dict[str, type[ArgMaxOptions] | type[ArgMinOptions]] = {
+    "ARG_MAX": ArgMaxOptions,
+    "ARG_MIN": ArgMinOptions,
+}
+_FUNCTIONS = {"ARG_MAX": R.argmax, "ARG_MIN": R.argmin}
+
+
+@data_converter(*_FUNCTIONS)
+def convert_arg_max(ctx: Context) -> relax.Expr:
+    """Return the index of the first of the largest (smallest) elements along an axis."""
+    data = ctx.input(0)
+    # Whatever the file says of the tensor.
+    dtype = ctx.options(_OPTIONS[ctx.operator.code]).output_type
+    if dtype not in ("int32", "int64"):
+        raise UnsupportedError(f"a result of type {dtype}")
+    axis = axis_of(ctx.integer(1, ("int32", "int64")), len(data.shape))
+    if data.shape[axis] == 0:
+        raise QnnError(f"axis {axis} of {data.tensor.label} has no elements")
+    if 0 in data.shape:
+        return R.zeros([*data.shape[:axis], *data.shape[axis + 1 :]], dtype)
+    index = place_of(_FUNCTIONS[ctx.operator.code], data.expr, axis)
+    return index if dtype == "int64" else R.astype(index, dtype)
+
+
+@data_converter("TOPK_V2")
+def convert_top_k(ctx: Context) -> list[relax.Expr]:
+    """Give the largest elements of each row and their places; of equal ones the first."""
+    data, count = ctx.input(0), ctx.integer(1)
+    dtype = data.tensor.dtype
+    if not data.shape or not 0 <= count <= data.shape[-1]:
+        raise QnnError(f"{count} elements of rows of shape {data.shape}")
+    if ctx.output(1).dtype != "int32" or dtype not in INDEX_DTYPES:
+        raise UnsupportedError(f"{ctx.output(1).dtype} places of {dtype} elements")
+    *outer, size = data.shape
+    if 0 in data.shape or count == 0:
+        return [R.zeros([*outer, count], each) for each in (dtype, "int32")]
+    rows = reshaped(data.expr, (prod(outer), size))
+    places = ctx.builder.emit(top_places(rows, count))
+    values = R.gather_elements(rows, places, axis=1)
+    return [reshaped(result, (*outer, count)) for result in (values, places)]

@@ -1,22 +1,28 @@
-"""CONCATENATION."""
+"""CONCATENATION, PACK, UNPACK, SPLIT and SPLIT_V."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 from tvm import relax
 from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
+from frontends.splits import split
 from frontends.tflite.converters.activations import activate, check_clamps
-from frontends.tflite.converters.context import Context, per_tensor
+from frontends.tflite.converters.context import Context, Operand, axis_of, per_tensor, reshaped
 from frontends.tflite.converters.quantization import check_same_quantization, check_symmetric
 from frontends.tflite.converters.registry import (
     converter,
+    data_converter,
     float_converter,
     int16_converter,
     unscaled_converter,
 )
-from frontends.tflite.options import ConcatenationOptions
-from qnn_ops import QnnError, quantized_concat
+from frontends.tflite.model import Tensor
+from frontends.tflite.options import ConcatenationOptions, PackOptions, SplitOptions, UnpackOptions
+from qnn_ops import quantized_concat
+from qnn_ops.errors import QnnError
 
 
 @int16_converter("CONCATENATION")
@@ -83,3 +89,80 @@ def convert_float_concatenation(ctx: Context) -> relax.Expr:
     check_clamps(options.activation)
     joined = R.concat([operand.expr for operand in ctx.inputs()], options.axis)
     return activate(options.activation, joined)
+
+
+@data_converter("PACK")
+def convert_pack(ctx: Context) -> relax.Expr:
+    """Join tensors of one shape and encoding along a new axis."""
+    shape, operands = ctx.input(0).shape, ctx.inputs()
+    for operand in operands:
+        _check_alike(operand.tensor, ctx.output())
+        if operand.shape != shape:
+            raise QnnError(f"{operand.tensor.label} is of shape {operand.shape}, not {shape}")
+    axis = axis_of(ctx.options(PackOptions).axis, len(shape) + 1)
+    longer = [*shape[:axis], 1, *shape[axis:]]
+    parts = [ctx.builder.emit(reshaped(operand.expr, longer)) for operand in operands]
+    return R.concat(parts, axis) if len(parts) > 1 else parts[0]
+
+
+@data_converter("UNPACK")
+def convert_unpack(ctx: Context) -> list[relax.Expr]:
+    """Cut a tensor into parts of size 1 along an axis, which they lack."""
+    options, data = ctx.options(UnpackOptions), ctx.input(0)
+    axis = axis_of(options.axis, len(data.shape))
+    if options.num != data.shape[axis]:
+        raise QnnError(f"unpacks {options.num} along axis {axis} of shape {data.shape}")
+    for position in range(len(ctx.operator.outputs)):
+        _check_alike(data.tensor, ctx.output(position))
+    shape = [*data.shape[:axis], *data.shape[axis + 1 :]]
+    parts = split(ctx.builder, data.expr, [1] * options.num, axis) if options.num else []
+    return [reshaped(part, shape) for part in parts]
+
+
+def _check_alike(data: Tensor, result: Tensor) -> None:
+    """Raise unless both mean the same by their integers, as LiteRT needs it."""
+    encodings = [
+        None if each is None else (each.scale[0], each.zero_point[0])
+        for each in (data.quantization, result.quantization)
+    ]
+    if encodings[0] != encodings[1]:
+        raise QnnError(f"{data.label} and {result.label} must have the same scale and zero point")
+
+
+@data_converter("SPLIT")
+def convert_split(ctx: Context) -> list[relax.Expr]:
+    """Split into parts of equal size; the axis is the first input."""
+    count, data = ctx.options(SplitOptions).num_splits, ctx.input(1)
+    axis = axis_of(ctx.integer(0), len(data.shape))
+    if data.shape[axis] % count:
+        raise QnnError(f"cannot split {data.shape[axis]} along axis {axis} into {count}")
+    return _parts(ctx, data, [data.shape[axis] // count] * count, axis)
+
+
+@data_converter("SPLIT_V")
+def convert_split_v(ctx: Context) -> list[relax.Expr]:
+    """Split into given sizes, one of which may be -1 for the rest; the axis is the third input."""
+    data, given = ctx.input(0), ctx.integers(1, ("int32", "int64"))
+    axis = axis_of(ctx.integer(2), len(data.shape))
+    return _parts(ctx, data, split_sizes(given, data.shape[axis], axis), axis)
+
+
+def split_sizes(given: Sequence[int], size: int, axis: int) -> list[int]:
+    """Return the sizes of a SPLIT_V, one of which may be given as -1 for the rest."""
+    sizes = [*given]
+    if sizes.count(-1) == 1:
+        sizes[sizes.index(-1)] = size - sum(part for part in sizes if part != -1)
+    if any(part < 0 for part in sizes) or sum(sizes) != size:
+        raise QnnError(f"cannot split {size} along axis {axis} into {sizes}")
+    return sizes
+
+
+def _parts(ctx: Context, data: Operand, sizes: list[int], axis: int) -> list[relax.Expr]:
+    if len(sizes) != len(ctx.operator.outputs):
+        raise QnnError(f"splits into {len(sizes)}, has {len(ctx.operator.outputs)} outputs")
+    # TVM's own split has no parts without elements.
+    some = [size for size in sizes if size]
+    parts = iter(split(ctx.builder, data.expr, some, axis) if some else ())
+    dtype, shape = data.tensor.dtype, data.shape
+    nothing = R.zeros([*shape[:axis], 0, *shape[axis + 1 :]], dtype)
+    return [next(parts) if size else nothing for size in sizes]

@@ -1,4 +1,4 @@
-"""CONV_2D and DEPTHWISE_CONV_2D."""
+"""CONV_2D and DEPTHWISE_CONV_2D, and the weights, biases and padding of layers."""
 
 from __future__ import annotations
 
@@ -10,16 +10,112 @@ from tvm.relax import op as R
 from frontends.errors import UnsupportedError
 from frontends.tflite.converters.activations import clamp_range
 from frontends.tflite.converters.context import Context, Operand, per_channel, per_tensor
-from frontends.tflite.converters.kernels import (
-    bias_of,
-    check_kernel,
-    check_zero_point,
-    int16_bias_type,
-)
-from frontends.tflite.converters.padding import window_padding
 from frontends.tflite.converters.registry import converter, int16_converter
+from frontends.tflite.model import Tensor
 from frontends.tflite.options import Conv2DOptions, DepthwiseConv2DOptions
-from qnn_ops import QnnError, quantized_conv2d
+from qnn_ops import quantized_conv2d
+from qnn_ops.errors import QnnError
+from qnn_ops.windows import window_count
+
+
+def window_padding(
+    scheme: str,
+    size: Sequence[int],
+    window: Sequence[int],
+    stride: Sequence[int],
+    dilation: Sequence[int] = (1, 1),
+) -> tuple[int, int, int, int]:
+    """Return the padding (top, left, bottom, right) of a window that moves over an image.
+
+    Source: ComputePaddingHeightWidth of TFLite's kernels/padding.h. SAME gives
+    ceil(size / stride) windows; an odd pixel of padding goes below and to the right.
+
+    Args:
+        scheme: "SAME" or "VALID".
+        size: height and width of the image.
+        window: height and width of the window, in taps.
+        stride: vertical and horizontal.
+        dilation: vertical and horizontal distance of the taps.
+    """
+    if scheme == "VALID":
+        return 0, 0, 0, 0
+    top, bottom = same_ends(size[0], window[0], stride[0], dilation[0])
+    left, right = same_ends(size[1], window[1], stride[1], dilation[1])
+    return top, left, bottom, right
+
+
+def check_windows(
+    size: Sequence[int],
+    window: Sequence[int],
+    stride: Sequence[int],
+    padding: tuple[int, int, int, int],
+    dilation: Sequence[int] = (1, 1),
+) -> None:
+    """Raise unless a window fits an image, in terms of ``window_padding``."""
+    for place, name in enumerate(("height", "width")):
+        before, after = padding[place], padding[place + 2]
+        sizes = size[place], window[place], stride[place], dilation[place]
+        window_count(name, *sizes, before, after)
+
+
+def same_ends(size: int, window: int, stride: int, dilation: int) -> tuple[int, int]:
+    """Return the padding before and behind one axis that SAME asks for."""
+    count = -(-size // stride)
+    extent = (window - 1) * dilation + 1
+    total = max(0, (count - 1) * stride + extent - size)
+    return total // 2, total - total // 2
+
+
+def check_kernel(data: Tensor, kernel: Tensor, result: Tensor) -> None:
+    """Raise unless data, kernel and result are all int8 or all uint8, as TFLite needs them.
+
+    Or else data and result are int16, and the kernel int8.
+    """
+    dtypes = [tensor.dtype for tensor in (data, kernel, result)]
+    if len(set(dtypes)) > 1 and dtypes != ["int16", "int8", "int16"]:
+        raise UnsupportedError(f"{dtypes[0]} data, {dtypes[1]} weights and {dtypes[2]} result")
+    quantization = kernel.quantization
+    if kernel.dtype == "uint8" and quantization is not None and quantization.is_per_channel:
+        raise UnsupportedError(f"uint8 weights with a scale per channel ({kernel.label})")
+
+
+def check_zero_point(kernel: Tensor, zero_point: int | list[int]) -> None:
+    """Raise if an int8 kernel has a zero point other than 0, which TFLite does not take."""
+    if kernel.dtype == "int8" and zero_point != 0:
+        raise QnnError(f"{kernel.label} is an int8 kernel whose zero point is not 0")
+
+
+def bias_of(ctx: Context, position: int, int16_type: str = "int64") -> relax.Expr | None:
+    """Return the bias at an optional input, None if it is left out.
+
+    Args:
+        ctx: of a convolution or dense layer.
+        position: of the bias.
+        int16_type: of the bias, if the data is int16. TFLite reads another one as if it were this.
+    """
+    if not ctx.has(position):
+        return None
+    bias, wanted = ctx.weights(position), "int32"
+    if ctx.tensor(0).dtype == "int16":
+        wanted = int16_type
+    check_bias(bias.tensor, wanted)
+    return bias.expr
+
+
+def check_bias(bias: Tensor, wanted: str = "int32") -> None:
+    """Raise unless a bias has the type of the sums to which it is added."""
+    if bias.dtype != wanted:
+        raise QnnError(f"the bias {bias.label} must be {wanted}, got {bias.dtype}")
+
+
+def int16_bias_type(stated: str) -> str:
+    """Return the dtype of a bias beside int16 data, of which an operator's options say ``stated``.
+
+    FLOAT32, the default, states nothing.
+    """
+    if stated not in ("float32", "int32", "int64"):
+        raise QnnError(f"quantized_bias_type must be int32 or int64, got {stated}")
+    return "int32" if stated == "int32" else "int64"
 
 
 @int16_converter("CONV_2D")

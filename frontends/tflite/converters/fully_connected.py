@@ -10,7 +10,7 @@ from tvm import relax
 from frontends.errors import UnsupportedError
 from frontends.tflite.converters.activations import check_clamps, clamp_range
 from frontends.tflite.converters.context import Context, per_channel, per_tensor, reshaped
-from frontends.tflite.converters.kernels import bias_of, check_kernel, int16_bias_type
+from frontends.tflite.converters.convolution import bias_of, check_kernel, int16_bias_type
 from frontends.tflite.converters.registry import converter, int16_converter
 from frontends.tflite.options import FullyConnectedOptions
 from qnn_ops import QnnError, quantized_dense

@@ -6,8 +6,7 @@ from tvm import relax
 
 from frontends.errors import UnsupportedError
 from frontends.tflite.converters.context import Context, reshaped
-from frontends.tflite.converters.lstm_basic import DATA, basic_lstm
-from frontends.tflite.converters.lstm_basic_floats import float_basic_lstm
+from frontends.tflite.converters.lstm_basic import DATA, basic_lstm, float_basic_lstm
 from frontends.tflite.converters.lstm_floats import float_lstm
 from frontends.tflite.converters.lstm_integers import integer_lstm
 from frontends.tflite.converters.lstm_operands import ALONE, LstmOperands, Places

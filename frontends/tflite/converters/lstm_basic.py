@@ -1,4 +1,4 @@
-"""The basic kernel of LSTM: one step of uint8 data, and one tensor of weights for all gates."""
+"""The basic kernel of LSTM: one step, and one tensor of weights for all gates."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from frontends.errors import UnsupportedError
 from frontends.tflite.converters.context import Context, Operand, per_tensor, reshaped
 from frontends.tflite.converters.fixed_point import FixedPoint, number
 from frontends.tflite.converters.hybrid import SUMS
+from frontends.tflite.converters.recurrent import RowWeights, check_constants
 from frontends.tflite.options import LSTMOptions
-from qnn_ops import quantized_dense, quantized_lookup
+from qnn_ops import float_function, quantized_dense, quantized_lookup
 from qnn_ops.arithmetic import quantize_multiplier
 from qnn_ops.errors import QnnError
 from qnn_ops.gates import GATE_BITS, logistic_table, tanh_table
@@ -143,3 +144,33 @@ def _check_cells(ctx: Context) -> None:
     for tensor in (ctx.tensor(CELLS), ctx.output(1)):
         if power_of_two(per_tensor(tensor)[0]) != _CELL_BITS - 15:
             raise UnsupportedError(f"{tensor.label} has another scale than 2^-11")
+
+
+_FUNCTIONS = ("logistic", "tanh", "logistic", "logistic")
+
+
+def float_basic_lstm(ctx: Context) -> list[relax.Expr]:
+    """Return the hidden values, the cells, what the gates read, and their sums.
+
+    Source of the arithmetic: LstmCell of TFLite's kernels/internal/optimized/optimized_ops.h for
+    float32.
+    """
+    units = check_basic(ctx, ["float32"] * 9)
+    check_constants([ctx.tensor(place) for place in (WEIGHTS, BIAS)], "float32")
+    emit = ctx.builder.emit
+    data, hidden, cells = (ctx.input(place) for place in (DATA, HIDDEN, CELLS))
+    rows = emit(R.concat([data.expr, hidden.expr], axis=1))
+    weights = RowWeights.of([ctx.tensor(WEIGHTS)], asymmetric=False)
+    both = emit(R.add(weights.product(ctx, rows), ctx.weights(BIAS).expr))
+    parts = [
+        emit(R.strided_slice(both, [1], [gate * units], [(gate + 1) * units])) for gate in range(4)
+    ]
+    let_in, proposed, forget, given = (
+        emit(float_function(part, name)) for part, name in zip(parts, _FUNCTIONS, strict=True)
+    )
+    new = emit(R.add(R.multiply(let_in, proposed), R.multiply(forget, cells.expr)))
+    result = emit(R.multiply(given, emit(float_function(new, "tanh"))))
+    for operand, expr in ((hidden, result), (cells, new)):
+        if operand.tensor.is_variable:
+            ctx.values.change(operand.tensor, reshaped(expr, operand.tensor.shape))
+    return [result, new, rows, both]

@@ -1,20 +1,30 @@
-"""PAD and PADV2."""
+"""PAD, PADV2, MIRROR_PAD, STABLEHLO_PAD, REVERSE_V2 and REVERSE_SEQUENCE."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Literal
 
 import numpy as np
 from tvm import relax
 from tvm.relax import op as R
 
-from frontends.tflite.converters.context import Context, per_tensor
+from frontends.builder import ModuleBuilder
+from frontends.errors import UnsupportedError
+from frontends.tflite.converters.context import Context, axis_of, per_tensor, reshaped
 from frontends.tflite.converters.quantization import check_same_quantization
 from frontends.tflite.converters.registry import (
     converter,
+    data_converter,
     float_converter,
     int16_converter,
     whole_converter,
 )
-from qnn_ops import QnnError, quantized_pad
+from frontends.tflite.options import MirrorPadOptions, ReverseSequenceOptions, StablehloPadOptions
+from frontends.tflite.values import DTYPES
+from qnn_ops import quantized_pad
+from qnn_ops.errors import QnnError
 from qnn_ops.registry import spec_of
 
 
@@ -71,3 +81,157 @@ def _widths(ctx: Context, rank: int) -> list[int]:
     if widths.shape != (rank, 2):
         raise QnnError(f"paddings must have shape ({rank}, 2), got {widths.shape}")
     return list(ctx.integers(1, ("int32", "int64", "int16", "int8")))
+
+
+_MOST_REVERSED = 1 << 24  # elements of an axis that is padded
+
+
+@data_converter("MIRROR_PAD")
+def convert_mirror_pad(ctx: Context) -> relax.Expr:
+    """Pad with what lies behind the edge; REFLECT leaves out the edge itself."""
+    data, widths = ctx.input(0), ctx.constant(1)
+    if widths.shape != (len(data.shape), 2):
+        raise QnnError(f"paddings must have shape ({len(data.shape)}, 2), got {widths.shape}")
+    ctx.integers(1, ("int32", "int64"))
+    is_symmetric = ctx.options(MirrorPadOptions).mode == "SYMMETRIC"
+    result = data.expr
+    for axis, (size, (before, after)) in enumerate(zip(data.shape, widths.tolist(), strict=True)):
+        if not 0 <= min(before, after) <= max(before, after) <= size - (not is_symmetric):
+            raise QnnError(f"paddings {before} and {after} do not fit axis {axis} of {data.shape}")
+        if size + before + after > _MOST_REVERSED and (before or after):
+            raise QnnError(
+                f"axis {axis} of {data.shape} is longer than {_MOST_REVERSED} with its paddings"
+            )
+        if before or after:
+            numbers = np.arange(size, dtype=np.int32)
+            mode: Literal["symmetric", "reflect"] = "symmetric" if is_symmetric else "reflect"
+            places = np.pad(numbers, (before, after), mode)
+            result = ctx.builder.emit(R.take(result, relax.const(places), axis, "clip"))
+    return result
+
+
+@data_converter("REVERSE_V2")
+def convert_reverse(ctx: Context) -> relax.Expr:
+    """Reverse the order along axes."""
+    data = ctx.input(0)
+    axes = [axis_of(axis, len(data.shape)) for axis in ctx.integers(1)]
+    if not axes or len(set(axes)) < len(axes):
+        raise QnnError(f"must have axes, each once, got {axes}")
+    result = data.expr
+    for axis in axes:
+        result = ctx.builder.emit(R.flip(result, axis))
+    return result
+
+
+@data_converter("REVERSE_SEQUENCE")
+def convert_reverse_sequence(ctx: Context) -> relax.Expr:
+    """Reverse the first so many elements along an axis, as many as each batch says."""
+    data, lengths, options = ctx.input(0), ctx.input(1), ctx.options(ReverseSequenceOptions)
+    shape, along, batch = data.shape, options.seq_dim, options.batch_dim
+    if data.tensor.dtype in ("int8", "bool") or lengths.tensor.dtype not in ("int32", "int64"):
+        raise UnsupportedError(f"of {data.tensor.dtype}, by lengths of {lengths.tensor.dtype}")
+    if along == batch or not all(0 <= axis < len(shape) for axis in (along, batch)):
+        raise QnnError(f"axes {along} and {batch} of a tensor of shape {shape}")
+    if lengths.shape != (shape[batch],):
+        raise QnnError(f"{lengths.shape} lengths for {shape[batch]} batches")
+    count, size = shape[batch], shape[along]
+    if lengths.tensor.is_constant:
+        known = ctx.constant(1)
+        if np.any(known < 0) or np.any(known > size):
+            raise QnnError(f"{lengths.tensor.label} has lengths outside of 0 to {size}")
+    if 0 in shape:
+        return data.expr
+    # Batches and sequences become one axis, which is gathered.
+    rest = [axis for axis in range(len(shape)) if axis not in (along, batch)]
+    order = [batch, along, *rest]
+    moved = ctx.builder.emit(R.permute_dims(data.expr, order))
+    rows = ctx.builder.emit(reshaped(moved, (count * size, prod(shape[axis] for axis in rest))))
+    numbers = np.arange(size, dtype=np.int32)[np.newaxis]
+    length = R.minimum(R.astype(lengths.expr, "int32"), relax.const(np.int32(size)))
+    length = ctx.builder.emit(reshaped(ctx.builder.emit(length), (count, 1)))
+    last = R.subtract(length, relax.const(np.int32(1)))
+    backwards = R.subtract(last, relax.const(numbers))
+    places = R.where(R.less(relax.const(numbers), length), backwards, relax.const(numbers))
+    starts = np.arange(count, dtype=np.int32)[:, np.newaxis] * size
+    flat = reshaped(ctx.builder.emit(R.add(places, relax.const(starts))), (count * size,))
+    taken = ctx.builder.emit(R.take(rows, ctx.builder.emit(flat), 0, "clip"))
+    ordered = ctx.builder.emit(reshaped(taken, [shape[axis] for axis in order]))
+    return R.permute_dims(ordered, [order.index(axis) for axis in range(len(shape))])
+
+
+MOST_AXES = 8  # that LiteRT takes
+_MOST_PADDED = 2**31 - 1
+_MOST_SIZE = 1 << 24  # of an axis, of which a table has the place of each element
+
+
+@data_converter("STABLEHLO_PAD")
+def convert_stablehlo_pad(ctx: Context) -> relax.Expr:
+    """Put a value before, behind and between elements; less than none leaves elements out."""
+    data, filler, options = ctx.input(0), ctx.input(1), ctx.options(StablehloPadOptions)
+    dtype, shape = data.tensor.dtype, data.shape
+    if not shape or dtype not in DTYPES:
+        raise UnsupportedError(f"{data.tensor.label}, {dtype} of shape {shape}")
+    if filler.tensor.dtype != dtype or prod(filler.shape) != 1:
+        raise QnnError(f"{filler.tensor.label} must be one {dtype}")
+    low, high, between = (
+        check_axes(name, getattr(options, name), len(shape), least)
+        for name, least in (
+            ("edge_padding_low", -_MOST_PADDED),
+            ("edge_padding_high", -_MOST_PADDED),
+            ("interior_padding", 0),
+        )
+    )
+    return spread(ctx.builder, data.expr, filler.expr, low, high, between)
+
+
+def check_axes(name: str, values: Sequence[int], rank: int, least: int) -> tuple[int, ...]:
+    """Return numbers of which an option has one for each axis.
+
+    Raises:
+        QnnError: there are more or fewer, or one is below what it may be at least, or too large.
+    """
+    if len(values) != rank or rank > MOST_AXES:
+        raise QnnError(f"{name} must have a number for each of {rank} axes, got {tuple(values)}")
+    if min(values) < least or max(values) > _MOST_PADDED:
+        raise QnnError(f"{name} must be {least} to {_MOST_PADDED}, got {tuple(values)}")
+    return tuple(values)
+
+
+def spread(
+    builder: ModuleBuilder,
+    data: relax.Expr,
+    filler: relax.Expr,
+    low: Sequence[int],
+    high: Sequence[int],
+    between: Sequence[int],
+) -> relax.Expr:
+    """Put one value before, behind and between the elements of each axis.
+
+    Where one would have no elements, no axis has any.
+
+    Raises:
+        QnnError: an axis would have too many elements.
+    """
+    spec = spec_of(builder.typed(data))
+    rank, filler = len(spec.shape), reshaped(filler, ())
+    steps = [each + 1 for each in between]
+    sizes = [
+        before + ((size - 1) * step + 1 if size else 0) + behind
+        for before, size, step, behind in zip(low, spec.shape, steps, high, strict=True)
+    ]
+    if max(sizes) > _MOST_SIZE or prod(max(size, 0) for size in sizes) > _MOST_PADDED:
+        raise QnnError(f"a result of shape {tuple(sizes)} is too large")
+    if min(sizes) <= 0:
+        return R.zeros([0] * rank, spec.dtype)  # as LiteRT's
+    if 0 in spec.shape:
+        return R.broadcast_to(filler, sizes)
+    for axis, (before, size, step) in enumerate(zip(low, sizes, steps, strict=True)):
+        places = np.arange(size, dtype=np.int64) - before
+        is_kept = (places >= 0) & (places % step == 0) & (places // step < spec.shape[axis])
+        if size == spec.shape[axis] and is_kept.all():
+            continue
+        nearest = np.clip(places // step, 0, spec.shape[axis] - 1).astype(np.int32)
+        taken = builder.emit(R.take(data, relax.const(nearest), axis, "clip"))
+        flags = relax.const(is_kept.reshape(size, *[1] * (rank - axis - 1)))
+        data = taken if is_kept.all() else builder.emit(R.where(flags, taken, filler))
+    return data

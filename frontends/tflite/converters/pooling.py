@@ -9,7 +9,7 @@ from tvm.relax import op as R
 
 from frontends.tflite.converters.activations import activate, clamp_range
 from frontends.tflite.converters.context import Context
-from frontends.tflite.converters.padding import check_windows, window_padding
+from frontends.tflite.converters.convolution import check_windows, window_padding
 from frontends.tflite.converters.quantization import check_same_dtype
 from frontends.tflite.converters.registry import converter, float_converter, int16_converter
 from frontends.tflite.options import Pool2DOptions

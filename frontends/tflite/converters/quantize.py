@@ -1,16 +1,24 @@
-"""QUANTIZE and DEQUANTIZE."""
+"""QUANTIZE, DEQUANTIZE, FAKE_QUANT and CAST."""
 
 from __future__ import annotations
 
+import numpy as np
 from tvm import relax
 from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
+from frontends.tflite.converters.comparisons import unequal
 from frontends.tflite.converters.context import Context, Operand, per_channel, per_tensor
 from frontends.tflite.converters.plain import zero_points
 from frontends.tflite.converters.registry import data_converter
 from frontends.tflite.model import Tensor
+from frontends.tflite.options import FakeQuantOptions
+from frontends.tflite.packing import BITS
+from frontends.tflite.values import DTYPES
 from qnn_ops import dequantize, quantize, requantize
+from qnn_ops.arithmetic import round_half_away
+from qnn_ops.errors import QnnError
+from qnn_ops.rounded import rounded
 
 # What LiteRT's QUANTIZE takes: from -> to.
 _QUANTIZE = {
@@ -80,3 +88,79 @@ def real(operand: Operand) -> relax.Expr:
 
 def _axis(tensor: Tensor) -> int:
     return tensor.quantization.axis if tensor.quantization is not None else 0
+
+
+@data_converter("CAST")
+def convert_cast(ctx: Context) -> relax.Expr:
+    """Convert numbers, whatever scale the file states; integers wrap, floats saturate."""
+    data, dtype = ctx.input(0), ctx.output().dtype
+    source = data.tensor.dtype
+    if source not in DTYPES:
+        raise UnsupportedError(f"from {source}")
+    packed = data.tensor.packed or ctx.output().packed
+    if packed and "float32" not in (source, dtype):
+        raise UnsupportedError(f"between {packed} and another type than float32")
+    if source == dtype:
+        return data.expr
+    if dtype == "bool":
+        return unequal(data.expr, relax.const(0, source))
+    if source == "float32":
+        return _saturated(ctx, data.expr, dtype, BITS.get(packed, np.iinfo(dtype).bits))
+    return R.astype(data.expr, dtype)
+
+
+def _saturated(ctx: Context, data: relax.Expr, dtype: str, bits: int) -> relax.Expr:
+    """Round towards zero into the range of so many bits; what is no number is the highest one."""
+    low, high = (end >> (np.iinfo(dtype).bits - bits) for end in _ends(dtype))
+    most = np.float32(high)
+    if int(most) > high:  # int32 and int64: it is no float32
+        most = np.nextafter(most, np.float32(0))
+    highest = relax.const(most)
+    fits = ctx.builder.emit(R.less_equal(data, highest))
+    inside = R.maximum(R.where(fits, data, highest), relax.const(np.float32(low)))
+    return R.where(fits, R.astype(inside, dtype), relax.const(high, dtype))
+
+
+def _ends(dtype: str) -> tuple[int, int]:
+    return int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)
+
+
+@data_converter("FAKE_QUANT")
+def convert_fake_quant(ctx: Context) -> relax.Expr:
+    """Round float32 values to evenly spaced ones, of which one is 0; half away from the lowest.
+
+    What is no number becomes the lowest. Source: FakeQuantizeArray of TFLite's
+    kernels/internal/quantization_util.h.
+    """
+    data, emit = ctx.input(0), ctx.builder.emit
+    if data.tensor.dtype != "float32":
+        raise UnsupportedError(f"of {data.tensor.dtype}")
+    scale, low, high = _grid(ctx.options(FakeQuantOptions))
+    above = R.where(R.greater_equal(data.expr, _number(low)), data.expr, _number(low))
+    distance = R.subtract(R.minimum(above, _number(high)), _number(low))
+    steps = emit(R.multiply(distance, _number(np.float32(1) / scale)))
+    # In float64 a half more is exact, and no fused multiply-add takes the product for float32's.
+    whole = R.floor(R.add(R.astype(steps, "float64"), relax.const(0.5, "float64")))
+    product = R.multiply(emit(whole), relax.const(float(scale), "float64"))
+    return rounded(emit(R.add(R.astype(emit(product), "float32"), _number(low))))
+
+
+def _grid(options: FakeQuantOptions) -> tuple[np.float32, np.float32, np.float32]:
+    """Return the distance of neighbours, and the lowest and the highest value."""
+    low, high, bits = np.float32(options.min), np.float32(options.max), options.num_bits
+    if options.narrow_range:
+        raise UnsupportedError("a narrow range, which LiteRT does not take")
+    if not 1 <= bits <= 16:
+        raise QnnError(f"num_bits must be 1 to 16, got {bits}")
+    most = np.float32(2**bits - 1)
+    with np.errstate(all="ignore"):
+        scale = (high - low) / most
+        is_usable = 0 < scale < np.inf and 1 / scale < np.inf
+    if not is_usable:
+        raise QnnError(f"values from {low} to {high} have no {bits} bits")
+    zero = np.clip(round_half_away(-low / scale), 0, most)
+    return scale, (0 - zero) * scale, (most - zero) * scale
+
+
+def _number(value: np.float32) -> relax.Expr:
+    return relax.const(value, "float32")

@@ -14,7 +14,7 @@ from frontends import steps
 from frontends.builder import ModuleBuilder
 from frontends.errors import UnsupportedError
 from frontends.tflite.converters.activations import activate, check_clamps
-from frontends.tflite.converters.bitcast import read_as
+from frontends.tflite.converters.bits import read_as
 from frontends.tflite.converters.context import Array, Context, per_tensor, reshaped
 from frontends.tflite.converters.hybrid import SUMS, centred, quantized_rows
 from frontends.tflite.model import Tensor

@@ -1,8 +1,8 @@
-"""Reductions: the largest and smallest of quantized tensors, and all kinds of float32 ones."""
+"""Reductions along axes and in windows, MEAN and CUMSUM."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from math import prod
 
 import numpy as np
@@ -10,11 +10,28 @@ from tvm import relax
 from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
+from frontends.splits import split
 from frontends.tflite.converters.context import Context, axis_of, per_tensor, reshaped
+from frontends.tflite.converters.control import subgraph
+from frontends.tflite.converters.pad import check_axes, spread
+from frontends.tflite.converters.plain import zero_points
 from frontends.tflite.converters.quantization import check_same_quantization
-from frontends.tflite.converters.registry import converter, float_converter, int16_converter
-from frontends.tflite.options import ReducerOptions
-from qnn_ops import requantize
+from frontends.tflite.converters.registry import (
+    converter,
+    data_converter,
+    float_converter,
+    int16_converter,
+    unscaled_converter,
+)
+from frontends.tflite.options import (
+    CumsumOptions,
+    ReducerOptions,
+    ReduceWindowOptions,
+    StablehloReduceWindowOptions,
+)
+from qnn_ops import quantized_mean, reduce_windows, requantize
+from qnn_ops.errors import QnnError
+from qnn_ops.reduce_windows import window_counts
 from qnn_ops.registry import spec_of
 
 _REDUCTIONS: dict[str, Callable[..., relax.Expr]] = {
@@ -95,3 +112,170 @@ def convert_extremum(ctx: Context) -> relax.Expr:
 def convert_float_reduction(ctx: Context) -> relax.Expr:
     """Return a reduction along constant axes."""
     return _reduce(ctx)
+
+
+@int16_converter("MEAN")
+@converter("MEAN")
+def convert_mean(ctx: Context) -> relax.Expr:
+    """Return the mean along constant axes."""
+    data, result = ctx.input(0), ctx.output()
+    encodings = (*data.quantization, *per_tensor(result), result.dtype)
+    return reduced(ctx, lambda expr, axes, keep: quantized_mean(expr, axes, keep, *encodings))
+
+
+@unscaled_converter("MEAN", "SUM")
+def convert_unscaled_mean(ctx: Context) -> relax.Expr:
+    """Return the result's zero point: of scales that are 0, LiteRT makes a multiplier of 0."""
+
+    def fill(expr: relax.Expr, axes: list[int], keep: bool) -> relax.Expr:
+        return zero_points(ctx.output(), spec_of(ctx.builder.typed(R.max(expr, axes, keep))).shape)
+
+    return reduced(ctx, fill)
+
+
+_MOST_FLOATS = 128  # each of them is a step of its own
+
+
+@data_converter("CUMSUM")
+def convert_cumsum(ctx: Context) -> relax.Expr:
+    """Add up along an axis, from its begin or from its end."""
+    options, data = ctx.options(CumsumOptions), ctx.input(0)
+    dtype, shape = data.tensor.dtype, data.shape
+    axis = axis_of(ctx.integer(1), len(shape))
+    if 0 in shape:
+        return R.zeros(shape, dtype)
+    expr = ctx.builder.emit(R.flip(data.expr, axis)) if options.reverse else data.expr
+    if options.exclusive:
+        expr = _moved(ctx, expr, shape, axis, 1)
+    if dtype == "float32":
+        sums = _one_by_one(ctx, expr, shape, axis)
+    elif dtype in ("int32", "int64"):
+        sums = _by_doubling(ctx, expr, shape, axis)
+    else:
+        raise UnsupportedError(f"of {dtype}")
+    return R.flip(ctx.builder.emit(sums), axis) if options.reverse else sums
+
+
+def _moved(
+    ctx: Context, expr: relax.Expr, shape: Sequence[int], axis: int, count: int
+) -> relax.Expr:
+    """Move elements on, with zeros behind them."""
+    size = shape[axis]
+    zeros = R.zeros([*shape[:axis], min(count, size), *shape[axis + 1 :]], ctx.output().dtype)
+    if count >= size:
+        return zeros
+    first = R.strided_slice(expr, [axis], [0], [size - count])
+    return ctx.builder.emit(R.concat([zeros, ctx.builder.emit(first)], axis))
+
+
+def _by_doubling(ctx: Context, expr: relax.Expr, shape: Sequence[int], axis: int) -> relax.Expr:
+    """Add up integers, which are the same in any order, in as many steps as the size has bits."""
+    count = 1
+    while count < shape[axis]:
+        expr = ctx.builder.emit(R.add(expr, _moved(ctx, expr, shape, axis, count)))
+        count *= 2
+    return expr
+
+
+def _one_by_one(ctx: Context, expr: relax.Expr, shape: Sequence[int], axis: int) -> relax.Expr:
+    """Add up in the order in which LiteRT does."""
+    if shape[axis] > _MOST_FLOATS:
+        raise UnsupportedError(f"of {shape[axis]} numbers of float32")
+    sums: list[relax.Expr] = []
+    for part in split(ctx.builder, expr, [1] * shape[axis], axis):
+        sums.append(ctx.builder.emit(R.add(sums[-1], part)) if sums else ctx.builder.emit(part))
+    return R.concat(sums, axis) if len(sums) > 1 else sums[0]
+
+
+_DTYPES = ("int8", "uint8", "int16", "int32", "int64", "float32", "bool")
+_MOST_AXES = 6  # that LiteRT takes
+_WINDOW_REDUCTIONS = {
+    "ADD": "add",
+    "ALL": "all",
+    "ANY": "any",
+    "MAXIMUM": "maximum",
+    "MINIMUM": "minimum",
+    "MUL": "multiply",
+}
+_FUNCTIONS = {
+    **{f"{start}ADD": "ADD" for start in ("", "STABLEHLO_")},
+    **{f"{start}MAXIMUM": "MAXIMUM" for start in ("", "STABLEHLO_")},
+    **{f"{start}MINIMUM": "MINIMUM" for start in ("", "STABLEHLO_")},
+    **dict.fromkeys(("MUL", "STABLEHLO_MULTIPLY"), "MUL"),
+    **dict.fromkeys(("LOGICAL_AND", "STABLEHLO_AND"), "ALL"),
+    **dict.fromkeys(("LOGICAL_OR", "STABLEHLO_OR"), "ANY"),
+}
+"""How a subgraph's one operator reduces."""
+
+
+@data_converter("STABLEHLO_REDUCE_WINDOW")
+def convert_stablehlo_reduce_window(ctx: Context) -> relax.Expr:
+    """Reduce windows of what a value is put around and between."""
+    options, rank = ctx.options(StablehloReduceWindowOptions), len(ctx.input(0).shape)
+    codes = [each.code for each in subgraph(ctx, options.body_subgraph_index).operators]
+    if len(codes) != 1 or codes[0] not in _FUNCTIONS:
+        raise UnsupportedError(f"combines numbers by {', '.join(codes) or 'nothing'}")
+    dilations = check_axes("base_dilations", options.base_dilations, rank, 1)
+    if len(options.padding) != 2 * rank:
+        raise QnnError(f"padding must have {2 * rank} numbers, got {options.padding}")
+    low, high = (check_axes("padding", options.padding[i::2], rank, -(2**31 - 1)) for i in (0, 1))
+    between = [dilation - 1 for dilation in dilations]
+    data, start = _operands(ctx)
+    if 0 in ctx.input(0).shape:
+        raise UnsupportedError(f"{ctx.tensor(0).label} has no elements")
+    padded = spread(ctx.builder, data, start, low, high, between)
+    if 0 in spec_of(ctx.builder.typed(padded)).shape:
+        raise UnsupportedError("padding leaves no elements")
+    window, strides, steps = (
+        getattr(options, f"window_{name}") for name in ("dimensions", "strides", "dilations")
+    )
+    return _reduced(ctx, padded, start, _FUNCTIONS[codes[0]], window, strides, steps)
+
+
+@data_converter("REDUCE_WINDOW")
+def convert_reduce_window(ctx: Context) -> relax.Expr:
+    """Reduce windows, whose sizes, strides and dilations are operands."""
+    data, start = _operands(ctx)
+    operands = [ctx.integers(place, ("int64",)) for place in (2, 3, 4)]
+    function = ctx.options(ReduceWindowOptions).reduce_function
+    if function == "UNSUPPORTED":
+        raise UnsupportedError("states no function")
+    return _reduced(ctx, data, start, function, *operands)
+
+
+def _operands(ctx: Context) -> tuple[relax.Expr, relax.Expr]:
+    """Return the data, and the value with which each window begins."""
+    data, start, dtype = ctx.input(0), ctx.input(1), ctx.output().dtype
+    types = {data.tensor.dtype, start.tensor.dtype}
+    if types != {dtype} or dtype not in _DTYPES or not 0 < len(data.shape) <= _MOST_AXES:
+        raise UnsupportedError(f"from {sorted(types)} of shape {data.shape} to {dtype}")
+    if prod(start.shape) != 1:
+        raise QnnError(f"{start.tensor.label} must be one value, is of shape {start.shape}")
+    return data.expr, reshaped(start.expr, ())
+
+
+def _reduced(
+    ctx: Context,
+    data: relax.Expr,
+    start: relax.Expr,
+    function: str,
+    window: Sequence[int],
+    strides: Sequence[int],
+    dilations: Sequence[int],
+) -> relax.Expr:
+    """Combine the elements of each window, one after the other in their order."""
+    emit, data = ctx.builder.emit, ctx.builder.emit(data)
+    shape, dtype = spec_of(data).shape, ctx.output().dtype
+    for name, values in (("sizes", window), ("strides", strides), ("dilations", dilations)):
+        check_axes(f"the windows' {name}", values, len(shape), 1)
+    counts = window_counts(shape, window, strides, dilations)
+    if 0 in counts:
+        return R.zeros(counts, dtype)
+    if dtype == "bool" and function in ("ADD", "MUL"):
+        raise UnsupportedError(f"{function} of bool, which gives other bytes than 0 and 1")
+    first = emit(reshaped(start, (1,)))
+    if dtype == "bool":
+        data, first = (emit(R.astype(each, "int8")) for each in (data, first))
+    reduction = _WINDOW_REDUCTIONS[function]
+    result = emit(reduce_windows(data, first, window, strides, dilations, reduction))
+    return R.astype(result, "bool") if dtype == "bool" else result

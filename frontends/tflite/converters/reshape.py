@@ -1,4 +1,4 @@
-"""RESHAPE, SQUEEZE and EXPAND_DIMS, of complex tensors too, whose last axis stays as it is."""
+"""RESHAPE, SQUEEZE, EXPAND_DIMS, TRANSPOSE, TILE, BROADCAST_TO and FILL."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from itertools import chain
 from tvm import relax
 from tvm.relax import op as R
 
+from frontends.errors import UnsupportedError
 from frontends.tflite.converters.context import Context, Operand, axis_of, reshaped
 from frontends.tflite.converters.quantization import check_same_quantization
 from frontends.tflite.converters.registry import data_converter
@@ -26,7 +27,7 @@ def convert_reshape(ctx: Context) -> relax.Expr:
     the shape, it is the one that the file states for the result, with one open size at most.
     """
     data = ctx.input(0)
-    sizes, parts = _sizes(data)
+    sizes, parts = _split_shape(data)
     given = _new_shape(ctx)
     others = [(now, *given[1:]) for before, now in _batches(ctx) if given[:1] == (before,)]
     for shape in (_whole(sizes, each) for each in (given, *others)):
@@ -67,7 +68,7 @@ def _whole(sizes: Sequence[int], shape: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(rest if size == -1 else size for size in shape)
 
 
-def _sizes(data: Operand) -> tuple[tuple[int, ...], tuple[int, ...]]:
+def _split_shape(data: Operand) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Return the shape that the file knows, and that of a complex number's parts, if it is one."""
     rank = len(data.shape) - (data.tensor.dtype == COMPLEX)
     return data.shape[:rank], data.shape[rank:]
@@ -95,7 +96,7 @@ def _new_shape(ctx: Context) -> tuple[int, ...]:
 def convert_squeeze(ctx: Context) -> relax.Expr:
     """Drop the given dimensions of size 1, or all of them."""
     data = ctx.input(0)
-    sizes, parts = _sizes(data)
+    sizes, parts = _split_shape(data)
     dims = {axis_of(dim, len(sizes)) for dim in ctx.options(SqueezeOptions).dims}
     if not dims:
         dims = {axis for axis, size in enumerate(sizes) if size == 1}
@@ -111,5 +112,72 @@ def convert_expand_dims(ctx: Context) -> relax.Expr:
     data, result = ctx.input(0), ctx.output()
     if data.tensor.quantization is not None and result.quantization is not None:
         check_same_quantization(data.tensor, result)
-    axis, (sizes, _) = ctx.integer(1, ("int32", "int64")), _sizes(data)
+    axis, (sizes, _) = ctx.integer(1, ("int32", "int64")), _split_shape(data)
     return R.expand_dims(data.expr, axis_of(axis, len(sizes) + 1))
+
+
+@data_converter("TRANSPOSE")
+def convert_transpose(ctx: Context) -> relax.Expr:
+    """Permute the axes."""
+    data = ctx.input(0)
+    rank = len(data.shape)
+    if rank == 0:  # LiteRT copies nothing
+        raise QnnError(f"{data.tensor.label} is a scalar, which has no axes to permute")
+    axes = [axis_of(axis, rank) for axis in ctx.integers(1)]
+    if sorted(axes) != list(range(rank)):
+        raise QnnError(f"{axes} is no permutation of {rank} axes")
+    return R.permute_dims(data.expr, axes)
+
+
+@data_converter("TILE")
+def convert_tile(ctx: Context) -> relax.Expr:
+    """Repeat the data along each axis."""
+    data, counts = ctx.input(0), _vector_of_sizes(ctx, 1)
+    if len(counts) != len(data.shape):
+        raise QnnError(f"{len(counts)} counts for a tensor of shape {data.shape}")
+    if all(count == 1 for count in counts):
+        return data.expr
+    if 0 in counts or 0 in data.shape:
+        sizes = [size * count for size, count in zip(data.shape, counts, strict=True)]
+        return R.zeros(sizes, data.tensor.dtype)
+    return R.tile(data.expr, counts)
+
+
+@data_converter("BROADCAST_TO")
+def convert_broadcast_to(ctx: Context) -> relax.Expr:
+    """Repeat the data along axes of size 1 and new ones in front."""
+    data, shape = ctx.input(0), _vector_of_sizes(ctx, 1)
+    rank = len(data.shape)
+    kept = shape[len(shape) - rank :]
+    if len(shape) < rank or any(
+        size not in (1, wanted) for size, wanted in zip(data.shape, kept, strict=True)
+    ):
+        raise QnnError(f"cannot broadcast {data.tensor.label} of shape {data.shape} to {shape}")
+    return R.zeros(shape, data.tensor.dtype) if 0 in shape else R.broadcast_to(data.expr, shape)
+
+
+@data_converter("FILL")
+def convert_fill(ctx: Context) -> relax.Expr:
+    """Repeat one value."""
+    shape, value = _vector_of_sizes(ctx, 0), ctx.input(1)
+    if value.shape != ():
+        raise QnnError(f"{value.tensor.label} must be one value, is of shape {value.shape}")
+    if 0 in shape:
+        return R.zeros(shape, value.tensor.dtype)
+    return R.broadcast_to(reshaped(value.expr, [1] * len(shape)), shape)
+
+
+def _vector_of_sizes(ctx: Context, position: int) -> tuple[int, ...]:
+    sizes = ctx.integers(position, ("int32", "int64"))
+    if len(ctx.tensor(position).shape) != 1 or any(size < 0 for size in sizes):
+        raise QnnError(f"{ctx.tensor(position).label} must be a vector of sizes, got {sizes}")
+    return sizes
+
+
+@data_converter("ZEROS_LIKE")
+def convert_zeros_like(ctx: Context) -> relax.Expr:
+    """Return a tensor of the operand's shape that is all 0."""
+    data = ctx.input(0)
+    if data.tensor.dtype not in ("float32", "int32", "int64"):
+        raise UnsupportedError(f"of {data.tensor.dtype}")
+    return R.zeros(data.shape, data.tensor.dtype)

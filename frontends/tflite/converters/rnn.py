@@ -1,9 +1,9 @@
-"""RNN and UNIDIRECTIONAL_SEQUENCE_RNN."""
+"""RNN, UNIDIRECTIONAL_SEQUENCE_RNN and the bidirectional layers."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tvm import relax
 from tvm.relax import op as R
@@ -11,6 +11,8 @@ from tvm.relax import op as R
 from frontends.errors import UnsupportedError
 from frontends.tflite.converters.context import Context, reshaped
 from frontends.tflite.converters.hybrid import check_result
+from frontends.tflite.converters.lstm import run_lstm
+from frontends.tflite.converters.lstm_operands import Places
 from frontends.tflite.converters.recurrent import (
     RowWeights,
     Way,
@@ -22,7 +24,13 @@ from frontends.tflite.converters.recurrent import (
     state_of,
 )
 from frontends.tflite.converters.registry import data_converter
-from frontends.tflite.options import RNNOptions, SequenceRNNOptions
+from frontends.tflite.options import (
+    BidirectionalSequenceLSTMOptions,
+    BidirectionalSequenceRNNOptions,
+    RNNOptions,
+    SequenceRNNOptions,
+    UnidirectionalSequenceLSTMOptions,
+)
 from qnn_ops.errors import QnnError
 from qnn_ops.registry import spec_of
 
@@ -115,3 +123,90 @@ def _check(ctx: Context, at: RnnPlaces, rank: int) -> None:
     for tensor, wanted in needed:
         if tensor.shape != wanted:
             raise QnnError(f"{tensor.label} has shape {tensor.shape}, needs {wanted}")
+
+
+# Forward, then backward: a layer each. A second sequence has weights for each, or for none.
+_LSTMS = (Places((48,), 0, 1, 5, 9, 12, 16, 35), Places((48,), 0, 18, 22, 26, 29, 33, 37))
+_LSTM_BESIDE, _LSTM_WEIGHTS = 39, (40, 44)
+_FORGET = 1  # the first gate that each LSTM has
+_RNNS = (RnnPlaces(0, 1), RnnPlaces(0, 5))
+_RNN_BESIDE, _RNN_WEIGHTS = 9, (10, 11)
+
+
+@data_converter("BIDIRECTIONAL_SEQUENCE_LSTM")
+def convert_bidirectional_lstm(ctx: Context) -> relax.Expr | list[relax.Expr]:
+    """Run an LSTM over the steps of a sequence, and another one from the last step to the first."""
+    given = ctx.options(BidirectionalSequenceLSTMOptions)
+    if ctx.tensor(0).dtype != "float32":
+        raise UnsupportedError(f"of {ctx.tensor(0).dtype} data")
+    if given.merge_outputs and not given.time_major and ctx.input(0).shape[0] > 1:
+        raise UnsupportedError(
+            "of several images with one result: LiteRT looks for their states beyond the tensors"
+        )
+    options = UnidirectionalSequenceLSTMOptions(
+        activation=given.activation,
+        cell_clip=given.cell_clip,
+        proj_clip=given.proj_clip,
+        time_major=given.time_major,
+        asymmetric_quantize_inputs=given.asymmetric_quantize_inputs,
+    )
+    results = []
+    places = [weights + _FORGET for weights in _LSTM_WEIGHTS]
+    data, has_weights = _sequences(ctx, _LSTM_BESIDE, places)
+    for number, at in enumerate(_LSTMS):
+        beside = (_LSTM_BESIDE, _LSTM_WEIGHTS[number]) if has_weights else None
+        way = Way(given.time_major, backward=bool(number))
+        results.append(run_lstm(ctx, options, replace(at, data=data[number], beside=beside), way))
+    return _joined(ctx, results, merged=given.merge_outputs)
+
+
+@data_converter("BIDIRECTIONAL_SEQUENCE_RNN")
+def convert_bidirectional_rnn(ctx: Context) -> relax.Expr | list[relax.Expr]:
+    """Run a plain recurrent layer over a sequence, and another one from its last step."""
+    given = ctx.options(BidirectionalSequenceRNNOptions)
+    options = SequenceRNNOptions(
+        given.time_major, given.activation, given.asymmetric_quantize_inputs
+    )
+    results = []
+    data, has_weights = _sequences(ctx, _RNN_BESIDE, _RNN_WEIGHTS)
+    _check_rnn(ctx, data, has_weights=has_weights, time_major=given.time_major)
+    for number, at in enumerate(_RNNS):
+        beside = (_RNN_BESIDE, _RNN_WEIGHTS[number]) if has_weights else None
+        way = Way(given.time_major, backward=bool(number))
+        at = replace(at, data=data[number], beside=beside)
+        results.append(run_rnn(ctx, options, at, way, 3))
+    return _joined(ctx, results, merged=given.merge_outputs)
+
+
+def _check_rnn(ctx: Context, data: tuple[int, int], *, has_weights: bool, time_major: bool) -> None:
+    """Raise where LiteRT takes other numbers than it should, or reads beyond its tensors."""
+    if time_major and ctx.tensor(1).dtype != "float32":
+        raise UnsupportedError("hybrid, with steps before the batch: LiteRT mixes up both")
+    if data[1] and not time_major:
+        raise UnsupportedError("a second sequence without weights, with the batch before steps")
+    if has_weights and ctx.input(_RNN_BESIDE).shape[-1:] != ctx.input(0).shape[-1:]:
+        raise UnsupportedError("a second sequence of another size: LiteRT mixes up both")
+
+
+def _sequences(ctx: Context, beside: int, weights: Sequence[int]) -> tuple[tuple[int, int], bool]:
+    """Return which input each layer reads, and whether both read a second sequence beside it.
+
+    A second sequence without weights is what the backward layer reads.
+
+    Raises:
+        QnnError: there are weights for one layer alone.
+    """
+    has = {ctx.has(place) for place in weights}
+    if len(has) > 1:
+        raise QnnError("a second sequence with weights for one of the two layers")
+    has_weights = has.pop()
+    return (0, beside if ctx.has(beside) and not has_weights else 0), has_weights
+
+
+def _joined(
+    ctx: Context, results: list[relax.Expr], *, merged: bool
+) -> relax.Expr | list[relax.Expr]:
+    needed = 1 if merged else len(results)
+    if len(ctx.operator.outputs) != needed:
+        raise QnnError(f"needs {needed} outputs, got {len(ctx.operator.outputs)}")
+    return R.concat([ctx.builder.emit(each) for each in results], axis=2) if merged else results

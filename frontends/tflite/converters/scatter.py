@@ -1,8 +1,8 @@
-"""SCATTER_ND, SPARSE_TO_DENSE and the operators of segments: values put where places say."""
+"""SCATTER_ND, SPARSE_TO_DENSE, operators of segments, STABLEHLO_SCATTER and ONE_HOT."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any
 
@@ -12,8 +12,22 @@ from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
 from frontends.tflite.converters.context import Context, Operand, reshaped
+from frontends.tflite.converters.control import subgraph
+from frontends.tflite.converters.fixed_point import number
+from frontends.tflite.converters.gather import (
+    DTYPES,
+    check_dims,
+    check_slices,
+    index_rows,
+    slice_order,
+    strides_of,
+    without,
+)
 from frontends.tflite.converters.registry import data_converter
-from qnn_ops import QnnError, scatter_rows
+from frontends.tflite.options import OneHotOptions, StablehloScatterOptions
+from qnn_ops import scatter_rows
+from qnn_ops.errors import QnnError
+from qnn_ops.registry import TensorSpec
 
 _DTYPES = ("bool", "int8", "uint8", "int32", "int64", "float32")
 REDUCTIONS: dict[str, tuple[str, Any]] = {
@@ -39,7 +53,7 @@ def convert_scatter_nd(ctx: Context) -> relax.Expr:
     if 0 in shape or 0 in parts.shape:
         return R.zeros(shape, dtype)
     rows = reshaped(parts.expr, (prod(places.shape[:rank]), prod(shape[depth:])))
-    flat = _flat_places(ctx, places, shape[:depth])
+    flat = _flat_indices(ctx, places, shape[:depth])
     wide = "int32" if dtype == "bool" else dtype
     zeros = R.zeros((prod(shape[:depth]), prod(shape[depth:])), wide)
     summed = _scattered(ctx, zeros, flat, R.astype(rows, wide), "add")
@@ -68,7 +82,7 @@ def convert_sparse_to_dense(ctx: Context) -> relax.Expr:
         return R.zeros(shape, dtype)
     if count == 0:
         return reshaped(filled, shape)
-    flat = _flat_places(ctx, places, shape, count)
+    flat = _flat_indices(ctx, places, shape, count)
     each = R.broadcast_to(reshaped(values.expr, (-1, 1)), (count, 1))
     return reshaped(_scattered(ctx, filled, flat, each, "update"), shape)
 
@@ -125,7 +139,7 @@ def _scattered(
     return emit(scatter_rows(emit(data), emit(places), emit(rows), reduction))
 
 
-def _flat_places(
+def _flat_indices(
     ctx: Context, places: Operand, sizes: tuple[int, ...], count: int | None = None
 ) -> relax.Expr:
     """Return one number for each place, within what there is.
@@ -143,3 +157,129 @@ def _flat_places(
     last = relax.const(np.array([size - 1 for size in sizes], np.int32))
     inside = R.maximum(R.minimum(ctx.builder.emit(rows), last), relax.const(np.int32(0)))
     return ctx.builder.emit(R.sum(R.multiply(inside, relax.const(strides)), [1]))
+
+
+_REDUCTIONS = {
+    "": "update",
+    "STABLEHLO_ADD": "add",
+    "STABLEHLO_MAXIMUM": "maximum",
+    "STABLEHLO_MINIMUM": "minimum",
+    "STABLEHLO_MULTIPLY": "multiply",
+}
+
+
+@data_converter("STABLEHLO_SCATTER")
+def convert_stablehlo_scatter(ctx: Context) -> relax.Expr:
+    """Put slices at places, element by element, or combine them with what is there.
+
+    An element that would lie outside is left out.
+    """
+    data, places, updates = ctx.input(0), ctx.input(1), ctx.input(2)
+    options, emit = ctx.options(StablehloScatterOptions), ctx.builder.emit
+    shape, dtype, named = data.shape, data.tensor.dtype, options.scatter_dims_to_operand_dims
+    if dtype not in DTYPES or updates.tensor.dtype != dtype:
+        raise UnsupportedError(f"{updates.tensor.dtype} in {dtype}")
+    rank, count = len(shape), len(updates.shape)
+    check_dims("inserted_window_dims", options.inserted_window_dims, rank)
+    check_dims("update_window_dims", options.update_window_dims, count)
+    check_dims("scatter_dims_to_operand_dims", named, rank, is_sorted=False)
+    kept = [axis for axis in range(rank) if axis not in options.inserted_window_dims]
+    window = [updates.shape[axis] for axis in options.update_window_dims]
+    check_slices(window)
+    rows = index_rows(ctx, places, options.index_vector_dim, len(named))
+    batch = without(places.shape, options.index_vector_dim)
+    fits = len(window) == len(kept) and len(batch) + len(window) == count
+    order = slice_order(options.update_window_dims, count)
+    if not fits or [(*batch, *window)[axis] for axis in order] != [*updates.shape]:
+        raise QnnError(f"updates of {updates.shape} at places of {places.shape} in {shape}")
+    if places.tensor.is_constant and np.any(ctx.constant(1) < 0):
+        raise QnnError(f"{places.tensor.label} has places below 0")
+    reduction = _reduction(ctx, options.update_computation_subgraph_index)
+    size, elements = prod(shape), prod(updates.shape)
+    if 0 in (size, elements):
+        return data.expr
+    grid = dict(zip(kept, np.indices(window).reshape(len(window), prod(window)), strict=True))
+    flat = _flat_indices_of_slices(ctx, rows, named, grid, shape)
+    ordered = emit(R.permute_dims(reshaped(flat, (*batch, *window)), order)) if count else flat
+    wide = "int32" if dtype == "int16" else dtype
+    # One row more, which takes what lies outside.
+    column = reshaped(R.astype(data.expr, wide), (size, 1))
+    rows_of_data = emit(R.concat([emit(column), R.zeros((1, 1), wide)], 0))
+    values = emit(reshaped(emit(R.astype(updates.expr, wide)), (elements, 1)))
+    put = scatter_rows(rows_of_data, emit(reshaped(ordered, (elements,))), values, reduction)
+    inside = emit(R.strided_slice(emit(put), [0], [0], [size]))
+    return reshaped(emit(R.astype(inside, dtype)), shape)
+
+
+def _flat_indices_of_slices(
+    ctx: Context,
+    rows: relax.Expr,
+    named: Sequence[int],
+    grid: dict[int, np.ndarray],
+    shape: Sequence[int],
+) -> relax.Expr:
+    """Return one number for each element of each slice; for those outside the one after all.
+
+    Args:
+        ctx: the operator.
+        rows: [places, axes], where slices begin.
+        named: the axes of these.
+        grid: how far each element of a slice is from its begin, along each of its axes.
+        shape: of the data.
+    """
+    if prod(max(each, 1) for each in shape) >= 1 << 31:  # its places are int32
+        raise QnnError(f"data of shape {tuple(shape)} is too large")
+    emit, strides, size = ctx.builder.emit, strides_of(shape), prod(shape)
+    elements = next((offsets.size for offsets in grid.values()), 1)
+    none = np.zeros(elements, np.int64)
+    fixed = [axis for axis in range(len(shape)) if axis not in named]
+    is_inside = np.ones(elements, bool)
+    begin = none
+    for axis in fixed:
+        offsets = grid.get(axis, none)
+        is_inside = is_inside & (offsets < shape[axis])
+        begin = begin + offsets * strides[axis]
+    total: relax.Expr = relax.const(begin[np.newaxis], "int64")
+    flags: relax.Expr = relax.const(is_inside[np.newaxis])
+    for place, axis in enumerate(named):
+        starts = emit(R.strided_slice(rows, [1], [place], [place + 1]))
+        at = emit(R.add(starts, relax.const(grid.get(axis, none)[np.newaxis], "int64")))
+        low, high = (number(each) for each in (0, shape[axis]))
+        flags = emit(
+            R.logical_and(flags, R.logical_and(R.greater_equal(at, low), R.less(at, high)))
+        )
+        # Outside it may be any number, and its product with a stride too large.
+        near = R.minimum(R.maximum(at, low), high)
+        total = emit(R.add(total, R.multiply(near, number(strides[axis]))))
+    return emit(R.astype(R.where(flags, total, number(size)), "int32"))
+
+
+def _reduction(ctx: Context, number: int) -> str:
+    """Return how the one operator of a subgraph combines two numbers."""
+    codes = [operator.code for operator in subgraph(ctx, number).operators]
+    code = codes[0] if codes else ""
+    if len(codes) > 1 or code not in _REDUCTIONS:
+        raise UnsupportedError(f"combines numbers by {', '.join(codes)}")
+    return _REDUCTIONS[code]
+
+
+@data_converter("ONE_HOT")
+def convert_one_hot(ctx: Context) -> relax.Expr:
+    """Give one value at each place that is named along a new axis, and another elsewhere."""
+    places, depth = ctx.input(0), ctx.integer(1)
+    values = [ctx.input(position) for position in (2, 3)]
+    rank, axis = len(places.shape), ctx.options(OneHotOptions).axis
+    axis = rank if axis == -1 else axis
+    if places.tensor.dtype not in ("int32", "int64"):
+        raise QnnError(f"{places.tensor.label} must be int32 or int64")
+    if not 0 <= axis <= rank or depth < 0 or any(value.shape not in ((), (1,)) for value in values):
+        raise QnnError(f"axis {axis} of {depth} for {rank} axes, and one value each")
+    ctx.check_size(TensorSpec((*places.shape, depth), ctx.output().dtype))
+    shape = [1] * (rank + 1)
+    shape[axis] = depth
+    numbers = np.arange(depth).reshape(shape).astype(places.tensor.dtype)
+    if depth == 0:
+        shape = [*places.shape[:axis], 0, *places.shape[axis:]]
+        return R.zeros(shape, ctx.output().dtype)
+    is_named = R.equal(R.expand_dims(places.expr, axis), relax.const(numbers))
+    return R.where(is_named, *(reshaped(value.expr, ()) for value in values))

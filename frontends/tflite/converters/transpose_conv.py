@@ -20,13 +20,13 @@ from tvm.relax import op as R
 
 from frontends.tflite.converters.activations import clamp_range
 from frontends.tflite.converters.context import Array, Context, Operand, per_channel, per_tensor
-from frontends.tflite.converters.kernels import (
+from frontends.tflite.converters.convolution import (
     check_bias,
     check_kernel,
     check_zero_point,
     int16_bias_type,
+    window_padding,
 )
-from frontends.tflite.converters.padding import window_padding
 from frontends.tflite.converters.registry import converter, int16_converter
 from frontends.tflite.options import TransposeConvOptions
 from qnn_ops import QnnError, quantized_concat, quantized_conv2d

@@ -7,11 +7,10 @@ from math import prod
 
 import numpy as np
 
+from frontends.tflite.converters.concatenation import split_sizes
 from frontends.tflite.converters.context import axis_of
 from frontends.tflite.converters.scatter import REDUCTIONS
-from frontends.tflite.converters.slice_masks import sliced_axes
-from frontends.tflite.converters.slices import sliced_ranges
-from frontends.tflite.converters.split import split_sizes
+from frontends.tflite.converters.slices import sliced_axes, sliced_ranges
 from frontends.tflite.folding.node import MOST, Array, Node, Rule
 from frontends.tflite.options import (
     ConcatenationOptions,

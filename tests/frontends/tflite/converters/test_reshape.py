@@ -1,4 +1,4 @@
-"""RESHAPE where the data has another shape than the file states."""
+"""RESHAPE, SQUEEZE, EXPAND_DIMS, TRANSPOSE, TILE, BROADCAST_TO and FILL."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from frontends.tflite import from_tflite
 from frontends.tflite.quantization import Quantization
 from frontends.tflite.reader import read_model
 from frontends.tflite.writer import ModelWriter
-from qnn_ops import QnnError
+from qnn_ops.errors import QnnError
 from qnn_ops.signature import signature_of
 from tests.support.tflite import Sheet
 from tvm_qnn.compare import compare
@@ -114,3 +114,34 @@ def test_a_shape_that_nobody_states_is_refused(stated: tuple[int, ...], count: i
     message = r"tensor 1 'x2', the new shape of tensor 0 'x1' of shape \(2, 6\), must be constant"
     with pytest.raises(QnnError, match=message):
         from_tflite(by_a_run(stated, count).model())
+
+
+ANY_REPEAT = (1,)  # a declared shape: LiteRT works shapes out by itself
+
+
+def test_copies_equal_litert() -> None:
+    sheet = Sheet(seed=3)
+    data = sheet.random_input((2, 1, 3), "uint8", Q)
+    result = (ANY_REPEAT, "uint8", Q)
+    sheet.operator("TILE", [data, sheet.constant([1, 3, 2])], result)
+    sheet.operator("TILE", [data, sheet.constant([1, 1, 1])], result)
+    sheet.operator("BROADCAST_TO", [data, sheet.constant([4, 2, 5, 3])], result)
+    value = sheet.input(np.array(7, np.uint8), Q)
+    sheet.operator("FILL", [sheet.constant([2, 3]), value], result)
+    sheet.check()
+
+
+def test_shapes_must_fit() -> None:
+    sheet = Sheet()
+    data = sheet.random_input((2, 3), "int8", Q)
+    sheet.operator("BROADCAST_TO", [data, sheet.constant([4, 3])], (ANY_REPEAT, "int8", Q))
+    with pytest.raises(QnnError, match="cannot broadcast"):
+        from_tflite(sheet.model())
+
+
+def test_the_sizes_of_a_fill_must_be_constant() -> None:
+    sheet = Sheet()
+    dims = sheet.input(np.array([2, 3], np.int32))
+    sheet.operator("FILL", [dims, sheet.constant(1.0)], (ANY_REPEAT, "float32", None))
+    with pytest.raises(QnnError, match="must be constant"):
+        from_tflite(sheet.model())

@@ -1,4 +1,4 @@
-"""DYNAMIC_UPDATE_SLICE."""
+"""STRIDED_SLICE, SLICE and DYNAMIC_UPDATE_SLICE."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from frontends.tflite import from_tflite
-from qnn_ops import QnnError
+from qnn_ops.errors import QnnError
 from tests.support.tflite import Sheet, random_quantization
 
 ANY = (1,)

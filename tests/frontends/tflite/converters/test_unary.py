@@ -1,4 +1,4 @@
-"""Tensors of 8 or 16 bits without a scale, where LiteRT reads one."""
+"""Operators of one float32 operand that Relax has too, and of quantized ones without a scale."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 
 from frontends.tflite import from_tflite
 from frontends.tflite.quantization import Quantization
-from qnn_ops import QnnError
+from qnn_ops.errors import QnnError
 from tests.support.arrays import full_range
 from tests.support.tflite import Sheet
 
