@@ -12,6 +12,7 @@ from tvm.relax import op as R
 from frontends.errors import UnsupportedError
 from frontends.mxnet import folding
 from frontends.mxnet.converters.context import Context
+from frontends.mxnet.converters.convolution import pair
 from frontends.mxnet.converters.fused import (
     Activation,
     Fused,
@@ -29,7 +30,6 @@ from frontends.mxnet.converters.quantization import (
     range_at,
 )
 from frontends.mxnet.converters.registry import converter
-from frontends.mxnet.converters.windows import pair
 from frontends.mxnet.scalars import divide, maximum, minimum, multiply, scalar, to_expr
 from frontends.mxnet.values import Array, Value
 from qnn_ops import fused_multiply_add, quantized_conv2d

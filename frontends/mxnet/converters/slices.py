@@ -1,11 +1,13 @@
-"""Operators that take parts of a tensor."""
+"""Operators that take parts of a tensor, or look rows up."""
 
 from __future__ import annotations
 
 from tvm import relax
 from tvm.relax import op as R
 
+from frontends.errors import UnsupportedError
 from frontends.mxnet.converters.context import Context
+from frontends.mxnet.converters.convolution import check_weight
 from frontends.mxnet.converters.registry import converter
 from qnn_ops.checks import check_axis
 from qnn_ops.errors import QnnError
@@ -78,3 +80,25 @@ def convert_split(ctx: Context) -> list[relax.Expr]:
     starts = range(0, shape[axis], size)
     parts = (R.strided_slice(ctx.expr(0), [axis], [start], [start + size]) for start in starts)
     return [R.reshape(ctx.emit(part), kept) if len(kept) < len(shape) else part for part in parts]
+
+
+@converter("Embedding")
+def convert_embedding(ctx: Context) -> relax.Expr:
+    """Take the row of the weight that each value names; of one outside, the first or last row."""
+    rows = ctx.attrs.integer("input_dim")
+    check_weight(ctx, (rows, ctx.attrs.integer("output_dim")))
+    return R.take(ctx.expr(1), _indices(ctx, 0), 0, "clip")
+
+
+@converter("take")
+def convert_take(ctx: Context) -> relax.Expr:
+    """Take the slices along an axis that values name; of one outside, the first or the last."""
+    if ctx.attrs.text("mode", "clip") != "clip":
+        raise UnsupportedError("only mode clip is supported")
+    axis = check_axis(ctx.attrs.integer("axis", 0), len(ctx.shape(0)))
+    return R.take(ctx.expr(0), _indices(ctx, 1), axis, "clip")
+
+
+def _indices(ctx: Context, position: int) -> relax.Expr:
+    # MXNet holds indices as floats, too.
+    return R.astype(ctx.expr(position), "int32")

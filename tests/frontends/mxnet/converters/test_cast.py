@@ -1,3 +1,5 @@
+"""Changes of dtype, constants, and operators that give what they get outside of training."""
+
 from __future__ import annotations
 
 import pytest
@@ -18,3 +20,19 @@ def test_what_does_not_fit_is_named() -> None:
         convert("_zeros", shape="(0, 3)")
     with pytest.raises(QnnError, match="step must not be 0"):
         convert("_arange", start="1", step="0")
+
+
+def test_what_mxnet_computes_of_identity() -> None:
+    # oneDNN has a polynomial of its own for the exponential, TVM another.
+    check_family("identity", {"logistic": 1e-6})
+
+
+def test_nothing_is_emitted() -> None:
+    mod, _ = convert("Dropout", (2, 3))
+    assert "R.call" not in mod.script()
+    assert len(mod["main"].body.blocks[0].bindings) <= 1
+
+
+def test_dropping_always_is_not_supported() -> None:
+    with pytest.raises(UnsupportedOperatorError, match="mode always draws"):
+        convert("Dropout", (2, 3), mode="always")

@@ -1,3 +1,5 @@
+"""Operators that join floats, repeat them or pad them."""
+
 from __future__ import annotations
 
 import pytest
@@ -34,3 +36,21 @@ def test_up_sampling_that_weighs_or_joins_is_not_supported() -> None:
             convert("UpSampling", *[(1, 3, 4, 4)] * count, scale="2", sample_type=kind)
     with pytest.raises(QnnError, match="scale be at least 1"):
         convert("UpSampling", (1, 3, 4, 4), scale="0", sample_type="nearest")
+
+
+def test_what_mxnet_computes_of_pad() -> None:
+    check_family("pad")
+
+
+@pytest.mark.parametrize(
+    ("mode", "widths", "message"),
+    [
+        ("constant", "(0, 1)", "must be 4 numbers"),
+        ("constant", "(0, 1, -1, 0)", "of at least 0"),
+        ("reflect", "(0, 0, 3, 0)", "cannot reflect a pad_width"),
+        ("wrap", "(0, 0, 3, 0)", "mode must be one of constant, edge, reflect"),
+    ],
+)
+def test_attributes_that_do_not_fit_are_named_of_pad(mode: str, widths: str, message: str) -> None:
+    with pytest.raises(QnnError, match=rf"Pad 'made': .*{message}"):
+        convert("Pad", (2, 3), mode=mode, pad_width=widths)

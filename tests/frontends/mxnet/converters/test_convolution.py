@@ -1,3 +1,5 @@
+"""Convolution and Deconvolution of floats, and the attributes of windows."""
+
 from __future__ import annotations
 
 from typing import Any
@@ -73,3 +75,34 @@ def test_a_bias_of_another_size_is_named() -> None:
 def test_volumes_are_not_supported() -> None:
     with pytest.raises(UnsupportedOperatorError, match="only images of layout NCHW or NHWC"):
         convert("Convolution", (1, 3, 6, 5, 4), WEIGHT, **ATTRS)
+
+
+ATTRS_DECONVOLUTION = {"kernel": "(3, 2)", "num_filter": "3", "stride": "(2, 2)"}
+
+
+def test_what_mxnet_computes_of_deconvolution() -> None:
+    # Sums of products in another order.
+    check_family("deconvolution", {"": 1e-6})
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"num_filter": "5"}, r"weight must have shape \(4, 5, 3, 2\)"),
+        ({"num_group": "3"}, "num_group must divide the 4 channels"),
+        ({"adj": "(2, 0)"}, "adj be below the stride of 2"),
+        ({"pad": "(7, 0)"}, "pad must leave something"),
+    ],
+)
+def test_attributes_that_do_not_fit_are_named_of_deconvolution(
+    changes: dict[str, str], message: str
+) -> None:
+    with pytest.raises(QnnError, match=rf"Deconvolution 'made': .*{message}"):
+        convert("Deconvolution", (1, 4, 6, 5), WEIGHT, **{**ATTRS_DECONVOLUTION, **changes})
+
+
+def test_target_shapes_are_not_supported() -> None:
+    with pytest.raises(UnsupportedOperatorError, match="without a target_shape"):
+        convert(
+            "Deconvolution", (1, 4, 6, 5), WEIGHT, **ATTRS_DECONVOLUTION, target_shape="(12, 10)"
+        )

@@ -1,10 +1,16 @@
+"""Pooling, of floats and quantized: its windows, and the divisors of its averages."""
+
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
 import pytest
 
 from frontends.errors import UnsupportedOperatorError
 from qnn_ops.errors import QnnError
 from tests.support.mxnet_float import check_family, convert
+from tests.support.mxnet_graphs import computed, graph_of, imported
 
 
 def test_what_mxnet_computes() -> None:
@@ -37,3 +43,38 @@ def test_other_conventions_and_volumes_are_not_supported() -> None:
 def test_images_with_their_channels_last_stay_so() -> None:
     mod, _ = convert("Pooling", (1, 6, 5, 3), kernel="(2, 2)", layout="NHWC", pool_type="avg")
     assert tuple(map(int, mod["main"].ret_ty.shape)) == (1, 5, 4, 3)
+
+
+RANGE = {"low": np.float32(0), "high": np.float32(2)}
+NAMES = ["data", "low", "high"]
+DATA = np.array([[1, 2, 2], [3, 3, 0], [0, 250, 255]], np.uint8).reshape(1, 1, 3, 3)
+
+
+@pytest.mark.parametrize(
+    ("attrs", "expected"),
+    [
+        ({"kernel": "(2, 2)"}, [[3, 3], [250, 255]]),
+        ({"kernel": "(2, 2)", "stride": "(2, 2)", "pooling_convention": "full"},
+         [[3, 2], [250, 255]]),
+        # Ties go to the even number: 9/4, 7/4, 256/4, 508/4; 10/4 of the first two columns is 2.
+        ({"kernel": "(2, 2)", "pool_type": "avg"}, [[2, 2], [64, 127]]),
+        ({"global_pool": "True", "kernel": "(1, 1)", "pool_type": "avg"}, [[57]]),
+        # Padding counts, unless it is told not to.
+        ({"kernel": "(3, 3)", "pad": "(1, 1)", "stride": "(2, 2)", "pool_type": "avg"},
+         [[1, 1], [28, 56]]),
+        ({"kernel": "(3, 3)", "pad": "(1, 1)", "stride": "(2, 2)", "pool_type": "avg",
+          "count_include_pad": "False"}, [[2, 2], [64, 127]]),
+    ],
+)  # fmt: skip
+def test_by_hand(attrs: dict[str, Any], expected: list[list[int]]) -> None:
+    graph = graph_of("_contrib_quantized_pooling", attrs, NAMES, outputs=3)
+    result, low, high = computed(graph, {"data": DATA}, RANGE)
+    np.testing.assert_array_equal(result[0, 0], expected)
+    assert (low, high) == (0, 2)
+
+
+def test_sums_of_windows_do_not_exist() -> None:
+    attrs = {"kernel": "(2, 2)", "pool_type": "sum"}
+    graph = graph_of("_contrib_quantized_pooling", attrs, NAMES)
+    with pytest.raises(QnnError, match="pool_type must be one of max, avg, got 'sum'"):
+        imported(graph, {"data": DATA}, RANGE)

@@ -1,7 +1,11 @@
+"""Operators that take parts of a tensor, or look rows up."""
+
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
+from frontends.errors import UnsupportedOperatorError
 from qnn_ops.errors import QnnError
 from tests.support.mxnet_float import check_family, convert
 
@@ -28,3 +32,16 @@ def test_what_mxnet_computes() -> None:
 def test_attributes_that_do_not_fit_are_named(op: str, attrs: dict[str, str], message: str) -> None:
     with pytest.raises(QnnError, match=rf"{op} 'made': .*{message}"):
         convert(op, (2, 3, 4), (2, 5, 4), **attrs)
+
+
+def test_what_mxnet_computes_of_embedding() -> None:
+    check_family("embedding")
+
+
+def test_what_does_not_fit_is_named() -> None:
+    with pytest.raises(QnnError, match=r"weight must have shape \(5, 3\), got \(4, 3\)"):
+        convert("Embedding", (2,), np.ones((4, 3), np.float32), input_dim="5", output_dim="3")
+    with pytest.raises(QnnError, match="axis 2 is outside"):
+        convert("take", (4, 3), (2,), axis="2")
+    with pytest.raises(UnsupportedOperatorError, match="only mode clip"):
+        convert("take", (4, 3), (2,), mode="wrap")

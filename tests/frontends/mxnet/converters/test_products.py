@@ -1,4 +1,4 @@
-"""Convolutions and dense layers that give sums, and where they deviate from their scheme."""
+"""_contrib_quantized_conv and _contrib_quantized_fully_connected, which give sums of 32 bits."""
 
 from __future__ import annotations
 

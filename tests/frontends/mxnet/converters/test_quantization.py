@@ -1,4 +1,4 @@
-"""The operators between floats, sums of 32 bits and 8 bits, by hand."""
+"""Ranges and changes of scale of quantized operators; quantize, dequantize and requantize."""
 
 from __future__ import annotations
 

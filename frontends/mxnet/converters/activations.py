@@ -1,0 +1,177 @@
+"""Activations, softmax and other functions of floats."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import prod
+
+import numpy as np
+from tvm import relax
+from tvm.relax import op as R
+
+from frontends.errors import UnsupportedError
+from frontends.mxnet.converters.context import Context
+from frontends.mxnet.converters.registry import converter
+from qnn_ops.checks import check_axis
+from qnn_ops.errors import QnnError
+
+
+def _const(value: float) -> relax.Expr:
+    return relax.const(np.float32(value))
+
+
+UNARY: dict[str, Callable[[relax.Expr], relax.Expr]] = {
+    "abs": R.abs,
+    "ceil": R.ceil,
+    "erf": R.erf,
+    "exp": R.exp,
+    "floor": R.floor,
+    "log": R.log,
+    "negative": R.negative,
+    "reciprocal": lambda x: R.divide(_const(1), x),
+    "relu": R.nn.relu,
+    "rsqrt": R.rsqrt,
+    "sigmoid": R.sigmoid,
+    "sign": R.sign,
+    "softrelu": R.nn.softplus,
+    "softsign": lambda x: R.divide(x, R.add(R.abs(x), _const(1))),
+    "sqrt": R.sqrt,
+    "square": R.square,
+    "tanh": R.tanh,
+}
+"""By MXNet's name."""
+
+
+def _register(name: str, function: Callable[[relax.Expr], relax.Expr]) -> None:
+    @converter(name)
+    def convert(ctx: Context) -> relax.Expr:
+        return function(ctx.expr(0))
+
+
+for _name, _function in UNARY.items():
+    if _name != "softrelu":  # which is the name of an act_type only
+        _register(_name, _function)
+
+
+@converter("hard_sigmoid")
+def convert_hard_sigmoid(ctx: Context) -> relax.Expr:
+    """Return a line, between 0 and 1."""
+    alpha, beta = ctx.attrs.real("alpha", 0.2), ctx.attrs.real("beta", 0.5)
+    return R.clip(R.add(R.multiply(ctx.expr(0), _const(alpha)), _const(beta)), 0, 1)
+
+
+@converter("clip")
+def convert_clip(ctx: Context) -> relax.Expr:
+    """Clamp to no less than a_min, no more than a_max."""
+    low, high = ctx.attrs.real("a_min"), ctx.attrs.real("a_max")
+    return R.clip(ctx.expr(0), low, high)
+
+
+_ACTIVATIONS = ("relu", "sigmoid", "softrelu", "softsign", "tanh")
+
+# As MXNet has them.
+_SELU_ALPHA = 1.6732632423543772848170429916717
+_SELU_SCALE = 1.0507009873554804934193349852946
+
+
+@converter("Activation")
+def convert_activation(ctx: Context) -> relax.Expr:
+    """Return the function that act_type names."""
+    return UNARY[ctx.attrs.text("act_type", None, _ACTIVATIONS)](ctx.expr(0))
+
+
+@converter("LeakyReLU")
+def convert_leaky_relu(ctx: Context) -> relax.Expr:
+    """Return the positive part, and of the negative one what act_type names."""
+    return _LEAKY[ctx.attrs.text("act_type", "leaky", tuple(_LEAKY))](ctx)
+
+
+def _leaky(ctx: Context) -> relax.Expr:
+    return R.nn.leakyrelu(ctx.expr(0), ctx.attrs.real("slope", 0.25))
+
+
+def _randomized(ctx: Context) -> relax.Expr:
+    # Outside of training, the slope is the mean of those that are drawn.
+    low, high = ctx.attrs.real("lower_bound", 0.125), ctx.attrs.real("upper_bound", 0.334)
+    return R.nn.leakyrelu(ctx.expr(0), (low + high) / 2)
+
+
+def _exponential(x: relax.Expr, scale: float, alpha: float) -> relax.Expr:
+    one, zero = (relax.const(np.float32(value)) for value in (1, 0))
+    below = R.multiply(R.subtract(R.exp(x), one), relax.const(np.float32(scale * alpha)))
+    above = x if scale == 1 else R.multiply(x, relax.const(np.float32(scale)))
+    return R.where(R.greater(x, zero), above, below)
+
+
+def _parametric(ctx: Context) -> relax.Expr:
+    """Apply one slope to all, or one per channel."""
+    x, slope = ctx.expr(0), ctx.expr(1)
+    rank, channels = len(ctx.shape(0)), ctx.shape(0)[1:2]
+    if ctx.shape(1) not in ((1,), channels):
+        raise QnnError(f"gamma must have shape (1,) or {channels}, got {ctx.shape(1)}")
+    if rank > 1:
+        slope = R.reshape(slope, [1, ctx.shape(1)[0], *[1] * (rank - 2)])
+    return R.where(R.greater(x, relax.const(np.float32(0))), x, R.multiply(x, slope))
+
+
+_LEAKY: dict[str, Callable[[Context], relax.Expr]] = {
+    "elu": lambda ctx: _exponential(ctx.expr(0), 1, ctx.attrs.real("slope", 0.25)),
+    "gelu": lambda ctx: R.nn.gelu(ctx.expr(0)),
+    "leaky": _leaky,
+    "prelu": _parametric,
+    "rrelu": _randomized,
+    "selu": lambda ctx: _exponential(ctx.expr(0), _SELU_SCALE, _SELU_ALPHA),
+}
+
+
+_Function = Callable[[relax.Expr, int], relax.Expr]
+
+
+@converter("softmax")
+def convert_softmax(ctx: Context) -> relax.Expr:
+    """Divide exponentials by their sum along an axis."""
+    return _along_axis(ctx, R.nn.softmax)
+
+
+@converter("log_softmax")
+def convert_log_softmax(ctx: Context) -> relax.Expr:
+    """Return the logarithm of softmax."""
+    return _along_axis(ctx, R.nn.log_softmax)
+
+
+def _along_axis(ctx: Context, function: _Function) -> relax.Expr:
+    if ctx.attrs.flag("use_length", False):
+        raise UnsupportedError("use_length is not supported")
+    if ctx.attrs.text("dtype", "float32") != "float32":
+        raise UnsupportedError("only dtype float32 is supported")
+    data, axis = ctx.expr(0), check_axis(ctx.attrs.integer("axis", -1), len(ctx.shape(0)))
+    temperature = ctx.attrs.real("temperature", 1)
+    if temperature <= 0:
+        raise QnnError(f"attribute temperature must be positive, got {temperature}")
+    if temperature != 1:
+        data = R.divide(data, relax.const(np.float32(temperature)))
+    return function(data, axis)
+
+
+@converter("SoftmaxOutput", "Softmax")
+def convert_softmax_output(ctx: Context) -> relax.Expr:
+    """Compute the softmax before a loss, which ends a trained network; labels are not read."""
+    if ctx.attrs.flag("multi_output", False):
+        return R.nn.softmax(ctx.expr(0), check_axis(1, len(ctx.shape(0))))
+    if ctx.attrs.flag("preserve_shape", False):
+        return R.nn.softmax(ctx.expr(0), -1)
+    shape = ctx.shape(0)
+    rows = R.reshape(ctx.expr(0), (*shape[:1], prod(shape[1:])))
+    return R.reshape(ctx.emit(R.nn.softmax(rows, 1)), shape)
+
+
+@converter("SoftmaxActivation")
+def convert_softmax_activation(ctx: Context) -> relax.Expr:
+    """Apply softmax along the channels or, by mode instance, along the last axis.
+
+    MXNet's documentation says that an instance is all that belongs to an item of the batch. That
+    is not what it computes.
+    """
+    if ctx.attrs.text("mode", "instance", ("channel", "instance")) == "channel":
+        return R.nn.softmax(ctx.expr(0), check_axis(1, len(ctx.shape(0))))
+    return R.nn.softmax(ctx.expr(0), -1)
