@@ -9,7 +9,7 @@ import numpy as np
 from rich.table import Table
 
 from benchmarks.machine import Setting
-from tvm_qnn.io.json_text import to_json
+from tvm_qnn.io.text import to_json
 
 Array = np.ndarray[Any, Any]
 

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from tvm_qnn.io.cores import on_cores
-from tvm_qnn.io.html import table
+from tvm_qnn.io.text import table
 
 LEAST_ROUNDS = 3
 

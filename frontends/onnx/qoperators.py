@@ -15,7 +15,6 @@ from frontends.errors import UnsupportedError
 from frontends.onnx.attentions import any_attention, multi_head_attention, quantized_attention
 from frontends.onnx.block_weights import gather_block_quantized, matmul_bnb4, matmul_n_bits
 from frontends.onnx.fused_products import fused_conv, fused_gemm, fused_matmul
-from frontends.onnx.gelus import bias_gelu, fast_gelu, gelu, quick_gelu
 from frontends.onnx.group_queries import group_query_attention
 from frontends.onnx.integer_products import (
     dynamic_quantize_lstm,
@@ -23,8 +22,12 @@ from frontends.onnx.integer_products import (
     matmul_integer_to_float,
 )
 from frontends.onnx.normalizations import (
+    bias_gelu,
     embed_layer_normalization,
+    fast_gelu,
+    gelu,
     quantized_embed_layer_normalization,
+    quick_gelu,
     simplified_layer_normalization,
     skip_layer_normalization,
     skip_simplified_layer_normalization,

@@ -1,4 +1,4 @@
-"""How the fields of operators' options are read: by their types, or by these annotations."""
+"""How the fields of operators' options are read, and the tables that hold them."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Annotated, Any
 
 import numpy as np
+import tflite
 
 from frontends.tflite.flatbuffer import Table
 from frontends.tflite.schema import ENUM_FIELDS, by_value, pascal_case
@@ -50,3 +51,22 @@ NewShape = Annotated[
     "tuple[int, ...] | None",
     lambda table: None if table.is_absent("NewShape") else table.integers("NewShape"),
 ]
+
+
+class _StablehloCaseOptions(tflite.SqueezeOptions):
+    """One vector of int32, in the place where SqueezeOptions has its own."""
+
+    BranchSubgraphIndicesAsNumpy = tflite.SqueezeOptions.SqueezeDimsAsNumpy
+    BranchSubgraphIndicesLength = tflite.SqueezeOptions.SqueezeDimsLength
+
+
+MEMBERS: dict[str, Any] = vars(tflite) | {
+    "StablehloCaseOptions": _StablehloCaseOptions,
+    "StablehloCaseOptionsStart": tflite.SqueezeOptionsStart,
+    "StablehloCaseOptionsStartBranchSubgraphIndicesVector": (
+        tflite.SqueezeOptionsStartSqueezeDimsVector
+    ),
+    "StablehloCaseOptionsAddBranchSubgraphIndices": tflite.SqueezeOptionsAddSqueezeDims,
+    "StablehloCaseOptionsEnd": tflite.SqueezeOptionsEnd,
+}
+"""Classes that read tables, and functions that write them, by the names that the package gives."""

@@ -13,7 +13,7 @@ import tflite
 
 from frontends.tflite.format import IDENTIFIER, METADATA
 from frontends.tflite.model import Entry
-from frontends.tflite.options_tables import MEMBERS
+from frontends.tflite.option_fields import MEMBERS
 from frontends.tflite.packing import BITS, pack
 from frontends.tflite.quantization import Blocks, Quantization
 from frontends.tflite.schema import (

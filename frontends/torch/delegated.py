@@ -9,8 +9,8 @@ import numpy as np
 from tvm import relax
 from tvm.relax import op as R
 
-from frontends.torch.clamps import CLAMPING
 from frontends.torch.normalize import BATCH_NORM, batch_norm
+from frontends.torch.parts import CLAMPING
 from frontends.torch.reader import operator_of, values_of
 from qnn_ops import fused_multiply_add
 from qnn_ops.registry import spec_of

@@ -9,8 +9,6 @@ import numpy as np
 from tvm import relax
 
 from frontends.errors import UnsupportedError
-from frontends.torch.bilinear import BICUBIC, BILINEAR, bilinear, check_bicubic
-from frontends.torch.clamps import CLAMP, clamp
 from frontends.torch.delegated import delegated_rules
 from frontends.torch.dynamic import DYNAMIC, check_dynamic, dynamic_rules
 from frontends.torch.inductor import (
@@ -18,22 +16,28 @@ from frontends.torch.inductor import (
     inductor_rules,
     is_of_inductor,
 )
-from frontends.torch.nearest import NEAREST, nearest
 from frontends.torch.normalize import BATCH_NORM, batch_norm, check_batch_norm
-from frontends.torch.pads import PADS, check_pad, pad
 from frontends.torch.parts import (
     ALONG_AXIS,
+    CLAMP,
+    EXTREMES,
+    PADS,
+    SUMS,
     along_axis,
     check_index,
+    check_pad,
+    clamp,
     embedding,
+    extreme,
     index,
     narrow,
+    pad,
+    scaled_sum,
     select,
     take,
 )
 from frontends.torch.reader import calls_of, operator_of, values_of
-from frontends.torch.reductions import EXTREMES, extreme
-from frontends.torch.sums import SUMS, scaled_sum
+from frontends.torch.resize import BICUBIC, BILINEAR, NEAREST, bilinear, check_bicubic, nearest
 from qnn_ops import dequantize, quantize
 from qnn_ops.attributes import dtype_range
 from qnn_ops.registry import spec_of

@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
 from tvm import relax
 from tvm.relax import op as R
 
@@ -13,6 +14,110 @@ from frontends.errors import UnsupportedError
 from frontends.torch.reader import operator_of, values_of
 from qnn_ops import counted_places
 from qnn_ops.registry import spec_of
+
+CLAMP = "clamp.default"
+
+CLAMPING = (
+    *("hardtanh.default", "hardtanh_.default", "relu.default", "relu_.default"),
+    *("relu6.default", "relu6_.default"),
+)
+"""What XNNPACK makes a part of the operator before it."""
+
+
+def clamp(node: Any, importer: Any) -> Any:
+    """Bound values; TVM's importer takes infinity for a bound that integers have not."""
+    data, *ends = values_of(node)
+    tensor, emit = importer.env[data], importer.block_builder.emit
+    dtype = spec_of(tensor).dtype
+    if dtype.startswith("float"):
+        return type(importer).create_convert_map(importer)[operator_of(node)](node)
+    for end, bound in zip(ends, (R.maximum, R.minimum), strict=True):
+        if end is not None:
+            tensor = emit(bound(tensor, relax.const(np.asarray(end, dtype), dtype)))
+    return tensor
+
+
+_EXTREMES = {"amax.default": R.max, "amin.default": R.min}
+EXTREMES = tuple(_EXTREMES)
+
+
+def extreme(node: Any, importer: Any) -> relax.Var:
+    """Reduce by a maximum or a minimum; no axes are all."""
+    data, axes, keeps = values_of(node)
+    reduce = _EXTREMES[operator_of(node)]
+    call = reduce(importer.env[data], [int(axis) for axis in axes] or None, keepdims=bool(keeps))
+    result: relax.Var = importer.block_builder.emit(call)
+    return result
+
+
+_OF_TVM = {
+    "add.Tensor": "add.Tensor",
+    "add_.Tensor": "add.Tensor",
+    "sub.Tensor": "sub.Tensor",
+    "sub_.Tensor": "sub.Tensor",
+}
+
+SUMS = tuple(_OF_TVM)
+
+
+def scaled_sum(node: Any, importer: Any) -> Any:
+    """Add, or subtract, ``alpha`` times the second operand: TVM's importer leaves that out."""
+    name, alpha = _OF_TVM[operator_of(node)], node.kwargs.get("alpha", 1)
+    if alpha == 1:
+        return type(importer).create_convert_map(importer)[name](node)
+    operands = importer.retrieve_args(node)[:2]
+    dtype = next(spec_of(each).dtype for each in operands if isinstance(each, relax.Expr))
+    left, right = (
+        each if isinstance(each, relax.Expr) else relax.const(np.asarray(each, dtype), dtype)
+        for each in operands
+    )
+    emit = importer.block_builder.emit
+    scaled = emit(R.multiply(right, relax.const(np.asarray(alpha, dtype), dtype)))
+    return emit((R.add if name.startswith("add") else R.subtract)(left, scaled))
+
+
+PADS = ("constant_pad_nd.default", "pad.default")
+
+_MODES = ("constant", "reflect", "replicate", "circular")
+
+
+def check_pad(node: Any) -> None:
+    """Check a pad.
+
+    Raises:
+        UnsupportedError: it crops and mirrors at once, or PyTorch has no such mode.
+    """
+    _, sizes, mode, _ = _parts(node)
+    if mode not in _MODES:
+        raise UnsupportedError(f"its mode must be one of {', '.join(_MODES)}, got {mode!r}")
+    if mode != "constant" and min(sizes, default=0) < 0:
+        raise UnsupportedError(f"a pad of the mode {mode!r} cannot crop, got {sizes}")
+
+
+def pad(node: Any, importer: Any) -> relax.Var:
+    """Pad the last axes, the last one first; negative sizes crop."""
+    name, sizes, mode, value = _parts(node)
+    data, emit = importer.env[name], importer.block_builder.emit
+    shape = spec_of(data).shape
+    pairs = [(sizes[place], sizes[place + 1]) for place in range(0, len(sizes), 2)]
+    ends = [(0, 0)] * (len(shape) - len(pairs)) + pairs[::-1]
+    axes = [axis for axis, pair in enumerate(ends) if min(pair) < 0]
+    if axes:
+        begins = [max(-ends[axis][0], 0) for axis in axes]
+        stops = [shape[axis] - max(-ends[axis][1], 0) for axis in axes]
+        data = emit(R.strided_slice(data, axes, begins, stops))
+    widths = [max(size, 0) for pair in ends for size in pair]
+    if not any(widths):
+        return data
+    result: relax.Var = emit(R.nn.pad(data, widths, mode, value))
+    return result
+
+
+def _parts(node: Any) -> tuple[Any, list[int], str, float]:
+    """Return the data, the sizes, the mode and the value of a pad."""
+    data, sizes, *others = values_of(node)
+    mode, value = others if operator_of(node) == "pad.default" else ("constant", *others)
+    return data, [int(size) for size in sizes], str(mode), float(value or 0)
 
 
 def select(node: Any, importer: Any) -> relax.Var:

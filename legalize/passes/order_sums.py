@@ -13,7 +13,7 @@ from tvm.relax import op as R
 from tvm.relax.expr_functor import PyExprMutator, mutator
 
 from legalize.passes.rewriter import count_uses
-from legalize.qdq.conv2d import sizes_of
+from legalize.qdq.convolutions import sizes_of
 from legalize.qdq.group import operator_name
 from qnn_ops import dequantize, float_conv2d, float_matmul
 from qnn_ops.float_conv2d import ORDERS, is_laid_out, order_of, panel_of

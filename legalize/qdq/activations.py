@@ -1,15 +1,35 @@
-"""Activations: those that quantizing does by itself, and tables of the others."""
+"""Activations: those that quantizing does by itself, tables of the others, and softmax.
+
+Convolutions and products of matrices end in relu or hardtanh, sums in relu. After anything else
+both are computed in float; and on what was quantized before they are bounds of its integers, or,
+where the result has another scale, a table; but a convolution or a dense layer before ends in it.
+"""
 
 from __future__ import annotations
+
+import math
+from typing import Any
 
 import numpy as np
 import tvm
 from tvm import relax
+from tvm.relax import op as R
 
-from legalize.qdq.group import Group, LeftInFloatError, operator_name, rule
-from qnn_ops import quantized_lookup
+from legalize.qdq.group import (
+    BIASED,
+    ORT,
+    Group,
+    LeftInFloatError,
+    NoRuleError,
+    operator_name,
+    rule,
+)
+from qnn_ops import dequantize, quantize, quantized_lookup, quantized_softmax
 from qnn_ops.attributes import dtype_range
 from qnn_ops.onnxruntime import quantize_onnxruntime, sigmoid_onnxruntime, tanh_onnxruntime
+from qnn_ops.quantized_pool2d import bounds as bounds_of
+from qnn_ops.registry import attrs_of, operator_of, spec_of
+from qnn_ops.xnnpack import XNNPACK, clamp_table
 
 
 @rule("nn.relu")
@@ -62,3 +82,148 @@ def number(value: relax.Expr) -> float:
     if isinstance(number, tvm.tirx.FloatImm | tvm.tirx.IntImm):
         number = number.value
     return float(number)
+
+
+@rule("nn.softmax")
+def _softmax(group: Group, call: relax.Call) -> relax.Expr:
+    data = group.activation(call.args[0])
+    rank, emit = len(spec_of(data.data).shape), group.builder.emit
+    axis = int(call.attrs.axis) % rank
+    swapped = list(range(rank))
+    swapped[axis], swapped[-1] = swapped[-1], swapped[axis]
+    values = data.data if axis == rank - 1 else emit(R.permute_dims(data.data, swapped))
+    result = quantized_softmax(values, **data.input, **group.result(), **ORT)
+    return result if axis == rank - 1 else R.permute_dims(emit(result), swapped)
+
+
+_SUM = "relax.add"
+
+_ROWS = "relax.nn.conv1d"
+
+_ACTIVATIONS = ("relax.clip", "relax.nn.relu", "relax.nn.relu6")
+
+
+@rule("nn.relu", arithmetics=[XNNPACK])
+def _xnnpack_relu(group: Group, call: relax.Call) -> relax.Expr:
+    return _ended(group, call, (0.0, math.inf), {_SUM, *BIASED[XNNPACK]})
+
+
+@rule("nn.relu6", arithmetics=[XNNPACK])
+def _relu6(group: Group, call: relax.Call) -> relax.Expr:
+    return _ended(group, call, (0.0, 6.0), set(BIASED[XNNPACK]))
+
+
+@rule("clip", arithmetics=[XNNPACK])
+def _xnnpack_clip(group: Group, call: relax.Call) -> relax.Expr:
+    low, high = (number(end) for end in call.args[1:])
+    return _ended(group, call, (low, high), set(BIASED[XNNPACK]))
+
+
+def _ended(
+    group: Group, call: relax.Call, ends: tuple[float, float], enders: set[str]
+) -> relax.Expr:
+    """Return the integers of an activation.
+
+    Args:
+        group: what is quantized.
+        call: the activation.
+        ends: the lowest and highest real number.
+        enders: the operators that end in such an activation.
+    """
+    bounds = _within(group.bounds, (_steps(group, ends[0]), _steps(group, ends[1])))
+    inner = group.value(call.args[0])
+    if operator_of(inner) is dequantize:
+        return _of_integers(group, call.args[0], bounds, ends)
+    name = operator_name(inner)
+    if name not in enders or (name == _SUM and not _may_end(group, inner, enders, ends)):
+        raise LeftInFloatError(f"XNNPACK does not end {name or 'this'} in an activation")
+    return group.bounded(bounds).folded(call.args[0])
+
+
+def _may_end(group: Group, call: relax.Call, enders: set[str], ends: tuple[float, float]) -> bool:
+    """Tell whether an addition is that of a bias, or one that ends in relu."""
+    operands = [operator_name(group.value(operand)) for operand in call.args]
+    return ends[1] == math.inf or any(name in enders for name in operands)
+
+
+def _steps(group: Group, real: float) -> int:
+    """Return the integer of a real number; the zero point is added before it is rounded."""
+    scale, zero_point, dtype = group.encoding
+    low, high = dtype_range(dtype)
+    if math.isinf(real):
+        return high if real > 0 else low
+    steps = np.rint(np.float32(real) / np.float32(scale) + np.float32(zero_point))
+    return int(min(max(float(steps), low), high))
+
+
+def _of_integers(
+    group: Group, expr: relax.Expr, bounds: tuple[int, int], ends: tuple[float, float]
+) -> relax.Expr:
+    data = group.activation(expr)
+    quantized = group.value(expr).args[0]
+    is_own = group.uses.get(quantized, 0) == 1
+    if data.encoding != group.encoding:
+        may_merge = is_own and group.uses.get(expr, 0) == 1 and group.may_merge
+        merged = _merged(group.bounded(bounds), quantized) if may_merge else None
+        if merged is not None:
+            return merged
+        table = clamp_table(data.encoding, group.encoding, ends)
+        return quantized_lookup(data.data, relax.const(table, str(table.dtype)))
+    made = group.builder.lookup_binding(data.data) if isinstance(data.data, relax.Var) else None
+    operator = operator_of(made)
+    if operator is not None and operator.traits.clamps and is_own:
+        return _clamped(made, bounds)
+    low, high = (relax.const(np.asarray(bound, data.dtype)) for bound in bounds)
+    return R.minimum(R.maximum(data.data, low), high)
+
+
+def _merged(group: Group, quantized: relax.Expr) -> relax.Expr | None:
+    """Return a product that ends in an activation after its own quantize.
+
+    The delegate makes one of both: what was quantized between them is not rounded.
+
+    Raises:
+        NoRuleError: it does so with a maximum, or with another activation.
+    """
+    value = group.value(quantized)
+    if operator_of(value) is not quantize:
+        return None
+    inner = group.value(value.args[0])
+    while operator_name(inner) in _ACTIVATIONS:
+        inner = group.value(inner.args[0])
+        if operator_of(inner) is dequantize:
+            raise NoRuleError("an activation of another scale after an activation")
+    name = operator_name(inner)
+    if name == "relax.nn.max_pool2d":
+        raise NoRuleError("an activation of another scale after a maximum")
+    parts = [inner, *map(group.value, inner.args)] if name == _SUM else [inner]
+    names = {operator_name(part) for part in parts} - {_ROWS}  # it moves an axis in between
+    if names.isdisjoint(BIASED[XNNPACK]):
+        return None
+    try:
+        return group.folded(value.args[0])
+    except LeftInFloatError:
+        return None
+
+
+def _within(inner: tuple[int, int] | None, outer: tuple[int, int]) -> tuple[int, int]:
+    """Return the bounds of what is bounded by ``outer`` before ``inner``."""
+    if inner is None:
+        return outer
+    low, high = (min(max(end, inner[0]), inner[1]) for end in outer)
+    return low, high
+
+
+def _clamped(call: relax.Call, bounds: tuple[int, int]) -> relax.Expr:
+    """Return the call of an operator that bounds its result, with narrower bounds."""
+    attrs = attrs_of(call)
+    fields: dict[str, Any] = {
+        key: list(value) if isinstance(value, tuple) else value
+        for key, value in vars(attrs).items()
+    }
+    first_low, first_high = bounds_of(attrs, spec_of(call).dtype)
+    fields["out_min"] = min(max(first_low, bounds[0]), bounds[1])
+    fields["out_max"] = max(min(first_high, bounds[1]), bounds[0])
+    operator = operator_of(call)
+    assert operator is not None
+    return operator.call(list(call.args), **fields)

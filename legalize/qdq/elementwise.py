@@ -1,4 +1,4 @@
-"""Sums and products of two tensors: QLinearAdd and QLinearMul; and sums with a bias."""
+"""Sums, differences and products of two tensors: QLinearAdd, QLinearMul and XNNPACK's."""
 
 from __future__ import annotations
 
@@ -6,8 +6,17 @@ from typing import Any
 
 from tvm import relax
 
-from legalize.qdq.group import BIASED, ORT, Group, LeftInFloatError, operator_name, rule
-from qnn_ops import quantized_add, quantized_multiply
+from legalize.qdq.group import (
+    BIASED,
+    ORT,
+    Group,
+    LeftInFloatError,
+    NoRuleError,
+    operator_name,
+    rule,
+)
+from qnn_ops import quantized_add, quantized_concat, quantized_multiply, quantized_subtract
+from qnn_ops.xnnpack import XNNPACK
 
 
 @rule("add")
@@ -61,3 +70,36 @@ def of_pair(group: Group, call: relax.Call, operator: Any, **arithmetic: str) ->
         **arithmetic,
     )
     return result
+
+
+@rule("add", arithmetics=[XNNPACK])
+def _xnnpack_add(group: Group, call: relax.Call) -> relax.Expr:
+    biased = with_bias(group, call)
+    return of_pair(group, call, quantized_add, arithmetic=XNNPACK) if biased is None else biased
+
+
+@rule("subtract", arithmetics=[XNNPACK])
+def _subtract(group: Group, call: relax.Call) -> relax.Expr:
+    return of_pair(group, call, quantized_subtract, arithmetic=XNNPACK)
+
+
+@rule("multiply", arithmetics=[XNNPACK])
+def _xnnpack_multiply(group: Group, call: relax.Call) -> relax.Expr:
+    return of_pair(group, call, quantized_multiply, arithmetic=XNNPACK)
+
+
+@rule("concat", arithmetics=[XNNPACK])
+def _concat(group: Group, call: relax.Call) -> relax.Expr:
+    inputs = group.value(call.args[0])
+    if not isinstance(inputs, relax.Tuple):
+        raise NoRuleError("what is joined must be listed")
+    operands = [group.activation(field) for field in inputs.fields]
+    if any(operand.encoding != group.encoding for operand in operands):
+        raise NoRuleError("XNNPACK joins tensors of one scale and zero point")
+    return quantized_concat(
+        [operand.data for operand in operands],
+        [operand.encoding[0] for operand in operands],
+        [operand.encoding[1] for operand in operands],
+        **group.result(),
+        axis=int(call.attrs.axis),
+    )

@@ -1,4 +1,4 @@
-"""What only moves values about, or chooses among them: it does so with the integers."""
+"""What only moves values about, chooses among them or joins them: it does so with the integers."""
 
 from __future__ import annotations
 
@@ -7,17 +7,37 @@ from tvm.relax import op as R
 
 from legalize.qdq.group import (
     MOVEMENTS,
+    ORT,
     RULES,
     TABLES,
     Group,
     LeftInFloatError,
+    NoRuleError,
     Operand,
     operator_name,
     rule,
 )
-from qnn_ops import dequantize, quantized_lookup, quantized_pad
+from qnn_ops import dequantize, quantize, quantized_concat, quantized_lookup, quantized_pad
 from qnn_ops.onnxruntime import conversion_onnxruntime, quantize_onnxruntime
 from qnn_ops.registry import operator_of, spec_of
+from qnn_ops.xnnpack import XNNPACK, quantize_xnnpack
+
+
+@rule("concat")
+def _concat(group: Group, call: relax.Call) -> relax.Expr:
+    inputs = group.value(call.args[0])
+    if not isinstance(inputs, relax.Tuple):
+        raise NoRuleError("what is joined must be listed")
+    operands = [group.activation(field) for field in inputs.fields]
+    return quantized_concat(
+        [operand.data for operand in operands],
+        [operand.encoding[0] for operand in operands],
+        [operand.encoding[1] for operand in operands],
+        **group.result(),
+        axis=int(call.attrs.axis),
+        **ORT,
+    )
+
 
 CHOICES = {f"relax.{name}" for name in ("gather_elements", "max", "min", "nn.pad", "take")}
 """Operators that ONNX Runtime moves no dequantize over: what they read must be dequantized."""
@@ -91,3 +111,21 @@ def _where(group: Group, call: relax.Call) -> relax.Expr:
         lookup = quantized_lookup(operand.data, relax.const(table, str(table.dtype)))
         parts.append(group.builder.emit(lookup))
     return R.where(group.renewed(condition), *parts)
+
+
+@rule("nn.pad", arithmetics=[XNNPACK])
+def _pad(group: Group, call: relax.Call) -> relax.Expr:
+    data = _integers(group, call.args[0])
+    if str(call.attrs.pad_mode) != "constant":
+        return relax.Call(call.op, [data], call.attrs, call.ty_args)
+    value = quantize_xnnpack(float(call.attrs.pad_value), *group.encoding)
+    return quantized_pad(data, [int(size) for size in call.attrs.pad_width], int(value))
+
+
+def _integers(group: Group, expr: relax.Expr) -> relax.Expr:
+    if operator_of(group.value(expr)) is dequantize:
+        operand = group.quantized(expr)
+        if operand.encoding == group.encoding:
+            return operand.data
+    call = quantize(group.renewed(expr), *group.encoding, arithmetic=XNNPACK)
+    return group.builder.emit(call)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from tvm_qnn.io.html import table
+from tvm_qnn.io.text import table
 
 _SHOWN = 10  # of the tensors that differ
 

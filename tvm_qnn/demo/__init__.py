@@ -8,8 +8,7 @@ from qnn_ops.lazy import make_lazy
 
 if TYPE_CHECKING:
     from tvm_qnn.demo.digits import show_digits
-    from tvm_qnn.demo.inception import show_inception
-    from tvm_qnn.demo.own_model import show_own_model
+    from tvm_qnn.demo.inception import show_inception, show_own_model
 
 __all__ = ["show_digits", "show_inception", "show_own_model"]
 
@@ -19,6 +18,6 @@ make_lazy(
     {
         "show_digits": ("tvm_qnn.demo.digits",),
         "show_inception": ("tvm_qnn.demo.inception",),
-        "show_own_model": ("tvm_qnn.demo.own_model",),
+        "show_own_model": ("tvm_qnn.demo.inception",),
     },
 )

@@ -1,14 +1,25 @@
-"""Part 2: Inception V3."""
+"""Part 2: Inception V3, or the reader's own model and picture."""
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
 from frontends.tflite import from_tflite
 from frontends.tflite.reader import read_model
+from qnn_ops.errors import QnnError
+from qnn_ops.input_ranges import with_input_ranges
+from qnn_ops.signature import Signature, signature_of
 from tvm_qnn import zoo
 from tvm_qnn.demo.check import Checked, check_and_time, compile_here
 from tvm_qnn.demo.report import print_checked
+from tvm_qnn.io.classes import best_classes, is_classifier, print_guesses, read_labels
+from tvm_qnn.io.images import as_input, noise, picture_shape, read_picture
+from tvm_qnn.io.normalization import normalization_of
 from tvm_qnn.io.progress import timed
-from tvm_qnn.io.terminal import Terminal, styled
+from tvm_qnn.io.text import Terminal, styled
 from tvm_qnn.zoo import images
 
 STYLE = "int8_per_axis"
@@ -40,3 +51,56 @@ def show_inception(console: Terminal, name: str = "inception_v3", tiny: bool = F
     checked = check_and_time(console, model, library, [picture])
     print_checked(console, checked)
     return checked
+
+
+Array = np.ndarray[Any, Any]
+
+
+def show_own_model(
+    console: Terminal, path: Path, image: Path | None = None, labels: Path | None = None
+) -> Checked:
+    """Compile a model, check it, time it, and print what came out.
+
+    Args:
+        console: where to print.
+        path: of a quantized .tflite file.
+        image: a picture for its input; noise if there is none.
+        labels: the names of its classes, one a line.
+
+    Raises:
+        QnnError: if the model cannot be imported, or picture or labels do not fit it.
+    """
+    graph = read_model(path)  # names the file in its errors
+    model = path.read_bytes()
+    console.print()
+    console.print(styled(path.name), f": {len(graph.operators)} operators", sep="")
+    with timed(console, "Import it"):
+        mod, params = from_tflite(graph)
+    # Before anything slow begins, so that a wrong file is told at once.
+    signature = with_input_ranges(mod, signature_of(mod))
+    inputs = _inputs(signature, image)
+    names = _names(signature, labels)
+    library = compile_here(console, mod, params)
+    checked = check_and_time(console, model, library, inputs)
+    print_checked(console, checked)
+    if image and is_classifier(signature.outputs[0]):
+        print_guesses(console, best_classes(checked.outputs[0], signature.outputs[0], names))
+    return checked
+
+
+def _inputs(signature: Signature, image: Path | None) -> list[Array]:
+    if image is None:
+        return [noise(info) for info in signature.inputs]
+    if len(signature.inputs) != 1:
+        raise QnnError(f"the model has {len(signature.inputs)} inputs, and a picture is only one")
+    (info,) = signature.inputs
+    pixels = read_picture(image, *picture_shape(info))
+    return [as_input(pixels, info, normalization_of(info))]
+
+
+def _names(signature: Signature, labels: Path | None) -> tuple[str, ...]:
+    if labels is None:
+        return ()
+    if not is_classifier(signature.outputs[0]):
+        raise QnnError("labels are for a classifier, and the model's output is none")
+    return read_labels(labels, max(signature.outputs[0].shape))

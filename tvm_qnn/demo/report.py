@@ -1,20 +1,62 @@
-"""The results of the demonstration, as text and tables."""
+"""The results of the demonstration, as text, tables and a drawing."""
 
 from __future__ import annotations
 
 import statistics
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from rich.table import Table
 
-from tvm_qnn.demo.programs import OURS, THEIRS
-from tvm_qnn.io.terminal import Terminal, styled
+from tvm_qnn.demo.check import OURS, THEIRS
+from tvm_qnn.io.figures import new_figure, save_figure
+from tvm_qnn.io.text import Terminal, styled
 from tvm_qnn.timing import Timing, milliseconds
 
 if TYPE_CHECKING:
     from tvm_qnn.compare import Comparison, TensorComparison
     from tvm_qnn.demo.check import Checked
+
+
+Array = np.ndarray[Any, Any]
+
+ROWS, COLUMNS = 4, 6
+MOST_WRONG = COLUMNS  # a row of them at most
+RIGHT, WRONG = "tab:green", "tab:red"
+
+
+def chosen(labels: Array, predictions: Array) -> list[int]:
+    """Choose the pictures to draw: some that are classified wrongly, if any are, then others."""
+    wrong = np.flatnonzero(predictions != labels)[:MOST_WRONG]
+    right = np.flatnonzero(predictions == labels)
+    return [int(i) for i in [*wrong, *right][: ROWS * COLUMNS]]
+
+
+def draw_grid(path: Path, pictures: Array, labels: Array, predictions: Array) -> None:
+    """Draw some pictures with what they were taken for and what they are.
+
+    Args:
+        path: of the PNG file.
+        pictures: [N, height, width], dark where the values are high.
+        labels: what they are [N].
+        predictions: what the model says they are [N].
+
+    Raises:
+        QnnError: if matplotlib is not installed, or the file cannot be written.
+    """
+    figure = new_figure(1.3 * COLUMNS, 1.55 * ROWS)
+    axes = figure.subplots(ROWS, COLUMNS)
+    for axis in axes.ravel():
+        axis.set_axis_off()
+    for axis, index in zip(axes.ravel(), chosen(labels, predictions), strict=False):
+        is_right = predictions[index] == labels[index]
+        axis.imshow(pictures[index], cmap="gray_r")
+        title = f"{predictions[index]} (is {labels[index]})"
+        axis.set_title(title, color=RIGHT if is_right else WRONG)
+    save_figure(figure, path, 120)
+
 
 MOST_ROWS = 10
 

@@ -15,7 +15,7 @@ from typing import Any
 from qnn_ops.errors import QnnError
 from tvm_qnn.evaluate.pool import parts
 from tvm_qnn.evaluate.worker import Job, Worker
-from tvm_qnn.io.json_text import to_json
+from tvm_qnn.io.text import to_json
 
 # Times that workers may end without a single sample in between, and the seconds by which the pause
 # after each grows: for half a minute a lost node may be taken for one that is there.

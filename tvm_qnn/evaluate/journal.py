@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from qnn_ops.errors import QnnError
-from tvm_qnn.io.json_text import to_json
+from tvm_qnn.io.text import to_json
 
 Record = Mapping[str, Any]
 

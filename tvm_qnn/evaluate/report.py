@@ -17,9 +17,8 @@ import numpy as np
 from qnn_ops.errors import QnnError
 from tvm_qnn.evaluate.evaluation import Evaluation
 from tvm_qnn.io.figures import new_figure, save_figure
-from tvm_qnn.io.json_text import to_json
 from tvm_qnn.io.outputs import replacing, write_text
-from tvm_qnn.io.text import visible
+from tvm_qnn.io.text import to_json, visible
 
 FIGURES, SAMPLES, CLASSES, CONFUSION, PAGE = (
     "figures.json",

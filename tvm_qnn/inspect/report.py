@@ -13,7 +13,7 @@ from tvm_qnn.inspect.changes import Changes
 from tvm_qnn.inspect.drawing import OPERATOR, REMOVED, Node, edges_of, nodes_of
 from tvm_qnn.inspect.histograms import Array, channel_ranges, histogram, real_range
 from tvm_qnn.inspect.layout import layers, positions
-from tvm_qnn.io.json_text import to_json
+from tvm_qnn.io.text import to_json
 
 _SHOWN = ("name", "shape", "dtype", "quantization", "is_constant")
 _SCRIPTS = ("graph.js", "panel.js")

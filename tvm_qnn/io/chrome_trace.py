@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from tvm_qnn.io.json_text import to_json
+from tvm_qnn.io.text import to_json
 
 
 def chrome_trace(title: str, spans: Mapping[str, Iterable[tuple[float, float]]]) -> str:

@@ -16,8 +16,8 @@ import numpy as np
 from qnn_ops.errors import QnnError
 from qnn_ops.tensor_info import Signature, TensorInfo
 from tvm_qnn.io.closing import Closing
-from tvm_qnn.io.html import table
 from tvm_qnn.io.outputs import scratch
+from tvm_qnn.io.text import table
 from tvm_qnn.library import formats, runtime
 from tvm_qnn.library.arrays import Given, benchmark_arrays, checked, input_arrays, reals
 from tvm_qnn.library.files import FileOrigin

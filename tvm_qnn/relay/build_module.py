@@ -14,8 +14,8 @@ import tvm
 
 from qnn_ops.errors import QnnError
 from tvm_qnn import build as build_library
-from tvm_qnn.io.json_text import to_json
 from tvm_qnn.io.outputs import replacing
+from tvm_qnn.io.text import to_json
 from tvm_qnn.library.library import Library, load
 from tvm_qnn.relay.expr import module_of
 

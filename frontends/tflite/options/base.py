@@ -7,8 +7,7 @@ from typing import get_type_hints
 
 from frontends.errors import ModelFormatError
 from frontends.tflite.flatbuffer import Table
-from frontends.tflite.option_fields import BY_TYPE, Reader
-from frontends.tflite.options_tables import MEMBERS
+from frontends.tflite.option_fields import BY_TYPE, MEMBERS, Reader
 from frontends.tflite.schema import (
     LATER_OPTIONS_TABLES,
     OPTIONS_BY_OPERATOR,

@@ -25,9 +25,7 @@ from legalize.kernels.ir.rows import ramp
 from legalize.kernels.ir.types import Vector
 from legalize.kernels.ir.vectors import as_unsigned
 from legalize.kernels.isa.base import VectorIsa
-from legalize.kernels.softmax.byte_tables import byte_tables
-from legalize.kernels.softmax.reciprocals import reciprocals, term
-from legalize.kernels.softmax.results import result
+from legalize.kernels.softmax.steps import byte_tables, reciprocals, result, term
 
 _DISTANCES = 256
 _LENGTHS = (4, 8, 16)

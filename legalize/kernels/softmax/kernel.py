@@ -35,11 +35,9 @@ from legalize.kernels.ir.rows import for_each_piece, ramp
 from legalize.kernels.ir.types import Index, Vector
 from legalize.kernels.ir.vectors import splat, spread, vector_of
 from legalize.kernels.isa.base import VectorIsa
-from legalize.kernels.softmax.byte_tables import byte_tables
 from legalize.kernels.softmax.even_rows import even_rows, has_even_rows
-from legalize.kernels.softmax.largest import largest_of
 from legalize.kernels.softmax.many_rows import many_rows
-from legalize.kernels.softmax.results import LEAST_BITS, result
+from legalize.kernels.softmax.steps import LEAST_BITS, byte_tables, largest_of, result
 from qnn_ops.softmax_arithmetic import (
     ACCUMULATOR_BITS,
     FORTY_EIGHT_OVER_17,

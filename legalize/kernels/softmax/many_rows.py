@@ -25,8 +25,7 @@ from legalize.kernels.ir.rows import powers_of_two, ramp
 from legalize.kernels.ir.types import Index, Vector
 from legalize.kernels.ir.vectors import vector_of
 from legalize.kernels.isa.base import VectorIsa
-from legalize.kernels.softmax.reciprocals import reciprocals, term
-from legalize.kernels.softmax.results import result
+from legalize.kernels.softmax.steps import reciprocals, result, term
 
 _DISTANCES = 256
 

@@ -27,7 +27,7 @@ from legalize.kernels.ir.rows import pieces, powers_of_two, ramp
 from legalize.kernels.ir.types import Buffer, Index, Vector
 from legalize.kernels.ir.vectors import splat, spread, vector_of
 from legalize.kernels.isa.base import VectorIsa
-from legalize.kernels.softmax.largest import largest_of
+from legalize.kernels.softmax.steps import largest_of
 from qnn_ops.attributes import dtype_range
 
 _ROWS = 8

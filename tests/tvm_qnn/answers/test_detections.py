@@ -13,7 +13,7 @@ from tests.support.answers import shown
 from tvm_qnn.answers.canvas import Canvas, colour
 from tvm_qnn.answers.detections import Detection, Detections, find
 from tvm_qnn.answers.question import Question
-from tvm_qnn.io.json_text import to_json
+from tvm_qnn.io.text import to_json
 
 PICTURE = TensorInfo("x", (1, 8, 8, 3), "uint8", 1.0, 0)
 OUTPUTS = (

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import click
 
-from tvm_qnn.io.json_text import to_json
+from tvm_qnn.io.text import to_json
 
 F = TypeVar("F", bound=Callable[..., Any])
 

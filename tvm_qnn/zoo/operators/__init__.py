@@ -1,31 +1,46 @@
 """The operators that topologies are made of: each computes in float32, and writes itself."""
 
-from tvm_qnn.zoo.operators.concat import Concat
-from tvm_qnn.zoo.operators.conv import Conv, Expectation
-from tvm_qnn.zoo.operators.dense import Classify, Dense
-from tvm_qnn.zoo.operators.depthwise import Depthwise
+from tvm_qnn.zoo.operators.convolutions import Conv, Depthwise, Expectation, TransposeConv
+from tvm_qnn.zoo.operators.dense import Classify, Dense, MatMul
 from tvm_qnn.zoo.operators.detect import Detect
 from tvm_qnn.zoo.operators.functions import (
+    Add,
     Cast,
     Dequantize,
+    Div,
+    FloorDiv,
+    FloorMod,
     Gelu,
     HardSwish,
     Logistic,
+    Mul,
     Rsqrt,
     Sqrt,
+    SquaredDifference,
+    Sub,
 )
-from tvm_qnn.zoo.operators.gather import Embed
 from tvm_qnn.zoo.operators.inputs import constant, drawn, mask, numbers, pictures, spectra
-from tvm_qnn.zoo.operators.matmul import MatMul
-from tvm_qnn.zoo.operators.mean import Mean
-from tvm_qnn.zoo.operators.moves import Pack, Pad, Reshape, Slice, Split, Transpose
-from tvm_qnn.zoo.operators.pairs import Add, Div, FloorDiv, FloorMod, Mul, SquaredDifference, Sub
-from tvm_qnn.zoo.operators.places import ArgMax, GatherNd
-from tvm_qnn.zoo.operators.pool import AvgPool, MaxPool
-from tvm_qnn.zoo.operators.resize import ResizeBilinear, ResizeNearest
+from tvm_qnn.zoo.operators.moves import (
+    ArgMax,
+    Concat,
+    Embed,
+    GatherNd,
+    Pack,
+    Pad,
+    Reshape,
+    Slice,
+    Split,
+    Transpose,
+)
+from tvm_qnn.zoo.operators.pools import (
+    AvgPool,
+    MaxPool,
+    Mean,
+    ResizeBilinear,
+    ResizeNearest,
+    Softmax,
+)
 from tvm_qnn.zoo.operators.sequences import Lstm, Past, Svdf
-from tvm_qnn.zoo.operators.softmax import Softmax
-from tvm_qnn.zoo.operators.transpose_conv import TransposeConv
 
 __all__ = [
     "Add",

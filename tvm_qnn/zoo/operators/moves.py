@@ -1,4 +1,4 @@
-"""Operators that move elements, and keep their scale."""
+"""Operators that move elements or choose among them, and keep their scale."""
 
 from __future__ import annotations
 
@@ -9,9 +9,77 @@ from typing import Any
 
 import numpy as np
 
-from tvm_qnn.zoo.file import Array, File, Shape, Tensor, TensorType
-from tvm_qnn.zoo.float_run import FloatRun
+from tvm_qnn.zoo.file import QUANTIZED, Array, File, Shape, Tensor, TensorType
+from tvm_qnn.zoo.float_run import FloatRun, Weights
 from tvm_qnn.zoo.graph import Operator
+
+
+@dataclass(frozen=True)
+class Concat(Operator):
+    """Values side by side along an axis other than the first; for pictures, the channels."""
+
+    axis: int = 3
+
+    code = "CONCATENATION"
+    joins = True
+
+    def shapes(self, *shapes: Shape) -> list[Shape]:
+        """Return that of the output."""
+        joined = sum(shape[self.axis] for shape in shapes)
+        return [(*shapes[0][: self.axis], joined, *shapes[0][self.axis + 1 :])]
+
+    def compute(self, run: FloatRun, *arrays: Array) -> list[Array]:
+        """Join."""
+        return [np.concatenate(arrays, axis=self.axis)]
+
+    def options(self) -> dict[str, Any]:
+        """Return the axis."""
+        return {"axis": self.axis}
+
+    def write(
+        self, file: File, inputs: Sequence[Tensor], outputs: Sequence[TensorType]
+    ) -> list[Tensor]:
+        """Write it, and QUANTIZE before it where the scale of a signed input is fixed."""
+        if file.style.dtype != "uint8":
+            inputs = [file.requantized(x, outputs[0].quantization) for x in inputs]
+        return super().write(file, inputs, outputs)
+
+
+@dataclass(frozen=True)
+class Embed(Operator):
+    """Rows of a table, by their numbers.
+
+    Attributes:
+        words: rows of the table.
+        depth: values of a row.
+    """
+
+    words: int
+    depth: int
+
+    code = "GATHER"
+
+    def shapes(self, *shapes: Shape) -> list[Shape]:
+        """Return that of the output."""
+        return [(*shapes[0], self.depth)]
+
+    def compute(self, run: FloatRun, *arrays: Array) -> list[Array]:
+        """Draw the table, and take rows."""
+        table = run.drawn((self.words, self.depth))
+        run.weights = Weights(table, np.zeros(0, np.float32))
+        return [table[arrays[0]]]
+
+    def dtype(self, *dtypes: str) -> str:
+        """Return that of activations."""
+        return QUANTIZED
+
+    def write(
+        self, file: File, inputs: Sequence[Tensor], outputs: Sequence[TensorType]
+    ) -> list[Tensor]:
+        """Write it; the table, which comes before the numbers, has the output's scale."""
+        assert file.weights is not None
+        table = file.quantized_constant("table", file.weights.kernel, outputs[0].quantization)
+        return file.layer(self.code, [table, inputs[0].index], outputs, axis=0)
 
 
 @dataclass(frozen=True)
@@ -191,3 +259,49 @@ class Pack(Operator):
         """Write it, with its number of values and its axis."""
         options: dict[str, Any] = {"values_count": len(inputs), "axis": len(inputs[0].shape)}
         return file.layer(self.code, [tensor.index for tensor in inputs], outputs, **options)
+
+
+@dataclass(frozen=True)
+class ArgMax(Operator):
+    """The place of the largest value along an axis other than the first, which goes."""
+
+    axis: int
+
+    code = "ARG_MAX"
+
+    def shapes(self, *shapes: Shape) -> list[Shape]:
+        """Return that of the output."""
+        return [(*shapes[0][: self.axis], *shapes[0][self.axis + 1 :])]
+
+    def dtype(self, *dtypes: str) -> str:
+        """Return int32."""
+        return "int32"
+
+    def compute(self, run: FloatRun, *arrays: Array) -> list[Array]:
+        """Find the places."""
+        return [arrays[0].argmax(self.axis).astype(np.int32)]
+
+    def constants(self, file: File, inputs: Sequence[Tensor]) -> list[int]:
+        """Write the axis."""
+        return [file.constant("axis", np.array(self.axis, np.int32))]
+
+    def options(self) -> dict[str, Any]:
+        """Return the dtype of places."""
+        return {"output_type": "int32"}
+
+
+class GatherNd(Operator):
+    """What lies at places of an array: int32 [1, count, axes], of which the first axis is 0."""
+
+    code = "GATHER_ND"
+    same_scale = True
+
+    def shapes(self, *shapes: Shape) -> list[Shape]:
+        """Return that of the output."""
+        data, places = shapes
+        return [(*places[:-1], *data[places[-1] :])]
+
+    def compute(self, run: FloatRun, *arrays: Array) -> list[Array]:
+        """Gather, from each sample what its own places say."""
+        data, places = arrays
+        return [np.stack([x[tuple(at.T[1:])] for x, at in zip(data, places, strict=True)])]

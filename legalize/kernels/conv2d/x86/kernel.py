@@ -31,9 +31,12 @@ from legalize.kernels.conv2d.tiling import (
     share_tiles,
     tiles_of,
 )
-from legalize.kernels.conv2d.x86.epilogue.addend import load_addend, load_addend_words
 from legalize.kernels.conv2d.x86.epilogue.base import Epilogue, row_lanes
-from legalize.kernels.conv2d.x86.epilogue.residual import ResidualSum
+from legalize.kernels.conv2d.x86.epilogue.residual import (
+    ResidualSum,
+    load_addend,
+    load_addend_words,
+)
 from legalize.kernels.conv2d.x86.pixel_sums import pixel_sums
 from legalize.kernels.conv2d.x86.pixels import Pixels, origins_of_outputs
 from legalize.kernels.conv2d.x86.prefetch import fetch_ahead

@@ -10,7 +10,7 @@ import numpy as np
 
 from legalize.kernels.conv2d.plan import Columns
 from legalize.kernels.conv2d.spec import Addend, OutputStage
-from legalize.kernels.conv2d.x86.epilogue.rounded_sum import RoundedSum
+from legalize.kernels.conv2d.x86.epilogue.residual import RoundedSum
 from legalize.kernels.ir.types import Array, Vector
 
 

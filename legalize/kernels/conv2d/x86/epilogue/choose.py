@@ -12,11 +12,10 @@ from legalize.kernels.conv2d.x86.epilogue.base import Chosen, Epilogue, Scales
 from legalize.kernels.conv2d.x86.epilogue.fixed_point import FixedPoint, General, Sums
 from legalize.kernels.conv2d.x86.epilogue.float32 import Float32
 from legalize.kernels.conv2d.x86.epilogue.float64 import Double, Magic
-from legalize.kernels.conv2d.x86.epilogue.floor import Floor
 from legalize.kernels.conv2d.x86.epilogue.onednn import OneDnn
 from legalize.kernels.conv2d.x86.epilogue.real import Real
-from legalize.kernels.conv2d.x86.epilogue.rounded_sum import RoundedSum
-from legalize.kernels.conv2d.x86.epilogue.truncated import Truncated
+from legalize.kernels.conv2d.x86.epilogue.residual import RoundedSum
+from legalize.kernels.conv2d.x86.epilogue.truncated import Floor, Truncated
 from legalize.kernels.elementwise.float_form import FloatForm
 from legalize.kernels.ir.types import Array
 

@@ -1,4 +1,7 @@
-"""Adding another quantized tensor to outputs that are still in registers, as integers.
+"""Adding another quantized tensor to outputs in registers, as integers or floats.
+
+The output is rounded to a whole number and clamped first; what it is then, is a float that is
+exact. So the sum is ONNX Runtime's own arithmetic, instruction by instruction.
 
 Vectors are narrowed first, and stand beside the tensor's values, so that one instruction multiplies
 both: with AVX512 four become bytes, which clamps them for nothing; two of what is left are words.
@@ -16,13 +19,137 @@ from tvm.script.ir_builder import tirx as T
 from legalize.kernels.conv2d.spec import OutputStage, Residual
 from legalize.kernels.conv2d.x86.store import moved, narrow, narrow_words
 from legalize.kernels.elementwise.add import affine_sums, rounded
+from legalize.kernels.elementwise.float_form import FloatForm
 from legalize.kernels.ir.registers import kept, lanes_in
-from legalize.kernels.ir.types import Vector
+from legalize.kernels.ir.rows import load_filled
+from legalize.kernels.ir.types import Buffer, Index, Vector
 from legalize.kernels.ir.vectors import as_unsigned, clamped, flipped, splat
 from legalize.kernels.isa.base import AffineForm
 from legalize.kernels.isa.x86 import Isa
+from legalize.kernels.isa.x86_instructions import to_int32
 from legalize.kernels.isa.x86_vectors import AVX2, AVX512_VNNI, AVX512BW, SSE41, X86Vectors
 from qnn_ops.attributes import dtype_range
+
+
+def load_addend(
+    buffer: Buffer,  # [pixels · channels]
+    start: Index,
+    vectors: int,
+    number: int,
+    lanes: int,
+    channels: int,
+) -> Vector:
+    """Load one of the vectors that hold neighbouring channels of a pixel.
+
+    Args:
+        buffer: the tensor as one row.
+        start: offset of the first channel.
+        vectors: 1, 2 or 4, as ``store_pieces`` cuts a block.
+        number: which of them.
+        lanes: int32 values in a vector.
+        channels: how many are real; nothing is read past them.
+
+    Returns:
+        int32 vector; its lanes hold channels as ``lane_channels`` deals them.
+    """
+    size = vectors * lanes
+    if channels <= 0:
+        return T.broadcast(T.int32(0), lanes)
+    data = load_filled(buffer, start, channels, size)
+    is_signed = buffer.dtype == "int8"
+    if vectors == 4:
+        return _dwords(data, number, lanes, is_signed=is_signed)
+    order = list(range(lanes))
+    if vectors == 2:
+        order = [8 * (lane // 4) + lane % 4 for lane in range(lanes)]
+    places = [place + 4 * number for place in order]
+    return T.Cast(f"int32x{lanes}", T.Shuffle([data], places))
+
+
+def load_addend_words(
+    buffer: Buffer,  # [pixels · channels]
+    start: Index,
+    vectors: int,
+    number: int,
+    lanes: int,
+    channels: int,
+) -> Vector:
+    """Load two of the vectors as int16, interleaved as ``narrow_pair`` does.
+
+    Args:
+        buffer: as ``load_addend`` takes it.
+        start: likewise.
+        vectors: 2 or 4.
+        number: the first one of them: 0 or 2.
+        lanes: int32 values in a vector.
+        channels: how many are real, at least one; nothing is read past them.
+    """
+    data = load_filled(buffer, start, channels, vectors * lanes)
+    places = [
+        4 * (vectors * quarter + vector) + lane
+        for quarter in range(lanes // 4)
+        for vector in (number, number + 1)
+        for lane in range(4)
+    ]
+    return T.Cast(f"int16x{2 * lanes}", T.Shuffle([data], places))
+
+
+def _dwords(data: Vector, number: int, lanes: int, *, is_signed: bool) -> Vector:
+    """Repeat one of four vectors: within 128 bits a byte shuffle, which fills up with zeros."""
+    byte = "int8" if is_signed else "uint8"
+    zeros = T.broadcast(getattr(T, byte)(0), 4 * lanes)
+    # The byte goes to the upper end of its lane, from where a shift extends its sign.
+    place = 3 if is_signed else 0
+    indices = [
+        16 * (lane // 4) + 4 * number + lane % 4 if byte_of == place else 4 * lanes
+        for lane in range(lanes)
+        for byte_of in range(4)
+    ]
+    dwords = T.reinterpret(f"int32x{lanes}", T.Shuffle([data, zeros], indices))
+    return T.shift_right(dwords, T.broadcast(T.int32(24), lanes)) if is_signed else dwords
+
+
+@dataclass(frozen=True)
+class RoundedSum:
+    """The sum, for vectors of AVX512 and AVX2.
+
+    Attributes:
+        output: the convolution's own.
+        form: of its outputs, the form's lhs, and the tensor's values.
+    """
+
+    output: OutputStage
+    form: FloatForm
+
+    def whole(self, value: Vector) -> Vector:
+        """Return the bits of outputs, as values of the model, of sums that were scaled."""
+        lanes, output = lanes_in(value), self.output
+        low, high = (
+            splat("float32", float(end - output.zero_point), lanes)
+            for end in (output.low, output.high)
+        )
+        bounded = T.max(T.min(value, high), low)
+        name = f"llvm.roundeven.v{lanes}f32"
+        rounded = T.call_llvm_pure_intrin(f"float32x{lanes}", name, bounded)
+        own = splat("float32", float(output.zero_point - self.form.moved[0]), lanes)
+        return T.reinterpret(f"int32x{lanes}", rounded + own)
+
+    def emit(self, output: Vector, tensor: Vector) -> Vector:
+        """Build the expression of the sums.
+
+        Args:
+            output: from ``whole``.
+            tensor: int32 vector, the tensor's values.
+
+        Returns:
+            The sums before their clamp, int32.
+        """
+        lanes = lanes_in(output)
+        real = f"float32x{lanes}"
+        other = tensor - splat("int32", self.form.moved[1], lanes)
+        total = self.form.emit(T.reinterpret(real, output), T.Cast(real, other))
+        return to_int32(total) + splat("int32", self.form.moved[2], lanes)
+
 
 _VECTORS = 4
 

@@ -24,10 +24,9 @@ from typing import TYPE_CHECKING
 from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.conv2d.tiling import Section
-from legalize.kernels.conv2d.x86.border import target_pixel
 from legalize.kernels.conv2d.x86.epilogue.base import Epilogue
 from legalize.kernels.conv2d.x86.kernel import ConvKernel
-from legalize.kernels.conv2d.x86.pixels import Pixels
+from legalize.kernels.conv2d.x86.pixels import Pixels, target_pixel
 from legalize.kernels.conv2d.x86.prefetch import fetch_ahead
 from legalize.kernels.conv2d.x86.winograd.combine import both_ways
 from legalize.kernels.ir.registers import (

@@ -1,20 +1,81 @@
-"""A product and sum without its fraction, against TFLite's two roundings."""
+"""Requantization by float32 steps, where they give the same integers: a floor, or truncation."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 
 from legalize.kernels.conv2d.x86.epilogue.base import Scales
-from legalize.kernels.conv2d.x86.epilogue.truncated import Truncated
+from legalize.kernels.conv2d.x86.epilogue.truncated import Floor, Truncated
 from tests.legalize.kernels.conv2d.x86.epilogue.test_fixed_point import SPEC
 from tests.support.convolutions import changed
 from tests.support.epilogues import LANES, accumulators, check_epilogue, offered
 from tests.support.x86 import needs_vnni
 
+Array = np.ndarray[Any, Any]
+
 BOUND = (1 << 30) - 1
+
+
+@needs_vnni
+@pytest.mark.parametrize(
+    ("rounding", "low"), [("tflite", -3), ("tflite", 20), ("upward", -128), ("upward", -3)]
+)
+@pytest.mark.parametrize("shifts", [(-9, -6), (-5, -1)])
+@pytest.mark.parametrize("bound", [BOUND, 3000])
+def test_equals_fixed_point_around_every_step(
+    rounding: str, low: int, shifts: tuple[int, int], bound: int
+) -> None:
+    spec = changed(SPEC, rounding=rounding, low=low)
+    rng = np.random.default_rng(0)
+    scales, share = offered(Floor, spec, rng, shifts, bound)
+    assert share > 0.3
+    check_epilogue(Floor, spec, scales, accumulators(spec, scales, rng))
+
+
+@needs_vnni
+@pytest.mark.parametrize("factor", [64, 576])
+def test_takes_accumulators_that_are_a_factor_too_large(factor: int) -> None:
+    spec, rng = changed(SPEC, low=-3), np.random.default_rng(1)
+    # Times the factor, with the offsets that go with these shifts, they fit into 32 bits.
+    scales, share = offered(Floor, spec, rng, (-9, -6), 3_000_000, factor)
+    assert share > 0.3
+    assert scales.factor == factor
+    check_epilogue(Floor, spec, scales, accumulators(spec, scales, rng))
+    assert (
+        Floor.choose(spec.output, None, replace(scales, bound=2**31 // factor + 1), LANES) is None
+    )
+
+
+def test_offers_nothing_where_no_line_passes() -> None:
+    spec = changed(SPEC, low=-3)
+    rng = np.random.default_rng(0)
+    # Where a step of the output is 100,000 accumulators, 24 bits of a slope are too few.
+    _, share = offered(Floor, spec, rng, (-17, -17), BOUND)
+    assert share < 0.2
+
+
+@pytest.mark.parametrize(
+    ("change", "shift", "bound", "lanes"),
+    [
+        ({"dtype": "int32"}, -8, 1000, LANES),
+        ({}, 1, 1000, LANES),
+        ({}, -21, 1000, LANES),
+        ({}, -8, 1 << 30, LANES),
+        ({}, -8, 1000, LANES.reshape(-1, 8)),
+        # Two addends would be needed.
+        ({"low": -128}, -8, 100_000, LANES),
+    ],
+)
+def test_serves_bytes_of_avx512(
+    change: dict[str, object], shift: int, bound: int, lanes: Array
+) -> None:
+    multiplier = np.full(64, (1 << 30) + 12345, np.int32)
+    scales = Scales(multiplier, np.full(64, shift, np.int32), 0 * multiplier, bound)
+    assert Floor.choose(changed(SPEC, **{"low": -3, **change}).output, None, scales, lanes) is None
 
 
 @needs_vnni
@@ -33,7 +94,7 @@ def test_equals_two_roundings_around_every_step(
 
 @needs_vnni
 @pytest.mark.parametrize("factor", [64, 576])
-def test_takes_accumulators_that_are_a_factor_too_large(factor: int) -> None:
+def test_takes_accumulators_that_are_a_factor_too_large_of_truncated(factor: int) -> None:
     spec, rng = changed(SPEC, low=-3), np.random.default_rng(1)
     # Times the factor, with the offsets that go with these shifts, they fit into 32 bits.
     scales, share = offered(Truncated, spec, rng, (-9, -6), 3_000_000, factor)

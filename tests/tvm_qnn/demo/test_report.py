@@ -1,3 +1,5 @@
+"""The results of the demonstration, as text, tables and a drawing."""
+
 from __future__ import annotations
 
 from pathlib import Path
@@ -6,7 +8,7 @@ import numpy as np
 import pytest
 
 from qnn_ops.errors import QnnError
-from tvm_qnn.demo.grid import COLUMNS, MOST_WRONG, ROWS, chosen, draw_grid
+from tvm_qnn.demo.report import COLUMNS, MOST_WRONG, ROWS, chosen, draw_grid
 
 
 def test_wrong_ones_are_drawn_first() -> None:

@@ -1,4 +1,4 @@
-"""Convolutions that write pixels around their output."""
+"""The output pixels of a tile, and their indices in an output that has a border."""
 
 from __future__ import annotations
 
