@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from frontends.builder import Imported
-    from frontends.descriptions import Descriptions
-    from frontends.summary import Summary
+    from frontends.summary import Descriptions, Summary
     from qnn_ops.errors import QnnError
 
     Array = np.ndarray[Any, Any]
@@ -61,7 +60,7 @@ class Source(Protocol):
 
     def descriptions(self) -> Descriptions:
         """Return what the file tells of inputs and outputs, beyond what running it needs."""
-        from frontends.descriptions import Descriptions
+        from frontends.summary import Descriptions
 
         return Descriptions()
 

@@ -14,7 +14,7 @@ from frontends.mxnet.attributes import Attributes
 from frontends.mxnet.converters.context import Context, Operand
 from frontends.mxnet.converters.registry import CONVERTERS, Rule
 from frontends.mxnet.graph import Entry, Graph, Node
-from frontends.mxnet.values import Value
+from frontends.mxnet.scalars import Value
 from qnn_ops.errors import QnnError
 
 Problem = tuple[int, str, str, Sequence[str]]

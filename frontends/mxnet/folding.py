@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from frontends.mxnet.scalars import levels
-from frontends.mxnet.values import Array
+from frontends.mxnet.scalars import Array, levels
 from qnn_ops.attributes import dtype_range
 
 # Half of int32's range: what a bias may take of the sums.

@@ -20,7 +20,7 @@ from frontends.mxnet.graph import Entry, Graph
 from frontends.mxnet.interface import Dtypes, Shapes, input_specs, signature
 from frontends.mxnet.live import read_model
 from frontends.mxnet.params import read_params
-from frontends.mxnet.values import Value
+from frontends.mxnet.scalars import Value
 from qnn_ops.errors import QnnError
 from qnn_ops.serial import serial
 

@@ -15,14 +15,168 @@ nothing stands.
 from __future__ import annotations
 
 import math
+import struct
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from frontends.mxnet.cursor import MAX_RANK, Cursor
-from frontends.mxnet.sparse import expand
+from frontends.mxnet.errors import MXNetFormatError, format_error
 
 Array = np.ndarray[Any, Any]
+
+# What sparse and compressed arrays may grow to: so many bytes, and so many for each byte of the
+# file. A sparse matrix with one element in a hundred grows thirtyfold; files that want more are
+# made to fill the memory.
+_FREE_GROWTH = 1 << 24
+_GROWTH = 64
+
+MAX_RANK = 32  # of a numpy array, before numpy 2
+
+
+class Cursor:
+    """Reads a file from its beginning to its end.
+
+    Args:
+        source: what to call the file in messages.
+        data: its bytes.
+
+    Attributes:
+        source: the same.
+        data: the same.
+        position: the byte that is read next.
+    """
+
+    def __init__(self, source: str, data: memoryview) -> None:
+        self.source = source
+        self.data = data
+        self.position = 0
+        self._growth = _FREE_GROWTH + _GROWTH * len(data)
+
+    @property
+    def left(self) -> int:
+        """The number of bytes that are not read yet."""
+        return len(self.data) - self.position
+
+    def error(self, offset: int, problem: str) -> MXNetFormatError:
+        """Return an error about a byte of the file."""
+        return format_error(self.source, offset, problem)
+
+    def take(self, size: int, what: str) -> memoryview:
+        """Return the next bytes.
+
+        Raises:
+            MXNetFormatError: the file has fewer.
+        """
+        if not 0 <= size <= self.left:
+            raise self.error(
+                self.position,
+                f"{what} needs {size} bytes, but the file ends after {self.left}",
+            )
+        start = self.position
+        self.position += size
+        return self.data[start : self.position]
+
+    def numbers(self, layout: str, what: str) -> tuple[int, ...]:
+        """Return the next little-endian numbers, by the letters of `struct`."""
+        layout = f"<{layout}"
+        return struct.unpack(layout, self.take(struct.calcsize(layout), what))
+
+    def count(self, item_size: int, what: str) -> int:
+        """Return the next u64, of items that take at least some bytes each."""
+        start = self.position
+        (count,) = self.numbers("Q", f"the number of {what.removeprefix('the ')}")
+        if count * item_size > self.left:
+            raise self.error(
+                start, f"{what} are {count}, more than fit into the {self.left} bytes behind"
+            )
+        return count
+
+    def array(self, shape: Sequence[int], dtype: np.dtype[Any], what: str) -> Array:
+        """Return the next array, copied; its elements are contiguous."""
+        data = self.take(math.prod(shape) * dtype.itemsize, what)
+        return np.frombuffer(data, dtype).reshape(shape).copy()
+
+    def grow(self, size: int, offset: int, what: str) -> None:
+        """Account for bytes in memory that are not in the file.
+
+        Args:
+            size: how many.
+            offset: where in the file they come from.
+            what: what they are for.
+
+        Raises:
+            MXNetFormatError: they are too many for a file of this size.
+        """
+        self._growth -= size
+        if self._growth < 0:
+            raise self.error(
+                offset,
+                f"{what} unpacks to {size} bytes, too many for a file of {len(self.data)}",
+            )
+
+
+def expand(
+    cursor: Cursor,
+    offset: int,
+    what: str,
+    shape: tuple[int, ...],
+    values: Array,
+    indices: Sequence[Array],
+) -> Array:
+    """Return the dense array that a sparse one stands for.
+
+    Args:
+        cursor: the file, which limits how much arrays may grow.
+        offset: where in the file the array stands.
+        what: how errors name the array.
+        shape: the dense shape.
+        values: the stored elements; whole slices along axis 0, or a list of single ones.
+        indices: of row_sparse, the numbers of the slices; of csr, where each row begins among
+            the values, ended by their count, and the column of each value.
+
+    Returns:
+        The array, 0 where nothing is stored.
+
+    Raises:
+        MXNetFormatError: values and indices do not describe an array of this shape, or a file of
+            this size cannot be meant to hold one.
+    """
+    problem = _problem(shape, values, indices)
+    if problem:
+        raise cursor.error(offset, f"{what} is sparse, but {problem}")
+    cursor.grow(math.prod(shape) * values.itemsize, offset, what)
+    dense = np.zeros(shape, values.dtype)
+    if len(indices) == 1:
+        dense[indices[0].astype(np.int64)] = values
+    else:
+        starts, columns = (array.astype(np.int64) for array in indices)
+        dense[np.repeat(np.arange(shape[0]), np.diff(starts)), columns] = values
+    return dense
+
+
+def _problem(shape: tuple[int, ...], values: Array, indices: Sequence[Array]) -> str | None:
+    """Describe the error of a sparse array, if it has one."""
+    if any(array.ndim != 1 or array.dtype.kind not in "iu" for array in indices):
+        return "its indices are no lists of integers"
+    if any(size < 0 for size in shape):
+        return f"of shape {shape}"
+    selected = indices[-1]
+    stored = (selected.size, *(shape[1:] if len(indices) == 1 else ()))
+    if not shape or (len(indices) == 2 and len(shape) != 2) or values.shape != stored:
+        return f"of shape {shape}, with values of shape {values.shape} at {selected.size} indices"
+    limit = shape[len(indices) - 1]
+    if selected.size and not (int(selected.min()) >= 0 and int(selected.max()) < limit):
+        return f"its indices are {selected.min()} to {selected.max()}, need 0 to {limit - 1}"
+    if len(indices) == 2:
+        starts = indices[0]
+        ends = [int(start) for start in (*starts[:1], *starts[-1:])]
+        if starts.size != shape[0] + 1 or ends != [0, selected.size]:
+            return f"the starts of its rows do not divide {selected.size} values"
+        if (starts[1:] < starts[:-1]).any():
+            return "the starts of its rows do not ascend"
+    return None
+
 
 _V1, _V2, _V3 = 0xF993FAC8, 0xF993FAC9, 0xF993FACA
 SMALLEST_ARRAY = 4  # bytes: a legacy one of rank 0

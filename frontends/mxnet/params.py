@@ -1,25 +1,187 @@
 """Reads MXNet's parameter files: the list of arrays of 0.x and 1.x, and the zip of 2.x.
 
+Not through `numpy.load`, which evaluates headers and decompresses whatever it is given: the
+headers of numpy and of MXNet have one form, and no array may be larger than the file allows.
+Sparse arrays are folders with members `data`, `indices`, `indptr`, `shape` and `format`, as
+SciPy writes them.
+
 In pure numpy; sizes are checked against the file before anything of that size is made. A list of
 arrays is, in little endian: u64 0x112, u64 0, u64 count, the arrays, u64 count (or 0), the names,
 each a u64 length and its bytes. `frontends.mxnet.ndarray` knows what an array is,
-`frontends.mxnet.archive` the zip.
+`frontends.mxnet.params` the zip.
 """
 
 from __future__ import annotations
 
+import io
+import math
 import os
+import re
+import struct
+import zipfile
+import zlib
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from frontends.mxnet.archive import read_archive
-from frontends.mxnet.cursor import Cursor
 from frontends.mxnet.errors import MXNetFormatError
-from frontends.mxnet.ndarray import SMALLEST_ARRAY, read_array
+from frontends.mxnet.ndarray import (
+    MAX_RANK,
+    SMALLEST_ARRAY,
+    Cursor,
+    expand,
+    read_array,
+    widen_bfloat16,
+)
 
 Array = np.ndarray[Any, Any]
+
+_MAGIC = b"\x93NUMPY"
+_PREAMBLE = 10  # bytes: the magic, the version, and the header's length in version 1
+_HEADER = re.compile(
+    r"\{'descr': '(?P<dtype>[<|][a-z]\d{1,2})', 'fortran_order': (?P<fortran>True|False), "
+    r"'shape': \((?P<shape>(?:\d{1,19}, ?)*(?:\d{1,19})?)\),? ?\}\s*"
+)
+_BFLOAT16 = "<b2"  # MXNet's name for it
+_DTYPES = {
+    "|b1": "?",
+    **{f"|{kind}1": f"{kind}1" for kind in "iu"},
+    **{f"<{kind}{size}": f"<{kind}{size}" for kind in "iuf" for size in (2, 4, 8)},
+    _BFLOAT16: "<u2",
+}
+
+# Stored or deflated; other methods need memory before they tell how much.
+_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+
+# What zipfile raises on damaged files.
+_ZIP_ERRORS = (
+    zipfile.BadZipFile,
+    zlib.error,
+    struct.error,
+    EOFError,
+    KeyError,
+    NotImplementedError,
+    OSError,
+    OverflowError,
+    RuntimeError,
+    ValueError,
+)
+
+
+Members = dict[str, zipfile.ZipInfo]  # by the last part of the name, without ".npy"
+
+
+def read_archive(cursor: Cursor) -> list[tuple[str, Array]]:
+    """Read every array of a zip.
+
+    Args:
+        cursor: the file, from its beginning.
+
+    Returns:
+        The arrays with their names; sparse ones expanded.
+
+    Raises:
+        MXNetFormatError: the zip or one of its arrays is damaged, or unpacks to far more than
+            the file holds.
+    """
+    try:
+        archive = zipfile.ZipFile(io.BytesIO(cursor.data))
+    except _ZIP_ERRORS as error:
+        raise cursor.error(0, f"is no zip of arrays: {error}") from None
+    items: list[tuple[str, Array]] = []
+    for folder, members in _folders(cursor, archive).items():
+        if folder and "format" in members:
+            items.append((folder, _read_sparse(cursor, archive, folder, members)))
+        else:
+            prefix = f"{folder}/" if folder else ""
+            items += [
+                (prefix + name, _read_member(cursor, archive, info))
+                for name, info in members.items()
+            ]
+    return items
+
+
+def _folders(cursor: Cursor, archive: zipfile.ZipFile) -> dict[str, Members]:
+    folders: dict[str, Members] = {}
+    for info in archive.infolist():
+        if not info.filename.endswith(".npy"):
+            continue
+        folder, _, name = info.filename.removesuffix(".npy").rpartition("/")
+        members = folders.setdefault(folder, {})
+        if name in members:
+            raise cursor.error(_offset(info), f"two members are called {info.filename!r}")
+        members[name] = info
+    return folders
+
+
+def _offset(info: zipfile.ZipInfo) -> int:
+    return max(info.header_offset, 0)  # a damaged directory may point in front of the file
+
+
+def _unpack(cursor: Cursor, archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> tuple[str, bytes]:
+    """Return a member's header and what stands behind it."""
+    offset, what = _offset(info), repr(info.filename)
+    if info.compress_type not in _METHODS:
+        raise cursor.error(offset, f"{what} is compressed by method {info.compress_type}")
+    # Also of what is only stored: members may overlap.
+    cursor.grow(info.file_size, offset, what)
+    try:
+        content = archive.read(info)
+    except _ZIP_ERRORS as error:
+        raise cursor.error(offset, f"{what} cannot be unpacked: {error}") from None
+    size_layout = "<H" if content[6:7] == b"\1" else "<I"
+    start = _PREAMBLE - 2 + struct.calcsize(size_layout)
+    if not content.startswith(_MAGIC) or len(content) < start:
+        raise cursor.error(offset, f"{what} is no array of numpy's")
+    (size,) = struct.unpack_from(size_layout, content, _PREAMBLE - 2)
+    if start + size > len(content):
+        raise cursor.error(offset, f"{what} ends within its header")
+    return content[start : start + size].decode("latin-1"), content[start + size :]
+
+
+def _read_member(cursor: Cursor, archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Array:
+    offset, what = _offset(info), repr(info.filename)
+    header, data = _unpack(cursor, archive, info)
+    match = _HEADER.fullmatch(header)
+    if match is None or match["dtype"] not in _DTYPES:
+        raise cursor.error(offset, f"{what} has a header that no parameter has: {header[:80]!r}")
+    dtype = np.dtype(_DTYPES[match["dtype"]])
+    shape = tuple(int(size) for size in re.findall(r"\d+", match["shape"]))
+    if len(shape) > MAX_RANK or math.prod(shape) * dtype.itemsize != len(data):
+        raise cursor.error(
+            offset, f"{what} is of shape {shape} and type {dtype}, but of {len(data)} bytes"
+        )
+    array = np.frombuffer(data, dtype)
+    array = array.reshape(shape, order="F" if match["fortran"] == "True" else "C")
+    array = np.array(array, order="C")
+    return widen_bfloat16(array) if match["dtype"] == _BFLOAT16 else array
+
+
+def _read_sparse(cursor: Cursor, archive: zipfile.ZipFile, folder: str, members: Members) -> Array:
+    offset, what = _offset(members["format"]), repr(folder)
+    # MXNet writes a header here that is none; numpy writes letters of four bytes.
+    kind = _unpack(cursor, archive, members["format"])[1].replace(b"\0", b"").decode("latin-1")
+    needed = {"csr": ("indptr", "indices"), "row_sparse": ("indices",)}.get(kind)
+    if needed is None or {"data", "shape", *needed} - members.keys():
+        raise cursor.error(
+            offset, f"{what} is of format {kind[:20]!r} with the members {sorted(members)}"
+        )
+    arrays = {
+        name: _read_member(cursor, archive, members[name]) for name in ("data", "shape", *needed)
+    }
+    shape = arrays["shape"]
+    if shape.ndim != 1 or shape.dtype.kind not in "iu" or not 0 < shape.size <= MAX_RANK:
+        raise cursor.error(offset, f"{what} has no shape")
+    return expand(
+        cursor,
+        offset,
+        what,
+        tuple(int(size) for size in shape),
+        arrays["data"],
+        [arrays[name] for name in needed],
+    )
+
 
 _LIST_MAGIC = 0x112
 _ZIP_MAGIC = b"PK"

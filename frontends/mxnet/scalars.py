@@ -1,4 +1,4 @@
-"""Arithmetic on ranges and scales: in numpy where they are known, else in the model's function.
+"""Ranges and scales: in numpy where they are known, else in the model's function.
 
 MXNet computes ranges in float32, each operation rounded; so does numpy with float32 arrays, and so
 does Relax. One formula therefore serves for calibrated models, where it is computed now, and for
@@ -8,13 +8,18 @@ others, where it becomes part of the function.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from tvm import relax
 from tvm.relax import op as R
 
-from frontends.mxnet.values import Array, Value
+Array = np.ndarray[Any, Any]
+
+Value: TypeAlias = "relax.Expr | Array"
+"""An expression, or an array where the value is known when the model is imported: a parameter of
+the file, a calibrated range."""
+
 
 _LEVELS = {"int8": 127.5, "uint8": 255.5}
 _NARROW_LEVELS = {"int8": 127.0, "uint8": 255.0}

@@ -18,7 +18,7 @@ from frontends.mxnet.attributes import Attributes
 from frontends.mxnet.graph import Entry, Node
 from frontends.mxnet.importer import import_graph, parameters
 from frontends.mxnet.live import read_model
-from frontends.mxnet.values import Value
+from frontends.mxnet.scalars import Value
 from frontends.summary import FLOAT, INTEGER, UNSUPPORTED, OperatorInfo, Summary, TensorNote
 from qnn_ops.errors import QnnError
 from qnn_ops.registry import spec_of

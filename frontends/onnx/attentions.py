@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from frontends.errors import UnsupportedError
-from frontends.onnx.integer_products import product
 from frontends.onnx.normalizations import operands_of
 from frontends.onnx.package import onnx_package
+from frontends.onnx.products import product
 from frontends.onnx.standard_attention import standard_attention
 
 if TYPE_CHECKING:

@@ -1,7 +1,13 @@
-"""ONNX Runtime's products and tables of weights of a few bits, with a scale for each block."""
+"""Weights of a few bits or of bytes, whose products ONNX Runtime computes by MatMulNBits.
+
+It quantizes the data by block when it runs: its accuracy level is 4, and blocks have 32 values
+where the file has none.
+"""
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,11 +20,12 @@ from qnn_ops.blockwise_dense import integers_of
 if TYPE_CHECKING:
     from frontends.onnx.qoperators import Groups
 
+
 Array = np.ndarray[Any, Any]
 
-_BITS = (2, 4, 8)
+_BITS_BLOCK_WEIGHTS = (2, 4, 8)
 _OF_TABLES = (4, 8)
-_BYTE = 8
+_BYTE_BLOCK_WEIGHTS = 8
 _INTEGERS = 4
 """The accuracy level at which data is quantized, too."""
 _FLOATS = [0, 1 / 192, 2 / 3, 1, 1 / 3, 1 / 2, 1 / 6, 1 / 4]
@@ -32,7 +39,7 @@ _TABLES = [np.array(each, np.float32) for each in ([*_FLOATS, *(-n for n in _FLO
 """The sixteen numbers of MatMulBnb4, by ``quant_type``: small floats, and those that bitsandbytes
 takes of a normal distribution.
 """
-_LEAST = 16
+_LEAST_BLOCK_WEIGHTS = 16
 """The values of the smallest block."""
 _SIZES_OF_INTEGERS = {2: range(32, 129)}
 """Those of blocks whose data is quantized, by the bits of weights, where not all are."""
@@ -46,12 +53,14 @@ def matmul_n_bits(groups: Groups, node: Any, inputs: list[str], attrs: dict[str,
     """Write MatMulNBits: a product of floats, or one of data that is quantized when it runs."""
     data, bytes_of, scale, points, order, bias = operands_of(inputs, 3, 6)
     units, depth, size = (int(attrs[name]) for name in ("N", "K", "block_size"))
-    bits = _bits(attrs, size, _BITS)
+    bits = _bits(attrs, size, _BITS_BLOCK_WEIGHTS)
     if order and not np.array_equal(groups.value(order), np.arange(depth) // size):
         raise UnsupportedError("columns in another order than that of blocks (g_idx)")
     blocks = -(-depth // size)
     scales = _sized(groups.value(scale), units * blocks, "scales", np.float32)
-    values = _sized(groups.value(bytes_of), units * blocks * size * bits // _BYTE, "B", np.uint8)
+    values = _sized(
+        groups.value(bytes_of), units * blocks * size * bits // _BYTE_BLOCK_WEIGHTS, "B", np.uint8
+    )
     zeros, is_float = _points(groups, points, bits, (units, blocks))
     name = f"{groups.prefix}{node.output[0]}"
     result = f"{name}_product" if bias else node.output[0]
@@ -79,8 +88,10 @@ def matmul_bnb4(groups: Groups, node: Any, inputs: list[str], attrs: dict[str, A
     units, depth, size, kind = (int(attrs[name]) for name in ("N", "K", "block_size", "quant_type"))
     if kind not in range(len(_TABLES)) or not int(attrs.get("transB", 1)):
         raise UnsupportedError(f"quant_type {kind}, transB {attrs.get('transB', 1)}")
-    if size < _LEAST or size & (size - 1):
-        raise UnsupportedError(f"block_size is {size}, needs a power of two from {_LEAST} on")
+    if size < _LEAST_BLOCK_WEIGHTS or size & (size - 1):
+        raise UnsupportedError(
+            f"block_size is {size}, needs a power of two from {_LEAST_BLOCK_WEIGHTS} on"
+        )
     count = units * depth
     given = _sized(groups.value(bytes_of), -(-count // 2), "B", np.uint8).reshape(-1)
     factors = _sized(groups.value(factor), -(-count // size), "absmax", np.float32).reshape(-1)
@@ -123,7 +134,9 @@ def gather_block_quantized(
         wide = integers_of(given, bits) if given.dtype == np.uint8 else given.astype(np.int16)
         zeros = _sized(wide[..., :blocks], rows * blocks, "zero points").reshape(zeros.shape)
     table = integers
-    if is_narrow := bits < _BYTE or not points:  # other differences do not fit into bytes
+    if (
+        is_narrow := bits < _BYTE_BLOCK_WEIGHTS or not points
+    ):  # other differences do not fit into bytes
         table = (integers.astype(np.int16) - zeros.astype(np.int16)).astype(np.int8)
     name, real = f"{groups.prefix}{node.output[0]}", onnx_package().TensorProto.FLOAT
     values = groups.node("Gather", [groups.constant(table), places], f"{name}_bytes", axis=0)
@@ -149,15 +162,17 @@ def _split(arrays: list[Array], bits: int, size: int, depth: int) -> list[Array]
     values, *numbers = arrays
     blocks = -(-depth // _MOST_OF_DATA)
     cut = [np.repeat(each, size // _MOST_OF_DATA, 1)[:, :blocks] for each in numbers]
-    return [values[:, : blocks * _MOST_OF_DATA * bits // _BYTE], *cut]
+    return [values[:, : blocks * _MOST_OF_DATA * bits // _BYTE_BLOCK_WEIGHTS], *cut]
 
 
 def _bits(attrs: dict[str, Any], size: int, known: tuple[int, ...]) -> int:
     bits = int(attrs.get("bits", 4))
     if bits not in known:
         raise UnsupportedError(f"weights of {bits} bits are not imported")
-    if size < _LEAST or size & (size - 1):
-        raise UnsupportedError(f"block_size is {size}, needs a power of two from {_LEAST} on")
+    if size < _LEAST_BLOCK_WEIGHTS or size & (size - 1):
+        raise UnsupportedError(
+            f"block_size is {size}, needs a power of two from {_LEAST_BLOCK_WEIGHTS} on"
+        )
     if size > _MOST.get(bits, size):
         raise UnsupportedError(f"block_size is {size}, weights of {bits} bits have {_MOST[bits]}")
     return bits
@@ -170,10 +185,10 @@ def _points(groups: Groups, points: str, bits: int, shape: tuple[int, int]) -> t
         return np.full((*shape, 1), 1 << (bits - 1)), False
     array = groups.value(points)
     if array.dtype == np.float32:
-        if bits == _BYTE:
+        if bits == _BYTE_BLOCK_WEIGHTS:
             raise UnsupportedError("weights of 8 bits with zero points of float32")
         return _sized(array, units * blocks, "zero points").reshape(units, blocks, 1), True
-    in_row = -(-blocks * bits // _BYTE)
+    in_row = -(-blocks * bits // _BYTE_BLOCK_WEIGHTS)
     given = _sized(array, units * in_row, "zero points", np.uint8).reshape(units, in_row)
     return integers_of(given, bits)[:, :blocks, np.newaxis], False
 
@@ -191,3 +206,195 @@ def _sized(array: Array, count: int, name: str, dtype: Any = None) -> Array:
     if array.size != count:
         raise UnsupportedError(f"{name} are {array.size}, need {count}")
     return array
+
+
+_BITS_WEIGHT_PRODUCTS = {"int4": 4, "int8": 8, "uint4": 4, "uint8": 8}
+"""By the dtype of weights."""
+_MOVING = ("MaxPool", "Reshape", "Slice", "Squeeze", "Transpose", "Unsqueeze")
+"""Operators over which ONNX Runtime moves a DequantizeLinear before."""
+_PASSING = ("Clip", "Relu", *_MOVING)
+"""Those over which it sees a QuantizeLinear behind."""
+_BYTE_WEIGHT_PRODUCTS, _PRODUCT, _SIZE, _LEAST_WEIGHT_PRODUCTS, _LEVEL = 8, 2, 32, 16, 4
+_STANDARD = ("", "ai.onnx")
+_REAL = (np.float16, np.float32)
+"""Dtypes of scales; data of float16 is widened."""
+
+
+def with_weight_products(
+    nodes: list[Any],
+    constants: Mapping[str, Array],
+    kept: Iterable[str],
+    attributes_of: Any,
+    prefix: str,
+) -> tuple[list[Any], dict[str, Array]]:
+    """Write such MatMul and Gemm as MatMulNBits.
+
+    Their data is not bytes that are dequantized, their result is not quantized to bytes, and
+    nothing else reads the weights.
+
+    Args:
+        nodes: of a model.
+        constants: of it, by name.
+        kept: the names of its outputs, each a use more.
+        attributes_of: gives a node's attributes.
+        prefix: of names that no tensor has.
+
+    Returns:
+        The nodes, and constants that are new.
+    """
+    uses = Counter(kept)
+    uses.update(name for node in nodes for name in node.input)
+    made = {name: node for node in nodes for name in node.output}
+    readers: dict[str, list[Any]] = {}
+    for node in nodes:
+        for name in set(node.input):
+            readers.setdefault(name, []).append(node)
+    added: dict[str, Array] = {}
+    dropped: set[str] = set()
+
+    def product(node: Any) -> Any:
+        if not _is_product(node, attributes_of) or _is_of_bytes(node.input[0], made, constants):
+            return node
+        if _becomes_bytes(node.output[0], readers, constants):
+            return node
+        source = made.get(node.input[1])
+        if source is None or source.op_type != "DequantizeLinear" or uses[node.input[1]] != 1:
+            return node
+        weights = _weights(source, constants, attributes_of)
+        if weights is None or not _fits(node, made, constants, weights):
+            return node
+        stem = f"{prefix}{node.output[0]}"
+        names = [f"{stem}_{part}" for part in ("weights", "scales", "points")]
+        added.update(zip(names, weights.packed(), strict=True))
+        dropped.add(node.input[1])
+        return onnx_package().helper.make_node(
+            "MatMulNBits",
+            [node.input[0], *names, *(["", *node.input[_PRODUCT:]] if node.input[2:] else [])],
+            list(node.output),
+            domain="com.microsoft",
+            accuracy_level=_LEVEL,
+            bits=weights.bits,
+            block_size=weights.size,
+            K=weights.array.shape[0],
+            N=weights.array.shape[1],
+        )
+
+    written = [product(node) for node in nodes]
+    return [node for node in written if not dropped & {*node.output}], added
+
+
+class _Weights:
+    """Weights of a few bits, with a scale and a zero point for each block of a column.
+
+    Attributes:
+        array: integers that are not negative, uint8 [depth, units].
+        scales: float32 [blocks, units].
+        points: likewise, uint8.
+        bits: of an integer.
+        size: of a block.
+    """
+
+    def __init__(self, array: Array, scales: Array, points: Array | None, size: int) -> None:
+        self.bits, self.size = _BITS_WEIGHT_PRODUCTS[array.dtype.name], size
+        middle = 0 if array.dtype.name.startswith("u") else 1 << (self.bits - 1)
+        shape = -(-array.shape[0] // size), array.shape[1]
+        self.array = (array.astype(np.int16) + middle).astype(np.uint8)
+        self.scales = np.broadcast_to(scales, shape)
+        own = 0 if points is None else points.astype(np.int16)
+        self.points = np.broadcast_to(np.asarray(own + middle, np.uint8), shape)
+
+    def packed(self) -> tuple[Array, Array, Array]:
+        """Return integers, scales and zero points as MatMulNBits has them, column by column."""
+        blocks, units = self.scales.shape
+        whole = np.zeros((units, blocks * self.size), np.uint8)
+        whole[:, : self.array.shape[0]] = self.array.T
+        integers = _packed(whole, self.bits).reshape(units, blocks, -1)
+        scales = np.ascontiguousarray(self.scales.T, np.float32).reshape(-1)
+        return integers, scales, _packed(np.ascontiguousarray(self.points.T), self.bits).reshape(-1)
+
+
+def _packed(rows: Array, bits: int) -> Array:
+    """Return rows of integers as bytes, the first of two in the lower half."""
+    if bits == _BYTE_WEIGHT_PRODUCTS:
+        return rows
+    even = np.zeros((rows.shape[0], rows.shape[1] + rows.shape[1] % 2), np.uint8)
+    even[:, : rows.shape[1]] = rows
+    return even[:, ::2] | (even[:, 1::2] << bits)
+
+
+def _is_product(node: Any, attributes_of: Any) -> bool:
+    if node.domain not in _STANDARD or len(node.input) < _PRODUCT or not node.input[1]:
+        return False
+    if node.op_type == "MatMul":
+        return True
+    given = attributes_of(node) if node.op_type == "Gemm" else {"transA": 1}
+    is_turned = given.get("transA", 0) or given.get("transB", 0)
+    beta = given.get("beta", 1.0) if any(node.input[_PRODUCT:]) else 1
+    return not is_turned and given.get("alpha", 1.0) == beta == 1
+
+
+def _is_of_bytes(name: str, made: Mapping[str, Any], constants: Mapping[str, Array]) -> bool:
+    """Tell whether a tensor is one of bytes that are dequantized, perhaps moved about."""
+    while (node := made.get(name)) is not None and node.op_type in _MOVING:
+        name = node.input[0]
+    if node is None or node.op_type != "DequantizeLinear":
+        return False
+    point = constants.get((*node.input, "", "")[2])
+    data = made.get(node.input[0])
+    if point is None and data is not None and data.op_type == "QuantizeLinear":
+        point = constants.get((*data.input, "", "")[2])
+    return point is None or point.dtype.itemsize == 1
+
+
+def _becomes_bytes(
+    name: str, readers: Mapping[str, list[Any]], constants: Mapping[str, Array]
+) -> bool:
+    """Tell whether a tensor is quantized to bytes, perhaps moved about or bounded before."""
+    for node in readers.get(name, []):
+        if node.op_type == "QuantizeLinear":
+            point = constants.get((*node.input, "", "")[2])
+            if point is None or point.dtype.itemsize == 1:
+                return True
+        is_passed = node.op_type in _PASSING and node.input[0] == name
+        if is_passed and _becomes_bytes(node.output[0], readers, constants):
+            return True
+    return False
+
+
+def _weights(source: Any, constants: Mapping[str, Array], attributes_of: Any) -> _Weights | None:
+    """Return what a DequantizeLinear reads, if its encoding is one of ONNX Runtime's rule."""
+    names = [name for name in source.input if name]
+    if len(names) < _PRODUCT or any(name not in constants for name in names):
+        return None
+    array, scale, *points = (constants[name] for name in names)
+    if (
+        array.ndim != _PRODUCT
+        or array.dtype.name not in _BITS_WEIGHT_PRODUCTS
+        or scale.dtype not in _REAL
+    ):
+        return None
+    if points and points[0].shape != scale.shape:
+        return None
+    given = attributes_of(source)
+    axis, size = int(given.get("axis", 1)), int(given.get("block_size", 0))
+    depth, units = array.shape
+    if size:
+        is_block = size >= _LEAST_WEIGHT_PRODUCTS and not size & (size - 1) and axis == 0
+        fits = is_block and scale.shape == (-(-depth // size), units)
+    else:
+        fits = scale.shape == () or (scale.shape == (units,) and axis == 1)
+    return _Weights(array, scale, points[0] if points else None, size or _SIZE) if fits else None
+
+
+def _fits(
+    node: Any, made: Mapping[str, Any], constants: Mapping[str, Array], weights: _Weights
+) -> bool:
+    """Tell whether a bias is one of the columns, if there is one."""
+    bias = (*node.input, "")[_PRODUCT]
+    if not bias:
+        return True
+    source = made.get(bias)
+    if source is not None and source.op_type == "DequantizeLinear":
+        bias = source.input[0]
+    array = constants.get(bias)
+    return array is not None and array.shape == (weights.array.shape[1],)

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any
 
-from frontends.onnx.attributes import attributes_of
 from frontends.onnx.constants import constants_of
 from frontends.onnx.grouping import with_known_types
+from frontends.onnx.names import attributes_of
 from frontends.onnx.qoperators import Groups
 from frontends.onnx.reader import Shapes, with_shapes
 from frontends.onnx.tensors import shapes_of

@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 
 from frontends.errors import UnsupportedError
-from frontends.onnx.constants import array_of
+from frontends.onnx.constants import array_of, range_of
 from frontends.onnx.package import onnx_package
-from frontends.onnx.ranges import range_of
 from frontends.onnx.reader import with_shapes
 from frontends.onnx.subgraphs import read_outside
 from frontends.onnx.tensors import dtypes_of, shapes_of

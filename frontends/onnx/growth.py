@@ -7,8 +7,8 @@ from typing import Any
 
 from frontends.bounds import Allowance, bytes_of, check_grown
 from frontends.errors import UnsupportedError, UnsupportedOperatorError
-from frontends.onnx.branches import with_closed_branches
 from frontends.onnx.constants import kind_of
+from frontends.onnx.control import with_closed_branches
 from frontends.onnx.folding import with_folded_shapes
 from frontends.onnx.reader import NO_DATA, Shapes, with_shapes
 from frontends.onnx.tensors import dtypes_of, shapes_of

@@ -12,37 +12,39 @@ from tvm import relax
 from frontends.builder import Imported
 from frontends.errors import ModelFormatError, UnsupportedOperatorError, reason_of
 from frontends.naming import owners, with_results
-from frontends.onnx.attributes import attributes_of
+from frontends.onnx.block_weights import with_weight_products
 from frontends.onnx.bounded import with_counts
-from frontends.onnx.clips import without_clips
-from frontends.onnx.constants import constants_of, dtype_of, without_unread_constants
-from frontends.onnx.control import without_subgraphs
-from frontends.onnx.few_bits import with_real_few_bits
+from frontends.onnx.constants import constants_of, dtype_of, with_values, without_unread_constants
+from frontends.onnx.control import with_closed_loops, without_subgraphs
 from frontends.onnx.float8 import with_float8
-from frontends.onnx.float_products import with_float_products
 from frontends.onnx.folding import with_folded_shapes
 from frontends.onnx.fused_layers import with_fused_layers
-from frontends.onnx.grouping import grouped, with_known_types, with_nodes, with_standard_pairs
-from frontends.onnx.groups import check_groups
+from frontends.onnx.grouping import (
+    check_groups,
+    grouped,
+    with_known_types,
+    with_nodes,
+    with_standard_pairs,
+)
 from frontends.onnx.growth import check_growth, with_bounds
 from frontends.onnx.halves import with_wide_halves
-from frontends.onnx.identities import without_identities
-from frontends.onnx.loops import with_closed_loops
-from frontends.onnx.names import free_prefix, told_by_file
+from frontends.onnx.identities import without_clips, without_identities
+from frontends.onnx.names import attributes_of, free_prefix, told_by_file
 from frontends.onnx.operators import check_operators
 from frontends.onnx.package import onnx_package
 from frontends.onnx.pairs import with_single_pairs
-from frontends.onnx.parameters import with_quantized_parameters
+from frontends.onnx.parameters import (
+    with_quantized_parameters,
+    with_real_few_bits,
+    without_zero_scales,
+)
+from frontends.onnx.products import with_float_products, with_scaled_data
 from frontends.onnx.propagation import propagated
 from frontends.onnx.qoperators import RULES
 from frontends.onnx.reader import Shapes, read_proto, with_shapes
-from frontends.onnx.scaled_products import with_scaled_data
 from frontends.onnx.standard_functions import without_standard_functions
 from frontends.onnx.subgraphs import FLOAT
 from frontends.onnx.tensors import check_tensors, shapes_of
-from frontends.onnx.values import with_values
-from frontends.onnx.weight_products import with_weight_products
-from frontends.onnx.zero_scales import without_zero_scales
 from qnn_ops.checks import check_choice
 from qnn_ops.errors import QnnError
 from qnn_ops.onnxruntime import ONNXRUNTIME

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from frontends.errors import UnsupportedOperatorError
-from frontends.onnx.groups import twice_quantized
+from frontends.onnx.grouping import twice_quantized
 
 Array = np.ndarray[Any, Any]
 

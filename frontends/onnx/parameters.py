@@ -1,8 +1,11 @@
-"""Float weights and biases of quantized products, which ONNX Runtime quantizes."""
+"""Constants of quantized layers: weights, biases, scales, and integers of a few bits.
+
+They have four bits, or scales by block or of float16.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import numpy as np
@@ -11,6 +14,132 @@ from frontends.onnx.package import onnx_package
 from qnn_ops.onnxruntime import bias_steps
 
 Array = np.ndarray[Any, Any]
+
+_DTYPES = ("int4", "uint4")
+_LEAST = 2
+"""Operands: data and scale."""
+
+
+def with_real_few_bits(
+    nodes: list[Any], constants: Mapping[str, Array], kept: Collection[str], attributes_of: Any
+) -> tuple[list[Any], dict[str, Array]]:
+    """Compute what DequantizeLinear makes of such constants, of which ONNX Runtime has no groups.
+
+    Args:
+        nodes: of a model.
+        constants: of it, by name.
+        kept: the names of its outputs.
+        attributes_of: gives a node's attributes.
+
+    Returns:
+        The nodes that are left, and constants that are new, of the scales' dtype.
+    """
+    left, added = [], {}
+    for node in nodes:
+        real = None
+        names = [name for name in node.input if name]
+        is_ready = len(names) >= _LEAST and all(name in constants for name in names)
+        if is_ready and node.op_type == "DequantizeLinear" and node.output[0] not in kept:
+            known = [constants[name] for name in names]
+            given, is_half = attributes_of(node), known[1].dtype == np.float16
+            if known[0].dtype.name in _DTYPES or given.get("block_size", 0) or is_half:
+                real = _real(known, given)
+        if real is None:
+            left.append(node)
+        else:
+            added[node.output[0]] = real
+    return left, added
+
+
+def _real(known: list[Any], attributes: Mapping[str, Any]) -> Array | None:
+    """Return the numbers, of the scales' dtype; None where scales do not fit, or have another."""
+    array, scale, *points = known
+    axis, size = int(attributes.get("axis", 1)), int(attributes.get("block_size", 0))
+    if scale.dtype not in (np.float16, np.float32) or (
+        scale.size > 1 and not -array.ndim <= axis < array.ndim
+    ):
+        return None
+    parts = [each.astype(np.float32) for each in (scale, *points)]
+    if size:
+        parts = [np.repeat(each, size, axis) for each in parts]
+        ends = [slice(None)] * array.ndim
+        ends[axis] = slice(array.shape[axis])
+        parts = [each[tuple(ends)] for each in parts]
+    elif scale.size > 1:
+        shape = [1] * array.ndim
+        shape[axis] = -1
+        parts = [each.reshape(shape) for each in parts]
+    steps = array.astype(np.float32)
+    try:
+        for point in parts[1:]:
+            steps = steps - point
+        real = steps * parts[0]
+    except ValueError:  # their sizes are others
+        return None
+    return np.asarray(real, scale.dtype) if real.shape == array.shape else None
+
+
+_OF_BIAS = 3
+"""The operands of an operator that has a bias."""
+
+
+def without_zero_scales(
+    nodes: list[Any], constants: Mapping[str, Array], attributes_of: Any, prefix: str
+) -> dict[str, Array]:
+    """Give them other scales, and integers that stand for 0 as before.
+
+    The scale of a bias stays the product of those of data and weights.
+
+    Args:
+        nodes: of a model; operands of those that dequantize are renamed.
+        constants: of it, by name.
+        attributes_of: gives a node's attributes.
+        prefix: of names that no tensor has.
+
+    Returns:
+        Constants that are new.
+    """
+    made = {node.output[0]: node for node in nodes if node.op_type == "DequantizeLinear"}
+    added: dict[str, Array] = {}
+    found: dict[str, Array] = {}
+    for name, node in made.items():
+        names = [each for each in node.input if each]
+        if len(names) < _LEAST or any(each not in constants for each in names):
+            continue
+        array, scales, *points = known = [constants[each] for each in names]
+        if scales.dtype != np.float32 or scales.ndim > 1 or scales.all():
+            continue
+        found[name] = scales
+        kept = scales[scales > 0]
+        given = np.where(scales > 0, scales, kept.min() if kept.size else np.float32(1))
+        axis = int(attributes_of(node).get("axis", 1))
+        is_zero, zero = (
+            _beside(scales == 0, array, axis),
+            _beside(points[0] if points else np.zeros((), array.dtype), array, axis),
+        )
+        for place, each in enumerate((np.where(is_zero, zero, array), given)):
+            added[f"{prefix}{name}_{place}"] = each.astype(known[place].dtype)
+            node.input[place] = f"{prefix}{name}_{place}"
+    for node in nodes:
+        if len(node.input) != _OF_BIAS or node.input[2] not in found:
+            continue
+        data, weights, bias = node.input
+        if data not in made or weights not in found:
+            continue
+        step, scales = constants.get(made[data].input[1]), added[made[weights].input[1]]
+        shape = found[bias].shape
+        if step is not None and step.size == 1 and scales.shape == shape:
+            product = np.asarray(step.reshape(()) * scales, np.float32)
+            added[made[bias].input[1]] = product
+    return added
+
+
+def _beside(values: Array, array: Array, axis: int) -> Array:
+    """Return values of channels in a shape that broadcasts to an array's."""
+    if values.size == 1:
+        return values.reshape(())
+    return values.reshape([-1 if each == axis % array.ndim else 1 for each in range(array.ndim)])
+
 
 _UNIT_AXIS = {"Conv": 0, "ConvTranspose": 1, "Gemm": 1}
 """The operators, and the axis that scales of their weights must have."""

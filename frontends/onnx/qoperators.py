@@ -14,13 +14,7 @@ import numpy as np
 from frontends.errors import UnsupportedError
 from frontends.onnx.attentions import any_attention, multi_head_attention, quantized_attention
 from frontends.onnx.block_weights import gather_block_quantized, matmul_bnb4, matmul_n_bits
-from frontends.onnx.fused_products import fused_conv, fused_gemm, fused_matmul
 from frontends.onnx.group_queries import group_query_attention
-from frontends.onnx.integer_products import (
-    dynamic_quantize_lstm,
-    dynamic_quantize_matmul,
-    matmul_integer_to_float,
-)
 from frontends.onnx.normalizations import (
     bias_gelu,
     embed_layer_normalization,
@@ -33,6 +27,14 @@ from frontends.onnx.normalizations import (
     skip_simplified_layer_normalization,
 )
 from frontends.onnx.package import onnx_package
+from frontends.onnx.products import (
+    dynamic_quantize_lstm,
+    dynamic_quantize_matmul,
+    fused_conv,
+    fused_gemm,
+    fused_matmul,
+    matmul_integer_to_float,
+)
 from frontends.onnx.rotations import rotary_embedding
 
 Array = np.ndarray[Any, Any]

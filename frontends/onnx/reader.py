@@ -9,12 +9,11 @@ from typing import Any
 from frontends.bounds import check_elements
 from frontends.errors import ModelFormatError, UnsupportedError
 from frontends.onnx.constants import move_constants
-from frontends.onnx.equations import check_equations
 from frontends.onnx.functions import without_functions
+from frontends.onnx.limits import check_equations, check_windows
 from frontends.onnx.mapped import is_external, is_mapped, map_constants, without_mapped
 from frontends.onnx.package import onnx_package
 from frontends.onnx.tidy import tidy
-from frontends.onnx.windows import check_windows
 from qnn_ops.attributes import int_list_attr
 from qnn_ops.errors import QnnError
 

@@ -6,11 +6,11 @@ from typing import Any
 
 from frontends.builder import Imported
 from frontends.formats import Shapes, Source
-from frontends.onnx.attributes import attributes_of
 from frontends.onnx.constants import Array, constants_of, dtype_of
 from frontends.onnx.control import CONTROL, without_subgraphs
 from frontends.onnx.descriptions import described
 from frontends.onnx.importer import import_proto
+from frontends.onnx.names import attributes_of
 from frontends.onnx.operators import reasons
 from frontends.onnx.reader import opset_of, read_proto
 from frontends.onnx.standard_functions import is_defined

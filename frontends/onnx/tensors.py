@@ -9,7 +9,7 @@ import numpy as np
 
 from frontends.errors import UnsupportedError, UnsupportedOperatorError
 from frontends.onnx.constants import dtype_of
-from frontends.onnx.equations import check_sizes
+from frontends.onnx.limits import check_sizes
 
 Array = np.ndarray[Any, Any]
 

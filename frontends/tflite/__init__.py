@@ -9,9 +9,12 @@ from qnn_ops.lazy import make_lazy
 if TYPE_CHECKING:
     from frontends.tflite.fallback import QuantizedFallbackWarning
     from frontends.tflite.importer import from_tflite
-    from frontends.tflite.notes import NotQuantizedWarning, WrongInLiteRTWarning
+    from frontends.tflite.notes import (
+        NotQuantizedWarning,
+        WrappingSumsWarning,
+        WrongInLiteRTWarning,
+    )
     from frontends.tflite.signatures import SignatureWarning
-    from frontends.tflite.wrapping import WrappingSumsWarning
 
 __all__ = [
     "NotQuantizedWarning",
@@ -28,7 +31,7 @@ make_lazy(
         "NotQuantizedWarning": ("frontends.tflite.notes",),
         "QuantizedFallbackWarning": ("frontends.tflite.fallback",),
         "SignatureWarning": ("frontends.tflite.signatures",),
-        "WrappingSumsWarning": ("frontends.tflite.wrapping",),
+        "WrappingSumsWarning": ("frontends.tflite.notes",),
         "WrongInLiteRTWarning": ("frontends.tflite.notes",),
         "from_tflite": ("frontends.tflite.importer",),
     },

@@ -26,17 +26,20 @@ from frontends.tflite.interface import (
     input_shapes,
     kept_outputs,
     needed_operators,
+    tensor_names,
 )
-from frontends.tflite.micro import check_micro
 from frontends.tflite.model import COMPLEX, HANDLE, VARIANT, Model, Operator, Tensor
-from frontends.tflite.names import tensor_names
-from frontends.tflite.notes import warn_of_comparisons, warn_of_floats
-from frontends.tflite.packing import BITS
+from frontends.tflite.notes import (
+    check_micro,
+    warn_of_comparisons,
+    warn_of_floats,
+    warn_of_wrapping,
+)
 from frontends.tflite.reader import read_model, read_signature
 from frontends.tflite.signatures import warn_of_others
+from frontends.tflite.sparsity import BITS
 from frontends.tflite.states import states_of
 from frontends.tflite.values import DTYPES, ElementsError, Values
-from frontends.tflite.wrapping import warn_of_wrapping
 from qnn_ops.errors import QnnError
 from qnn_ops.registry import spec_of
 from qnn_ops.serial import serial

@@ -1,7 +1,8 @@
-"""The arguments and results of a model's function: shapes, chosen outputs, the signature."""
+"""The arguments and results of a model's function: shapes, names, outputs, the signature."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import inf
@@ -16,6 +17,21 @@ from qnn_ops.errors import QnnError
 from qnn_ops.registry import TensorSpec, spec_of
 from qnn_ops.signature import Signature, TensorInfo
 from qnn_ops.tensor_info import StateInfo
+
+
+def tensor_names(tensors: Sequence[Tensor]) -> tuple[str, ...]:
+    """Name each tensor: the file's name, with ":index" behind it if it is empty or not unique."""
+    counts = Counter(tensor.name for tensor in tensors)
+    taken = set(counts)
+    names = []
+    for tensor in tensors:
+        name = tensor.name
+        if not name or counts[name] > 1:
+            while name in taken:
+                name = f"{name}:{tensor.index}"
+            taken.add(name)
+        names.append(name)
+    return tuple(names)
 
 
 def input_shapes(

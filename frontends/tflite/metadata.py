@@ -18,11 +18,10 @@ from typing import Any
 
 import tflite
 
-from frontends.descriptions import Description, Descriptions
 from frontends.errors import ModelFormatError
-from frontends.tflite.flatbuffer import Table
+from frontends.summary import Description, Descriptions
+from frontends.tflite.flatbuffer import Slots, Table
 from frontends.tflite.format import METADATA
-from frontends.tflite.slots import Slots
 
 IDENTIFIER = b"M001"
 

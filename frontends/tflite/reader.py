@@ -21,11 +21,10 @@ from frontends.tflite.flatbuffer import Table
 from frontends.tflite.format import IDENTIFIER
 from frontends.tflite.model import Model, Operator, Tensor
 from frontends.tflite.options import read_options
-from frontends.tflite.packing import BITS, packed_size, unpack
 from frontends.tflite.quantization import Blocks, Quantization
 from frontends.tflite.schema import DTYPES, OPERATORS, by_value
 from frontends.tflite.signatures import read_entries, with_first
-from frontends.tflite.sparsity import densified, read_sparsity
+from frontends.tflite.sparsity import BITS, densified, packed_size, read_sparsity, unpack
 
 _HEADER_SIZE = 8  # root offset and identifier
 _SCHEMA_VERSION = 3

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from frontends.builder import Imported
-from frontends.descriptions import Descriptions
 from frontends.errors import UnsupportedError, UnsupportedOperatorError
 from frontends.formats import Shapes, Source
 from frontends.summary import (
@@ -20,6 +19,7 @@ from frontends.summary import (
     FLOAT,
     INTEGER,
     UNSUPPORTED,
+    Descriptions,
     OperatorInfo,
     SignatureNote,
     Summary,

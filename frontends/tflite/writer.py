@@ -14,7 +14,6 @@ import tflite
 from frontends.tflite.format import IDENTIFIER, METADATA
 from frontends.tflite.model import Entry
 from frontends.tflite.option_fields import MEMBERS
-from frontends.tflite.packing import BITS, pack
 from frontends.tflite.quantization import Blocks, Quantization
 from frontends.tflite.schema import (
     DTYPES,
@@ -23,7 +22,7 @@ from frontends.tflite.schema import (
     OPTIONS_BY_OPERATOR,
     pascal_case,
 )
-from frontends.tflite.sparsity import Sparsity
+from frontends.tflite.sparsity import BITS, Sparsity, pack
 from frontends.tflite.writer_tables import (
     OperatorToWrite,
     TensorToWrite,

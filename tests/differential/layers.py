@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from frontends.tflite.packing import BITS
 from frontends.tflite.quantization import Quantization
+from frontends.tflite.sparsity import BITS
 from tests.differential.graphs import ACTIVATIONS, Array, Graph, Value, step
 
 

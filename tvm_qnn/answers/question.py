@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from frontends.descriptions import Description, Descriptions
+from frontends.summary import Description, Descriptions
 from qnn_ops.errors import QnnError
 from qnn_ops.tensor_info import Signature, TensorInfo
 from tvm_qnn.io.classes import fitted_labels, read_lines

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from frontends.descriptions import Description
+from frontends.summary import Description
 from qnn_ops.errors import QnnError
 from qnn_ops.tensor_info import TensorInfo
 from tvm_qnn.cli.model_files import ending

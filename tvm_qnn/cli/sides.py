@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from frontends.descriptions import Description
 from frontends.formats import Source
+from frontends.summary import Description
 from qnn_ops.errors import QnnError
 from qnn_ops.input_ranges import with_input_ranges
 from qnn_ops.signature import Signature, signature_of

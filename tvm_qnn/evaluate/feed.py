@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from frontends.descriptions import Description
+from frontends.summary import Description
 from qnn_ops.errors import QnnError
 from qnn_ops.tensor_info import TensorInfo
 from tvm_qnn.evaluate.preparation import Preparation

@@ -9,9 +9,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from frontends.descriptions import Description
 from frontends.formats import format_of, read_model
 from frontends.onnx.reader import read_proto
+from frontends.summary import Description
 from qnn_ops.errors import QnnError
 from qnn_ops.input_ranges import with_input_ranges
 from qnn_ops.signature import signature_of

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from frontends.descriptions import Description
+from frontends.summary import Description
 from qnn_ops.encoding import Encoding, quantize_array
 from qnn_ops.errors import QnnError
 from qnn_ops.tensor_info import TensorInfo

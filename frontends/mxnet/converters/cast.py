@@ -9,7 +9,7 @@ from tvm.relax import op as R
 from frontends.errors import UnsupportedError
 from frontends.mxnet.converters.context import Context
 from frontends.mxnet.converters.registry import converter
-from frontends.mxnet.values import Array, Value
+from frontends.mxnet.scalars import Array, Value
 from qnn_ops.errors import QnnError
 
 _DTYPES = ("float32", "float16", "float64", "int32", "int64", "int8", "uint8")

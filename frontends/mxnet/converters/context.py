@@ -12,7 +12,7 @@ from tvm import relax
 from frontends.builder import ModuleBuilder
 from frontends.mxnet.attributes import Attributes
 from frontends.mxnet.graph import Graph, Node
-from frontends.mxnet.values import Value
+from frontends.mxnet.scalars import Value
 from qnn_ops.errors import QnnError
 from qnn_ops.registry import spec_of
 

@@ -13,8 +13,7 @@ from frontends.errors import UnsupportedError
 from frontends.mxnet.attributes import Attributes
 from frontends.mxnet.converters.context import Context
 from frontends.mxnet.graph import Graph, Node
-from frontends.mxnet.scalars import scalar, to_expr
-from frontends.mxnet.values import Array, Value
+from frontends.mxnet.scalars import Array, Value, scalar, to_expr
 from qnn_ops.errors import QnnError
 
 # Those that are no activation by name, and have no act_type.

@@ -11,7 +11,7 @@ from tvm.relax import op as R
 from frontends.errors import UnsupportedError
 from frontends.mxnet.converters.context import Context
 from frontends.mxnet.converters.registry import converter
-from frontends.mxnet.values import Array
+from frontends.mxnet.scalars import Array
 from qnn_ops.checks import check_axis
 from qnn_ops.errors import QnnError
 from qnn_ops.rounded import rounded

@@ -13,7 +13,7 @@ from frontends.mxnet.converters.context import Context
 from frontends.mxnet.converters.convolution import image_layout, image_size, pair
 from frontends.mxnet.converters.quantization import check_quantized, range_at
 from frontends.mxnet.converters.registry import converter
-from frontends.mxnet.values import Array, Value
+from frontends.mxnet.scalars import Array, Value
 from qnn_ops import quantized_pool2d
 from qnn_ops.errors import QnnError
 

@@ -14,8 +14,16 @@ from frontends.mxnet.converters.context import Context
 from frontends.mxnet.converters.convolution import pair
 from frontends.mxnet.converters.quantization import Range, check_quantized, range_at
 from frontends.mxnet.converters.registry import converter
-from frontends.mxnet.scalars import INT32_LEVELS, divide, levels, multiply, narrow_levels, negative
-from frontends.mxnet.values import Array, Value
+from frontends.mxnet.scalars import (
+    INT32_LEVELS,
+    Array,
+    Value,
+    divide,
+    levels,
+    multiply,
+    narrow_levels,
+    negative,
+)
 from qnn_ops import quantized_conv2d, quantized_dense
 from qnn_ops.attributes import dtype_range
 from qnn_ops.errors import QnnError

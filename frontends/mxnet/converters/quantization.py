@@ -12,6 +12,8 @@ from frontends.mxnet.converters.context import Context
 from frontends.mxnet.converters.registry import converter
 from frontends.mxnet.scalars import (
     INT32_LEVELS,
+    Array,
+    Value,
     divide,
     levels,
     magnitude,
@@ -21,7 +23,6 @@ from frontends.mxnet.scalars import (
     scalar,
     steps_per_unit,
 )
-from frontends.mxnet.values import Array, Value
 from qnn_ops import dequantize, quantize, requantize
 from qnn_ops.attributes import dtype_range
 from qnn_ops.errors import QnnError

@@ -24,6 +24,8 @@ from frontends.mxnet.converters.quantization import (
 from frontends.mxnet.converters.registry import converter
 from frontends.mxnet.scalars import (
     INT32_LEVELS,
+    Array,
+    Value,
     add,
     divide,
     levels,
@@ -33,7 +35,6 @@ from frontends.mxnet.scalars import (
     negative,
     scalar,
 )
-from frontends.mxnet.values import Array, Value
 from qnn_ops import fused_multiply_add, quantized_concat, quantized_relu
 from qnn_ops.errors import QnnError
 from qnn_ops.rounded import rounded

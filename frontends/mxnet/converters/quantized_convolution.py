@@ -30,8 +30,16 @@ from frontends.mxnet.converters.quantization import (
     range_at,
 )
 from frontends.mxnet.converters.registry import converter
-from frontends.mxnet.scalars import divide, maximum, minimum, multiply, scalar, to_expr
-from frontends.mxnet.values import Array, Value
+from frontends.mxnet.scalars import (
+    Array,
+    Value,
+    divide,
+    maximum,
+    minimum,
+    multiply,
+    scalar,
+    to_expr,
+)
 from qnn_ops import fused_multiply_add, quantized_conv2d
 from qnn_ops.attributes import dtype_range
 from qnn_ops.errors import QnnError

@@ -34,8 +34,16 @@ from frontends.mxnet.converters.quantization import (
     range_at,
 )
 from frontends.mxnet.converters.registry import converter
-from frontends.mxnet.scalars import divide, maximum, minimum, multiply, scalar, to_expr
-from frontends.mxnet.values import Array, Value
+from frontends.mxnet.scalars import (
+    Array,
+    Value,
+    divide,
+    maximum,
+    minimum,
+    multiply,
+    scalar,
+    to_expr,
+)
 from qnn_ops import dequantize, quantized_dense
 from qnn_ops.arithmetic import round_half_away
 from qnn_ops.errors import QnnError

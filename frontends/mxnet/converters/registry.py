@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from frontends.mxnet.converters.context import Context
-from frontends.mxnet.values import Value
+from frontends.mxnet.scalars import Value
 
 Rule = Callable[[Context], "Value | list[Value]"]
 """Gives the operator's value: an expression, or an array if it is known when importing; or a list

@@ -11,9 +11,9 @@ from tvm import relax
 from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
+from frontends.onnx.constants import range_of
 from frontends.onnx.converters.registry import Operands, converter, operands_of
 from frontends.onnx.package import onnx_package
-from frontends.onnx.ranges import range_of
 from qnn_ops import counted_places, top_places
 from qnn_ops.registry import constant_of, spec_of
 

@@ -13,7 +13,7 @@ from frontends.tflite.converters.plain import zero_points
 from frontends.tflite.converters.registry import data_converter
 from frontends.tflite.model import Tensor
 from frontends.tflite.options import FakeQuantOptions
-from frontends.tflite.packing import BITS
+from frontends.tflite.sparsity import BITS
 from frontends.tflite.values import DTYPES
 from qnn_ops import dequantize, quantize, requantize
 from qnn_ops.arithmetic import round_half_away

@@ -8,6 +8,7 @@ from tvm import relax
 
 from frontends.mxnet.scalars import (
     INT32_LEVELS,
+    Value,
     add,
     divide,
     levels,
@@ -21,7 +22,6 @@ from frontends.mxnet.scalars import (
     steps_per_unit,
     to_expr,
 )
-from frontends.mxnet.values import Value
 from tests.support.operators import run
 
 RANGES = [(-1.0, 3.0), (0.0, 0.7), (-0.3, -0.1), (0.0, 0.0), (-1e-30, 1e-33)]

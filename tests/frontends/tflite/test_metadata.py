@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from frontends.descriptions import Description, Descriptions
 from frontends.formats import read_model
+from frontends.summary import Description, Descriptions
 from frontends.tflite.metadata import read_metadata
 from frontends.tflite.quantization import Quantization
 from frontends.tflite.writer import ModelWriter

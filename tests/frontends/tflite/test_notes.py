@@ -1,15 +1,163 @@
+"""Warnings about a whole model: sums that wrap, operators that TFLM computes otherwise."""
+
 from __future__ import annotations
 
 import warnings
+from typing import Any
 
 import numpy as np
 import pytest
 
+from frontends.errors import UnsupportedOperatorError
+from frontends.formats import read_model
 from frontends.tflite import NotQuantizedWarning, from_tflite
+from frontends.tflite.notes import ARITHMETIC, FLOATS, MOVES
 from frontends.tflite.quantization import Quantization
+from frontends.tflite.writer import ModelWriter
+from qnn_ops.errors import QnnError
+from tests.frontends.tflite.converters.test_variables import ring
 from tests.support.tflite import Sheet
-from tvm_qnn import build
+from tests.support.tflm import golden, golden_names
+from tvm_qnn import build, digits
 from tvm_qnn.oracle import litert_tensors
+
+Array = np.ndarray[Any, Any]
+
+
+def computed(content: bytes, inputs: list[Array], semantics: str) -> list[Array]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        mod, params = from_tflite(content, semantics=semantics)
+    made: Any = build(mod, "host", params).run(*inputs)
+    return [*made.values()] if isinstance(made, dict) else [made]
+
+
+def unary(code: str, dtype: str, *, scale: float = 0.1) -> bytes:
+    writer = ModelWriter()
+    x = writer.tensor("x", (4,), dtype, Quantization.per_tensor(0.1, 0))
+    y = writer.tensor("y", (4,), dtype, Quantization.per_tensor(scale, 0))
+    writer.operator(code, [x], [y])
+    return writer.finish([x], [y])
+
+
+def test_every_operator_is_in_the_fixture() -> None:
+    missing = {*ARITHMETIC, *MOVES, *FLOATS} - {name.rsplit("-", 1)[0] for name in golden_names()}
+    assert missing == set()
+
+
+@pytest.mark.parametrize("name", golden_names())
+def test_integers_are_tflm_s(name: str) -> None:
+    content, inputs, outputs = golden(name)
+    for mine, wanted in zip(computed(content, inputs, "tflm"), outputs, strict=True):
+        np.testing.assert_array_equal(mine, wanted, strict=True)
+
+
+@pytest.mark.parametrize("name", ["FULLY_CONNECTED-0", "FULLY_CONNECTED-1", "RELU-0"])
+def test_litert_s_differ_by_one_now_and_then(name: str) -> None:
+    content, inputs, (wanted,) = golden(name)
+    tensors = litert_tensors(content, inputs)
+    (litert_s,) = computed(content, inputs, "litert")
+    np.testing.assert_array_equal(litert_s, tensors[max(tensors)])
+    differences = litert_s.astype(int) - wanted
+    assert 0 < np.count_nonzero(differences) < differences.size // 10
+    assert np.abs(differences).max() == 1
+
+
+def test_relu6_leaves_the_scale_as_it_is() -> None:
+    content = unary("RELU6", "int8", scale=0.05)
+    data = np.array([-5, 7, 60, 61], np.int8)
+    (found,) = computed(content, [data], "tflm")
+    assert found.tolist() == [0, 7, 60, 60]
+    (found,) = computed(content, [data], "litert")
+    assert found.tolist() == [0, 14, 120, 120]
+
+
+def test_what_subgraphs_compute_is_tflm_s() -> None:
+    writer = ModelWriter()
+    other = writer.subgraph()
+    for graph in (writer, other):
+        graph.tensor("x", (4,), "int8", Quantization.per_tensor(0.1, 0))
+        graph.tensor("y", (4,), "int8", Quantization.per_tensor(0.05, 0))
+    other.operator("RELU6", [0], [1])
+    other.end([0], [1])
+    number = writer.subgraphs
+    which = writer.tensor("which", (1,), "bool")
+    writer.operator("IF", [which, 0], [1], then_subgraph_index=number, else_subgraph_index=number)
+    content = writer.finish([which, 0], [1])
+    data = [np.array([True]), np.array([-5, 7, 60, 61], np.int8)]
+    assert computed(content, data, "tflm")[0].tolist() == [0, 7, 60, 60]
+    assert computed(content, data, "litert")[0].tolist() == [0, 14, 120, 120]
+
+
+@pytest.mark.parametrize(
+    ("code", "dtype", "message"),
+    [
+        ("GELU", "int8", "GELU: what TFLM computes for it is not computed here"),
+        (
+            "RELU",
+            "uint8",
+            "RELU: what TFLM computes for tensors of type uint8 is not computed here",
+        ),
+        ("RELU", "int16", "type int16 is not computed here"),
+    ],
+)
+def test_what_is_not_held_to_tflm_is_refused(code: str, dtype: str, message: str) -> None:
+    content = unary(code, dtype)
+    from_tflite(content)
+    with pytest.raises(UnsupportedOperatorError, match=message):
+        from_tflite(content, semantics="tflm")
+
+
+@pytest.mark.parametrize("code", FLOATS)
+def test_several_scales_of_one_tensor_are_refused(code: str) -> None:
+    scales = Quantization(np.array([0.1, 0.2], np.float32), np.zeros(2, np.int64), 1)
+    ends: list[tuple[str, Quantization | None]] = [("int8", scales), ("float32", None)]
+    writer = ModelWriter()
+    x, y = (
+        writer.tensor(name, (3, 2), *end)
+        for name, end in zip("xy", ends if code == "DEQUANTIZE" else ends[::-1], strict=True)
+    )
+    writer.operator(code, [x], [y])
+    content = writer.finish([x], [y])
+    from_tflite(content)
+    with pytest.raises(
+        UnsupportedOperatorError, match=r"takes the first scale of tensor \d '[xy]'"
+    ):
+        from_tflite(content, semantics="tflm")
+
+
+def test_tflm_reads_types_in_the_file_alone() -> None:
+    writer = ModelWriter()
+    x = writer.tensor("x", (3, 2), "int8", Quantization.per_tensor(0.1, 0))
+    axis = writer.tensor("axis", (), "int32", None, np.array(1, np.int32))
+    y = writer.tensor("y", (3,), "int32")
+    writer.operator("ARG_MAX", [x, axis], [y], output_type="int64")
+    content = writer.finish([x], [y])
+    assert computed(content, [np.zeros((3, 2), np.int8)], "litert")[0].dtype == np.int64
+    with pytest.raises(QnnError, match="gives int64, tensor 2 'y' is int32"):
+        from_tflite(content, semantics="tflm")
+
+
+def test_models_that_keep_a_state_are_taken() -> None:
+    from_tflite(ring(), semantics="tflm")
+
+
+def test_other_semantics_are_an_error() -> None:
+    for take in (lambda name: from_tflite(digits.model("int8"), semantics=name), _read):
+        with pytest.raises(QnnError, match="semantics must be one of litert, tflm, got 'mxnet'"):
+            take("mxnet")
+
+
+def _read(semantics: str) -> None:
+    read_model(digits.model("int8"), semantics=semantics)
+
+
+def test_a_scale_that_is_not_stated_is_refused() -> None:
+    writer = ModelWriter()
+    x, y = writer.tensor("x", (4,), "int8"), writer.tensor("y", (4,), "int8")
+    writer.operator("RELU", [x], [y])
+    with pytest.raises(UnsupportedOperatorError, match="'x' has no scale"):
+        from_tflite(writer.finish([x], [y]), semantics="tflm")
 
 
 def test_a_model_of_float32_alone_is_imported_like_any_other_with_one_note() -> None:

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from frontends.tflite import from_tflite
+from frontends.tflite.notes import WrappingSumsWarning
 from frontends.tflite.quantization import Quantization
-from frontends.tflite.wrapping import WrappingSumsWarning
 from qnn_ops import QnnError
 from tests.support.arrays import full_range
 from tests.support.models import differing_tensors
@@ -125,7 +125,7 @@ def test_a_wrapped_sum_is_not_scaled_beyond_int32() -> None:
         from_tflite(sheet.model())
 
 
-@pytest.mark.filterwarnings("ignore::frontends.tflite.wrapping.WrappingSumsWarning")
+@pytest.mark.filterwarnings("ignore::frontends.tflite.notes.WrappingSumsWarning")
 @pytest.mark.parametrize(("depth", "fits"), [(65_536, True), (67_000, False)])
 def test_sums_of_many_products(depth: int, fits: bool) -> None:
     sheet = Sheet(seed=71)
@@ -178,7 +178,7 @@ def test_the_finest_results_equal_litert_and_finer_ones_are_refused(
         from_tflite(make(code, scale * 0.499).model())
 
 
-@pytest.mark.filterwarnings("ignore::frontends.tflite.wrapping.WrappingSumsWarning")
+@pytest.mark.filterwarnings("ignore::frontends.tflite.notes.WrappingSumsWarning")
 @pytest.mark.parametrize("bits", [0, 3, 9, 13])
 def test_products_that_are_shifted_beyond_int32_wrap_as_in_litert(bits: int) -> None:
     sheet = elementwise("MUL", 2.0**-16 * 1.001)
@@ -220,7 +220,7 @@ def test_a_fused_clamp_beyond_int32() -> None:
         from_tflite(sheet.model())
 
 
-@pytest.mark.filterwarnings("ignore::frontends.tflite.wrapping.WrappingSumsWarning")
+@pytest.mark.filterwarnings("ignore::frontends.tflite.notes.WrappingSumsWarning")
 def test_wrapping_sums_before_operators_that_kernels_join_to_convolutions() -> None:
     sheet = Sheet(seed=78)
     data = sheet.random_input((1, 5, 6, 16), "int8", unit(3))

@@ -1,3 +1,5 @@
+"""Constants that are stored packed or sparsely."""
+
 from __future__ import annotations
 
 from dataclasses import replace
@@ -6,13 +8,109 @@ from typing import Any
 import numpy as np
 import pytest
 
-from frontends.errors import ModelFormatError
+from frontends.errors import ModelFormatError, UnsupportedOperatorError
 from frontends.tflite import from_tflite
 from frontends.tflite.quantization import Quantization
-from frontends.tflite.sparsity import Level, Sparsity, densified
+from frontends.tflite.reader import read_model
+from frontends.tflite.sparsity import BITS, Level, Sparsity, densified, pack, packed_size, unpack
 from frontends.tflite.writer import ModelWriter
+from tests.operators.weighted import weighted_example
+from tests.support.models import differing_tensors
 from tests.support.sparse import by_blocks, by_rows, sparse_matrix
 from tests.support.tflite import Sheet, random_quantization
+
+OPTIONS = {"padding": "SAME", "stride_h": 1, "stride_w": 1}
+
+
+@pytest.mark.parametrize("dtype", BITS)
+@pytest.mark.parametrize("count", [0, 1, 15, 16, 17])
+def test_every_number_comes_back(count: int, dtype: str) -> None:
+    range_ = 2 ** BITS[dtype]
+    numbers = ((np.arange(count) * 7) % range_ - range_ // 2).astype(np.int8)
+    packed = pack(numbers, dtype)
+    assert len(packed) == packed_size(dtype, count) == -(-count * BITS[dtype] // 8)
+    np.testing.assert_array_equal(unpack(packed, dtype, count), numbers)
+
+
+def test_the_lowest_bits_come_first() -> None:
+    assert unpack(np.array([0x8F, 0x07], np.uint8), "int4", 3).tolist() == [-1, -8, 7]
+    assert unpack(np.array([0b11_10_01_00], np.uint8), "int2", 4).tolist() == [0, 1, -2, -1]
+
+
+@pytest.mark.parametrize(
+    ("code", "data"),
+    [
+        *(("FULLY_CONNECTED", data) for data in ("int8", "int16", "float32")),
+        ("EMBEDDING_LOOKUP", "float32"),
+    ],
+)
+def test_weights_of_two_bits_equal_litert(code: str, data: str) -> None:
+    sheet = weighted_example(code, f"{data} × int2")
+    assert differing_tensors(sheet.model(), [sheet.arrays], "host", kernels=True) == []
+
+
+def weights(sheet: Sheet, shape: tuple[int, ...], axis: int) -> int:
+    scales = sheet.rng.uniform(0.01, 0.1, shape[axis]).astype(np.float32)
+    encoding = Quantization(scales, np.zeros(len(scales), np.int64), axis)
+    numbers = sheet.rng.integers(-8, 8, shape).astype(np.int8)
+    return sheet.packed(numbers, "int4", encoding)
+
+
+def test_layers_with_weights_of_four_bits_equal_litert() -> None:
+    sheet = Sheet(seed=85)
+    rng = sheet.rng
+    data = sheet.random_input((1, 5, 6, 3), "int8", random_quantization(rng, "int8"))
+    result = random_quantization(rng, "int8", 0.3)
+    bias = sheet.constant(rng.integers(-50, 50, 5).astype(np.int32), Quantization.per_tensor(1, 0))
+    options = {**OPTIONS, "dilation_h_factor": 1, "dilation_w_factor": 1}
+    operands = [data, weights(sheet, (5, 3, 3, 3), 0), bias]
+    shape = (1, 5, 6, 5)
+    convolved = sheet.operator("CONV_2D", operands, (shape, "int8", result), version=7, **options)
+    operands = [convolved, weights(sheet, (1, 3, 3, 5), 3), bias]
+    options["depth_multiplier"] = 1
+    each = sheet.operator(
+        "DEPTHWISE_CONV_2D", operands, (shape, "int8", result), version=6, **options
+    )
+    flat = sheet.operator("RESHAPE", [each, sheet.constant([1, 150])], ((1, 150), "int8", result))
+    encoding = Quantization.per_tensor(0.05, 0)
+    numbers = rng.integers(-8, 8, (5, 150)).astype(np.int8)
+    operands = [flat, sheet.packed(numbers, "int4", encoding)]
+    sheet.operator("FULLY_CONNECTED", operands, ((1, 5), "int8", result), version=10)
+    sheet.check()
+    assert differing_tensors(sheet.model(), [sheet.arrays], "host", kernels=True) == []
+
+
+def test_a_buffer_of_another_size() -> None:
+    writer = ModelWriter()
+    encoding = Quantization.per_tensor(0.5, 0)
+    index = writer.tensor("w", (3,), "int4", encoding, np.array([1, 2, 3], np.int8))
+    content = writer.finish([], [index])
+    (tensor,) = read_model(content).tensors
+    assert (tensor.dtype, tensor.data is not None) == ("int8", True)
+    short = content.replace(bytes(pack(np.array([1, 2, 3], np.int8), "int4")), b"!!")
+    assert read_model(short).tensors[0].data.tolist() == [1, 2, 1]  # type: ignore[union-attr]
+    larger = ModelWriter()
+    larger.tensor("w", (3,), "int4", encoding, np.array([1, 2, 3], np.int8))
+    larger._tensors[0] = type(larger._tensors[0])("w", (5,), "int4", encoding, 1)
+    with pytest.raises(
+        ModelFormatError, match=r"buffer holds 2 bytes, shape \(5,\) of int4 needs 3"
+    ):
+        read_model(larger.finish([], [0]))
+
+
+@pytest.mark.parametrize(
+    ("code", "kind"),
+    [
+        ("CONV_2D", "float32 × int2"),
+        ("CONV_2D", "int8 × int2"),
+        ("EMBEDDING_LOOKUP", "int8 × int4"),
+        ("EMBEDDING_LOOKUP", "int8 × int2"),
+    ],
+)
+def test_what_litert_does_not_unpack_is_refused(code: str, kind: str) -> None:
+    with pytest.raises(UnsupportedOperatorError, match="which LiteRT does not unpack"):
+        from_tflite(weighted_example(code, kind).model())
+
 
 Array = np.ndarray[Any, Any]
 

@@ -7,7 +7,7 @@ import json
 import numpy as np
 from PIL import Image
 
-from frontends.descriptions import Description, Descriptions
+from frontends.summary import Description, Descriptions
 from qnn_ops.tensor_info import Signature, TensorInfo
 from tests.support.answers import shown
 from tvm_qnn.answers.canvas import Canvas, colour

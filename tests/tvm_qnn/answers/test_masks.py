@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from frontends.descriptions import Description, Descriptions
+from frontends.summary import Description, Descriptions
 from qnn_ops.errors import QnnError
 from qnn_ops.tensor_info import Signature, TensorInfo
 from tests.support.answers import shown

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from frontends.descriptions import Description, Descriptions
+from frontends.summary import Description, Descriptions
 from qnn_ops.tensor_info import Signature, TensorInfo
 from tvm_qnn.answers.question import Question
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from frontends.descriptions import Description, Descriptions
+from frontends.summary import Description, Descriptions
 from qnn_ops.errors import QnnError
 from qnn_ops.tensor_info import Signature, TensorInfo
 from tvm_qnn.answers import Question, readings_of

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from frontends.descriptions import Description
+from frontends.summary import Description
 from qnn_ops.errors import QnnError
 from qnn_ops.tensor_info import TensorInfo
 from tvm_qnn.io.normalization import Normalization, normalization_of, normalized

@@ -14,7 +14,7 @@ from tvm_qnn.cli.commands.options import ModelFile, Numbers, model_argument, pro
 from tvm_qnn.cli.commands.outputs import check_file
 
 if TYPE_CHECKING:
-    from frontends.descriptions import Descriptions
+    from frontends.summary import Descriptions
     from qnn_ops.signature import Signature
     from tvm_qnn.io.normalization import Normalization
     from tvm_qnn.library.library import Library
@@ -143,7 +143,7 @@ def model_of(
     model: ModelFile, threads: int | None, target: str = "host"
 ) -> tuple[Signature, Descriptions, Callable[[], Library]]:
     """Return what is known of a library or a model, and its loader or compiler."""
-    from frontends.descriptions import Descriptions
+    from frontends.summary import Descriptions
     from tvm_qnn.cli.model_files import LIBRARY
     from tvm_qnn.library.library import load
 

@@ -7,16 +7,16 @@ import re
 import tvm
 
 from qnn_ops.errors import QnnError
-from tvm_qnn.standalone.packages import arduino, cmake, cmsis, esp_idf, platformio, zephyr
-from tvm_qnn.standalone.packages.package import Package
+from tvm_qnn.standalone.packages import formats
+from tvm_qnn.standalone.packages.formats import Package
 
 PACKAGES: dict[str, Package] = {
-    "cmake": cmake.PACKAGE,
-    "arduino": arduino.PACKAGE,
-    "zephyr": zephyr.PACKAGE,
-    "cmsis": cmsis.PACKAGE,
-    "platformio": platformio.PACKAGE,
-    "esp-idf": esp_idf.PACKAGE,
+    "cmake": formats.CMAKE,
+    "arduino": formats.ARDUINO,
+    "zephyr": formats.ZEPHYR,
+    "cmsis": formats.CMSIS,
+    "platformio": formats.PLATFORMIO,
+    "esp-idf": formats.ESP_IDF,
 }
 """By the name that `tvm-qnn compile --package` takes."""
 

@@ -7,19 +7,23 @@ from dataclasses import dataclass
 
 from tvm_qnn.zoo.file import STYLES
 from tvm_qnn.zoo.graph import Graph, Scaled, Value
-from tvm_qnn.zoo.topologies.deit_tiny import deit_tiny
-from tvm_qnn.zoo.topologies.ds_cnn_stream import ds_cnn_stream
-from tvm_qnn.zoo.topologies.efficientnet_lite0 import efficientnet_lite0
 from tvm_qnn.zoo.topologies.inception_v3 import inception_v3
-from tvm_qnn.zoo.topologies.lstm_spotter import hybrid_lstm_spotter, lstm_spotter
-from tvm_qnn.zoo.topologies.mobilebert import mobilebert
-from tvm_qnn.zoo.topologies.mobilenet_v1 import mobilenet_v1
-from tvm_qnn.zoo.topologies.mobilenet_v2 import mobilenet_v2
-from tvm_qnn.zoo.topologies.mobilenet_v3 import mobilenet_v3
+from tvm_qnn.zoo.topologies.mobilenets import (
+    efficientnet_lite0,
+    mobilenet_v1,
+    mobilenet_v2,
+    mobilenet_v3,
+)
 from tvm_qnn.zoo.topologies.movenet import movenet
 from tvm_qnn.zoo.topologies.resnet50 import resnet50
+from tvm_qnn.zoo.topologies.spotters import (
+    ds_cnn_stream,
+    hybrid_lstm_spotter,
+    lstm_spotter,
+    svdf_spotter,
+)
 from tvm_qnn.zoo.topologies.ssd_mobilenet_v2 import ssd_mobilenet_v2
-from tvm_qnn.zoo.topologies.svdf_spotter import svdf_spotter
+from tvm_qnn.zoo.topologies.transformers import deit_tiny, mobilebert
 from tvm_qnn.zoo.topologies.unet import unet
 from tvm_qnn.zoo.topologies.yolov8n import yolov8n
 

@@ -31,7 +31,7 @@ from tvm_qnn.zoo.operators import (
     constant,
     pictures,
 )
-from tvm_qnn.zoo.topologies.blocks import MOBILENET_V2, stages
+from tvm_qnn.zoo.topologies.mobilenets import MOBILENET_V2, stages
 
 _POINTS = 17
 _PYRAMID = (64, 32, 24)  # channels, from the coarsest on

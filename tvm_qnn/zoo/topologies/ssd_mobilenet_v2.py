@@ -12,7 +12,7 @@ import numpy as np
 from tvm_qnn.zoo.file import Array
 from tvm_qnn.zoo.graph import Graph, Scaled, Value
 from tvm_qnn.zoo.operators import Concat, Conv, Detect, Logistic, Reshape, pictures
-from tvm_qnn.zoo.topologies.blocks import MOBILENET_V2, stages
+from tvm_qnn.zoo.topologies.mobilenets import MOBILENET_V2, stages
 
 # Channels of what follows the backbone: narrow, and then wide on half of the height and width.
 _EXTRA = ((256, 512), (128, 256), (128, 256), (64, 128))

@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from tests.frontends.mxnet.files import array_list, dense, symbol_json
-from tests.frontends.tflite.test_micro import unary
+from tests.frontends.tflite.test_notes import unary
 from tests.frontends.tflite.test_signatures import two_models
 from tests.support.linking import needs_linker
 from tvm_qnn.cli import main

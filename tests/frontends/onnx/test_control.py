@@ -1,3 +1,5 @@
+"""Models without inner graphs: branches and turns are written into the graph around them."""
+
 from __future__ import annotations
 
 from collections.abc import Sequence

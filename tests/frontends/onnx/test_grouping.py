@@ -1,4 +1,4 @@
-"""Groups whose integers ONNX Runtime chooses by what is not known here."""
+"""Quantized operators of a model as groups, and groups whose integers would be others here."""
 
 from __future__ import annotations
 

@@ -1,0 +1,272 @@
+"""The formats of packages: what each build system takes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from xml.sax.saxutils import escape, quoteattr
+
+from tvm_qnn.standalone.cpp import class_name
+from tvm_qnn.standalone.sources import Program
+
+VERSION = "1.0.0"
+"""Of every package: the model's own is for those who publish it."""
+
+EXAMPLES = "examples"
+"""The folder of programs that call the model."""
+
+
+@dataclass(frozen=True)
+class Package:
+    """The form of a folder that a build system takes.
+
+    Attributes:
+        texts: the files that tell the build system what there is, by their paths.
+        processors: those that it is for, in words.
+        triples: a pattern for the beginning of their targets' platforms.
+        code: the folder of the sources and headers.
+        library: where machine code and weights lie as a static library; None: they are an object
+            file beside the sources.
+    """
+
+    texts: Callable[[Program], Mapping[str, str]]
+    processors: str = "any target"
+    triples: str = ""
+    code: str = ""
+    library: Callable[[Program], str] | None = None
+
+    def place(self, name: str) -> str:
+        """Return the path of a file of a plain export."""
+        is_example = name.endswith(("_main.c", "_test.c"))
+        return str(PurePosixPath(EXAMPLES if is_example else self.code, name))
+
+    def place_of_code(self, program: Program) -> str:
+        """Return the path of what has the machine code."""
+        if self.library is None:
+            return self.place(f"{program.prefix}.o")
+        return self.library(program)
+
+
+def library_name(program: Program) -> str:
+    """Return the name of a model's machine code to linkers: what stands behind -l."""
+    return f"{program.prefix}_code"
+
+
+def sentence(program: Program) -> str:
+    """Describe the package."""
+    return f"The quantized model {program.prefix}, compiled by tvm-qnn for {program.machine}."
+
+
+_OF_EVERY_C = {"memcpy", "memset", "memmove", "memcmp"}
+
+AS_OBJECT = "PROPERTIES EXTERNAL_OBJECT ON GENERATED ON"
+"""What CMake shall know of an object file among the sources."""
+
+
+def _cmake_texts(program: Program) -> dict[str, str]:
+    name = program.prefix
+    target = f"{name}_model"
+    needs_maths = program.needs is None or set(program.needs) - _OF_EVERY_C
+    maths = f"target_link_libraries({target} PUBLIC m)\n" if needs_maths else ""
+    return {
+        "CMakeLists.txt": f"""\
+cmake_minimum_required(VERSION 3.16)
+project({target} LANGUAGES C)
+
+# The model: {name}.h and {name}.hpp say how to call it.
+set_source_files_properties({name}.o {AS_OBJECT})
+add_library({target} STATIC {name}.c {name}.o)
+target_include_directories({target} PUBLIC "${{CMAKE_CURRENT_SOURCE_DIR}}")
+{maths}
+if(CMAKE_SOURCE_DIR STREQUAL CMAKE_CURRENT_SOURCE_DIR)
+  enable_testing()
+  add_executable({name}_main {EXAMPLES}/{name}_main.c)
+  target_link_libraries({name}_main PRIVATE {target})
+  if(EXISTS "${{CMAKE_CURRENT_SOURCE_DIR}}/{EXAMPLES}/{name}_test.c")
+    add_executable({name}_test {EXAMPLES}/{name}_test.c)
+    target_link_libraries({name}_test PRIVATE {target})
+    add_test(NAME {name}_test COMMAND {name}_test)
+  endif()
+endif()
+"""
+    }
+
+
+CMAKE = Package(_cmake_texts)
+
+
+def _arduino_library(program: Program) -> str:
+    # Where Arduino looks for the code of a board is named as the board's build.mcu is.
+    core = program.target.attrs["mcpu"]
+    return f"src/{core}/lib{library_name(program)}.a"
+
+
+def _arduino_texts(program: Program) -> dict[str, str]:
+    name = program.prefix
+    return {
+        "library.properties": f"""\
+name={name}
+version={VERSION}
+author=tvm-qnn
+maintainer=tvm-qnn
+sentence={sentence(program)}
+paragraph=It needs no heap and no operating system.
+category=Data Processing
+url=
+architectures=*
+includes={name}.hpp
+precompiled=true
+ldflags=-l{library_name(program)}
+""",
+        f"{EXAMPLES}/{name}/{name}.ino": f"""\
+// Runs the model once a second.
+#include <{name}.hpp>
+
+static {class_name(program)} model;
+
+void setup() {{
+  Serial.begin(115200);
+}}
+
+void loop() {{
+  // Write the input here: {program.macro}_INPUT_0_SIZE bytes at model.input0().
+  if (model.run()) Serial.println(static_cast<double>(model.output0()[0]));
+  delay(1000);
+}}
+""",
+    }
+
+
+ARDUINO = Package(_arduino_texts, "Cortex-M", r"thumb", code="src", library=_arduino_library)
+
+
+def _zephyr_texts(program: Program) -> dict[str, str]:
+    name, option = program.prefix, f"{program.macro}_MODEL"
+    return {
+        "zephyr/module.yml": f"""\
+name: {name}_model
+build:
+  cmake: .
+  kconfig: Kconfig
+""",
+        "Kconfig": f"""\
+config {option}
+    bool "The model {name}"
+    default y
+    help
+      {sentence(program)}
+""",
+        "CMakeLists.txt": f"""\
+if(CONFIG_{option})
+  set_source_files_properties({name}.o {AS_OBJECT})
+  zephyr_library_named({name}_model)
+  zephyr_library_sources({name}.c {name}.o)
+  zephyr_include_directories(.)
+endif()
+""",
+    }
+
+
+ZEPHYR = Package(_zephyr_texts, "Cortex-M and 32-bit RISC-V", r"thumb|riscv32")
+
+
+_SCHEMA = "1.7.7"
+_KINDS = {"h": "header", "hpp": "header", "c": "source", "o": "object"}
+
+
+def _cmsis_texts(program: Program) -> dict[str, str]:
+    name = program.prefix
+    # As the packs of devices name their cores: Cortex-M0+, Cortex-M4.
+    core = str(program.target.attrs["mcpu"]).replace("plus", "+").title()
+    files = "\n".join(
+        f'        <file category="{kind}" name="{name}.{end}"/>' for end, kind in _KINDS.items()
+    )
+    described = f"<description>{escape(sentence(program))}</description>"
+    return {
+        f"tvm-qnn.{name}.pdsc": f"""\
+<?xml version="1.0" encoding="UTF-8"?>
+<package schemaVersion="{_SCHEMA}">
+  <vendor>tvm-qnn</vendor>
+  <name>{name}</name>
+  {described}
+  <url/>
+  <releases>
+    <release version="{VERSION}">As it was compiled.</release>
+  </releases>
+  <conditions>
+    <condition id="core">
+      <require Dcore={quoteattr(core)}/>
+    </condition>
+  </conditions>
+  <components>
+    <component Cclass="Machine Learning" Cgroup="Model" Csub="{name}" Cversion="{VERSION}" \
+condition="core">
+      {described}
+      <files>
+{files}
+      </files>
+    </component>
+  </components>
+</package>
+"""
+    }
+
+
+CMSIS = Package(_cmsis_texts, "Cortex-M", r"thumb")
+
+
+def _platformio_library(program: Program) -> str:
+    return f"lib/lib{library_name(program)}.a"
+
+
+def _platformio_texts(program: Program) -> dict[str, str]:
+    manifest = {
+        "name": program.prefix,
+        "version": VERSION,
+        "description": sentence(program),
+        "keywords": ["machine learning"],
+        "headers": f"{program.prefix}.h",
+        "frameworks": "*",
+        "platforms": "*",
+        "build": {"extraScript": "link.py"},
+    }
+    return {
+        "library.json": f"{json.dumps(manifest, indent=2)}\n",
+        "link.py": f"""\
+# Links the machine code of the model.
+from os.path import realpath
+
+Import("env")
+env.Append(LIBPATH=[realpath("lib")], LIBS=["{library_name(program)}"])
+""",
+    }
+
+
+PLATFORMIO = Package(
+    _platformio_texts,
+    "Cortex-M and 32-bit RISC-V",
+    r"thumb|riscv32",
+    code="src",
+    library=_platformio_library,
+)
+
+
+def _esp_idf_texts(program: Program) -> dict[str, str]:
+    name = program.prefix
+    return {
+        "CMakeLists.txt": f"""\
+idf_component_register(SRCS {name}.c INCLUDE_DIRS .)
+set_source_files_properties({name}.o {AS_OBJECT})
+target_sources(${{COMPONENT_LIB}} PRIVATE {name}.o)
+""",
+        "idf_component.yml": f"""\
+version: "{VERSION}"
+description: {json.dumps(sentence(program))}
+targets: [esp32c2, esp32c3, esp32c5, esp32c6, esp32h2]
+""",
+    }
+
+
+ESP_IDF = Package(_esp_idf_texts, "32-bit RISC-V", r"riscv32")

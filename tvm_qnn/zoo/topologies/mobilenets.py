@@ -1,0 +1,227 @@
+"""MobileNets and EfficientNet-Lite0: networks of inverted residuals and separable convolutions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from tvm_qnn.zoo.graph import Graph, Scaled, Value
+from tvm_qnn.zoo.operators import (
+    Add,
+    AvgPool,
+    Classify,
+    Conv,
+    Depthwise,
+    HardSwish,
+    Mean,
+    Mul,
+    Reshape,
+    Softmax,
+    constant,
+    pictures,
+)
+
+
+class Row(NamedTuple):
+    """Blocks that follow one another.
+
+    Attributes:
+        expansion: the channels between, as a multiple of those before.
+        channels: of the outputs.
+        repetitions: how many blocks.
+        stride: of the first block.
+        kernel: height and width of the depthwise convolutions.
+    """
+
+    expansion: int
+    channels: int
+    repetitions: int
+    stride: int
+    kernel: int = 3
+
+
+@dataclass(frozen=True)
+class Stage:
+    """What the blocks of a row make.
+
+    Attributes:
+        expanded: the wide values of the first block, of the size before.
+        output: of the last block.
+    """
+
+    expanded: Value
+    output: Value
+
+
+MOBILENET_V2 = (
+    Row(1, 16, 1, 1), Row(6, 24, 2, 2), Row(6, 32, 3, 2), Row(6, 64, 4, 2),
+    Row(6, 96, 3, 1), Row(6, 160, 3, 2), Row(6, 320, 1, 1),
+)  # fmt: skip
+
+
+def stages(x: Value, rows: Sequence[Row], scaled: Scaled) -> list[Stage]:
+    """Add rows of blocks, and return what each makes."""
+    made = []
+    for row in rows:
+        channels = scaled(row.channels)
+        expanded = []
+        for repetition in range(row.repetitions):
+            y = x
+            if row.expansion > 1:
+                y = Conv(x.shape[3] * row.expansion, (1, 1), activation="RELU6")(y)
+            expanded.append(y)
+            y = Depthwise((row.kernel, row.kernel), row.stride if repetition == 0 else 1)(y)
+            y = Conv(channels, (1, 1), activation="NONE")(y)
+            x = Add()(x, y) if repetition > 0 else y
+        made.append(Stage(expanded[0], x))
+    return made
+
+
+# (channels, stride of the depthwise convolution)
+_LAYERS = (
+    (64, 1), (128, 2), (128, 1), (256, 2), (256, 1), (512, 2),
+    (512, 1), (512, 1), (512, 1), (512, 1), (512, 1), (1024, 2), (1024, 1),
+)  # fmt: skip
+
+
+def mobilenet_v1(graph: Graph, size: int, classes: int, scaled: Scaled) -> list[Value]:
+    """Add the network to a graph.
+
+    Args:
+        graph: what the layers are added to.
+        size: height and width of the pictures, in pixels.
+        classes: the number of classes.
+        scaled: maps a published number of channels to the one that is built.
+
+    Returns:
+        The probabilities, [1, classes].
+    """
+    x = Conv(scaled(32), (3, 3), stride=2, activation="RELU6")(pictures(graph, size))
+    for channels, stride in _LAYERS:
+        x = Depthwise((3, 3), stride)(x)
+        x = Conv(scaled(channels), (1, 1), activation="RELU6")(x)
+    return [Softmax()(Classify(classes)(Mean()(x)))]
+
+
+def mobilenet_v2(graph: Graph, size: int, classes: int, scaled: Scaled) -> list[Value]:
+    """Add the network to a graph.
+
+    Args:
+        graph: what the layers are added to.
+        size: height and width of the pictures, in pixels.
+        classes: the number of classes.
+        scaled: maps a published number of channels to the one that is built.
+
+    Returns:
+        The probabilities, [1, classes].
+    """
+    x = Conv(scaled(32), (3, 3), stride=2, activation="RELU6")(pictures(graph, size))
+    x = stages(x, MOBILENET_V2, scaled)[-1].output
+    x = Conv(scaled(1280), (1, 1), activation="RELU6")(x)
+    return [Softmax()(Classify(classes)(Mean()(x)))]
+
+
+class _Block(NamedTuple):
+    kernel: int
+    expanded: int
+    channels: int
+    squeezes: bool
+    swish: bool
+    stride: int
+
+
+_BLOCKS = (
+    _Block(3, 16, 16, False, False, 1),
+    _Block(3, 64, 24, False, False, 2),
+    _Block(3, 72, 24, False, False, 1),
+    _Block(5, 72, 40, True, False, 2),
+    _Block(5, 120, 40, True, False, 1),
+    _Block(5, 120, 40, True, False, 1),
+    _Block(3, 240, 80, False, True, 2),
+    _Block(3, 200, 80, False, True, 1),
+    _Block(3, 184, 80, False, True, 1),
+    _Block(3, 184, 80, False, True, 1),
+    _Block(3, 480, 112, True, True, 1),
+    _Block(3, 672, 112, True, True, 1),
+    _Block(5, 672, 160, True, True, 2),
+    _Block(5, 960, 160, True, True, 1),
+    _Block(5, 960, 160, True, True, 1),
+)
+
+
+def mobilenet_v3(graph: Graph, size: int, classes: int, scaled: Scaled) -> list[Value]:
+    """Add the network to a graph.
+
+    Args:
+        graph: what the layers are added to.
+        size: height and width of the pictures, in pixels.
+        classes: the number of classes.
+        scaled: maps a published number of channels to the one that is built.
+
+    Returns:
+        The probabilities, [1, classes].
+    """
+    x = _conv(pictures(graph, size), scaled(16), 3, 2, swish=True)
+    for block in _BLOCKS:
+        x = _block(x, block, scaled)
+    x = _conv(x, scaled(960), 1, 1, swish=True)
+    x = _conv(Mean(keep_dims=True)(x), scaled(1280), 1, 1, swish=True)
+    return [Softmax()(Classify(classes)(Reshape((x.shape[3],))(x)))]
+
+
+def _conv(x: Value, channels: int, kernel: int, stride: int, *, swish: bool) -> Value:
+    if swish:
+        return HardSwish()(Conv(channels, (kernel, kernel), stride, activation="NONE")(x))
+    return Conv(channels, (kernel, kernel), stride)(x)
+
+
+def _block(x: Value, block: _Block, scaled: Scaled) -> Value:
+    y = x
+    if block.expanded != 16:  # the first one has no expansion
+        y = _conv(y, scaled(block.expanded), 1, 1, swish=block.swish)
+    kernel = (block.kernel, block.kernel)
+    if block.swish:
+        y = HardSwish()(Depthwise(kernel, block.stride, "NONE")(y))
+    else:
+        y = Depthwise(kernel, block.stride, "RELU")(y)
+    if block.squeezes:
+        y = _excited(y, scaled(block.expanded // 4))
+    y = Conv(scaled(block.channels), (1, 1), activation="NONE")(y)
+    return Add()(x, y) if x.shape == y.shape else y
+
+
+def _excited(x: Value, squeezed: int) -> Value:
+    """Scale each channel by a hard sigmoid, relu6(y + 3) / 6, of what the channels' means give."""
+    y = Conv(squeezed, (1, 1))(Mean(keep_dims=True)(x))
+    y = Conv(x.shape[3], (1, 1), activation="NONE")(y)
+    y = Add("RELU6")(y, constant(x.graph, np.array(3.0)))
+    y = Mul()(y, constant(x.graph, np.array(1 / 6)))
+    return Mul()(x, y)
+
+
+_ROWS = (
+    Row(1, 16, 1, 1), Row(6, 24, 2, 2), Row(6, 40, 2, 2, 5), Row(6, 80, 3, 2),
+    Row(6, 112, 3, 1, 5), Row(6, 192, 4, 2, 5), Row(6, 320, 1, 1),
+)  # fmt: skip
+
+
+def efficientnet_lite0(graph: Graph, size: int, classes: int, scaled: Scaled) -> list[Value]:
+    """Add the network to a graph.
+
+    Args:
+        graph: what the layers are added to.
+        size: height and width of the pictures, in pixels.
+        classes: the number of classes.
+        scaled: maps a published number of channels to the one that is built.
+
+    Returns:
+        The probabilities, [1, classes].
+    """
+    x = Conv(scaled(32), (3, 3), stride=2, activation="RELU6")(pictures(graph, size))
+    x = stages(x, _ROWS, scaled)[-1].output
+    x = Conv(scaled(1280), (1, 1), activation="RELU6")(x)
+    x = AvgPool(x.shape[1], x.shape[1])(x)
+    return [Softmax()(Classify(classes)(Reshape((x.shape[3],))(x)))]

@@ -1,0 +1,98 @@
+"""Spotters of words in a stream of spectra. Zhang et al., arXiv:1711.07128."""
+
+from __future__ import annotations
+
+from tvm_qnn.zoo.graph import Graph, Scaled, Value
+from tvm_qnn.zoo.operators import (
+    Conv,
+    Dense,
+    Depthwise,
+    Lstm,
+    Mean,
+    Pad,
+    Past,
+    Reshape,
+    Slice,
+    Softmax,
+    Svdf,
+    spectra,
+)
+
+_STEPS_DS_CNN_STREAM = 10  # of the first convolution
+_BLOCKS = 4
+_AVERAGED = 25  # steps
+
+
+def ds_cnn_stream(graph: Graph, size: int, classes: int, scaled: Scaled) -> list[Value]:
+    """Add the spotter of words to a graph. A run takes one spectrum, and keeps those before.
+
+    Args:
+        graph: what the layers are added to.
+        size: bands of a spectrum.
+        classes: how many words there are.
+        scaled: maps a published number of channels to the one that is built.
+
+    Returns:
+        The probabilities, [1, classes].
+    """
+    x = Pad(1, 1, (2,))(Past(_STEPS_DS_CNN_STREAM)(spectra(graph, 1, size, 1)))
+    x = Conv(scaled(64), (_STEPS_DS_CNN_STREAM, 4), 2, "VALID")(x)
+    for _ in range(_BLOCKS):
+        x = Pad(1, 1, (2,))(Past(3)(x))
+        x = Depthwise((3, 3), activation="RELU", padding="VALID")(x)
+        x = Conv(scaled(64), (1, 1))(x)
+    return [Softmax()(Dense(classes)(Mean()(Past(_AVERAGED)(x))))]
+
+
+# Units and steps; a dense layer of 16 follows the first ones.
+_FIRST, _LAST = [(64, 8)] * 4, [(32, 32)] * 3
+
+
+def svdf_spotter(graph: Graph, size: int, classes: int, scaled: Scaled) -> list[Value]:
+    """Add the spotter of words to a graph. A run takes one spectrum.
+
+    Args:
+        graph: what the layers are added to.
+        size: bands of a spectrum.
+        classes: how many words there are.
+        scaled: maps a published number of channels to the one that is built.
+
+    Returns:
+        The probabilities, [1, classes].
+    """
+    x = spectra(graph, size)
+    for units, steps in _FIRST:
+        x = Dense(scaled(16))(Svdf(scaled(units), steps)(x))
+    for units, steps in _LAST:
+        x = Svdf(scaled(units), steps)(x)
+    return [Softmax()(Dense(classes)(x))]
+
+
+_STEPS_LSTM_SPOTTER = 49
+
+
+def lstm_spotter(graph: Graph, size: int, classes: int, scaled: Scaled) -> list[Value]:
+    """Add the spotter of words to a graph. A run takes 49 spectra, and goes on from the last.
+
+    Args:
+        graph: what the layers are added to.
+        size: bands of a spectrum.
+        classes: how many words there are.
+        scaled: maps a published number of channels to the one that is built.
+
+    Returns:
+        The probabilities, [1, classes].
+    """
+    return _listening(spectra(graph, _STEPS_LSTM_SPOTTER, size), classes, scaled)
+
+
+def hybrid_lstm_spotter(graph: Graph, size: int, classes: int, scaled: Scaled) -> list[Value]:
+    """Add the same spotter to a graph, of float32 data and weights of bytes."""
+    return _listening(spectra(graph, _STEPS_LSTM_SPOTTER, size, dtype="float32"), classes, scaled)
+
+
+def _listening(x: Value, classes: int, scaled: Scaled) -> list[Value]:
+    cells = scaled(118)
+    y = Lstm(cells)(x)
+    last = Reshape((cells,))(Slice((_STEPS_LSTM_SPOTTER - 1, 0), (1, cells))(y))
+    return [Softmax()(Dense(classes)(last))]
