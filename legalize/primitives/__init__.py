@@ -1,6 +1,6 @@
 """Every operator of the dialect as integer Relax operators: exact, for any target.
 
-A file holds one operator's rule; importing this package registers them all.
+A file holds the rules of a family of operators. Importing this package registers them all.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Rules of operators that TVM's importer has not, or has otherwise: a file for each."""
+"""Rules of operators that TVM's importer lacks or has otherwise, a file for each family."""
 
 from __future__ import annotations
 

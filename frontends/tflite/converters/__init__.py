@@ -1,4 +1,4 @@
-"""Conversion rules of TFLite: an operator, or a small family, a file. Importing registers them."""
+"""Conversion rules of TFLite, a file for each family of operators. Importing registers them."""
 
 from __future__ import annotations
 
