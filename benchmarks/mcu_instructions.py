@@ -29,7 +29,7 @@ from rich.table import Column, Table
 from benchmarks.mcu.boards import BOARDS, Result, missing, run
 from benchmarks.models import inputs_of, models
 from frontends.tflite import from_tflite
-from frontends.tflite.format import SEMANTICS
+from frontends.tflite.file_names import SEMANTICS
 from frontends.tflite.source import TFLiteSource
 from qnn_ops.errors import QnnError
 from tvm_qnn.build import build, export_c

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tvm
 
-from legalize.kernels.conv2d.x86.amx.network import target_of_kernels
+from legalize.kernels.conv2d.x86.network import target_of_kernels
 from legalize.kernels.isa.targets import has_feature
 from legalize.loops import lower_loops
 from legalize.passes import (

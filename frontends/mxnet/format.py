@@ -5,12 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from frontends.formats import Format
+from frontends.mxnet.graph import SEMANTICS
 
 if TYPE_CHECKING:
     from frontends.mxnet.source import MXNetSource
-
-SEMANTICS = ("mxnet", "corrected")
-"""The results where MXNet deviates from its own intent: those it gives, or those it should give."""
 
 
 class MXNet(Format):

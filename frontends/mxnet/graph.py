@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+SEMANTICS = ("mxnet", "corrected")
+"""The results where MXNet deviates from its own intent: those it gives, or those it should give."""
+
 VARIABLE = "null"  # MXNet's name of the operator that a variable does not have
 
 

@@ -15,8 +15,7 @@ import frontends.mxnet.converters  # noqa: F401 (registers the rules)
 from frontends.builder import Imported, ModuleBuilder
 from frontends.errors import UnsupportedOperatorError
 from frontends.mxnet.conversion import Conversion, check_operators
-from frontends.mxnet.format import SEMANTICS
-from frontends.mxnet.graph import Entry, Graph
+from frontends.mxnet.graph import SEMANTICS, Entry, Graph
 from frontends.mxnet.interface import Dtypes, Shapes, input_specs, signature
 from frontends.mxnet.live import read_model
 from frontends.mxnet.params import read_params

@@ -5,19 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from frontends.formats import Format
+from frontends.tflite.file_names import IDENTIFIER, SEMANTICS
 
 if TYPE_CHECKING:
     from frontends.tflite.source import TFLiteSource
-
-IDENTIFIER = b"TFL3"
-"""The identifier that every file has at byte 4."""
-
-SEMANTICS = ("litert", "tflm")
-"""Whose integers are meant: those of LiteRT's reference kernels, or those of TFLM, for
-microcontrollers."""
-
-METADATA = "TFLITE_METADATA"
-"""What a file calls the metadata for those who use it."""
 
 
 class TFLite(Format):

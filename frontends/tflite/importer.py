@@ -18,8 +18,8 @@ from frontends.errors import UnsupportedError, UnsupportedOperatorError, reason_
 from frontends.tflite.converters.context import Context
 from frontends.tflite.converters.registry import rule_for
 from frontends.tflite.fallback import convert_in_float, warn_of_fallback
+from frontends.tflite.file_names import SEMANTICS
 from frontends.tflite.folding import fold
-from frontends.tflite.format import SEMANTICS
 from frontends.tflite.growth import growth_of
 from frontends.tflite.interface import (
     described_ends,

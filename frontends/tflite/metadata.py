@@ -20,8 +20,8 @@ import tflite
 
 from frontends.errors import ModelFormatError
 from frontends.summary import Description, Descriptions
+from frontends.tflite.file_names import METADATA
 from frontends.tflite.flatbuffer import Slots, Table
-from frontends.tflite.format import METADATA
 
 IDENTIFIER = b"M001"
 

@@ -17,8 +17,8 @@ import tflite
 
 from frontends.errors import ModelFormatError
 from frontends.tflite.custom_options import is_foreign, read_custom_options
+from frontends.tflite.file_names import IDENTIFIER
 from frontends.tflite.flatbuffer import Table
-from frontends.tflite.format import IDENTIFIER
 from frontends.tflite.model import Model, Operator, Tensor
 from frontends.tflite.options import read_options
 from frontends.tflite.quantization import Blocks, Quantization

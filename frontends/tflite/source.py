@@ -26,7 +26,7 @@ from frontends.summary import (
     TensorNote,
 )
 from frontends.tflite.converters.registry import rule_for
-from frontends.tflite.format import SEMANTICS
+from frontends.tflite.file_names import SEMANTICS
 from frontends.tflite.importer import import_graph, with_semantics
 from frontends.tflite.metadata import read_metadata
 from frontends.tflite.model import VARIANT, Model, Operator, Tensor

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import tflite
 
-from frontends.tflite.format import IDENTIFIER, METADATA
+from frontends.tflite.file_names import IDENTIFIER, METADATA
 from frontends.tflite.model import Entry
 from frontends.tflite.option_fields import MEMBERS
 from frontends.tflite.quantization import Blocks, Quantization

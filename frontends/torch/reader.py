@@ -10,8 +10,7 @@ import numpy as np
 
 from frontends.errors import ModelFormatError, reason_of
 from frontends.torch.archive import checked_archive
-from frontends.torch.format import why_no_program
-from frontends.torch.package import torch_package
+from frontends.torch.package import torch_package, why_no_program
 from qnn_ops.errors import QnnError
 from qnn_ops.signature import TensorInfo
 

@@ -15,7 +15,7 @@ import tvm
 from tvm import relax
 from tvm.script.ir_builder import tirx as T
 
-from legalize.kernels.conv2d.x86.amx import network as network_choice
+from legalize.kernels.conv2d.x86 import network as network_choice
 from legalize.kernels.conv2d.x86.amx import plan
 from legalize.kernels.isa import amx
 from qnn_ops import quantized_conv2d

@@ -11,7 +11,8 @@ from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
 from frontends.places import place_of
-from frontends.tflite.converters.context import Context, Operand, axis_of, reshaped
+from frontends.tflite.axes import axis_of
+from frontends.tflite.converters.context import Context, Operand, reshaped
 from frontends.tflite.converters.registry import data_converter
 from frontends.tflite.model import Tensor
 from frontends.tflite.options import ArgMaxOptions, ArgMinOptions, BucketizeOptions

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from tvm import relax
 from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
 from frontends.splits import split
+from frontends.tflite.axes import axis_of, split_sizes
 from frontends.tflite.converters.activations import activate, check_clamps
-from frontends.tflite.converters.context import Context, Operand, axis_of, per_tensor, reshaped
+from frontends.tflite.converters.context import Context, Operand, per_tensor, reshaped
 from frontends.tflite.converters.quantization import check_same_quantization, check_symmetric
 from frontends.tflite.converters.registry import (
     converter,
@@ -145,16 +144,6 @@ def convert_split_v(ctx: Context) -> list[relax.Expr]:
     data, given = ctx.input(0), ctx.integers(1, ("int32", "int64"))
     axis = axis_of(ctx.integer(2), len(data.shape))
     return _parts(ctx, data, split_sizes(given, data.shape[axis], axis), axis)
-
-
-def split_sizes(given: Sequence[int], size: int, axis: int) -> list[int]:
-    """Return the sizes of a SPLIT_V, one of which may be given as -1 for the rest."""
-    sizes = [*given]
-    if sizes.count(-1) == 1:
-        sizes[sizes.index(-1)] = size - sum(part for part in sizes if part != -1)
-    if any(part < 0 for part in sizes) or sum(sizes) != size:
-        raise QnnError(f"cannot split {size} along axis {axis} into {sizes}")
-    return sizes
 
 
 def _parts(ctx: Context, data: Operand, sizes: list[int], axis: int) -> list[relax.Expr]:

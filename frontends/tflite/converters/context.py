@@ -172,14 +172,3 @@ def per_channel(tensor: Tensor, axis: int) -> tuple[float | list[float], int | l
     points = [int(point) for point in quantization.zero_point]
     scales = [float(scale) for scale in quantization.scale]
     return scales, points[0] if len(set(points)) == 1 else points
-
-
-def axis_of(axis: int, rank: int) -> int:
-    """Return the axis counted from the front.
-
-    Raises:
-        QnnError: there is no such axis.
-    """
-    if not -rank <= axis < rank:
-        raise QnnError(f"axis {axis} is outside a tensor of {rank} dimensions")
-    return axis % rank

@@ -10,7 +10,8 @@ from tvm import relax
 from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
-from frontends.tflite.converters.context import Array, Context, Operand, axis_of, reshaped
+from frontends.tflite.axes import axis_of
+from frontends.tflite.converters.context import Array, Context, Operand, reshaped
 from frontends.tflite.converters.fixed_point import number
 from frontends.tflite.converters.hybrid import scales_of, weights_of
 from frontends.tflite.converters.plain import EIGHT_BITS

@@ -12,7 +12,8 @@ from tvm.relax import op as R
 
 from frontends.builder import ModuleBuilder
 from frontends.errors import UnsupportedError
-from frontends.tflite.converters.context import Context, axis_of, per_tensor, reshaped
+from frontends.tflite.axes import axis_of
+from frontends.tflite.converters.context import Context, per_tensor, reshaped
 from frontends.tflite.converters.quantization import check_same_quantization
 from frontends.tflite.converters.registry import (
     converter,

@@ -11,7 +11,8 @@ from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
 from frontends.splits import split
-from frontends.tflite.converters.context import Context, axis_of, per_tensor, reshaped
+from frontends.tflite.axes import axis_of
+from frontends.tflite.converters.context import Context, per_tensor, reshaped
 from frontends.tflite.converters.control import subgraph
 from frontends.tflite.converters.pad import check_axes, spread
 from frontends.tflite.converters.plain import zero_points

@@ -10,7 +10,8 @@ from tvm import relax
 from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
-from frontends.tflite.converters.context import Context, Operand, axis_of, reshaped
+from frontends.tflite.axes import axis_of
+from frontends.tflite.converters.context import Context, Operand, reshaped
 from frontends.tflite.converters.quantization import check_same_quantization
 from frontends.tflite.converters.registry import data_converter
 from frontends.tflite.model import COMPLEX, HANDLE

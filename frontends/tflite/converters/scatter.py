@@ -11,6 +11,7 @@ from tvm import relax
 from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
+from frontends.tflite.axes import SEGMENT_REDUCTIONS
 from frontends.tflite.converters.context import Context, Operand, reshaped
 from frontends.tflite.converters.control import subgraph
 from frontends.tflite.converters.fixed_point import number
@@ -30,13 +31,6 @@ from qnn_ops.errors import QnnError
 from qnn_ops.registry import TensorSpec
 
 _DTYPES = ("bool", "int8", "uint8", "int32", "int64", "float32")
-REDUCTIONS: dict[str, tuple[str, Any]] = {
-    "UNSORTED_SEGMENT_MAX": ("maximum", lambda info: info.min),
-    "UNSORTED_SEGMENT_MIN": ("minimum", lambda info: info.max),
-    "UNSORTED_SEGMENT_PROD": ("multiply", lambda info: 1),
-    "UNSORTED_SEGMENT_SUM": ("add", lambda info: 0),
-}
-"""What segments are reduced by, which numpy calls so too, and what one of nothing is."""
 
 
 @data_converter("SCATTER_ND")
@@ -87,10 +81,10 @@ def convert_sparse_to_dense(ctx: Context) -> relax.Expr:
     return reshaped(_scattered(ctx, filled, flat, each, "update"), shape)
 
 
-@data_converter(*REDUCTIONS)
+@data_converter(*SEGMENT_REDUCTIONS)
 def convert_segments(ctx: Context) -> relax.Expr:
     """Reduce the rows of each segment; a row of a negative one is left out."""
-    return _reduced(ctx, ctx.integer(2), *REDUCTIONS[ctx.operator.code])
+    return _reduced(ctx, ctx.integer(2), *SEGMENT_REDUCTIONS[ctx.operator.code])
 
 
 @data_converter("SEGMENT_SUM")

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from frontends.tflite.converters.context import axis_of
+from frontends.tflite.axes import axis_of
 from frontends.tflite.folding.node import DTYPES, MOST, Array, Node, Rule, broadcast
 from frontends.tflite.options import CumsumOptions, ReducerOptions
 from qnn_ops.errors import QnnError

@@ -7,10 +7,13 @@ from math import prod
 
 import numpy as np
 
-from frontends.tflite.converters.concatenation import split_sizes
-from frontends.tflite.converters.context import axis_of
-from frontends.tflite.converters.scatter import REDUCTIONS
-from frontends.tflite.converters.slices import sliced_axes, sliced_ranges
+from frontends.tflite.axes import (
+    SEGMENT_REDUCTIONS,
+    axis_of,
+    sliced_axes,
+    sliced_ranges,
+    split_sizes,
+)
 from frontends.tflite.folding.node import MOST, Array, Node, Rule
 from frontends.tflite.options import (
     ConcatenationOptions,
@@ -127,7 +130,7 @@ def _sparse_to_dense(node: Node) -> Array | None:
 def _segments(node: Node) -> Array | None:
     """Reduce the rows of each segment; a row of a negative one is left out."""
     data, places = node.operands[:2]
-    name, begin = REDUCTIONS[node.operator.code]
+    name, begin = SEGMENT_REDUCTIONS[node.operator.code]
     (count,) = node.sizes(2)
     rest = data.shape[places.ndim :]
     if data.dtype != np.int32 or (places >= count).any() or count * prod(rest) > MOST:
@@ -178,7 +181,7 @@ def _expand_dims(node: Node) -> Array:
 
 
 RULES: dict[str, Rule] = {
-    **dict.fromkeys(REDUCTIONS, _segments),
+    **dict.fromkeys(SEGMENT_REDUCTIONS, _segments),
     "BROADCAST_TO": _broadcast_to,
     "CONCATENATION": _concatenation,
     "EXPAND_DIMS": _expand_dims,

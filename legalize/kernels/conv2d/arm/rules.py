@@ -18,11 +18,13 @@ from legalize.kernels.conv2d.plan import Weights
 from legalize.kernels.conv2d.rules import ConvRules
 from legalize.kernels.conv2d.spec import ConvSpec
 from legalize.kernels.conv2d.taps import rows_of
-from legalize.kernels.depthwise.arm.plan import LEAST_CHANNELS
 from legalize.kernels.isa.arm import DOTPROD, I8MM, ISAS, Isa
 from legalize.kernels.kernel import Row
 from qnn_ops import quantized_conv2d, quantized_dense
 from qnn_ops.registry import Attrs, spec_of
+
+LEAST_DEPTHWISE = 8
+"""The fewest channels that a kernel of one channel at a time serves: a vector's."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +84,7 @@ def _conv2d(
         return rule(builder, attrs, operands)
     channels = spec_of(operands[0]).shape[attrs.data_layout.index("C")]
     out_channels = spec_of(operands[1]).shape[attrs.kernel_layout.index("O")]
-    is_depthwise = attrs.groups == channels and out_channels >= LEAST_CHANNELS
+    is_depthwise = attrs.groups == channels and out_channels >= LEAST_DEPTHWISE
     return None if is_depthwise else each_group(rule)(builder, attrs, operands)
 
 

@@ -18,12 +18,12 @@ from functools import cache
 import numpy as np
 import numpy.typing as npt
 
+from legalize.kernels.conv2d.arm.rules import LEAST_DEPTHWISE
 from legalize.kernels.conv2d.spec import ConvSpec
 from legalize.kernels.isa.arm import Isa
 from legalize.kernels.isa.neon import LANES
 from qnn_ops.attributes import dtype_range
 
-LEAST_CHANNELS = 8
 _WIDTHS = (16, 8)
 _LOWEST, _HIGHEST = dtype_range("int8")
 _SUMS = dtype_range("int16")
@@ -87,7 +87,7 @@ class Plan:
                 cut.append(Section(first, blocks, width))
                 first += blocks * width
         if first < channels:
-            cut.append(Section(channels - LEAST_CHANNELS, 1, LEAST_CHANNELS))
+            cut.append(Section(channels - LEAST_DEPTHWISE, 1, LEAST_DEPTHWISE))
         return tuple(cut)
 
     @property

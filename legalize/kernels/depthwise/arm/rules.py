@@ -7,13 +7,12 @@ from functools import partial
 
 from tvm import tirx
 
-from legalize.kernels.conv2d.arm.rules import rules_of
+from legalize.kernels.conv2d.arm.rules import LEAST_DEPTHWISE, rules_of
 from legalize.kernels.conv2d.calls import conv_factor, sums_first
 from legalize.kernels.conv2d.plan import Weights
 from legalize.kernels.conv2d.spec import ConvSpec
 from legalize.kernels.depthwise.arm.kernel import depthwise_conv2d
 from legalize.kernels.depthwise.arm.pack import PackedDepthwise, pack_depthwise
-from legalize.kernels.depthwise.arm.plan import LEAST_CHANNELS
 from legalize.kernels.isa.arm import ARMV7, NEON, Isa
 from legalize.kernels.kernel import Row
 from qnn_ops import quantized_conv2d
@@ -34,7 +33,7 @@ class _Plan:
 
 
 def _plan(spec: ConvSpec, _weights: Weights, *, isa: Isa) -> _Plan | None:
-    return None if spec.out_channels < LEAST_CHANNELS else _Plan(spec, isa)
+    return None if spec.out_channels < LEAST_DEPTHWISE else _Plan(spec, isa)
 
 
 def _row(isa: Isa) -> Row:

@@ -5,10 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from legalize.kernels.conv2d.arm.rules import LEAST_DEPTHWISE
 from legalize.kernels.conv2d.plan import Weights
 from legalize.kernels.depthwise.arm.kernel import depthwise_conv2d
 from legalize.kernels.depthwise.arm.pack import pack_depthwise
-from legalize.kernels.depthwise.arm.plan import LEAST_CHANNELS
 from legalize.kernels.isa.arm import ARMV7, NEON, Isa
 from tests.support.arm import CORTEX_A15, CORTEX_A72, Core, on_cores, run_cases
 from tests.support.arm_assembly import assembly_of, inner_loops
@@ -38,7 +38,7 @@ def test_equals_the_definition(core: Core) -> None:
     rng = np.random.default_rng(1)
     roundings = ("tflite", "upward") if core is CORTEX_A15 else ("tflite", "upward", "float32")
     drawn = [random_problem(rng, roundings, is_depthwise=True) for _ in range(24)]
-    problems = [problem for problem in drawn if problem.spec.in_channels >= LEAST_CHANNELS]
+    problems = [problem for problem in drawn if problem.spec.in_channels >= LEAST_DEPTHWISE]
     assert len(problems) > 10
     check(core, problems)
 

@@ -4,7 +4,7 @@ import tvm
 from tvm import relax
 
 from legalize import lower
-from legalize.kernels.conv2d.x86.amx.network import prefers_tiles, target_of_kernels
+from legalize.kernels.conv2d.x86.network import prefers_tiles, target_of_kernels
 from legalize.kernels.isa.targets import has_feature
 from qnn_ops import quantized_pool2d
 from tests.support.modules import module
