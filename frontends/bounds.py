@@ -70,7 +70,7 @@ def check_grown(shape: Sequence[int], dtype: str, given: int) -> None:
 
 
 def check_places(count: int) -> None:
-    """Check an axis of which import computes where each value comes from.
+    """Check an axis whose values import traces back to their origins.
 
     Raises:
         UnsupportedError: it has too many values.

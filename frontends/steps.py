@@ -15,7 +15,7 @@ from qnn_ops.registry import spec_of
 _MOST = 1 << 26  # elements of a loop's outputs
 
 Step = Callable[[ModuleBuilder, Sequence[relax.Expr], Sequence[relax.Expr]], Sequence[relax.Expr]]
-"""Gives the new states, of which the first is the output, of rows of data and the old states."""
+"""Computes the new states from rows of data and the old states; the first is the output."""
 
 
 def run_steps(

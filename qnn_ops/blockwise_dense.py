@@ -105,7 +105,7 @@ blockwise_dense.overflow_rule(cannot_overflow)
 
 
 def integers_of(weights: Array, bits: int) -> Array:
-    """Return the integers of bytes along the last axis, of which the lowest bits come first."""
+    """Return the integers in bytes along the last axis; the lowest bits come first."""
     shifts = np.arange(0, _BYTE, bits, dtype=np.uint8)
     values = (weights[..., np.newaxis] >> shifts) & np.uint8((1 << bits) - 1)
     return np.asarray(values.reshape(*weights.shape[:-1], -1), np.uint8)

@@ -1,4 +1,4 @@
-"""Products of matrices, of float32 and quantized, none of which need be constant."""
+"""Products of matrices, of float32 and quantized. Neither needs to be constant."""
 
 from __future__ import annotations
 

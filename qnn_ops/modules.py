@@ -1,4 +1,4 @@
-"""Packages of which each module registers what it has, so that none needs to be listed."""
+"""Packages whose modules register what they have, so that no list names them."""
 
 from __future__ import annotations
 

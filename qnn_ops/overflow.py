@@ -1,4 +1,4 @@
-"""Calls of which the model's own framework computes something undefined, because int32 overflows.
+"""Calls whose result the model's own framework leaves undefined, because int32 overflows.
 
 Each operator has a rule beside it; docs/numerics.md lists what bounds them. Importers ask for every
 call that they make. A call written by hand has a meaning beyond that: sums wrap modulo 2^32, and

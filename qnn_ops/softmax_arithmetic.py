@@ -195,6 +195,6 @@ def probabilities_int16(exponentials: Int32Array, total: npt.NDArray[np.int64]) 
 
 @cache
 def _exponentials() -> Int16Array:
-    # C's exp, of which numpy's may differ in the last bit.
+    # C's exp; numpy's may differ from it in the last bit.
     exp = np.vectorize(math.exp)
     return interpolated(samples(exp, 10.0 / _RANGE, 2**15 - 1, 2.0 / _RANGE, np.float64))

@@ -26,7 +26,7 @@ class TensorInfo:
         scale: real value of one step, or None for a tensor that is not quantized per tensor.
         zero_point: the integer that means 0, or None likewise.
         role: what the values are, where the model's operators leave no doubt; else empty. "boxes",
-            "classes", "scores" and "count" are those of detections, of which there is one of each;
+            "classes", "scores" and "count" are those of detections; there is one of each;
             "map" is the class of each place of a picture, "probabilities" are those of the classes
             along the last axis at each place.
         classes: how many there are, for an output with a role; else 0.

@@ -47,7 +47,7 @@ class Traits:
             its name, the attribute that moves along; None where no attribute does.
         moved: what changes where the result is moved; None where it cannot be.
         keeps: whether a call's results are values of its first operand, so that both are moved
-            or neither; None for an operator of which no call is such.
+            or neither; None if no call of the operator is such.
         clamps: whether the last that is done is a clamp to ``out_min`` and ``out_max``.
         channels: where they are.
     """

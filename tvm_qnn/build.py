@@ -65,7 +65,7 @@ def build(
         target: "host" for this machine, a kind and options such as "llvm -mcpu=znver4", the
             same as a dict, or a ``tvm.target.Target``; plain "llvm" is any machine of this
             one's architecture. Or a list of such: one library for several processors of one
-            architecture, each of which runs the variant that uses most of what it has.
+            architecture. Each runs the variant that uses most of what it has.
         params: constants by parameter name, as an importer returns them.
         kernels: use the hand-written kernels of the target's instruction set where there is
             one; without them everything runs through the portable primitives, and the results

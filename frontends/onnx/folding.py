@@ -32,7 +32,7 @@ _OF_VALUES = ("Compress", "NonZero", "Unique")
 """Those whose results have as many elements as their values decide, one for each axis at most."""
 
 _OF_SHAPES = ("ConstantOfShape", "Range", "Shape", "Size", *_OF_VALUES)
-"""Those of which no tensors of these shapes are made, where a model gives them."""
+"""Operators that make no tensor of these shapes, where a model gives them."""
 
 _LARGEST, _MOST = 2**16, 2**22
 """Values of a tensor that is folded, and of all: shapes, masks, positions, but not weights."""

@@ -14,7 +14,7 @@ from frontends.onnx.package import onnx_package
 Array = np.ndarray[Any, Any]
 Pattern = Any
 """A name, which stands for one tensor; a number, which a constant is near to; or an operator and
-the patterns of its operands, of which those of a sum or product may change places."""
+the patterns of its operands. The operands of a sum or product may change places."""
 
 _MOVABLE = ("Add", "Mul")
 
@@ -65,7 +65,7 @@ _PATTERNS: list[tuple[Pattern, str, dict[str, Any]]] = [
 _OF_TANH = {"approximate": "tanh"}
 """What ONNX Runtime does not look for where it gives an output."""
 _OF_SKIP = 3
-"""Axes of data of which ONNX Runtime makes one operator of a sum and its normalization."""
+"""Axes of data for which ONNX Runtime fuses a sum and its normalization."""
 
 
 @dataclass

@@ -142,7 +142,7 @@ def with_known_types(proto: Any) -> tuple[Any, Groups, dict[int, str], Any]:
     """Find the types of tensors, also behind operators that the standard has not.
 
     Args:
-        proto: from ``with_shapes``, or a model of which less is known.
+        proto: from ``with_shapes``, or a model that is known less well.
 
     Returns:
         The model with the types of its tensors, what its nodes stand for, why some cannot be

@@ -19,11 +19,11 @@ _FOLLOWED = frozenset(
         *("Squeeze", "Sub", "Unsqueeze"),
     )
 )
-"""Operators of which the package's shape inference follows values."""
+"""Operators whose values the package's shape inference follows."""
 
 _ROUNDS = 4
 _MOST_FOLLOWED = 1 << 21
-"""Numbers, of which each takes it some seventy bytes."""
+"""Numbers; it takes some seventy bytes for each."""
 
 
 def with_bounds(proto: Any, shapes: Shapes | None) -> Any:

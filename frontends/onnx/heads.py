@@ -1,4 +1,4 @@
-"""Attention of heads whose shapes are known, some of which may share keys and values."""
+"""Attention of heads of known shapes. Heads may share keys and values."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ def check_equations(proto: Any) -> None:
 
 
 def check_sizes(equation: bytes, shapes: Sequence[tuple[int, ...] | None]) -> None:
-    """Check the sizes that letters have, of which those of 1 are repeated.
+    """Check the sizes of letters; a size of 1 is repeated.
 
     Args:
         equation: of ``check_equations``.

@@ -60,7 +60,7 @@ _EPSILON = np.float32(1e-12)
 _SUM = 3
 """The place of the sum among the results of an operator with a residual."""
 _OF_AXES_AS_OPERAND = 13
-"""The operators of which ReduceSum has its axes as an operand."""
+"""The operator sets in which ReduceSum takes its axes as an operand."""
 _TABLES = (2, 3, 4, 5, 6)
 """The operands of an embedding that may be bytes: three tables, scale and bias."""
 _ENCODINGS = (8, 13)
@@ -137,7 +137,7 @@ def quantized_embed_layer_normalization(
 
 
 def operands_of(inputs: list[str], least: int, most: int) -> list[str]:
-    """Return as many operands as there may be, of which some may be left out at the end.
+    """Return as many operands as there may be; the last ones may be left out.
 
     Raises:
         ValueError: there are too few, or too many.

@@ -1,4 +1,4 @@
-"""Tensors that are quantized twice in a row, of which ONNX Runtime makes one range."""
+"""Tensors that are quantized twice in a row: ONNX Runtime makes one range of the two."""
 
 from __future__ import annotations
 

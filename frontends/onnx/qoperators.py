@@ -46,7 +46,7 @@ _INT8 = 3
 """int8 among the numbers of element types."""
 
 _OF_AXES_AS_OPERAND = 13
-"""The operators of which Unsqueeze has its axes as an operand."""
+"""The operator sets in which Unsqueeze takes its axes as an operand."""
 
 _OF_SAME_RANK = {
     *("Add", "AveragePool", "Cast", "Concat", "Conv", "DequantizeLinear", "GlobalAveragePool"),

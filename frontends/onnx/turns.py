@@ -27,7 +27,7 @@ from frontends.onnx.tensors import shapes_of
 _MOST_NODES, _MOST_BYTES = 2048, 1 << 24
 """Of a model whose turns are written out."""
 _OF_AXES_AS_OPERAND = 13
-"""The operators of which Unsqueeze has its axes as an operand."""
+"""The operator sets in which Unsqueeze takes its axes as an operand."""
 
 
 def with_turns(proto: Any, inferred: Any, constants: Mapping[str, Any]) -> Any:

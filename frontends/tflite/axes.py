@@ -35,7 +35,7 @@ def axis_of(axis: int, rank: int) -> int:
 
 
 def split_sizes(given: Sequence[int], size: int, axis: int) -> list[int]:
-    """Return the sizes of a SPLIT_V, one of which may be given as -1 for the rest."""
+    """Return the sizes of a SPLIT_V; one may be given as -1, which means the rest."""
     sizes = [*given]
     if sizes.count(-1) == 1:
         sizes[sizes.index(-1)] = size - sum(part for part in sizes if part != -1)

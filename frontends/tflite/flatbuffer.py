@@ -70,7 +70,7 @@ class Table:
 
     @classmethod
     def empty(cls, accessor_type: Any, where: str) -> Table:
-        """Return a table of which every field has the schema's default value."""
+        """Return a table whose fields all have the schema's default values."""
         accessor = accessor_type()
         accessor.Init(_EMPTY_TABLE, 4)
         return cls(accessor, where, Budget(len(_EMPTY_TABLE)))
@@ -184,7 +184,7 @@ _OFFSET = 4  # bytes
 
 
 class Slots:
-    """A table of which the schema gives each field a slot; every read is checked.
+    """A table. The schema gives each field a slot, and every read is checked.
 
     Absent numbers are 0, absent strings and vectors are empty.
     """

@@ -47,7 +47,7 @@ _SCALE_MAY_BE_ANY = ("uint32", "int32", "int64")
 
 
 def read_signature(model: bytes | str | os.PathLike[str] | Any, key: str) -> bytes:
-    """Return a TFLite file of which only one signature is left, whose subgraph is the first.
+    """Return a TFLite file that keeps one signature only, whose subgraph is the first.
 
     Args:
         model: as for ``read_model``.

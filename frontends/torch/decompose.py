@@ -82,7 +82,7 @@ _INEXACT = {
     *("celu.default", "clamp_max.default", "instance_norm.default"),
     *("rsub.Scalar", "rsub.Tensor"),
 }
-"""Operators of which TVM's importer has another meaning."""
+"""Operators that TVM's importer understands otherwise."""
 
 
 def _is_masked(node: Any) -> bool:

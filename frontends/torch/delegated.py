@@ -26,7 +26,7 @@ _BOUNDED = (
     *("add.Tensor", "add_.Tensor", "sub.Tensor", "sub_.Tensor", "mul.Tensor", "mul_.Tensor"),
     BATCH_NORM,
 )
-"""The operators of which ExecuTorch's FuseActivationPass makes an activation a part."""
+"""The operators into which ExecuTorch's FuseActivationPass fuses an activation."""
 
 _SIXTH, _HALF = np.float32(1 / 6), np.float32(0.5)
 

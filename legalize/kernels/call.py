@@ -36,7 +36,7 @@ def call_tir(
         operands: tensors.
         shape: of the result.
         dtype: of the result.
-        into: a tensor of which the function writes a part; the result is this tensor, which
+        into: a tensor; the function writes a part of it. The result is this tensor, which
             nothing else may read. Without it the result is a new one.
     """
     variable = add_function(builder, name, function, **KEPT_APART)

@@ -24,7 +24,7 @@ IS_KERNEL = "qnn.is_kernel"
 WRITES_OVER = "qnn.writes_over"
 """The attribute of functions whose last argument, the output, may lie over another one of its size.
 
-It is the number of that argument, each element of which is read before the output's element in its
+It is the number of that argument. Each of its elements is read before the output's element in its
 place is written, once.
 """
 

@@ -32,21 +32,21 @@ _NEAR = 1 << 15
 _FAR = 1 << 18
 """Bytes of a row that do not stay near."""
 _SHORTEST = 16
-"""Elements of a row of which loops over them become vectors."""
+"""Elements of a row from which on its loops become vectors."""
 _LONGEST_NAME = 100
 
 
 def JoinRows() -> tvm.transform.Pass:
-    """Join calls of TIR functions that go over the same rows, as those of a softmax do.
+    """Join calls of TIR functions that loop over the same rows, such as those of a softmax.
 
-    A maximum or a sum of a row, which the next function reads for each element of the row, ends a
-    function of TVM's: whole tensors go through memory between them. The one function does for a
-    few rows what each of them does, one after the other, in their order. What is between them is
-    as large as these rows, and stays in the nearest cache.
+    TVM ends a function at a maximum or a sum of a row that is needed for each element of the row.
+    Whole tensors go through memory between such functions. The joined function takes a few rows at
+    a time and does for them what each function did, in the same order. The values between the
+    steps are as large as these rows, so they stay in the nearest cache.
 
-    Joined are calls that follow one another, of which each reads a result of one before, and whose
-    results are read by them alone, but for the last one's. Of each result a turn of their loops
-    uses its own row only. Kernels are left alone.
+    The pass joins consecutive calls when each reads a result of an earlier one. Only the last
+    result may be read by other calls. Each loop iteration reads only its own row of each result.
+    The pass leaves kernels alone.
     """
 
     def rewrite(mod: tvm.IRModule, _context: tvm.transform.PassContext) -> tvm.IRModule:

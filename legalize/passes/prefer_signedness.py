@@ -150,7 +150,7 @@ def _multiplies(value: relax.Expr) -> bool:
 
 
 def _welcome(function: relax.Function, bindings: list[relax.Binding], needed: set[Any]) -> set[Any]:
-    """Return the results of which all readers take either signedness."""
+    """Return the results whose readers all take either signedness."""
     welcome: set[Any] = set()
     read: set[Any] = set()
     # A result's readers stand behind it, so each is known when its operands are looked at.

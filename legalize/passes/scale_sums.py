@@ -102,7 +102,7 @@ class _Factors:
     """A product of what there is for each row with what there is for each column.
 
     Attributes:
-        encoding: the variable of which the rows' numbers are a field.
+        encoding: the variable that has the rows' numbers as a field.
         offset: what is added to them.
         columns: one for each column.
     """
@@ -176,7 +176,7 @@ class _Chains:
         return None
 
     def _encoding(self, expr: relax.Expr, field: int) -> tuple[Any, int] | None:
-        """Return the encoding of which an expression is a field, and what is added to that."""
+        """Return the encoding that has an expression as a field, and what is added to it."""
         offset, dtypes = 0, set[str]()
         passed = _OF_POINTS if field == POINT_FIELD else _OF_SCALES
         while isinstance(expr, relax.Var) and expr in self.values:

@@ -17,7 +17,7 @@ from qnn_ops.errors import QnnError
 
 @dataclass(frozen=True)
 class Storages:
-    """Blocks of memory, each of which is some temporary tensors in turn.
+    """Blocks of memory. Each holds several temporary tensors, one after the other.
 
     Attributes:
         sizes: of each in bytes.

@@ -19,7 +19,7 @@ _LANES = (16, 8, 4, 2)
 """Rows that are added at a time, each in a lane: their sums wait for no other."""
 
 _ALONG = ("vectors", "vector_squares")
-"""Orders of which the lanes lie along a row."""
+"""Orders whose lanes lie along a row."""
 
 
 @primitive(row_moments)

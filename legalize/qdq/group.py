@@ -156,7 +156,7 @@ class Group:
         return self.values.get(expr) if isinstance(expr, relax.Var) else expr
 
     def quantized(self, expr: relax.Expr) -> Operand:
-        """Return the integers of which ``expr`` is dequantized, and perhaps moved about.
+        """Return the integers that ``expr`` dequantizes, perhaps moved about.
 
         Raises:
             LeftInFloatError: there are none.

@@ -97,7 +97,7 @@ def _avg_pool1d(_group: Group, _call: relax.Call) -> relax.Expr:
 
 @rule("mean")
 def _mean(group: Group, call: relax.Call) -> relax.Expr:
-    """GlobalAveragePool, of which importers make a mean."""
+    """GlobalAveragePool, which importers turn into a mean."""
     data = group.activation(call.args[0])
     rank = len(spec_of(data.data).shape)
     axes = sorted(int(axis) % rank for axis in call.attrs.axis or ())

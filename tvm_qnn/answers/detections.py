@@ -107,7 +107,7 @@ class DetectionsReading:
         return f"boxes of detections, with {others}: TFLite_Detection_PostProcess made them"
 
     def answer(self, arrays: Sequence[Array]) -> Detections:
-        """Read the first detections, of which there are as many as the model counts."""
+        """Read the first detections, as many as the model counts."""
         boxes, classes, scores, count = (array.astype(np.float64) for array in arrays)
         boxes, classes, scores = boxes.reshape(-1, 4), classes.ravel(), scores.ravel()
         number = int(np.clip(np.nan_to_num(count.ravel()[0]), 0, len(boxes)))

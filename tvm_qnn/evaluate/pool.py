@@ -55,7 +55,7 @@ def in_processes(count: int) -> Runner:
 
 
 def parts(places: Sequence[int], workers: int) -> list[Sequence[int]]:
-    """Return places in parts of which each worker gets several."""
+    """Return indices in parts, several for each worker."""
     size = max(1, min(_MOST, len(places) // (workers * _TURNS)))
     return [places[start : start + size] for start in range(0, len(places), size)]
 

@@ -175,7 +175,7 @@ def _table(heads: Iterable[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def _worst(found: Evaluation) -> list[str]:
-    """Return the pictures of which the model is most wrong."""
+    """Return the pictures on which the model is most wrong."""
     job = found.job
     pairs = [
         (job.task.fault(sample, record), place, sample, record)

@@ -55,7 +55,7 @@ def steps_of(
         arranged: has them, with inputs and outputs beside the workspace.
         lowered: the calls of the lowered function.
         constants: the bytes of each constant.
-        code: those of each section of the machine code, of which each function has one; None where
+        code: those of each section of the machine code; each function has one. None where
             they are not known.
         instructions: estimates of how many a call of a function takes, where there are any.
     """

@@ -12,7 +12,7 @@ Array = np.ndarray[Any, Any]
 
 _BINS = 32
 _FEWEST = 16  # values; fewer say more as numbers
-_QUANTIZED = ("int8", "uint8", "int16")  # types of which all values mean something
+_QUANTIZED = ("int8", "uint8", "int16")  # types whose values all mean something
 
 
 class Histogram(NamedTuple):

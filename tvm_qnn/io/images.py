@@ -60,7 +60,7 @@ def open_picture(path: str | os.PathLike[str], mode: str = "RGB") -> Image:
 
     Raises:
         QnnError: if Pillow is not installed, the file is missing or no picture, or its pixels
-            have 32 bits, of which no format says which number is white.
+            have 32 bits: no format says which of their numbers is white.
     """
     try:
         from PIL import Image, ImageOps, UnidentifiedImageError
@@ -145,7 +145,7 @@ def noise(info: TensorInfo, seed: int = 0) -> Array:
     """Draw random values for any input.
 
     All integers of 8 and 16 bits, reals from -1 to 1, and truth values. Integers of 32 and 64 bits
-    are 0 or 1: they number words, of which there may be no more, or count the turns of a loop.
+    are 0 or 1: they number words, and there may be no more, or count the turns of a loop.
     Inputs of a transformer that are not data get what a whole sentence has: a mask of ones, one
     segment, ascending positions.
     """

@@ -11,7 +11,7 @@ from types import FrameType
 
 @contextmanager
 def interruptible() -> Iterator[Callable[[], None]]:
-    """Run a block of which Ctrl-C is the end, even where Python drops it.
+    """Run a block that Ctrl-C ends, even where Python drops the interrupt.
 
     A ``KeyboardInterrupt`` that is raised while an object is finalized, or in the callback of a
     weak reference, is only printed, and what runs goes on. Here it is noted as well, and raised

@@ -86,7 +86,7 @@ def normalization_of(
         given: what a person says.
 
     Returns:
-        None for an input of 8-bit integers of which nobody says anything: they cover the range
+        None for an input of 8-bit integers that nothing describes: they cover the range
         that pictures have in the model's training, whatever it was, [0, 1], [-1, 1], [0, 255] or
         a normalised one. So the lowest of them stands for black and the highest for white, up to
         half a step.

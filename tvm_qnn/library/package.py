@@ -179,7 +179,7 @@ def _variant(
     bytecode: Sequence[int],
     constants: Sequence[Mapping[str, Any]],
 ) -> Variant:
-    """Return the variant of which a description tells where its parts are."""
+    """Return the variant whose description tells where its parts are."""
     (start, size), (begin, count) = kernels, bytecode
     return Variant(
         Metadata.from_fields(metadata),

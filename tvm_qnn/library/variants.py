@@ -28,7 +28,7 @@ def best_variant(variants: Sequence[Metadata]) -> int:
 
 
 def with_others(variants: Sequence[Metadata], taken: int) -> Metadata:
-    """Return what a library tells of itself of which one variant was taken."""
+    """Return what a library tells of itself when one of its variants was taken."""
     others = (*variants[:taken], *variants[taken + 1 :])
     return replace(variants[taken], others=others)
 

@@ -1,4 +1,4 @@
-"""The frameworks themselves, each of which says what its models compute."""
+"""The frameworks themselves: each says what its models compute."""
 
 from tvm_qnn.oracle.litert import LiteRtSession, check_litert, litert_runs, litert_tensors
 from tvm_qnn.oracle.onnx_runtime import (

@@ -68,7 +68,7 @@ def litert_runs(
     first = next(turns)
     shapes = [np.shape(each) for each in first] if resize else []
     interpreter = _interpreter(model, num_threads, "BUILTIN_REF", shapes=shapes, keep=True)
-    graph = tflite.Model.GetRootAs(model).Subgraphs(0)  # of which LiteRT says that it is one
+    graph = tflite.Model.GetRootAs(model).Subgraphs(0)  # which LiteRT has found to be one
     if _is_by_block(graph):
         default = "BUILTIN_WITHOUT_DEFAULT_DELEGATES"
         interpreter = _interpreter(model, num_threads, default, shapes=shapes, keep=True)

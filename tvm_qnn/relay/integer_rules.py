@@ -210,7 +210,7 @@ def _averaged(call: relax.Call, parts: Sequence[Any], _wanted: Wanted) -> Encode
 
 
 def _products(call: relax.Call, parts: Sequence[Any], _wanted: Wanted) -> Encoded:
-    """Multiply matrices, or a picture by a kernel, of which the second may have a scale each."""
+    """Multiply matrices, or a picture by a kernel; the second may have a scale for each channel."""
     data, weights = parts
     if not all(isinstance(part, Encoded) for part in parts) or not data.is_whole:
         raise NoRuleError("a product with a constant of floats")
@@ -242,7 +242,7 @@ def _products(call: relax.Call, parts: Sequence[Any], _wanted: Wanted) -> Encode
 
 
 def _operands(parts: Sequence[Any]) -> list[Encoded]:
-    """Return two operands, of which a constant takes the other's scale."""
+    """Return two operands; a constant takes the other's scale."""
     encoded = next((part for part in parts if isinstance(part, Encoded)), None)
     if encoded is None:
         raise NoRuleError("constants alone")

@@ -19,7 +19,7 @@ App = Callable[[Message, Receive, Send], Awaitable[None]]
 # the answer.
 _DROPPED = 64 << 20
 
-# Beside the numbers of a request or an answer, of which none takes more text than this.
+# Beside the numbers of a request or an answer; none takes more text than this.
 _ENVELOPE, _NUMBER = 1 << 20, 32
 _MOST = (1 << 31) - 1  # of gRPC, which keeps the size in an int
 

@@ -37,7 +37,7 @@ def run_rows(library: Library, rows: int, arrays: Sequence[Array]) -> dict[str, 
 
 
 def independent_rows(library: Library) -> int:
-    """Return how many rows a library takes at a time, each of which has an answer of its own.
+    """Return how many rows a library takes at a time; each row has an answer of its own.
 
     That is the first dimension of all its inputs and outputs. That no row has a share in another
     one's answer is tried out, on random inputs.

@@ -38,7 +38,7 @@ class Served:
     """A library as a server offers it. Threads may share it."""
 
     rows: int
-    """How many rows a run takes, of which a request may have any number; 0: its own shape only."""
+    """How many rows a run takes. A request may have any number; 0: its own shape only."""
 
     def __init__(self, library: Library, *, batching: bool = False) -> None:
         """Take a library.

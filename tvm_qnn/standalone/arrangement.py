@@ -196,7 +196,7 @@ def size_of(info: TensorInfo) -> int:
 
 
 def state_size(signature: Signature, alignment: int) -> int:
-    """Count the bytes of all states, each of which begins at a multiple of an alignment."""
+    """Count the bytes of all states; each begins at a multiple of an alignment."""
     return sum(-(-size_of(info) // alignment) * alignment for info in signature.states)
 
 

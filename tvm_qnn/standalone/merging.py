@@ -258,7 +258,7 @@ def _merged(reads: Sequence[_Read]) -> tuple[tirx.PrimFunc, list[Numbers]]:
 
 
 def _arguments(rows: set[Numbers]) -> list[Numbers]:
-    """Return the rows of numbers of which all others are multiples."""
+    """Return the rows of numbers that all others are multiples of."""
     kept: list[Numbers] = []
     for row in sorted(rows, key=lambda row: (sum(map(abs, row)), row)):
         if not any(_factor(row, other) for other in kept):

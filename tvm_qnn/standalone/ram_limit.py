@@ -13,7 +13,7 @@ from legalize.passes.stems import Stem
 from qnn_ops.errors import QnnError
 from tvm_qnn.standalone.schedules import Schedule, peak, schedules
 
-# Schedules that are planned in full, each of which takes as long as compiling the model; the last
+# Schedules that are planned in full; each takes as long as compiling the model. The last
 # ones are those that take least.
 _TRIES, _LAST = 8, 2
 

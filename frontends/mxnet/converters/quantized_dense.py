@@ -205,7 +205,7 @@ def _real(dense: _Dense) -> relax.Expr:
 
 
 def _activated(dense: _Dense, value: relax.Expr, unit: Value) -> relax.Expr:
-    """Return the activation of float32 numbers, of which ``unit`` are a unit."""
+    """Return the activation of float32 numbers; ``unit`` of them make one unit."""
     if dense.activation is None:
         return value
     return _ACTIVATIONS[dense.activation.kind](dense.ctx.emit(value), dense.activation, unit)

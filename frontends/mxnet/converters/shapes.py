@@ -23,7 +23,7 @@ def new_shape(
 
     A positive code is a size. 0 copies a size of the old shape, -1 is what is left over, -2
     copies all that remain, -3 is the product of the next two, and -4 splits the next one into
-    the two sizes that follow it, of which one may be -1.
+    the two sizes that follow it; one of them may be -1.
 
     Args:
         shape: of the tensor.

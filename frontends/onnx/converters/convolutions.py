@@ -282,7 +282,7 @@ def _of_words(
     point: relax.Expr | None,
     window: dict[str, Any],
 ) -> relax.Expr:
-    """Multiply words by weights of which no kernel knows enough."""
+    """Multiply words by weights that no kernel knows enough about."""
     kernel = builder.emit(R.astype(weights, "int32"))
     if point is not None:
         points = builder.emit(R.astype(point, "int32"))

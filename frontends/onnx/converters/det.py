@@ -15,7 +15,7 @@ from qnn_ops.registry import spec_of
 from qnn_ops.rounded import rounded
 
 _MOST = 32
-"""Rows of a matrix, each of which takes some operators."""
+"""Rows of a matrix. Each row adds some operators to the model."""
 
 
 @converter("Det")

@@ -175,7 +175,7 @@ def _of_attributes(
 def _hard_swish(
     builder: relax.BlockBuilder, operands: Operands, _attributes: dict[str, Any]
 ) -> relax.Expr:
-    """Multiply the data by its HardSigmoid, of which ONNX Runtime makes it."""
+    """Multiply the data by its HardSigmoid, as ONNX Runtime does."""
     (data,) = operands_of(operands, 1)
     return R.multiply(data, _hard_sigmoid(builder, data, 1 / 6, 0.5))
 

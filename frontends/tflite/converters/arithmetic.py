@@ -144,7 +144,7 @@ _NEED_SCALES = {"ADD": (0, 1, -1), "MUL": (), "SUB": (0, 1)}
 
 @unscaled_converter(*_NEED_SCALES)
 def convert_unscaled_arithmetic(ctx: Context) -> relax.Expr | list[relax.Expr]:
-    """Combine operands of which one, or the result, has no scale: the multiplier is 0.
+    """Combine operands where one, or the result, has no scale: the multiplier is 0.
 
     LiteRT takes int16 for integers that mean themselves where a product has no scale, and where
     neither a sum nor its first operand has one.

@@ -54,7 +54,7 @@ def convert_concatenation(ctx: Context) -> relax.Expr:
 
 @unscaled_converter("CONCATENATION")
 def convert_unscaled_concatenation(ctx: Context) -> relax.Expr:
-    """Join uint8 tensors of which some state no scale, which to LiteRT is a scale of 0.
+    """Join uint8 tensors. Some state no scale, which LiteRT takes for a scale of 0.
 
     Such an input is all zero point of the result; and what is rescaled to such a result is no
     number, and so becomes 0.
@@ -140,7 +140,7 @@ def convert_split(ctx: Context) -> list[relax.Expr]:
 
 @data_converter("SPLIT_V")
 def convert_split_v(ctx: Context) -> list[relax.Expr]:
-    """Split into given sizes, one of which may be -1 for the rest; the axis is the third input."""
+    """Split into given sizes along the axis that the third input names; -1 means the rest."""
     data, given = ctx.input(0), ctx.integers(1, ("int32", "int64"))
     axis = axis_of(ctx.integer(2), len(data.shape))
     return _parts(ctx, data, split_sizes(given, data.shape[axis], axis), axis)

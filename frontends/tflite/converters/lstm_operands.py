@@ -1,4 +1,4 @@
-"""The operands of an LSTM: which there are, and of which shapes."""
+"""The operands of an LSTM: which ones are there, and their shapes."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ _MOST_DIMENSIONS = 5  # that LiteRT takes
 
 @float_converter("BATCH_MATMUL")
 def convert_float_batch_matmul(ctx: Context) -> relax.Expr:
-    """Multiply matrices, of which one or both may be transposed before."""
+    """Multiply matrices; one or both may be transposed first."""
     options = ctx.options(BatchMatMulOptions)
     lhs, rhs = ctx.input(0), ctx.input(1)
     shape = result_shape(lhs.shape, rhs.shape, options)

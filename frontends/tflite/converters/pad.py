@@ -162,7 +162,7 @@ def convert_reverse_sequence(ctx: Context) -> relax.Expr:
 
 MOST_AXES = 8  # that LiteRT takes
 _MOST_PADDED = 2**31 - 1
-_MOST_SIZE = 1 << 24  # of an axis, of which a table has the place of each element
+_MOST_SIZE = 1 << 24  # of an axis: a table has an entry for each of its elements
 
 
 @data_converter("STABLEHLO_PAD")
@@ -186,7 +186,7 @@ def convert_stablehlo_pad(ctx: Context) -> relax.Expr:
 
 
 def check_axes(name: str, values: Sequence[int], rank: int, least: int) -> tuple[int, ...]:
-    """Return numbers of which an option has one for each axis.
+    """Return an option's numbers, one for each axis.
 
     Raises:
         QnnError: there are more or fewer, or one is below what it may be at least, or too large.

@@ -1,4 +1,4 @@
-"""Tensors of 8 or 16 bits of which the file states no scale, or several where one is read.
+"""Tensors of 8 or 16 bits with no scale in the file, or several where one is read.
 
 Where LiteRT reads no scale, they are integers that mean themselves. Where it does, it reads 0: a
 multiplier of such scales is 0, be it a product with 0 or a quotient by it, and what is multiplied
@@ -95,7 +95,7 @@ def with_unit_scale(rule: Callable[[Context], _R]) -> Callable[[Context], _R]:
 
 
 def with_least_scale(rule: Callable[[Context], _R]) -> Callable[[Context], _R]:
-    """Return the rule for tensors of which those without a scale all stand for 0."""
+    """Return the rule for tensors; those without a scale stand for 0."""
     return lambda ctx: rule(_ZeroContext(ctx.model, ctx.operator, ctx.builder, ctx.values))
 
 

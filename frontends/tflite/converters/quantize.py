@@ -127,7 +127,7 @@ def _ends(dtype: str) -> tuple[int, int]:
 
 @data_converter("FAKE_QUANT")
 def convert_fake_quant(ctx: Context) -> relax.Expr:
-    """Round float32 values to evenly spaced ones, of which one is 0; half away from the lowest.
+    """Round float32 values to evenly spaced ones, 0 among them; half away from the lowest.
 
     What is no number becomes the lowest. Source: FakeQuantizeArray of TFLite's
     kernels/internal/quantization_util.h.

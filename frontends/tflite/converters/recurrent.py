@@ -25,7 +25,7 @@ from qnn_ops.registry import spec_of
 _BYTES = ("int8", "uint8")
 
 Step = Callable[[Context, relax.Expr, Sequence[relax.Expr]], Sequence[relax.Expr]]
-"""Gives the new states, of which the first is the output, of a row of sums and the old states."""
+"""Computes the new states from a row of sums and the old states; the first is the output."""
 
 
 def state_of(ctx: Context, tensor: Tensor, batch: int, size: int, dtype: str) -> relax.Expr:

@@ -41,7 +41,7 @@ WHOLE: dict[str, Rule] = {}
 """Rules for operators on int32, int64 or bool tensors, which mean themselves."""
 
 UNSCALED: dict[str, Rule] = {}
-"""Rules for operators on int8, uint8 or int16 tensors, one of which has no scale, or several."""
+"""Rules for operators on int8, uint8 or int16 tensors where one or more have no scale."""
 
 HYBRID: dict[str, Rule] = {}
 BY_BLOCK: dict[str, Rule] = {}
@@ -109,7 +109,7 @@ def int16_converter(*codes: str) -> Callable[[Rule], Rule]:
 
 
 def unscaled_converter(*codes: str) -> Callable[[Rule], Rule]:
-    """Register a rule for operators on 8- or 16-bit tensors, one of which has no scale, or several.
+    """Register a rule for operators on 8- or 16-bit tensors where one or more have no scale.
 
     Types that no rule of quantized tensors takes do not come here.
     """

@@ -21,7 +21,7 @@ from qnn_ops.errors import QnnError
 
 @data_converter("RESHAPE")
 def convert_reshape(ctx: Context) -> relax.Expr:
-    """Return the shape comes from an input or, in old files, from the options.
+    """Reshape. The shape comes from an input or, in old files, from the options.
 
     A constant of the file is taken as LiteRT takes it. LiteRT refuses one that does not fit; here
     another batch size takes the place of the file's, if that makes it fit. Where a run computes

@@ -1,4 +1,4 @@
-"""Operators of which a scale is negative or infinite, as LiteRT computes them.
+"""Operators with a negative or infinite scale, as LiteRT computes them.
 
 Sums of products of a layer are scaled by one number for each channel: input's scale times weights'
 scale by output's scale. Where that is negative, its opposite and the opposite weights and bias give

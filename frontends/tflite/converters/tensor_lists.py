@@ -36,7 +36,7 @@ def convert_reserve(ctx: Context) -> relax.Expr:
 
 
 def reserved(ctx: Context, position: int, elements: tuple[int, ...]) -> relax.Expr | None:
-    """Return an operand that is a list of which no element was set, for elements of a shape.
+    """Return an operand that is a list without elements that were set, for elements of a shape.
 
     None if it is none.
     """

@@ -24,7 +24,7 @@ class FullyConnectedOptions(Options):
 
 @dataclass(frozen=True)
 class BatchMatMulOptions(Options):
-    """Products of matrices, of which one or both may be transposed before."""
+    """Products of matrices; one or both may be transposed first."""
 
     adj_x: bool
     adj_y: bool

@@ -56,7 +56,7 @@ class Weights:
 
 
 def each_step(spec: Blockwise, block: Callable[[Index, Callable[..., None]], None]) -> None:
-    """Write the loop over blocks of the depth, the last of which may be shorter.
+    """Write the loop over blocks of the depth; the last may be shorter.
 
     Args:
         spec: of the layer.

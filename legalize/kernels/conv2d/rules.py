@@ -59,7 +59,7 @@ class ConvRules:
             attrs: of the call.
             operands: of the call; after them the residual, if there is one.
             fusion: what the kernel does beside the convolution.
-            into: the tensor of which the output is a part, if others have written to it.
+            into: the tensor that the output is a part of, if others have written to it.
 
         Returns:
             The output, with its border, or the larger tensor.

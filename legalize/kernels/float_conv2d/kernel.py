@@ -229,7 +229,7 @@ class _Dense(_Loops):
         self._row(row, self.isa.registers * 3 // 4 // size, tile)
 
     def _begin(self, sums: list[list[Buffer]], unit: Index, last: int) -> None:
-        """Let sums begin with the bias of units, of which the last vector has so many."""
+        """Let sums begin with the bias of units; the last vector has so many of them."""
         for totals in sums:
             for place, total in enumerate(totals):
                 count = last if place == len(totals) - 1 else self.lanes
@@ -282,7 +282,7 @@ class _InParts(_Dense):
     def _multiply(
         self, sums: list[list[Buffer]], start: Index, weights: Index, _taps: tuple[_Taps, _Taps]
     ) -> None:
-        """Write the loop over a sum, of which parts are added up by themselves."""
+        """Write the loop over a sum whose parts are added up separately."""
         spec, lanes = self.spec, self.lanes
         assert spec.parts is not None
         size = spec.parts.size

@@ -27,7 +27,7 @@ STORE = "tvm_qnn_store_"
 
 
 def _registers(outputs: int, moved: int, read: int) -> str:
-    """Return an assembler's operands: outputs, of which the first are inputs too, and others."""
+    """Return an assembler's operands: outputs (the first are inputs too) and others."""
     names = [f"{{r{i}}}" for i in range(outputs + read)]
     return ",".join(
         [*(f"=&{each}" for each in names[:outputs]), *map(str, range(moved)), *names[outputs:]]

@@ -101,7 +101,7 @@ def many_rows(
 
 
 def _for_each_part(columns: int, lanes: int, body: Callable[[Index, int], None]) -> None:
-    """Write what is done with parts of a row, none of which overlaps another."""
+    """Write what is done with parts of a row that do not overlap."""
     whole, rest = divmod(columns, lanes)
     if whole:
         with T.serial(whole) as i:

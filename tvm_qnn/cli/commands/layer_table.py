@@ -19,7 +19,7 @@ def layer_table(
     """List the layers; where lines are short, with their names below their operators.
 
     Args:
-        layers: of each its name, its operator and its figures, of which the last may be missing.
+        layers: for each its name, its operator and its figures; the last ones may be missing.
         figures: their names, in one line or more.
         width: of the terminal, in characters.
 

@@ -1,4 +1,4 @@
-"""Samples of which nothing is known: what counts is whether outputs are equal."""
+"""Samples without labels: what counts is whether outputs are equal."""
 
 from __future__ import annotations
 

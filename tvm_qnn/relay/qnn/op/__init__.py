@@ -250,7 +250,7 @@ def concatenate(
     output_zero_point: Any,
     axis: int = 0,
 ) -> relax.Call:
-    """Join quantized tensors, each of which is first brought to the result's scale.
+    """Join quantized tensors, after each is brought to the result's scale.
 
     ``data`` is a list, a tuple of ``relay.Tuple``, or a call that gives one, such as ``split``.
     """

@@ -55,12 +55,12 @@ def _binary_operator(name: str, compute: Callable[..., relax.Expr], what: str) -
 add = _binary_operator(
     "add",
     partial(canonical.sum_of, plain.add),
-    "Add quantized tensors, each of which is first brought to the result's scale.",
+    "Add quantized tensors, after each is brought to the result's scale.",
 )
 subtract = _binary_operator(
     "subtract",
     partial(canonical.sum_of, plain.subtract),
-    "Subtract quantized tensors, each of which is first brought to the result's scale.",
+    "Subtract quantized tensors, after each is brought to the result's scale.",
 )
 mul = _binary_operator(
     "mul", canonical.product_of, "Multiply quantized tensors; the product is rescaled once."

@@ -74,7 +74,7 @@ class Fields:
         return kept(upper_products(raised, multiplier) + addend)
 
     def rescaled(self, total: Vector) -> Vector:
-        """Return sums as outputs of 32 bits, of which the lowest eight count.
+        """Return sums as outputs of 32 bits; only the lowest eight count.
 
         Args:
             total: without their bias.

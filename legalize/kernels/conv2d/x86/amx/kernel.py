@@ -156,7 +156,7 @@ class TileKernel(ConvKernel):
     def _turns(
         self, section: Section, start: Index, stop: Index, number: Callable[[Index], Index]
     ) -> None:
-        """Write the loop over turns, of which there is one at least.
+        """Write the loop over turns; there is at least one.
 
         Args:
             section: the section.

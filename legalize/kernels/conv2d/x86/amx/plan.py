@@ -39,7 +39,7 @@ from legalize.kernels.isa.amx import ROW_BYTES, ROWS
 from legalize.kernels.isa.x86 import AVX512_VNNI, ByteProducts, Isa
 
 WIDTHS = (4, 2, 1)
-"""The most vectors of channels in a turn, of which there is a choice."""
+"""The most vectors of channels in a turn; fewer may be chosen."""
 
 # Bytes of chunks of one size above which full ones are faster.
 _MOST_ALIKE = 48

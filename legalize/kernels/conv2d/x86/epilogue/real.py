@@ -1,4 +1,4 @@
-"""Results of float32: sums in steps of which a run tells the real value.
+"""Results of float32: sums in steps whose real value the run tells.
 
 With the sum x of a row and a column, the row's scale a and zero point z, and the column's scale b,
 excess p for each step of the zero point, and bias c, an output is

@@ -203,7 +203,7 @@ def _paired(weights: Array, split: int) -> tuple[Array, Array]:
 
 
 def _match(weights: Array) -> tuple[Array, Array]:
-    """Return the matching of eight bytes of which most pairs do not saturate, and which do not."""
+    """Return the matching of eight bytes with the fewest pairs that saturate, and the others."""
     fits = np.empty((len(weights), _HALF, _HALF), bool)
     for i in range(_HALF):
         sums = abs(weights[..., i : i + 1] + weights[..., i + 1 :])
