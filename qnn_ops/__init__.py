@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from qnn_ops.float_conv2d import float_conv2d
     from qnn_ops.float_function import float_function
     from qnn_ops.hash_signs import hash_signs
-    from qnn_ops.indices import counted_places, top_places
+    from qnn_ops.indices import counted_indices, top_indices
     from qnn_ops.matmul import float_matmul, quantized_matmul
     from qnn_ops.quantization import dequantize, quantize, requantize
     from qnn_ops.quantized_binary import (
@@ -51,7 +51,7 @@ __all__ = [
     "QnnError",
     "average_rows",
     "blockwise_dense",
-    "counted_places",
+    "counted_indices",
     "decode_boxes",
     "dequantize",
     "dynamic_encoding",
@@ -91,7 +91,7 @@ __all__ = [
     "select_boxes",
     "suppress_boxes",
     "suppress_by_class",
-    "top_places",
+    "top_indices",
 ]
 
 _HOMES = {
@@ -104,7 +104,7 @@ _HOMES = {
         "float_conv2d": ("float_conv2d",),
         "float_function": ("float_function",),
         "hash_signs": ("hash_signs",),
-        "indices": ("counted_places", "top_places"),
+        "indices": ("counted_indices", "top_indices"),
         "matmul": ("float_matmul", "quantized_matmul"),
         "quantization": ("dequantize", "quantize", "requantize"),
         "quantized_binary": (

@@ -21,13 +21,13 @@ class QnnError(ValueError):
 tvm_ffi.register_error("KeyboardInterrupt", KeyboardInterrupt)
 
 
-REFUSE_PLACE = "tvm_qnn.refuse_place"
-"""The function's name among those that code calls: of what takes the place, it, and the size."""
+REFUSE_INDEX = "tvm_qnn.refuse_index"
+"""The function's name among those that code calls: of what takes the index, it, and the size."""
 
 
-def refuse_place(source: str, place: int, size: int) -> NoReturn:
-    """Raise a QnnError that names a place, what takes it, and how many there are."""
-    raise QnnError(f"{source}: index {place} is beyond the {size} that there are")
+def refuse_index(source: str, index: int, size: int) -> NoReturn:
+    """Raise a QnnError that names an index, what takes it, and how many there are."""
+    raise QnnError(f"{source}: index {index} is beyond the {size} that there are")
 
 
-tvm_ffi.register_global_func(REFUSE_PLACE, refuse_place, override=True)
+tvm_ffi.register_global_func(REFUSE_INDEX, refuse_index, override=True)

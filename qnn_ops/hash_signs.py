@@ -43,12 +43,12 @@ class Words:
         """
         self.size, self._byte, self._number, self._keep = size, byte, number, keep
 
-    def fetch(self, place: int, count: int = 8) -> Any:
+    def fetch(self, index: int, count: int = 8) -> Any:
         """Read bytes, the lowest first."""
-        place = place if place >= 0 else self.size + place
-        word = self._byte(place)
+        index = index if index >= 0 else self.size + index
+        word = self._byte(index)
         for each in range(1, count):
-            word = word | (self._byte(place + each) << self._number(8 * each))
+            word = word | (self._byte(index + each) << self._number(8 * each))
         return self._keep(word)
 
     def plus(self, *words: Any) -> Any:
@@ -161,20 +161,20 @@ hash_signs.overflow_rule(cannot_overflow)
 @hash_signs.reference
 def _reference(_: Attrs, items: Array, weights: Array, seeds: Array) -> Array:
     result = np.zeros(seeds.shape, np.int32)
-    for place, seed in enumerate(seeds):
+    for index, seed in enumerate(seeds):
         total = np.float64(0)
         begin = np.broadcast_to(np.frombuffer(seed.tobytes(), np.uint8), (len(items), 4))
         hashes = _fingerprints(np.concatenate([begin, items], 1))
         for weight, each in zip(weights, hashes.view(np.int64), strict=True):
             total += np.float64(weight) * np.float64(each)
-        result[place] = total > 0
+        result[index] = total > 0
     return result
 
 
 def _fingerprints(keys: Array) -> Array:
     """Return the hash of each row."""
     words = Words(
-        keys.shape[1], lambda place: keys[:, place].astype(np.uint64), np.uint64, lambda word: word
+        keys.shape[1], lambda index: keys[:, index].astype(np.uint64), np.uint64, lambda word: word
     )
     result: Array = fingerprint(words)
     return result

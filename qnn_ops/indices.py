@@ -9,7 +9,7 @@ from tvm import relax
 
 from qnn_ops.attributes import int_attr
 from qnn_ops.checks import check_dtype, check_rank
-from qnn_ops.errors import QnnError, refuse_place
+from qnn_ops.errors import QnnError, refuse_index
 from qnn_ops.registry import Attrs, TensorSpec, cannot_overflow, operator
 from qnn_ops.traits import FIXED
 
@@ -18,48 +18,48 @@ Array = np.ndarray[Any, Any]
 COUNTED_DTYPES = ("int8", "uint8", "int16", "int32", "int64")
 
 
-@operator("places", traits=FIXED)
-def counted_places(
-    places: relax.Expr, size: int, source: str, from_end: bool = False
+@operator("indices", traits=FIXED)
+def counted_indices(
+    indices: relax.Expr, size: int, source: str, from_end: bool = False
 ) -> relax.Call:
-    """Check places when the model runs, and count negative ones from the end.
+    """Check indices when the model runs, and count negative ones from the end.
 
-    A place that is not there ends the run with a QnnError that names the source and the place.
-    Code that was exported as C has no errors: there such a place is the nearest one.
+    An index that is not there ends the run with a QnnError that names the source and the index.
+    Code that was exported as C has no errors: there such an index is the nearest one.
 
     Args:
-        places: int8, uint8, int16, int32 or int64, any shape.
-        size: how many places there are.
+        indices: int8, uint8, int16, int32 or int64, any shape.
+        size: how many indices there are.
         source: what takes what stands there, for the error.
-        from_end: whether -1 is the last place, and so on; else negative ones are not there.
+        from_end: whether -1 is the last index, and so on; else negative ones are not there.
 
     Returns:
-        A call whose result has the places' shape and dtype, from 0 to ``size`` - 1.
+        A call whose result has the indices' shape and dtype, from 0 to ``size`` - 1.
 
     Raises:
-        QnnError: if the dtype does not fit, or there are no places.
+        QnnError: if the dtype does not fit, or there are no indices.
     """
-    return counted_places.call([places], size=size, source=source, from_end=from_end)
+    return counted_indices.call([indices], size=size, source=source, from_end=from_end)
 
 
-@counted_places.type_rule
-def _counted_places_type(attrs: Attrs, places: TensorSpec) -> TensorSpec:
-    check_dtype("places", places.dtype, COUNTED_DTYPES)
+@counted_indices.type_rule
+def _counted_indices_type(attrs: Attrs, indices: TensorSpec) -> TensorSpec:
+    check_dtype("indices", indices.dtype, COUNTED_DTYPES)
     if attrs.size < 1:
         raise QnnError(f"size must be at least 1, got {attrs.size}")
-    return places
+    return indices
 
 
-counted_places.overflow_rule(cannot_overflow)
+counted_indices.overflow_rule(cannot_overflow)
 
 
-@counted_places.reference
-def _counted_places_reference(attrs: Attrs, places: Array) -> Array:
-    wide = places.astype(np.int64)
+@counted_indices.reference
+def _counted_indices_reference(attrs: Attrs, indices: Array) -> Array:
+    wide = indices.astype(np.int64)
     wrong = wide[(wide >= attrs.size) | (wide < (-attrs.size if attrs.from_end else 0))]
     if wrong.size:
-        refuse_place(attrs.source, int(wrong[0]), attrs.size)
-    return np.where(wide < 0, wide + attrs.size, wide).astype(places.dtype)
+        refuse_index(attrs.source, int(wrong[0]), attrs.size)
+    return np.where(wide < 0, wide + attrs.size, wide).astype(indices.dtype)
 
 
 INDEX_DTYPES = ("int8", "uint8", "int16", "int32", "int64", "float32")
@@ -69,14 +69,14 @@ INDEX_DTYPES = ("int8", "uint8", "int16", "int32", "int64", "float32")
     "data",
     traits=FIXED,
 )
-def top_places(data: relax.Expr, count: int) -> relax.Call:
+def top_indices(data: relax.Expr, count: int) -> relax.Call:
     """Find the largest elements of each row: the largest first, of equal ones the first in the row.
 
     Source of the order: TopContainer of TFLite's kernels/topk_v2.cc.
 
     Args:
         data: [rows, size], without NaN.
-        count: how many places to find, at most size.
+        count: how many indices to find, at most size.
 
     Returns:
         A call whose result is int32, [rows, count].
@@ -84,11 +84,11 @@ def top_places(data: relax.Expr, count: int) -> relax.Call:
     Raises:
         QnnError: if the dtype, the shape or the count does not fit.
     """
-    return top_places.call([data], count=int_attr("count", count))
+    return top_indices.call([data], count=int_attr("count", count))
 
 
-@top_places.type_rule
-def _top_places_type(attrs: Attrs, data: TensorSpec) -> TensorSpec:
+@top_indices.type_rule
+def _top_indices_type(attrs: Attrs, data: TensorSpec) -> TensorSpec:
     check_dtype("data", data.dtype, INDEX_DTYPES)
     check_rank("data", data, 2)
     rows, size = data.shape
@@ -97,11 +97,11 @@ def _top_places_type(attrs: Attrs, data: TensorSpec) -> TensorSpec:
     return TensorSpec((rows, attrs.count), "int32")
 
 
-top_places.overflow_rule(cannot_overflow)
+top_indices.overflow_rule(cannot_overflow)
 
 
-@top_places.reference
-def _top_places_reference(attrs: Attrs, data: Array) -> Array:
+@top_indices.reference
+def _top_indices_reference(attrs: Attrs, data: Array) -> Array:
     # Backwards, so that a stable sort leaves the first of equal ones last.
     rising = np.argsort(data[:, ::-1], axis=1, kind="stable")
     falling = data.shape[1] - 1 - rising[:, ::-1]

@@ -17,21 +17,21 @@ from qnn_ops.traits import FIXED
 Array = np.ndarray[Any, Any]
 
 
-@operator("rows", "weights", "places", traits=FIXED)
+@operator("rows", "weights", "indices", traits=FIXED)
 def average_rows(
-    rows: relax.Expr, weights: relax.Expr, places: relax.Expr, count: int, is_root: bool = False
+    rows: relax.Expr, weights: relax.Expr, indices: relax.Expr, count: int, is_root: bool = False
 ) -> relax.Call:
-    """Add rows up at places, and divide by the sum of their weights, or by its root.
+    """Add rows up at indices, and divide by the sum of their weights, or by its root.
 
-    Rows of one place that follow one another are added up, then divided. If others of that place
+    Rows of one index that follow one another are added up, then divided. If others of that index
     come later, they are added to the quotient, and it is divided by their weights. Source:
     kernels/embedding_lookup_sparse.cc of TFLite.
 
     Args:
         rows: float32 [number, size].
         weights: float32 [number].
-        places: int32 [number], each from 0 to count - 1; another is a place at the nearest end.
-        count: of the places.
+        indices: int32 [number], each from 0 to count - 1; another is an index at the nearest end.
+        count: of the indices.
         is_root: whether the divisor is the root of the sum.
 
     Returns:
@@ -41,7 +41,7 @@ def average_rows(
         QnnError: if a dtype, a shape or the count does not fit.
     """
     return average_rows.call(
-        [rows, weights, places],
+        [rows, weights, indices],
         count=int_attr("count", count),
         is_root=bool(is_root),
     )
@@ -49,14 +49,14 @@ def average_rows(
 
 @average_rows.type_rule
 def _average_rows_type(
-    attrs: Attrs, rows: TensorSpec, weights: TensorSpec, places: TensorSpec
+    attrs: Attrs, rows: TensorSpec, weights: TensorSpec, indices: TensorSpec
 ) -> TensorSpec:
     check_dtype("rows", rows.dtype, ("float32",))
     check_dtype("weights", weights.dtype, ("float32",))
-    check_dtype("places", places.dtype, ("int32",))
+    check_dtype("indices", indices.dtype, ("int32",))
     check_rank("rows", rows, 2)
     number, size = rows.shape
-    for name, spec in (("weights", weights), ("places", places)):
+    for name, spec in (("weights", weights), ("indices", indices)):
         if spec.shape != (number,):
             raise QnnError(f"{name} must have shape {(number,)}, got {spec.shape}")
     if attrs.count < 1:
@@ -68,9 +68,9 @@ average_rows.overflow_rule(cannot_overflow)
 
 
 @average_rows.reference
-def _average_rows_reference(attrs: Attrs, rows: Array, weights: Array, places: Array) -> Array:
+def _average_rows_reference(attrs: Attrs, rows: Array, weights: Array, indices: Array) -> Array:
     result = np.zeros((attrs.count, rows.shape[1]), np.float32)
-    inside = np.clip(places, 0, attrs.count - 1)
+    inside = np.clip(indices, 0, attrs.count - 1)
     ends = np.flatnonzero(np.diff(inside)) + 1
     for run in np.split(np.arange(len(rows)), ends):
         total = np.float32(0)
@@ -89,21 +89,21 @@ REDUCTIONS = ("update", "add", "multiply", "maximum", "minimum")
 
 @operator(
     "data",
-    "places",
+    "indices",
     "rows",
     traits=FIXED,
 )
 def scatter_rows(
-    data: relax.Expr, places: relax.Expr, rows: relax.Expr, reduction: str = "update"
+    data: relax.Expr, indices: relax.Expr, rows: relax.Expr, reduction: str = "update"
 ) -> relax.Call:
-    """Put rows at places, one after the other, or combine each with what is there.
+    """Put rows at indices, one after the other, or combine each with what is there.
 
     Source of the order: ScatterNd, SparseToDense and UnsortedSegmentRef of TFLite's
     kernels/internal/reference.
 
     Args:
         data: [count, size], int8, uint8, int32, int64 or float32.
-        places: int32 [number], each from 0 to count - 1; another is a place at the nearest end.
+        indices: int32 [number], each from 0 to count - 1; another is an index at the nearest end.
         rows: [number, size], of the data's dtype.
         reduction: "update", "add", "multiply", "maximum" or "minimum". Integers wrap, but int64
             must not overflow.
@@ -114,21 +114,21 @@ def scatter_rows(
     Raises:
         QnnError: if a dtype or a shape does not fit.
     """
-    return scatter_rows.call([data, places, rows], reduction=reduction)
+    return scatter_rows.call([data, indices, rows], reduction=reduction)
 
 
 @scatter_rows.type_rule
 def _scatter_rows_type(
-    attrs: Attrs, data: TensorSpec, places: TensorSpec, rows: TensorSpec
+    attrs: Attrs, data: TensorSpec, indices: TensorSpec, rows: TensorSpec
 ) -> TensorSpec:
     check_dtype("data", data.dtype, DTYPES)
-    check_dtype("places", places.dtype, ("int32",))
+    check_dtype("indices", indices.dtype, ("int32",))
     check_choice("reduction", attrs.reduction, REDUCTIONS)
-    for name, spec, rank in (("data", data, 2), ("places", places, 1), ("rows", rows, 2)):
+    for name, spec, rank in (("data", data, 2), ("indices", indices, 1), ("rows", rows, 2)):
         check_rank(name, spec, rank)
-    if rows.dtype != data.dtype or rows.shape != (places.shape[0], data.shape[1]):
+    if rows.dtype != data.dtype or rows.shape != (indices.shape[0], data.shape[1]):
         raise QnnError(
-            f"rows must be {data.dtype} of shape {(places.shape[0], data.shape[1])}, got "
+            f"rows must be {data.dtype} of shape {(indices.shape[0], data.shape[1])}, got "
             f"{rows.dtype} of shape {rows.shape}"
         )
     if data.shape[0] == 0:
@@ -149,9 +149,9 @@ _COMBINED: dict[str, Callable[[Array, Array], Array]] = {
 
 
 @scatter_rows.reference
-def _scatter_rows_reference(attrs: Attrs, data: Array, places: Array, rows: Array) -> Array:
+def _scatter_rows_reference(attrs: Attrs, data: Array, indices: Array, rows: Array) -> Array:
     combine = _COMBINED[attrs.reduction]
     result = data.copy()
-    for place, row in zip(np.clip(places, 0, len(data) - 1), rows, strict=True):
-        result[place] = combine(result[place], row)
+    for index, row in zip(np.clip(indices, 0, len(data) - 1), rows, strict=True):
+        result[index] = combine(result[index], row)
     return result

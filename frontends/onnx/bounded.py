@@ -61,13 +61,13 @@ class _Rows:
             raise UnsupportedError(f"the shape of {name!r} must be known")
         return len(self.shapes[name])
 
-    def numbers(self, node: Any, place: int, given: Any = None) -> list[int] | None:
+    def numbers(self, node: Any, index: int, given: Any = None) -> list[int] | None:
         """Return a constant operand's numbers, or an attribute's if there is none."""
-        if place >= len(node.input) or not node.input[place]:
+        if index >= len(node.input) or not node.input[index]:
             return None if given is None else [int(each) for each in given]
-        if node.input[place] not in self.constants:
-            raise UnsupportedError(f"{node.input[place]!r} must be a constant")
-        return [int(each) for each in self.constants[node.input[place]].reshape(-1)]
+        if node.input[index] not in self.constants:
+            raise UnsupportedError(f"{node.input[index]!r} must be a constant")
+        return [int(each) for each in self.constants[node.input[index]].reshape(-1)]
 
 
 def with_counts(proto: Any, attributes_of: Callable[[Any], Attributes]) -> Any:
@@ -138,12 +138,12 @@ def _shapes(graph: Any) -> dict[str, tuple[int | None, ...]]:
 
 def _add(rows: _Rows, node: Any, attributes: Attributes) -> None:
     """Add a node, and what becomes of the lengths of its operands."""
-    places = [place for place, name in enumerate(node.input) if name in rows.lengths]
+    indices = [index for index, name in enumerate(node.input) if name in rows.lengths]
     rows.nodes.append(node)
     made = _makes(node, rows.constants)
-    if not places and not made:
+    if not indices and not made:
         return
-    if made and not places:
+    if made and not indices:
         axis = {"NonMaxSuppression": 0, "NonZero": 1}.get(node.op_type, 0)
         if node.op_type == "Compress" and "axis" in attributes:
             axis = int(attributes["axis"]) % rows.rank(node.input[0])
@@ -151,13 +151,13 @@ def _add(rows: _Rows, node: Any, attributes: Attributes) -> None:
         node.output.append(count)
         rows.lengths[node.output[0]] = axis, count
         return
-    name = node.input[places[0]]
+    name = node.input[indices[0]]
     axis, count = rows.lengths[name]
     try:
-        several = {rows.lengths[node.input[place]] for place in places} - {(axis, count)}
+        several = {rows.lengths[node.input[index]] for index in indices} - {(axis, count)}
         if several and node.op_type not in _ELEMENTWISE:
             raise UnsupportedError("of several lengths")
-        found = _RULES[node.op_type](rows, node, attributes, places, axis)
+        found = _RULES[node.op_type](rows, node, attributes, indices, axis)
     except (KeyError, UnsupportedError) as error:
         why = f": {error}" if isinstance(error, UnsupportedError) else ""
         raise UnsupportedError(
@@ -171,20 +171,20 @@ def _add(rows: _Rows, node: Any, attributes: Attributes) -> None:
 
 
 Rule = Callable[[_Rows, Any, Attributes, Sequence[int], int], int]
-"""``rule(rows, node, attributes, places, axis)`` gives the axis of the result.
+"""``rule(rows, node, attributes, indices, axis)`` gives the axis of the result.
 
-``places`` are those of the operands whose ``axis`` has a length that the data decide.
+``indices`` are those of the operands whose ``axis`` has a length that the data decide.
 """
 
 
-def _elementwise(rows: _Rows, node: Any, _: Attributes, places: Sequence[int], axis: int) -> int:
+def _elementwise(rows: _Rows, node: Any, _: Attributes, indices: Sequence[int], axis: int) -> int:
     ranks = {name: rows.rank(name) for name in node.input if name}
     most = max(ranks.values())
-    result = axis + most - ranks[node.input[places[0]]]
-    count = rows.lengths[node.input[places[0]]][1]
-    for place, name in enumerate(node.input):
+    result = axis + most - ranks[node.input[indices[0]]]
+    count = rows.lengths[node.input[indices[0]]][1]
+    for index, name in enumerate(node.input):
         own = result - most + ranks.get(name, 0)
-        if place in places:
+        if index in indices:
             if rows.lengths[name] != (own, count):
                 raise UnsupportedError("of several lengths")
         elif name and own >= 0 and rows.shapes[name][own] != 1:
@@ -193,22 +193,22 @@ def _elementwise(rows: _Rows, node: Any, _: Attributes, places: Sequence[int], a
 
 
 def _gather(
-    rows: _Rows, node: Any, attributes: Attributes, places: Sequence[int], axis: int
+    rows: _Rows, node: Any, attributes: Attributes, indices: Sequence[int], axis: int
 ) -> int:
     data, chosen = (rows.rank(name) for name in node.input)
     along = int(attributes.get("axis", 0)) % data
-    if list(places) == [1]:
+    if list(indices) == [1]:
         return along + axis
-    if list(places) != [0] or axis == along:
+    if list(indices) != [0] or axis == along:
         raise UnsupportedError("rows by their numbers")
     return axis if axis < along else axis - 1 + chosen
 
 
 def _gather_nd(
-    rows: _Rows, node: Any, attributes: Attributes, places: Sequence[int], axis: int
+    rows: _Rows, node: Any, attributes: Attributes, indices: Sequence[int], axis: int
 ) -> int:
     if (
-        list(places) != [1]
+        list(indices) != [1]
         or attributes.get("batch_dims", 0)
         or axis == rows.rank(node.input[1]) - 1
     ):
@@ -239,19 +239,19 @@ def _transpose(rows: _Rows, node: Any, attributes: Attributes, _: Sequence[int],
 
 
 def _along_another(
-    rows: _Rows, node: Any, attributes: Attributes, places: Sequence[int], axis: int
+    rows: _Rows, node: Any, attributes: Attributes, indices: Sequence[int], axis: int
 ) -> int:
     """Of Concat and Split."""
     if int(attributes.get("axis", 0)) % rows.rank(node.input[0]) == axis:
         raise UnsupportedError("along this axis")
-    if node.op_type == "Concat" and len(places) < len(node.input):
+    if node.op_type == "Concat" and len(indices) < len(node.input):
         raise UnsupportedError("with tensors of another length")
     return axis
 
 
-def _slice(rows: _Rows, node: Any, _: Attributes, places: Sequence[int], axis: int) -> int:
+def _slice(rows: _Rows, node: Any, _: Attributes, indices: Sequence[int], axis: int) -> int:
     """Leave out none along the axis, or all from a number on."""
-    if list(places) != [0]:
+    if list(indices) != [0]:
         raise UnsupportedError("by such numbers")
     found = _end(rows, node, axis)
     if found is not None and found < 0:
@@ -261,17 +261,17 @@ def _slice(rows: _Rows, node: Any, _: Attributes, places: Sequence[int], axis: i
 
 def _end(rows: _Rows, node: Any, axis: int) -> int | None:
     """Return how many first rows a Slice leaves, None for all and -1 for others."""
-    begins, ends, axes, steps = (rows.numbers(node, place) for place in range(1, 5))
+    begins, ends, axes, steps = (rows.numbers(node, index) for index in range(1, 5))
     if begins is None or ends is None:
         raise UnsupportedError("its numbers must be operands")
     rank = rows.rank(node.input[0])
     axes = [each % rank for each in (axes or range(len(begins)))]
     if axis not in axes:
         return None
-    place = axes.index(axis)
-    if begins[place] or ends[place] < 0 or (steps or [1] * len(begins))[place] != 1:
+    index = axes.index(axis)
+    if begins[index] or ends[index] < 0 or (steps or [1] * len(begins))[index] != 1:
         return -1
-    return ends[place] if ends[place] < _MOST - 1 else None
+    return ends[index] if ends[index] < _MOST - 1 else None
 
 
 def _sliced(rows: _Rows, node: Any, _: Attributes, axis: int, count: str) -> str:
@@ -293,11 +293,11 @@ def _reshape(rows: _Rows, node: Any, attributes: Attributes, _: Sequence[int], a
     if target is None or len(shape) - 1 > sum(map(len, sides)) or attributes.get("allowzero", 0):
         raise UnsupportedError("to a shape that does not keep it")
     sizes = [(shape[n] or 1) if not each and n != axis else each for n, each in enumerate(target)]
-    for place, each in enumerate(target):
-        around = sizes[:place], sizes[place + 1 :]
-        is_open = each == -1 or (each == 0 and place == axis)
+    for index, each in enumerate(target):
+        around = sizes[:index], sizes[index + 1 :]
+        is_open = each == -1 or (each == 0 and index == axis)
         if is_open and [prod(part) for part in around] == [prod(part) for part in sides]:
-            return place
+            return index
     raise UnsupportedError("to a shape that does not keep it")
 
 

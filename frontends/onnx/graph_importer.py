@@ -16,7 +16,7 @@ import frontends.onnx.converters  # noqa: F401 (registers the rules)
 from frontends.builder import all_ended
 from frontends.errors import UnsupportedError, UnsupportedOperatorError, reason_of
 from frontends.onnx.constants import array_of
-from frontends.onnx.converters.indices import count_places
+from frontends.onnx.converters.indices import count_indices
 from frontends.onnx.converters.registry import CONVERTERS
 from frontends.onnx.mapped import is_mapped
 from frontends.onnx.reader import opset_of
@@ -64,7 +64,7 @@ class _GraphImporter(ONNXGraphImporter):
                 place = _DECIDING.get(op_name, len(inputs))
                 if place < len(inputs) and not _is_known(inputs[place]):
                     raise UnsupportedError(f"{node.input[place]!r} {_DEPENDS}")
-                count_places(self.bb, op_name, inputs, attrs)
+                count_indices(self.bb, op_name, inputs, attrs)
                 return self._kept(super()._convert_operator(op_name, inputs, attrs, opset))
             result: relax.Expr = CONVERTERS[op_name](self.bb, list(inputs), attrs)
             return result if isinstance(result, relax.Tuple) else self._kept(result)

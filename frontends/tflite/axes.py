@@ -45,7 +45,7 @@ def split_sizes(given: Sequence[int], size: int, axis: int) -> list[int]:
 
 
 def sliced_ranges(shape: Sequence[int], begins: Sequence[int], sizes: Sequence[int]) -> list[range]:
-    """Return the places of each axis that a SLICE takes; a size of -1 stands for the rest."""
+    """Return the indices along each axis that a SLICE takes; a size of -1 means the rest."""
     if not len(begins) == len(sizes) == len(shape):
         raise QnnError(f"begin {begins} and size {sizes} do not fit shape {shape}")
     ranges = []
@@ -62,12 +62,12 @@ class SlicedAxis:
     """One axis of the data, or a new one.
 
     Attributes:
-        places: what is taken of it, in order.
+        indices: what is taken of it, in order.
         is_new: whether it is inserted.
         is_dropped: whether the result lacks it.
     """
 
-    places: range
+    indices: range
     is_new: bool = False
     is_dropped: bool = False
 

@@ -12,7 +12,7 @@ from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
 from frontends.torch.reader import operator_of, values_of
-from qnn_ops import counted_places
+from qnn_ops import counted_indices
 from qnn_ops.registry import spec_of
 
 CLAMP = "clamp.default"
@@ -167,7 +167,7 @@ def take(node: Any, importer: Any) -> Any:
     data, places = values_of(node)
     flat = importer.block_builder.emit(R.reshape(importer.env[data], (-1,)))
     size = math.prod(spec_of(flat).shape)
-    counted = counted_places(importer.env[places], size, _source(node), from_end=True)
+    counted = counted_indices(importer.env[places], size, _source(node), from_end=True)
     indices = importer.block_builder.emit(counted)
     result: relax.Var = importer.block_builder.emit(R.take(flat, indices, 0, mode="clip"))
     return result
@@ -185,7 +185,7 @@ def _with_counted(
     for each, size in sizes.items():
         spec = spec_of(kept[each])
         if size and 0 not in spec.shape and spec.dtype != "bool":
-            counted = counted_places(kept[each], size, source, from_end)
+            counted = counted_indices(kept[each], size, source, from_end)
             importer.env[each] = importer.block_builder.emit(counted)
     result = type(importer).create_convert_map(importer)[operator_of(node)](node)
     importer.env.update(kept)

@@ -23,11 +23,11 @@ def _average_rows(
     attrs: Attrs,
     rows: relax.Expr,
     weights: relax.Expr,
-    places: relax.Expr,
+    indices: relax.Expr,
 ) -> relax.Expr:
     spec = spec_of(rows)
     function = _average(spec, attrs.count, attrs.is_root)
-    operands, shape = [rows, weights, places], (attrs.count, spec.shape[1])
+    operands, shape = [rows, weights, indices], (attrs.count, spec.shape[1])
     return call_loops(builder, "average_rows", function, operands, shape, "float32")
 
 
@@ -38,27 +38,27 @@ def _average(spec: TensorSpec, count: int, is_root: bool) -> tirx.PrimFunc:
         T.func_attr({"global_symbol": "average_rows", "tirx.noalias": True})
         rows = T.arg("rows", T.buffer((number, size), "float32"))
         weights = T.arg("weights", T.buffer((number,), "float32"))
-        places = T.arg("places", T.buffer((number,), "int32"))
+        indices = T.arg("indices", T.buffer((number,), "int32"))
         output = T.arg("output", T.buffer((count, size), "float32"))
         with T.serial(count) as row, T.serial(size) as column:
             T.buffer_store(output, T.float32(0), [row, column])
         total = cell("float32", T.float32(0))
 
-        def place_of(each: Any) -> tirx.Expr:
-            return T.max(T.min(places[each], count - 1), 0)
+        def index_of(each: Any) -> tirx.Expr:
+            return T.max(T.min(indices[each], count - 1), 0)
 
         with T.serial(number) as each:
             put(total, total[0] + weights[each])
             with T.serial(size) as column:
-                place = place_of(each)
-                T.buffer_store(output, output[place, column] + rows[each, column], [place, column])
+                index = index_of(each)
+                T.buffer_store(output, output[index, column] + rows[each, column], [index, column])
             is_last = each == number - 1
-            is_other = place_of(T.min(each + 1, number - 1)) != place_of(each)
+            is_other = index_of(T.min(each + 1, number - 1)) != index_of(each)
             with T.If(T.Or(is_last, is_other)), T.Then():
                 with T.serial(size) as column:
-                    place = place_of(each)
+                    index = index_of(each)
                     divisor = T.sqrt(total[0]) if is_root else total[0]
-                    T.buffer_store(output, output[place, column] / divisor, [place, column])
+                    T.buffer_store(output, output[index, column] / divisor, [index, column])
                 put(total, T.float32(0))
     return builder.get()
 
@@ -78,12 +78,12 @@ def _scatter_rows(
     builder: relax.BlockBuilder,
     attrs: Attrs,
     data: relax.Expr,
-    places: relax.Expr,
+    indices: relax.Expr,
     rows: relax.Expr,
 ) -> relax.Expr:
     spec = spec_of(data)
     function = _scatter(spec, spec_of(rows).shape[0], attrs.reduction)
-    operands = [data, places, rows]
+    operands = [data, indices, rows]
     return call_loops(builder, "scatter_rows", function, operands, spec.shape, spec.dtype)
 
 
@@ -93,19 +93,19 @@ def _scatter(spec: TensorSpec, number: int, reduction: str) -> tirx.PrimFunc:
         T.func_name("scatter_rows")
         T.func_attr({"global_symbol": "scatter_rows", "tirx.noalias": True})
         data = T.arg("data", T.buffer((count, size), spec.dtype))
-        places = T.arg("places", T.buffer((number,), "int32"))
+        indices = T.arg("indices", T.buffer((number,), "int32"))
         rows = T.arg("rows", T.buffer((number, size), spec.dtype))
         output = T.arg("output", T.buffer((count, size), spec.dtype))
         with T.serial(count) as row, T.serial(size) as column:
             T.buffer_store(output, data[row, column], [row, column])
         with T.serial(number) as each, T.serial(size) as column:
-            place = T.max(T.min(places[each], count - 1), 0)
-            old, new = output[place, column], rows[each, column]
+            index = T.max(T.min(indices[each], count - 1), 0)
+            old, new = output[index, column], rows[each, column]
             if spec.dtype == "int32":
                 # In 64 bits, as TVM lets LLVM assume that int32 does not overflow.
                 old, new = T.cast(old, "int64"), T.cast(new, "int64")
             value = T.cast(_COMBINED[reduction](old, new), spec.dtype)
-            T.buffer_store(output, value, [place, column])
+            T.buffer_store(output, value, [index, column])
     return builder.get()
 
 
@@ -135,10 +135,10 @@ def _hash(spec: TensorSpec, count: int) -> tirx.PrimFunc:
         weights = T.arg("weights", T.buffer((number,), "float32"))
         seeds = T.arg("seeds", T.buffer((count,), "float32"))
         output = T.arg("output", T.buffer((count,), "int32"))
-        with T.serial(count) as place:
+        with T.serial(count) as index:
             total = cell("float64", T.float64(0))
             with T.serial(number) as each:
-                seed = T.Bind(T.Cast("uint64", T.reinterpret("uint32", seeds[place])))
+                seed = T.Bind(T.Cast("uint64", T.reinterpret("uint32", seeds[index])))
 
                 def byte(number: int, each: Any = each, seed: Any = seed) -> Any:
                     if number >= 4:
@@ -158,5 +158,5 @@ def _hash(spec: TensorSpec, count: int) -> tirx.PrimFunc:
                 # A choice, which changes no number, keeps product and sum from becoming one.
                 rounded = T.Select(product < tirx.const(_LOWEST, "float64"), 2 * product, product)
                 put(total, total[0] + rounded)
-            T.buffer_store(output, T.Cast("int32", total[0] > T.float64(0)), [place])
+            T.buffer_store(output, T.Cast("int32", total[0] > T.float64(0)), [index])
     return builder.get()

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from qnn_ops import counted_places, top_places
+from qnn_ops import counted_indices, top_indices
 from qnn_ops.errors import QnnError
 from tests.support.operators import check_round_trips, module_of
 
@@ -15,30 +15,30 @@ PLACES = np.array([[0, -1], [-5, 4]])
 
 
 def test_negative_ones_are_counted_from_the_end() -> None:
-    counted = counted_places.evaluate(PLACES, 5, "it", from_end=True)
+    counted = counted_indices.evaluate(PLACES, 5, "it", from_end=True)
     assert counted.tolist() == [[0, 4], [0, 4]]
 
 
 @pytest.mark.parametrize(("size", "from_end", "first"), [(4, True, -5), (5, False, -1)])
 def test_a_place_that_is_not_there_is_named(size: int, from_end: bool, first: int) -> None:
     with pytest.raises(QnnError, match=f"^it: index {first} is beyond the {size} that there are$"):
-        counted_places.evaluate(PLACES, size, "it", from_end=from_end)
+        counted_indices.evaluate(PLACES, size, "it", from_end=from_end)
 
 
 def test_operands_must_fit() -> None:
-    with pytest.raises(QnnError, match="places"):
-        module_of(counted_places, [PLACES.astype(np.float32)], size=5, source="it")
+    with pytest.raises(QnnError, match="indices"):
+        module_of(counted_indices, [PLACES.astype(np.float32)], size=5, source="it")
     with pytest.raises(QnnError, match="size must be at least 1"):
-        module_of(counted_places, [PLACES], size=0, source="it")
+        module_of(counted_indices, [PLACES], size=0, source="it")
 
 
 def test_the_first_of_equal_ones_comes_first() -> None:
     data = np.array([[3, 5, 3, 5, 4], [-1, -2, -1, -3, -1]], np.int8)
-    assert top_places.evaluate(data, count=4).tolist() == [[1, 3, 4, 0], [0, 2, 4, 1]]
+    assert top_indices.evaluate(data, count=4).tolist() == [[1, 3, 4, 0], [0, 2, 4, 1]]
 
 
 def test_round_trips() -> None:
-    check_round_trips(top_places, [np.zeros((2, 5), np.uint8)], count=3)
+    check_round_trips(top_indices, [np.zeros((2, 5), np.uint8)], count=3)
 
 
 @pytest.mark.parametrize(
@@ -51,5 +51,5 @@ def test_round_trips() -> None:
     ],
 )
 def test_what_does_not_fit_is_named(data: Any, count: int, message: str) -> None:
-    with pytest.raises(QnnError, match=f"top_places: {message}"):
-        module_of(top_places, [data], count=count)
+    with pytest.raises(QnnError, match=f"top_indices: {message}"):
+        module_of(top_indices, [data], count=count)

@@ -12,7 +12,7 @@ from tvm_ffi import structural_map
 
 from legalize.kernels.ir.tasks import NUM_THREADS
 from legalize.kernels.kernel import IS_KERNEL
-from qnn_ops.errors import REFUSE_PLACE
+from qnn_ops.errors import REFUSE_INDEX
 from tvm_qnn.io.steps import compile_step
 from tvm_qnn.standalone.merging import Merged, apart, merge
 from tvm_qnn.standalone.overlap import leads, size_of_buffer
@@ -157,7 +157,7 @@ def _alone(call: tvm.ir.Call) -> Any:
     """Return what stands for a call of the runtime: there is one thread, and no error."""
     if not call.op.same_as(_CALL):
         return call
-    numbers = {NUM_THREADS: 1, REFUSE_PLACE: 0}
+    numbers = {NUM_THREADS: 1, REFUSE_INDEX: 0}
     found = numbers.get(call.args[0].value)
     return call if found is None else tirx.IntImm("int32", found)
 

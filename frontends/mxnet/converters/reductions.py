@@ -7,9 +7,9 @@ from collections.abc import Callable
 from tvm import relax
 from tvm.relax import op as R
 
+from frontends.extremes import index_of
 from frontends.mxnet.converters.context import Context
 from frontends.mxnet.converters.registry import converter
-from frontends.places import place_of
 from qnn_ops.checks import check_axis
 from qnn_ops.errors import QnnError
 
@@ -67,12 +67,12 @@ def convert_argmin(ctx: Context) -> relax.Expr:
 @converter("argmax_channel")
 def convert_argmax_channel(ctx: Context) -> relax.Expr:
     """Find the place of the largest value of each row; as a float."""
-    return R.astype(place_of(R.argmax, ctx.expr(0), check_axis(1, len(ctx.shape(0)))), "float32")
+    return R.astype(index_of(R.argmax, ctx.expr(0), check_axis(1, len(ctx.shape(0)))), "float32")
 
 
 def _place(ctx: Context, function: _Function) -> relax.Expr:
     axis = ctx.attrs.integer("axis") if ctx.attrs.has("axis") else None
     if axis is not None:
         axis = check_axis(axis, len(ctx.shape(0)))
-    place = place_of(function, ctx.expr(0), axis, ctx.attrs.flag("keepdims", False))
+    place = index_of(function, ctx.expr(0), axis, ctx.attrs.flag("keepdims", False))
     return _of_rank_one(ctx, R.astype(place, "float32"))

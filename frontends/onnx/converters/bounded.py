@@ -22,7 +22,7 @@ _MOST = 1 << 24
 def _non_zero(
     builder: relax.BlockBuilder, operands: Operands, _attributes: dict[str, Any]
 ) -> relax.Expr:
-    """Give the places of what is not 0 along each axis, in order; the first place where none is."""
+    """Return the indices of what is not 0 along each axis, in order; 0 where nothing is."""
     (data,) = operands_of(operands, 1)
     emit, spec = builder.emit, spec_of(data)
     if not spec.shape:
@@ -31,11 +31,11 @@ def _non_zero(
         flags = data
     else:
         flags = emit(R.not_equal(data, relax.const(np.zeros((), spec.dtype), spec.dtype)))
-    places, count = _places(builder, emit(R.reshape(flags, (prod(spec.shape),))))
+    indices, count = _indices(builder, emit(R.reshape(flags, (prod(spec.shape),))))
     rows = []
     for axis, size in enumerate(spec.shape):
         inner = relax.const(prod(spec.shape[axis + 1 :]), "int64")
-        outer = emit(R.floor_divide(places, inner))
+        outer = emit(R.floor_divide(indices, inner))
         rows.append(emit(R.floor_mod(outer, relax.const(size, "int64"))) if axis else outer)
     return relax.Tuple([emit(R.stack(rows, 0)), count])
 
@@ -44,7 +44,7 @@ def _non_zero(
 def _compress(
     builder: relax.BlockBuilder, operands: Operands, attributes: dict[str, Any]
 ) -> relax.Expr:
-    """Take what a condition has at its place along an axis, or of all elements."""
+    """Take what a condition has at its index along an axis, or of all elements."""
     data, condition = operands_of(operands, 2)
     axis, shape = attributes.get("axis"), spec_of(data).shape
     if axis is None:
@@ -55,8 +55,8 @@ def _compress(
     known = constant_of(condition)
     if known is not None:
         return R.take(data, relax.const(np.flatnonzero(known), "int64"), axis, mode="clip")
-    places, count = _places(builder, condition)
-    return relax.Tuple([builder.emit(R.take(data, places, axis, mode="clip")), count])
+    indices, count = _indices(builder, condition)
+    return relax.Tuple([builder.emit(R.take(data, indices, axis, mode="clip")), count])
 
 
 @converter("Unique")
@@ -67,8 +67,8 @@ def _unique(
     raise UnsupportedError("its values must follow from constants")
 
 
-def _places(builder: relax.BlockBuilder, flags: relax.Expr) -> tuple[relax.Expr, relax.Expr]:
-    """Return the places of what is true, then zeros, and how many there are."""
+def _indices(builder: relax.BlockBuilder, flags: relax.Expr) -> tuple[relax.Expr, relax.Expr]:
+    """Return the indices of what is true, then zeros, and how many there are."""
     emit, (size,) = builder.emit, spec_of(flags).shape
     if not 0 < size <= _MOST:
         raise UnsupportedError(f"of {size:,} elements")

@@ -14,63 +14,64 @@ from frontends.errors import UnsupportedError
 from frontends.onnx.constants import range_of
 from frontends.onnx.converters.registry import Operands, converter, operands_of
 from frontends.onnx.package import onnx_package
-from qnn_ops import counted_places, top_places
+from qnn_ops import counted_indices, top_indices
 from qnn_ops.registry import constant_of, spec_of
 
 NEAREST = "nearest"
-"""An attribute of a node of which places that are not there are the nearest ones, as no error may
-come of them: of a branch that may not be taken, or of what another operator is written as."""
+"""An attribute of a node: an index out of range means the nearest one, and is no error.
+
+Nodes of a branch that may not be taken have it, and nodes that another operator is written as."""
 
 
 _FEW = 64
-"""Numbers of a constant from which others are taken at once, as those of a shape."""
+"""The most numbers of a constant, such as a shape, that are indexed at import."""
 
 
 @converter("Gather")
 def _gather(
     builder: relax.BlockBuilder, operands: Operands, attributes: dict[str, Any]
 ) -> relax.Expr:
-    data, places = operands_of(operands, 2)
+    data, indices = operands_of(operands, 2)
     axis = int(attributes.get("axis", 0)) % len(spec_of(data).shape)
-    known = [constant_of(each) for each in (data, places)]
+    known = [constant_of(each) for each in (data, indices)]
     if known[0] is not None and known[1] is not None and known[0].size <= _FEW:
         with suppress(IndexError):  # of which a run shall tell
             return relax.const(np.take(known[0], known[1], axis), str(known[0].dtype))
-    places = _counted(builder, "Gather", places, spec_of(data).shape[axis], attributes)
-    return R.take(data, places, axis, mode="clip")
+    indices = _counted(builder, "Gather", indices, spec_of(data).shape[axis], attributes)
+    return R.take(data, indices, axis, mode="clip")
 
 
 @converter("GatherElements")
 def _gather_elements(
     builder: relax.BlockBuilder, operands: Operands, attributes: dict[str, Any]
 ) -> relax.Expr:
-    data, places = operands_of(operands, 2)
+    data, indices = operands_of(operands, 2)
     axis = int(attributes.get("axis", 0)) % len(spec_of(data).shape)
-    places = _counted(builder, "GatherElements", places, spec_of(data).shape[axis], attributes)
-    return R.gather_elements(data, places, axis)
+    indices = _counted(builder, "GatherElements", indices, spec_of(data).shape[axis], attributes)
+    return R.gather_elements(data, indices, axis)
 
 
-def count_places(
+def count_indices(
     builder: relax.BlockBuilder, name: str, operands: list[Any], attributes: dict[str, Any]
 ) -> None:
-    """Count and check the places that GatherND, ScatterElements or ScatterND has as operands.
+    """Count and check the indices that GatherND, ScatterElements or ScatterND has as operands.
 
     Those of other operators stay.
     """
     if name not in ("GatherND", "ScatterElements", "ScatterND"):
         return
-    shape, places = spec_of(operands[0]).shape, operands[1]
+    shape, indices = spec_of(operands[0]).shape, operands[1]
     if name == "ScatterElements":
         size = shape[int(attributes.get("axis", 0)) % len(shape)]
-        operands[1] = _counted(builder, name, places, size, attributes)
+        operands[1] = _counted(builder, name, indices, size, attributes)
         return
-    first, (*rest, depth) = int(attributes.get("batch_dims", 0)), spec_of(places).shape
+    first, (*rest, depth) = int(attributes.get("batch_dims", 0)), spec_of(indices).shape
     columns = []
     for number, size in enumerate(shape[first : first + depth]):
         axis = len(rest)
-        known = constant_of(places)
+        known = constant_of(indices)
         if known is None:
-            column = builder.emit(R.strided_slice(places, [axis], [number], [number + 1]))
+            column = builder.emit(R.strided_slice(indices, [axis], [number], [number + 1]))
         else:
             column = relax.const(known[..., number : number + 1], str(known.dtype))
         columns.append(_counted(builder, name, column, size, attributes))
@@ -80,25 +81,25 @@ def count_places(
 def _counted(
     builder: relax.BlockBuilder,
     name: str,
-    places: relax.Expr,
+    indices: relax.Expr,
     size: int,
     attributes: dict[str, Any],
 ) -> relax.Expr:
-    """Return places that are counted from the first one; one that is not there ends the run."""
-    known, dtype = constant_of(places), spec_of(places).dtype
+    """Return indices that are counted from the first one; one that is not there ends the run."""
+    known, dtype = constant_of(indices), spec_of(indices).dtype
     if known is not None:
         if known.size and not -size <= known.min() <= known.max() < size:
-            raise UnsupportedError(f"places beyond the {size} that there are")
+            raise UnsupportedError(f"indices beyond the {size} that there are")
         return relax.const(np.asarray(known % size, known.dtype), str(known.dtype))
-    if size == 0 or 0 in spec_of(places).shape:
-        return places
+    if size == 0 or 0 in spec_of(indices).shape:
+        return indices
     if not attributes.get(NEAREST, 0):
         source = f"{name} that gives {attributes['tvm_custom']['outputs'][0]!r}"
-        return builder.emit(counted_places(places, size, source, from_end=True))
+        return builder.emit(counted_indices(indices, size, source, from_end=True))
     zero, extent, last = (
         relax.const(np.asarray(each, dtype), dtype) for each in (0, size, size - 1)
     )
-    counted = R.where(R.less(places, zero), R.add(places, extent), places)
+    counted = R.where(R.less(indices, zero), R.add(indices, extent), indices)
     return builder.emit(R.minimum(R.maximum(counted, zero), last))
 
 
@@ -131,9 +132,9 @@ def _one_hot(
     axis %= rank + 1
     zero, size = (relax.const(np.asarray(number, dtype), dtype) for number in (0, count))
     from_end = builder.emit(R.add(indices, size))
-    places = builder.emit(R.where(builder.emit(R.less(indices, zero)), from_end, indices))
+    counted = builder.emit(R.where(builder.emit(R.less(indices, zero)), from_end, indices))
     numbers = np.arange(count).astype(dtype).reshape([-1, *[1] * (rank - axis)])
-    column = builder.emit(R.expand_dims(places, axis))
+    column = builder.emit(R.expand_dims(counted, axis))
     is_it = builder.emit(R.equal(column, relax.const(numbers, dtype)))
     off, on = (
         builder.emit(R.reshape(builder.emit(R.strided_slice(values, [0], [n], [n + 1])), ()))
@@ -146,7 +147,7 @@ def _one_hot(
 def _top_k(
     builder: relax.BlockBuilder, operands: Operands, attributes: dict[str, Any]
 ) -> relax.Expr:
-    """Give the largest or smallest along an axis, and their places; the first of equals."""
+    """Give the largest or smallest along an axis, and their indices; the first of equals."""
     data, count = operands_of(operands, 2)
     known = None if count is None else constant_of(count)
     if known is None or known.size != 1:
@@ -161,9 +162,9 @@ def _top_k(
     outer = [shape[each] for each in order[:-1]]
     rows = emit(R.reshape(emit(R.permute_dims(data, order)), (prod(outer), shape[axis])))
     keys = rows if attributes.get("largest", 1) else emit(R.negative(rows))
-    places = emit(top_places(keys, number))
+    indices = emit(top_indices(keys, number))
     back = [order.index(each) for each in range(len(shape))]
-    results = (R.gather_elements(rows, places, axis=1), R.astype(places, "int64"))
+    results = (R.gather_elements(rows, indices, axis=1), R.astype(indices, "int64"))
     return relax.Tuple(
         [
             emit(R.permute_dims(emit(R.reshape(emit(each), (*outer, number))), back))

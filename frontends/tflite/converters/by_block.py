@@ -11,7 +11,7 @@ from tvm.relax import op as R
 from frontends.errors import UnsupportedError
 from frontends.tflite.converters.context import Array, Context, reshaped
 from frontends.tflite.converters.fully_connected import rows_of
-from frontends.tflite.converters.gather import checked_places, take_at
+from frontends.tflite.converters.gather import checked_indices, take_at
 from frontends.tflite.converters.hybrid import check_result, quantized_rows, weights_of, with_bias
 from frontends.tflite.converters.registry import block_converter
 from frontends.tflite.options import FullyConnectedOptions
@@ -69,7 +69,7 @@ def convert_embedding_by_block(ctx: Context) -> relax.Expr:
         raise QnnError(f"rows {places.shape} of a table of shape {table.shape}")
     if not table.packed:
         raise UnsupportedError(f"{table.label} has scales by block, and is neither int4 nor int2")
-    found, emit = checked_places(ctx, 0, table.shape[:1]), ctx.builder.emit
+    found, emit = checked_indices(ctx, 0, table.shape[:1]), ctx.builder.emit
     rows = emit(take_at(weights_of(ctx, 1)[0], found, 0))
     factors = emit(take_at(relax.const(scales), found, 0))
     values = R.astype(reshaped(rows, (*places.shape, *array.shape[1:])), "float32")

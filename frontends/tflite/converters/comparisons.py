@@ -10,13 +10,13 @@ from tvm import relax
 from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
-from frontends.places import place_of
+from frontends.extremes import index_of
 from frontends.tflite.axes import axis_of
 from frontends.tflite.converters.context import Context, Operand, reshaped
 from frontends.tflite.converters.registry import data_converter
 from frontends.tflite.model import Tensor
 from frontends.tflite.options import ArgMaxOptions, ArgMinOptions, BucketizeOptions
-from qnn_ops import top_places
+from qnn_ops import top_indices
 from qnn_ops.attributes import dtype_range
 from qnn_ops.comparisons import comparison_table
 from qnn_ops.errors import QnnError
@@ -151,23 +151,23 @@ def convert_arg_max(ctx: Context) -> relax.Expr:
         raise QnnError(f"axis {axis} of {data.tensor.label} has no elements")
     if 0 in data.shape:
         return R.zeros([*data.shape[:axis], *data.shape[axis + 1 :]], dtype)
-    index = place_of(_FUNCTIONS[ctx.operator.code], data.expr, axis)
+    index = index_of(_FUNCTIONS[ctx.operator.code], data.expr, axis)
     return index if dtype == "int64" else R.astype(index, dtype)
 
 
 @data_converter("TOPK_V2")
 def convert_top_k(ctx: Context) -> list[relax.Expr]:
-    """Give the largest elements of each row and their places; of equal ones the first."""
+    """Give the largest elements of each row and their indices; of equal ones the first."""
     data, count = ctx.input(0), ctx.integer(1)
     dtype = data.tensor.dtype
     if not data.shape or not 0 <= count <= data.shape[-1]:
         raise QnnError(f"{count} elements of rows of shape {data.shape}")
     if ctx.output(1).dtype != "int32" or dtype not in INDEX_DTYPES:
-        raise UnsupportedError(f"{ctx.output(1).dtype} places of {dtype} elements")
+        raise UnsupportedError(f"{ctx.output(1).dtype} indices of {dtype} elements")
     *outer, size = data.shape
     if 0 in data.shape or count == 0:
         return [R.zeros([*outer, count], each) for each in (dtype, "int32")]
     rows = reshaped(data.expr, (prod(outer), size))
-    places = ctx.builder.emit(top_places(rows, count))
-    values = R.gather_elements(rows, places, axis=1)
-    return [reshaped(result, (*outer, count)) for result in (values, places)]
+    indices = ctx.builder.emit(top_indices(rows, count))
+    values = R.gather_elements(rows, indices, axis=1)
+    return [reshaped(result, (*outer, count)) for result in (values, indices)]

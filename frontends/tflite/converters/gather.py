@@ -17,7 +17,7 @@ from frontends.tflite.converters.hybrid import scales_of, weights_of
 from frontends.tflite.converters.plain import EIGHT_BITS
 from frontends.tflite.converters.registry import data_converter
 from frontends.tflite.options import GatherOptions, StablehloGatherOptions
-from qnn_ops import counted_places
+from qnn_ops import counted_indices
 from qnn_ops.errors import QnnError
 from qnn_ops.rounded import rounded
 
@@ -26,21 +26,21 @@ _INDICES = ("int16", "int32", "int64")
 
 @data_converter("GATHER")
 def convert_gather(ctx: Context) -> relax.Expr:
-    """Take the elements at places along an axis, for each batch at places of its own."""
-    options, data, places = ctx.options(GatherOptions), ctx.input(0), ctx.input(1)
-    rank, shape, wanted = len(data.shape), data.shape, places.shape
+    """Take the elements at indices along an axis, for each batch at indices of its own."""
+    options, data, indices = ctx.options(GatherOptions), ctx.input(0), ctx.input(1)
+    rank, shape, wanted = len(data.shape), data.shape, indices.shape
     axis, batches = axis_of(options.axis, rank), options.batch_dims
     batches += len(wanted) if batches < 0 else 0
     if not 0 <= batches <= min(axis, len(wanted)) or shape[:batches] != wanted[:batches]:
         raise QnnError(f"{options.batch_dims} axes of {shape} and {wanted} are no common batches")
-    found = checked_places(ctx, 1, shape[axis : axis + 1])
+    found = checked_indices(ctx, 1, shape[axis : axis + 1])
     inner = prod(shape[axis + 1 :])
     if ctx.output().packed and inner % 2:
         kind = ctx.output().packed
         raise UnsupportedError(f"rows of {inner} numbers of {kind}, which LiteRT takes for bytes")
     if not batches:
         return take_at(data.expr, found, axis)
-    # The batches and the axis become one, along which each batch's places are further on.
+    # The batches and the axis become one, along which each batch's indices are further on.
     count, size = prod(shape[:batches]), shape[axis]
     outer = prod(shape[batches:axis])
     parts = ctx.builder.emit(reshaped(data.expr, (count, outer, size, inner)))
@@ -56,14 +56,14 @@ def convert_gather(ctx: Context) -> relax.Expr:
 
 @data_converter("GATHER_ND")
 def convert_gather_nd(ctx: Context) -> relax.Expr:
-    """Take the parts at places along several axes; the last axis of the places tells one."""
-    data, places = ctx.input(0), ctx.input(1)
-    depth = places.shape[-1] if places.shape else 0
+    """Take the parts at indices along several axes; the last axis of the indices tells one."""
+    data, indices = ctx.input(0), ctx.input(1)
+    depth = indices.shape[-1] if indices.shape else 0
     if not 0 < depth <= len(data.shape):
-        raise QnnError(f"places of shape {places.shape} are none in a tensor of {data.shape}")
+        raise QnnError(f"indices of shape {indices.shape} are none in a tensor of {data.shape}")
     sizes, rest = data.shape[:depth], data.shape[depth:]
-    found = checked_places(ctx, 1, sizes)
-    # One axis instead of several: the place in memory, each clipped to what there is.
+    found = checked_indices(ctx, 1, sizes)
+    # One axis instead of several: the index in memory, each clipped to what there is.
     strides = np.array([prod(sizes[axis + 1 :]) for axis in range(depth)], np.int32)
     last = np.array([max(size - 1, 0) for size in sizes], np.int32)
     inside = R.minimum(R.astype(found, "int32"), relax.const(last))
@@ -76,21 +76,21 @@ def convert_gather_nd(ctx: Context) -> relax.Expr:
 @data_converter("EMBEDDING_LOOKUP")
 def convert_embedding_lookup(ctx: Context) -> relax.Expr:
     """Take rows of a table, whose numbers are the first operand; real ones of int8 or uint8."""
-    places, table = ctx.input(0), ctx.input(1)
+    indices, table = ctx.input(0), ctx.input(1)
     dtype, is_hybrid = ctx.output().dtype, _is_hybrid(ctx)
     if table.tensor.dtype != dtype and not is_hybrid:
         raise UnsupportedError(f"{dtype} from a table of {table.tensor.dtype}")
     if table.tensor.packed and not is_hybrid:
         packed = table.tensor.packed
         raise UnsupportedError(f"{dtype} from a table of {packed}, which LiteRT does not unpack")
-    if len(places.shape) != 1 or len(table.shape) < 2:
-        raise QnnError(f"rows {places.shape} of a table of shape {table.shape}")
-    found = checked_places(ctx, 0, table.shape[:1])
+    if len(indices.shape) != 1 or len(table.shape) < 2:
+        raise QnnError(f"rows {indices.shape} of a table of shape {table.shape}")
+    found = checked_indices(ctx, 0, table.shape[:1])
     if not is_hybrid:
         return take_at(table.expr, found, 0)
     rows, _ = weights_of(ctx, 1)
     scales = scales_of(ctx, 1, table.shape[0])
-    shape = (*places.shape, *[1] * (len(table.shape) - 1))
+    shape = (*indices.shape, *[1] * (len(table.shape) - 1))
     scale: relax.Expr = relax.const(scales[0])
     if scales.size > 1:
         scale = reshaped(ctx.builder.emit(take_at(relax.const(scales), found, 0)), shape)
@@ -108,38 +108,38 @@ def _is_hybrid(ctx: Context) -> bool:
     return True
 
 
-def take_at(data: relax.Expr, places: relax.Expr, axis: int) -> relax.Expr:
-    """Take what stands at places along an axis."""
-    return R.take(data, places, axis, "clip")
+def take_at(data: relax.Expr, indices: relax.Expr, axis: int) -> relax.Expr:
+    """Take what stands at indices along an axis."""
+    return R.take(data, indices, axis, "clip")
 
 
-def checked_places(ctx: Context, position: int, sizes: tuple[int, ...]) -> relax.Expr:
-    """Return places, checked where they are constant, and else when the model runs, as LiteRT does.
+def checked_indices(ctx: Context, position: int, sizes: tuple[int, ...]) -> relax.Expr:
+    """Return indices. Constant ones are checked here, others by the run, as in LiteRT.
 
-    Where they tell places along several axes, these are their last axis. In a branch that may not
+    Where they tell indices along several axes, these are their last axis. In a branch that may not
     be taken they are not checked.
 
     Raises:
         QnnError: they are of a wrong type, or constant and outside of these sizes.
     """
-    tensor, places = ctx.tensor(position), ctx.input(position)
+    tensor, indices = ctx.tensor(position), ctx.input(position)
     if tensor.dtype not in _INDICES:
         raise QnnError(f"input {position}, {tensor.label}, must be integers, is {tensor.dtype}")
     if tensor.is_constant:
         known: Array = ctx.constant(position)
         if np.any(known < 0) or np.any(known >= np.array(sizes)):
-            raise QnnError(f"{tensor.label} has places outside of {sizes}")
-        return places.expr
-    if not ctx.builder.is_certain or 0 in (*sizes, *places.shape):
-        return places.expr
+            raise QnnError(f"{tensor.label} has indices outside of {sizes}")
+        return indices.expr
+    if not ctx.builder.is_certain or 0 in (*sizes, *indices.shape):
+        return indices.expr
     source, emit = f"operator {ctx.operator.index} {ctx.operator.code}", ctx.builder.emit
     if len(sizes) == 1:
-        return emit(counted_places(places.expr, sizes[0], source))
-    axis = len(places.shape) - 1
+        return emit(counted_indices(indices.expr, sizes[0], source))
+    axis = len(indices.shape) - 1
     columns = []
     for index, size in enumerate(sizes):
-        column = emit(R.strided_slice(places.expr, [axis], [index], [index + 1]))
-        columns.append(emit(counted_places(column, size, source)))
+        column = emit(R.strided_slice(indices.expr, [axis], [index], [index + 1]))
+        columns.append(emit(counted_indices(column, size, source)))
     return emit(R.concat(columns, axis))
 
 
@@ -151,8 +151,8 @@ _MOST_ELEMENTS = 1 << 24
 
 @data_converter("STABLEHLO_GATHER")
 def convert_stablehlo_gather(ctx: Context) -> relax.Expr:
-    """Take slices of one size at places; one that would reach beyond an end lies at it."""
-    data, places, options = ctx.input(0), ctx.input(1), ctx.options(StablehloGatherOptions)
+    """Take slices of one size at indices; one that would reach beyond an end lies at it."""
+    data, indices, options = ctx.input(0), ctx.input(1), ctx.options(StablehloGatherOptions)
     shape, sizes = data.shape, options.slice_sizes
     rank, dtype = len(shape), data.tensor.dtype
     if dtype not in DTYPES:
@@ -162,8 +162,8 @@ def convert_stablehlo_gather(ctx: Context) -> relax.Expr:
     check_dims("collapsed_slice_dims", options.collapsed_slice_dims, rank)
     check_dims("start_index_map", options.start_index_map, rank, is_sorted=False)
     kept = [axis for axis in range(rank) if axis not in options.collapsed_slice_dims]
-    rows = index_rows(ctx, places, options.index_vector_dim, len(options.start_index_map))
-    batch = without(places.shape, options.index_vector_dim)
+    rows = index_rows(ctx, indices, options.index_vector_dim, len(options.start_index_map))
+    batch = without(indices.shape, options.index_vector_dim)
     count = len(batch) + len(kept)
     check_dims("offset_dims", options.offset_dims, count)
     # LiteRT gives the result the rank that the file states.
@@ -190,7 +190,7 @@ def convert_stablehlo_gather(ctx: Context) -> relax.Expr:
 
 
 def slice_order(axes: Sequence[int], count: int) -> list[int]:
-    """Return of which axis, of places and then of slices, each of several is.
+    """Return of which axis, of indices and then of slices, each of several is.
 
     Args:
         axes: those that are of slices.
@@ -213,7 +213,7 @@ def check_dims(name: str, axes: Sequence[int], rank: int, *, is_sorted: bool = T
 
 
 def check_slices(window: Sequence[int]) -> None:
-    """Check that a table may have the place of each element of a slice.
+    """Check that a table may have the index of each element of a slice.
 
     Raises:
         UnsupportedError: it would be too large.
@@ -232,21 +232,21 @@ def strides_of(shape: Sequence[int]) -> list[int]:
     return [prod(shape[axis + 1 :]) for axis in range(len(shape))]
 
 
-def index_rows(ctx: Context, places: Operand, axis: int, depth: int) -> relax.Expr:
-    """Return places as rows of so many int64 numbers, which stand along an axis.
+def index_rows(ctx: Context, indices: Operand, axis: int, depth: int) -> relax.Expr:
+    """Return indices as rows of so many int64 numbers, which stand along an axis.
 
     Raises:
         UnsupportedError: they are no integers.
         QnnError: there is no such axis, or it has another size.
     """
-    shape, dtype = places.shape, places.tensor.dtype
+    shape, dtype = indices.shape, indices.tensor.dtype
     if dtype not in ("int32", "int64"):
-        raise UnsupportedError(f"places of {dtype}")
+        raise UnsupportedError(f"indices of {dtype}")
     # Where the axis is one more than there are, LiteRT reads beyond the shape.
     if not 0 <= axis < len(shape) or shape[axis] != depth:
-        raise QnnError(f"index_vector_dim {axis}, for {depth} numbers, of places of {shape}")
+        raise QnnError(f"index_vector_dim {axis}, for {depth} numbers, of indices of {shape}")
     order = [*(each for each in range(len(shape)) if each != axis), axis]
-    moved = ctx.builder.emit(R.permute_dims(R.astype(places.expr, "int64"), order))
+    moved = ctx.builder.emit(R.permute_dims(R.astype(indices.expr, "int64"), order))
     return ctx.builder.emit(reshaped(moved, (prod(without(shape, axis)), depth)))
 
 

@@ -35,19 +35,19 @@ _DTYPES = ("bool", "int8", "uint8", "int32", "int64", "float32")
 
 @data_converter("SCATTER_ND")
 def convert_scatter_nd(ctx: Context) -> relax.Expr:
-    """Add parts to zeros at places along the first axes; the last axis of the places tells one."""
-    places, parts, shape = ctx.input(0), ctx.input(1), ctx.integers(2)
-    dtype, rank = parts.tensor.dtype, len(places.shape) - 1
-    if dtype not in _DTYPES or places.tensor.dtype != "int32":
-        raise UnsupportedError(f"{dtype} at places of {places.tensor.dtype}")
-    depth = places.shape[-1] if places.shape else 0
-    fits = parts.shape == (*places.shape[:rank], *shape[depth:])
+    """Add parts to zeros at indices along the first axes; the last axis holds one index."""
+    indices, parts, shape = ctx.input(0), ctx.input(1), ctx.integers(2)
+    dtype, rank = parts.tensor.dtype, len(indices.shape) - 1
+    if dtype not in _DTYPES or indices.tensor.dtype != "int32":
+        raise UnsupportedError(f"{dtype} at indices of {indices.tensor.dtype}")
+    depth = indices.shape[-1] if indices.shape else 0
+    fits = parts.shape == (*indices.shape[:rank], *shape[depth:])
     if rank < 0 or not 0 < depth <= len(shape) or min(shape, default=0) < 0 or not fits:
-        raise QnnError(f"places of {places.shape} for parts of {parts.shape} in {shape}")
+        raise QnnError(f"indices of {indices.shape} for parts of {parts.shape} in {shape}")
     if 0 in shape or 0 in parts.shape:
         return R.zeros(shape, dtype)
-    rows = reshaped(parts.expr, (prod(places.shape[:rank]), prod(shape[depth:])))
-    flat = _flat_indices(ctx, places, shape[:depth])
+    rows = reshaped(parts.expr, (prod(indices.shape[:rank]), prod(shape[depth:])))
+    flat = _flat_indices(ctx, indices, shape[:depth])
     wide = "int32" if dtype == "bool" else dtype
     zeros = R.zeros((prod(shape[:depth]), prod(shape[depth:])), wide)
     summed = _scattered(ctx, zeros, flat, R.astype(rows, wide), "add")
@@ -58,17 +58,17 @@ def convert_scatter_nd(ctx: Context) -> relax.Expr:
 
 @data_converter("SPARSE_TO_DENSE")
 def convert_sparse_to_dense(ctx: Context) -> relax.Expr:
-    """Put values, or one for all, at places in a tensor that is filled with another."""
-    places, shape = ctx.input(0), ctx.integers(1, ("int32", "int64"))
+    """Put values, or one for all, at indices in a tensor that is filled with another."""
+    indices, shape = ctx.input(0), ctx.integers(1, ("int32", "int64"))
     values, filler = ctx.input(2), ctx.input(3)
     dtype = values.tensor.dtype
     allowed = ("int8", "uint8", "int32", "int64", "float32")
-    if dtype not in allowed or places.tensor.dtype not in ("int32", "int64"):
-        raise UnsupportedError(f"{dtype} at places of {places.tensor.dtype}")
-    count, depth = (*places.shape, 1, 1)[:2]
-    fits = 0 < len(places.shape) < 3 and depth == len(shape) <= 4 and min(shape, default=0) >= 0
+    if dtype not in allowed or indices.tensor.dtype not in ("int32", "int64"):
+        raise UnsupportedError(f"{dtype} at indices of {indices.tensor.dtype}")
+    count, depth = (*indices.shape, 1, 1)[:2]
+    fits = 0 < len(indices.shape) < 3 and depth == len(shape) <= 4 and min(shape, default=0) >= 0
     if not fits or filler.tensor.dtype != dtype or values.shape not in ((), (count,)):
-        raise QnnError(f"places of {places.shape} for values of {values.shape} in {shape}")
+        raise QnnError(f"indices of {indices.shape} for values of {values.shape} in {shape}")
     if prod(filler.shape) != 1:
         raise QnnError(f"{filler.tensor.label} must be one value, is of shape {filler.shape}")
     filled = R.broadcast_to(reshaped(filler.expr, (1, 1)), (prod(shape), 1))
@@ -76,7 +76,7 @@ def convert_sparse_to_dense(ctx: Context) -> relax.Expr:
         return R.zeros(shape, dtype)
     if count == 0:
         return reshaped(filled, shape)
-    flat = _flat_indices(ctx, places, shape, count)
+    flat = _flat_indices(ctx, indices, shape, count)
     each = R.broadcast_to(reshaped(values.expr, (-1, 1)), (count, 1))
     return reshaped(_scattered(ctx, filled, flat, each, "update"), shape)
 
@@ -90,33 +90,33 @@ def convert_segments(ctx: Context) -> relax.Expr:
 @data_converter("SEGMENT_SUM")
 def convert_segment_sum(ctx: Context) -> relax.Expr:
     """Sum up the rows of each segment, which are numbered in order."""
-    places = ctx.input(1)
-    if not places.tensor.is_constant:
+    indices = ctx.input(1)
+    if not indices.tensor.is_constant:
         raise UnsupportedError("the shape of its result depends on the data of a run")
     numbers = np.asarray(ctx.constant(1)).astype(np.int64)
     steps = np.diff(numbers, prepend=-1) if numbers.ndim == 1 else np.array([-1])
     if np.any((steps != 0) & (steps != 1)) or (numbers.size and numbers[0] != 0):
-        raise QnnError(f"{places.tensor.label} must count segments from 0, in order")
+        raise QnnError(f"{indices.tensor.label} must count segments from 0, in order")
     return _reduced(ctx, int(numbers.max(initial=-1)) + 1, "add", lambda info: 0)
 
 
 def _reduced(ctx: Context, count: int, reduction: str, begin: Callable[[Any], Any]) -> relax.Expr:
-    data, places = ctx.input(0), ctx.input(1)
-    dtype, rank = data.tensor.dtype, len(places.shape)
-    if dtype not in ("int32", "float32") or places.tensor.dtype != "int32":
-        raise UnsupportedError(f"{dtype} in segments of {places.tensor.dtype}")
-    if count < 0 or data.shape[:rank] != places.shape:
-        raise QnnError(f"segments {places.shape} of data of {data.shape}, {count} of them")
-    if places.tensor.is_constant and np.any(ctx.constant(1) >= count):
-        raise QnnError(f"{places.tensor.label} has segments beyond {count}")
+    data, indices = ctx.input(0), ctx.input(1)
+    dtype, rank = data.tensor.dtype, len(indices.shape)
+    if dtype not in ("int32", "float32") or indices.tensor.dtype != "int32":
+        raise UnsupportedError(f"{dtype} in segments of {indices.tensor.dtype}")
+    if count < 0 or data.shape[:rank] != indices.shape:
+        raise QnnError(f"segments {indices.shape} of data of {data.shape}, {count} of them")
+    if indices.tensor.is_constant and np.any(ctx.constant(1) >= count):
+        raise QnnError(f"{indices.tensor.label} has segments beyond {count}")
     rest = data.shape[rank:]
     info = np.finfo(dtype) if dtype == "float32" else np.iinfo(dtype)
     start = relax.const(np.asarray(begin(info), dtype), dtype)
     if 0 in data.shape or count == 0:
         return R.full((count, *rest), start, dtype)
-    rows = reshaped(data.expr, (prod(places.shape), prod(rest)))
+    rows = reshaped(data.expr, (prod(indices.shape), prod(rest)))
     # One row more, which takes those of no segment.
-    flat = reshaped(places.expr, (prod(places.shape),))
+    flat = reshaped(indices.expr, (prod(indices.shape),))
     flat = ctx.builder.emit(R.minimum(flat, relax.const(np.int32(count))))
     flat = R.where(R.less(flat, relax.const(np.int32(0))), relax.const(np.int32(count)), flat)
     full = R.full((count + 1, prod(rest)), start, dtype)
@@ -126,27 +126,27 @@ def _reduced(ctx: Context, count: int, reduction: str, begin: Callable[[Any], An
 
 
 def _scattered(
-    ctx: Context, data: relax.Expr, places: relax.Expr, rows: relax.Expr, reduction: str
+    ctx: Context, data: relax.Expr, indices: relax.Expr, rows: relax.Expr, reduction: str
 ) -> relax.Expr:
-    """Put rows at places of the first axis, one after the other."""
+    """Put rows at indices of the first axis, one after the other."""
     emit = ctx.builder.emit
-    return emit(scatter_rows(emit(data), emit(places), emit(rows), reduction))
+    return emit(scatter_rows(emit(data), emit(indices), emit(rows), reduction))
 
 
 def _flat_indices(
-    ctx: Context, places: Operand, sizes: tuple[int, ...], count: int | None = None
+    ctx: Context, indices: Operand, sizes: tuple[int, ...], count: int | None = None
 ) -> relax.Expr:
-    """Return one number for each place, within what there is.
+    """Return one number for each index, within what there is.
 
     LiteRT ends a run where one is outside.
     """
     depth = len(sizes)
-    if places.tensor.is_constant:
-        array = np.asarray(ctx.constant(ctx.operator.inputs.index(places.tensor.index)))
+    if indices.tensor.is_constant:
+        array = np.asarray(ctx.constant(ctx.operator.inputs.index(indices.tensor.index)))
         array = array.reshape(-1, depth)
         if np.any(array < 0) or np.any(array >= np.array(sizes)):
-            raise QnnError(f"{places.tensor.label} has places outside of {sizes}")
-    rows = reshaped(R.astype(places.expr, "int32"), (count or prod(places.shape[:-1]), depth))
+            raise QnnError(f"{indices.tensor.label} has indices outside of {sizes}")
+    rows = reshaped(R.astype(indices.expr, "int32"), (count or prod(indices.shape[:-1]), depth))
     strides = np.array([prod(sizes[axis + 1 :]) for axis in range(depth)], np.int32)
     last = relax.const(np.array([size - 1 for size in sizes], np.int32))
     inside = R.maximum(R.minimum(ctx.builder.emit(rows), last), relax.const(np.int32(0)))
@@ -164,11 +164,11 @@ _REDUCTIONS = {
 
 @data_converter("STABLEHLO_SCATTER")
 def convert_stablehlo_scatter(ctx: Context) -> relax.Expr:
-    """Put slices at places, element by element, or combine them with what is there.
+    """Put slices at indices, element by element, or combine them with what is there.
 
     An element that would lie outside is left out.
     """
-    data, places, updates = ctx.input(0), ctx.input(1), ctx.input(2)
+    data, indices, updates = ctx.input(0), ctx.input(1), ctx.input(2)
     options, emit = ctx.options(StablehloScatterOptions), ctx.builder.emit
     shape, dtype, named = data.shape, data.tensor.dtype, options.scatter_dims_to_operand_dims
     if dtype not in DTYPES or updates.tensor.dtype != dtype:
@@ -180,14 +180,14 @@ def convert_stablehlo_scatter(ctx: Context) -> relax.Expr:
     kept = [axis for axis in range(rank) if axis not in options.inserted_window_dims]
     window = [updates.shape[axis] for axis in options.update_window_dims]
     check_slices(window)
-    rows = index_rows(ctx, places, options.index_vector_dim, len(named))
-    batch = without(places.shape, options.index_vector_dim)
+    rows = index_rows(ctx, indices, options.index_vector_dim, len(named))
+    batch = without(indices.shape, options.index_vector_dim)
     fits = len(window) == len(kept) and len(batch) + len(window) == count
     order = slice_order(options.update_window_dims, count)
     if not fits or [(*batch, *window)[axis] for axis in order] != [*updates.shape]:
-        raise QnnError(f"updates of {updates.shape} at places of {places.shape} in {shape}")
-    if places.tensor.is_constant and np.any(ctx.constant(1) < 0):
-        raise QnnError(f"{places.tensor.label} has places below 0")
+        raise QnnError(f"updates of {updates.shape} at indices of {indices.shape} in {shape}")
+    if indices.tensor.is_constant and np.any(ctx.constant(1) < 0):
+        raise QnnError(f"{indices.tensor.label} has indices below 0")
     reduction = _reduction(ctx, options.update_computation_subgraph_index)
     size, elements = prod(shape), prod(updates.shape)
     if 0 in (size, elements):
@@ -216,12 +216,12 @@ def _flat_indices_of_slices(
 
     Args:
         ctx: the operator.
-        rows: [places, axes], where slices begin.
+        rows: [indices, axes], where slices begin.
         named: the axes of these.
         grid: how far each element of a slice is from its begin, along each of its axes.
         shape: of the data.
     """
-    if prod(max(each, 1) for each in shape) >= 1 << 31:  # its places are int32
+    if prod(max(each, 1) for each in shape) >= 1 << 31:  # its indices are int32
         raise QnnError(f"data of shape {tuple(shape)} is too large")
     emit, strides, size = ctx.builder.emit, strides_of(shape), prod(shape)
     elements = next((offsets.size for offsets in grid.values()), 1)
@@ -235,8 +235,8 @@ def _flat_indices_of_slices(
         begin = begin + offsets * strides[axis]
     total: relax.Expr = relax.const(begin[np.newaxis], "int64")
     flags: relax.Expr = relax.const(is_inside[np.newaxis])
-    for place, axis in enumerate(named):
-        starts = emit(R.strided_slice(rows, [1], [place], [place + 1]))
+    for index, axis in enumerate(named):
+        starts = emit(R.strided_slice(rows, [1], [index], [index + 1]))
         at = emit(R.add(starts, relax.const(grid.get(axis, none)[np.newaxis], "int64")))
         low, high = (number(each) for each in (0, shape[axis]))
         flags = emit(
@@ -259,21 +259,21 @@ def _reduction(ctx: Context, number: int) -> str:
 
 @data_converter("ONE_HOT")
 def convert_one_hot(ctx: Context) -> relax.Expr:
-    """Give one value at each place that is named along a new axis, and another elsewhere."""
-    places, depth = ctx.input(0), ctx.integer(1)
+    """Give one value at each index that is named along a new axis, and another elsewhere."""
+    indices, depth = ctx.input(0), ctx.integer(1)
     values = [ctx.input(position) for position in (2, 3)]
-    rank, axis = len(places.shape), ctx.options(OneHotOptions).axis
+    rank, axis = len(indices.shape), ctx.options(OneHotOptions).axis
     axis = rank if axis == -1 else axis
-    if places.tensor.dtype not in ("int32", "int64"):
-        raise QnnError(f"{places.tensor.label} must be int32 or int64")
+    if indices.tensor.dtype not in ("int32", "int64"):
+        raise QnnError(f"{indices.tensor.label} must be int32 or int64")
     if not 0 <= axis <= rank or depth < 0 or any(value.shape not in ((), (1,)) for value in values):
         raise QnnError(f"axis {axis} of {depth} for {rank} axes, and one value each")
-    ctx.check_size(TensorSpec((*places.shape, depth), ctx.output().dtype))
+    ctx.check_size(TensorSpec((*indices.shape, depth), ctx.output().dtype))
     shape = [1] * (rank + 1)
     shape[axis] = depth
-    numbers = np.arange(depth).reshape(shape).astype(places.tensor.dtype)
+    numbers = np.arange(depth).reshape(shape).astype(indices.tensor.dtype)
     if depth == 0:
-        shape = [*places.shape[:axis], 0, *places.shape[axis:]]
+        shape = [*indices.shape[:axis], 0, *indices.shape[axis:]]
         return R.zeros(shape, ctx.output().dtype)
-    is_named = R.equal(R.expand_dims(places.expr, axis), relax.const(numbers))
+    is_named = R.equal(R.expand_dims(indices.expr, axis), relax.const(numbers))
     return R.where(is_named, *(reshaped(value.expr, ()) for value in values))

@@ -32,14 +32,14 @@ def convert_strided_slice(ctx: Context) -> relax.Expr:
     if not len(begins) == len(ends) == len(steps):
         raise QnnError(f"begin {begins}, end {ends} and strides {steps} differ in length")
     axes = sliced_axes(data.shape, begins, ends, steps, options)
-    taken = _take(data, [axis.places for axis in axes if not axis.is_new])
+    taken = _take(data, [axis.indices for axis in axes if not axis.is_new])
     return reshaped(
-        ctx.builder.emit(taken), [len(axis.places) for axis in axes if not axis.is_dropped]
+        ctx.builder.emit(taken), [len(axis.indices) for axis in axes if not axis.is_dropped]
     )
 
 
 def _take(data: Operand, ranges: Sequence[range]) -> relax.Expr:
-    """Return the elements of the data at the given places of each axis."""
+    """Return the elements of the data at the given indices of each axis."""
     if not all(ranges):
         return R.zeros([len(part) for part in ranges], data.tensor.dtype)
     axes = [axis for axis, part in enumerate(ranges) if part != range(data.shape[axis])]
@@ -66,7 +66,7 @@ def convert_dynamic_update_slice(ctx: Context) -> relax.Expr:
         dtypes = [part.tensor.dtype, begins.tensor.dtype]
         raise UnsupportedError(f"{dtypes} into {data.tensor.dtype}")
     if begins.shape != (rank,) or len(part.shape) != rank:
-        raise QnnError(f"{part.shape} at {begins.shape} places is no part of {data.shape}")
+        raise QnnError(f"{part.shape} at {begins.shape} indices is no part of {data.shape}")
     if any(size > whole for size, whole in zip(part.shape, data.shape, strict=True)):
         raise QnnError(f"a part of shape {part.shape} does not fit into {data.shape}")
     if 0 in part.shape:
@@ -78,11 +78,11 @@ def convert_dynamic_update_slice(ctx: Context) -> relax.Expr:
             continue
         begin = R.strided_slice(wide, [0], [axis], [axis + 1])
         begin = ctx.builder.emit(R.clip(ctx.builder.emit(begin), 0, whole - size))
-        places = R.subtract(relax.const(np.arange(whole), "int64"), begin)
-        places = ctx.builder.emit(places)
-        near = ctx.builder.emit(R.clip(places, 0, size - 1))
+        indices = R.subtract(relax.const(np.arange(whole), "int64"), begin)
+        indices = ctx.builder.emit(indices)
+        near = ctx.builder.emit(R.clip(indices, 0, size - 1))
         moved = ctx.builder.emit(R.take(moved, near, axis, "clip"))
-        row = reshaped(ctx.builder.emit(R.equal(places, near)), [whole] + [1] * (rank - axis - 1))
+        row = reshaped(ctx.builder.emit(R.equal(indices, near)), [whole] + [1] * (rank - axis - 1))
         row = ctx.builder.emit(row)
         is_inside = row if is_inside is None else ctx.builder.emit(R.logical_and(is_inside, row))
     return moved if is_inside is None else R.where(is_inside, moved, data.expr)

@@ -14,7 +14,7 @@ from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
 from frontends.tflite.converters.context import Context, reshaped
-from frontends.tflite.converters.gather import checked_places, take_at
+from frontends.tflite.converters.gather import checked_indices, take_at
 from frontends.tflite.converters.registry import flex_converter
 from frontends.tflite.flex import FLEX, TensorListOptions
 from frontends.tflite.model import Model, Operator
@@ -91,7 +91,7 @@ def convert_get_item(ctx: Context) -> relax.Expr:
 def convert_list_gather(ctx: Context) -> relax.Expr:
     """Return the elements at some places."""
     data = _list(ctx)
-    return take_at(data, checked_places(ctx, 1, spec_of(data).shape[:1]), 0)
+    return take_at(data, checked_indices(ctx, 1, spec_of(data).shape[:1]), 0)
 
 
 @flex_converter(f"{_LIST}FromTensor", f"{_LIST}Stack")
@@ -113,7 +113,7 @@ def _place(ctx: Context, count: int) -> relax.Expr:
     """Return the place of an element as a scalar; a constant one must be in the list."""
     if ctx.tensor(1).dtype != "int32" or prod(ctx.input(1).shape) != 1:
         raise QnnError(f"its place must be one int32, got {ctx.tensor(1).label}")
-    return ctx.builder.emit(reshaped(checked_places(ctx, 1, (count,)), ()))
+    return ctx.builder.emit(reshaped(checked_indices(ctx, 1, (count,)), ()))
 
 
 def outer_list(ctx: Context, graph: Model, error: ElementsError) -> tuple[int, relax.Expr]:

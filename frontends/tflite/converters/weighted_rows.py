@@ -11,7 +11,7 @@ from tvm.relax import op as R
 from frontends.errors import UnsupportedError
 from frontends.tflite.converters.bits import read_as
 from frontends.tflite.converters.context import Context, reshaped
-from frontends.tflite.converters.gather import checked_places, strides_of, take_at
+from frontends.tflite.converters.gather import checked_indices, strides_of, take_at
 from frontends.tflite.converters.registry import data_converter
 from frontends.tflite.options import EmbeddingLookupSparseOptions, LSHProjectionOptions
 from qnn_ops import average_rows, hash_signs, scatter_rows
@@ -23,7 +23,7 @@ _DTYPES = ("int32", "int32", "int32", "float32", "float32")
 
 @data_converter("EMBEDDING_LOOKUP_SPARSE")
 def convert_embedding_lookup_sparse(ctx: Context) -> relax.Expr:
-    """Take rows of a table, each times its weight, and add up those of one place.
+    """Take rows of a table, each times its weight, and add up those of one index.
 
     MEAN divides by the sum of weights, SQRTN by the root of the sum of their squares.
     """
@@ -31,16 +31,16 @@ def convert_embedding_lookup_sparse(ctx: Context) -> relax.Expr:
     dtypes = tuple(operand.tensor.dtype for operand in operands)
     if dtypes != _DTYPES:
         raise UnsupportedError(f"of {', '.join(dtypes)}")
-    numbers, places, sizes, weights, table = operands
+    numbers, indices, sizes, weights, table = operands
     emit, wanted, shape = ctx.builder.emit, ctx.integers(2), table.shape
     count, depth = (*numbers.shape, 0)[0], len(wanted)
-    fits = len(numbers.shape) == 1 and places.shape == (count, depth) and depth > 0
+    fits = len(numbers.shape) == 1 and indices.shape == (count, depth) and depth > 0
     if not fits or weights.shape != (count,) or len(shape) < 2 or len(sizes.shape) != 1:
         raise QnnError(
-            f"rows {numbers.shape} at places {places.shape} in {wanted}, with weights "
+            f"rows {numbers.shape} at indices {indices.shape} in {wanted}, with weights "
             f"{weights.shape}, of a table of shape {shape}"
         )
-    # The last axis of the places is that along which rows are added up.
+    # The last axis of the indices is that along which rows are added up.
     outer = wanted[:-1]
     if min(outer, default=0) < 0:
         raise QnnError(f"sizes must not be negative, got {wanted}")
@@ -48,18 +48,18 @@ def convert_embedding_lookup_sparse(ctx: Context) -> relax.Expr:
     if tensor.is_constant:
         known = ctx.constant(1)
         if np.any(known < 0) or np.any(known >= np.array(limits)):
-            raise QnnError(f"{tensor.label} has places outside of {limits}")
+            raise QnnError(f"{tensor.label} has indices outside of {limits}")
     result = (*outer, *shape[1:])
     if 0 in (count, *result):
         return R.zeros(result, "float32")
     if 0 in shape:
         raise UnsupportedError(f"{table.tensor.label} has no elements")
-    taken = emit(take_at(table.expr, checked_places(ctx, 0, shape[:1]), 0))
+    taken = emit(take_at(table.expr, checked_indices(ctx, 0, shape[:1]), 0))
     rows = reshaped(taken, (count, prod(shape[1:])))
     weighted = rounded(emit(R.multiply(rows, reshaped(weights.expr, (count, 1)))))
     steps = relax.const(np.array([[*strides_of(outer), 0]], np.int32))
     last = relax.const(np.array([[*(size - 1 for size in outer), 0]], np.int32))
-    inside = R.maximum(R.minimum(places.expr, last), relax.const(np.int32(0)))
+    inside = R.maximum(R.minimum(indices.expr, last), relax.const(np.int32(0)))
     flat = emit(R.sum(emit(R.multiply(inside, steps)), [1]))
     combiner = ctx.options(EmbeddingLookupSparseOptions).combiner
     if combiner == "SUM":
@@ -80,7 +80,7 @@ _BITS = 32
 def convert_lsh_projection(ctx: Context) -> relax.Expr:
     """Give the signs of sums of hashes: as they are, or those of a function as one number's bits.
 
-    To the number of a function its place is added, above these bits.
+    To the number of a function its index is added, above these bits.
     """
     functions, items = ctx.input(0), ctx.input(1)
     weights = ctx.input(2) if ctx.has(2) else None
@@ -100,7 +100,7 @@ def convert_lsh_projection(ctx: Context) -> relax.Expr:
         raise UnsupportedError(f"items of shape {shape}, functions of {functions.shape}")
     count, bits = functions.shape
     if kind == "SPARSE" and bits == _BITS and count > 1:
-        raise UnsupportedError(f"{count} functions of {bits} bits: no bits are left for places")
+        raise UnsupportedError(f"{count} functions of {bits} bits: no bits are left for indices")
     emit = ctx.builder.emit
     data = items.expr
     if items.tensor.dtype == "bool":
@@ -115,6 +115,6 @@ def convert_lsh_projection(ctx: Context) -> relax.Expr:
     if kind == "DENSE":
         return signs
     powers = np.left_shift(np.int64(1), np.arange(bits)[::-1]).astype(np.int32)
-    places = (np.arange(count) << bits).astype(np.int32)
+    indices = (np.arange(count) << bits).astype(np.int32)
     parts = emit(R.multiply(emit(reshaped(signs, (count, bits))), relax.const(powers)))
-    return R.add(emit(R.sum(parts, [1])), relax.const(places))
+    return R.add(emit(R.sum(parts, [1])), relax.const(indices))

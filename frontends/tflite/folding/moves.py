@@ -46,8 +46,8 @@ def _strided_slice(node: Node) -> Array | None:
         return None
     axes = sliced_axes(data.shape, begins, ends, steps, options)
     for axis, each in enumerate(each for each in axes if not each.is_new):
-        data = np.take(data, np.array(each.places, np.intp), axis)
-    return data.reshape([len(each.places) for each in axes if not each.is_dropped])
+        data = np.take(data, np.array(each.indices, np.intp), axis)
+    return data.reshape([len(each.indices) for each in axes if not each.is_dropped])
 
 
 def _slice(node: Node) -> Array:
@@ -62,8 +62,8 @@ def _split(node: Node) -> list[Array]:
 
 
 def _split_v(node: Node) -> list[Array]:
-    data, sizes, place = node.operands
-    axis = axis_of(place.item(), data.ndim)
+    data, sizes, index = node.operands
+    axis = axis_of(index.item(), data.ndim)
     parts = split_sizes(sizes.ravel().tolist(), data.shape[axis], axis)
     return np.split(data, np.cumsum(parts[:-1], dtype=np.intp), axis)
 
@@ -90,25 +90,25 @@ def _tile(node: Node) -> Array | None:
     return np.tile(data, counts) if is_small else None
 
 
-def _at(places: Array, sizes: Sequence[int]) -> tuple[Array, ...] | None:
-    """Return places, whose last axis tells one, axis by axis; None if one is outside."""
-    if not places.size or (places < 0).any() or (places >= np.array(sizes)).any():
+def _at(indices: Array, sizes: Sequence[int]) -> tuple[Array, ...] | None:
+    """Return indices, whose last axis tells one, axis by axis; None if one is outside."""
+    if not indices.size or (indices < 0).any() or (indices >= np.array(sizes)).any():
         return None
-    return tuple(np.moveaxis(places, -1, 0))
+    return tuple(np.moveaxis(indices, -1, 0))
 
 
 def _gather_nd(node: Node) -> Array | None:
-    data, places = node.operands
-    depth = places.shape[-1] if places.ndim else 0
-    at = _at(places, data.shape[:depth]) if 0 < depth <= data.ndim else None
-    small = prod(places.shape[:-1]) * prod(data.shape[depth:]) <= MOST
+    data, indices = node.operands
+    depth = indices.shape[-1] if indices.ndim else 0
+    at = _at(indices, data.shape[:depth]) if 0 < depth <= data.ndim else None
+    small = prod(indices.shape[:-1]) * prod(data.shape[depth:]) <= MOST
     return data[at] if at is not None and small else None
 
 
 def _scatter_nd(node: Node) -> Array | None:
-    places, parts, shape = node.operands[0], node.operands[1], node.sizes(2)
-    depth = places.shape[-1] if places.ndim else 0
-    at = _at(places, shape[:depth]) if 0 < depth <= len(shape) else None
+    indices, parts, shape = node.operands[0], node.operands[1], node.sizes(2)
+    depth = indices.shape[-1] if indices.ndim else 0
+    at = _at(indices, shape[:depth]) if 0 < depth <= len(shape) else None
     if at is None or prod(shape) > MOST or parts.dtype.kind != "i":
         return None
     result = np.zeros(shape, parts.dtype)
@@ -117,9 +117,9 @@ def _scatter_nd(node: Node) -> Array | None:
 
 
 def _sparse_to_dense(node: Node) -> Array | None:
-    places, _, values, filler = node.operands
+    indices, _, values, filler = node.operands
     shape = node.sizes(1)
-    at = _at(places.reshape(-1, len(shape)), shape)
+    at = _at(indices.reshape(-1, len(shape)), shape)
     if at is None or prod(shape) > MOST or filler.size != 1 or filler.dtype != values.dtype:
         return None
     result = np.full(shape, filler.item(), filler.dtype)
@@ -129,27 +129,27 @@ def _sparse_to_dense(node: Node) -> Array | None:
 
 def _segments(node: Node) -> Array | None:
     """Reduce the rows of each segment; a row of a negative one is left out."""
-    data, places = node.operands[:2]
+    data, indices = node.operands[:2]
     name, begin = SEGMENT_REDUCTIONS[node.operator.code]
     (count,) = node.sizes(2)
-    rest = data.shape[places.ndim :]
-    if data.dtype != np.int32 or (places >= count).any() or count * prod(rest) > MOST:
+    rest = data.shape[indices.ndim :]
+    if data.dtype != np.int32 or (indices >= count).any() or count * prod(rest) > MOST:
         return None
     result = np.full((count, *rest), begin(np.iinfo(np.int32)), np.int32)
-    numbers, rows = places.ravel(), data.reshape(places.size, *rest)
+    numbers, rows = indices.ravel(), data.reshape(indices.size, *rest)
     getattr(np, name).at(result, numbers[numbers >= 0], rows[numbers >= 0])
     return result
 
 
 def _gather(node: Node) -> Array | None:
-    data, places = node.operands
+    data, indices = node.operands
     options = node.options(GatherOptions)
     axis = axis_of(options.axis, data.ndim)
-    if options.batch_dims or places.dtype.kind != "i" or not data.size or not places.size:
+    if options.batch_dims or indices.dtype.kind != "i" or not data.size or not indices.size:
         return None
-    if places.min() < 0 or places.max() >= data.shape[axis]:
+    if indices.min() < 0 or indices.max() >= data.shape[axis]:
         return None
-    return np.take(data, places, axis)
+    return np.take(data, indices, axis)
 
 
 def _fill(node: Node) -> Array | None:

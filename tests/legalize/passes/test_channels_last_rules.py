@@ -224,8 +224,8 @@ def test_every_operator_of_the_dialect_has_a_rule_and_a_case() -> None:
     # They read rows, whole tensors, or boxes.
     fixed = {each.name for each in OPERATORS.values() if each.traits.channels not in RULES}
     boxes = {"decode_boxes", "select_boxes", "suppress_boxes", "suppress_by_class"}
-    rows = {"average_rows", "dynamic_encoding", "dynamic_quantize", "scatter_rows", "top_places"}
-    rows |= {"counted_places", "hash_signs", "natural_power", "reduce_windows"}
+    rows = {"average_rows", "dynamic_encoding", "dynamic_quantize", "scatter_rows", "top_indices"}
+    rows |= {"counted_indices", "hash_signs", "natural_power", "reduce_windows"}
     rows |= {"reinterpret", "row_moments"}
     products = {"blockwise_dense", "float_matmul", "quantized_dense", "quantized_matmul"}
     steps = {"quantized_lstm", "quantized_svdf", "quantized_svdf_state"}

@@ -17,8 +17,8 @@ def test_primitives_equal_the_reference(is_root: bool) -> None:
     for number in (1, 9):
         rows = rng.normal(0, 1, (number, 5)).astype(np.float32)
         weights = rng.uniform(0.1, 2, number).astype(np.float32)
-        places = np.array([2, 2, 0, 0, 0, 2, 9, -1, 2], np.int32)[:number]
-        check_operator(average_rows, [rows, weights, places], count=4, is_root=is_root)
+        indices = np.array([2, 2, 0, 0, 0, 2, 9, -1, 2], np.int32)[:number]
+        check_operator(average_rows, [rows, weights, indices], count=4, is_root=is_root)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -27,10 +27,10 @@ def test_primitives_equal_the_reference_of_scatter_rows(dtype: str) -> None:
     # int32 wraps.
     most = 2**31 if dtype == "int32" else 4
     data, rows = (rng.integers(1, most, (size, 3)).astype(dtype) for size in (5, 6))
-    places = np.array([1, 4, 1, 7, -1, 1], np.int32)
+    indices = np.array([1, 4, 1, 7, -1, 1], np.int32)
     # All of them for one dtype: what is compiled differs in no other way.
     for reduction in REDUCTIONS if dtype in ("float32", "int32") else ("update",):
-        check_operator(scatter_rows, [data, places, rows], reduction=reduction)
+        check_operator(scatter_rows, [data, indices, rows], reduction=reduction)
 
 
 # With the seed: 4 to 7, 8 to 16, 17 to 32 and 33 to 64 bytes.

@@ -9,7 +9,7 @@ from tvm import relax
 from tvm.relax import op as R
 
 import tvm_qnn
-from qnn_ops import counted_places
+from qnn_ops import counted_indices
 from qnn_ops.errors import QnnError
 from qnn_ops.tensor_info import Signature
 from tests.frontends.tflite.converters.test_variables import inputs as inputs_of_ring
@@ -250,7 +250,7 @@ def test_what_takes_the_runtime_is_refused_by_name(tmp_path: Path) -> None:
 def test_a_place_that_is_not_there_is_the_nearest(tmp_path: Path) -> None:
     def taken(places: relax.Expr) -> relax.Expr:
         table = relax.const(np.array([3, 5, 7], np.int32))
-        return R.take(table, counted_places(places, 3, "it", from_end=True), 0, "clip")
+        return R.take(table, counted_indices(places, 3, "it", from_end=True), 0, "clip")
 
     mod = module({"places": relax.TensorType((4,), "int32")}, taken)
     library = tvm_qnn.build(mod)

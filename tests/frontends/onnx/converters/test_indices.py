@@ -40,13 +40,13 @@ def test_a_place_that_is_not_there_ends_the_run(operator: str) -> None:
     model = model_of([(operator, operands, "y", attributes)], data, ["y"], used)
     library = qnn.build(*from_onnx(model)[:1], num_threads=1)
     np.testing.assert_array_equal(library.run(data["i"]), on_runtime(model, data)[0])
-    for place in (7, -8, 2**40):
-        data["i"][1, 1] = place
+    for index in (7, -8, 2**40):
+        data["i"][1, 1] = index
         with pytest.raises(Exception, match="Non-zero status code"):
             on_runtime(model, data)
         size = "5|6"
         with pytest.raises(
-            QnnError, match=f"{operator}.*'y': index {place} is beyond the [{size}]"
+            QnnError, match=f"{operator}.*'y': index {index} is beyond the [{size}]"
         ):
             library.run(data["i"])
     data["i"][1, 1] = 2

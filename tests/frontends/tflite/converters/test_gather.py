@@ -24,12 +24,12 @@ def test_places_equal_litert() -> None:
     sheet = Sheet(seed=2)
     data = sheet.random_input((2, 3, 4), "int8", Q)
     result = (ANY, "int8", Q)
-    places = sheet.input(np.array([[1, 0], [1, 1]], np.int32))
-    sheet.operator("GATHER", [data, places], result, axis=1)
-    sheet.operator("GATHER", [data, places], result, axis=-1, batch_dims=1)
+    indices = sheet.input(np.array([[1, 0], [1, 1]], np.int32))
+    sheet.operator("GATHER", [data, indices], result, axis=1)
+    sheet.operator("GATHER", [data, indices], result, axis=-1, batch_dims=1)
     sheet.operator("GATHER", [data, sheet.constant(2)], result, axis=2)
     sheet.operator("GATHER", [data, sheet.input(np.array([2, 0], np.int64))], result, axis=1)
-    sheet.operator("GATHER_ND", [data, places], result)
+    sheet.operator("GATHER_ND", [data, indices], result)
     sheet.operator("GATHER_ND", [data, sheet.constant([[[1, 2, 3]], [[0, 0, 1]]])], result)
     rows = sheet.input(np.array([1, 0, 1, 1], np.int32))
     sheet.operator("EMBEDDING_LOOKUP", [rows, data], result)
@@ -40,32 +40,32 @@ def test_a_constant_place_outside_is_refused() -> None:
     sheet = Sheet()
     data = sheet.random_input((2, 3), "int8", Q)
     sheet.operator("GATHER", [data, sheet.constant([0, 3])], (ANY, "int8", Q), axis=1)
-    with pytest.raises(QnnError, match="has places outside of"):
+    with pytest.raises(QnnError, match="has indices outside of"):
         from_tflite(sheet.model())
 
 
 @pytest.mark.parametrize("code", ["GATHER", "GATHER_ND", "EMBEDDING_LOOKUP"])
-@pytest.mark.parametrize("place", [2, -1])
-def test_a_place_of_the_run_that_is_not_there_ends_it(code: str, place: int) -> None:
+@pytest.mark.parametrize("index", [2, -1])
+def test_a_place_of_the_run_that_is_not_there_ends_it(code: str, index: int) -> None:
     sheet = Sheet()
     data = sheet.random_input((2, 3), "int8", Q)
-    given = np.array([[0], [place]] if code == "GATHER_ND" else [0, place], np.int32)
-    places = sheet.input(given)
-    operands = [places, data] if code == "EMBEDDING_LOOKUP" else [data, places]
+    given = np.array([[0], [index]] if code == "GATHER_ND" else [0, index], np.int32)
+    indices = sheet.input(given)
+    operands = [indices, data] if code == "EMBEDDING_LOOKUP" else [data, indices]
     sheet.operator(code, operands, ((2, 3), "int8", Q), **({"axis": 0} if code == "GATHER" else {}))
     with pytest.raises(QnnError, match="LiteRT cannot run"):
         litert_tensors(sheet.model(), sheet.arrays)
     mod, params = from_tflite(sheet.model())
     library = qnn.build(mod, params=params, num_threads=1)
-    with pytest.raises(QnnError, match=f"{code}: index {place} is beyond the 2 that there are"):
+    with pytest.raises(QnnError, match=f"{code}: index {index} is beyond the 2 that there are"):
         library.run(*sheet.arrays)
 
 
 def test_batches_must_be_common() -> None:
     sheet = Sheet()
     data = sheet.random_input((2, 3), "int8", Q)
-    places = sheet.input(np.zeros((3, 2), np.int32))
-    sheet.operator("GATHER", [data, places], (ANY, "int8", Q), axis=1, batch_dims=1)
+    indices = sheet.input(np.zeros((3, 2), np.int32))
+    sheet.operator("GATHER", [data, indices], (ANY, "int8", Q), axis=1, batch_dims=1)
     with pytest.raises(QnnError, match="no common batches"):
         from_tflite(sheet.model())
 
@@ -76,8 +76,8 @@ def test_tables_of_bytes_are_looked_up_as_real_numbers() -> None:
     for dtype in ("int8", "uint8"):
         for count in (1, 5):
             table = rng.integers(-127, 128, (5, 2, 3)).astype(np.int8).view(dtype)
-            places = sheet.input(rng.integers(0, 5, 7).astype(np.int32))
-            operands = [places, sheet.constant(table, scales(rng, count))]
+            indices = sheet.input(rng.integers(0, 5, 7).astype(np.int32))
+            operands = [indices, sheet.constant(table, scales(rng, count))]
             result = ((7, 2, 3), "float32", None)
             sheet.operator("EMBEDDING_LOOKUP", operands, result, version=3)
     sheet.check()
@@ -104,7 +104,7 @@ ONES: dict[str, Any] = {
     "index_vector_dim": 2,
     "slice_sizes": [1, 1],
 }
-# What is larger than all, or less than none, is the nearest place.
+# What is larger than all, or less than none, is the nearest index.
 CASES = [
     (ROWS, [[3], [0], [9], [-2]], (4, 5)),
     (WINDOWS, [[0, 2, 7, -1], [1, 3, 0, 5]], (2, 4, 3)),
@@ -119,11 +119,11 @@ def test_slices_equal_litert_s(dtype: str) -> None:
     array = full_range(sheet.rng, "int16", (4, 5)) if dtype == "float32" else None
     array = full_range(sheet.rng, dtype, (4, 5)) if array is None else array.astype(dtype)
     data = sheet.input(array, encoding)
-    for options, places, shape in CASES:
+    for options, indices, shape in CASES:
         for kind in ("int32", "int64") if dtype == "int8" else ("int32",):
             for operand in (
-                sheet.input(np.array(places, kind)),
-                sheet.bias(np.array(places, kind)),
+                sheet.input(np.array(indices, kind)),
+                sheet.bias(np.array(indices, kind)),
             ):
                 result = (shape, dtype, encoding)
                 sheet.operator("STABLEHLO_GATHER", [data, operand], result, **options)
@@ -139,8 +139,8 @@ def test_slices_equal_litert_s(dtype: str) -> None:
         ({"collapsed_slice_dims": [2]}, "collapsed_slice_dims must be axes of 2, each once"),
         ({"collapsed_slice_dims": [0, 0]}, "collapsed_slice_dims must be axes of 2, each once"),
         ({"start_index_map": [2**40]}, "start_index_map must be axes of 2, each once"),
-        ({"start_index_map": [0, 1]}, "index_vector_dim 1, for 2 numbers, of places of"),
-        ({"index_vector_dim": 2}, "index_vector_dim 2, for 1 numbers, of places of"),
+        ({"start_index_map": [0, 1]}, "index_vector_dim 1, for 2 numbers, of indices of"),
+        ({"index_vector_dim": 2}, "index_vector_dim 2, for 1 numbers, of indices of"),
         ({"index_vector_dim": -1}, "index_vector_dim -1"),
         ({"offset_dims": [2]}, "offset_dims must be axes of 2, each once"),
         ({"offset_dims": []}, r"offset_dims \(\) for slices of 1 axes"),
@@ -148,19 +148,19 @@ def test_slices_equal_litert_s(dtype: str) -> None:
 )
 def test_what_is_refused(options: dict[str, Any], message: str) -> None:
     sheet = Sheet()
-    data, places = sheet.input(np.zeros((4, 5), np.int8), Q), sheet.constant([[3], [0]])
-    sheet.operator("STABLEHLO_GATHER", [data, places], ((2, 5), "int8", Q), **{**ROWS, **options})
+    data, indices = sheet.input(np.zeros((4, 5), np.int8), Q), sheet.constant([[3], [0]])
+    sheet.operator("STABLEHLO_GATHER", [data, indices], ((2, 5), "int8", Q), **{**ROWS, **options})
     with pytest.raises(QnnError, match=message):
         from_tflite(sheet.model())
 
 
 @pytest.mark.parametrize(
     ("dtype", "kind", "message"),
-    [("bool", "int32", "of bool"), ("int8", "int16", "places of int16")],
+    [("bool", "int32", "of bool"), ("int8", "int16", "indices of int16")],
 )
 def test_types_that_litert_lacks(dtype: str, kind: str, message: str) -> None:
     sheet = Sheet()
-    data, places = sheet.input(np.zeros((4, 5), dtype)), sheet.bias(np.zeros((2, 1), kind))
-    sheet.operator("STABLEHLO_GATHER", [data, places], ((2, 5), dtype, None), **ROWS)
+    data, indices = sheet.input(np.zeros((4, 5), dtype)), sheet.bias(np.zeros((2, 1), kind))
+    sheet.operator("STABLEHLO_GATHER", [data, indices], ((2, 5), dtype, None), **ROWS)
     with pytest.raises(QnnError, match=message):
         from_tflite(sheet.model())

@@ -34,16 +34,16 @@ def numbers(sheet: Sheet, shape: tuple[int, ...], dtype: str) -> np.ndarray[Any,
 @pytest.mark.parametrize("dtype", ["int8", "uint8", "int32", "bool", "float32"])
 def test_scattered_parts_equal_litert(dtype: str) -> None:
     sheet = Sheet(seed=6)
-    # Some places are named twice: what is put there is added up, and integers wrap.
-    for places, shape in (
+    # Some indices are named twice: what is put there is added up, and integers wrap.
+    for indices, shape in (
         (np.array([[3], [1], [3], [0]]), (5, 4)),
         (np.array([[[0, 1], [2, 2]], [[2, 2], [1, 0]]]), (3, 3, 2)),
         (np.array([[1, 1], [1, 1], [0, 2]]), (2, 3)),
     ):
-        parts = (*places.shape[:-1], *shape[places.shape[-1] :])
+        parts = (*indices.shape[:-1], *shape[indices.shape[-1] :])
         data = sheet.input(numbers(sheet, parts, dtype), encoding(dtype))
-        places = places.astype(np.int32)
-        for index in (sheet.input(places), sheet.constant(places)):
+        indices = indices.astype(np.int32)
+        for index in (sheet.input(indices), sheet.constant(indices)):
             operands = [index, data, sheet.constant(list(shape))]
             sheet.operator("SCATTER_ND", operands, (shape, dtype, encoding(dtype)))
     sheet.check()
@@ -53,11 +53,11 @@ def test_scattered_parts_equal_litert(dtype: str) -> None:
 def test_dense_tensors_equal_litert(dtype: str) -> None:
     sheet = Sheet(seed=7)
     filler = sheet.input(numbers(sheet, (), dtype), encoding(dtype))
-    for places, shape in (
+    for indices, shape in (
         (np.array([[0, 1], [2, 3], [1, 1]]), (3, 4)),
         (np.array([4, 0, 2], np.int64), (5,)),
     ):
-        index = sheet.input(places.astype(np.int32) if places.ndim == 2 else places)
+        index = sheet.input(indices.astype(np.int32) if indices.ndim == 2 else indices)
         values = sheet.input(numbers(sheet, (3,), dtype), encoding(dtype))
         operands = [index, sheet.constant(list(shape)), values, filler]
         sheet.operator("SPARSE_TO_DENSE", operands, (shape, dtype, encoding(dtype)))
@@ -70,13 +70,13 @@ def test_segments_equal_litert(dtype: str) -> None:
     data = sheet.input(numbers(sheet, (2, 3, 4), dtype))
     # Sums and products of integers wrap.
     for code in ("MAX", "MIN", "SUM", "PROD"):
-        for places, rest in (
+        for indices, rest in (
             ([2, 0], (3, 4)),
             ([2, 2], (3, 4)),
             ([[0, 4, 0], [-1, 4, 4]], (4,)),
             (1, (2, 3, 4)),
         ):
-            index = sheet.constant(np.array(places, np.int32))
+            index = sheet.constant(np.array(indices, np.int32))
             operands = [data, index, sheet.constant(np.int32(5))]
             sheet.operator(f"UNSORTED_SEGMENT_{code}", operands, ((5, *rest), dtype, None))
     sheet.check()
@@ -84,11 +84,11 @@ def test_segments_equal_litert(dtype: str) -> None:
 
 def test_tensors_without_elements_equal_litert_s() -> None:
     sheet = Sheet()
-    places, rows = (
+    indices, rows = (
         sheet.constant(np.zeros((0, 1), np.int32)),
         sheet.input(np.zeros((0, 3), np.int8), Q),
     )
-    sheet.operator("SCATTER_ND", [places, rows, sheet.constant([2, 3])], ((2, 3), "int8", Q))
+    sheet.operator("SCATTER_ND", [indices, rows, sheet.constant([2, 3])], ((2, 3), "int8", Q))
     filler = sheet.input(np.array(9, np.int8), Q)
     operands = [sheet.constant(np.zeros((0,), np.int32)), sheet.constant([4]), rows, filler]
     operands[2] = sheet.input(np.zeros((0,), np.int8), Q)
@@ -101,19 +101,19 @@ def test_tensors_without_elements_equal_litert_s() -> None:
 
 
 @pytest.mark.parametrize(
-    ("places", "shape", "message"),
+    ("indices", "shape", "message"),
     [
-        ([[5], [0]], [5, 4], "places outside of"),
-        ([[-1], [0]], [5, 4], "places outside of"),
+        ([[5], [0]], [5, 4], "indices outside of"),
+        ([[-1], [0]], [5, 4], "indices outside of"),
         ([[1], [0]], [5, 3], "for parts of"),
         ([[1, 1], [0, 1]], [5, 4], "for parts of"),
         ([[1], [0]], [-5, 4], "for parts of"),
     ],
 )
-def test_places_must_be_there(places: list[list[int]], shape: list[int], message: str) -> None:
+def test_places_must_be_there(indices: list[list[int]], shape: list[int], message: str) -> None:
     sheet = Sheet()
     data = sheet.random_input((2, 4), "int8", Q)
-    operands = [sheet.constant(places), data, sheet.constant(shape)]
+    operands = [sheet.constant(indices), data, sheet.constant(shape)]
     sheet.operator("SCATTER_ND", operands, ((5, 4), "int8", Q))
     with pytest.raises(QnnError, match=message):
         from_tflite(sheet.model())
@@ -147,10 +147,10 @@ def test_sums_of_segments_in_order_equal_litert_s_default_kernel() -> None:
     sheet.check_default()
 
 
-@pytest.mark.parametrize("places", [[1, 1], [0, 2], [0, -1], [1, 0], [[0], [0]]])
-def test_segments_that_are_not_in_order(places: list[int]) -> None:
+@pytest.mark.parametrize("indices", [[1, 1], [0, 2], [0, -1], [1, 0], [[0], [0]]])
+def test_segments_that_are_not_in_order(indices: list[int]) -> None:
     sheet = Sheet()
-    operands = [sheet.input(np.zeros((2, 3), np.int32)), sheet.constant(np.array(places))]
+    operands = [sheet.input(np.zeros((2, 3), np.int32)), sheet.constant(np.array(indices))]
     sheet.operator("SEGMENT_SUM", operands, ((2, 3), "int32", None))
     with pytest.raises(QnnError, match="must count segments from 0, in order"):
         from_tflite(sheet.model())
@@ -183,7 +183,7 @@ ONES: dict[str, Any] = {
     "scatter_dims_to_operand_dims": [0, 1],
     "index_vector_dim": 2,
 }
-# Some places are named twice, and some lie outside, as a whole or in part.
+# Some indices are named twice, and some lie outside, as a whole or in part.
 CASES = [
     (ROWS, [[3], [0], [9], [0]], (4, 5)),
     (WINDOWS, [[0, 2, 7, 1], [1, 3, 0, 1]], (2, 4, 3)),
@@ -195,7 +195,7 @@ CODES = ("", *(f"STABLEHLO_{name}" for name in ("ADD", "MULTIPLY", "MAXIMUM", "M
 def scattered(
     data: Array,
     updates: Array,
-    places: Array,
+    indices: Array,
     codes: tuple[str, ...] = ("",),
     *,
     is_constant: bool = False,
@@ -206,8 +206,8 @@ def scattered(
     writer, dtype = ModelWriter(), data.dtype.name
     x = writer.tensor("x", data.shape, dtype, encoding)
     u = writer.tensor("u", updates.shape, dtype, encoding)
-    kind = places.dtype.name
-    i = writer.tensor("i", places.shape, kind, None, places if is_constant else None)
+    kind = indices.dtype.name
+    i = writer.tensor("i", indices.shape, kind, None, indices if is_constant else None)
     results = []
     for code in codes:
         inner = writer.subgraph()
@@ -234,9 +234,9 @@ def test_slices_equal_litert_s(dtype: str) -> None:
         return full_range(rng, dtype, shape)
 
     encoding = Q if dtype in ("int8", "uint8") else None
-    for case, (options, places, shape) in enumerate(CASES):
+    for case, (options, indices, shape) in enumerate(CASES):
         data, updates, is_constant = numbers((4, 5)), numbers(shape), case == 1
-        where = np.array(places, "int64" if case == 2 else "int32")
+        where = np.array(indices, "int64" if case == 2 else "int32")
         given = {"is_constant": is_constant, "encoding": encoding, **options}
         model = scattered(data, updates, where, CODES, **given)
         arrays = [data, updates] if is_constant else [data, updates, where]
@@ -248,12 +248,12 @@ def test_slices_equal_litert_s(dtype: str) -> None:
     [
         ({"update_window_dims": [2]}, "update_window_dims must be axes of 2, each once"),
         ({"update_window_dims": [1, 0]}, "update_window_dims must be axes of 2, each once"),
-        ({"update_window_dims": []}, r"updates of \(2, 5\) at places of \(2, 1\) in \(4, 5\)"),
-        ({"update_window_dims": [0]}, r"updates of \(2, 5\) at places of \(2, 1\) in \(4, 5\)"),
+        ({"update_window_dims": []}, r"updates of \(2, 5\) at indices of \(2, 1\) in \(4, 5\)"),
+        ({"update_window_dims": [0]}, r"updates of \(2, 5\) at indices of \(2, 1\) in \(4, 5\)"),
         ({"inserted_window_dims": [-1]}, "inserted_window_dims must be axes of 2, each once"),
         ({"scatter_dims_to_operand_dims": [2**40]}, "scatter_dims_to_operand_dims must be axes"),
-        ({"scatter_dims_to_operand_dims": [0, 1]}, "index_vector_dim 1, for 2 numbers, of places"),
-        ({"index_vector_dim": 7}, "index_vector_dim 7, for 1 numbers, of places of"),
+        ({"scatter_dims_to_operand_dims": [0, 1]}, "index_vector_dim 1, for 2 numbers, of indices"),
+        ({"index_vector_dim": 7}, "index_vector_dim 7, for 1 numbers, of indices of"),
         ({"update_computation_subgraph_index": 9}, "runs subgraph 9, there are 1 others"),
         ({"update_computation_subgraph_index": -1}, "runs subgraph -1, there are 1 others"),
     ],
@@ -265,7 +265,7 @@ def test_what_is_refused(options: dict[str, Any], message: str) -> None:
         from_tflite(model)
 
 
-def test_data_of_too_many_places() -> None:
+def test_data_of_too_many_indices() -> None:
     data = np.broadcast_to(np.int8(0), (1 << 30, 5))
     model = scattered(data, np.zeros((2, 5), np.int8), np.array([[3], [0]], np.int32), **ROWS)
     with pytest.raises(QnnError, match="a tensor has 5,368,709,120 elements"):
@@ -274,16 +274,16 @@ def test_data_of_too_many_places() -> None:
 
 def test_one_operator_of_a_few_combines() -> None:
     data, updates = np.zeros((4, 5), np.int8), np.zeros((2, 5), np.int8)
-    places = np.array([[3], [0]], np.int32)
+    indices = np.array([[3], [0]], np.int32)
     with pytest.raises(QnnError, match="combines numbers by BITWISE_XOR"):
-        from_tflite(scattered(data, updates, places, ("BITWISE_XOR",), **ROWS))
+        from_tflite(scattered(data, updates, indices, ("BITWISE_XOR",), **ROWS))
 
 
 def test_constant_places_are_not_below_0() -> None:
     data, updates = np.zeros((4, 5), np.int8), np.zeros((2, 5), np.int8)
-    places = np.array([[3], [-1]], np.int32)
-    with pytest.raises(QnnError, match="has places below 0"):
-        from_tflite(scattered(data, updates, places, is_constant=True, **ROWS))
+    indices = np.array([[3], [-1]], np.int32)
+    with pytest.raises(QnnError, match="has indices below 0"):
+        from_tflite(scattered(data, updates, indices, is_constant=True, **ROWS))
 
 
 @pytest.mark.parametrize(
@@ -291,7 +291,7 @@ def test_constant_places_are_not_below_0() -> None:
     [
         (("bool", "bool"), "int32", "bool in bool"),
         (("int8", "uint8"), "int32", "uint8 in int8"),
-        (("int8", "int8"), "int16", "places of int16"),
+        (("int8", "int8"), "int16", "indices of int16"),
     ],
 )
 def test_types_that_litert_lacks(dtypes: tuple[str, str], kind: str, message: str) -> None:
@@ -321,20 +321,20 @@ ANY = (1,)  # a declared shape: LiteRT works shapes out by itself
 
 def test_one_hot_equals_litert() -> None:
     sheet = Sheet(seed=10)
-    places = sheet.input(np.array([[0, 2, 5], [-1, 1, 2]], np.int32))
+    indices = sheet.input(np.array([[0, 2, 5], [-1, 1, 2]], np.int32))
     on, off = (sheet.constant(np.float32(each)) for each in (2.5, -1.0))
     for axis in (-1, 0, 1, 2):
-        operands = [places, sheet.constant(3), on, off]
+        operands = [indices, sheet.constant(3), on, off]
         sheet.operator("ONE_HOT", operands, (ANY, "float32", None), axis=axis)
     ends = [sheet.input(np.array(each, np.int32)) for each in (7, 9)]
-    sheet.operator("ONE_HOT", [places, sheet.constant(4), *ends], (ANY, "int32", None), axis=-1)
+    sheet.operator("ONE_HOT", [indices, sheet.constant(4), *ends], (ANY, "int32", None), axis=-1)
     sheet.check()
 
 
 def test_the_depth_must_be_constant() -> None:
     sheet = Sheet()
-    places, depth = (sheet.input(np.array(each, np.int32)) for each in ([1, 2], 3))
+    indices, depth = (sheet.input(np.array(each, np.int32)) for each in ([1, 2], 3))
     on, off = (sheet.constant(np.float32(each)) for each in (1, 0))
-    sheet.operator("ONE_HOT", [places, depth, on, off], (ANY, "float32", None), axis=-1)
+    sheet.operator("ONE_HOT", [indices, depth, on, off], (ANY, "float32", None), axis=-1)
     with pytest.raises(QnnError, match="must be constant"):
         from_tflite(sheet.model())

@@ -21,8 +21,8 @@ def put(sheet: Sheet, part: tuple[int, ...], begins: list[int], dtype: str, cons
         encoding = None
         numbers = (sheet.rng.integers(-9, 9, each).astype(dtype) for each in (shape, part))
         operands = [sheet.input(each) for each in numbers]
-    places = np.array(begins, np.int32)
-    operands.append(sheet.constant(places) if constant else sheet.input(places))
+    indices = np.array(begins, np.int32)
+    operands.append(sheet.constant(indices) if constant else sheet.input(indices))
     sheet.operator("DYNAMIC_UPDATE_SLICE", operands, (shape, dtype, encoding), version=1)
 
 

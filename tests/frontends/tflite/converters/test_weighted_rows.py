@@ -14,7 +14,7 @@ from qnn_ops.errors import QnnError
 from tests.support.tflite import Sheet
 
 ANY = (1,)  # a declared shape: LiteRT works shapes out by itself
-# Where rows of one place do not follow one another, LiteRT divides more than once.
+# Where rows of one index do not follow one another, LiteRT divides more than once.
 PLACES = [
     ([[0, 0], [0, 1], [2, 0], [2, 5], [3, 1]], [4, 2]),
     ([[1, 0], [1, 1], [0, 0], [1, 5], [1, 1]], [3, 9]),
@@ -29,9 +29,9 @@ def test_rows_equal_litert_s(combiner: str) -> None:
     table = sheet.bias(sheet.rng.normal(0, 1, (6, 2, 4)).astype(np.float32))
     weights = sheet.input(np.array([0.3, -1.7, 0.6, 0, 2.1], np.float32))
     rows = np.array([3, 5, 0, 3, 1], np.int32)
-    for places, sizes in PLACES:
+    for indices, sizes in PLACES:
         for add in (sheet.input, sheet.bias):
-            operands = [add(rows), add(np.array(places, np.int32)), sheet.constant(sizes)]
+            operands = [add(rows), add(np.array(indices, np.int32)), sheet.constant(sizes)]
             result = ((*sizes[:-1], 2, 4), "float32", None)
             more = [weights, table]
             sheet.operator("EMBEDDING_LOOKUP_SPARSE", operands + more, result, combiner=combiner)
@@ -42,7 +42,7 @@ def operands(**given: Any) -> list[np.ndarray[Any, Any]]:
     """Return operands that fit, but for those that are given."""
     all_of = {
         "rows": np.array([1, 3], np.int32),
-        "places": np.array([[0, 0], [1, 0]], np.int32),
+        "indices": np.array([[0, 0], [1, 0]], np.int32),
         "sizes": np.array([2, 1], np.int32),
         "weights": np.ones(2, np.float32),
         "table": np.ones((4, 5), np.float32),
@@ -53,11 +53,11 @@ def operands(**given: Any) -> list[np.ndarray[Any, Any]]:
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"rows": np.array([1, 4], np.int32)}, "has places outside of"),
-        ({"rows": np.array([1, -1], np.int32)}, "has places outside of"),
+        ({"rows": np.array([1, 4], np.int32)}, "has indices outside of"),
+        ({"rows": np.array([1, -1], np.int32)}, "has indices outside of"),
         ({"rows": np.array([1, 2, 3], np.int32)}, "rows"),
-        ({"places": np.array([[0, 0], [2, 0]], np.int32)}, "has places outside of"),
-        ({"places": np.array([0, 1], np.int32)}, r"at places \(2,\)"),
+        ({"indices": np.array([[0, 0], [2, 0]], np.int32)}, "has indices outside of"),
+        ({"indices": np.array([0, 1], np.int32)}, r"at indices \(2,\)"),
         ({"sizes": np.array([2], np.int32)}, r"in \(2,\)"),
         ({"sizes": np.array([-2, 1], np.int32)}, "sizes must not be negative"),
         ({"weights": np.ones(3, np.float32)}, r"with weights \(3,\)"),
@@ -90,15 +90,15 @@ def test_no_such_combiner() -> None:
         from_tflite(sheet.model())
 
 
-@pytest.mark.parametrize("place", [99, -99])
-def test_rows_of_a_run_stay_in_memory(place: int) -> None:
+@pytest.mark.parametrize("index", [99, -99])
+def test_rows_of_a_run_stay_in_memory(index: int) -> None:
     sheet = Sheet()
     sizes, weights, table = operands()[2:]
     wild = np.array([[2**31 - 1, 0], [-(2**31), 0]], np.int32)
-    indices = [sheet.input(np.array([0, place], np.int32)), sheet.input(wild), sheet.bias(sizes)]
+    indices = [sheet.input(np.array([0, index], np.int32)), sheet.input(wild), sheet.bias(sizes)]
     indices += [sheet.bias(weights), sheet.bias(table)]
     sheet.operator("EMBEDDING_LOOKUP_SPARSE", indices, ((2, 5), "float32", None), combiner="MEAN")
-    with pytest.raises(QnnError, match=f"EMBEDDING_LOOKUP_SPARSE: index {place} is"):
+    with pytest.raises(QnnError, match=f"EMBEDDING_LOOKUP_SPARSE: index {index} is"):
         sheet.run()
 
 

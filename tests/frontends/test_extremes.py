@@ -8,7 +8,7 @@ import tvm
 from tvm import relax
 from tvm.relax import op as R
 
-from frontends.places import place_of
+from frontends.extremes import index_of
 from tests.support.modules import module
 
 LOWEST, INFINITE = np.finfo(np.float32).min, np.inf
@@ -32,7 +32,7 @@ def test_the_first_of_the_best_wins_whatever_it_is(dtype: str) -> None:
     rows = np.array(ROWS[dtype], dtype)
     mod = module(
         {"x": relax.TensorType(rows.shape, dtype)},
-        lambda x: [place_of(function, x, 1) for function in (R.argmax, R.argmin)],
+        lambda x: [index_of(function, x, 1) for function in (R.argmax, R.argmin)],
     )
     machine: Any = relax.VirtualMachine(tvm.compile(mod, "llvm"), tvm.cpu())
     largest, smallest = machine["main"](tvm.runtime.tensor(rows))
@@ -44,7 +44,7 @@ def test_all_elements_and_axes_that_stay() -> None:
     rows = np.full((2, 3), 255, np.uint8)
     mod = module(
         {"x": relax.TensorType(rows.shape, "uint8")},
-        lambda x: [place_of(R.argmin, x, None), place_of(R.argmin, x, 0, keepdims=True)],
+        lambda x: [index_of(R.argmin, x, None), index_of(R.argmin, x, 0, keepdims=True)],
     )
     machine: Any = relax.VirtualMachine(tvm.compile(mod, "llvm"), tvm.cpu())
     of_all, of_columns = machine["main"](tvm.runtime.tensor(rows))

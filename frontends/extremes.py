@@ -1,4 +1,4 @@
-"""The place of the largest or the smallest element."""
+"""The index of the largest or the smallest element."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _WIDER = {
 }
 
 
-def place_of(
+def index_of(
     function: Callable[..., relax.Expr], data: relax.Expr, axis: int | None, keepdims: bool = False
 ) -> relax.Expr:
     """Return Relax's argmax or argmin, right for every value.
 
-    TVM starts from place -1 with the worst value of the dtype, which wins where no element is
+    TVM starts from index -1 with the worst value of the dtype, which wins where no element is
     better: -1 was the answer for a row of nothing but 255. A wider dtype has a worse value; only
     an infinity is worse still, and then nothing in the row is better than the first.
 
