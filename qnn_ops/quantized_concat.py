@@ -23,7 +23,7 @@ Array = np.ndarray[Any, Any]
 def _moved(attrs: Attrs, dtype: str) -> dict[str, Any]:
     """Move the attributes that change with the result.
 
-    Its inputs have its quantization by then, but for ONNX Runtime's: that it converts x less the
+    Its inputs have its quantization by then, except for ONNX Runtime's: that it converts x less the
     zero point, whatever the dtype.
     """
     if is_onnxruntime(attrs):
@@ -71,7 +71,7 @@ def quantized_concat(
     quantized as ``quantize`` of that arithmetic does.
 
     Args:
-        quantized_inputs: int8, uint8 or int16 tensors of one dtype and, but for ``axis``, one
+        quantized_inputs: int8, uint8 or int16 tensors of one dtype and, except for ``axis``, one
             shape; a list of them or an expression of a tuple type.
         input_scales: for each input, real value of one step.
         input_zero_points: for each input, its value that means 0.
@@ -130,7 +130,7 @@ def _type(attrs: Attrs, inputs: tuple[TensorSpec, ...]) -> TensorSpec:
             if place != axis
         ):
             raise QnnError(
-                f"quantized_inputs[{index}] must have shape {inputs[0].shape} but for axis "
+                f"quantized_inputs[{index}] must have shape {inputs[0].shape} except for axis "
                 f"{axis}, got {spec.shape}"
             )
         _check_input_quantization(attrs, index, spec)

@@ -25,8 +25,8 @@ WIDE, LANES = 4, 8
 def row_moments(rows: relax.Expr, order: str) -> relax.Call:
     """Compute the mean of each row, and that of the squared distances from it.
 
-    Elements are added one by one, and each product, quotient and sum is rounded, but for the last
-    two orders. Sources, all of ONNX Runtime: contrib_ops/cpu/bert/embed_layer_norm.cc of
+    Elements are added one by one, and each product, quotient and sum is rounded. The last two
+    orders are exceptions. Sources, all of ONNX Runtime: contrib_ops/cpu/bert/embed_layer_norm.cc of
     "two_passes", contrib_ops/cpu/skip_layer_norm.cc of "welford" and "squares", MLAS'
     layernorm_kernel_avx2.cpp, as it is compiled in version 1.32, of the last two.
 

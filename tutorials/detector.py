@@ -98,7 +98,7 @@ for box, number, score in zip(
 # Is it right?
 # ------------
 # Two questions. Does it find what is there? A box counts if it covers the same pixels as a digit's,
-# but for half of both together.
+# except for half of both together.
 
 
 def overlap(first: np.ndarray, second: np.ndarray) -> float:

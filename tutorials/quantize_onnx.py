@@ -79,7 +79,7 @@ float_model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17
 # %%
 # Quantize it
 # -----------
-# The defaults, but for one scale for each output channel.
+# The defaults, except for one scale for each output channel.
 
 
 class Noise(CalibrationDataReader):

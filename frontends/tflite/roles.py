@@ -76,7 +76,7 @@ def _probabilities(model: Model, makers: dict[int, Operator], index: int) -> Rol
 
 
 def _behind(makers: dict[int, Operator], index: int, kept: Sequence[str]) -> Operator | None:
-    """Return the operator that made a tensor, but for some that change nothing of what it is."""
+    """Return the operator that made a tensor, except for some that change nothing of what it is."""
     operator = makers.get(index)
     while operator is not None and operator.code in kept:
         before = makers.get(operator.inputs[0])

@@ -18,7 +18,7 @@ OPTIONS_TABLES = _members(tflite.BuiltinOptions)
 LATER_OPTIONS_TABLES = _members(tflite.BuiltinOptions2) | {"StablehloCaseOptions": 23}
 """Those that did not fit the first union of tables."""
 
-# An operator's options table has the operator's name, but for these.
+# An operator's options table has the operator's name, except for these.
 _SHARED_OPTIONS = {
     "AVERAGE_POOL_2D": "Pool2DOptions",
     "CONV_3D_TRANSPOSE": "Conv3DOptions",

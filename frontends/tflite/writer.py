@@ -40,7 +40,7 @@ from qnn_ops.errors import QnnError
 _SCHEMA_VERSION = 3
 _CUSTOM = "CUSTOM:"
 
-# The first version of an operator that takes int8 is 2, but for these.
+# The first version of an operator that takes int8 is 2, except for these.
 _INT8_VERSIONS = {
     "CAST": 1,
     "CONV_2D": 3,

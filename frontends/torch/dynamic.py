@@ -136,7 +136,7 @@ def _check_all(readers: list[Any], *names: str) -> None:
     """Raise where something else reads what a layer quantizes: it would see rows' scales."""
     if not all(_calls(reader, *names) for reader in readers):
         raise UnsupportedError(
-            "scales that are computed at run time are not imported but for dense layers"
+            "scales that are computed at run time are not imported except for dense layers"
         )
 
 

@@ -23,7 +23,7 @@ def UseKernels(target: tvm.target.Target) -> tvm.transform.Pass:
     What a kernel needs of constants (packed weights, folded zero points) is computed here, so
     weights must be constants: an operator whose weights are parameters is left to the
     primitives. So is one that has no operand but constants: it is computed at compile time, by
-    whatever machine compiles. Tensors of int16 are the primitives', but for operators whose
+    whatever machine compiles. Tensors of int16 are the primitives', except for operators whose
     kernels know them.
     """
     serving = {

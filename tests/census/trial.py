@@ -148,7 +148,7 @@ def _data(rng: np.random.Generator, tensor: Tensor) -> Array:
 
 
 def _compare(kept: Path, file: Path) -> dict[str, Any]:
-    """Give the fields of an outcome, but for the file's name."""
+    """Give the fields of an outcome, except for the file's name."""
     try:
         content = file.read_bytes()
         graph = read_model(content)
@@ -193,7 +193,7 @@ def _kind(
 
 
 def _lies_near_alone(graph: Model, operator: Operator, known: dict[int, Array]) -> bool:
-    """Tell whether an operator is LiteRT's, but for float32's last digits, on the same data."""
+    """Tell whether an operator is LiteRT's, except for float32's last digits, on the same data."""
     read = dict.fromkeys(index for index in operator.inputs if index in known)
     part = replace(graph, operators=(operator,), inputs=tuple(read), outputs=operator.outputs)
     try:

@@ -125,7 +125,7 @@ def test_int8_inputs_that_litert_rejects_are_named() -> None:
         ({"axis": 2}, "axis 2 is outside a tensor of 2 dimensions"),
         (
             {"axis": 0},
-            r"inputs\[1\] must have shape \(1, 2\) but for axis 0, got \(1, 3\)",
+            r"inputs\[1\] must have shape \(1, 2\) except for axis 0, got \(1, 3\)",
         ),
     ],
 )
@@ -139,7 +139,7 @@ def test_what_does_not_fit_is_named(change: dict[str, Any], message: str) -> Non
     ("inputs", "message"),
     [
         ([], "quantized_inputs must be at least one tensor"),
-        ([np.zeros((1, 2), np.uint8), np.zeros(2, np.uint8)], r"must have shape \(1, 2\) but for"),
+        ([np.zeros((1, 2), np.uint8), np.zeros(2, np.uint8)], r"shape \(1, 2\) except for"),
         ([np.zeros((1, 2), np.uint8), np.zeros((1, 2), np.int8)], "must be uint8, got int8"),
     ],
 )

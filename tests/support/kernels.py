@@ -67,7 +67,7 @@ def _arm(core: arm.Core) -> Place:
 
 X86_PLACES = (
     _x86("avx512-vnni-vbmi", "icelake-server"),
-    # AVX-VNNI has nothing that AVX2 has not, but for convolutions.
+    # AVX-VNNI has nothing that AVX2 has not, except for convolutions.
     *(_x86(isa.name, mcpu) for isa, (mcpu, _) in x86.PROCESSORS.items() if isa is not AVX_VNNI),
 )
 ARM_PLACES = tuple(_arm(core) for core in (arm.CORTEX_A72, arm.CORTEX_A15))

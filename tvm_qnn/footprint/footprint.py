@@ -25,7 +25,7 @@ _PREFIX = "model"
 
 @dataclass(frozen=True)
 class Footprint:
-    """What a model takes as C files, in bytes and products, but for the stack and the C code.
+    """What a model takes as C files, in bytes and products, except for the stack and the C code.
 
     Attributes:
         target: what it was compiled for.

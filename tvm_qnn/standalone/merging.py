@@ -4,7 +4,7 @@ Layers of a network are often of one kind, and of other sizes: so are their func
 same in all of them is needed once in flash.
 
 An integer of a function is known by its place among all. Functions have the same places if they
-are equal but for the integers: a walk visits every occurrence, in one order.
+are equal except for the integers: a walk visits every occurrence, in one order.
 """
 
 from __future__ import annotations

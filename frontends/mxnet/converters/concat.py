@@ -19,7 +19,7 @@ def convert_concat(ctx: Context) -> relax.Expr:
     axis = check_axis(ctx.attrs.integer("dim", 1), len(shapes[0]))
     others = {(*shape[:axis], *shape[axis + 1 :]) for shape in shapes}
     if len(others) != 1 or len({len(shape) for shape in shapes}) != 1:
-        raise QnnError(f"the inputs must have one shape but for axis {axis}, got {shapes}")
+        raise QnnError(f"the inputs must have one shape except for axis {axis}, got {shapes}")
     return R.concat(ctx.exprs(), axis)
 
 

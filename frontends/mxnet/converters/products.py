@@ -34,7 +34,7 @@ def product_range(data_dtype: str, first: Range, second: Range) -> Range:
 
     Source: QuantizationRangeForMultiplication of MXNet's quantization_utils.h. It takes the second
     operand for the one that may be uint8, which convolutions give it, and dense layers do not: the
-    numbers are the same but for the last bit.
+    numbers are the same except for the last bit.
 
     Args:
         data_dtype: of the data.

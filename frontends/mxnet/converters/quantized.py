@@ -137,7 +137,7 @@ def convert_quantized_act(ctx: Context) -> list[Value]:
     dtype, bounds = check_quantized(ctx, 0), range_at(ctx, 1)
     if dtype != "int8":
         raise UnsupportedError(f"data of {dtype}, of which MXNet takes the result for int8")
-    # Any one scale: the values stay as they are, but for the clamp.
+    # Any one scale: the values stay as they are, except for the clamp.
     rectified = quantized_relu(ctx.expr(0), 1.0, 0, 1.0, 0, dtype)
     return [rectified, bounds.low, bounds.high]
 

@@ -178,7 +178,7 @@ def _per_tensor(
             steps, factor = scalar(steps * rescale), most
         return kernel, steps, round_half_away(real * factor)
     scaled = ctx.emit(R.multiply(ctx.parameter(real, "_bias"), factor))
-    # std::round; adding a half to a float32 that is a whole number but for its last bits rounds.
+    # std::round; adding a half to a float32 that is a whole number except for its last bits rounds.
     whole = ctx.emit(R.trunc(scaled))
     is_far = R.astype(R.greater_equal(R.abs(R.subtract(scaled, whole)), _half()), "float32")
     return kernel, steps, R.add(whole, R.multiply(is_far, R.sign(scaled)))

@@ -53,7 +53,7 @@ def _append(ctx: Context, buffer: relax.Expr) -> relax.Expr:
         for place, sizes in enumerate(zip(shape, buffered, strict=True))
         if place != axis
     ):
-        raise QnnError(f"the buffer must have shape {shape} but for axis {axis}, got {buffered}")
+        raise QnnError(f"the buffer must have shape {shape} except for axis {axis}, got {buffered}")
     joined = ctx.emit(R.concat([buffer, ctx.expr(0)], axis))
     size = shape[axis]
     return R.strided_slice(joined, [axis], [size], [size + buffered[axis]])

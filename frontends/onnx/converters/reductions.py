@@ -57,7 +57,7 @@ def _extreme(
 
     TVM's sums of this kind begin with the lowest, or the highest, finite number. ONNX Runtime
     begins with the first element: where this is NaN the result is. Others that are NaN count for
-    nothing (as there, but for some that its vectors begin with).
+    nothing (as there, except for some that its vectors begin with).
     """
     data, given = operands_of(operands, 2)
     spec = spec_of(data)
@@ -95,7 +95,7 @@ def _log_sum(
 def _log_sum_exp(
     builder: relax.BlockBuilder, operands: Operands, attributes: dict[str, Any]
 ) -> relax.Expr:
-    """Take the largest off before powers are summed up, but for an infinite one."""
+    """Take the largest off before powers are summed up, except for an infinite one."""
     data, axes, keeps = _parts(operands, attributes)
     emit, dtype = builder.emit, spec_of(data).dtype
     most = emit(R.max(data, axes, keepdims=True))

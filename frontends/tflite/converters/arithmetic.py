@@ -332,7 +332,7 @@ def _look_up(ctx: Context, table: Array) -> relax.Expr:
 def convert_floored(ctx: Context) -> relax.Expr:
     """Divide integers, whatever they mean, and round down; or return what that leaves.
 
-    LiteRT ends a run with an error where a divisor is 0, which is taken for 1 here; but for
+    LiteRT ends a run with an error where a divisor is 0, which is taken for 1 here; except for
     FLOOR_MOD of floats, which gives NaN.
 
     Raises:

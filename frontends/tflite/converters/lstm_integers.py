@@ -36,7 +36,7 @@ def integer_lstm(
     """Return the outputs of all steps, the new hidden values and the new cells.
 
     Source of the scales: PopulateQuantizedLstmParams8x8_16 of TFLite's
-    kernels/unidirectional_sequence_lstm.cc, in float32 but for powers of two.
+    kernels/unidirectional_sequence_lstm.cc, in float32 except for powers of two.
 
     Args:
         ctx: the operator.

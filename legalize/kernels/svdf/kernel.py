@@ -1,7 +1,7 @@
 """The steps of an SVDF behind the products of its data.
 
 for each filter
-  output = its values but for the oldest, round(sum · multiplier)
+  output = its values except for the oldest, round(sum · multiplier)
 for each unit
   for each vector of its filters' values
     total += pair products of values and weights

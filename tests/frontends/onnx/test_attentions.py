@@ -204,7 +204,7 @@ PAST_MASKS: dict[str, Array | None] = {
 
 
 def check_all_near(model: Any, data: Mapping[str, Array]) -> None:
-    """Compare the result, and every bit of what is kept but for the order of sums."""
+    """Compare the result, and every bit of what is kept except for the order of sums."""
     ours, theirs = compiled(model, data), on_runtime(model, data)
     assert [each.shape for each in ours] == [each.shape for each in theirs]
     for mine, other in zip(ours, theirs, strict=True):

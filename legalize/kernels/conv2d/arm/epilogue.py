@@ -1,7 +1,7 @@
 """From int32 accumulators to quantized outputs: the end of every ARM kernel.
 
-NEON's instructions are gemmlowp's arithmetic but for one detail. With accumulator x, multiplier q
-and right shift e:
+NEON's instructions are gemmlowp's arithmetic except for one detail. With accumulator x,
+multiplier q and right shift e:
 
 * sqrdmulh gives h = (x·q + 2^30) >> 31, which is gemmlowp's doubling high multiply (its one
   saturating case takes a negative q). sqdmulh gives (x·q) >> 31.

@@ -54,7 +54,7 @@ def pack_conv2d(
     """Fold zero points into the bias and lay out weights, bias and scales.
 
     The kernel multiplies raw int8 data x with int8 weights w. What is left of
-    Σ(x − zx)(w − zw) = Σxw − zx·Σw − zw·Σx + K·zx·zw is constant but for zw·Σx, which is
+    Σ(x − zx)(w − zw) = Σxw − zx·Σw − zw·Σx + K·zx·zw is constant except for zw·Σx, which is
     computed only where w − zw takes more than 8 bits.
 
     Weights are ordered by block of output channels, run, K-step, accumulator, and as

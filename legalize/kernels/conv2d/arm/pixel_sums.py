@@ -61,7 +61,7 @@ def _window_sum(spec: ConvSpec, isa: Isa, source: Buffer, origin: Index) -> Vect
 def _add(
     isa: Isa, total: Vector, source: Buffer, place: Index, piece: Piece, covered: int
 ) -> Vector:
-    """Add the bytes of a piece, but for the first ones, which were added before."""
+    """Add the bytes of a piece, except for the first ones, which were added before."""
     value = source[T.ramp(place, 1, piece.size)]
     if covered:
         kept = np.where(np.arange(piece.size) < covered, 0, -1)

@@ -45,7 +45,7 @@ def _window_sum(spec: ConvSpec, isa: Isa, source: Buffer, origin: Index) -> Vect
         return source[T.ramp(offset, 1, size)]
 
     def add(offset: Index, first: int) -> None:
-        """Add the bytes of a vector, but for the first ones, which were added before."""
+        """Add the bytes of a vector, except for the first ones, which were added before."""
 
         def constant(number: int) -> Vector:
             return T.broadcast(T.int8(number), 4 * lanes)

@@ -100,7 +100,7 @@ class Plan(ABC):
         """Fold zero points into the bias and lay out weights, bias and multipliers.
 
         The kernel multiplies raw uint8 data x with int8 weights w. What is left of
-        Σ(x − zx)(w − zw) = Σxw − zx·Σw − zw·Σx + K·zx·zw is constant but for zw·Σx, which is
+        Σ(x − zx)(w − zw) = Σxw − zx·Σw − zw·Σx + K·zx·zw is constant except for zw·Σx, which is
         computed only for an asymmetric kernel. Weights of int16 hold w − zw, which leaves
         constants.
         """

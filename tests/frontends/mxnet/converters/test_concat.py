@@ -16,7 +16,7 @@ def test_what_mxnet_computes() -> None:
 @pytest.mark.parametrize(
     ("op", "attrs", "message"),
     [
-        ("Concat", {"dim": "0"}, "must have one shape but for axis 0"),
+        ("Concat", {"dim": "0"}, "must have one shape except for axis 0"),
         ("Concat", {"num_args": "3"}, "num_args is 3, there are 2 inputs"),
         ("Concat", {"dim": "4"}, "axis 4 is outside"),
         ("stack", {}, "must have one shape"),

@@ -38,7 +38,7 @@ def test_a_quantized_buffer_starts_with_zeros_of_the_datas_dtype() -> None:
     ("axis", "shape", "message"),
     [
         (2, (1, 5), "axis 2 is outside a tensor of 2 dimensions"),
-        (1, (2, 5), r"the buffer must have shape \(1, 2\) but for axis 1"),
+        (1, (2, 5), r"the buffer must have shape \(1, 2\) except for axis 1"),
         (1, (1, 5, 1), r"the buffer must have shape"),
     ],
 )

@@ -39,7 +39,7 @@ def test_rows_equal_litert_s(combiner: str) -> None:
 
 
 def operands(**given: Any) -> list[np.ndarray[Any, Any]]:
-    """Return operands that fit, but for those that are given."""
+    """Return operands that fit, except for those that are given."""
     all_of = {
         "rows": np.array([1, 3], np.int32),
         "indices": np.array([[0, 0], [1, 0]], np.int32),

@@ -7,7 +7,7 @@ See steps.py for what the proof looks at. The sequence is
 It never falls: neither does the conversion of x, nor a fused multiply-add, as s and l are not
 negative. The outer one rounds down, so it changes no floor; and the inner one is so much smaller
 than a step that its rounding hardly ever matters. The offset, which goes into the bias, takes up
-the zero point and the half that makes a floor round, but for a c below s.
+the zero point and the half that makes a floor round, except for a c below s.
 
 TFLite's double rounding lowers the steps below zero by a bit, which takes another c there.
 """

@@ -1,10 +1,10 @@
 """Requantization by float32 steps, where they give the same integers: a floor, or truncation.
 
 The sequence is floor(x·s + c), x: accumulator + offset. The offset, which goes into the bias, takes
-up the zero point and the half that makes a floor round, but for a c below s. The sum is rounded
+up the zero point and the half that makes a floor round, except for a c below s. The sum is rounded
 down, which changes no floor: so the sequence is as good as the slope s is; see steps.py.
 
-Both roundings take what is below zero as what is above, but for ties of the first one. So the
+Both roundings take what is below zero as what is above, except for ties of the first one. So the
 sequence is trunc(x·s ± h) plus the zero point: x is the accumulator, and h, of the sign of x, is a
 half and what the first rounding adds. The sum is rounded towards zero, which changes nothing: so
 the sequence is as good as the slope s is; see steps.py.

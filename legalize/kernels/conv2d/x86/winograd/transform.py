@@ -2,7 +2,7 @@
 
 For outputs y and taps g along one axis, y = Aᵀ[(G·g) ⊙ (Bᵀ·d)] with four values d of the data
 (Lavin and Gray, "Fast Algorithms for Convolutional Neural Networks", 2015, section 4.1). B and A
-are of 0, 1 and -1, and so is G once it is doubled, but for two 2s: then y comes out doubled, and
+are of 0, 1 and -1, and so is G once it is doubled, except for two 2s: then y comes out doubled, and
 nothing is ever rounded. Along both axes a kernel of 3 × 3 takes 16 products for four outputs, in
 place of 36, of which the sums are four times the convolution's.
 

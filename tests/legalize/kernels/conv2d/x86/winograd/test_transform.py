@@ -115,7 +115,7 @@ def test_sums_that_could_leave_int32_are_seen() -> None:
 
     kernel = np.full((1, 3, 3, 1000), 127)
     # Nine positions make an output. Along an axis weights become 2, 3 and 1 times themselves;
-    # data 510 at most, but for 1020 where it is only added.
+    # data 510 at most, except for 1020 where it is only added.
     one = 127 * (510 * (2 + 3 + 1) ** 2 + (1020 - 510) * 3**2)
     most = (2**31 - 1) // one
     assert fits(most)

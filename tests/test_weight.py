@@ -1,0 +1,54 @@
+"""Each folder has a budget of lines, so that growth is a decision."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+LINES = {
+    "frontends": 1_000,
+    "frontends/mxnet": 5_000,
+    "frontends/onnx": 11_000,
+    "frontends/tflite": 13_800,
+    "frontends/torch": 2_400,
+    "legalize": 1_100,
+    "legalize/kernels": 23_600,
+    "legalize/passes": 5_100,
+    "legalize/primitives": 3_300,
+    "legalize/qdq": 1_300,
+    "qnn_ops": 10_600,
+    "tests": 88_500,
+    "tvm_qnn": 14_000,
+    "tvm_qnn/cli": 3_400,
+    "tvm_qnn/relay": 3_500,
+    "tvm_qnn/standalone": 3_100,
+    "tvm_qnn/zoo": 3_600,
+}
+"""The most lines of Python in each folder. Folders with an entry of their own count by themselves.
+
+A change that needs more raises the number here, and its message says what the lines buy.
+"""
+
+SLACK = 150
+"""The lines that a budget may be too large by. What gets shorter keeps its new length."""
+
+
+def lines_of(folder: str) -> int:
+    """Count the lines of a folder's files, without those that have a budget of their own."""
+    count = 0
+    for path in (ROOT / folder).rglob("*.py"):
+        name = path.relative_to(ROOT).as_posix()
+        owner = max((each for each in LINES if name.startswith(f"{each}/")), key=len)
+        if owner == folder:
+            count += path.read_bytes().count(b"\n")
+    return count
+
+
+@pytest.mark.parametrize("folder", LINES)
+def test_a_folder_keeps_to_its_budget(folder: str) -> None:
+    lines = lines_of(folder)
+    assert lines <= LINES[folder], f"{folder} has {lines} lines: is there a shorter way?"
+    assert lines >= LINES[folder] - SLACK, f"{folder} has {lines} lines: lower its budget"
