@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 
 from tvm_qnn.answers import Answer
-from tvm_qnn.io.text import Terminal
+from tvm_qnn.io.terminal import Terminal
 
 
 def shown(answer: Answer, size: tuple[int, int] | None = None) -> str:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from qnn_ops.tensor_info import TensorInfo
 from tvm_qnn.answers.answer import Array, Reading
 from tvm_qnn.answers.question import Question
-from tvm_qnn.io.classes import Guess, best_classes, is_classifier, print_guesses
-from tvm_qnn.io.text import Terminal
+from tvm_qnn.io.classes import Guess, best_classes, is_classifier
+from tvm_qnn.io.terminal import Terminal, print_guesses
 
 if TYPE_CHECKING:
     from tvm_qnn.answers.canvas import Canvas

@@ -13,7 +13,7 @@ from rich.table import Table
 from qnn_ops.tensor_info import TensorInfo
 from tvm_qnn.answers.answer import Array, Reading
 from tvm_qnn.answers.question import Question
-from tvm_qnn.io.text import Terminal
+from tvm_qnn.io.terminal import Terminal
 
 if TYPE_CHECKING:
     from tvm_qnn.answers.canvas import Canvas

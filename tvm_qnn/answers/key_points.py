@@ -14,7 +14,7 @@ from tvm_qnn.answers.answer import Array, Reading
 from tvm_qnn.answers.detections import place_text
 from tvm_qnn.answers.question import Question
 from tvm_qnn.io.classes import reals_of
-from tvm_qnn.io.text import Terminal
+from tvm_qnn.io.terminal import Terminal
 
 if TYPE_CHECKING:
     from tvm_qnn.answers.canvas import Canvas

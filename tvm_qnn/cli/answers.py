@@ -93,7 +93,7 @@ def show(
         answers: as for ``describe``.
         picture: the one that the model was run on, if there is one.
     """
-    from tvm_qnn.io.text import Terminal, styled
+    from tvm_qnn.io.terminal import Terminal, styled
 
     console = Terminal()
     for name, array in results.items():

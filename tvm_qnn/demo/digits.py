@@ -15,7 +15,7 @@ from tvm_qnn import digits
 from tvm_qnn.build import build
 from tvm_qnn.demo.report import draw_grid
 from tvm_qnn.io.progress import timed
-from tvm_qnn.io.text import Terminal, styled
+from tvm_qnn.io.terminal import Terminal, styled
 from tvm_qnn.oracle import litert_tensors
 
 Array = np.ndarray[Any, Any]

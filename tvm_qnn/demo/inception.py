@@ -15,11 +15,11 @@ from qnn_ops.signature import Signature, signature_of
 from tvm_qnn import zoo
 from tvm_qnn.demo.check import Checked, check_and_time, compile_here
 from tvm_qnn.demo.report import print_checked
-from tvm_qnn.io.classes import best_classes, is_classifier, print_guesses, read_labels
+from tvm_qnn.io.classes import best_classes, is_classifier, read_labels
 from tvm_qnn.io.images import as_input, noise, picture_shape, read_picture
 from tvm_qnn.io.normalization import normalization_of
 from tvm_qnn.io.progress import timed
-from tvm_qnn.io.text import Terminal, styled
+from tvm_qnn.io.terminal import Terminal, print_guesses, styled
 from tvm_qnn.zoo import images
 
 STYLE = "int8_per_axis"

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from rich.table import Table
 
-from tvm_qnn.demo.check import OURS, THEIRS
 from tvm_qnn.io.figures import new_figure, save_figure
-from tvm_qnn.io.text import Terminal, styled
+from tvm_qnn.io.terminal import Terminal, styled
 from tvm_qnn.timing import Timing, milliseconds
 
 if TYPE_CHECKING:
@@ -21,6 +20,9 @@ if TYPE_CHECKING:
 
 
 Array = np.ndarray[Any, Any]
+
+OURS, THEIRS = "tvm-qnn", "LiteRT (XNNPACK)"
+"""The programs, as tables name them."""
 
 ROWS, COLUMNS = 4, 6
 MOST_WRONG = COLUMNS  # a row of them at most

@@ -1,4 +1,4 @@
-"""The scores of a classifier as classes with names, and the best of them on the terminal."""
+"""The scores of a classifier as classes with names."""
 
 from __future__ import annotations
 
@@ -10,11 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from rich.table import Table
 
 from qnn_ops.errors import QnnError
 from qnn_ops.tensor_info import TensorInfo
-from tvm_qnn.io.text import Terminal
 
 BACKGROUND = "background"
 _BACKGROUNDS = (BACKGROUND, "__background__", "???", "unlabeled", "dummy")
@@ -120,13 +118,3 @@ def reals_of(array: np.ndarray[Any, Any], info: TensorInfo) -> np.ndarray[Any, A
     if info.scale is not None and info.zero_point is not None:
         reals = (reals - info.zero_point) * info.scale
     return reals
-
-
-def print_guesses(console: Terminal, guesses: Sequence[Guess]) -> None:
-    """Print the best classes of an answer."""
-    named = any(guess.label for guess in guesses)
-    table = Table("class", *["name"] * named, title=f"Top {len(guesses)}", title_justify="left")
-    table.add_column("score", justify="right")
-    for guess in guesses:
-        table.add_row(str(guess.index), *[guess.label] * named, f"{guess.score:.4g}")
-    console.print(table)

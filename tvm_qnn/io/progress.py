@@ -23,7 +23,8 @@ from rich.progress import (
 from rich.text import Text
 
 from tvm_qnn.io.steps import heard
-from tvm_qnn.io.text import styled, visible
+from tvm_qnn.io.terminal import styled
+from tvm_qnn.io.text import visible
 
 PATIENCE = 2.0
 """The seconds after which a task says what it is about, where no terminal shows it."""

@@ -1,4 +1,4 @@
-"""Text made fit to be shown: on a terminal, in a notebook, as JSON."""
+"""Text made fit to be shown: without hidden characters, as HTML in a notebook, as JSON."""
 
 from __future__ import annotations
 
@@ -8,9 +8,6 @@ import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from typing import Any
-
-from rich.console import Console
-from rich.text import Text
 
 
 def to_json(value: Any, indent: int | None = None) -> str:
@@ -70,24 +67,3 @@ def visible(text: str, kept: str = "") -> str:
 
 def _is_hidden(char: str) -> bool:
     return unicodedata.category(char) in _HIDDEN and char not in _JOINERS
-
-
-class Terminal(Console):
-    """A console to which no text is a command: neither markup nor emoji codes nor controls.
-
-    What is to be bold or coloured is made by ``styled``.
-    """
-
-    def __init__(self, **options: Any) -> None:
-        """Write to the standard output, or where the options of ``rich.console.Console`` say."""
-        super().__init__(**options, highlight=False, markup=False, emoji=False)
-
-    def render_str(self, text: str, **options: Any) -> Text:
-        """Return a printed string, one in a table as well, as rich takes it."""
-        plain = {"emoji": False, "markup": False, "highlight": False}
-        return super().render_str(visible(text), **{**options, **plain})
-
-
-def styled(text: str, style: str = "bold") -> Text:
-    """Style a text that is to be shown as it is."""
-    return Text(visible(text), style)

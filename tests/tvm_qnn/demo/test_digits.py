@@ -10,7 +10,7 @@ from PIL import Image
 from tvm_qnn import digits
 from tvm_qnn.demo import show_digits
 from tvm_qnn.demo.digits import DigitsResult
-from tvm_qnn.io.text import Terminal
+from tvm_qnn.io.terminal import Terminal
 
 
 def test_figures_are_counted_from_real_answers() -> None:

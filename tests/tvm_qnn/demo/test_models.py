@@ -12,9 +12,9 @@ from qnn_ops.errors import QnnError
 from tvm_qnn import digits
 from tvm_qnn.compare import Comparison, TensorComparison
 from tvm_qnn.demo import show_inception, show_own_model
-from tvm_qnn.demo.check import OURS, THEIRS, Checked
-from tvm_qnn.demo.report import print_checked
-from tvm_qnn.io.text import Terminal
+from tvm_qnn.demo.check import Checked
+from tvm_qnn.demo.report import OURS, THEIRS, print_checked
+from tvm_qnn.io.terminal import Terminal
 from tvm_qnn.timing import Timing
 
 

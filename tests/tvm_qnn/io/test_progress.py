@@ -11,7 +11,7 @@ import pytest
 from tvm_qnn.io import progress
 from tvm_qnn.io.progress import counted, native_code_is_quiet, timed
 from tvm_qnn.io.steps import step
-from tvm_qnn.io.text import Terminal
+from tvm_qnn.io.terminal import Terminal
 
 
 class Clock:

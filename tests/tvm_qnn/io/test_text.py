@@ -8,7 +8,8 @@ import json
 import pytest
 from rich.table import Table
 
-from tvm_qnn.io.text import Terminal, styled, table, to_json, visible
+from tvm_qnn.io.terminal import Terminal, styled
+from tvm_qnn.io.text import table, to_json, visible
 
 
 def _refuse(word: str) -> None:

@@ -147,7 +147,7 @@ def _tell_times(
 ) -> None:
     """Print times, here of so many threads or of a device, and bytes; write times to files."""
     from tvm_qnn.demo.report import times_table
-    from tvm_qnn.io.text import Terminal
+    from tvm_qnn.io.terminal import Terminal
 
     if csv_file is not None:
         _write_csv(csv_file, "seconds", {name: each.seconds for name, each in timings.items()})
@@ -259,7 +259,7 @@ def _count_images(
         return
     _tell(absent)
     from tvm_qnn.demo.report import rates_table
-    from tvm_qnn.io.text import Terminal
+    from tvm_qnn.io.terminal import Terminal
 
     count = len(rates[OURS].turns)
     what = f"{_counted(streams, 'stream')}, {_counted(batch, 'image')} a run"

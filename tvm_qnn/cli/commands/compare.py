@@ -223,7 +223,7 @@ def _write_page(path: Path, model: ModelFile, found: Comparison) -> None:
 
 def _print(found: Comparison, files: list[tuple[str, ...]]) -> None:
     from tvm_qnn.demo.report import print_comparison
-    from tvm_qnn.io.text import Terminal, styled
+    from tvm_qnn.io.terminal import Terminal, styled
 
     console = Terminal()
     print_comparison(console, found)

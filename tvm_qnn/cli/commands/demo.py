@@ -33,7 +33,7 @@ def demo(model: Path | None, image: Path | None, labels: Path | None, output: Pa
         raise click.UsageError("--image and --labels are for a model: give --model too")
 
     from tvm_qnn import demo as demos
-    from tvm_qnn.io.text import Terminal
+    from tvm_qnn.io.terminal import Terminal
     from tvm_qnn.oracle import check_litert
 
     console = Terminal()

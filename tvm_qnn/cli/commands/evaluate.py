@@ -248,7 +248,7 @@ def _print(title: str, found: Evaluation, files: list[Path]) -> None:
     from rich.table import Table
 
     from tvm_qnn.evaluate.report import remarks, summary
-    from tvm_qnn.io.text import Terminal
+    from tvm_qnn.io.terminal import Terminal
 
     console = Terminal()
     beside = found.figures["beside"]

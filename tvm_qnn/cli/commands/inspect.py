@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from frontends.formats import Source
     from frontends.summary import Summary, TensorNote
     from tvm_qnn.inspect import Changes
-    from tvm_qnn.io.text import Terminal
+    from tvm_qnn.io.terminal import Terminal
 
 
 @click.command()
@@ -67,7 +67,8 @@ def inspect(
             "--ir prints the module only: leave out --json, --against and files of the graph"
         )
     from tvm_qnn.io.outputs import write_text
-    from tvm_qnn.io.text import Terminal, to_json, visible
+    from tvm_qnn.io.terminal import Terminal
+    from tvm_qnn.io.text import to_json, visible
 
     source = model.read()
     for path in written:
@@ -139,7 +140,7 @@ def _as_json(changes: Changes) -> dict[str, Any]:
 def _print_changes(console: Terminal, summary: Summary, changes: Changes) -> None:
     from rich.table import Table
 
-    from tvm_qnn.io.text import styled
+    from tvm_qnn.io.terminal import styled
 
     other, changed = changes.other.summary, changes.changed
     counts = f"{len(changes.partners) - len(changed)} operators are equal, {len(changed)} changed"
@@ -164,7 +165,7 @@ def _print_changes(console: Terminal, summary: Summary, changes: Changes) -> Non
 def _print(console: Terminal, summary: Summary) -> None:
     from rich.table import Table
 
-    from tvm_qnn.io.text import styled
+    from tvm_qnn.io.terminal import styled
 
     size = f"{summary.parameters:,} parameters in {summary.parameter_bytes / 1e6:,.2f} MB"
     work = f", {summary.macs / 1e6:,.1f} M MACs" if summary.macs else ""

@@ -29,7 +29,7 @@ def layer_table(
     from rich.table import Table
     from rich.text import Text
 
-    from tvm_qnn.io.text import styled
+    from tvm_qnn.io.terminal import styled
 
     is_wide = width >= _WIDE
     table = Table("layer", "operator") if is_wide else Table("operator, layer")

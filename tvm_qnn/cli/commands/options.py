@@ -17,7 +17,7 @@ from frontends.formats import format_of, formats, of_signature, read_model
 
 if TYPE_CHECKING:
     from frontends.formats import Source
-    from tvm_qnn.io.text import Terminal
+    from tvm_qnn.io.terminal import Terminal
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -280,7 +280,7 @@ def _targets(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> l
 
 def progress() -> Terminal:
     """Return the console for progress: the terminal's error stream, or nowhere."""
-    from tvm_qnn.io.text import Terminal
+    from tvm_qnn.io.terminal import Terminal
 
     console = Terminal(stderr=True)
     console.quiet = not console.is_terminal

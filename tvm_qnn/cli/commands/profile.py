@@ -60,7 +60,7 @@ def profile(
     from frontends.formats import format_of
     from tvm_qnn import profile as profiles
     from tvm_qnn.io.progress import timed
-    from tvm_qnn.io.text import Terminal
+    from tvm_qnn.io.terminal import Terminal
 
     format_of(model.file, model.params, model.semantics)
     path = None if as_json else _picture(output, model.path)

@@ -39,7 +39,7 @@ def report(model: ModelFile, target: str, ram_limit: int | None, as_json: bool) 
     from qnn_ops.errors import QnnError
     from tvm_qnn.footprint import footprint
     from tvm_qnn.io.progress import timed
-    from tvm_qnn.io.text import Terminal
+    from tvm_qnn.io.terminal import Terminal
     from tvm_qnn.target.target import split_targets
 
     if len(split_targets(target)) > 1:

@@ -35,7 +35,7 @@ def targets(as_json: bool) -> None:
         return
     from rich.table import Table
 
-    from tvm_qnn.io.text import Terminal, styled
+    from tvm_qnn.io.terminal import Terminal, styled
 
     table = Table("target", "processor", "here")
     for name, target, reason in rows:

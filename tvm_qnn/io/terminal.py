@@ -1,0 +1,44 @@
+"""A terminal on which text is shown as it is, and a classifier's best classes there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from tvm_qnn.io.classes import Guess
+from tvm_qnn.io.text import visible
+
+
+class Terminal(Console):
+    """A console to which no text is a command: neither markup nor emoji codes nor controls.
+
+    What is to be bold or coloured is made by ``styled``.
+    """
+
+    def __init__(self, **options: Any) -> None:
+        """Write to the standard output, or where the options of ``rich.console.Console`` say."""
+        super().__init__(**options, highlight=False, markup=False, emoji=False)
+
+    def render_str(self, text: str, **options: Any) -> Text:
+        """Return a printed string, one in a table as well, as rich takes it."""
+        plain = {"emoji": False, "markup": False, "highlight": False}
+        return super().render_str(visible(text), **{**options, **plain})
+
+
+def styled(text: str, style: str = "bold") -> Text:
+    """Style a text that is to be shown as it is."""
+    return Text(visible(text), style)
+
+
+def print_guesses(console: Terminal, guesses: Sequence[Guess]) -> None:
+    """Print the best classes of an answer."""
+    named = any(guess.label for guess in guesses)
+    table = Table("class", *["name"] * named, title=f"Top {len(guesses)}", title_justify="left")
+    table.add_column("score", justify="right")
+    for guess in guesses:
+        table.add_row(str(guess.index), *[guess.label] * named, f"{guess.score:.4g}")
+    console.print(table)
