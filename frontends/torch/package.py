@@ -1,20 +1,10 @@
-"""The package torch, which need not be installed, and what it saves that is no program."""
+"""The package torch, which need not be installed."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from qnn_ops.errors import QnnError
-
-PARTS = (b"archive_format", b"/data/weights/", b"/data/constants/", b"/models/")
-_CHECKPOINT = (b"/data.pkl", b"/constants.pkl", b"/code/")
-"""Parts of what torch.save or torch.jit.save wrote; torch of old pickled a number first."""
-_OLD = b"\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19."
-_HEAD = 4096
-_ADVICE = (
-    "is no program: export it in Python by torch.export.save(torch.export.export(model.eval(), "
-    "inputs), 'model.pt2'), and give model.pt2; inputs is a tuple of tensors"
-)
 
 
 def torch_package() -> Any:
@@ -33,30 +23,3 @@ def torch_package() -> Any:
             f"({error}); install it with: pip install 'tvm-qnn[torch]'"
         ) from error
     return torch
-
-
-def why_no_program(model: Any) -> str:
-    """Tell how a network, or a file of its weights or of TorchScript, becomes a program.
-
-    Args:
-        model: a file's first bytes or its contents, or an object in memory.
-
-    Returns:
-        Nothing, if it is none of these.
-    """
-    if isinstance(model, bytes):
-        is_one = _is_checkpoint(model[:_HEAD])
-        return f"a file of torch.save or torch.jit.save {_ADVICE}" if is_one else ""
-    return f"a network of class {type(model).__name__} {_ADVICE}" if _is_network(model) else ""
-
-
-def _is_checkpoint(head: Any) -> bool:
-    """Tell whether a file begins as weights, or as TorchScript."""
-    is_zip = head.startswith(b"PK\x03\x04") and not any(part in head for part in PARTS)
-    return head.startswith(_OLD) or (is_zip and any(part in head for part in _CHECKPOINT))
-
-
-def _is_network(model: Any) -> bool:
-    """Tell whether an object is a torch.nn.Module, without importing torch."""
-    classes = type(model).__mro__
-    return any((c.__module__, c.__name__) == ("torch.nn.modules.module", "Module") for c in classes)

@@ -10,7 +10,8 @@ import numpy as np
 
 from frontends.errors import ModelFormatError, reason_of
 from frontends.torch.archive import checked_archive
-from frontends.torch.package import torch_package, why_no_program
+from frontends.torch.checkpoints import why_no_program
+from frontends.torch.package import torch_package
 from qnn_ops.errors import QnnError
 from qnn_ops.signature import TensorInfo
 
