@@ -1,4 +1,4 @@
-"""Images resized by weights of four pixels, against PyTorch."""
+"""Images resized, as the delegate and PyTorch resize them."""
 
 from __future__ import annotations
 
@@ -23,9 +23,15 @@ SIZES: list[dict[str, Any]] = [
 ]
 
 
+@pytest.mark.parametrize("size", SIZES, ids=str)
+def test_pixels(size: dict[str, Any]) -> None:
+    torch.manual_seed(0)
+    same_as_torch(lambda x: functional.interpolate(x, **size), torch.randn(2, 4, 9, 10))
+
+
 @pytest.mark.parametrize("aligned", [False, True])
 @pytest.mark.parametrize("size", SIZES, ids=str)
-def test_pixels(size: dict[str, Any], aligned: bool) -> None:
+def test_pixels_of_bilinear(size: dict[str, Any], aligned: bool) -> None:
     torch.manual_seed(0)
     data = torch.randn(2, 4, 9, 10)
     same_as_torch(
