@@ -1,7 +1,8 @@
 """A detector's boxes: decoded from anchors, and chosen among by their scores.
 
-Source: bits/stl_heap.h and bits/stl_algo.h of GCC. A heap is a list in which each element's
-children, at twice its place plus one and two, do not come before it.
+Source of the heaps: bits/stl_heap.h and bits/stl_algo.h of GCC, with whose library LiteRT is built.
+A heap is a list in which each element's children, at twice its index plus one and two, do not come
+before it.
 """
 
 from __future__ import annotations

@@ -1,10 +1,9 @@
 """The functions and the normalization of an LSTM's gates, in fixed point.
 
-A Qm.n number is an int16 that counts steps of 2^-n and has m integer bits. Source: logistic and
-tanh of gemmlowp's fixedpoint/fixedpoint.h for 16 bits, whose constants are those of 32 bits,
-rounded.
-
-Source: ApplyLayerNorm of TFLite's kernels/internal/reference/portable_tensor_utils.cc.
+A Qm.n number is an int16 that counts steps of 2^-n and has m integer bits. Source of the functions:
+logistic and tanh of gemmlowp's fixedpoint/fixedpoint.h for 16 bits, whose constants are those of 32
+bits, rounded. Source of the normalization: ApplyLayerNorm of TFLite's
+kernels/internal/reference/portable_tensor_utils.cc.
 """
 
 from __future__ import annotations

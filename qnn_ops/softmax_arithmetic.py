@@ -4,8 +4,9 @@ A Qm.n number is an int32 that counts steps of 2^-n and has m integer bits: Q0.3
 Q5.26 holds [-32, 32). Source: exp_on_negative_values and one_over_one_plus_x_for_x_in_0_1 of
 gemmlowp's fixedpoint/fixedpoint.h, and GetReciprocal and the reference SOFTMAX of TFLite.
 
-Source: SoftmaxInt16 of TFLite's kernels/internal/reference/softmax.h, and what SoftmaxPrepare of
-its kernels/activations.cc samples: exp within [-10, 0], and 1 / (1 + x) within [0, 1].
+Source of the softmax of int16: SoftmaxInt16 of TFLite's kernels/internal/reference/softmax.h, and
+what SoftmaxPrepare of its kernels/activations.cc samples: exp within [-10, 0], and 1 / (1 + x)
+within [0, 1].
 """
 
 from __future__ import annotations

@@ -1,14 +1,14 @@
 """Reads MXNet's parameter files: the list of arrays of 0.x and 1.x, and the zip of 2.x.
 
-Not through `numpy.load`, which evaluates headers and decompresses whatever it is given: the
-headers of numpy and of MXNet have one form, and no array may be larger than the file allows.
-Sparse arrays are folders with members `data`, `indices`, `indptr`, `shape` and `format`, as
-SciPy writes them.
+All in pure numpy. Sizes are checked against the file before anything of that size is made.
 
-In pure numpy; sizes are checked against the file before anything of that size is made. A list of
-arrays is, in little endian: u64 0x112, u64 0, u64 count, the arrays, u64 count (or 0), the names,
-each a u64 length and its bytes. `frontends.mxnet.ndarray` knows what an array is,
-`frontends.mxnet.params` the zip.
+A list of arrays is, in little endian: u64 0x112, u64 0, u64 count, the arrays, u64 count (or 0),
+the names, each a u64 length and its bytes. `frontends.mxnet.ndarray` knows what an array is.
+
+The zip is not read by `numpy.load`, which evaluates headers and decompresses whatever it is given.
+The headers of numpy and of MXNet have one form, and no array may be larger than the file allows.
+Sparse arrays are folders with members `data`, `indices`, `indptr`, `shape` and `format`, as SciPy
+writes them.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Reads the JSON of MXNet symbols into `frontends.mxnet.graph`, from before 1.0 to 2.0.
 
-The rules are those of MXNet's own pass LoadLegacyJSON.
-
-The format is what nnvm's LoadJSON pass reads. A malformed file gives a `MXNetFormatError` that
+The format is what nnvm's LoadJSON pass reads. Symbols of former versions are upgraded by the rules
+of MXNet's own pass LoadLegacyJSON. A malformed file gives a `MXNetFormatError` that
 names the byte; what is checked here, no converter needs to check again: every node reads nodes
 before it, so that there are no cycles, and every number is in range.
 """

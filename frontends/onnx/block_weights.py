@@ -1,7 +1,7 @@
 """Weights of a few bits or of bytes, whose products ONNX Runtime computes by MatMulNBits.
 
-It quantizes the data by block when it runs: its accuracy level is 4, and blocks have 32 values
-where the file has none.
+MatMulNBits quantizes the data by block when it runs: its accuracy level is 4, and blocks have 32
+values where the file states no size.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Constants of quantized layers: weights, biases, scales, and integers of a few bits.
 
-They have four bits, or scales by block or of float16.
+Constants of four bits, with scales by block or of float16, are the real numbers of their
+DequantizeLinear to every operator.
 """
 
 from __future__ import annotations

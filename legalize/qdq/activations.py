@@ -1,8 +1,8 @@
 """Activations: those that quantizing does by itself, tables of the others, and softmax.
 
-Convolutions and products of matrices end in relu or hardtanh, sums in relu. After anything else
-both are computed in float; and on what was quantized before they are bounds of its integers, or,
-where the result has another scale, a table; but a convolution or a dense layer before ends in it.
+In XNNPACK convolutions and products of matrices end in relu or hardtanh, and sums in relu. After
+anything else both are computed in float. On what was quantized before they are bounds of its
+integers or, where the result has another scale, a table.
 """
 
 from __future__ import annotations

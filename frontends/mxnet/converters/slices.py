@@ -1,7 +1,7 @@
 """Operators that take parts of a tensor, look rows up, or keep the newest slices of a stream.
 
-These operators are not in MXNet itself; models for streams, which TVM's former importer read, have
-them. The buffer is an input or a parameter of the model: whoever runs it feeds each result back.
+The ring buffers are not operators of MXNet itself. Models for streams have them, which TVM's former
+importer read. A buffer is an input or a parameter of the model. The caller feeds each result back.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
 """Adding another quantized tensor to outputs in registers, as integers or floats.
 
-The output is rounded to a whole number and clamped first; what it is then, is a float that is
-exact. So the sum is ONNX Runtime's own arithmetic, instruction by instruction.
+As floats: the output is rounded to a whole number and clamped first. It is then an exact float, so
+the sum is ONNX Runtime's own arithmetic, instruction by instruction.
 
-Vectors are narrowed first, and stand beside the tensor's values, so that one instruction multiplies
-both: with AVX512 four become bytes, which clamps them for nothing; two of what is left are words.
-The last one is added to by itself: as it is, or, where one instruction multiplies pairs and adds
-them, in pairs, too.
+As integers: vectors are narrowed first, and stand beside the tensor's values, so that one
+instruction multiplies both. With AVX512 four become bytes, which clamps them for nothing; two of
+what is left are words. The last one is added to by itself: as it is, or, where one instruction
+multiplies pairs and adds them, in pairs, too.
 """
 
 from __future__ import annotations

@@ -1,13 +1,14 @@
 """Requantization by float32 steps, where they give the same integers: a floor, or truncation.
 
-The sequence is floor(x·s + c), x: accumulator + offset. The offset, which goes into the bias, takes
-up the zero point and the half that makes a floor round, except for a c below s. The sum is rounded
-down, which changes no floor: so the sequence is as good as the slope s is; see steps.py.
+One rounding: the sequence is floor(x·s + c), x: accumulator + offset. The offset goes into the
+bias. It takes up the zero point and the half that makes a floor round, except for a c below s. The
+sum is rounded down, which changes no floor.
 
-Both roundings take what is below zero as what is above, except for ties of the first one. So the
-sequence is trunc(x·s ± h) plus the zero point: x is the accumulator, and h, of the sign of x, is a
-half and what the first rounding adds. The sum is rounded towards zero, which changes nothing: so
-the sequence is as good as the slope s is; see steps.py.
+TFLite's two roundings treat what is below zero as what is above, except for ties of the first one.
+So the sequence is trunc(x·s ± h) plus the zero point: x is the accumulator, and h has the sign of x
+and is a half and what the first rounding adds. The sum is rounded towards zero, which changes nothing.
+
+Both sequences are as good as the slope s is; see steps.py.
 """
 
 from __future__ import annotations
