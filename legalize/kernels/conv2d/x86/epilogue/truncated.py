@@ -6,7 +6,8 @@ sum is rounded down, which changes no floor.
 
 TFLite's two roundings treat what is below zero as what is above, except for ties of the first one.
 So the sequence is trunc(x·s ± h) plus the zero point: x is the accumulator, and h has the sign of x
-and is a half and what the first rounding adds. The sum is rounded towards zero, which changes nothing.
+and is a half and what the first rounding adds. The sum is rounded towards zero, which changes
+nothing.
 
 Both sequences are as good as the slope s is; see steps.py.
 """
