@@ -32,9 +32,9 @@ from tvm_qnn.library.threads import check_num_threads, keeping_processors
 from tvm_qnn.library.variants import VariantsOrigin
 from tvm_qnn.standalone import export_standalone
 from tvm_qnn.standalone.arrangement import Arrangement, arrange, state_size
+from tvm_qnn.standalone.example import Vector
 from tvm_qnn.standalone.packages import Package
 from tvm_qnn.standalone.ram_limit import Fitted, fit
-from tvm_qnn.standalone.vectors import Vector
 from tvm_qnn.target.codegen import compile_module
 from tvm_qnn.target.microcontrollers import is_bare
 from tvm_qnn.target.store import object_store

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from tvm import relax, tirx
 from tvm.script.ir_builder import tirx as T
 
-from legalize.kernels.ir.registers import DWORD
 from legalize.kernels.ir.rows import fill
-from legalize.kernels.ir.types import Buffer
+from legalize.kernels.ir.vectors import DWORD, Buffer
 from qnn_ops.registry import attrs_of, constant_of, spec_of
 
 Widths = tuple[int, int, int, int]

@@ -9,7 +9,7 @@ from typing import Any, Generic, Protocol, TypeVar
 import tvm
 from tvm import relax
 
-from legalize.kernels.ir.types import Index, Vector
+from legalize.kernels.ir.vectors import Index, Vector
 from legalize.kernels.isa.base import VectorIsa
 from legalize.kernels.isa.targets import has_feature
 from qnn_ops.registry import Attrs, Operator, attrs_of, operator_of

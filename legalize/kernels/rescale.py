@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from legalize.kernels.ir.types import Array
+from legalize.kernels.ir.vectors import Array
 
 USUAL = 17
 """The shift to the right that is tried first, so that many layers have one number."""

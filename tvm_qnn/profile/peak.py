@@ -12,7 +12,7 @@ import tvm
 from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tirx as T
 
-from legalize.kernels.ir.registers import get_lanes, local_vector, set_lanes
+from legalize.kernels.ir.vectors import get_lanes, local_vector, set_lanes
 from legalize.kernels.isa import amx
 from legalize.kernels.isa.targets import has_feature
 from legalize.kernels.isa.x86_instructions import dot_bytes

@@ -14,15 +14,13 @@ from qnn_ops.tensor_info import Signature
 from tvm_qnn.io.outputs import filling
 from tvm_qnn.io.steps import step
 from tvm_qnn.standalone import sources
-from tvm_qnn.standalone.archive import archive
 from tvm_qnn.standalone.arrangement import Arrangement, arrange
 from tvm_qnn.standalone.cpp import cpp_header
-from tvm_qnn.standalone.example import example
-from tvm_qnn.standalone.image import write_object
+from tvm_qnn.standalone.example import Vector, example, vectors_program
+from tvm_qnn.standalone.image import archive, write_object
 from tvm_qnn.standalone.lean import lean
 from tvm_qnn.standalone.packages import Package
 from tvm_qnn.standalone.symbols import offered_symbols, undefined_symbols
-from tvm_qnn.standalone.vectors import Vector, vectors_program
 from tvm_qnn.target.options import options_kept
 
 _TEST = "_test.c"

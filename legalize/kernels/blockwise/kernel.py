@@ -1,4 +1,4 @@
-"""Few rows of data, and weights that are widened where they are multiplied.
+"""Rows of data, and weights that are widened where they are multiplied.
 
     for each block of groups of units       in parallel, if there is work for several
       sums = 0
@@ -8,12 +8,13 @@
           sums of each row += its number · w
       output = sums
 
-Each sum is the same chain of fused products and sums as that of ``panels``.
+Each sum is the same chain of fused products and sums as that of the tiles of many rows.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cache
 from math import prod
 
@@ -22,13 +23,94 @@ from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.blockwise.spec import GROUP, Blockwise
-from legalize.kernels.blockwise.widening import Weights, each_step
-from legalize.kernels.ir.registers import get_lanes, kept, local_vector, set_lanes
+from legalize.kernels.float_matmul.kernel import TileKernel
+from legalize.kernels.float_matmul.spec import FloatMatmul, View
 from legalize.kernels.ir.rows import store_lanes
 from legalize.kernels.ir.tasks import shared_loop, task_count
-from legalize.kernels.ir.types import Buffer, Index
-from legalize.kernels.ir.vectors import splat, spread
+from legalize.kernels.ir.vectors import (
+    Buffer,
+    Index,
+    Vector,
+    get_lanes,
+    kept,
+    local_vector,
+    set_lanes,
+    splat,
+    spread,
+)
 from legalize.kernels.isa.base import VectorIsa
+
+
+@dataclass(frozen=True)
+class Weights:
+    """The constants of a layer in memory, as ``Blockwise.packed`` lays them out.
+
+    Attributes:
+        spec: of the layer.
+        buffers: of one axis each.
+    """
+
+    spec: Blockwise
+    buffers: list[Buffer]
+
+    def numbers(
+        self, group: Index, block: Index, first: Index, lanes: int
+    ) -> tuple[Vector, Vector]:
+        """Return the scales and zero points of a block of some units of a group."""
+        place = T.ramp((group * self.spec.blocks + block) * GROUP + first, 1, lanes)
+        scale = kept(self.buffers[1][place])
+        if not self.spec.points:
+            return scale, splat("float32", self.spec.middle, lanes)
+        return scale, kept(T.Cast(f"float32x{lanes}", self.buffers[2][place]))
+
+    def widened(
+        self, group: Index, step: Index, numbers: tuple[Vector, Vector], first: Index, lanes: int
+    ) -> list[Vector]:
+        """Return weights of some units of a group: those of neighbours that share a byte."""
+        spec, (scale, point) = self.spec, numbers
+        place = T.ramp((group * spec.steps + step) * GROUP + first, 1, lanes)
+        wide = kept(T.Cast(f"int32x{lanes}", self.buffers[0][place]))
+        mask = splat("int32", (1 << spec.bits) - 1, lanes)
+        found = []
+        for number in range(spec.in_byte):
+            value = wide
+            if number:
+                value = T.shift_right(value, splat("int32", spec.bits * number, lanes))
+            if number < spec.in_byte - 1:
+                value = T.bitwise_and(value, mask)
+            real = T.Cast(f"float32x{lanes}", value) - point
+            found.append(kept(real * scale))
+        return found
+
+
+def each_step(spec: Blockwise, block: Callable[[Index, Callable[..., None]], None]) -> None:
+    """Write the loop over blocks of the depth; the last may be shorter.
+
+    Args:
+        spec: of the layer.
+        block: writes what is done in a block: ``block(number, loop)``, where ``loop(body)`` writes
+            the loop over its bytes, ``body(step, count)`` of the first ``count`` weights of one.
+    """
+    in_block = spec.size // spec.in_byte
+
+    def loop_of(number: Index, length: int) -> Callable[..., None]:
+        def loop(body: Callable[[Index, int], None]) -> None:
+            whole, rest = divmod(length, spec.in_byte)
+            if whole:
+                with T.serial(whole) as step:
+                    body(number * in_block + step, spec.in_byte)
+            if rest:
+                body(number * in_block + whole, rest)
+
+        return loop
+
+    whole, rest = divmod(spec.depth, spec.size)
+    if whole:
+        with T.serial(whole) as number:
+            block(number, loop_of(number, spec.size))
+    if rest:
+        block(T.int32(whole), loop_of(T.int32(whole), rest))
+
 
 MOST_ROWS = 3
 """Beyond, weights are better widened once for all rows."""
@@ -131,3 +213,53 @@ def _store(spec: Blockwise, target: Buffer, row: int, group: Index, value: Index
             T.buffer_store(target, value, [T.ramp(place, 1, GROUP)])
         with T.Else():
             store_lanes(target, value, 0, place, rest)
+
+
+@cache
+def many_rows(isa: VectorIsa, spec: Blockwise) -> tirx.PrimFunc:
+    """Build the function of a layer.
+
+    Returns:
+        A function of the data, the packed weights and scales, perhaps zero points, and the output.
+    """
+    with IRBuilder() as builder, T.prim_func(s_tir=True):
+        T.func_name("blockwise_dense")
+        T.func_attr({"global_symbol": "blockwise_dense", "tirx.noalias": True})
+        _Panels(isa, spec).write()
+    return builder.get()
+
+
+class _Panels(TileKernel):
+    def __init__(self, isa: VectorIsa, layer: Blockwise) -> None:
+        self.layer = layer
+        shapes = (layer.rows, layer.depth), (layer.depth, layer.units), (layer.rows, layer.units)
+        lhs, rhs, output = (View(shape, (0, 1)) for shape in shapes)
+        super().__init__(isa, FloatMatmul(lhs, rhs, output))
+
+    def _declare(self) -> None:
+        self.lhs, self.weights, self.target = declared(self.layer)
+
+    def _pack(self, packed: Buffer, start: Index, column: Index, size: int) -> None:
+        """Widen a block of ``size`` vectors of units; past the last one stand weights of 0."""
+        del start
+        layer, lanes = self.layer, self.lanes
+        units = [column + vector * lanes for vector in range(size)]
+        groups = [kept(T.truncdiv(unit, T.int32(GROUP))) for unit in units]
+        firsts = [kept(unit - group * GROUP) for unit, group in zip(units, groups, strict=True)]
+
+        def block(number: Index, loop: Index) -> None:
+            numbers = [
+                self.weights.numbers(group, number, first, lanes)
+                for group, first in zip(groups, firsts, strict=True)
+            ]
+
+            def step(place: Index, count: int) -> None:
+                for vector, (group, first) in enumerate(zip(groups, firsts, strict=True)):
+                    found = self.weights.widened(group, place, numbers[vector], first, lanes)
+                    for k, value in enumerate(found[:count]):
+                        index = ((place * layer.in_byte + k) * size + vector) * lanes
+                        T.buffer_store(packed, value, [T.ramp(index, 1, lanes)])
+
+            loop(step)
+
+        each_step(layer, block)

@@ -10,10 +10,8 @@ import numpy as np
 from tvm import relax, tirx
 from tvm.relax import op as R
 
-from legalize.kernels.blockwise.integers import integer_rows, is_served
-from legalize.kernels.blockwise.kernel import MOST_ROWS, few_rows
-from legalize.kernels.blockwise.panels import many_rows
-from legalize.kernels.blockwise.quads import multiplies_quads
+from legalize.kernels.blockwise.integers import integer_rows, is_served, multiplies_quads
+from legalize.kernels.blockwise.kernel import MOST_ROWS, few_rows, many_rows
 from legalize.kernels.blockwise.spec import Blockwise, one_point, point_dtype
 from legalize.kernels.call import call_tir
 from legalize.kernels.isa.base import VectorIsa

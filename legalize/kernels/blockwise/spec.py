@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from legalize.kernels.ir.types import Array
+from legalize.kernels.ir.vectors import Array
 from qnn_ops.blockwise_dense import integers_of
 
 GROUP = 16

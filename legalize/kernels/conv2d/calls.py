@@ -13,7 +13,7 @@ from tvm.relax import op as R
 
 from legalize.kernels.conv2d.plan import Columns, Weights
 from legalize.kernels.conv2d.spec import UNFUSED, Addend, ConvSpec, Encoding, Fusion, OutputStage
-from legalize.kernels.ir.types import Array
+from legalize.kernels.ir.vectors import Array
 from legalize.kernels.kernel import Rule
 from legalize.primitives.fixed_point import saturate, scale_down
 from legalize.primitives.layers import float_epilogue, with_bias

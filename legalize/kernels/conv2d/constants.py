@@ -1,13 +1,105 @@
-"""The constants of a convolution, as its kernels compute them before they lay them out."""
+"""The constants of a convolution and of its groups, before kernels lay them out."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from typing import Any
+
 import numpy as np
+from tvm import relax
+from tvm.relax import op as R
+from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.conv2d.spec import ConvSpec
-from legalize.kernels.ir.types import Array
+from legalize.kernels.ir.tasks import shared_loop
+from legalize.kernels.ir.vectors import Array, Buffer, Index
+from legalize.kernels.kernel import Rule
 from qnn_ops.accumulator_bounds import centred_bounds, product_sums
 from qnn_ops.errors import QnnError
+from qnn_ops.registry import Attrs, constant_of, spec_of
+
+
+def window_sums(
+    spec: ConvSpec, window_sum: Callable[[Index], Index], zero_point: Buffer, tasks: int
+) -> Buffer:
+    """Write the loops that compute zw·Σx for every output pixel.
+
+    Args:
+        spec: the convolution.
+        window_sum: writes the sum of a window of the staged data, whose first byte it is told.
+        zero_point: int32 [1], zw.
+        tasks: how many tasks share the rows.
+
+    Returns:
+        A workspace buffer, int32 [out_pixels].
+    """
+    sums = T.alloc_buffer((spec.out_pixels,), "int32", scope="global")
+    _, height, width, channels = spec.staged_shape
+    stride_y, stride_x = spec.strides
+
+    def row(number: Index) -> None:
+        n, y = T.truncdiv(number, spec.out_height), T.truncmod(number, spec.out_height)
+        with T.serial(spec.out_width) as x:
+            origin = ((n * height + y * stride_y) * width + x * stride_x) * channels
+            total = window_sum(origin)
+            T.buffer_store(sums, total * zero_point[0], [number * spec.out_width + x])
+
+    shared_loop(tasks, spec.batch * spec.out_height, row)
+    return sums
+
+
+def each_group(rule: Rule) -> Rule:
+    """Return a rule that splits the channels of grouped convolutions of NHWC data.
+
+    Args:
+        rule: serves convolutions of one group.
+    """
+
+    def served(
+        builder: relax.BlockBuilder, attrs: Attrs, operands: Sequence[relax.Expr]
+    ) -> relax.Expr | None:
+        data, *constants = operands
+        arrays = [constant_of(constant) for constant in constants]
+        layouts = (attrs.data_layout, attrs.out_layout)
+        if any(array is None for array in arrays) or layouts != ("NHWC", "NHWC"):
+            return None
+        groups = attrs.groups
+        per_group = spec_of(data).shape[3] // groups
+        axes = [attrs.kernel_layout.index("O"), *([0] * len(arrays))]
+        results = []
+        for group in range(groups):
+            first = group * per_group
+            part = builder.emit(
+                R.strided_slice(data, axes=[3], begin=[first], end=[first + per_group])
+            )
+            own = [
+                relax.const(_part(array, axis, group, groups), str(array.dtype))
+                for array, axis in zip(arrays, axes, strict=False)
+                if array is not None
+            ]
+            result = rule(builder, _attrs_of(attrs, group), [part, *own])
+            if result is None:
+                return None
+            results.append(builder.emit(result))
+        return R.concat(results, axis=3)
+
+    return served
+
+
+def _attrs_of(attrs: Attrs, group: int) -> Attrs:
+    """Return the attributes of the convolution of one group."""
+    own: dict[str, Any] = {"groups": 1}
+    for name in ("kernel_scale", "kernel_zero_point"):
+        values = getattr(attrs, name)
+        if isinstance(values, tuple):
+            size = len(values) // attrs.groups
+            own[name] = values[group * size : (group + 1) * size]
+    return Attrs(**{**vars(attrs), **own})
+
+
+def _part(array: Any, axis: int, group: int, groups: int) -> Any:
+    size = array.shape[axis] // groups
+    return array.take(range(group * size, (group + 1) * size), axis)
 
 
 def signed_kernel(spec: ConvSpec, kernel: Array, zero_point: int | Array) -> tuple[Array, int]:

@@ -10,7 +10,7 @@ import numpy as np
 from tvm import tirx
 
 from legalize.kernels.conv2d.spec import ConvSpec
-from legalize.kernels.ir.types import Array
+from legalize.kernels.ir.vectors import Array
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from legalize.kernels.border import Border
-from legalize.kernels.elementwise.float_form import FloatForm
-from legalize.kernels.ir.registers import DWORD
+from legalize.kernels.elementwise.add import FloatForm
+from legalize.kernels.ir.vectors import DWORD
 from legalize.kernels.isa.base import AffineForm
 from legalize.kernels.kernel import Slice
 

@@ -9,7 +9,7 @@ from tvm.script.ir_builder import tirx as T
 from legalize.kernels.conv2d.spec import ConvSpec
 from legalize.kernels.ir.rows import fill, for_each_piece, ramp, splat, unsigned
 from legalize.kernels.ir.tasks import shared_loop, task_count
-from legalize.kernels.ir.types import Buffer, Index
+from legalize.kernels.ir.vectors import Buffer, Index
 
 # Roughly what one thread copies from and to the second-level cache.
 _BYTES_PER_MICROSECOND = 20_000

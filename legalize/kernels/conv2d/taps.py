@@ -17,9 +17,8 @@ from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.conv2d.spec import ConvSpec
 from legalize.kernels.conv2d.tiling import Section, Tiling, tiles_of
-from legalize.kernels.ir.registers import kept
 from legalize.kernels.ir.tables import Table
-from legalize.kernels.ir.types import Array, Index, Vector
+from legalize.kernels.ir.vectors import Array, Index, Vector, kept
 
 _MOST_TAPS = 255
 # Of all taps: where more are left, reading each tile's range is hardly paid for.

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.conv2d.spec import ConvSpec
-from legalize.kernels.ir.registers import kept, unsigned_min
 from legalize.kernels.ir.tasks import loop_between, share
-from legalize.kernels.ir.types import Index
+from legalize.kernels.ir.vectors import Index, kept, unsigned_min
 
 
 @dataclass(frozen=True)

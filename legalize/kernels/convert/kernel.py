@@ -11,11 +11,10 @@ from tvm import tirx
 from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tirx as T
 
-from legalize.kernels.ir.floats import round_half_away, zero_for_nan
+from legalize.kernels.ir.arithmetic import round_half_away, zero_for_nan
 from legalize.kernels.ir.rows import pieces, ramp
 from legalize.kernels.ir.tasks import shared_loop, task_count
-from legalize.kernels.ir.types import Index, Vector
-from legalize.kernels.ir.vectors import splat, vector_of
+from legalize.kernels.ir.vectors import Index, Vector, splat, vector_of
 from legalize.kernels.isa.base import VectorIsa
 
 # Roughly what one thread converts.

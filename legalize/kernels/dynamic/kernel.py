@@ -18,18 +18,25 @@ from tvm import tirx
 from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tirx as T
 
-from legalize.kernels.ir.floats import (
+from legalize.kernels.ir.arithmetic import (
     magnitude_bits,
     or_for_nan,
     round_half_away,
     round_half_even,
     zero_for_nan,
 )
-from legalize.kernels.ir.registers import kept, local_vector
 from legalize.kernels.ir.rows import pieces, ramp
 from legalize.kernels.ir.tasks import shared_loop, task_count
-from legalize.kernels.ir.types import Buffer, Index, Vector
-from legalize.kernels.ir.vectors import splat, spread, vector_of
+from legalize.kernels.ir.vectors import (
+    Buffer,
+    Index,
+    Vector,
+    kept,
+    local_vector,
+    splat,
+    spread,
+    vector_of,
+)
 from legalize.kernels.isa.base import VectorIsa
 from qnn_ops.dynamic_quantization import FIELDS, LARGEST_STEPS, OFFSETS
 from qnn_ops.onnxruntime import ONNXRUNTIME

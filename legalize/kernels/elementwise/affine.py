@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from legalize.kernels.ir.types import Array
+from legalize.kernels.ir.vectors import Array
 from legalize.kernels.isa.base import AffineForm
 from qnn_ops.attributes import dtype_range
 from qnn_ops.registry import Attrs, Operator

@@ -13,9 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from tvm.script.ir_builder import tirx as T
 
-from legalize.kernels.ir.registers import lanes_in
-from legalize.kernels.ir.types import Array, Vector
-from legalize.kernels.ir.vectors import splat
+from legalize.kernels.ir.vectors import Array, Vector, lanes_in, splat
 
 _LARGEST_PRODUCT = 2.0**30
 # Products of 17 bits by float32 scales from here on, and their sums, are exact in float64.

@@ -13,8 +13,7 @@ from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.ir.rows import for_each_piece, ramp
 from legalize.kernels.ir.tasks import shared_loop, task_count
-from legalize.kernels.ir.types import Index, Vector
-from legalize.kernels.ir.vectors import as_unsigned, filled, first_lanes, flipped
+from legalize.kernels.ir.vectors import Index, Vector, as_unsigned, filled, first_lanes, flipped
 from legalize.kernels.isa.base import VectorIsa
 
 Shape = tuple[int, ...]

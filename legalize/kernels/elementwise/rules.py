@@ -9,12 +9,16 @@ import numpy as np
 from tvm import relax
 
 from legalize.kernels.call import call_tir
-from legalize.kernels.elementwise.add import Terms, add
+from legalize.kernels.elementwise.add import FloatForm, Terms, add, float_form
 from legalize.kernels.elementwise.affine import affine_form, stated_form
-from legalize.kernels.elementwise.float_form import FloatForm, float_form
 from legalize.kernels.elementwise.float_steps import float_steps, square_steps
-from legalize.kernels.elementwise.multiply import Rescaling, Rounding, multiply
-from legalize.kernels.elementwise.square import Squares, squared_difference
+from legalize.kernels.elementwise.multiply import (
+    Rescaling,
+    Rounding,
+    Squares,
+    multiply,
+    squared_difference,
+)
 from legalize.kernels.isa.base import AffineForm, VectorIsa
 from legalize.kernels.kernel import VectorRule
 from qnn_ops import (

@@ -25,18 +25,21 @@ from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.float_conv2d.spec import Axis, FloatConv, sections, tile_size
-from legalize.kernels.ir.floats import rounded_apart
-from legalize.kernels.ir.registers import (
+from legalize.kernels.ir.arithmetic import rounded_apart
+from legalize.kernels.ir.rows import load_filled, ramp, store_lanes
+from legalize.kernels.ir.tasks import loop_between, shared_loop, task_count
+from legalize.kernels.ir.vectors import (
+    Buffer,
+    Index,
+    Vector,
     get_lanes,
     kept,
     local_vector,
     set_lanes,
+    splat,
+    spread,
     unsigned_min,
 )
-from legalize.kernels.ir.rows import load_filled, ramp, store_lanes
-from legalize.kernels.ir.tasks import loop_between, shared_loop, task_count
-from legalize.kernels.ir.types import Buffer, Index, Vector
-from legalize.kernels.ir.vectors import splat, spread
 from legalize.kernels.isa.base import VectorIsa
 from qnn_ops.float_conv2d import runs_of
 

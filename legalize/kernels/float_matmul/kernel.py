@@ -22,19 +22,20 @@ from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.float_matmul.spec import FloatMatmul, View
-from legalize.kernels.ir.floats import rounded_apart
-from legalize.kernels.ir.registers import (
+from legalize.kernels.ir.arithmetic import rounded_apart
+from legalize.kernels.ir.rows import columns_of, load_filled, store_lanes
+from legalize.kernels.ir.tasks import loop_between, shared_loop, task_count
+from legalize.kernels.ir.vectors import (
+    Buffer,
+    Index,
     get_lanes,
     kept,
     local_vector,
     set_lanes,
+    splat,
+    spread,
     unsigned_min,
 )
-from legalize.kernels.ir.rows import load_filled, store_lanes
-from legalize.kernels.ir.squares import columns_of
-from legalize.kernels.ir.tasks import loop_between, shared_loop, task_count
-from legalize.kernels.ir.types import Buffer, Index
-from legalize.kernels.ir.vectors import splat, spread
 from legalize.kernels.isa.base import VectorIsa
 
 _MOST_ROWS = 6

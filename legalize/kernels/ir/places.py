@@ -7,8 +7,7 @@ from typing import Any
 
 from tvm.script.ir_builder import tirx as T
 
-from legalize.kernels.ir.registers import kept
-from legalize.kernels.ir.types import Index
+from legalize.kernels.ir.vectors import Index, kept
 
 _ADDRESS = "qnn_address"
 # Makes no instruction; LLVM knows nothing of the result.

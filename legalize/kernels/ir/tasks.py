@@ -14,8 +14,7 @@ from collections.abc import Callable
 
 from tvm.script.ir_builder import tirx as T
 
-from legalize.kernels.ir.registers import kept
-from legalize.kernels.ir.types import Index
+from legalize.kernels.ir.vectors import Index, kept
 
 # Each divides the next but one, so that two, three or four threads mostly get equal shares.
 _COUNTS = (120, 60, 24, 12, 6, 4, 2)

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from tvm.script.ir_builder import tirx as T
 
-from legalize.kernels.ir.types import Buffer, Expr, Index
+from legalize.kernels.ir.vectors import Buffer, Expr, Index
 
 ROWS = 16
 ROW_BYTES = 64

@@ -20,8 +20,7 @@ import numpy as np
 import numpy.typing as npt
 from tvm.script.ir_builder import tirx as T
 
-from legalize.kernels.ir.registers import kept, lanes_in
-from legalize.kernels.ir.types import Vector
+from legalize.kernels.ir.vectors import Vector, kept, lanes_in
 from legalize.kernels.isa.neon import LANES, Neon, half, multiply_long, paired, picked
 
 REGISTER_BYTES = 16

@@ -12,10 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from tvm.script.ir_builder import tirx as T
 
-from legalize.kernels.ir.floats import fused_multiply_add
-from legalize.kernels.ir.registers import kept, lanes_in
-from legalize.kernels.ir.types import Array, Buffer, Vector
-from legalize.kernels.ir.vectors import splat
+from legalize.kernels.ir.arithmetic import fused_multiply_add
+from legalize.kernels.ir.vectors import Array, Buffer, Vector, kept, lanes_in, splat
 
 
 @dataclass(frozen=True)

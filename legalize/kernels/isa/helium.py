@@ -6,8 +6,7 @@ from typing import Any
 
 from tvm.script.ir_builder import tirx as T
 
-from legalize.kernels.ir.registers import kept
-from legalize.kernels.ir.types import Index, Vector
+from legalize.kernels.ir.vectors import Index, Vector, kept
 
 HELIUM = ("mclass", "mve")
 """What LLVM calls the cores that have it."""

@@ -11,7 +11,7 @@ from typing import Any
 
 from tvm.script.ir_builder import tirx as T
 
-from legalize.kernels.ir.types import Buffer, Index
+from legalize.kernels.ir.vectors import Buffer, Index
 from legalize.kernels.isa.helium import FOUR, SIZE
 
 CHANNELS = "tvm_qnn_channels_"

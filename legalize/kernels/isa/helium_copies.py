@@ -10,7 +10,7 @@ from typing import Any
 
 from tvm.script.ir_builder import tirx as T
 
-from legalize.kernels.ir.types import Buffer, Index, Vector
+from legalize.kernels.ir.vectors import Buffer, Index, Vector
 from legalize.kernels.isa.helium_sums import REACHED
 
 COPY = "tvm_qnn_copy_rows"

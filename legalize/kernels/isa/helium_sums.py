@@ -10,7 +10,7 @@ from typing import Any
 
 from tvm.script.ir_builder import tirx as T
 
-from legalize.kernels.ir.types import Buffer, Index
+from legalize.kernels.ir.vectors import Buffer, Index
 
 SUMS = "tvm_qnn_sums_"
 """How the names of functions begin that write sums: see ``add_up``."""

@@ -10,7 +10,7 @@ from typing import Any
 
 from tvm.script.ir_builder import tirx as T
 
-from legalize.kernels.ir.types import Index
+from legalize.kernels.ir.vectors import Index
 from legalize.kernels.isa.helium_sums import EVEN, FIRST, OTHERS, few_sums, named
 
 TILE = "tvm_qnn_tile_"

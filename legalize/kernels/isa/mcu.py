@@ -8,8 +8,7 @@ from typing import Any
 
 from tvm.script.ir_builder import tirx as T
 
-from legalize.kernels.ir.registers import kept
-from legalize.kernels.ir.types import Buffer, Index
+from legalize.kernels.ir.vectors import Buffer, Index, kept
 
 WORD = 4
 """Bytes in a register."""

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from tvm.script.ir_builder import tirx as T
 
-from legalize.kernels.ir.registers import lanes_in
-from legalize.kernels.ir.types import Vector
+from legalize.kernels.ir.vectors import Vector, lanes_in
 
 LANES = 4
 """int32 values in a register."""

@@ -6,9 +6,7 @@ from dataclasses import dataclass
 
 from tvm.script.ir_builder import tirx as T
 
-from legalize.kernels.ir.registers import lanes_in
-from legalize.kernels.ir.types import Array, Buffer, Vector
-from legalize.kernels.ir.vectors import splat
+from legalize.kernels.ir.vectors import Array, Buffer, Vector, lanes_in, splat
 from legalize.kernels.isa.base import AffineForm, VectorIsa
 from legalize.kernels.isa.neon import Neon, half, joined
 

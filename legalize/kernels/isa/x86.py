@@ -22,8 +22,7 @@ from typing import ClassVar
 
 from tvm.script.ir_builder import tirx as T
 
-from legalize.kernels.ir.registers import DWORD
-from legalize.kernels.ir.types import Buffer, Index, Vector
+from legalize.kernels.ir.vectors import DWORD, Buffer, Index, Vector
 from legalize.kernels.isa.x86_instructions import (
     add_pairs,
     add_to_pairs,

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from tvm.script.ir_builder import tirx as T
 
-from legalize.kernels.ir.registers import lanes_in
-from legalize.kernels.ir.types import Buffer, Index, Vector
+from legalize.kernels.ir.vectors import Buffer, Index, Vector, lanes_in
 
 # Round as the processor's state says, which is to the nearest; or down, or towards zero, and raise
 # no exception.

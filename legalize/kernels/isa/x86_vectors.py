@@ -11,9 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from tvm.script.ir_builder import tirx as T
 
-from legalize.kernels.ir.registers import lanes_in
-from legalize.kernels.ir.types import Array, Buffer, Vector
-from legalize.kernels.ir.vectors import filled, flipped, splat
+from legalize.kernels.ir.vectors import Array, Buffer, Vector, filled, flipped, lanes_in, splat
 from legalize.kernels.isa.base import AffineForm, VectorIsa
 from legalize.kernels.isa.x86_instructions import (
     dot_bytes,

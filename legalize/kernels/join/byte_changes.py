@@ -12,9 +12,7 @@ from typing import TypeAlias
 import numpy as np
 from tvm.script.ir_builder import tirx as T
 
-from legalize.kernels.ir.registers import lanes_in
-from legalize.kernels.ir.types import Array, Vector
-from legalize.kernels.ir.vectors import clamped, splat
+from legalize.kernels.ir.vectors import Array, Vector, clamped, lanes_in, splat
 from legalize.kernels.isa.base import VectorIsa
 
 _STEPS = np.arange(256)

@@ -17,8 +17,15 @@ from tvm.script.ir_builder import tirx as T
 from legalize.kernels.border import Border, fill_border, tell_border
 from legalize.kernels.ir.rows import BYTES, for_each_piece, ramp, unsigned
 from legalize.kernels.ir.tasks import shared_loop, task_count
-from legalize.kernels.ir.types import Buffer, Index, Vector
-from legalize.kernels.ir.vectors import as_unsigned, filled, first_lanes, flipped
+from legalize.kernels.ir.vectors import (
+    Buffer,
+    Index,
+    Vector,
+    as_unsigned,
+    filled,
+    first_lanes,
+    flipped,
+)
 from legalize.kernels.isa.base import VectorIsa
 from legalize.kernels.join.byte_changes import Change, Clamp, Table, changed
 from legalize.kernels.kernel import Slice

@@ -11,7 +11,7 @@ from tvm import relax
 
 from legalize.kernels.border import Border
 from legalize.kernels.call import call_tir
-from legalize.kernels.ir.types import Array
+from legalize.kernels.ir.vectors import Array
 from legalize.kernels.isa.base import VectorIsa
 from legalize.kernels.join.byte_changes import Change, Clamp, cheapest_change
 from legalize.kernels.join.kernel import Part, join

@@ -17,10 +17,9 @@ from legalize.kernels.conv2d.arm.runs import k_step_bytes
 from legalize.kernels.conv2d.arm.tiling import choose_tiling, vectors_of
 from legalize.kernels.conv2d.spec import ConvSpec
 from legalize.kernels.conv2d.tiling import Section, Tiling
-from legalize.kernels.ir.registers import get_lanes, local_vector, set_lanes
 from legalize.kernels.ir.tables import Table, Tables
 from legalize.kernels.ir.tasks import shared_loop
-from legalize.kernels.ir.types import Array, Index, Vector
+from legalize.kernels.ir.vectors import Array, Index, Vector, get_lanes, local_vector, set_lanes
 from legalize.kernels.isa.arm import Isa, LongProducts
 from legalize.kernels.isa.neon import LANES
 from legalize.kernels.matmul.pack import SIDE, SQUARE, Layout, Packer

@@ -15,9 +15,15 @@ from math import prod
 from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.conv2d.tiling import Section, Tiling
-from legalize.kernels.ir.registers import store_pieces, unsigned_min
-from legalize.kernels.ir.types import Array, Buffer, Index, Vector
-from legalize.kernels.ir.vectors import flipped
+from legalize.kernels.ir.vectors import (
+    Array,
+    Buffer,
+    Index,
+    Vector,
+    flipped,
+    store_pieces,
+    unsigned_min,
+)
 from legalize.kernels.matmul.spec import MatmulSpec
 
 SIDE = 4

@@ -9,11 +9,9 @@ from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.conv2d.spec import ConvSpec
 from legalize.kernels.conv2d.tiling import Section, Tiling
-from legalize.kernels.ir.registers import unsigned_min
 from legalize.kernels.ir.rows import pieces, ramp
 from legalize.kernels.ir.tasks import shared_loop
-from legalize.kernels.ir.types import Buffer, Index
-from legalize.kernels.ir.vectors import flipped
+from legalize.kernels.ir.vectors import Buffer, Index, flipped, unsigned_min
 
 _BYTES = 64
 

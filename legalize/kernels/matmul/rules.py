@@ -10,7 +10,7 @@ from tvm import relax, tirx
 
 from legalize.kernels.call import SORTED_LAST, call_tir
 from legalize.kernels.conv2d.arm.epilogue import can_requantize
-from legalize.kernels.ir.types import Array
+from legalize.kernels.ir.vectors import Array
 from legalize.kernels.isa.arm import ARMV7, DOTPROD, NEON
 from legalize.kernels.isa.arm import Isa as ArmIsa
 from legalize.kernels.isa.x86 import ISAS

@@ -10,7 +10,7 @@ from tvm import relax
 
 from legalize.kernels.conv2d.calls import dense_factor
 from legalize.kernels.conv2d.spec import ConvSpec, OutputStage
-from legalize.kernels.ir.types import Array
+from legalize.kernels.ir.vectors import Array
 from qnn_ops.arithmetic import quantize_multiplier
 from qnn_ops.attributes import dtype_range
 from qnn_ops.checks import QUANTIZED

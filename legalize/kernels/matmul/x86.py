@@ -27,10 +27,9 @@ from legalize.kernels.conv2d.x86.epilogue.base import Epilogue, Scales, row_lane
 from legalize.kernels.conv2d.x86.epilogue.choose import choose_epilogue
 from legalize.kernels.conv2d.x86.pixel_sums import pixel_sums
 from legalize.kernels.conv2d.x86.tiling import choose_tiling, lane_channels
-from legalize.kernels.ir.registers import get_lanes, local_vector, set_lanes
 from legalize.kernels.ir.tables import Table, Tables
 from legalize.kernels.ir.tasks import shared_loop
-from legalize.kernels.ir.types import Array, Index, Vector
+from legalize.kernels.ir.vectors import Array, Index, Vector, get_lanes, local_vector, set_lanes
 from legalize.kernels.isa.x86 import Isa
 from legalize.kernels.matmul.pack import SIDE, SQUARE, Layout, Packer
 from legalize.kernels.matmul.rows import product_rows, staged

@@ -14,13 +14,10 @@ from tvm import tirx
 from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tirx as T
 
-from legalize.kernels.ir.fixed_point import rescaled
-from legalize.kernels.ir.floats import round_half_even
-from legalize.kernels.ir.registers import lanes_in
+from legalize.kernels.ir.arithmetic import rescaled, round_half_even
 from legalize.kernels.ir.rows import pieces, ramp
 from legalize.kernels.ir.tasks import shared_loop, task_count
-from legalize.kernels.ir.types import Buffer, Index, Vector
-from legalize.kernels.ir.vectors import splat, vector_of
+from legalize.kernels.ir.vectors import Buffer, Index, Vector, lanes_in, splat, vector_of
 from legalize.kernels.isa.base import VectorIsa
 from qnn_ops.quantized_mean import LARGEST_SUM
 

@@ -11,7 +11,7 @@ import numpy as np
 from tvm import relax
 
 from legalize.kernels.call import call_tir
-from legalize.kernels.ir.fixed_point import LARGEST
+from legalize.kernels.ir.arithmetic import LARGEST
 from legalize.kernels.isa.base import VectorIsa
 from legalize.kernels.kernel import VectorRule
 from legalize.kernels.mean.kernel import MeanSpec, Rescaling, Rounding, mean

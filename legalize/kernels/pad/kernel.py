@@ -11,8 +11,7 @@ from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.ir.rows import for_each_piece, ramp
 from legalize.kernels.ir.tasks import shared_loop, task_count
-from legalize.kernels.ir.types import Index
-from legalize.kernels.ir.vectors import splat
+from legalize.kernels.ir.vectors import Index, splat
 
 Axis = tuple[int, int, int]
 """Extent, and how many values come before and after."""

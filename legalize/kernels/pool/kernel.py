@@ -22,11 +22,18 @@ from tvm import tirx
 from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tirx as T
 
-from legalize.kernels.ir.registers import kept
 from legalize.kernels.ir.rows import pieces
 from legalize.kernels.ir.tasks import shared_loop, task_count
-from legalize.kernels.ir.types import Buffer, Index, Vector
-from legalize.kernels.ir.vectors import as_unsigned, clamped, flipped, splat
+from legalize.kernels.ir.vectors import (
+    Buffer,
+    Index,
+    Vector,
+    as_unsigned,
+    clamped,
+    flipped,
+    kept,
+    splat,
+)
 from legalize.kernels.isa.base import VectorIsa
 from legalize.kernels.pool.averages import COLUMNS, divisors, rounded_factor
 from legalize.kernels.pool.spec import PoolSpec

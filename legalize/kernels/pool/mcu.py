@@ -14,10 +14,8 @@ from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.call import call_tir
-from legalize.kernels.ir.registers import kept
 from legalize.kernels.ir.rows import ramp
-from legalize.kernels.ir.types import Buffer, Index, Vector
-from legalize.kernels.ir.vectors import splat, vector_of
+from legalize.kernels.ir.vectors import Buffer, Index, Vector, kept, splat, vector_of
 from legalize.kernels.isa.helium import EIGHT, HELIUM
 from legalize.kernels.isa.mcu import CORES, PAIRS, RISCV32, WORD, add_bytes, flat, word_of
 from legalize.kernels.kernel import Row

@@ -11,12 +11,10 @@ from tvm import tirx
 from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tirx as T
 
-from legalize.kernels.ir.registers import lanes_in
 from legalize.kernels.ir.rows import for_each_piece, ramp
 from legalize.kernels.ir.tables import Table, Tables
 from legalize.kernels.ir.tasks import shared_loop, task_count
-from legalize.kernels.ir.types import Index, Vector
-from legalize.kernels.ir.vectors import splat, spread, vector_of
+from legalize.kernels.ir.vectors import Index, Vector, lanes_in, splat, spread, vector_of
 from legalize.kernels.isa.base import VectorIsa
 from qnn_ops.quantized_resize2d import FRACTION_BITS
 

@@ -9,7 +9,7 @@ import numpy as np
 from tvm import relax
 
 from legalize.kernels.call import call_tir
-from legalize.kernels.ir.types import Array
+from legalize.kernels.ir.vectors import Array
 from legalize.kernels.isa.base import VectorIsa
 from legalize.kernels.kernel import VectorRule
 from legalize.kernels.resize.kernel import ResizeSpec, bilinear, nearest

@@ -20,10 +20,8 @@ from tvm import tirx
 from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tirx as T
 
-from legalize.kernels.ir.registers import DWORD, kept, lanes_in
 from legalize.kernels.ir.rows import ramp
-from legalize.kernels.ir.types import Vector
-from legalize.kernels.ir.vectors import as_unsigned
+from legalize.kernels.ir.vectors import DWORD, Vector, as_unsigned, kept, lanes_in
 from legalize.kernels.isa.base import VectorIsa
 from legalize.kernels.softmax.steps import byte_tables, reciprocals, result, term
 

@@ -23,17 +23,20 @@ from tvm import tirx
 from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tirx as T
 
-from legalize.kernels.ir.registers import (
+from legalize.kernels.ir.rows import for_each_piece, ramp
+from legalize.kernels.ir.vectors import (
     DWORD,
+    Index,
+    Vector,
     get_lanes,
     kept,
     lanes_in,
     local_vector,
     set_lanes,
+    splat,
+    spread,
+    vector_of,
 )
-from legalize.kernels.ir.rows import for_each_piece, ramp
-from legalize.kernels.ir.types import Index, Vector
-from legalize.kernels.ir.vectors import splat, spread, vector_of
 from legalize.kernels.isa.base import VectorIsa
 from legalize.kernels.softmax.even_rows import even_rows, has_even_rows
 from legalize.kernels.softmax.many_rows import many_rows

@@ -20,10 +20,8 @@ from tvm import tirx
 from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tirx as T
 
-from legalize.kernels.ir.registers import DWORD, kept
 from legalize.kernels.ir.rows import powers_of_two, ramp
-from legalize.kernels.ir.types import Index, Vector
-from legalize.kernels.ir.vectors import vector_of
+from legalize.kernels.ir.vectors import DWORD, Index, Vector, kept, vector_of
 from legalize.kernels.isa.base import VectorIsa
 from legalize.kernels.softmax.steps import reciprocals, result, term
 

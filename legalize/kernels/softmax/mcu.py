@@ -15,8 +15,7 @@ from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.call import call_tir
-from legalize.kernels.ir.registers import kept
-from legalize.kernels.ir.types import Array, Buffer, Index
+from legalize.kernels.ir.vectors import Array, Buffer, Index, kept
 from legalize.kernels.isa.mcu import CORES, RISCV32, flat
 from legalize.kernels.kernel import Row
 from qnn_ops import quantized_softmax

@@ -22,10 +22,18 @@ from tvm import tirx
 from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tirx as T
 
-from legalize.kernels.ir.registers import kept, lanes_in, local_vector
 from legalize.kernels.ir.rows import pieces, powers_of_two, ramp
-from legalize.kernels.ir.types import Buffer, Index, Vector
-from legalize.kernels.ir.vectors import splat, spread, vector_of
+from legalize.kernels.ir.vectors import (
+    Buffer,
+    Index,
+    Vector,
+    kept,
+    lanes_in,
+    local_vector,
+    splat,
+    spread,
+    vector_of,
+)
 from legalize.kernels.isa.base import VectorIsa
 from legalize.kernels.softmax.steps import largest_of
 from qnn_ops.attributes import dtype_range

@@ -4,10 +4,17 @@ from __future__ import annotations
 
 from tvm.script.ir_builder import tirx as T
 
-from legalize.kernels.ir.registers import kept, lanes_in
 from legalize.kernels.ir.rows import for_each_piece, ramp
-from legalize.kernels.ir.types import Buffer, Index, Vector
-from legalize.kernels.ir.vectors import splat, spread, vector_of
+from legalize.kernels.ir.vectors import (
+    Buffer,
+    Index,
+    Vector,
+    kept,
+    lanes_in,
+    splat,
+    spread,
+    vector_of,
+)
 from legalize.kernels.isa.base import VectorIsa
 from qnn_ops.softmax_arithmetic import (
     ACCUMULATOR_BITS,

@@ -20,12 +20,22 @@ from tvm import tirx
 from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tirx as T
 
-from legalize.kernels.ir.fixed_point import rescaled_any
-from legalize.kernels.ir.registers import get_lanes, kept, lanes_in, local_vector, set_lanes
+from legalize.kernels.ir.arithmetic import rescaled_any
 from legalize.kernels.ir.rows import pieces, ramp
 from legalize.kernels.ir.tasks import shared_loop, task_count
-from legalize.kernels.ir.types import Array, Buffer, Index, Vector
-from legalize.kernels.ir.vectors import splat, vector_of
+from legalize.kernels.ir.vectors import (
+    Array,
+    Buffer,
+    Index,
+    Vector,
+    get_lanes,
+    kept,
+    lanes_in,
+    local_vector,
+    set_lanes,
+    splat,
+    vector_of,
+)
 from legalize.kernels.isa.base import VectorIsa
 
 # Roughly what one thread multiplies.

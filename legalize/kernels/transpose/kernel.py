@@ -15,11 +15,9 @@ from tvm import tirx
 from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tirx as T
 
-from legalize.kernels.ir.registers import kept, unsigned_min
-from legalize.kernels.ir.rows import for_each_piece, ramp
-from legalize.kernels.ir.squares import columns_of
+from legalize.kernels.ir.rows import columns_of, for_each_piece, ramp
 from legalize.kernels.ir.tasks import shared_loop, task_count
-from legalize.kernels.ir.types import Index
+from legalize.kernels.ir.vectors import Index, kept, unsigned_min
 
 SIDE = 16
 """Rows and columns of a square."""

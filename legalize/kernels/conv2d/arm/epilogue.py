@@ -28,8 +28,7 @@ import numpy as np
 from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.conv2d.spec import OutputStage
-from legalize.kernels.ir.registers import kept
-from legalize.kernels.ir.types import Array, Vector
+from legalize.kernels.ir.vectors import Array, Vector, kept
 from legalize.kernels.isa.arm import Isa
 from legalize.kernels.isa.neon import LANES, Neon, half, joined
 from qnn_ops.arithmetic import quantize_multiplier

@@ -35,10 +35,17 @@ from legalize.kernels.conv2d.tiling import (
     share_tiles,
     tiles_of,
 )
-from legalize.kernels.ir.registers import get_lanes, kept, local_vector, set_lanes
 from legalize.kernels.ir.tables import Tables
 from legalize.kernels.ir.tasks import loop_between, task_count
-from legalize.kernels.ir.types import Buffer, Index, Vector
+from legalize.kernels.ir.vectors import (
+    Buffer,
+    Index,
+    Vector,
+    get_lanes,
+    kept,
+    local_vector,
+    set_lanes,
+)
 from legalize.kernels.isa.arm import REGISTER_BYTES, Isa
 from legalize.kernels.isa.neon import LANES, paired
 

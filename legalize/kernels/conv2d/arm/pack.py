@@ -15,7 +15,7 @@ from legalize.kernels.conv2d.plan import Weights
 from legalize.kernels.conv2d.spec import ConvSpec
 from legalize.kernels.conv2d.taps import Taps, rows_of
 from legalize.kernels.conv2d.tiling import Tiling
-from legalize.kernels.ir.types import Array
+from legalize.kernels.ir.vectors import Array
 from legalize.kernels.isa.arm import Isa, LongProducts
 from legalize.kernels.isa.neon import LANES
 from qnn_ops.attributes import dtype_range

@@ -8,10 +8,17 @@ import numpy as np
 from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.conv2d.arm.runs import Piece, pieces
+from legalize.kernels.conv2d.constants import window_sums
 from legalize.kernels.conv2d.spec import ConvSpec
-from legalize.kernels.conv2d.window_sums import window_sums
-from legalize.kernels.ir.registers import DWORD, get_lanes, local_vector, set_lanes
-from legalize.kernels.ir.types import Buffer, Index, Vector
+from legalize.kernels.ir.vectors import (
+    DWORD,
+    Buffer,
+    Index,
+    Vector,
+    get_lanes,
+    local_vector,
+    set_lanes,
+)
 from legalize.kernels.isa.arm import REGISTER_BYTES, DotProducts, Isa, MatrixProducts
 from legalize.kernels.isa.neon import LANES
 

@@ -13,7 +13,7 @@ from legalize.kernels.conv2d.arm.kernel import conv2d
 from legalize.kernels.conv2d.arm.pack import PackedConv, pack_conv2d
 from legalize.kernels.conv2d.arm.tiling import choose_tiling, microseconds
 from legalize.kernels.conv2d.calls import conv_factor, dense_factor, sums_first
-from legalize.kernels.conv2d.groups import each_group
+from legalize.kernels.conv2d.constants import each_group
 from legalize.kernels.conv2d.plan import Weights
 from legalize.kernels.conv2d.rules import ConvRules
 from legalize.kernels.conv2d.spec import ConvSpec

@@ -5,9 +5,8 @@ from __future__ import annotations
 from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.conv2d.spec import ConvSpec, OutputStage
-from legalize.kernels.ir.registers import lanes_in, store_pieces
 from legalize.kernels.ir.rows import ramp, store_lanes
-from legalize.kernels.ir.types import Buffer, Index, Vector
+from legalize.kernels.ir.vectors import Buffer, Index, Vector, lanes_in, store_pieces
 from legalize.kernels.isa.neon import LANES, Neon, add_saturating, joined
 from qnn_ops.attributes import dtype_range
 

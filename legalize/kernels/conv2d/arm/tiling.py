@@ -24,7 +24,7 @@ from legalize.kernels.conv2d.arm.runs import pieces
 from legalize.kernels.conv2d.spec import ConvSpec
 from legalize.kernels.conv2d.taps import Taps
 from legalize.kernels.conv2d.tiling import Section, Tiling, lies_in_line, split_vectors
-from legalize.kernels.ir.registers import store_pieces
+from legalize.kernels.ir.vectors import store_pieces
 from legalize.kernels.isa.arm import Isa
 from legalize.kernels.isa.neon import LANES
 

@@ -13,7 +13,7 @@ import numpy as np
 from tvm import relax
 from tvm.relax import op as R
 
-from legalize.kernels.ir.types import Array
+from legalize.kernels.ir.vectors import Array
 from legalize.kernels.kernel import Rule
 from legalize.kernels.rescale import HIGH, Form, Staircase, prove, steps_of
 from legalize.primitives.fixed_point import const, saturate

@@ -10,8 +10,7 @@ from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.conv2d.plan import Weights
 from legalize.kernels.conv2d.spec import OutputStage
-from legalize.kernels.ir.registers import kept
-from legalize.kernels.ir.types import Array, Buffer, Index
+from legalize.kernels.ir.vectors import Array, Buffer, Index, kept
 from legalize.kernels.isa.mcu import words_of
 from legalize.kernels.rescale import USUAL, Form, prove
 from qnn_ops.arithmetic import (

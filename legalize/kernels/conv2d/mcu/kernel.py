@@ -22,8 +22,7 @@ from tvm.script.ir_builder import tirx as T
 from legalize.kernels.conv2d.mcu.epilogue import Epilogue, Fields
 from legalize.kernels.conv2d.mcu.window import gather, is_pixelwise
 from legalize.kernels.conv2d.spec import ConvSpec
-from legalize.kernels.ir.registers import kept
-from legalize.kernels.ir.types import Array, Buffer, Index
+from legalize.kernels.ir.vectors import Array, Buffer, Index, kept
 from legalize.kernels.isa.mcu import (
     WORD,
     add_products,

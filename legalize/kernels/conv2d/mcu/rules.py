@@ -16,7 +16,7 @@ from legalize.kernels.conv2d.calls import (
     operands_of,
     sums_first,
 )
-from legalize.kernels.conv2d.groups import each_group
+from legalize.kernels.conv2d.constants import each_group
 from legalize.kernels.conv2d.mcu.dense import dense_in_two
 from legalize.kernels.conv2d.mcu.epilogue import (
     ROUNDINGS,
@@ -38,7 +38,7 @@ from legalize.kernels.conv2d.mcu.kernel import (
 from legalize.kernels.conv2d.plan import Planner, Weights
 from legalize.kernels.conv2d.rules import ConvRules
 from legalize.kernels.conv2d.spec import UNFUSED, ConvSpec
-from legalize.kernels.ir.types import Array
+from legalize.kernels.ir.vectors import Array
 from legalize.kernels.isa.helium import HELIUM
 from legalize.kernels.isa.mcu import CORES, PAIRS, RISCV32
 from legalize.kernels.kernel import Row

@@ -8,8 +8,7 @@ from functools import partial
 from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.conv2d.spec import ConvSpec
-from legalize.kernels.ir.registers import kept
-from legalize.kernels.ir.types import Index
+from legalize.kernels.ir.vectors import Index, kept
 
 Copy = Callable[[Index, Index, int], None]
 """Writes the copy of values from a place in the data to a place in the window: how many."""

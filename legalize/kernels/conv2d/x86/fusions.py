@@ -12,8 +12,8 @@ from legalize.kernels.border import border_for
 from legalize.kernels.conv2d.calls import Scaling
 from legalize.kernels.conv2d.spec import Fusion, OutputStage, Residual
 from legalize.kernels.conv2d.x86.rules import CONV_ISAS, rules_of
+from legalize.kernels.elementwise.add import float_form
 from legalize.kernels.elementwise.affine import affine_form
-from legalize.kernels.elementwise.float_form import float_form
 from legalize.kernels.isa.x86 import Isa
 from legalize.kernels.kernel import Slice
 from qnn_ops import quantized_add, quantized_conv2d, quantized_dense, quantized_subtract

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from legalize.kernels.conv2d.spec import ConvSpec
-from legalize.kernels.ir.types import Array
+from legalize.kernels.ir.vectors import Array
 
 
 def k_step_weights(spec: ConvSpec, kernel: Array) -> Array:

@@ -43,16 +43,19 @@ from legalize.kernels.conv2d.x86.prefetch import fetch_ahead
 from legalize.kernels.conv2d.x86.store import store_pixel
 from legalize.kernels.conv2d.x86.tiling import microseconds
 from legalize.kernels.ir.places import address, with_addresses
-from legalize.kernels.ir.registers import (
+from legalize.kernels.ir.tables import Table, Tables
+from legalize.kernels.ir.tasks import task_count
+from legalize.kernels.ir.vectors import (
+    Buffer,
+    Expr,
+    Index,
+    Vector,
     get_lanes,
     kept,
     local_vector,
     set_lanes,
     store_pieces,
 )
-from legalize.kernels.ir.tables import Table, Tables
-from legalize.kernels.ir.tasks import task_count
-from legalize.kernels.ir.types import Buffer, Expr, Index, Vector
 from legalize.kernels.kernel import WRITES_OVER
 from qnn_ops.dynamic_quantization import FIELDS, POINT_FIELD, SCALE_FIELD
 

@@ -4,10 +4,17 @@ from __future__ import annotations
 
 from tvm.script.ir_builder import tirx as T
 
+from legalize.kernels.conv2d.constants import window_sums
 from legalize.kernels.conv2d.spec import ConvSpec
-from legalize.kernels.conv2d.window_sums import window_sums
-from legalize.kernels.ir.registers import DWORD, get_lanes, local_vector, set_lanes
-from legalize.kernels.ir.types import Buffer, Index, Vector
+from legalize.kernels.ir.vectors import (
+    DWORD,
+    Buffer,
+    Index,
+    Vector,
+    get_lanes,
+    local_vector,
+    set_lanes,
+)
 from legalize.kernels.isa.x86 import Isa
 from legalize.kernels.isa.x86_instructions import broadcast_bytes, dot_bytes, sum_lanes
 

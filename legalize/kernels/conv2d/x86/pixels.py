@@ -9,7 +9,7 @@ from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.conv2d.spec import ConvSpec
 from legalize.kernels.ir.places import address
-from legalize.kernels.ir.types import Index
+from legalize.kernels.ir.vectors import Index
 
 
 def target_pixel(spec: ConvSpec, pixel: Index) -> Index:

@@ -23,7 +23,7 @@ from legalize.kernels.conv2d.x86.epilogue.choose import (
 )
 from legalize.kernels.conv2d.x86.kernel import ConvKernel
 from legalize.kernels.conv2d.x86.tiling import lane_channels
-from legalize.kernels.ir.types import Array
+from legalize.kernels.ir.vectors import Array
 from legalize.kernels.isa.x86 import Isa, Products
 
 

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from tvm import DataType
 from tvm.script.ir_builder import tirx as T
 
-from legalize.kernels.ir.types import Buffer, Index
+from legalize.kernels.ir.vectors import Buffer, Index
 
 _READ = 0
 _TO_SECOND_LEVEL = 2

@@ -17,7 +17,7 @@ from legalize.kernels.conv2d.plan import Plan, Weights
 from legalize.kernels.conv2d.rules import ConvRules
 from legalize.kernels.conv2d.spec import ConvSpec
 from legalize.kernels.conv2d.x86.ways import cheapest_plan
-from legalize.kernels.ir.types import Array
+from legalize.kernels.ir.vectors import Array
 from legalize.kernels.isa.x86 import AMX, ISAS, Isa
 from legalize.kernels.kernel import Row
 from qnn_ops import quantized_conv2d, quantized_dense

@@ -8,10 +8,8 @@ import numpy as np
 from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.conv2d.spec import ConvSpec, OutputStage
-from legalize.kernels.ir.registers import kept, lanes_in, store_pieces
 from legalize.kernels.ir.rows import store_lanes
-from legalize.kernels.ir.types import Buffer, Index, Vector
-from legalize.kernels.ir.vectors import splat
+from legalize.kernels.ir.vectors import Buffer, Index, Vector, kept, lanes_in, splat, store_pieces
 from legalize.kernels.isa.x86_instructions import narrow_pair, narrow_to_bytes
 
 

@@ -34,7 +34,7 @@ import numpy.typing as npt
 from legalize.kernels.conv2d.spec import ConvSpec
 from legalize.kernels.conv2d.taps import Taps
 from legalize.kernels.conv2d.tiling import Section, Tiling, lies_in_line, split_vectors
-from legalize.kernels.ir.registers import DWORD, store_pieces
+from legalize.kernels.ir.vectors import DWORD, store_pieces
 from legalize.kernels.isa.x86 import Isa, Products
 
 _MAX_PIXELS = 12

@@ -22,7 +22,12 @@ from tvm.script.ir_builder import tirx as T
 from legalize.kernels.conv2d.arm.epilogue import Epilogue
 from legalize.kernels.conv2d.arm.store import store_channels
 from legalize.kernels.depthwise.arm.plan import Plan, Section, microseconds
-from legalize.kernels.ir.registers import (
+from legalize.kernels.ir.tables import Tables
+from legalize.kernels.ir.tasks import loop_between, share, task_count
+from legalize.kernels.ir.vectors import (
+    Buffer,
+    Index,
+    Vector,
     get_lanes,
     kept,
     lanes_in,
@@ -30,9 +35,6 @@ from legalize.kernels.ir.registers import (
     set_lanes,
     unsigned_min,
 )
-from legalize.kernels.ir.tables import Tables
-from legalize.kernels.ir.tasks import loop_between, share, task_count
-from legalize.kernels.ir.types import Buffer, Index, Vector
 from legalize.kernels.isa.neon import LANES, half, multiply_long
 
 

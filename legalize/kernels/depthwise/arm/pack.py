@@ -12,7 +12,7 @@ from legalize.kernels.conv2d.constants import centred_kernel
 from legalize.kernels.conv2d.plan import Weights
 from legalize.kernels.conv2d.spec import ConvSpec
 from legalize.kernels.depthwise.arm.plan import Plan, choose_plan, split_weights
-from legalize.kernels.ir.types import Array
+from legalize.kernels.ir.vectors import Array
 from legalize.kernels.isa.arm import Isa
 
 

@@ -10,10 +10,8 @@ from collections.abc import Callable
 from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.conv2d.spec import ConvSpec
-from legalize.kernels.ir.registers import kept
 from legalize.kernels.ir.rows import ramp
-from legalize.kernels.ir.types import Buffer, Index
-from legalize.kernels.ir.vectors import splat
+from legalize.kernels.ir.vectors import Buffer, Index, kept, splat
 from legalize.kernels.isa.helium import SIZE, unseen
 
 

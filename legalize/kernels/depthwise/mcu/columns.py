@@ -17,8 +17,7 @@ from tvm.script.ir_builder import tirx as T
 from legalize.kernels.conv2d.mcu.epilogue import Epilogue
 from legalize.kernels.conv2d.mcu.kernel import arguments
 from legalize.kernels.conv2d.spec import ConvSpec
-from legalize.kernels.ir.registers import kept
-from legalize.kernels.ir.types import Index
+from legalize.kernels.ir.vectors import Index, kept
 from legalize.kernels.isa.helium import (
     EIGHT,
     FOUR,

@@ -18,9 +18,7 @@ from legalize.kernels.conv2d.mcu.helium.epilogue import Fields
 from legalize.kernels.conv2d.mcu.kernel import arguments
 from legalize.kernels.conv2d.spec import ConvSpec
 from legalize.kernels.depthwise.mcu.band import Band
-from legalize.kernels.ir.registers import kept
-from legalize.kernels.ir.types import Array, Buffer, Index, Vector
-from legalize.kernels.ir.vectors import splat
+from legalize.kernels.ir.vectors import Array, Buffer, Index, Vector, kept, splat
 from legalize.kernels.isa.helium import FOUR, SIZE, narrowed, products, widened
 from legalize.kernels.isa.mcu import reading_words
 

@@ -13,7 +13,7 @@ from legalize.kernels.conv2d.plan import Weights
 from legalize.kernels.conv2d.spec import ConvSpec
 from legalize.kernels.depthwise.mcu import columns
 from legalize.kernels.depthwise.mcu.helium import depthwise_conv2d, lanes_of, packed
-from legalize.kernels.ir.types import Array
+from legalize.kernels.ir.vectors import Array
 
 _MOST_TAPS = 32  # which are written one after the other
 _USUAL = 16  # sums of few products often allow no larger shift

@@ -18,8 +18,7 @@ from legalize.kernels.conv2d.mcu.epilogue import Epilogue
 from legalize.kernels.conv2d.mcu.kernel import arguments
 from legalize.kernels.conv2d.spec import ConvSpec
 from legalize.kernels.depthwise.mcu.band import Band
-from legalize.kernels.ir.registers import kept
-from legalize.kernels.ir.types import Array, Buffer, Index
+from legalize.kernels.ir.vectors import Array, Buffer, Index, kept
 from legalize.kernels.isa.mcu import (
     WORD,
     add_product,

@@ -15,7 +15,7 @@ from legalize.kernels.conv2d.rules import ConvRules
 from legalize.kernels.conv2d.spec import ConvSpec
 from legalize.kernels.depthwise.mcu.helium_plan import plan_helium
 from legalize.kernels.depthwise.mcu.kernel import depthwise_conv2d, packed_taps
-from legalize.kernels.ir.types import Array
+from legalize.kernels.ir.vectors import Array
 from legalize.kernels.isa.helium import HELIUM
 from legalize.kernels.isa.mcu import CORES, PAIRS, RISCV32, WORD
 from legalize.kernels.kernel import Row

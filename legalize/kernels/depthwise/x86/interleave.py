@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from tvm.script.ir_builder import tirx as T
 
-from legalize.kernels.ir.types import Vector
+from legalize.kernels.ir.vectors import Vector
 from legalize.kernels.isa.x86 import Isa
 from legalize.kernels.isa.x86_instructions import add_pairs, dot_bytes
 

@@ -33,11 +33,19 @@ from legalize.kernels.depthwise.x86.interleave import (
 )
 from legalize.kernels.depthwise.x86.plan import PLANES, Plan, Section, cycles
 from legalize.kernels.ir.places import address, with_addresses
-from legalize.kernels.ir.registers import get_lanes, kept, local_vector, set_lanes, unsigned_min
 from legalize.kernels.ir.rows import load_filled, powers_of_two, store_lanes
 from legalize.kernels.ir.tables import Table, Tables
 from legalize.kernels.ir.tasks import loop_between, share, task_count
-from legalize.kernels.ir.types import Buffer, Index, Vector
+from legalize.kernels.ir.vectors import (
+    Buffer,
+    Index,
+    Vector,
+    get_lanes,
+    kept,
+    local_vector,
+    set_lanes,
+    unsigned_min,
+)
 
 _CYCLES_PER_MICROSECOND = 3000
 # Bytes from which on TVM takes a buffer of scope "global" from its workspace.

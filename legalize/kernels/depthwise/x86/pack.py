@@ -12,7 +12,7 @@ from legalize.kernels.conv2d.spec import ConvSpec
 from legalize.kernels.conv2d.x86.epilogue.base import Epilogue
 from legalize.kernels.conv2d.x86.epilogue.choose import choose_epilogue, fold
 from legalize.kernels.depthwise.x86.plan import PLANES, Plan, choose_cells, choose_plan
-from legalize.kernels.ir.types import Array
+from legalize.kernels.ir.vectors import Array
 from legalize.kernels.isa.x86 import Isa
 
 

@@ -6,9 +6,7 @@ import numpy as np
 from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.conv2d.mcu.epilogue import Epilogue
-from legalize.kernels.ir.registers import kept
-from legalize.kernels.ir.types import Array, Buffer, Index, Vector
-from legalize.kernels.ir.vectors import splat
+from legalize.kernels.ir.vectors import Array, Buffer, Index, Vector, kept, splat
 from legalize.kernels.isa.helium import FOUR, lifted, shifted, upper_products
 from legalize.kernels.isa.mcu import number
 

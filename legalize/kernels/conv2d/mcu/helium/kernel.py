@@ -23,8 +23,7 @@ from legalize.kernels.conv2d.mcu.helium.epilogue import Fields, constants
 from legalize.kernels.conv2d.mcu.kernel import arguments
 from legalize.kernels.conv2d.mcu.window import is_pixelwise
 from legalize.kernels.conv2d.spec import ConvSpec
-from legalize.kernels.ir.registers import kept
-from legalize.kernels.ir.types import Array, Index, Vector
+from legalize.kernels.ir.vectors import Array, Index, Vector, kept
 from legalize.kernels.isa.helium import FOUR, SIZE, hiding, unseen_count
 from legalize.kernels.isa.helium_copies import copy_columns, copy_rows, copying, fill, store_some
 from legalize.kernels.isa.helium_sums import (

@@ -12,7 +12,7 @@ from legalize.kernels.conv2d.mcu.helium.epilogue import constants
 from legalize.kernels.conv2d.mcu.helium.kernel import conv2d, packed_rows
 from legalize.kernels.conv2d.plan import Weights
 from legalize.kernels.conv2d.spec import UNFUSED, ConvSpec
-from legalize.kernels.ir.types import Array
+from legalize.kernels.ir.vectors import Array
 from legalize.kernels.rescale import USUAL
 
 

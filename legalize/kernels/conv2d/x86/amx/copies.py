@@ -12,7 +12,7 @@ from legalize.kernels.conv2d.spec import ConvSpec
 from legalize.kernels.conv2d.tiling import first_byte
 from legalize.kernels.ir.rows import for_each_piece, ramp
 from legalize.kernels.ir.tasks import shared_loop
-from legalize.kernels.ir.types import Buffer, Index
+from legalize.kernels.ir.vectors import Buffer, Index
 from legalize.kernels.isa.amx import ROW_BYTES
 
 # A distance of pixels that puts too many of them into the same place of the cache.

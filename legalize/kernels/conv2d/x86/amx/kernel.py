@@ -29,16 +29,19 @@ from legalize.kernels.conv2d.x86.kernel import ConvKernel
 from legalize.kernels.conv2d.x86.pixels import Pixels
 from legalize.kernels.conv2d.x86.prefetch import fetch_ahead
 from legalize.kernels.conv2d.x86.store import narrow_pixels
-from legalize.kernels.ir.registers import (
+from legalize.kernels.ir.tasks import as_threads, loop_between, share
+from legalize.kernels.ir.vectors import (
     DWORD,
+    Buffer,
+    Expr,
+    Index,
+    Vector,
     get_lanes,
     kept,
     local_vector,
     set_lanes,
     unsigned_min,
 )
-from legalize.kernels.ir.tasks import as_threads, loop_between, share
-from legalize.kernels.ir.types import Buffer, Expr, Index, Vector
 from legalize.kernels.isa import amx
 from legalize.kernels.isa.x86 import AVX512_VNNI
 

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from legalize.kernels.ir.registers import DWORD
-from legalize.kernels.ir.types import Array
+from legalize.kernels.ir.vectors import DWORD, Array
 from legalize.kernels.isa import amx
 from legalize.kernels.isa.x86 import AVX512_VNNI
 

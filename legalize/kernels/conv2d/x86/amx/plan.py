@@ -33,8 +33,7 @@ from legalize.kernels.conv2d.x86.amx.kernel import TileKernel
 from legalize.kernels.conv2d.x86.amx.pack import lay_out_chunks, tile_configuration
 from legalize.kernels.conv2d.x86.epilogue.base import Epilogue
 from legalize.kernels.conv2d.x86.plan import Layout, Plan
-from legalize.kernels.ir.registers import DWORD
-from legalize.kernels.ir.types import Array
+from legalize.kernels.ir.vectors import DWORD, Array
 from legalize.kernels.isa.amx import ROW_BYTES, ROWS
 from legalize.kernels.isa.x86 import AVX512_VNNI, ByteProducts, Isa
 

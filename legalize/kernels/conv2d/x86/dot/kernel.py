@@ -16,10 +16,9 @@ from legalize.kernels.conv2d.x86.kernel import ConvKernel
 from legalize.kernels.conv2d.x86.pixels import Pixels
 from legalize.kernels.conv2d.x86.tiling import microseconds, registers_of, shares_columns
 from legalize.kernels.ir.places import address
-from legalize.kernels.ir.registers import get_lanes, kept, set_lanes
 from legalize.kernels.ir.tables import Table
 from legalize.kernels.ir.tasks import loop_between
-from legalize.kernels.ir.types import Buffer, Index, Vector
+from legalize.kernels.ir.vectors import Buffer, Index, Vector, get_lanes, kept, set_lanes
 
 if TYPE_CHECKING:
     from legalize.kernels.conv2d.x86.dot.plan import DotPlan

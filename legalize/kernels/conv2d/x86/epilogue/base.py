@@ -11,7 +11,7 @@ import numpy as np
 from legalize.kernels.conv2d.plan import Columns
 from legalize.kernels.conv2d.spec import Addend, OutputStage
 from legalize.kernels.conv2d.x86.epilogue.residual import RoundedSum
-from legalize.kernels.ir.types import Array, Vector
+from legalize.kernels.ir.vectors import Array, Vector
 
 
 @dataclass(frozen=True, eq=False)

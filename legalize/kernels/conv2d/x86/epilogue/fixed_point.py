@@ -28,8 +28,7 @@ from tvm.script.ir_builder import tirx as T
 from legalize.kernels.conv2d.constants import deal
 from legalize.kernels.conv2d.spec import Addend, OutputStage
 from legalize.kernels.conv2d.x86.epilogue.base import Chosen, Epilogue, Scales
-from legalize.kernels.ir.registers import lanes_in
-from legalize.kernels.ir.types import Array, Vector
+from legalize.kernels.ir.vectors import Array, Vector, lanes_in
 
 # With accumulators below this, 2x fits its lane, |2p| < 2^62 and |h| < 2^30.
 _MAX_FAST_ACCUMULATOR = 1 << 30

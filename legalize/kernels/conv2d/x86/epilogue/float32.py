@@ -30,7 +30,7 @@ from legalize.kernels.conv2d.x86.epilogue.steps import (
     first_accumulators,
     fits,
 )
-from legalize.kernels.ir.types import Array, Vector
+from legalize.kernels.ir.vectors import Array, Vector
 from legalize.kernels.isa.x86_instructions import floor_of_product
 
 _LANES = 16

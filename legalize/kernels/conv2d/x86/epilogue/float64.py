@@ -25,8 +25,7 @@ from tvm.script.ir_builder import tirx as T
 from legalize.kernels.conv2d.constants import deal
 from legalize.kernels.conv2d.spec import Addend, OutputStage
 from legalize.kernels.conv2d.x86.epilogue.base import Chosen, Epilogue, Scales
-from legalize.kernels.ir.registers import lanes_in
-from legalize.kernels.ir.types import Array, Vector
+from legalize.kernels.ir.vectors import Array, Vector, lanes_in
 from qnn_ops.arithmetic import requantize_float64
 
 _MAGIC = 1.5 * 2.0**52

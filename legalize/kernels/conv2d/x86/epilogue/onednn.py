@@ -19,8 +19,7 @@ from legalize.kernels.conv2d.constants import deal
 from legalize.kernels.conv2d.spec import Addend, OutputStage
 from legalize.kernels.conv2d.x86.epilogue.base import Chosen, Epilogue, Scales
 from legalize.kernels.conv2d.x86.epilogue.residual import RoundedSum
-from legalize.kernels.ir.registers import lanes_in
-from legalize.kernels.ir.types import Array, Vector
+from legalize.kernels.ir.vectors import Array, Vector, lanes_in
 from legalize.kernels.isa.x86_instructions import to_int32
 
 _EXACT = 1 << 24

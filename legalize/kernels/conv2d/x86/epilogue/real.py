@@ -18,9 +18,8 @@ from tvm.script.ir_builder import tirx as T
 from legalize.kernels.conv2d.constants import deal
 from legalize.kernels.conv2d.spec import Addend, OutputStage
 from legalize.kernels.conv2d.x86.epilogue.base import Chosen, Epilogue, Scales
-from legalize.kernels.ir.floats import rounded_apart
-from legalize.kernels.ir.registers import lanes_in
-from legalize.kernels.ir.types import Array, Vector
+from legalize.kernels.ir.arithmetic import rounded_apart
+from legalize.kernels.ir.vectors import Array, Vector, lanes_in
 
 
 @dataclass(frozen=True)

@@ -18,12 +18,19 @@ from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.conv2d.spec import OutputStage, Residual
 from legalize.kernels.conv2d.x86.store import moved, narrow, narrow_words
-from legalize.kernels.elementwise.add import affine_sums, rounded
-from legalize.kernels.elementwise.float_form import FloatForm
-from legalize.kernels.ir.registers import kept, lanes_in
+from legalize.kernels.elementwise.add import FloatForm, affine_sums, rounded
 from legalize.kernels.ir.rows import load_filled
-from legalize.kernels.ir.types import Buffer, Index, Vector
-from legalize.kernels.ir.vectors import as_unsigned, clamped, flipped, splat
+from legalize.kernels.ir.vectors import (
+    Buffer,
+    Index,
+    Vector,
+    as_unsigned,
+    clamped,
+    flipped,
+    kept,
+    lanes_in,
+    splat,
+)
 from legalize.kernels.isa.base import AffineForm
 from legalize.kernels.isa.x86 import Isa
 from legalize.kernels.isa.x86_instructions import to_int32

@@ -15,7 +15,7 @@ import numpy as np
 
 from legalize.kernels.conv2d.spec import OutputStage
 from legalize.kernels.conv2d.x86.epilogue.base import Scales
-from legalize.kernels.ir.types import Array
+from legalize.kernels.ir.vectors import Array
 
 MAX_ACCUMULATOR = 1 << 30
 """Accumulators must stay below it."""

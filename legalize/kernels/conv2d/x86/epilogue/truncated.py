@@ -24,9 +24,7 @@ from legalize.kernels.conv2d.constants import deal
 from legalize.kernels.conv2d.spec import Addend, OutputStage
 from legalize.kernels.conv2d.x86.epilogue.base import Chosen, Epilogue, Scales
 from legalize.kernels.conv2d.x86.epilogue.steps import fits, line_through, steps_of
-from legalize.kernels.ir.registers import lanes_in
-from legalize.kernels.ir.types import Array, Vector
-from legalize.kernels.ir.vectors import splat
+from legalize.kernels.ir.vectors import Array, Vector, lanes_in, splat
 from legalize.kernels.isa.x86_instructions import floor_of_product, truncated_product
 
 _LANES = 16

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from legalize.kernels.ir.types import Array
+from legalize.kernels.ir.vectors import Array
 
 MOST = 128
 """The limit of weights that are added in 16 bits: 255·128 = 32640 fits, 255·129 does not."""

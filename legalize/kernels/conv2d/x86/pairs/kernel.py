@@ -14,8 +14,7 @@ from legalize.kernels.conv2d.tiling import Section
 from legalize.kernels.conv2d.x86.epilogue.base import Epilogue
 from legalize.kernels.conv2d.x86.kernel import ConvKernel
 from legalize.kernels.conv2d.x86.pairs.weights import K_STEP_KINDS, KStepKind, ListedKSteps
-from legalize.kernels.ir.registers import DWORD, get_lanes, kept, set_lanes
-from legalize.kernels.ir.types import Buffer, Index
+from legalize.kernels.ir.vectors import DWORD, Buffer, Index, get_lanes, kept, set_lanes
 from legalize.kernels.isa.x86 import Isa, PairProducts
 
 if TYPE_CHECKING:

@@ -14,8 +14,7 @@ from legalize.kernels.conv2d.x86.pairs.weights import (
     PairedBlocks,
     pair_weights,
 )
-from legalize.kernels.ir.registers import DWORD
-from legalize.kernels.ir.types import Array
+from legalize.kernels.ir.vectors import DWORD, Array
 from legalize.kernels.isa.x86 import Isa
 
 

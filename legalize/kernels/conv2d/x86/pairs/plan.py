@@ -17,7 +17,7 @@ from legalize.kernels.conv2d.x86.pairs.pack import list_k_steps, paired_blocks
 from legalize.kernels.conv2d.x86.pairs.weights import K_STEP_KINDS, ListedKSteps
 from legalize.kernels.conv2d.x86.plan import Layout, Plan
 from legalize.kernels.conv2d.x86.tiling import choose_tiling, lane_channels, units
-from legalize.kernels.ir.types import Array
+from legalize.kernels.ir.vectors import Array
 from legalize.kernels.isa.x86 import Isa, PairProducts
 
 LEAST_K_STEP = min(kind.cost for kind in K_STEP_KINDS)

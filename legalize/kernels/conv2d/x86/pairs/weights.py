@@ -22,8 +22,7 @@ from functools import cache
 import numpy as np
 
 from legalize.kernels.conv2d.x86.pairs.fused_k_steps import MOST, match_k_steps
-from legalize.kernels.ir.registers import DWORD
-from legalize.kernels.ir.types import Array
+from legalize.kernels.ir.vectors import DWORD, Array
 
 WINDOW = 4
 """K-steps, one after the other, whose bytes may change places."""

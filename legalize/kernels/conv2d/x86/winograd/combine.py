@@ -6,8 +6,7 @@ from collections.abc import Callable, Sequence
 
 from tvm.script.ir_builder import tirx as T
 
-from legalize.kernels.ir.registers import kept, lanes_in
-from legalize.kernels.ir.types import Vector
+from legalize.kernels.ir.vectors import Vector, kept, lanes_in
 from legalize.kernels.isa.x86_instructions import wrapped
 
 Matrix = tuple[tuple[int, ...], ...]

@@ -29,17 +29,18 @@ from legalize.kernels.conv2d.x86.kernel import ConvKernel
 from legalize.kernels.conv2d.x86.pixels import Pixels, target_pixel
 from legalize.kernels.conv2d.x86.prefetch import fetch_ahead
 from legalize.kernels.conv2d.x86.winograd.combine import both_ways
-from legalize.kernels.ir.registers import (
+from legalize.kernels.ir.rows import for_each_piece
+from legalize.kernels.ir.tasks import loop_between, share
+from legalize.kernels.ir.vectors import (
     DWORD,
+    Index,
+    Vector,
     get_lanes,
     kept,
     local_vector,
     set_lanes,
     unsigned_min,
 )
-from legalize.kernels.ir.rows import for_each_piece
-from legalize.kernels.ir.tasks import loop_between, share
-from legalize.kernels.ir.types import Index, Vector
 from legalize.kernels.isa.x86 import WordDots
 from legalize.kernels.isa.x86_instructions import wrapped
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from legalize.kernels.conv2d.x86.winograd.transform import transform_weights
-from legalize.kernels.ir.types import Array
+from legalize.kernels.ir.vectors import Array
 
 if TYPE_CHECKING:
     from legalize.kernels.conv2d.x86.winograd.plan import WinogradPlan

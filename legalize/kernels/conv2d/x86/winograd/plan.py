@@ -26,9 +26,8 @@ from legalize.kernels.conv2d.x86.winograd.transform import (
     transform_weights,
     wraps_back,
 )
-from legalize.kernels.ir.registers import DWORD
 from legalize.kernels.ir.tasks import LEAST_TASK, task_count
-from legalize.kernels.ir.types import Array
+from legalize.kernels.ir.vectors import DWORD, Array
 from legalize.kernels.isa.x86 import AVX512_VNNI, Isa, PairProducts, WordDots, WordProducts
 
 _NR = 2

@@ -27,7 +27,7 @@ import numpy as np
 
 from legalize.kernels.conv2d.spec import ConvSpec
 from legalize.kernels.conv2d.x86.winograd.combine import Factors, Matrix
-from legalize.kernels.ir.types import Array
+from legalize.kernels.ir.vectors import Array
 
 _MAX_SUM = 2**31 - 1
 _MAX_DATA = 255

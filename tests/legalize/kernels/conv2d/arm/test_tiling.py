@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from legalize.kernels.conv2d.arm.tiling import choose_tiling, fits, vectors_of
-from legalize.kernels.ir.registers import store_pieces
+from legalize.kernels.ir.vectors import store_pieces
 from legalize.kernels.isa.arm import DOTPROD, ISAS, Isa
 from legalize.kernels.isa.neon import LANES
 from tests.support.convolutions import SPEC

@@ -14,7 +14,7 @@ from legalize.kernels.conv2d.x86.tiling import (
     registers_of,
     shares_columns,
 )
-from legalize.kernels.ir.registers import store_pieces
+from legalize.kernels.ir.vectors import store_pieces
 from legalize.kernels.isa.x86 import (
     AVX2,
     AVX512_VNNI,

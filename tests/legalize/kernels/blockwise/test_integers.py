@@ -1,4 +1,4 @@
-"""Products of bytes, four neighbours at a time, at the ends of what words hold."""
+"""Rows of data that become integers, block by block, and weights that are multiplied as bytes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 import tvm
 from tvm_ffi import structural_walk
 
-from legalize.kernels.blockwise.quads import multiplies_quads
+from legalize.kernels.blockwise.integers import multiplies_quads
 from legalize.kernels.isa.base import VectorIsa
 from legalize.kernels.isa.neon_vectors import VECTORS as NEON
 from legalize.kernels.isa.x86_vectors import AVX2, AVX512_VNNI, SSE41

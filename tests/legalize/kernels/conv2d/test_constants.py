@@ -1,3 +1,5 @@
+"""The constants of a convolution and of its groups, before kernels lay them out."""
+
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -8,7 +10,7 @@ import pytest
 from tvm import relax
 
 import legalize
-from legalize.kernels.conv2d.groups import each_group
+from legalize.kernels.conv2d.constants import each_group
 from qnn_ops import quantized_conv2d
 from qnn_ops.layouts import permutation
 from qnn_ops.registry import Attrs, attrs_of

@@ -1,3 +1,5 @@
+"""Code and constants of a model in one object file, and a static library of it."""
+
 from __future__ import annotations
 
 import shutil
@@ -7,7 +9,7 @@ import pytest
 
 from tests.support.packages import NAME, packed
 from tests.support.standalone import check_call
-from tvm_qnn.standalone.archive import archive
+from tvm_qnn.standalone.image import archive
 from tvm_qnn.standalone.symbols import offered_symbols
 
 

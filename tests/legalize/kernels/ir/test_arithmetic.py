@@ -1,3 +1,5 @@
+"""Arithmetic of vectors: functions of float32, and TFLite's rescaling of integers."""
+
 from __future__ import annotations
 
 from typing import Any
@@ -7,7 +9,7 @@ import pytest
 from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tirx as T
 
-from legalize.kernels.ir.fixed_point import LARGEST, rescaled, rescaled_any
+from legalize.kernels.ir.arithmetic import LARGEST, rescaled, rescaled_any
 from qnn_ops.arithmetic import multiply_by_quantized_multiplier
 from tests.support.x86 import run_on
 
