@@ -94,49 +94,21 @@ __all__ = [
     "top_indices",
 ]
 
-_HOMES = {
-    name: f"{__name__}.{home}"
-    for home, names in {
-        "blockwise_dense": ("blockwise_dense",),
-        "boxes": ("decode_boxes", "select_boxes"),
-        "dynamic_quantization": ("dynamic_encoding", "dynamic_quantize"),
-        "float_arithmetic": ("fused_multiply_add", "natural_power", "reinterpret"),
-        "float_conv2d": ("float_conv2d",),
-        "float_function": ("float_function",),
-        "hash_signs": ("hash_signs",),
-        "indices": ("counted_indices", "top_indices"),
-        "matmul": ("float_matmul", "quantized_matmul"),
-        "quantization": ("dequantize", "quantize", "requantize"),
-        "quantized_binary": (
-            *("quantized_add", "quantized_multiply", "quantized_prelu"),
-            *("quantized_squared_difference", "quantized_subtract"),
-        ),
-        "quantized_concat": ("quantized_concat",),
-        "quantized_conv2d": ("quantized_conv2d",),
-        "quantized_dense": ("quantized_dense", "quantized_fully_connected"),
-        "quantized_lookup": ("quantized_lookup",),
-        "quantized_lstm": ("quantized_lstm",),
-        "quantized_mean": ("quantized_mean",),
-        "quantized_pad": ("quantized_pad",),
-        "quantized_pool2d": ("quantized_pool2d",),
-        "quantized_relu": ("quantized_relu",),
-        "quantized_resize2d": ("quantized_resize2d",),
-        "quantized_softmax": ("quantized_softmax",),
-        "quantized_svdf": ("quantized_svdf", "quantized_svdf_state"),
-        "reduce_windows": ("reduce_windows",),
-        "row_moments": ("row_moments",),
-        "rows": ("average_rows", "scatter_rows"),
-        "suppression": ("suppress_boxes", "suppress_by_class"),
-    }.items()
-    for name in names
-}
-_MODULES = tuple(dict.fromkeys(_HOMES.values()))
+_FAMILIES = (
+    *("blockwise_dense", "boxes", "dynamic_quantization", "float_arithmetic", "float_conv2d"),
+    *("float_function", "hash_signs", "indices", "matmul", "quantization", "quantized_binary"),
+    *("quantized_concat", "quantized_conv2d", "quantized_dense", "quantized_lookup"),
+    *("quantized_lstm", "quantized_mean", "quantized_pad", "quantized_pool2d", "quantized_relu"),
+    *("quantized_resize2d", "quantized_softmax", "quantized_svdf", "reduce_windows"),
+    *("row_moments", "rows", "suppression"),
+)
+_MODULES = tuple(f"{__name__}.{family}" for family in _FAMILIES)
 
 make_lazy(
     __name__,
     {
+        **dict.fromkeys(__all__, _MODULES),
         # Not even its own import: it registers with TVM's FFI, which takes a quarter of a second.
         "QnnError": (f"{__name__}.errors",),
-        **{name: (*_MODULES, home) for name, home in _HOMES.items()},
     },
 )

@@ -23,14 +23,14 @@ class _LazyPackage(ModuleType):
             raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
         homes = self._homes[name]
         try:
-            *_, home = map(importlib.import_module, homes)
+            modules = [importlib.import_module(home) for home in homes]
         except ModuleNotFoundError as error:
             if error.name not in homes:
                 raise
             raise ImportError(
                 f"{self.__name__}.{name} is not in tvm-qnn-runtime: pip install tvm-qnn"
             ) from error
-        value = getattr(home, name)
+        value = next(getattr(each, name) for each in reversed(modules) if hasattr(each, name))
         setattr(self, name, value)
         return value
 
@@ -49,7 +49,7 @@ def make_lazy(package: str, homes: Mapping[str, tuple[str, ...]]) -> None:
 
     Args:
         package: its ``__name__``.
-        homes: for each name the modules to import, in order; the last one has it.
+        homes: for each name the modules to import, in order. The last one that has it counts.
     """
     module = sys.modules[package]
     module.__class__ = _LazyPackage

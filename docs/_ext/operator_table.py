@@ -135,7 +135,7 @@ def with_operators(text: str) -> str:
 
     # Tutorials, which run in this process, register operators of their own.
     names = sorted({name.removeprefix(PREFIX) for name in OPERATORS} & {*qnn_ops.__all__})
-    lines = (f".. autofunction:: qnn_ops.{name}.{name}" for name in names)
+    lines = (f".. autofunction:: qnn_ops.{name}" for name in names)
     return text.replace(MARK, "\n".join(lines))
 
 
