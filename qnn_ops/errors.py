@@ -22,7 +22,7 @@ tvm_ffi.register_error("KeyboardInterrupt", KeyboardInterrupt)
 
 
 REFUSE_INDEX = "tvm_qnn.refuse_index"
-"""The function's name among those that code calls: of what takes the index, it, and the size."""
+"""The name by which compiled code calls ``refuse_index``."""
 
 
 def refuse_index(source: str, index: int, size: int) -> NoReturn:

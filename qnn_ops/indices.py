@@ -24,20 +24,20 @@ def counted_indices(
 ) -> relax.Call:
     """Check indices when the model runs, and count negative ones from the end.
 
-    An index that is not there ends the run with a QnnError that names the source and the index.
-    Code that was exported as C has no errors: there such an index is the nearest one.
+    An index out of range ends the run with a QnnError that names the source and the index.
+    Exported C code raises no errors: it takes the nearest valid index.
 
     Args:
         indices: int8, uint8, int16, int32 or int64, any shape.
-        size: how many indices there are.
-        source: what takes what stands there, for the error.
-        from_end: whether -1 is the last index, and so on; else negative ones are not there.
+        size: how many elements the indices choose among.
+        source: the operator that reads them, for the error.
+        from_end: whether -1 means the last element, and so on. Else negative indices are errors.
 
     Returns:
         A call whose result has the indices' shape and dtype, from 0 to ``size`` - 1.
 
     Raises:
-        QnnError: if the dtype does not fit, or there are no indices.
+        QnnError: if the dtype does not fit, or the size is below 1.
     """
     return counted_indices.call([indices], size=size, source=source, from_end=from_end)
 

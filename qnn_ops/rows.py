@@ -23,14 +23,14 @@ def average_rows(
 ) -> relax.Call:
     """Add rows up at indices, and divide by the sum of their weights, or by its root.
 
-    Rows of one index that follow one another are added up, then divided. If others of that index
-    come later, they are added to the quotient, and it is divided by their weights. Source:
+    Consecutive rows of the same index are added up, then divided. Later rows of that index are
+    added to the quotient, and it is divided by their weights. Source:
     kernels/embedding_lookup_sparse.cc of TFLite.
 
     Args:
         rows: float32 [number, size].
         weights: float32 [number].
-        indices: int32 [number], each from 0 to count - 1; another is an index at the nearest end.
+        indices: int32 [number], each from 0 to count - 1; others count as the nearest of these.
         count: of the indices.
         is_root: whether the divisor is the root of the sum.
 
@@ -103,7 +103,7 @@ def scatter_rows(
 
     Args:
         data: [count, size], int8, uint8, int32, int64 or float32.
-        indices: int32 [number], each from 0 to count - 1; another is an index at the nearest end.
+        indices: int32 [number], each from 0 to count - 1; others count as the nearest of these.
         rows: [number, size], of the data's dtype.
         reduction: "update", "add", "multiply", "maximum" or "minimum". Integers wrap, but int64
             must not overflow.
