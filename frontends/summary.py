@@ -10,7 +10,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Description:
-    """What a file tells of one input or output; all of it may be missing.
+    """A file's description of one input or output. Any part may be missing.
 
     Attributes:
         labels: the names of classes, in order.
@@ -28,7 +28,7 @@ class Description:
 
 @dataclass(frozen=True)
 class Descriptions:
-    """What a file tells of its inputs and outputs.
+    """A file's descriptions of its inputs and outputs.
 
     Attributes:
         inputs: by their places, where the file tells anything.

@@ -20,7 +20,7 @@ from qnn_ops.softmax_arithmetic import reciprocal
 
 Table = npt.NDArray[Any]
 
-_LARGEST_SHIFT_PAIR_TABLES = 23  # with which no quotient of TFLite's is shifted to the left
+_LARGEST_BYTE_SHIFT = 23  # with which no quotient of TFLite's is shifted to the left
 
 
 def quotient_table(
@@ -50,7 +50,7 @@ def quotient_table(
     scales = [np.float32(scale) for scale, _ in (lhs, rhs, output)]
     with np.errstate(all="ignore"):
         real = float(scales[0] / (scales[1] * scales[2]))
-    if not np.isfinite(real) or int(quantize_multiplier(real)[1]) > _LARGEST_SHIFT_PAIR_TABLES:
+    if not np.isfinite(real) or int(quantize_multiplier(real)[1]) > _LARGEST_BYTE_SHIFT:
         raise QnnError(
             f"the scales do not go together: a step of the quotient is {real:.4g} steps of the "
             "output, too many for TFLite's shifts"
@@ -81,7 +81,7 @@ def _divided(x: Int64Array, exponent: Int64Array) -> Int64Array:
     return np.asarray((x >> (exponent & 31)) + (rest > threshold))
 
 
-_LARGEST_SHIFT_QUOTIENTS_INT16 = 48
+_LARGEST_INT16_SHIFT = 48
 LOWEST_EXPONENT = -64
 """That of the first entry of tables of exponents."""
 
@@ -123,7 +123,7 @@ def quotient_tables_int16(
     """
     with np.errstate(all="ignore"):
         real = float(np.float32(lhs_scale) / (np.float32(rhs_scale) * np.float32(output_scale)))
-    if not np.isfinite(real) or int(quantize_multiplier(real)[1]) > _LARGEST_SHIFT_QUOTIENTS_INT16:
+    if not np.isfinite(real) or int(quantize_multiplier(real)[1]) > _LARGEST_INT16_SHIFT:
         raise QnnError(
             f"the scales do not go together: a step of the quotient is {real:.4g} steps of the "
             "output, too many for TFLite's shifts"

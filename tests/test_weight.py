@@ -15,17 +15,17 @@ LINES = {
     "frontends/tflite": 13_800,
     "frontends/torch": 2_400,
     "legalize": 1_100,
-    "legalize/kernels": 23_600,
+    "legalize/kernels": 23_500,
     "legalize/passes": 5_100,
     "legalize/primitives": 3_300,
     "legalize/qdq": 1_300,
-    "qnn_ops": 10_600,
+    "qnn_ops": 10_500,
     "tests": 88_400,
     "tvm_qnn": 14_000,
     "tvm_qnn/cli": 3_400,
     "tvm_qnn/relay": 3_500,
     "tvm_qnn/standalone": 3_100,
-    "tvm_qnn/zoo": 3_600,
+    "tvm_qnn/zoo": 3_500,
 }
 """The most lines of Python in each folder. Folders with an entry of their own count by themselves.
 

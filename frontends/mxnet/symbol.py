@@ -27,7 +27,7 @@ _OPTIONAL_AXIS = 905
 _NORMALIZED = ("data", "gamma", "beta", "moving_mean", "moving_var")
 _STATES = {"BatchNorm": _NORMALIZED, "CuDNNBatchNorm": _NORMALIZED}
 
-# What a trainer wanted to know, written among an operator's arguments before 0.9.
+# Attributes for trainers, which stood among an operator's arguments before 0.9.
 _HIDDEN = ("ctx_group", "lr_mult", "wd_mult", "force_mirroring", "mirror_stage")
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, Any]
 
-_BITS_BLOCK_WEIGHTS = (2, 4, 8)
+_BITS = (2, 4, 8)
 _OF_TABLES = (4, 8)
 _BYTE_BLOCK_WEIGHTS = 8
 _INTEGERS = 4
@@ -53,7 +53,7 @@ def matmul_n_bits(groups: Groups, node: Any, inputs: list[str], attrs: dict[str,
     """Write MatMulNBits: a product of floats, or one of data that is quantized when it runs."""
     data, bytes_of, scale, points, order, bias = operands_of(inputs, 3, 6)
     units, depth, size = (int(attrs[name]) for name in ("N", "K", "block_size"))
-    bits = _bits(attrs, size, _BITS_BLOCK_WEIGHTS)
+    bits = _bits(attrs, size, _BITS)
     if order and not np.array_equal(groups.value(order), np.arange(depth) // size):
         raise UnsupportedError("columns in another order than that of blocks (g_idx)")
     blocks = -(-depth // size)
@@ -208,7 +208,7 @@ def _sized(array: Array, count: int, name: str, dtype: Any = None) -> Array:
     return array
 
 
-_BITS_WEIGHT_PRODUCTS = {"int4": 4, "int8": 8, "uint4": 4, "uint8": 8}
+_BITS_OF_DTYPE = {"int4": 4, "int8": 8, "uint4": 4, "uint8": 8}
 """By the dtype of weights."""
 _MOVING = ("MaxPool", "Reshape", "Slice", "Squeeze", "Transpose", "Unsqueeze")
 """Operators over which ONNX Runtime moves a DequantizeLinear before."""
@@ -227,7 +227,7 @@ def with_weight_products(
     attributes_of: Any,
     prefix: str,
 ) -> tuple[list[Any], dict[str, Array]]:
-    """Write such MatMul and Gemm as MatMulNBits.
+    """Write MatMul and Gemm of float data and dequantized weights as MatMulNBits.
 
     Their data is not bytes that are dequantized, their result is not quantized to bytes, and
     nothing else reads the weights.
@@ -295,7 +295,7 @@ class _Weights:
     """
 
     def __init__(self, array: Array, scales: Array, points: Array | None, size: int) -> None:
-        self.bits, self.size = _BITS_WEIGHT_PRODUCTS[array.dtype.name], size
+        self.bits, self.size = _BITS_OF_DTYPE[array.dtype.name], size
         middle = 0 if array.dtype.name.startswith("u") else 1 << (self.bits - 1)
         shape = -(-array.shape[0] // size), array.shape[1]
         self.array = (array.astype(np.int16) + middle).astype(np.uint8)
@@ -367,11 +367,7 @@ def _weights(source: Any, constants: Mapping[str, Array], attributes_of: Any) ->
     if len(names) < _PRODUCT or any(name not in constants for name in names):
         return None
     array, scale, *points = (constants[name] for name in names)
-    if (
-        array.ndim != _PRODUCT
-        or array.dtype.name not in _BITS_WEIGHT_PRODUCTS
-        or scale.dtype not in _REAL
-    ):
+    if array.ndim != _PRODUCT or array.dtype.name not in _BITS_OF_DTYPE or scale.dtype not in _REAL:
         return None
     if points and points[0].shape != scale.shape:
         return None

@@ -195,7 +195,7 @@ def with_closed_loops(proto: Any, shapes: Shapes | None) -> Any:
     for node in result.graph.node:
         if is_of_standard(node, "Loop"):
             _close(node, types, constants, free_prefix(result.graph))
-            # Of the body's operators, too.
+            # The body's operators are of this version, too.
             opset = onnx_package().helper.make_attribute("opset", opset_of(proto))
             node.attribute.append(opset)
     return result

@@ -43,8 +43,7 @@ def check_groups(nodes: list[Any], constants: Container[str]) -> None:
 def twice_quantized(nodes: list[Any], made: dict[str, int], kept: Iterable[str]) -> list[list[int]]:
     """Find two pairs of QuantizeLinear and DequantizeLinear that follow each other.
 
-    Where the last is several that are alike, it is the first of them: ONNX Runtime makes one of
-    them before.
+    ONNX Runtime merges equal nodes first. So if the last node has equals, the first of them counts.
 
     Args:
         nodes: of the model.

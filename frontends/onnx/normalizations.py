@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 _SLOPE = 1.702
-"""Of a QuickGelu that states none."""
+"""The slope of a QuickGelu that states none."""
 
 
 def gelu(groups: Groups, node: Any, inputs: list[str], attrs: dict[str, Any]) -> None:
@@ -115,7 +115,7 @@ def embed_layer_normalization(
 def quantized_embed_layer_normalization(
     groups: Groups, node: Any, inputs: list[str], attrs: dict[str, Any]
 ) -> None:
-    """Write the same of tables, scale and bias of bytes."""
+    """Write EmbedLayerNormalization with tables, scale and bias of bytes."""
     operands = operands_of(inputs, 18, 18)
     ids, segments, words, places, kinds, scale, offset, mask = operands[:8]
     name = f"{groups.prefix}{node.output[0]}"

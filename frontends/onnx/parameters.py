@@ -87,7 +87,9 @@ _OF_BIAS = 3
 def without_zero_scales(
     nodes: list[Any], constants: Mapping[str, Array], attributes_of: Any, prefix: str
 ) -> dict[str, Array]:
-    """Give them other scales, and integers that stand for 0 as before.
+    """Replace scales of 0, as switched-off channels have, and the integers they belong to.
+
+    The new integers stand for 0, as before.
 
     The scale of a bias stays the product of those of data and weights.
 

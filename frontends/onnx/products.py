@@ -234,7 +234,7 @@ _CONSTANTS = 4
 def with_float_products(
     nodes: list[Any], constants: Mapping[str, Array], attributes_of: Any, kept: Container[str]
 ) -> list[Any]:
-    """Write such Gemm and MatMul as QGemm, which they are to ONNX Runtime.
+    """Write products that nothing quantizes as QGemm, as ONNX Runtime does.
 
     Args:
         nodes: of a model.

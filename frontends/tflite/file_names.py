@@ -10,4 +10,4 @@ SEMANTICS = ("litert", "tflm")
 microcontrollers."""
 
 METADATA = "TFLITE_METADATA"
-"""What a file calls the metadata for those who use it."""
+"""The name under which a file keeps the metadata for its users."""

@@ -1,4 +1,8 @@
-"""Convolutions of rows, images and volumes, and transposed ones: QLinearConv."""
+"""Convolutions of rows, images and volumes, and transposed ones: QLinearConv.
+
+Rows are images one pixel high. The planes of a volume's window are channels of an image. XNNPACK's
+transposed convolutions are convolutions of images whose pixels stand apart.
+"""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ def convert_ring_buffer(ctx: Context) -> relax.Expr:
 
 @converter("_contrib_quantized_ring_buffer")
 def convert_quantized_ring_buffer(ctx: Context) -> list[Value]:
-    """Return the same of quantized data; the range stays what it was.
+    """Keep the newest slices of quantized data; the range stays what it was.
 
     A buffer that the file has in floats is that of the model before it was quantized: it starts
     with zeros.

@@ -41,7 +41,7 @@ class Window:
 
 
 def window_of(attributes: Mapping[str, Any], image: Sequence[int], kernel: Sequence[int]) -> Window:
-    """Read a window, whose padding a mode may state, or a size that is rounded up.
+    """Read a window. A mode may state its padding, or a size that is rounded up.
 
     Args:
         attributes: of the operator.

@@ -1,4 +1,4 @@
-"""MaxPool, AveragePool and GlobalAveragePool."""
+"""MaxPool, AveragePool and GlobalAveragePool, whose float32 sums have ONNX Runtime's order."""
 
 from __future__ import annotations
 

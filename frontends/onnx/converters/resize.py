@@ -25,7 +25,7 @@ def resize_cubic(
 ) -> relax.Expr:
     """Return the sum of four neighbours along an axis times their shares, from the first on.
 
-    What is beyond an end is as what is at the end.
+    Pixels beyond an end equal the pixel at the end.
 
     Args:
         builder: of the function.
@@ -49,7 +49,7 @@ def resize_cubic(
 
 
 def _shares(part: Array, a: Any) -> list[Array]:
-    """Return those of the four neighbours, each operation rounded to float32."""
+    """Return the shares of the four neighbours; each operation is rounded to float32."""
     one, two = np.float32(1), np.float32(2)
     four, five, eight = (np.float32(number) for number in (4, 5, 8))
 

@@ -242,7 +242,7 @@ def index_rows(ctx: Context, indices: Operand, axis: int, depth: int) -> relax.E
     shape, dtype = indices.shape, indices.tensor.dtype
     if dtype not in ("int32", "int64"):
         raise UnsupportedError(f"indices of {dtype}")
-    # Where the axis is one more than there are, LiteRT reads beyond the shape.
+    # LiteRT reads beyond the shape if the axis is one more than the last.
     if not 0 <= axis < len(shape) or shape[axis] != depth:
         raise QnnError(f"index_vector_dim {axis}, for {depth} numbers, of indices of {shape}")
     order = [*(each for each in range(len(shape)) if each != axis), axis]

@@ -129,7 +129,7 @@ def _ends(dtype: str) -> tuple[int, int]:
 def convert_fake_quant(ctx: Context) -> relax.Expr:
     """Round float32 values to evenly spaced ones, 0 among them; half away from the lowest.
 
-    What is no number becomes the lowest. Source: FakeQuantizeArray of TFLite's
+    NaN becomes the lowest value. Source: FakeQuantizeArray of TFLite's
     kernels/internal/quantization_util.h.
     """
     data, emit = ctx.input(0), ctx.builder.emit

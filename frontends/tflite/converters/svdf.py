@@ -38,8 +38,8 @@ def float_svdf(ctx: Context) -> relax.Expr:
 def hybrid_svdf(ctx: Context) -> relax.Expr:
     """Return a filter over time whose data is quantized row by row.
 
-    Source of the arithmetic: EvalHybridSVDF there. What is remembered is exact; weights of time are
-    float32 of their bytes.
+    Source of the arithmetic: EvalHybridSVDF of TFLite's kernels/internal/reference/svdf.h. The
+    memory is exact. Weights of time are the float32 values of their bytes.
     """
     data, (weights, array) = ctx.input(0), weights_of(ctx, 1)
     asymmetric, batch = ctx.options(SVDFOptions).asymmetric_quantize_inputs, data.shape[0]

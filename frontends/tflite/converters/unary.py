@@ -155,7 +155,7 @@ def convert_local_response_normalization(ctx: Context) -> relax.Expr:
 
 
 _RESCALING = (*("HARD_SWISH", "LEAKY_RELU", "RELU", "RELU6", "RELU_0_TO_1", "RELU_N1_TO_1"),)
-# Of the others LiteRT takes what memory held for the scale, or ends.
+# For other operators LiteRT reads uninitialized memory as the scale, or crashes.
 _READ_ZERO = {
     "int8": ("EXP", "GELU", "L2_NORMALIZATION", "LOGISTIC", "TANH"),
     "uint8": ("GELU", "L2_NORMALIZATION", "LOGISTIC", "TANH"),

@@ -40,7 +40,7 @@ class Node:
         return getattr(self.operator.options, "activation", "NONE") != "NONE"
 
     def sizes(self, position: int) -> tuple[int, ...]:
-        """Read an operand of sizes for a result of only so many elements."""
+        """Return the sizes that an operand holds."""
         sizes = tuple(int(size) for size in self.operands[position].ravel())
         if any(size < 0 for size in sizes):
             raise QnnError(f"sizes must not be negative, got {sizes}")

@@ -16,7 +16,7 @@ from legalize.kernels.isa.base import VectorIsa
 from qnn_ops.quantized_binary import SQUARE_SHIFT
 
 # Roughly what one thread computes.
-_BYTES_PER_MICROSECOND_SQUARE = 4_000
+_SQUARED_BYTES_PER_MICROSECOND = 4_000
 _HALF = 1 << 30, 0  # the multiplier of the operand of the larger scale
 
 
@@ -77,12 +77,12 @@ def squared_difference(
         return clamped(isa.narrow_all([squared(*quarter) for quarter in quarters]), *bounds)
 
     return pairwise(
-        isa, "squared_difference", shapes, dtypes, _BYTES_PER_MICROSECOND_SQUARE, combine
+        isa, "squared_difference", shapes, dtypes, _SQUARED_BYTES_PER_MICROSECOND, combine
     )
 
 
 # Roughly what one thread multiplies.
-_BYTES_PER_MICROSECOND_MULTIPLY = 8_000
+_BYTES_PER_MICROSECOND = 8_000
 # Products beyond it saturate any result.
 _LARGEST = 4096.0
 
@@ -158,7 +158,7 @@ def multiply(
         products = [product for half in halves for product in isa.products(*half)]
         return clamped(isa.narrow_all([rescale(product) for product in products]), *bounds)
 
-    return pairwise(isa, "multiply", shapes, dtypes, _BYTES_PER_MICROSECOND_MULTIPLY, combine)
+    return pairwise(isa, "multiply", shapes, dtypes, _BYTES_PER_MICROSECOND, combine)
 
 
 def _rounded(rounding: Rounding, product: Vector) -> Vector:

@@ -1,4 +1,7 @@
-"""Vectors: their type, expressions of them, and those that stay in registers."""
+"""Vectors: their type, expressions of them, and those that stay in registers.
+
+TVM has no type stubs, so the types of arguments are names for Any.
+"""
 
 from __future__ import annotations
 

@@ -95,6 +95,7 @@ endif()
 
 
 CMAKE = Package(_cmake_texts)
+"""A folder for CMake's add_subdirectory, which is also a project by itself."""
 
 
 def _arduino_library(program: Program) -> str:
@@ -140,6 +141,7 @@ void loop() {{
 
 
 ARDUINO = Package(_arduino_texts, "Cortex-M", r"thumb", code="src", library=_arduino_library)
+"""A library for Arduino, with its machine code compiled before."""
 
 
 def _zephyr_texts(program: Program) -> dict[str, str]:
@@ -170,6 +172,7 @@ endif()
 
 
 ZEPHYR = Package(_zephyr_texts, "Cortex-M and 32-bit RISC-V", r"thumb|riscv32")
+"""A module of Zephyr."""
 
 
 _SCHEMA = "1.7.7"
@@ -215,6 +218,7 @@ condition="core">
 
 
 CMSIS = Package(_cmsis_texts, "Cortex-M", r"thumb")
+"""A CMSIS-Pack: a folder with its description, for cpackget and Arm's tools."""
 
 
 def _platformio_library(program: Program) -> str:
@@ -251,6 +255,7 @@ PLATFORMIO = Package(
     code="src",
     library=_platformio_library,
 )
+"""A library of PlatformIO."""
 
 
 def _esp_idf_texts(program: Program) -> dict[str, str]:
@@ -270,3 +275,4 @@ targets: [esp32c2, esp32c3, esp32c5, esp32c6, esp32h2]
 
 
 ESP_IDF = Package(_esp_idf_texts, "32-bit RISC-V", r"riscv32")
+"""A component of ESP-IDF, for Espressif's processors with RISC-V."""

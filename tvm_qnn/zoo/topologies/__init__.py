@@ -35,7 +35,9 @@ class Topology:
     """A network.
 
     Attributes:
-        describe: adds it to a graph: (graph, size, classes, scaled channels) -> outputs.
+        describe: adds it to a graph. Its arguments are the graph, a size as below, the number of
+            classes, and a function from a published number of channels to the one that is built. It
+            returns the outputs; those of a classifier are the probabilities, [1, classes].
         size: the published height and width of its pictures, in pixels, words of its texts, or
             bands of its spectra.
         tiny_size: the same for the tiny variant: small, and odd sizes on the way.

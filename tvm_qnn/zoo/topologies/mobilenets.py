@@ -1,4 +1,4 @@
-"""MobileNets and EfficientNet-Lite0: networks of inverted residuals and separable convolutions."""
+"""MobileNets and EfficientNet-Lite0; arguments and results are those of ``Topology``."""
 
 from __future__ import annotations
 
@@ -81,46 +81,30 @@ def stages(x: Value, rows: Sequence[Row], scaled: Scaled) -> list[Stage]:
 
 
 # (channels, stride of the depthwise convolution)
-_LAYERS = (
+_MOBILENET_V1 = (
     (64, 1), (128, 2), (128, 1), (256, 2), (256, 1), (512, 2),
     (512, 1), (512, 1), (512, 1), (512, 1), (512, 1), (1024, 2), (1024, 1),
 )  # fmt: skip
 
 
 def mobilenet_v1(graph: Graph, size: int, classes: int, scaled: Scaled) -> list[Value]:
-    """Add the network to a graph.
-
-    Args:
-        graph: what the layers are added to.
-        size: height and width of the pictures, in pixels.
-        classes: the number of classes.
-        scaled: maps a published number of channels to the one that is built.
-
-    Returns:
-        The probabilities, [1, classes].
-    """
+    """Add MobileNet V1: depthwise separable convolutions. Howard et al., arXiv:1704.04861."""
     x = Conv(scaled(32), (3, 3), stride=2, activation="RELU6")(pictures(graph, size))
-    for channels, stride in _LAYERS:
+    for channels, stride in _MOBILENET_V1:
         x = Depthwise((3, 3), stride)(x)
         x = Conv(scaled(channels), (1, 1), activation="RELU6")(x)
     return [Softmax()(Classify(classes)(Mean()(x)))]
 
 
+def _inverted(x: Value, rows: Sequence[Row], scaled: Scaled) -> Value:
+    x = Conv(scaled(32), (3, 3), stride=2, activation="RELU6")(x)
+    x = stages(x, rows, scaled)[-1].output
+    return Conv(scaled(1280), (1, 1), activation="RELU6")(x)
+
+
 def mobilenet_v2(graph: Graph, size: int, classes: int, scaled: Scaled) -> list[Value]:
-    """Add the network to a graph.
-
-    Args:
-        graph: what the layers are added to.
-        size: height and width of the pictures, in pixels.
-        classes: the number of classes.
-        scaled: maps a published number of channels to the one that is built.
-
-    Returns:
-        The probabilities, [1, classes].
-    """
-    x = Conv(scaled(32), (3, 3), stride=2, activation="RELU6")(pictures(graph, size))
-    x = stages(x, MOBILENET_V2, scaled)[-1].output
-    x = Conv(scaled(1280), (1, 1), activation="RELU6")(x)
+    """Add MobileNet V2: inverted residuals. Sandler et al., arXiv:1801.04381."""
+    x = _inverted(pictures(graph, size), MOBILENET_V2, scaled)
     return [Softmax()(Classify(classes)(Mean()(x)))]
 
 
@@ -133,7 +117,7 @@ class _Block(NamedTuple):
     stride: int
 
 
-_BLOCKS = (
+_MOBILENET_V3 = (
     _Block(3, 16, 16, False, False, 1),
     _Block(3, 64, 24, False, False, 2),
     _Block(3, 72, 24, False, False, 1),
@@ -153,19 +137,9 @@ _BLOCKS = (
 
 
 def mobilenet_v3(graph: Graph, size: int, classes: int, scaled: Scaled) -> list[Value]:
-    """Add the network to a graph.
-
-    Args:
-        graph: what the layers are added to.
-        size: height and width of the pictures, in pixels.
-        classes: the number of classes.
-        scaled: maps a published number of channels to the one that is built.
-
-    Returns:
-        The probabilities, [1, classes].
-    """
+    """Add MobileNet V3, large: squeeze and excitation. Howard et al., arXiv:1905.02244."""
     x = _conv(pictures(graph, size), scaled(16), 3, 2, swish=True)
-    for block in _BLOCKS:
+    for block in _MOBILENET_V3:
         x = _block(x, block, scaled)
     x = _conv(x, scaled(960), 1, 1, swish=True)
     x = _conv(Mean(keep_dims=True)(x), scaled(1280), 1, 1, swish=True)
@@ -202,26 +176,14 @@ def _excited(x: Value, squeezed: int) -> Value:
     return Mul()(x, y)
 
 
-_ROWS = (
+_EFFICIENTNET_LITE0 = (
     Row(1, 16, 1, 1), Row(6, 24, 2, 2), Row(6, 40, 2, 2, 5), Row(6, 80, 3, 2),
     Row(6, 112, 3, 1, 5), Row(6, 192, 4, 2, 5), Row(6, 320, 1, 1),
 )  # fmt: skip
 
 
 def efficientnet_lite0(graph: Graph, size: int, classes: int, scaled: Scaled) -> list[Value]:
-    """Add the network to a graph.
-
-    Args:
-        graph: what the layers are added to.
-        size: height and width of the pictures, in pixels.
-        classes: the number of classes.
-        scaled: maps a published number of channels to the one that is built.
-
-    Returns:
-        The probabilities, [1, classes].
-    """
-    x = Conv(scaled(32), (3, 3), stride=2, activation="RELU6")(pictures(graph, size))
-    x = stages(x, _ROWS, scaled)[-1].output
-    x = Conv(scaled(1280), (1, 1), activation="RELU6")(x)
+    """Add EfficientNet-Lite0: no squeezing, no swish. Tan et al., arXiv:1905.11946."""
+    x = _inverted(pictures(graph, size), _EFFICIENTNET_LITE0, scaled)
     x = AvgPool(x.shape[1], x.shape[1])(x)
     return [Softmax()(Classify(classes)(Reshape((x.shape[3],))(x)))]

@@ -1,4 +1,4 @@
-"""Spotters of words in a stream of spectra. Zhang et al., arXiv:1711.07128."""
+"""Spotters of words in a stream of spectra; arguments and results are those of ``Topology``."""
 
 from __future__ import annotations
 
@@ -18,25 +18,18 @@ from tvm_qnn.zoo.operators import (
     spectra,
 )
 
-_STEPS_DS_CNN_STREAM = 10  # of the first convolution
+_FILTER_STEPS = 10  # of the first convolution
 _BLOCKS = 4
 _AVERAGED = 25  # steps
 
 
 def ds_cnn_stream(graph: Graph, size: int, classes: int, scaled: Scaled) -> list[Value]:
-    """Add the spotter of words to a graph. A run takes one spectrum, and keeps those before.
+    """Add separable convolutions over a stream of spectra. Zhang et al., arXiv:1711.07128.
 
-    Args:
-        graph: what the layers are added to.
-        size: bands of a spectrum.
-        classes: how many words there are.
-        scaled: maps a published number of channels to the one that is built.
-
-    Returns:
-        The probabilities, [1, classes].
+    A run takes one spectrum, and keeps those before.
     """
-    x = Pad(1, 1, (2,))(Past(_STEPS_DS_CNN_STREAM)(spectra(graph, 1, size, 1)))
-    x = Conv(scaled(64), (_STEPS_DS_CNN_STREAM, 4), 2, "VALID")(x)
+    x = Pad(1, 1, (2,))(Past(_FILTER_STEPS)(spectra(graph, 1, size, 1)))
+    x = Conv(scaled(64), (_FILTER_STEPS, 4), 2, "VALID")(x)
     for _ in range(_BLOCKS):
         x = Pad(1, 1, (2,))(Past(3)(x))
         x = Depthwise((3, 3), activation="RELU", padding="VALID")(x)
@@ -49,16 +42,9 @@ _FIRST, _LAST = [(64, 8)] * 4, [(32, 32)] * 3
 
 
 def svdf_spotter(graph: Graph, size: int, classes: int, scaled: Scaled) -> list[Value]:
-    """Add the spotter of words to a graph. A run takes one spectrum.
+    """Add filters over time of rank 1. Alvarez and Park, arXiv:1812.02802.
 
-    Args:
-        graph: what the layers are added to.
-        size: bands of a spectrum.
-        classes: how many words there are.
-        scaled: maps a published number of channels to the one that is built.
-
-    Returns:
-        The probabilities, [1, classes].
+    Narrow dense layers stand between the filters. A run takes one spectrum.
     """
     x = spectra(graph, size)
     for units, steps in _FIRST:
@@ -68,31 +54,24 @@ def svdf_spotter(graph: Graph, size: int, classes: int, scaled: Scaled) -> list[
     return [Softmax()(Dense(classes)(x))]
 
 
-_STEPS_LSTM_SPOTTER = 49
+_LSTM_STEPS = 49
 
 
 def lstm_spotter(graph: Graph, size: int, classes: int, scaled: Scaled) -> list[Value]:
-    """Add the spotter of words to a graph. A run takes 49 spectra, and goes on from the last.
+    """Add an LSTM over a second of spectra. Zhang et al., arXiv:1711.07128.
 
-    Args:
-        graph: what the layers are added to.
-        size: bands of a spectrum.
-        classes: how many words there are.
-        scaled: maps a published number of channels to the one that is built.
-
-    Returns:
-        The probabilities, [1, classes].
+    A run takes 49 spectra, and goes on from the last one.
     """
-    return _listening(spectra(graph, _STEPS_LSTM_SPOTTER, size), classes, scaled)
+    return _listening(spectra(graph, _LSTM_STEPS, size), classes, scaled)
 
 
 def hybrid_lstm_spotter(graph: Graph, size: int, classes: int, scaled: Scaled) -> list[Value]:
-    """Add the same spotter to a graph, of float32 data and weights of bytes."""
-    return _listening(spectra(graph, _STEPS_LSTM_SPOTTER, size, dtype="float32"), classes, scaled)
+    """Add the LSTM of ``lstm_spotter``, of float32 data and weights of bytes."""
+    return _listening(spectra(graph, _LSTM_STEPS, size, dtype="float32"), classes, scaled)
 
 
 def _listening(x: Value, classes: int, scaled: Scaled) -> list[Value]:
     cells = scaled(118)
     y = Lstm(cells)(x)
-    last = Reshape((cells,))(Slice((_STEPS_LSTM_SPOTTER - 1, 0), (1, cells))(y))
+    last = Reshape((cells,))(Slice((_LSTM_STEPS - 1, 0), (1, cells))(y))
     return [Softmax()(Dense(classes)(last))]

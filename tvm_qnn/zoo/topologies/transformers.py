@@ -74,17 +74,7 @@ _PATCH = 16
 
 
 def deit_tiny(graph: Graph, size: int, classes: int, scaled: Scaled) -> list[Value]:
-    """Add the network to a graph.
-
-    Args:
-        graph: what the layers are added to.
-        size: height and width of the pictures, in pixels.
-        classes: the number of classes.
-        scaled: maps a published number of channels to the one that is built.
-
-    Returns:
-        The probabilities, [1, classes].
-    """
+    """Add DeiT, tiny: a vision transformer. Touvron et al., arXiv:2012.12877."""
     depth = _HEADS_DEIT_TINY * scaled(64)
     patch = (_PATCH, _PATCH)
     x = Conv(depth, patch, _PATCH, "VALID", "NONE")(pictures(graph, size))
@@ -121,7 +111,7 @@ _FAR_BELOW = 10.0  # what scores of what is no text lose
 
 
 def mobilebert(graph: Graph, size: int, classes: int, scaled: Scaled) -> list[Value]:
-    """Add the network to a graph.
+    """Add MobileBERT, which finds answers in a text. Sun et al., arXiv:2004.02984.
 
     Its inputs are the numbers of words, int32 [1, size], and of their segments, likewise, and a
     mask [1, 1, 1, size], 1 where there is text. Any number is a word: it is taken modulo the words.
