@@ -133,10 +133,7 @@ def _stacked(groups: Groups, node: Any, presents: tuple[str, str]) -> None:
 
 def _widths(groups: Groups, weights: str, bias: str, attrs: dict[str, Any]) -> list[int]:
     """Return the widths of queries, keys and values."""
-    known = groups.constants.get(bias, groups.constants.get(weights))
-    if known is None or known.ndim == 0:
-        raise UnsupportedError("weights or bias must be a constant")
-    heads, whole = int(attrs["num_heads"]), int(known.shape[-1])
+    heads, whole = int(attrs["num_heads"]), int((groups.shape(bias or weights) or (0,))[-1])
     widths = list(attrs.get("qkv_hidden_sizes", [whole // _OF_PARTS] * _OF_PARTS))
     fit = len(widths) == _OF_PARTS and sum(widths) == whole and widths[0] == widths[1]
     if not fit or any(width < 1 or width % heads for width in widths):

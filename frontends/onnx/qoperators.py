@@ -242,8 +242,8 @@ def _matmul(groups: Groups, node: Any, inputs: list[str], attrs: dict[str, Any])
 @_rule("QGemm")
 def _gemm(groups: Groups, node: Any, inputs: list[str], attrs: dict[str, Any]) -> None:
     a, sa, za, b, sb, zb, bias, sy, zy = (*inputs, "", "", "")[:9]
-    if not sy:
-        _float_gemm(groups, node, inputs, attrs)
+    if not sy or (bias and bias not in groups.constants):
+        _gemm_of_sums(groups, node, inputs, attrs)
         return
     unit_axis = 0 if attrs.get("transB", 0) else 1
     sa = groups.scaled(sa, attrs.pop("alpha", 1.0))
@@ -253,10 +253,10 @@ def _gemm(groups: Groups, node: Any, inputs: list[str], attrs: dict[str, Any]) -
     groups.quantized("Gemm", operands, node, [sy, zy], **attrs)
 
 
-def _float_gemm(groups: Groups, node: Any, inputs: list[str], attrs: dict[str, Any]) -> None:
-    """Add the int32 sums, the bias, and the product with both scales."""
-    a, sa, za, b, sb, zb, bias = (*inputs, "")[:7]
-    name = f"{groups.prefix}{node.output[0]}"
+def _gemm_of_sums(groups: Groups, node: Any, inputs: list[str], attrs: dict[str, Any]) -> None:
+    """Add the int32 sums, the bias, and the product with the scales; quantize it if asked."""
+    a, sa, za, b, sb, zb, bias, sy, zy = (*inputs, "", "", "")[:9]
+    name, to = f"{groups.prefix}{node.output[0]}", onnx_package().TensorProto.FLOAT
     if attrs.get("transA", 0):
         a = groups.node("Transpose", [a], f"{name}_rows", perm=[1, 0])
     if attrs.get("transB", 0):
@@ -269,9 +269,24 @@ def _float_gemm(groups: Groups, node: Any, inputs: list[str], attrs: dict[str, A
     if bias:
         sums = groups.node("Add", [sums, bias], f"{name}_sums")
     scale = np.float32(np.float32(attrs.get("alpha", 1.0)) * np.float32(groups.value(sa).item()))
-    factor = groups.constant(np.asarray(scale * groups.value(sb), np.float32))
-    real = groups.node("Cast", [sums], f"{name}_real", to=onnx_package().TensorProto.FLOAT)
-    groups.node("Mul", [real, factor], node.output[0])
+    factor = scale * groups.value(sb)
+    if sy:
+        factor = factor / np.float32(groups.value(sy).item())
+    real = groups.node("Cast", [sums], f"{name}_real", to=to)
+    product = [real, groups.constant(np.asarray(factor, np.float32))]
+    if not sy:
+        groups.node("Mul", product, node.output[0])
+        return
+    one = groups.constant(np.ones((), np.float32))
+    steps = groups.node("Mul", product, f"{name}_steps")
+    groups.node("QuantizeLinear", [steps, one, zy], node.output[0])
+
+
+@_rule("MatMulInteger16")
+def _matmul_int16(groups: Groups, node: Any, inputs: list[str], _attrs: dict[str, Any]) -> None:
+    wide, to = f"{groups.prefix}{node.output[0]}_wide", onnx_package().TensorProto.INT32
+    operands = [groups.node("Cast", [x], f"{wide}{i}", to=to) for i, x in enumerate(inputs)]
+    groups.node("MatMul", operands, node.output[0])
 
 
 @_rule("QLinearAdd", "QLinearMul")

@@ -13,12 +13,9 @@ from frontends.onnx.functions import without_functions
 from frontends.onnx.limits import check_equations, check_windows
 from frontends.onnx.mapped import is_external, is_mapped, map_constants, without_mapped
 from frontends.onnx.package import onnx_package
-from frontends.onnx.tidy import tidy
+from frontends.onnx.tidy import LEAST_OPSET, MOST_OPSET, tidy
 from qnn_ops.attributes import int_list_attr
 from qnn_ops.errors import QnnError
-
-LEAST_OPSET, MOST_OPSET = 10, 28
-"""Of the standard's operators: quantized ones begin with the first."""
 
 _LARGE = 1 << 62
 _MOST_UNITS = 1 << 24
@@ -190,7 +187,7 @@ def _set_shape(value: Any, given: Sequence[int] | None) -> str:
     dims = value.type.tensor_type.shape.dim
     if given is not None:
         sizes = int_list_attr(f"the shape of input {value.name!r}", given)
-        if value.type.tensor_type.HasField("shape") and len(sizes) != len(dims):
+        if dims and len(sizes) != len(dims):  # for a scalar, ONNX Runtime takes any shape
             raise QnnError(f"input {value.name!r} has {len(dims)} dimensions, got {sizes}")
         value.type.tensor_type.shape.SetInParent()
         del dims[:]

@@ -16,13 +16,19 @@ _WITH_FREE_CONSTANTS = 4
 _STATED = "ai.onnx"
 """The standard's domain by its name, for which the package wants the empty one."""
 
+LEAST_OPSET, MOST_OPSET = 10, 28
+"""The versions of the standard's operators that are imported. The first has quantized ones."""
+
+_UNDECLARED = {"": MOST_OPSET, "com.microsoft": 1}
+"""The version of each domain that ONNX Runtime adds where a model declares others alone."""
+
 
 def tidy(proto: Any) -> None:
     """Change a model in place; it computes what it did.
 
     Nodes come after those whose results they read, in inner graphs and functions, too. Constants
     that nothing reads go, and so do all but the last one of a name. Graphs get names, and outputs
-    types, where they have none.
+    types, where they have none. Domains get versions where the model declares others alone.
 
     Raises:
         ModelFormatError: nodes read one another in a circle, or a node reads what nothing makes.
@@ -32,6 +38,9 @@ def tidy(proto: Any) -> None:
         proto.ir_version = _WITH_FREE_CONSTANTS
     for opset in proto.opset_import:
         opset.domain = "" if opset.domain == _STATED else opset.domain
+    if declared := {opset.domain for opset in proto.opset_import}:
+        for domain in _UNDECLARED.keys() - declared:
+            proto.opset_import.add(domain=domain, version=_UNDECLARED[domain])
     for graph in (proto.graph, *inner_graphs(proto.graph)):
         graph.name = graph.name or "graph"
     for value in proto.graph.output:

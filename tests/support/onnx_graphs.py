@@ -25,7 +25,7 @@ MICROSOFT = {
     *("Attention", "EmbedLayerNormalization", "FastGelu", "GatherBlockQuantized", "MatMulNBits"),
     *("GroupQueryAttention", "RotaryEmbedding"),
     *("MultiHeadAttention", "QAttention", "QEmbedLayerNormalization", "QGemm", "QuickGelu"),
-    *("FusedConv", "FusedGemm", "FusedMatMul", "MatMulBnb4"),
+    *("FusedConv", "FusedGemm", "FusedMatMul", "MatMulBnb4", "MatMulInteger16"),
     *("SkipLayerNormalization", "SkipSimplifiedLayerNormalization"),
 }
 

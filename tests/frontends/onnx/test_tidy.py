@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import tvm_qnn as qnn
 from frontends.errors import ModelFormatError
 from frontends.onnx import from_onnx
 from tests.support.onnx_graphs import check_equal, compiled, model_of, on_runtime, onnx
@@ -134,3 +135,31 @@ def test_names_that_are_no_text_are_malformed(name: bytes) -> None:
     for count in (-1, 1):  # everywhere, and where a tensor is made or first read
         with pytest.raises(ModelFormatError, match="malformed"):
             from_onnx(content.replace(name, b"\xff\xe8" + name[2:], count))
+
+
+@pytest.mark.parametrize(("op", "declared"), [("MatMulInteger16", ""), ("QGemm", "com.microsoft")])
+def test_domains_need_no_version_where_another_has_one(op: str, declared: str) -> None:
+    rng = np.random.default_rng(3)
+    if op == "QGemm":
+        inputs = {"a": rng.integers(0, 256, (3, 3)).astype(np.uint8)}
+        constants = {
+            "s": np.float32(0.1),
+            "z": np.uint8(3),
+            "b": rng.integers(0, 9, (3, 3), np.uint8),
+        }
+        model = model_of([(op, "a s z b s z", "y", {})], inputs, ["y"], constants)
+    else:
+        inputs = {n: rng.integers(-30000, 30000, (2, 3, 3)).astype(np.int16) for n in "ab"}
+        model = model_of([(op, "a b", "y", {})], inputs, ["y:int32"], {})
+    kept = [each for each in model.opset_import if each.domain == declared]
+    del model.opset_import[:]
+    model.opset_import.extend(kept)
+    check_equal(model, inputs)
+
+
+def test_a_scalar_input_takes_the_shape_that_is_given() -> None:
+    data = {"x": np.array([1.5, 2.5], np.float32)}
+    model = model_of([("Neg", "x", "y", {})], {"x": np.ones((), np.float32)}, ["y"], {})
+    mod, params = from_onnx(model, {"x": (2,)})
+    library = qnn.build(mod, "host", params)
+    np.testing.assert_array_equal(library.run(data), on_runtime(model, data)[0])

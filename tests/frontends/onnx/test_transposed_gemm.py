@@ -46,3 +46,17 @@ def model(attributes: dict[str, int], form: str) -> Any:
 @pytest.mark.parametrize("attributes", [{"transA": 1}, {"transA": 1, "transB": 1}], ids=str)
 def test_integers_are_the_same(attributes: dict[str, int], form: str) -> None:
     check_equal(model(attributes, form), DATA)
+
+
+@pytest.mark.parametrize("output", ["r:uint8", "r"])
+def test_a_bias_that_is_an_input(output: str) -> None:
+    operands = "q sx zx w sw zw bias" + (" sy zy" if output == "r:uint8" else "")
+    weights = RNG.integers(-127, 128, (8, 5)).astype(np.int8)
+    inputs: dict[str, Any] = {
+        "q": RNG.integers(0, 256, (3, 8)).astype(np.uint8),
+        "bias": CONSTANTS["bias"],
+    }
+    constants = {**CONSTANTS, "w": weights}
+    del constants["bias"]
+    nodes: list[Node] = [("QGemm", operands, "r", {"alpha": 0.7})]
+    check_equal(model_of(nodes, inputs, [output], constants), inputs, in_float=True)
