@@ -5,21 +5,27 @@ from __future__ import annotations
 import os
 import tarfile
 import tempfile
+import weakref
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import tvm
+from tvm import relax
 
 from qnn_ops.errors import QnnError
 from tvm_qnn import build as build_library
 from tvm_qnn.io.outputs import replacing
 from tvm_qnn.io.text import to_json
 from tvm_qnn.library.library import Library, load
-from tvm_qnn.relay.expr import module_of
+from tvm_qnn.library.remote import RemoteLibrary
+from tvm_qnn.relay.expr import as_array, module_of
 
 _IN_ARCHIVE = "library.so"
+
+_EXPORTED: weakref.WeakValueDictionary[Path, Library] = weakref.WeakValueDictionary()
+"""The libraries of this process by the file that each was written to."""
 
 
 class FactoryModule:
@@ -29,12 +35,14 @@ class FactoryModule:
     as the three of former times: ``graph, lib, params = relay.build(...)``.
     """
 
-    def __init__(self, library: Library) -> None:
-        """Wrap a library of tvm-qnn's."""
+    def __init__(self, library: Library | RemoteLibrary) -> None:
+        """Wrap a library of tvm-qnn's, or one on a device."""
         self.library = library
 
     def __getitem__(self, name: str) -> Any:
-        """Return the constructor of an executor: ``lib["default"]``."""
+        """Return the constructor of an executor: ``lib["default"]``, or "debug_create"."""
+        if name == "debug_create":
+            return lambda _name, *devices: self._on_device(*devices)
         if name != "default":
             raise QnnError(f"a compiled model has the entry 'default', not {name!r}")
         return self._on_device
@@ -82,7 +90,10 @@ class FactoryModule:
         Raises:
             QnnError: as ``tvm_qnn.Library.export``.
         """
+        if not isinstance(self.library, Library):
+            raise QnnError("export_library: a library on a device is not written again")
         path = Path(file_name)
+        _EXPORTED[path.resolve()] = self.library
         if path.suffix != ".tar":
             self.library.export(path, cc)
             return
@@ -91,6 +102,25 @@ class FactoryModule:
             self.library.export(inner, cc)
             with tarfile.open(temporary, "w") as archive:
                 archive.add(inner, _IN_ARCHIVE)
+
+    entry_name = "default"
+
+    @property
+    def imported_modules(self) -> list[FactoryModule]:
+        """This module: its kernels are not apart from it."""
+        return [self]
+
+    def get_source(self, fmt: str = "") -> str:
+        """Return the kernels as TVMScript, whatever form is asked for.
+
+        Raises:
+            QnnError: if the library was loaded from a file.
+        """
+        del fmt
+        lowered = self.library._open().lowered if isinstance(self.library, Library) else None
+        if lowered is None:
+            raise QnnError("get_source: a library that was loaded has its kernels as code alone")
+        return str(lowered.script())
 
     def _on_device(self, *devices: Any) -> FactoryModule:
         for device in devices:
@@ -116,6 +146,17 @@ def load_module(path: str | os.PathLike[str]) -> FactoryModule:
         except (tarfile.TarError, KeyError, OSError) as error:
             raise QnnError(f"{path} holds no library that export_library wrote: {error}") from error
         return FactoryModule(load(inner))
+
+
+def exported(path: str | os.PathLike[str]) -> Library:
+    """Return the library of this process that was written to a file.
+
+    Raises:
+        QnnError: if there is none, or it is gone.
+    """
+    if (library := _EXPORTED.get(Path(path).resolve())) is None:
+        raise QnnError(f"{path}: a device takes what this process built; build and export it here")
+    return library
 
 
 def build(
@@ -144,6 +185,14 @@ def build(
     """
     del mod_name, executor, runtime
     return FactoryModule(build_library(module_of(ir_mod), _one_target(target), params))
+
+
+def bind_params_by_name(func: relax.Function, params: Mapping[str, Any]) -> relax.Function:
+    """Return a function with constants in place of the parameters of these names."""
+    names = {each.name_hint for each in func.params}
+    known = {name: tvm.runtime.tensor(as_array(value)) for name, value in params.items()}
+    bind = relax.transform.BindParams("main", {k: v for k, v in known.items() if k in names})
+    return bind(module_of(func))["main"]
 
 
 def _one_target(target: Any) -> Any:

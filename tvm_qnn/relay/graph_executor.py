@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Callable
 from typing import Any
 
@@ -14,7 +15,9 @@ from qnn_ops.errors import QnnError
 from qnn_ops.signature import TensorInfo
 from tvm_qnn.library.arrays import results_of
 from tvm_qnn.library.library import Library
+from tvm_qnn.library.remote import RemoteLibrary
 from tvm_qnn.relay.build_module import FactoryModule
+from tvm_qnn.relay.expr import as_array
 from tvm_qnn.timing import Timing
 
 Array = np.ndarray[Any, Any]
@@ -32,7 +35,7 @@ class GraphModule:
         if not isinstance(module, FactoryModule):
             raise QnnError(f"GraphModule takes lib['default'](device), got {type(module).__name__}")
         self.module = _Timed(self)
-        self._library: Library = module.library
+        self._library: Library | RemoteLibrary = module.library
         self._inputs = [np.zeros(info.shape, info.dtype) for info in self._library.inputs]
         self._outputs: list[Array] | None = None
 
@@ -98,6 +101,10 @@ class GraphModule:
             f"debug_get_output({node!r}): a compiled model keeps no inner tensors; import the "
             "model with outputs='all', or use tvm_qnn.compare"
         )
+
+    def profile(self, **_inputs: Any) -> Any:
+        """Refuse: what is compiled as one function has no layers to time."""
+        raise QnnError("profile: tvm_qnn.profile(model file) times each layer of a model")
 
     def run(self, **input_dict: Any) -> None:
         """Run the model, after ``set_input(**input_dict)``."""
@@ -194,8 +201,7 @@ class GraphModule:
         return self.module.time_evaluator(func_name, device, number=number, repeat=repeat)()
 
     def _benchmark(self, run: Callable[[], object], repeat: int, number: int) -> BenchmarkResult:
-        if repeat < 1 or number < 1:
-            raise QnnError(f"repeat and number must be at least 1, got {repeat} and {number}")
+        _check_counts(repeat, number)
 
         def several() -> None:
             for _ in range(number):
@@ -214,7 +220,7 @@ class GraphModule:
 
     def _set(self, index: int, value: Any) -> None:
         info: TensorInfo = self._library.inputs[index]
-        array = np.asarray(value.numpy() if hasattr(value, "numpy") else value)
+        array = as_array(value)
         if array.shape != info.shape:
             raise QnnError(f"input {info.name!r} has shape {info.shape}, got {array.shape}")
         self._inputs[index] = array.astype(info.dtype)
@@ -246,12 +252,19 @@ class _Timed:
         if func_name != "run":
             raise QnnError(f"time_evaluator times 'run', got {func_name!r}")
         executor = self._executor
+        _check_counts(repeat, number)
 
         def measure(*_args: Any) -> BenchmarkResult:
-            run = executor._library.prepare(*executor._inputs)
-            return executor._benchmark(run, repeat, number)
+            seconds = executor._library.benchmark(*executor._inputs, repeat=repeat * number).seconds
+            groups = (seconds[i : i + number] for i in range(0, len(seconds), number))
+            return BenchmarkResult([statistics.fmean(group) for group in groups])
 
         return measure
+
+
+def _check_counts(repeat: int, number: int) -> None:
+    if repeat < 1 or number < 1:
+        raise QnnError(f"repeat and number must be at least 1, got {repeat} and {number}")
 
 
 def create(graph_json_str: str, libmod: FactoryModule, device: Any) -> GraphModule:

@@ -5,7 +5,9 @@ Importing ``tvm_qnn.relay`` adds them; it replaces no name that TVM has.
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import tvm
@@ -28,6 +30,7 @@ _NAMES: tuple[tuple[type, str, Any], ...] = (
     (relax.Expr, "checked_type", property(_checked_type)),
     (relax.Var, "type_annotation", property(_checked_type)),
     (relax.Var, "name_hint", property(lambda variable: variable.name)),
+    (tvm.runtime.Tensor, "asnumpy", tvm.runtime.Tensor.numpy),
     (tvm.ir.GenericConst, "data", property(lambda constant: constant.value)),
     (tvm.IRModule, "astext", _astext),
     (relax.Function, "astext", _astext),
@@ -65,3 +68,29 @@ class Named:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.own, name)
+
+
+class Overlay(SimpleNamespace):
+    """Some modules as one, with names of its own before theirs."""
+
+    def __init__(self, *bases: ModuleType, **names: Any) -> None:
+        """Describe it.
+
+        Args:
+            *bases: the modules; a name is taken from the first that has it.
+            **names: what is found before theirs.
+        """
+        super().__init__(**names)
+        self._bases = bases
+
+    def __getattr__(self, name: str) -> Any:
+        for base in self._bases:
+            try:
+                return getattr(base, name)
+            except AttributeError:  # perhaps a submodule that nobody has imported yet
+                path = f"{base.__name__}.{name}"
+            try:
+                return importlib.import_module(path)
+            except ModuleNotFoundError:
+                continue
+        raise AttributeError(f"{self._bases[0].__name__} has no {name}")

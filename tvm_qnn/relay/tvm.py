@@ -8,45 +8,27 @@
 
 from __future__ import annotations
 
-import importlib
 import json
-from types import ModuleType, SimpleNamespace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import tvm
-import tvm.contrib
 import tvm_ffi
 
 from qnn_ops.errors import QnnError
 from tvm_qnn import relay
-from tvm_qnn.relay import graph_executor
+from tvm_qnn.relay import contrib, rpc
 from tvm_qnn.relay.build_module import load_module
 from tvm_qnn.relay.expr import module_of
-from tvm_qnn.relay.objects import Named
+from tvm_qnn.relay.objects import Named, Overlay
 from tvm_qnn.target.target import parse_target
 
-
-class _Overlay(SimpleNamespace):
-    """A module with some names of its own before those of another one."""
-
-    def __init__(self, base: ModuleType, **names: Any) -> None:
-        super().__init__(**names)
-        self._base = base
-
-    def __getattr__(self, name: str) -> Any:
-        try:
-            return getattr(self._base, name)
-        except AttributeError:  # a submodule that nobody has imported yet
-            try:
-                return importlib.import_module(f"{self._base.__name__}.{name}")
-            except ModuleNotFoundError:
-                raise AttributeError(f"{self._base.__name__} has no {name}") from None
-
-
+_UNTUNED = "kernels need no tuning: build the module"
 _GONE = {
-    "autotvm": "kernels need no tuning: build the module",
-    "auto_scheduler": "kernels need no tuning: build the module",
+    "autotvm": _UNTUNED,
+    "auto_scheduler": _UNTUNED,
+    "meta_schedule": _UNTUNED,
     "micro": "write C for microcontrollers with tvm_qnn.Library.export(path, format='c')",
 }
 """What to do in place of packages that TVM has lost."""
@@ -97,27 +79,45 @@ def pass_context(*arguments: Any, config: Any = None, **named: Any) -> tvm.trans
     return tvm.transform.PassContext(*arguments, config=kept, **named)
 
 
+def cuda_target() -> tvm.target.Target:
+    """Refuse: kernels are for processors."""
+    raise QnnError("target.cuda: kernels are for processors; write 'llvm', or another target")
+
+
+def arm_target(model: str = "unknown", options: Any = None) -> tvm.target.Target:
+    """Refuse: a target names its processor."""
+    raise QnnError(
+        f"target.arm_cpu({model!r}): write 'aarch64 -mcpu=cortex-a72', or your processor"
+    )
+
+
 IRModule: Any = Named(tvm.IRModule, tvm.IRModule, from_expr=module_of)
-ir = _Overlay(tvm.ir, IRModule=IRModule, structural_equal=tvm_ffi.structural_equal)
-nd = SimpleNamespace(array=array, empty=empty, cpu=tvm.cpu)
-transform = _Overlay(tvm.transform, PassContext=pass_context)
-contrib = _Overlay(tvm.contrib, graph_executor=graph_executor, graph_runtime=graph_executor)
-runtime = _Overlay(tvm.runtime, load_module=load_module)
-target = _Overlay(tvm.target, Target=make_target, create=make_target)
+ir = Overlay(tvm.ir, IRModule=IRModule, structural_equal=tvm_ffi.structural_equal)
+nd = SimpleNamespace(NDArray=tvm.runtime.Tensor, array=array, empty=empty, cpu=tvm.cpu)
+transform = Overlay(tvm.transform, PassContext=pass_context)
+runtime = Overlay(tvm.runtime, NDArray=tvm.runtime.Tensor, load_module=load_module)
+target = Overlay(
+    tvm.target, Target=make_target, create=make_target, cuda=cuda_target, arm_cpu=arm_target
+)
+gpu = tvm.cuda
 
 __all__ = [
     "IRModule",
+    "arm_target",
     "array",
     "context",
     "contrib",
+    "cuda_target",
     "device",
     "empty",
+    "gpu",
     "ir",
     "load_module",
     "make_target",
     "nd",
     "pass_context",
     "relay",
+    "rpc",
     "runtime",
     "target",
     "transform",
@@ -129,4 +129,4 @@ def __getattr__(name: str) -> Any:
         raise QnnError(f"tvm.{name}: {_GONE[name]}")
     if name.startswith("__"):  # what Python's import system asks every module
         raise AttributeError(name)
-    return getattr(_Overlay(tvm), name)
+    return getattr(Overlay(tvm), name)

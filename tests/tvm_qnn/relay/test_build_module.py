@@ -77,3 +77,27 @@ def test_an_archive_of_something_else(tmp_path: Path) -> None:
         path.write_bytes(content)
         with pytest.raises(QnnError, match=r"lib\.tar holds no library"):
             load_module(path)
+
+
+def test_the_source_of_what_was_built_here(tmp_path: Path, linker: None) -> None:
+    lib = relay.build(adder())
+    assert "def main" in lib.get_source()
+    assert [each.entry_name for each in lib.imported_modules] == ["default"]
+    lib.export_library(tmp_path / "net.so")
+    with pytest.raises(QnnError, match="a library that was loaded has its kernels as code alone"):
+        load_module(tmp_path / "net.so").get_source()
+
+
+def test_parameters_become_constants() -> None:
+    x, w = relay.var("x", (3,)), relay.var("w", (3,))
+    function = relay.Function([x, w], relay.add(x, w))
+    weights = np.array([1, 2, 3], np.float32)
+    bound = relay.build_module.bind_params_by_name(function, {"w": weights, "unused": weights})
+    assert [each.name_hint for each in bound.params] == ["x"]
+    found = relay.build_module.create_executor().evaluate(bound)(weights)  # type: ignore[attr-defined]
+    np.testing.assert_array_equal(found.numpy(), 2 * weights)
+
+
+def test_optimizing_is_left_to_the_build() -> None:
+    mod = adder()
+    assert relay.optimize(mod, "llvm", {"w": 1}) == (mod, {"w": 1})

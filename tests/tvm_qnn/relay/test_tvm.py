@@ -35,6 +35,19 @@ def test_tensors_contexts_and_text() -> None:
     assert tvm.ir.structural_equal(installed.IRModule({}), installed.IRModule({}))
 
 
+def test_arrays_are_read_as_before() -> None:
+    array = tvm.nd.array(np.arange(3))
+    assert isinstance(array, tvm.nd.NDArray)
+    assert array.asnumpy().tolist() == [0, 1, 2]
+
+
+def test_targets_that_are_no_processor_say_what_to_write() -> None:
+    with pytest.raises(QnnError, match=r"target\.cuda: kernels are for processors"):
+        tvm.target.cuda()
+    with pytest.raises(QnnError, match=r"arm_cpu\('rasp4b64'\): write 'aarch64"):
+        tvm.target.arm_cpu("rasp4b64")
+
+
 def test_what_is_gone_says_what_to_do() -> None:
     with pytest.raises(QnnError, match="need no tuning"):
         _ = tvm.autotvm

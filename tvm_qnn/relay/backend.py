@@ -1,0 +1,20 @@
+"""``relay.backend``: how Relay's programs ran and on which runtime; both mean nothing today."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+
+class Executor(NamedTuple):
+    """An executor's name, such as "graph" or "aot", and its options."""
+
+    name: str
+    options: Mapping[str, Any] | None = None
+
+
+class Runtime(NamedTuple):
+    """A runtime's name, such as "cpp" or "crt", and its options."""
+
+    name: str
+    options: Mapping[str, Any] | None = None

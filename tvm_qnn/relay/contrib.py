@@ -1,0 +1,40 @@
+"""``tvm.contrib`` as Relay's scripts knew it: today's names, those TVM has moved, and executors."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import tvm.contrib
+import tvm.support
+from tvm.support import utils as utils
+
+from tvm_qnn.relay import graph_executor as graph_executor
+from tvm_qnn.relay.build_module import FactoryModule
+from tvm_qnn.relay.graph_executor import GraphModule
+from tvm_qnn.relay.objects import Overlay
+
+graph_runtime = graph_executor
+util = utils
+
+
+def _debug_module(module: FactoryModule, *_options: Any, **_named: Any) -> GraphModule:
+    """Make an executor; what the debugger was told besides means nothing."""
+    return GraphModule(module)
+
+
+def _create_debug(
+    graph_json_str: str, libmod: FactoryModule, device: Any, dump_root: Any = None
+) -> GraphModule:
+    del dump_root
+    return graph_executor.create(graph_json_str, libmod, device)
+
+
+debug_executor = SimpleNamespace(GraphModuleDebug=_debug_module, create=_create_debug)
+debugger = SimpleNamespace(debug_executor=debug_executor, debug_runtime=debug_executor)
+
+_INSTALLED = Overlay(tvm.contrib, tvm.support)
+
+
+def __getattr__(name: str) -> Any:
+    return getattr(_INSTALLED, name)
