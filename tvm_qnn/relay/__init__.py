@@ -13,16 +13,18 @@ those of ``qnn_ops``.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from types import SimpleNamespace
 
 from tvm import relax
-from tvm.ir import GenericConst
+from tvm.ir import GenericConst, IRModule
 from tvm.ir.transform import PassContext
 from tvm.relax import Call, Expr, TensorType, Tuple, TupleGetItem, Var
 from tvm.runtime import params
 
 from qnn_ops.errors import QnnError
 from tvm_qnn.relay import (
+    backend,
     build_module,
     expr,
     frontend,
@@ -56,6 +58,17 @@ op.nn = nn  # type: ignore[attr-defined]
 add_names()
 
 
+build_module.create_executor = create_executor  # type: ignore[attr-defined]
+
+
+def optimize(
+    mod: IRModule, target: object = None, params: Mapping[str, object] | None = None
+) -> tuple[IRModule, Mapping[str, object]]:
+    """Return the module as it is: the build optimizes it."""
+    del target
+    return mod, params or {}
+
+
 def __getattr__(name: str) -> object:
     if name == "quantize":
         raise QnnError(
@@ -76,6 +89,7 @@ __all__ = [
     "TupleGetItem",
     "Var",
     "analysis",
+    "backend",
     "build",
     "build_config",
     "build_module",
@@ -86,6 +100,7 @@ __all__ = [
     "load_param_dict",
     "nn",
     "op",
+    "optimize",
     "qnn",
     "save_param_dict",
     "testing",

@@ -9,10 +9,18 @@ from typing import Any, NoReturn
 import numpy as np
 import tvm
 from tvm import relax
+from tvm.relax import Call as Call
+from tvm.relax import Expr as Expr
+from tvm.relax import Tuple as Tuple
+from tvm.relax import TupleGetItem as TupleGetItem
+from tvm.relax import Var as Var
 from tvm.relax.expr import _update_type
 
 from qnn_ops.errors import QnnError
 from qnn_ops.registry import TensorSpec, check_expr, spec_of
+
+Constant = tvm.ir.GenericConst
+"""Scripts had it here, as they had Call, Expr, Tuple, TupleGetItem and Var."""
 
 
 def any_size() -> NoReturn:
@@ -47,9 +55,14 @@ def const(value: Any, dtype: str | None = None) -> relax.Expr:
     if isinstance(value, (int, float, list, tuple)):
         value = np.asarray(value, dtype)
     elif dtype is not None and str(value.dtype) != dtype:
-        value = np.asarray(value.numpy() if hasattr(value, "numpy") else value).astype(dtype)
+        value = as_array(value).astype(dtype)
     # Without a dtype, Relax makes int32 of int64 and float32 of float64.
     return relax.const(value, dtype or str(value.dtype))
+
+
+def as_array(value: Any) -> np.ndarray[Any, Any]:
+    """Return a numpy array of a tensor of TVM's, an array, a number or nested lists."""
+    return np.asarray(value.numpy() if hasattr(value, "numpy") else value)
 
 
 def typed(call: relax.Call) -> relax.Call:

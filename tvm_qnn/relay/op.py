@@ -111,6 +111,18 @@ def full(fill_value: relax.Expr, shape: Sequence[int], dtype: str = "") -> relax
     return broadcast_to(cast(fill_value, wanted), shape)
 
 
+def get(op_name: str) -> tvm.ir.Op:
+    """Return an operator of today's TVM by Relay's name for it, such as "nn.conv2d".
+
+    Raises:
+        QnnError: if there is none of this name.
+    """
+    try:
+        return tvm.ir.Op.get(f"relax.{op_name}")
+    except (AttributeError, RuntimeError, ValueError):
+        raise QnnError(f"op.get: there is no operator {op_name!r}") from None
+
+
 def argmax(data: relax.Expr, axis: int | None = None, keepdims: bool = False) -> relax.Call:
     """Return the int32 index of the largest value along an axis, or among all."""
     spec("argmax: data", data)

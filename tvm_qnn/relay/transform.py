@@ -19,12 +19,20 @@ from tvm_qnn.relay.unchanged import unchanged
 
 _DONE_BY_BUILD = (
     *("AlterOpLayout", "BackwardFoldScaleAxis", "CanonicalizeCast", "CanonicalizeOps"),
-    *("CombineParallelBatchMatmul", "CombineParallelConv2D", "CombineParallelDense"),
+    *(
+        "CombineParallelBatchMatmul",
+        "CombineParallelConv2D",
+        "CombineParallelDense",
+        "ConvertLayout",
+    ),
     *("DeadCodeElimination", "DefuseOps", "DynamicToStatic", "EliminateCommonSubexpr"),
     *("EtaExpand", "FastMath", "FlattenAtrousConv", "FoldScaleAxis", "ForwardFoldScaleAxis"),
     *("FuseOps", "InferType", "Inline", "Legalize", "RemoveUnusedFunctions", "SimplifyExpr"),
     *("SimplifyInference", "ToANormalForm", "ToBasicBlockNormalForm", "ToGraphNormalForm"),
+    "ToMixedPrecision",  # results in float32 are nearer to the model's
 )
+
+_OF_VENDORS = ("AnnotateTarget", "MergeCompilerRegions", "PartitionGraph")
 
 
 def FoldConstant(fold_qnn: bool = False) -> tvm.transform.Pass:
@@ -63,4 +71,8 @@ fake_quantization_to_integer = SimpleNamespace(FakeQuantizationToInteger=FakeQua
 def __getattr__(name: str) -> Any:
     if name in _DONE_BY_BUILD:
         return unchanged(name)
+    if name in _OF_VENDORS:
+        raise QnnError(
+            f"relay.transform.{name}: kernels of vendors are not called; build the module"
+        )
     raise AttributeError(f"relay.transform has no {name}: it has no meaning for today's modules")

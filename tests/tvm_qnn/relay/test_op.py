@@ -147,3 +147,9 @@ def test_batches_are_normalized_by_their_stated_mean() -> None:
     expected = (X - mean.reshape(shape)) / np.sqrt(variance.reshape(shape) + 1e-5)
     expected = expected * gamma.reshape(shape) + beta.reshape(shape)
     np.testing.assert_allclose(result, expected, rtol=1e-5)  # TVM may divide by a product
+
+
+def test_operators_by_name() -> None:
+    assert relay.op.get("nn.conv2d").name == "relax.nn.conv2d"
+    with pytest.raises(QnnError, match=r"no operator 'nn\.conv9d'"):
+        relay.op.get("nn.conv9d")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +12,7 @@ import tvm
 
 import frontends.tflite
 from qnn_ops.errors import QnnError
+from qnn_ops.signature import signature_of, with_signature
 
 
 def from_tflite(
@@ -66,22 +69,38 @@ def from_pytorch(
     """Import a PyTorch program: ``tvm_qnn.from_exported_program``.
 
     Args:
-        script_module: a ``torch.export.ExportedProgram``. TorchScript modules, which Relay took,
-            cannot be exported; export the module that they were made from.
-        input_infos: means nothing: the program has the shapes of its inputs.
+        script_module: a ``torch.export.ExportedProgram``, or a module, which is exported. Relay
+            took TorchScript modules; give the module that they were made from.
+        input_infos: of a module: ``(name, shape)`` or ``(name, (shape, dtype))`` for each input.
 
     Raises:
-        QnnError: if it is another kind of module, with the line to type.
+        QnnError: if it is a TorchScript module or no module, with the line to type.
     """
-    del input_infos
     from frontends.torch import from_exported_program
 
     if hasattr(script_module, "graph_signature") or isinstance(script_module, (str, bytes, Path)):
         return from_exported_program(script_module)
-    raise QnnError(
-        f"from_pytorch takes an exported program, got {type(script_module).__name__}; write "
-        "torch.export.export(model.eval(), example_inputs) and give its result"
-    )
+    torch: Any = sys.modules.get("torch")  # whoever has a module has imported it
+    is_module = torch and isinstance(script_module, torch.nn.Module)
+    if not is_module or isinstance(script_module, torch.jit.ScriptModule) or not input_infos:
+        raise QnnError(
+            f"from_pytorch takes an exported program, got {type(script_module).__name__}; write "
+            "torch.export.export(model.eval(), example_inputs) and give its result"
+        )
+    names = [name for name, _ in input_infos]
+    examples = tuple(_example(torch, info) for _, info in input_infos)
+    mod, params = from_exported_program(torch.export.export(script_module, examples))
+    known = signature_of(mod)
+    inputs = (replace(info, name=name) for info, name in zip(known.inputs, names, strict=True))
+    mod["main"] = with_signature(mod["main"], replace(known, inputs=tuple(inputs)))
+    return mod, params
+
+
+def _example(torch: Any, info: Any) -> Any:
+    """Return an input of a shape, or of a shape and a dtype."""
+    is_pair = len(info) == 2 and isinstance(info[1], str)
+    shape, dtype = info if is_pair else (info, "float32")
+    return torch.zeros(tuple(shape), dtype=getattr(torch, dtype))
 
 
 def __getattr__(name: str) -> Any:

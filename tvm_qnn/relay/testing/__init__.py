@@ -7,10 +7,17 @@ from typing import Any
 import tvm
 from tvm import relax
 
+from qnn_ops.errors import QnnError
 from tvm_qnn.relay.expr import module_of, spec
 from tvm_qnn.relay.testing.temp_op_attr import TempOpAttr
 
 __all__ = ["TempOpAttr", "run_infer_type", "run_opt_pass"]
+
+
+_NETWORKS = (
+    *("darknet", "dcgan", "densenet", "dqn", "inception_v3", "lstm", "mlp", "mobilenet", "resnet"),
+    *("resnet_3d", "squeezenet", "synthetic", "tf", "vgg", "yolo_detection"),
+)
 
 
 def run_infer_type(expr: Any) -> Any:
@@ -35,3 +42,11 @@ def generate_ref_data(mod: tvm.IRModule, input_data: Any, params: Any = None) ->
     several = result if isinstance(result, list) else [result]
     names = ["output", *(f"output{i}" for i in range(2, len(several) + 1))]
     return {name: each.numpy() for name, each in zip(names, several, strict=True)}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _NETWORKS:
+        raise QnnError(
+            f"relay.testing.{name}: import a model file; tvm_qnn.zoo makes networks to try with"
+        )
+    raise AttributeError(f"relay.testing has no {name}")

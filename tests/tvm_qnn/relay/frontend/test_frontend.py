@@ -48,6 +48,21 @@ def test_an_onnx_model() -> None:
     assert executor.get_output(0).numpy().tolist() == [[0, 0, 2], [3, 0, 5]]
 
 
+def test_a_module_is_exported_with_its_inputs() -> None:
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    module = torch.nn.Linear(4, 3).eval()
+    for infos in ([("data", (2, 4))], [("data", ((2, 4), "float32"))]):
+        mod, params = relay.frontend.from_pytorch(module, infos)
+        executor = graph_executor.GraphModule(relay.build(mod, "llvm", params=params)["default"]())
+        x = np.arange(8, dtype=np.float32).reshape(2, 4)
+        executor.run(data=x)
+        expected = module(torch.from_numpy(x)).detach().numpy()
+        np.testing.assert_allclose(executor.get_output(0).numpy(), expected, rtol=1e-6)
+    script = torch.jit.trace(module, torch.zeros(2, 4))
+    with pytest.raises(QnnError, match=r"got TopLevelTracedModule; write torch\.export\.export"):
+        relay.frontend.from_pytorch(script, [("data", (2, 4))])
+
+
 def test_other_formats_say_what_to_do() -> None:
     with pytest.raises(QnnError, match=r"write torch\.export\.export"):
         relay.frontend.from_pytorch(object(), [("x", (1, 3))])
