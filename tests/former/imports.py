@@ -8,7 +8,7 @@ CHANGES = (
     # Names that the façade has in a module of its own.
     (r"from tvm\.relay(\S*) import", r"from tvm_qnn.relay\1 import"),
     (r"import tvm\.relay as relay", r"from tvm_qnn import relay"),
-    (r"from tvm\.contrib import graph_executor", r"from tvm_qnn.relay import graph_executor"),
+    (r"from tvm\.contrib import", r"from tvm_qnn.relay.contrib import"),
     (r"from tvm\.runtime\.vm import", r"from tvm_qnn.relay.vm import"),
     (r"from tvm\.topi\.nn\.qnn import", r"from tvm_qnn.relay.qnn import"),
     (r"from tvm\.testing\.utils import", r"from tvm_qnn.relay.testing import"),

@@ -25,7 +25,10 @@ from tvm_qnn.relay import tvm
             "from tvm.relay.testing.temp_op_attr import TempOpAttr",
             "from tvm_qnn.relay.testing.temp_op_attr import TempOpAttr",
         ),
-        ("from tvm.contrib import graph_executor", "from tvm_qnn.relay import graph_executor"),
+        (
+            "from tvm.contrib import graph_executor",
+            "from tvm_qnn.relay.contrib import graph_executor",
+        ),
         (
             "from tvm.runtime.vm import VirtualMachine",
             "from tvm_qnn.relay.vm import VirtualMachine",
@@ -66,7 +69,7 @@ def test_that_fails():
 
 
 def test_the_command_runs_the_tests_of_a_checkout(tmp_path: Path) -> None:
-    folder = tmp_path / former.FOLDER
+    folder = tmp_path / former.FOLDER / "relay"
     folder.mkdir(parents=True)
     (folder / "test_op_qnn_own.py").write_text(SCRIPT)
     result = CliRunner().invoke(former.main, [str(tmp_path), "--show"])
