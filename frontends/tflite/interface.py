@@ -77,6 +77,8 @@ def _shape(tensor: Tensor, name: str, given: Sequence[int] | None) -> tuple[int,
             )
         return tensor.shape
     shape = tuple(int_list_attr(f"shape_dict: the shape of input {name!r}", given))
+    if shape == () and tensor.shape == (1,):  # LiteRT takes a number for one value
+        return shape
     if len(shape) != len(tensor.shape) or any(not 1 <= size < 1 << 31 for size in shape):
         raise QnnError(
             f"shape_dict: input {name!r} needs {len(tensor.shape)} positive sizes as in "

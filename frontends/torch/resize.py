@@ -33,7 +33,7 @@ def nearest(node: Any, importer: Any) -> Any:
             step = np.float32(1 / factors[place])
         steps = np.arange(sizes[place], dtype=np.float32) * step
         pixels = np.minimum(np.floor(steps).astype(np.int64), shape[place] - 1)
-        image = emit(R.take(image, relax.const(pixels, "int64"), axis=axis))
+        image = emit(R.take(image, relax.const(pixels, "int64"), axis=axis, mode="clip"))
     return image
 
 
@@ -61,7 +61,7 @@ def bilinear(node: Any, importer: Any) -> Any:
         parts = [
             emit(
                 R.multiply(
-                    emit(R.take(image, relax.const(places, "int64"), axis=axis)),
+                    emit(R.take(image, relax.const(places, "int64"), axis=axis, mode="clip")),
                     relax.const(factors_.reshape(shape), "float32"),
                 )
             )

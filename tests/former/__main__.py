@@ -1,4 +1,4 @@
-"""Runs TVM's own tests of Relay's quantized operators on the façade ``tvm_qnn.relay``.
+"""Runs TVM's own tests of quantized models, and its tutorials, on the façade ``tvm_qnn.relay``.
 
 python -m tests.former CHECKOUT    # a checkout of apache/tvm that still has Relay
 
@@ -10,9 +10,11 @@ pytest. The command ends with 1 if a test fails that ``tests.former.differences`
 
 from __future__ import annotations
 
+import io
 import subprocess
 import sys
 import tempfile
+from contextlib import redirect_stdout
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -20,6 +22,7 @@ import click
 
 from tests.former.differences import DIFFERENCES
 from tests.former.imports import changed
+from tests.former.tutorials import TUTORIALS, run
 
 ROOT = Path(__file__).parents[2]
 FOLDER = Path("tests/python")
@@ -38,20 +41,24 @@ FILES = {
 @click.option("--only", default="", help="Files whose names contain this.")
 @click.option("--show", is_flag=True, help="Print why each test failed.")
 def main(checkout: Path, only: str, show: bool) -> None:
-    """Run the tests of a CHECKOUT of apache/tvm and print a table."""
-    found = (
+    """Run tests and tutorials of a CHECKOUT of apache/tvm and print a table."""
+    found = [
         (file, tests)
         for name, tests in FILES.items()
         for file in sorted((checkout / FOLDER).glob(name))
-    )
-    files = [(file, tests) for file, tests in found if only in file.name]
-    if not files:
+    ]
+    if not found:
         raise click.ClickException(f"{checkout} has no {FOLDER}/{next(iter(FILES))}")
+    files = [(file, tests) for file, tests in found if only in file.name]
     print("| file | passed | differs by design | failed |\n|---|---:|---:|---:|")
     failed = 0
     with tempfile.TemporaryDirectory() as name:
         for file, tests in files:
             failed += _run(file, tests, Path(name), show)
+    for tutorial in TUTORIALS:
+        file = checkout / "gallery/how_to" / tutorial
+        if file.exists() and only in file.name:
+            failed += _run_tutorial(file)
     raise SystemExit(int(failed > 0))
 
 
@@ -81,6 +88,19 @@ def _run(file: Path, tests: str, folder: Path, show: bool) -> int:
             if show:
                 print(f"  {test}: {(problem.get('message') or '')[:300]}")
     print(f"| {file.name} | {passed} | {by_design} | {failed} |", flush=True)
+    return failed
+
+
+def _run_tutorial(file: Path) -> int:
+    """Run a tutorial, print its line of the table, and return 1 if it failed."""
+    with tempfile.TemporaryDirectory() as folder, redirect_stdout(io.StringIO()):
+        try:
+            run(file, Path(folder))
+            failed = 0
+        except Exception as error:  # whatever the tutorial meets
+            print(f"  {file.name}: {error}", file=sys.stderr)
+            failed = 1
+    print(f"| {file.name} | {1 - failed} | 0 | {failed} |", flush=True)
     return failed
 
 

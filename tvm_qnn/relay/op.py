@@ -259,7 +259,12 @@ def strided_slice(
 def take(
     data: relax.Expr, indices: relax.Expr, axis: int | None = None, mode: str = "clip"
 ) -> relax.Call:
-    """Take elements along an axis, or of the flattened data."""
+    """Take elements along an axis, or of the flattened data.
+
+    ``mode`` says what an index out of range gives: the nearest element ("clip"), one counted from
+    the other end ("wrap"), or NaN ("nan"). "fast" read whatever memory held; here it clips.
+    """
+    mode = "clip" if mode == "fast" else mode
     spec("take: data", data), spec("take: indices", indices)
     flat = reshape(data, (-1,)) if axis is None else data
     return typed(relax.op.take(flat, indices, axis or 0, mode))

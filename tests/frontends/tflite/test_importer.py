@@ -233,6 +233,18 @@ class TestInputs:
             expected = np.concatenate([tensors[index] for tensors in each])
             np.testing.assert_array_equal(result, expected)
 
+    def test_a_number_for_one_value(self) -> None:
+        writer = ModelWriter()
+        q = Quantization.per_tensor(0.1, 3)
+        x, y = (writer.tensor(name, (1,), "int8", q) for name in "xy")
+        writer.operator("RELU", [x], [y])
+        model, value = writer.finish([x], [y]), np.array(-20, np.int8)
+        mod, params = from_tflite(model, shape_dict={"x": ()})
+        expected = litert_tensors(model, [value], resize=True)[y]
+        result = build(mod, "llvm", params).run(value)
+        assert result.shape == expected.shape == ()
+        np.testing.assert_array_equal(result, expected)
+
     def test_dtypes_are_the_files(self) -> None:
         from_tflite(strided_model(), dtype_dict={"x1": "int8"})
         with pytest.raises(QnnError, match="dtype_dict: input 'x1' is int8, got uint8"):

@@ -153,3 +153,11 @@ def test_operators_by_name() -> None:
     assert relay.op.get("nn.conv2d").name == "relax.nn.conv2d"
     with pytest.raises(QnnError, match=r"no operator 'nn\.conv9d'"):
         relay.op.get("nn.conv9d")
+
+
+def test_an_index_out_of_range_takes_the_nearest(capfd: pytest.CaptureFixture[str]) -> None:
+    x, i = relay.var("x", (4,)), relay.var("i", (3,), "int32")
+    taken = relay.Function([x, i], relay.take(x, i, mode="fast"))
+    data, indices = np.arange(4, dtype=np.float32), np.array([1, 9, -5], np.int32)
+    assert relay.create_executor().evaluate(taken)(data, indices).numpy().tolist() == [1, 3, 0]
+    assert capfd.readouterr() == ("", "")
