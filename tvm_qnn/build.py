@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -12,6 +14,7 @@ import tvm
 from tvm import relax
 
 from legalize import lower, relax_pipeline
+from legalize.passes.fold_qdq import LeftInFloatWarning
 from legalize.passes.in_strips import Choice
 from qnn_ops.errors import QnnError
 from qnn_ops.input_ranges import with_input_ranges
@@ -109,6 +112,8 @@ def build(
             return _lower(bound, parsed, kernels)
 
     if found := _from(store, key, num_threads, lower_again):
+        for text in found.metadata.left_in_float:
+            warnings.warn(text, LeftInFloatWarning, stacklevel=2)
         return found
     built = _compile(bound, parsed, kernels)
     if store.keep(key, *built) and (kept := _from(store, key, num_threads, lower_again)):
@@ -252,7 +257,7 @@ def _compile(
 ) -> tuple[Metadata, BuiltOrigin]:
     """Lower and compile a module whose constants are bound."""
     signature = with_input_ranges(mod, with_unique_names(signature_of(mod)))
-    with interruptible() as check, keeping_processors():
+    with interruptible() as check, keeping_processors(), _noted() as left:
         lowered = _lower(mod, target, kernels)
         check()
         compiled = compile_module(lowered, target, relax_pipeline(target), object_store(target))
@@ -263,8 +268,22 @@ def _compile(
         requirements(target),
         {**runtime_versions(), **compiler_versions()},
         contents_digest(compiled.bytecode, origin.constants()),
+        left_in_float=tuple(left),
     )
     return metadata, origin
+
+
+@contextmanager
+def _noted() -> Iterator[list[str]]:
+    """Yield a list that has the texts of the block's LeftInFloatWarnings after it."""
+    texts: list[str] = []
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        yield texts
+    for each in caught:
+        if issubclass(each.category, LeftInFloatWarning):
+            texts.append(str(each.message))
+        warnings.warn_explicit(each.message, each.category, each.filename, each.lineno)
 
 
 def _lower(

@@ -40,6 +40,7 @@ class Metadata:
         versions: of the programs that made it, by name.
         digest: of its bytecode and constants, in hexadecimal: equal for equal models.
         key: of the build, where a cache holds it; else empty.
+        left_in_float: what the build warned of, for a build that takes it from a cache.
         others: of the library's variants for other targets, where it was built for several.
     """
 
@@ -49,6 +50,7 @@ class Metadata:
     versions: Mapping[str, str]
     digest: str
     key: str = ""
+    left_in_float: tuple[str, ...] = ()
     others: tuple[Metadata, ...] = ()
 
     @functools.cached_property
@@ -95,7 +97,8 @@ class Metadata:
         needs = fields["requirements"]
         versions = dict(fields["versions"])
         texts = [fields["target_text"], fields["digest"], fields["key"], needs["platform"]]
-        texts += [*needs["extensions"], *versions.values()]
+        left = tuple(fields["left_in_float"])
+        texts += [*needs["extensions"], *versions.values(), *left]
         if not all(isinstance(text, str) for text in texts):
             raise TypeError("something is no text")
         signature = Signature.from_json(fields["signature"])
@@ -110,6 +113,7 @@ class Metadata:
             versions,
             fields["digest"],
             fields["key"],
+            left,
         )
 
 

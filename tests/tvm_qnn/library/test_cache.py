@@ -15,6 +15,7 @@ from click.testing import CliRunner
 from tvm import relax
 
 import tvm_qnn
+from legalize.passes.fold_qdq import LeftInFloatWarning
 from tests.support.linking import needs_linker
 from tests.support.modules import adder
 from tvm_qnn import digits
@@ -71,6 +72,17 @@ def test_the_same_build_is_compiled_once(folder: Path, compilations: list[tvm.IR
         assert library.run(X).tolist() == (X + W).tolist()
     second.export(folder / "copy.so")
     assert tvm_qnn.load(folder / "copy.so").run(X).tolist() == (X + W).tolist()
+
+
+@needs_linker
+def test_a_library_from_the_cache_warns_as_its_build_did(folder: Path) -> None:
+    mod = adder()
+    marks = {"qdq_arithmetic": "xnnpack", "left_in_float": ["a reason"]}
+    mod["main"] = mod["main"].with_attrs(marks)
+    for _ in range(2):
+        with pytest.warns(LeftInFloatWarning, match="computed in float32: a reason") as caught:
+            tvm_qnn.build(mod, "llvm", {"w": W})
+        assert len(caught) == 1
 
 
 @needs_linker
