@@ -178,5 +178,8 @@ if __name__ == "__main__":
                 "cloudpickle>=3,<4",  # TVM's RPC server, which a tutorial starts, needs it
             ],
         },
-        entry_points={"console_scripts": ["tvm-qnn = tvm_qnn.cli:main"]},
+        entry_points={
+            "console_scripts": ["tvm-qnn = tvm_qnn.cli:main"],
+            "torch_dynamo_backends": ["tvm_qnn = tvm_qnn.dynamo:backend"],
+        },
     )

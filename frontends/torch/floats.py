@@ -17,6 +17,10 @@ _WIDENED = (
     "float32, data that a run would quantize is rounded as PyTorch does it"
 )
 _MOVING = ("t.default", "transpose.int", "permute.default", "reshape.default", "view.default")
+INT_PRODUCT = "_int_mm.default"
+"""The product of matrices of bytes, by which PyTorch computes some layers of ``quantize_``."""
+
+_SUM = "sum.dim_IntList"
 _BYTES = (np.int8, np.uint8)
 
 
@@ -36,7 +40,8 @@ def left_in_float(program: Any, constants: Mapping[str, Array]) -> list[str]:
     )
     if is_widened:
         return [_WIDENED]
-    is_quantized = any(map(_is_quantizing, calls_of(program)))
+    calls = calls_of(program)
+    is_quantized = any(_is_quantizing(each) or operator_of(each) == INT_PRODUCT for each in calls)
     return [] if is_quantized else [_FLOAT_PROGRAM]
 
 
@@ -52,7 +57,9 @@ def _readers(node: Any) -> list[Any]:
 
 
 def _keeps(reader: Any) -> bool:
-    return reader.op == "output" or _is_quantizing(reader)
+    if reader.op == "output" or _is_quantizing(reader):
+        return True
+    return operator_of(reader) in (INT_PRODUCT, _SUM)
 
 
 def _is_quantizing(node: Any) -> bool:

@@ -11,6 +11,7 @@ from tvm import relax
 from frontends.errors import UnsupportedError
 from frontends.torch.delegated import delegated_rules
 from frontends.torch.dynamic import DYNAMIC, check_dynamic, dynamic_rules
+from frontends.torch.floats import INT_PRODUCT
 from frontends.torch.inductor import (
     check_product,
     inductor_rules,
@@ -38,7 +39,7 @@ from frontends.torch.parts import (
 )
 from frontends.torch.reader import calls_of, operator_of, values_of
 from frontends.torch.resize import BICUBIC, BILINEAR, NEAREST, bilinear, check_bicubic, nearest
-from qnn_ops import dequantize, quantize
+from qnn_ops import dequantize, quantize, quantized_dense
 from qnn_ops.attributes import dtype_range
 from qnn_ops.registry import spec_of
 from qnn_ops.xnnpack import XNNPACK
@@ -111,6 +112,15 @@ def pixel_shuffle(node: Any, importer: Any) -> relax.Var:
     return result
 
 
+def product_of_bytes(node: Any, importer: Any) -> relax.Var:
+    """Multiply int8 matrices, [rows, depth] and [depth, units]; returns their int32 sums."""
+    emit = importer.block_builder.emit
+    data, columns = (importer.env[operand] for operand in node.args)
+    rows = emit(relax.op.permute_dims(columns))
+    result: relax.Var = emit(quantized_dense(data, rows, 1.0, 0, 1.0, 0, 1.0, 0, "int32"))
+    return result
+
+
 def named_pads(node: Any, importer: Any) -> Any:
     """Convolve with padding "same" or "valid"; what cannot be halved is longer at the end."""
     data, weights, bias, strides, padding, dilation, groups = values_of(node)
@@ -135,6 +145,7 @@ def named_pads(node: Any, importer: Any) -> Any:
 OWN: dict[str, Rule] = {
     BATCH_NORM: batch_norm,
     "pixel_shuffle.default": pixel_shuffle,
+    INT_PRODUCT: product_of_bytes,
     **dict.fromkeys(_NAMED_PADS, named_pads),
     **dict.fromkeys(PADS, pad),
     **dict.fromkeys(SUMS, scaled_sum),

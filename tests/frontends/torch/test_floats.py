@@ -17,7 +17,7 @@ pytest.importorskip("executorch", reason="executorch is not installed")
 quantization = pytest.importorskip("torchao.quantization", reason="torchao is not installed")
 torchao_utils = pytest.importorskip("torchao.utils")
 
-from tests.support.torch_networks import quantized  # noqa: E402
+from tests.support.torch_networks import program_of, quantized  # noqa: E402
 
 pytestmark = pytest.mark.torch
 
@@ -54,6 +54,24 @@ def test_weights_of_torchao_are_told(kind: str) -> None:
     quantization.quantize_(network, _CONFIGS[kind]())
     text = told(torch.export.export(network, (data,)), data)
     assert "as those of torchao's quantize_: they are widened to float32" in text
+
+
+def test_layers_of_dynamic_bytes_are_integers() -> None:
+    network, data = layers(), torch.randn(20, 64)
+    quantization.quantize_(network, quantization.Int8DynamicActivationInt8WeightConfig())
+    assert told(torch.export.export(network, (data,)), data) == ""
+
+
+def test_a_product_of_bytes_has_pytorchs_sums() -> None:
+    rng = torch.Generator().manual_seed(0)
+    a, b = (
+        torch.randint(-128, 128, s, generator=rng, dtype=torch.int8) for s in ((20, 64), (64, 8))
+    )
+    program = program_of(lambda module, x: torch._int_mm(x, module.b), a, b=b)
+    mod, params = qnn.from_exported_program(program)
+    assert "dense" in mod.script()
+    found = qnn.build(mod, "host", params).run(a.numpy())
+    np.testing.assert_array_equal(found, torch._int_mm(a, b).numpy())
 
 
 def test_files_of_torchao_are_read_if_nothing_is_pickled() -> None:
