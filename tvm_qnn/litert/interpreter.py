@@ -272,24 +272,35 @@ class Interpreter:
             for key, each in self._entries.items()
         }
 
+    def _get_tensor_details(self, tensor_index: int, subgraph_index: int) -> dict[str, Any]:
+        """Return the description of a tensor."""
+        return self._graph(subgraph_index).details(tensor_index)
+
     def _get_ops_details(self) -> list[dict[str, Any]]:
         """Return a description of each operator."""
-        tensors = self._main.model.tensors
+        return [self._get_op_details(each.index) for each in self._main.model.operators]
 
-        def types(indices: Sequence[int]) -> list[type]:
-            return [numpy_type(tensors[index].dtype) for index in indices if index >= 0]
+    def _get_op_details(self, op_index: int) -> dict[str, Any]:
+        """Return a description of an operator."""
+        model = self._main.model
+        if not 0 <= op_index < len(model.operators):
+            raise QnnError("Invalid node index")
+        found = model.operators[op_index]
+        ends = {"inputs": found.inputs, "outputs": found.outputs}
+        types = (
+            [numpy_type(model.tensors[index].dtype) for index in indices if index >= 0]
+            for indices in ends.values()
+        )
+        return {
+            "index": op_index,
+            "op_name": found.code.removeprefix("CUSTOM:"),
+            **{role: np.array(indices, np.int32) for role, indices in ends.items()},
+            **dict(zip(("operand_types", "result_types"), types, strict=True)),
+        }
 
-        return [
-            {
-                "index": each.index,
-                "op_name": each.code.removeprefix("CUSTOM:"),
-                "inputs": np.array(each.inputs, np.int32),
-                "outputs": np.array(each.outputs, np.int32),
-                "operand_types": types(each.inputs),
-                "result_types": types(each.outputs),
-            }
-            for each in self._main.model.operators
-        ]
+    def _safe_to_run(self) -> bool:
+        """Tell that arrays of ``tensor`` never keep the model from running."""
+        return True
 
     def _graph(self, number: int) -> Graph:
         """Return a subgraph."""
