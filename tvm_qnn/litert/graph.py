@@ -86,6 +86,7 @@ class Graph:
         self._built: OrderedDict[tuple[Shape, ...], _Built] = OrderedDict()
         self._now: _Built | None = None
         self._is_ready = False
+        self._is_exact = False
 
     @property
     def model(self) -> Model:
@@ -104,7 +105,8 @@ class Graph:
     def all_details(self) -> list[dict[str, Any]]:
         """Return the description of every tensor of the file."""
         tensors = self._model.tensors
-        if self._is_ready and any(self._shapes[i] != tensors[i].shape for i in self._input_indices):
+        inputs = self._input_indices
+        if self._is_ready and any(self._shapes[i] != tensors[i].shape for i in inputs):
             self._find_shapes()
         return [self.details(each.index) for each in tensors]
 
@@ -166,8 +168,10 @@ class Graph:
         for index, info in zip(self._input_indices, infos, strict=True):
             if index not in self._inputs:
                 self._inputs[index] = np.zeros(info.shape, info.dtype)
+        others = (t for t in self._model.tensors if t.index not in self._input_indices)
+        self._shapes |= {tensor.index: tensor.shape for tensor in others}
         self._shapes |= {index: array.shape for index, array in now.outputs.items()}
-        self._is_ready = True
+        self._is_ready, self._is_exact = True, False
 
     def _build(self) -> _Built:
         mod, params = self._imported("all" if self._keep else None)
@@ -195,11 +199,14 @@ class Graph:
 
     def _find_shapes(self) -> None:
         """Find the shapes that tensors between the operators have with the present inputs."""
+        if self._is_exact:
+            return
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # they were given when the model was compiled
             infos = signature_of(self._imported("all")[0]).outputs
         found = zip(self._model.computed, infos, strict=True)
         self._shapes |= {index: info.shape for index, info in found}
+        self._is_exact = True
 
     def set(self, index: int, value: Any) -> None:
         """Copy a value into a tensor's memory.

@@ -207,6 +207,7 @@ class Interpreter:
 
         What is written to an input is what the next run reads; an output holds what the last run
         gave. The array may be held across runs. After an input was resized, call the function anew.
+        Constants and variables can be read alone; ``set_tensor`` changes a variable.
         """
         return lambda: self._main.view(_index(tensor_index))
 

@@ -84,13 +84,16 @@ def test_sparse_constants(size: int) -> None:
 
 
 def test_shapes_of_all_tensors_follow_the_inputs() -> None:
-    shapes = []
+    told = []
     for module in (litert, ours):
         interpreter = made(module, chain())
-        interpreter.resize_tensor_input(0, [5, 4])
-        interpreter.allocate_tensors()
-        shapes.append([each["shape"].tolist() for each in interpreter.get_tensor_details()])
-    assert shapes[0] == shapes[1] == [[5, 4]] * 3
+        for rows in (5, 5, 1):
+            interpreter.resize_tensor_input(0, [rows, 4])
+            interpreter.allocate_tensors()
+            shapes = [each["shape"].tolist() for each in interpreter.get_tensor_details()]
+            assert shapes == [[rows, 4]] * 3
+            told.append(shapes)
+    assert told[:3] == told[3:]
 
 
 def test_what_is_told_is_the_caller_s() -> None:
