@@ -49,6 +49,7 @@ def test_classification() -> None:
     assert len(best) == 5
 
 
+@pytest.mark.slow
 def test_classification_by_a_trained_network(shared: Path) -> None:
     content = (shared / "models/tflite/mbv1_025_128_u8.tflite").read_bytes()
     assert len(same(programs.classify, content, pictures(content)[0])) == 5
@@ -60,6 +61,7 @@ def test_detection() -> None:
     assert len(same(programs.detect, content, picture)) == 2
 
 
+@pytest.mark.slow
 def test_segmentation() -> None:
     content = network("unet")
     assert len(np.unique(same(programs.segment, content, pictures(content)[0]))) > 1
@@ -76,11 +78,13 @@ def test_a_spotter_that_keeps_what_it_heard(name: str) -> None:
     assert heard[0] != heard[1]
 
 
+@pytest.mark.slow
 def test_a_pose() -> None:
     content = network("movenet")
     assert len(same(programs.find_pose, content, pictures(content)[0])) >= 17
 
 
+@pytest.mark.slow
 def test_a_text() -> None:
     content = network("mobilebert")
     arrays = {
@@ -90,7 +94,7 @@ def test_a_text() -> None:
 
 
 def test_embeddings() -> None:
-    content = network("mobilenet_v2")
+    content = network("mobilenet_v1", "uint8")
     cosines = same(programs.compare_embeddings, content, list(pictures(content, 3)))
     np.testing.assert_allclose(np.diag(cosines), 1, atol=1e-6)  # float32
 
@@ -101,7 +105,7 @@ def test_signatures() -> None:
 
 
 def test_batches() -> None:
-    content = network("mobilenet_v2", "int8")
+    content = network("mobilenet_v1", "uint8")
     same(programs.run_batches, content, pictures(content, 4))
 
 
