@@ -135,7 +135,8 @@ class Graph:
             raise CallError("Attempting to resize a fixed-size tensor.")
         if strict:
             _check_strictly(tensor, before, shape)
-        if index in self._model.inputs and (len(shape) != len(tensor.shape) or min(shape) < 1):
+        is_odd = len(shape) != len(tensor.shape) or min(shape, default=1) < 1
+        if is_odd and index in self._model.inputs:
             raise CallError(
                 f"{tensor.label} cannot have the shape {list(shape)}: it has {len(tensor.shape)} "
                 "dimensions, each of at least 1"

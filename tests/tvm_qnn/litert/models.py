@@ -45,6 +45,17 @@ def two_inputs() -> bytes:
     return writer.finish([x, z], [y, x, y], entries=entries)
 
 
+def scaling() -> bytes:
+    """Return a model that multiplies four numbers by a single one."""
+    writer = ModelWriter()
+    x = writer.tensor("x", (4,), "float32")
+    factor = writer.tensor("factor", (), "float32")
+    y = writer.tensor("y", (4,), "float32")
+    writer.operator("MUL", [x, factor], [y], fused_activation_function="NONE")
+    ends = (("x", x), ("factor", factor)), (("y", y),)
+    return writer.finish([x, factor], [y], entries=[Entry("scale", 0, *ends)])
+
+
 def filters() -> bytes:
     """Return an SVDF, which keeps a variable tensor: tensors x 0, state 3, y 4."""
     writer = ModelWriter()

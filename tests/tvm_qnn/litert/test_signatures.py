@@ -10,7 +10,7 @@ from ai_edge_litert import interpreter as litert
 
 from qnn_ops import QnnError
 from tests.frontends.tflite.test_signatures import two_models
-from tests.tvm_qnn.litert.models import filters, two_inputs
+from tests.tvm_qnn.litert.models import filters, scaling, two_inputs
 from tests.tvm_qnn.litert.programs import made
 from tests.tvm_qnn.litert.test_interpreter import BOTH, ONES, same_errors
 from tvm_qnn.litert import interpreter as ours
@@ -18,7 +18,7 @@ from tvm_qnn.litert import interpreter as ours
 ROW = np.arange(8, dtype=np.int8)[None]
 
 
-@pytest.mark.parametrize("model", [two_models, two_inputs, filters])
+@pytest.mark.parametrize("model", [two_models, two_inputs, filters, scaling])
 def test_what_there_is(model: Any) -> None:
     expected, found = made(litert, model()), made(ours, model())
     assert found.get_signature_list() == expected.get_signature_list()
@@ -51,6 +51,13 @@ def test_names_are_the_signature_s(module: Any) -> None:
     found = run(q=ONES, b=2 * ONES)
     assert list(found) == ["o1", "o2"]
     assert [each[0, 0] for each in found.values()] == [1, 3]
+
+
+@BOTH
+def test_an_input_without_dimensions(module: Any) -> None:
+    run = made(module, scaling()).get_signature_runner("scale")
+    found = run(x=np.arange(4, dtype=np.float32), factor=np.float32(3))
+    assert found["y"].tolist() == [0, 3, 6, 9]
 
 
 @BOTH
