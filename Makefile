@@ -15,6 +15,8 @@
 #                its own, for which it needs Python 3.10 to 3.12
 #   make test-relay  TVM's own tests of Relay's operators on tvm_qnn.relay (RELAY=a checkout of
 #                apache/tvm that has Relay; LIVE=a program that starts a Python with Relay, too)
+#   make test-litert  LiteRT's own tests of its interpreter on tvm_qnn.litert (LITERT=a checkout of
+#                google-ai-edge/LiteRT)
 #   make test-targets  compile the models of the tests for every target, run or emulate what can
 #                be, and check the instructions: a share of them (ALL=1: all, in hours)
 #   make bench   time tvm-qnn and its peers (MODELS="m.tflite resnet50:int8": on these), and
@@ -32,7 +34,7 @@ BIN := .venv/bin
 SAY := @printf '==> %s\n'
 
 .DEFAULT_GOAL := help
-.PHONY: help demo quick test test-arm test-avx512 test-mcu test-torch test-ray test-serve test-relay test-targets lint types layers bench docs axe mxnet clean
+.PHONY: help demo quick test test-arm test-avx512 test-mcu test-torch test-ray test-serve test-relay test-litert test-targets lint types layers bench docs axe mxnet clean
 
 help:
 	@sed -n '3,$${/^#/!q;s/^# \{0,1\}//p;}' Makefile
@@ -124,6 +126,11 @@ test-relay: .venv/installed-test
 	@$(if $(RELAY),$(BIN)/python -m tests.former '$(RELAY)',echo "skipped: name a checkout, RELAY=…")
 	$(SAY) "Random calls beside a live Relay"
 	@$(if $(LIVE),$(BIN)/python -m tests.former.live '$(LIVE)',echo "skipped: name a program, LIVE=…")
+
+# A checkout of google-ai-edge/LiteRT.
+test-litert: .venv/installed-test
+	$(SAY) "LiteRT's own tests of its interpreter"
+	@$(if $(LITERT),$(BIN)/python -m tests.litert_tests '$(LITERT)',echo "skipped: name a checkout, LITERT=…")
 
 lint: .venv/installed-test
 	$(SAY) "Lint"

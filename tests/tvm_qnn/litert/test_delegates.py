@@ -1,0 +1,20 @@
+"""Delegates are refused, as a delegate that LiteRT cannot load."""
+
+from __future__ import annotations
+
+import pytest
+
+from qnn_ops import QnnError
+from tvm_qnn.litert import Delegate, load_delegate
+
+
+def test_a_program_that_catches_the_error_goes_on() -> None:
+    try:
+        delegates = [load_delegate("libedgetpu.so.1", {"device": "usb"})]
+    except ValueError as error:
+        delegates = []
+        text = str(error)
+    assert text.startswith("Failed to load delegate from libedgetpu.so.1\n")
+    assert not delegates
+    with pytest.raises(QnnError, match="gives no part of it to a delegate"):
+        Delegate("libedgetpu.so.1")
