@@ -7,7 +7,7 @@ import threading
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from frontends.errors import ModelFormatError, UnsupportedOperatorError
+from frontends.errors import ModelFormatError
 from qnn_ops.errors import QnnError
 from tvm_qnn.onnxruntime.elements import Array
 from tvm_qnn.onnxruntime.errors import (
@@ -114,31 +114,39 @@ class Libraries:
             return self.runners[key]
 
     def _build(self, shapes: dict[str, Shape]) -> Runner:
+        from tvm_qnn.onnxruntime.known import known
+
+        proto = self._with_inputs(shapes)
+        place = known(proto, shapes)
+        library = place.find(self._num_threads) if place else None
+        if library is None:
+            library = self._compiled(proto, shapes)
+            if place:
+                place.keep(library)
+        return Runner(library, self._cuts(library, proto, shapes), len(self._model.outputs))
+
+    def _compiled(self, proto: Any, shapes: dict[str, Shape]) -> Library:
         from frontends.onnx.importer import import_proto
         from tvm_qnn.build import build
 
-        proto = self._with_inputs(shapes)
         try:
             imported = import_proto(proto, shapes)
-            library = build(imported.mod, "host", imported.params, num_threads=self._num_threads)
-        except UnsupportedOperatorError as error:
-            raise Unsupported(str(error)) from error
+            return build(imported.mod, "host", imported.params, num_threads=self._num_threads)
+        except ModelFormatError as error:
+            raise Fail(str(error)) from error
         except QnnError as error:
-            raise (Fail if isinstance(error, ModelFormatError) else Unsupported)(
-                str(error)
-            ) from error
-        return Runner(library, self._cuts(library, proto, shapes), len(self._model.outputs))
+            raise Unsupported(str(error)) from error
 
     def _cuts(self, library: Library, proto: Any, shapes: dict[str, Shape]) -> list[Cut]:
         """Return what cuts outputs to the length that the data gave them."""
+        if len(library.outputs) == len(self._model.outputs):
+            return []
         from frontends.onnx.bounded import COUNT
         from frontends.onnx.reader import with_shapes
 
         names = [f"{each.name}{COUNT}" for each in self._model.outputs]
         counts = [(k, info.name.rstrip("_")) for k, info in enumerate(library.outputs)]
         counts = [(k, name) for k, name in counts[len(names) :] if name in names]
-        if not counts:
-            return []
         sized = with_shapes(proto, shapes).graph.output
         return [
             Cut(number := names.index(name), _open_axis(sized[number]), k) for k, name in counts
