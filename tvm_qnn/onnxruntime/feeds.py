@@ -19,7 +19,7 @@ def arrays_of(model: Model, feed: Any) -> dict[str, Array]:
 
     Args:
         model: what they are for.
-        feed: arrays, nested lists or ``OrtValue``s by name.
+        feed: arrays, nested lists or values (``OrtValue``) by name.
 
     Raises:
         QnnError: one is missing or of an unknown name, or does not fit; as ONNX Runtime's error.

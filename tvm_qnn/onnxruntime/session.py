@@ -163,7 +163,7 @@ class InferenceSession:
         input_dict_ort_values: Mapping[str, OrtValue],
         run_options: RunOptions | None = None,
     ) -> list[OrtValue]:
-        """Run the model once on ``OrtValue``s; return such.
+        """Run the model once on values; return values.
 
         Raises:
             QnnError: as ``run``.
