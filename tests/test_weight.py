@@ -23,7 +23,7 @@ LINES = {
     "tests": 90_000,
     "tvm_qnn": 14_000,
     "tvm_qnn/cli": 3_400,
-    "tvm_qnn/onnxruntime": 2_000,
+    "tvm_qnn/onnxruntime": 2_050,
     "tvm_qnn/relay": 3_500,
     "tvm_qnn/standalone": 3_100,
     "tvm_qnn/zoo": 3_500,

@@ -10,6 +10,8 @@ The package onnxruntime is not needed, nor imported.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from tvm_qnn.onnxruntime import capi
 from tvm_qnn.onnxruntime.binding import IOBinding
 from tvm_qnn.onnxruntime.model import ModelMetadata, NodeArg
@@ -52,10 +54,14 @@ def get_version_string() -> str:
 
 def get_build_info() -> str:
     """Return the version of tvm-qnn."""
-    return f"tvm-qnn {_own_version}"
+    return f"tvm-qnn Build Info: {_own_version}"
 
 
 def set_default_logger_severity(severity: int) -> None:
+    """Do nothing: there are no lines of ONNX Runtime's log."""
+
+
+def set_default_logger_callback(callback: Callable[..., object] | None, severity: int = 2) -> None:
     """Do nothing: there are no lines of ONNX Runtime's log."""
 
 
@@ -95,6 +101,7 @@ __all__ = [
     "get_build_info",
     "get_device",
     "get_version_string",
+    "set_default_logger_callback",
     "set_default_logger_severity",
     "set_default_logger_verbosity",
     "set_seed",

@@ -92,7 +92,8 @@ class InferenceSession:
             # What costs more than a look is checked when this fails.
             arrays = [input_feed[name] for name in self._names]
             runner = self._libraries.runners[tuple([array.shape for array in arrays])]
-            if run_options is None and len(input_feed) == len(arrays):
+            goes_on = run_options is None or run_options.terminate is False
+            if goes_on and len(input_feed) == len(arrays):
                 if not output_names:
                     return runner(arrays)
                 if not isinstance(output_names, str):

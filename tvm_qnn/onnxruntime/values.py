@@ -61,6 +61,22 @@ class OrtValue:
         return cls(_dense(numpy_obj))
 
     @classmethod
+    def ortvalue_from_numpy_with_onnx_type(cls, data: Array, /, onnx_element_type: int) -> OrtValue:
+        """Return a value of an array's memory, whose bytes are read as another type.
+
+        Args:
+            data: the array.
+            onnx_element_type: ONNX's number of a type of the same size.
+
+        Raises:
+            WrongState: numpy has no such type, or its size is another one.
+        """
+        dtype = dtype_to_use(onnx_element_type)
+        if dtype.itemsize != data.dtype.itemsize:
+            raise WrongState(f"elements of {data.dtype} cannot be read as those of {dtype}")
+        return cls(_dense(data).view(dtype))
+
+    @classmethod
     def ortvalue_from_shape_and_type(
         cls,
         shape: Sequence[int],
@@ -88,8 +104,9 @@ class OrtValue:
 
     @classmethod
     def from_dlpack(cls, data: Any, /) -> OrtValue:
-        """Return a value that shares the memory of what speaks DLPack."""
-        return cls(_dense(np.from_dlpack(data)))
+        """Return a value that shares the memory of what speaks DLPack, or of its capsule."""
+        source = data if hasattr(data, "__dlpack__") else _Capsule(data)
+        return cls(_dense(np.from_dlpack(source)))
 
     def numpy(self) -> Array:
         """Return the tensor as an array of the same memory."""
@@ -169,6 +186,19 @@ class OrtValue:
     def is_tensor_sequence(self) -> bool:
         """Tell that it is no sequence."""
         return False
+
+
+class _Capsule:
+    """What numpy takes in place of a capsule alone."""
+
+    def __init__(self, capsule: Any) -> None:
+        self._capsule = capsule
+
+    def __dlpack__(self, **_: Any) -> Any:
+        return self._capsule
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return 1, 0
 
 
 def _dense(array: Array) -> Array:

@@ -237,6 +237,16 @@ def test_as_many_libraries_are_kept_as_it_says(monkeypatch: pytest.MonkeyPatch) 
     assert kept == [(1, 3), (3, 3)]  # 2 was not used longest
 
 
+def test_a_run_on_known_shapes_is_not_checked_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    session = own.InferenceSession(sums())
+    session.run(None, FEED)
+    monkeypatch.delattr(own.InferenceSession, "_run_checked")
+    check_equal(session.run(None, FEED)[0], X + Y)
+    check_equal(session.run(["z"], {"y": Y, "x": X}, own.RunOptions()), [X + Y])
+    with pytest.raises(AttributeError):
+        session.run(None, {"x": X[:1], "y": Y})
+
+
 def test_threads_share_a_session() -> None:
     session = own.InferenceSession(sums())
     wrong: list[Any] = []
@@ -261,6 +271,27 @@ def test_results_stay_when_others_are_made() -> None:
     first = session.run(["z"], FEED)[0]
     session.run(["z"], {"x": X + 5, "y": Y})
     check_equal(first, X + Y)
+
+
+def test_inputs_and_constants_may_be_outputs() -> None:
+    model = model_of(
+        [("x", "FLOAT", [2, 3]), ("unread", "FLOAT", ["N"])],
+        [("z", "FLOAT", None), ("x", "FLOAT", [2, 3]), ("k", "FLOAT", [1])],
+        [("Add", "x k", "z")],
+        {"k": np.ones(1, np.float32)},
+    ).SerializeToString()
+
+    def work(ort: Any) -> Any:
+        session = ort.InferenceSession(model)
+        found, shared = [], []
+        for number in range(3):
+            data = np.full((2, 3), number, np.float32)
+            found.append(session.run(None, {"x": data, "unread": data[0]}))
+            shared += [np.shares_memory(each, data) for each in found[-1]]
+            shared += [each.flags.writeable for each in found[-1]]
+        return found, shared
+
+    check_same(work)
 
 
 def test_a_run_in_another_thread_calls_back() -> None:
@@ -383,6 +414,7 @@ def test_providers_can_be_set_again() -> None:
 
 def test_the_module_tells_what_there_is() -> None:
     assert own.get_available_providers() == ["CPUExecutionProvider"]
+    assert "Build Info" in own.get_build_info()
     assert own.get_device() == real.get_device()
     assert own.__version__ == own.get_version_string() == real.__version__
     own.set_default_logger_severity(3)

@@ -64,9 +64,9 @@ def test_a_value_is_changed_in_place() -> None:
         value = ort.OrtValue.ortvalue_from_numpy(array)
         value.update_inplace(array.T.reshape(2, 3) * 2)
         value.update_inplace(ort.OrtValue.ortvalue_from_numpy(value.numpy() + 1))
-        shared = ort.OrtValue.from_dlpack(array)
+        shared = [ort.OrtValue.from_dlpack(each) for each in (array, value, array.__dlpack__())]
         array[0, 0] = 70
-        return value.numpy(), shared.numpy(), np.from_dlpack(value)
+        return value.numpy(), [each.numpy() for each in shared], np.from_dlpack(value)
 
     check_same(work)
     for other in (np.ones((2, 2), np.float32), [1]):
@@ -89,6 +89,16 @@ def test_no_value_is_made_of_anything_else(arguments: Any) -> None:
 )
 def test_no_memory_is_given_for_anything_else(arguments: Any) -> None:
     check_same_error(lambda ort: ort.OrtValue.ortvalue_from_shape_and_type(*arguments), text=False)
+
+
+def test_bytes_are_read_as_another_type() -> None:
+    def work(ort: Any) -> Any:
+        value = ort.OrtValue.ortvalue_from_numpy_with_onnx_type(x(), onnx.TensorProto.INT32)
+        return value.data_type(), value.element_type(), value.shape(), value.numpy()
+
+    check_same(work)
+    with pytest.raises(QnnError, match="float32 cannot be read as those of int64"):
+        own.OrtValue.ortvalue_from_numpy_with_onnx_type(x(), onnx.TensorProto.INT64)
 
 
 def test_runs_take_and_give_values() -> None:
