@@ -80,7 +80,7 @@ class Model:
     """A model that was read.
 
     Attributes:
-        proto: as ``frontends.onnx.reader.read_proto`` gives it.
+        proto: as ``frontends.onnx.reader.read_proto`` gives it; None once it has served.
         inputs: those that a run must give.
         overridable: those that a run may give, as they have values.
         outputs: what a run gives.

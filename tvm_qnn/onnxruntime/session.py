@@ -68,6 +68,8 @@ class InferenceSession:
         self._numbers = {arg.name: number for number, arg in enumerate(self._model.outputs)}
         if self._model.is_static:
             self._libraries.runner_of({arg.name: arg.sizes() for arg in self._model.inputs})
+            if not self._model.overridable:
+                self._model.proto = None  # nothing else will be compiled of it
 
     def run(
         self,

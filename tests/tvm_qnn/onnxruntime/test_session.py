@@ -162,14 +162,20 @@ def test_an_index_beyond_the_table_is_an_invalid_argument() -> None:
 
 
 @pytest.mark.parametrize("qdq", [True, False])
+@pytest.mark.parametrize(
+    ("activations", "entry"),
+    [("uint8", "session.x64quantprecision"), ("int8", "session.qdqisint8allowed")],
+)
 @pytest.mark.parametrize("name", NETWORKS)
-def test_quantized_networks_give_the_same_numbers(name: str, qdq: bool) -> None:
-    model = NETWORKS[name](Style("uint8", "int8", True, qdq)).SerializeToString()
+def test_quantized_networks_give_the_same_numbers(
+    name: str, activations: str, entry: str, qdq: bool
+) -> None:
+    model = NETWORKS[name](Style(activations, "int8", True, qdq)).SerializeToString()
 
     def work(ort: Any) -> Any:
         options = ort.SessionOptions()
         options.intra_op_num_threads = 1
-        options.add_session_config_entry("session.x64quantprecision", "1")
+        options.add_session_config_entry(entry, "1")
         session = ort.InferenceSession(model, options)
         (x,) = session.get_inputs()
         data = np.random.default_rng(3).normal(size=x.shape).astype(np.float32)
@@ -245,6 +251,15 @@ def test_a_run_on_known_shapes_is_not_checked_first(monkeypatch: pytest.MonkeyPa
     check_equal(session.run(["z"], {"y": Y, "x": X}, own.RunOptions()), [X + Y])
     with pytest.raises(AttributeError):
         session.run(None, {"x": X[:1], "y": Y})
+
+
+def test_a_model_that_has_served_is_given_back() -> None:
+    model = model_of([("x", "FLOAT", [2, 3])], [("z", "FLOAT", None)], [("Relu", "x", "z")])
+    session = own.InferenceSession(model.SerializeToString())
+    assert session._model.proto is None
+    check_equal(session.run(None, {"x": X}), [np.maximum(X, 0)])
+    with pytest.raises(states.InvalidArgument, match="Got: 1 Expected: 2"):
+        session.run(None, {"x": X[:1]})
 
 
 def test_threads_share_a_session() -> None:
