@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from frontends.errors import ModelFormatError
 from qnn_ops.errors import QnnError
-from tvm_qnn.onnxruntime.elements import type_of
+from tvm_qnn.onnxruntime.elements import dtype_of, type_of
 from tvm_qnn.onnxruntime.errors import (
     Fail,
     InvalidArgument,
@@ -194,6 +194,10 @@ def _described(proto: Any, raw: Any) -> Model:
     constants = {tensor.name for tensor in graph.initializer}
     inputs = [value for value in graph.input if value.name not in constants]
     others = [value for value in graph.input if value.name in constants]
+    args = list(map(_node_arg, inputs))
+    for arg in args:
+        if dtype_of(arg.type) is None:
+            raise Unsupported(f"input {arg.name!r} is {arg.type}: inputs are numbers or bool")
     metadata = ModelMetadata(
         producer_name=raw.producer_name,
         graph_name=graph.name,
@@ -205,7 +209,7 @@ def _described(proto: Any, raw: Any) -> Model:
     )
     return Model(
         proto,
-        list(map(_node_arg, inputs)),
+        args,
         list(map(_node_arg, others)) if raw.ir_version >= _FREE_CONSTANTS else [],
         _outputs(proto, graph.output),
         metadata,
