@@ -16,25 +16,22 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import tvm
 
-import legalize
-import qnn_ops
 from qnn_ops.errors import QnnError
 from tvm_qnn.io.kept import DIGEST_SIZE, Kept
 from tvm_qnn.library import runtime
 from tvm_qnn.library.files import FileOrigin
 from tvm_qnn.library.metadata import Metadata, compiler_versions, runtime_versions
 from tvm_qnn.library.origin import Origin
-from tvm_qnn.target.store import add, passes_text, sources_digest
+from tvm_qnn.target.sources import add, folder_of, sources_digest
 
-_SOURCES = [
-    *(Path(package.__path__[0]) for package in (qnn_ops, legalize)),
-    Path(__file__).parents[1],
-]
+if TYPE_CHECKING:
+    import tvm
+
+_SOURCES = [*map(folder_of, ("qnn_ops", "legalize")), Path(__file__).parents[1]]
 """The folders of what turns a module into code."""
 
 LIMIT = 2_000_000_000
@@ -57,6 +54,10 @@ def build_key(
         target: to build for.
         options: of the build, such as JSON can hold.
     """
+    import tvm
+
+    from tvm_qnn.target.store import passes_text
+
     versions = {**runtime_versions(), **compiler_versions(), "sources": _sources()}
     texts = [tvm.ir.save_json(mod), str(target), passes_text(), json.dumps([options, versions])]
     digest = hashlib.blake2b(digest_size=DIGEST_SIZE)

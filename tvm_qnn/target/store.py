@@ -25,6 +25,7 @@ from qnn_ops.errors import QnnError
 from tvm_qnn.io.kept import DIGEST_SIZE, Kept, cache_folder
 from tvm_qnn.io.outputs import replacing
 from tvm_qnn.target.linker import find_linker
+from tvm_qnn.target.sources import add, sources_digest
 from tvm_qnn.target.target import requirements
 
 FOLDER = "objects"
@@ -151,30 +152,6 @@ def passes_text() -> str:
     """Return what the current ``PassContext`` says of passes."""
     context = tvm.transform.PassContext.current()
     return str([context.opt_level, context.required_pass, context.disabled_pass, context.config])
-
-
-def add(digest: Any, data: Any) -> None:
-    """Add data after its length, so that the same bytes divided otherwise are another key."""
-    digest.update(len(data).to_bytes(8, "little") if isinstance(data, bytes) else b"\xff")
-    digest.update(data)
-
-
-@functools.cache
-def sources_digest(*folders: Path) -> str:
-    """Return a digest of the sources in folders, and of TVM's compiler."""
-    digest = hashlib.blake2b(digest_size=DIGEST_SIZE)
-    for folder in folders:
-        for place, inner, names in os.walk(folder):  # a third of the time of Path.rglob
-            inner.sort()
-            add(digest, os.path.relpath(place, folder).encode())
-            for name in sorted(each for each in names if each.endswith(".py")):
-                add(digest, name.encode())
-                add(digest, Path(place, name).read_bytes())
-    # Not its 260 MB: a compiler of the same version that was built anew has another time.
-    for path in sorted((Path(tvm.__file__).parent / "lib").glob("*tvm_*")):
-        status = path.stat()
-        add(digest, f"{path.name} {status.st_size} {status.st_mtime_ns}".encode())
-    return digest.hexdigest()
 
 
 def _check(key: str, code: bytes) -> bytes:

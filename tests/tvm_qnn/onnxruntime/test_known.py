@@ -1,0 +1,144 @@
+"""Models that were compiled before."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import tvm
+
+from tests.support.linking import needs_linker
+from tests.support.onnx_sessions import check_equal, model_of, onnx
+from tvm_qnn import onnxruntime as own
+from tvm_qnn.io import kept
+from tvm_qnn.onnxruntime import known as known_models
+from tvm_qnn.onnxruntime.known import FOLDER, known
+from tvm_qnn.onnxruntime.libraries import Libraries
+
+pytestmark = needs_linker
+
+X = np.arange(6, dtype=np.float32).reshape(2, 3)
+PROGRAM = """
+import sys, numpy
+from tvm_qnn.onnxruntime import InferenceSession
+session = InferenceSession(sys.argv[1])
+print(session.run(None, {"x": numpy.ones((2, 3), numpy.float32)})[0].sum(), "tvm" in sys.modules)
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv(kept.VARIABLE, str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+@pytest.fixture
+def compiled(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """Record the shapes for which something is compiled from now on."""
+    done: list[Any] = []
+    compile_one = Libraries._compiled
+
+    def count(libraries: Any, proto: Any, shapes: Any) -> Any:
+        done.append(tuple(shapes.values()))
+        return compile_one(libraries, proto, shapes)
+
+    monkeypatch.setattr(Libraries, "_compiled", count)
+    return done
+
+
+def model(factor: float = 2, size: int = 1) -> Any:
+    constants = {"k": np.full(size, factor, np.float32)}
+    nodes = [("Mul", "x k", "z")]
+    return model_of([("x", "FLOAT", ["N", 3])], [("z", "FLOAT", None)], nodes, constants)
+
+
+def result(source: Any, data: Any = X) -> Any:
+    source = source if isinstance(source, str) else source.SerializeToString()
+    return own.InferenceSession(source).run(None, {"x": data})[0]
+
+
+def test_a_known_model_is_not_compiled(folder: Path, compiled: list[Any]) -> None:
+    for _ in range(2):
+        check_equal(result(model()), 2 * X)
+    assert compiled == [((2, 3),)]
+    check_equal(result(model(), X[:1]), 2 * X[:1])
+    check_equal(result(model(3)), 3 * X)
+    assert compiled == [((2, 3),), ((1, 3),), ((2, 3),)]
+    assert len(list((folder / FOLDER).iterdir())) == 3
+
+
+@pytest.mark.usefixtures("folder")
+def test_constants_in_other_files_are_part_of_the_key(tmp_path: Path) -> None:
+    # So large that they stay there.
+    path, data = str(tmp_path / "m.onnx"), np.ones((1, 20_000), np.float32)
+    for factor in (2, 5):
+        wide = model(factor, 20_000)
+        wide.graph.input[0].type.tensor_type.shape.dim[1].dim_value = 20_000
+        (tmp_path / "data").unlink(missing_ok=True)
+        onnx.save(wide, path, save_as_external_data=True, location="data", size_threshold=0)
+        check_equal(result(path, data), factor * data)
+
+
+def test_another_process_needs_no_compiler(folder: Path, tmp_path: Path) -> None:
+    path = tmp_path / "model.onnx"
+    onnx.save(model(), path)
+    told = [
+        subprocess.run(
+            [sys.executable, "-c", PROGRAM, path], check=True, capture_output=True, text=True
+        ).stdout.split()
+        for _ in range(2)
+    ]
+    assert told == [["12.0", "True"], ["12.0", "False"]]
+    assert folder.is_dir()
+
+
+@pytest.mark.parametrize("content", ["", "nonsense", "0" * 48, "\xff"])
+def test_a_key_that_is_damaged_is_made_anew(
+    content: str, folder: Path, compiled: list[Any]
+) -> None:
+    result(model())
+    (path,) = (folder / FOLDER).iterdir()
+    before = path.read_bytes()
+    path.write_text(content, encoding="latin-1")
+    check_equal(result(model()), 2 * X)
+    assert len(compiled) == 2
+    assert path.read_bytes() == before
+
+
+def test_a_library_that_was_removed_is_made_anew(folder: Path, compiled: list[Any]) -> None:
+    result(model())
+    for path in folder.glob("*.so"):
+        path.unlink()
+    check_equal(result(model()), 2 * X)
+    assert len(compiled) == 2
+
+
+def test_what_imports_is_part_of_the_key(
+    folder: Path, compiled: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    result(model())
+    monkeypatch.setattr(known_models, "_makers", lambda: {"sources": "changed"})
+    result(model())
+    monkeypatch.setattr(known_models, "_processor", lambda: "another")
+    result(model())
+    assert len(compiled) == len(list((folder / FOLDER).iterdir())) == 3
+
+
+def test_nothing_is_kept_where_nothing_shall_be(
+    compiled: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(kept.VARIABLE, "0")
+    result(model())
+    result(model())
+    assert len(compiled) == 2
+
+
+@pytest.mark.usefixtures("folder")
+def test_nothing_is_known_where_passes_are_others() -> None:
+    assert known(model(), {}) is not None
+    with tvm.transform.PassContext(disabled_pass=["FuseOps"]):
+        assert known(model(), {}) is None

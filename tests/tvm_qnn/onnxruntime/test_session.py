@@ -1,0 +1,447 @@
+"""Sessions: what runs take and give, beside ONNX Runtime's."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from qnn_ops.errors import QnnError
+from tests.support.onnx_networks import NETWORKS, Style
+from tests.support.onnx_sessions import (
+    both,
+    check_equal,
+    check_same,
+    check_same_error,
+    model_of,
+    real,
+    sums,
+)
+from tvm_qnn import onnxruntime as own
+from tvm_qnn.onnxruntime import libraries
+from tvm_qnn.onnxruntime.capi import onnxruntime_pybind11_state as states
+
+X = np.arange(6, dtype=np.float32).reshape(2, 3) - 2
+Y = np.array([[1, -2, 0.5]], np.float32)
+FEED = {"x": X, "y": Y}
+
+
+def first_run(model: bytes, feed: Any, ort: Any) -> Any:
+    return ort.InferenceSession(model).run(None, feed)
+
+
+def run(names: Any, feed: Any, options: Callable[[Any], Any] = lambda _: None) -> Any:
+    def work(ort: Any) -> Any:
+        session = ort.InferenceSession(sums(), providers=["CPUExecutionProvider"])
+        session.run(None, FEED)  # so that what comes next meets a library that is there
+        return session.run(names, feed, options(ort))
+
+    return work
+
+
+@pytest.mark.parametrize("names", [None, [], ["z"], ["w", "z"], ["z", "w", "z"], ("w",)], ids=str)
+def test_outputs_come_in_the_order_of_their_names(names: Any) -> None:
+    check_same(run(names, FEED))
+
+
+@pytest.mark.parametrize(
+    "x",
+    [
+        *(X, X[:1], np.zeros((5, 3), np.float32), X.tolist(), np.asfortranarray(X), X[:0]),
+        *(X[:, ::-1], [X[0], X[1]]),
+    ],
+    ids=["array", "another size", "a third", "list", "by columns", "no rows", "gaps", "of arrays"],
+)
+def test_inputs_are_taken(x: Any) -> None:
+    check_same(run(None, {"y": Y, "x": x}))
+
+
+def test_inputs_of_another_byte_order_are_their_numbers() -> None:
+    # ONNX Runtime reads the bytes as if they were in this machine's order.
+    session = own.InferenceSession(sums())
+    check_equal(session.run(["z"], {"x": X.astype(">f4"), "y": Y}), [X + Y])
+
+
+@pytest.mark.parametrize(
+    "feed",
+    [
+        {"x": X},
+        {},
+        {"x": X, "q": Y},
+        {**FEED, "q": Y},
+        {"x": X[0], "y": Y},
+        {"x": X[None], "y": Y},
+        {"x": X[:, :2], "y": Y},
+        {"x": X, "y": X[:, :2]},
+        {"x": X.astype(np.float64), "y": Y},
+        {"x": X.astype(np.int64), "y": Y},
+        {"x": X.astype(np.float16), "y": Y},
+        {"x": X[0].astype(bool), "y": Y},
+        {"x": X[0], "y": Y.astype(np.int8)},
+        {"x": X.astype(np.uint8), "y": Y, "q": Y},
+        {"x": X.astype(np.complex64), "y": Y},
+        {"x": np.array([["a"]]), "y": Y},
+        {"x": np.array([["a"]], object), "y": Y},
+        {"x": np.float32(1), "y": Y},
+        {"x": 1.0, "y": Y},
+        {"x": "a", "y": Y},
+        {"x": ([1, 2, 3],), "y": Y},
+        {"x": [[1, 2], [3]], "y": Y},
+        {"x": [], "y": Y},
+    ],
+    ids=str,
+)
+def test_a_feed_that_does_not_fit_is_told_in_the_same_words(feed: Any) -> None:
+    check_same_error(run(None, feed))
+
+
+@pytest.mark.parametrize(
+    ("names", "feed"),
+    [
+        (["q"], FEED),
+        (["z", "q"], FEED),
+        (["q"], {**FEED, "k": X}),
+        (["q"], {"x": X[0], "y": Y}),
+    ],
+)
+def test_a_name_that_no_output_has_is_told_in_the_same_words(names: Any, feed: Any) -> None:
+    check_same_error(run(names, feed))
+
+
+@pytest.mark.parametrize(
+    ("names", "feed", "options"),
+    [
+        (None, None, None),
+        (None, [X, Y], None),
+        ("z", FEED, None),
+        ([0], FEED, None),
+        (None, {"x": X, "y": Y, 0: X}, None),
+        (None, FEED, 1),
+    ],
+)
+def test_arguments_of_other_types_raise_the_same_class(names: Any, feed: Any, options: Any) -> None:
+    # The texts are those of the package pybind11, which name its types.
+    check_same_error(run(names, feed, lambda _: options), text=False)
+
+
+def test_a_run_that_is_to_end_does() -> None:
+    def ending(ort: Any) -> Any:
+        options = ort.RunOptions()
+        options.terminate = True
+        return options
+
+    check_same_error(run(None, FEED, ending))
+
+
+def test_shapes_that_do_not_fit_together_fail() -> None:
+    model = model_of(
+        [("x", "FLOAT", ["N", 3]), ("y", "FLOAT", ["N", 3])],
+        [("z", "FLOAT", ["N", 3])],
+        [("Add", "x y", "z")],
+    ).SerializeToString()
+    feed = {"x": np.zeros((5, 3), np.float32), "y": X}
+    check_same_error(lambda ort: ort.InferenceSession(model).run(None, feed), text=False)
+
+
+def test_an_index_beyond_the_table_is_an_invalid_argument() -> None:
+    table = {"k": np.arange(3, dtype=np.float32)}
+    model = model_of(
+        [("i", "INT64", [1])], [("z", "FLOAT", None)], [("Gather", "k i", "z")], table
+    ).SerializeToString()
+    error = check_same_error(
+        lambda ort: ort.InferenceSession(model).run(None, {"i": np.array([9])}), text=False
+    )
+    assert "index 9" in str(error)
+
+
+@pytest.mark.parametrize("qdq", [True, False])
+@pytest.mark.parametrize(
+    ("activations", "entry"),
+    [("uint8", "session.x64quantprecision"), ("int8", "session.qdqisint8allowed")],
+)
+@pytest.mark.parametrize("name", NETWORKS)
+def test_quantized_networks_give_the_same_numbers(
+    name: str, activations: str, entry: str, qdq: bool
+) -> None:
+    model = NETWORKS[name](Style(activations, "int8", True, qdq)).SerializeToString()
+
+    def work(ort: Any) -> Any:
+        options = ort.SessionOptions()
+        options.intra_op_num_threads = 1
+        options.add_session_config_entry(entry, "1")
+        session = ort.InferenceSession(model, options)
+        (x,) = session.get_inputs()
+        data = np.random.default_rng(3).normal(size=x.shape).astype(np.float32)
+        return session.run(None, {x.name: data})
+
+    check_same(work)
+
+
+@pytest.mark.parametrize(
+    ("kind", "dtype"),
+    [
+        *(("INT64", np.int64), ("INT32", np.int32), ("UINT8", np.uint8), ("INT8", np.int8)),
+        *(("BOOL", np.bool_), ("DOUBLE", np.float64), ("FLOAT16", np.float16)),
+    ],
+)
+def test_dtypes_are_the_models(kind: str, dtype: Any) -> None:
+    model = model_of(
+        [("x", kind, ["N", 2])], [("y", kind, None), ("s", "INT64", None)],
+        [("Identity", "x", "y"), ("Shape", "x", "s")],
+    ).SerializeToString()  # fmt: skip
+    data = np.array([[0, 1], [1, 0], [1, 1]]).astype(dtype)
+    check_same(lambda ort: ort.InferenceSession(model).run(None, {"x": data}))
+
+
+def test_rows_that_the_data_count_are_as_many() -> None:
+    model = model_of(
+        [("x", "FLOAT", ["N", 3])],
+        [("w", "FLOAT", None), ("i", "INT64", None)],
+        [("Relu", "x", "w"), ("NonZero", "w", "i")],
+    ).SerializeToString()
+    for data in (X, np.zeros_like(X), X[:1] + 9):
+        feed = {"x": data}
+        check_same(partial(first_run, model, feed))
+
+
+def test_a_constant_that_is_an_input_may_be_given() -> None:
+    model = model_of(
+        [("x", "FLOAT", ["N", 3]), ("k", "FLOAT", [1])],
+        [("z", "FLOAT", ["N", 3])],
+        [("Add", "x k", "z")],
+        {"k": np.ones(1, np.float32)},
+    )
+
+    def work(ort: Any) -> Any:
+        session = ort.InferenceSession(model.SerializeToString())
+        given = [{"x": X}, {"x": X, "k": np.full(1, 5, np.float32)}, {"x": X}]
+        names = [each.name for each in session.get_overridable_initializers()]
+        return names, [session.run(None, feed) for feed in given]
+
+    names, _ = check_same(work)
+    assert names == ["k"]
+    feed = {"x": X, "k": np.ones(3, np.float32)}
+    check_same_error(lambda ort: ort.InferenceSession(model.SerializeToString()).run(None, feed))
+    model.ir_version = 3  # in which every constant is an input, and none may be given
+    check_same_error(lambda ort: ort.InferenceSession(model.SerializeToString()).run(None, feed))
+
+
+def test_as_many_libraries_are_kept_as_it_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(libraries, "MOST", 2)
+    session = own.InferenceSession(sums())
+    for rows in (1, 2, 1, 3):
+        data = np.full((rows, 3), rows, np.float32)
+        check_equal(session.run(["z"], {"x": data, "y": Y}), [data + Y])
+    kept = [shapes[0] for shapes in session._libraries.runners]
+    assert kept == [(1, 3), (3, 3)]  # 2 was not used longest
+
+
+def test_a_run_on_known_shapes_is_not_checked_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    session = own.InferenceSession(sums())
+    session.run(None, FEED)
+    monkeypatch.delattr(own.InferenceSession, "_run_checked")
+    check_equal(session.run(None, FEED)[0], X + Y)
+    check_equal(session.run(["z"], {"y": Y, "x": X}, own.RunOptions()), [X + Y])
+    with pytest.raises(AttributeError):
+        session.run(None, {"x": X[:1], "y": Y})
+
+
+def test_a_model_that_has_served_is_given_back() -> None:
+    model = model_of([("x", "FLOAT", [2, 3])], [("z", "FLOAT", None)], [("Relu", "x", "z")])
+    session = own.InferenceSession(model.SerializeToString())
+    assert session._model.proto is None
+    check_equal(session.run(None, {"x": X}), [np.maximum(X, 0)])
+    with pytest.raises(states.InvalidArgument, match="Got: 1 Expected: 2"):
+        session.run(None, {"x": X[:1]})
+
+
+def test_threads_share_a_session() -> None:
+    session = own.InferenceSession(sums())
+    wrong: list[Any] = []
+
+    def work(rows: int) -> None:
+        for number in range(20):
+            data = np.full((rows, 3), number, np.float32)
+            (found,) = session.run(["z"], {"x": data, "y": Y})
+            if not np.array_equal(found, data + Y):
+                wrong.append((rows, number, found))
+
+    threads = [threading.Thread(target=work, args=(1 + k % 3,)) for k in range(6)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+    assert not wrong
+
+
+def test_results_stay_when_others_are_made() -> None:
+    session = own.InferenceSession(sums())
+    first = session.run(["z"], FEED)[0]
+    session.run(["z"], {"x": X + 5, "y": Y})
+    check_equal(first, X + Y)
+
+
+def test_inputs_and_constants_may_be_outputs() -> None:
+    model = model_of(
+        [("x", "FLOAT", [2, 3]), ("unread", "FLOAT", ["N"])],
+        [("z", "FLOAT", None), ("x", "FLOAT", [2, 3]), ("k", "FLOAT", [1])],
+        [("Add", "x k", "z")],
+        {"k": np.ones(1, np.float32)},
+    ).SerializeToString()
+
+    def work(ort: Any) -> Any:
+        session = ort.InferenceSession(model)
+        found, shared = [], []
+        for number in range(3):
+            data = np.full((2, 3), number, np.float32)
+            found.append(session.run(None, {"x": data, "unread": data[0]}))
+            shared += [np.shares_memory(each, data) for each in found[-1]]
+            shared += [each.flags.writeable for each in found[-1]]
+        return found, shared
+
+    check_same(work)
+
+
+def test_a_run_in_another_thread_calls_back() -> None:
+    def work(ort: Any) -> Any:
+        options = ort.SessionOptions()
+        options.intra_op_num_threads = 2
+        session = ort.InferenceSession(sums(), options)
+        seen: list[Any] = []
+        for feed in (FEED, {"x": X[0], "y": Y}):
+            done = threading.Event()
+
+            def call(*told: Any, done: threading.Event = done) -> None:
+                seen.append(told)
+                done.set()
+
+            session.run_async(["z"], feed, call, "mine")
+            assert done.wait(60)
+        return seen
+
+    check_same(work)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"garbage", b"", b"\x08\x08"],
+    ids=["no message", "nothing", "no graph"],
+)
+def test_what_is_no_model_is_told_in_the_same_words(content: bytes, tmp_path: Path) -> None:
+    check_same_error(lambda ort: ort.InferenceSession(content))
+    path = tmp_path / "model.onnx"
+    path.write_bytes(content)
+    check_same_error(lambda ort: ort.InferenceSession(path))
+    check_same_error(lambda ort: ort.InferenceSession(str(path)))
+
+
+def test_a_path_without_a_file_is_told_in_the_same_words(tmp_path: Path) -> None:
+    check_same_error(lambda ort: ort.InferenceSession(tmp_path / "none.onnx"))
+    check_same_error(lambda ort: ort.InferenceSession(tmp_path))
+
+
+@pytest.mark.parametrize("source", [3, None, bytearray(b"x"), [b"x"]], ids=repr)
+def test_only_paths_and_bytes_are_models(source: Any) -> None:
+    check_same_error(lambda ort: ort.InferenceSession(source))
+
+
+@pytest.mark.parametrize(
+    "node", [("Nope", "x", "z"), ("Relu", "q", "z"), ("Relu", "x", "q")], ids=str
+)
+def test_a_malformed_model_fails_in_the_constructor(node: tuple[str, str, str]) -> None:
+    model = model_of([("x", "FLOAT", ["N"])], [("z", "FLOAT", None)], [node])
+    ours, theirs = both(lambda ort: ort.InferenceSession(model.SerializeToString()))
+    assert theirs.error is not None
+    assert isinstance(ours.error, states.InvalidGraph)
+
+
+def test_what_is_not_imported_is_not_implemented() -> None:
+    for size in (2, "N"):
+        model = model_of([("x", "STRING", [size])], [("i", "INT64", [1])], [("Shape", "x", "i")])
+        with pytest.raises(states.NotImplemented, match=r"'x' is tensor\(string\)"):
+            own.InferenceSession(model.SerializeToString())
+    with pytest.raises(states.NotImplemented, match="ORT format"):
+        own.InferenceSession(b"\x00\x00\x00\x00ORTM\x00\x00")
+
+
+def test_errors_are_the_packages() -> None:
+    for name in states.__all__:
+        assert issubclass(getattr(states, name), QnnError)
+        assert hasattr(real.capi.onnxruntime_pybind11_state, name)
+
+
+def test_providers() -> None:
+    cpu = "CPUExecutionProvider"
+
+    def made(*arguments: Any, **named: Any) -> Callable[[Any], Any]:
+        def work(ort: Any) -> Any:
+            session = ort.InferenceSession(sums(), None, *arguments, **named)
+            return session.get_providers(), session.get_provider_options()
+
+        return work
+
+    for providers in (None, [], [cpu], (cpu,), [(cpu, {"a": 1})], [cpu, cpu]):
+        ours, theirs = both(made(providers))
+        check_equal(ours.result, theirs.result)
+        assert ours.warnings == theirs.warnings
+    for providers in (["CUDAExecutionProvider", cpu], ["CUDAExecutionProvider"], ["Foo"]):
+        ours, theirs = both(made(providers))
+        check_equal(ours.result, theirs.result)
+        assert [text.split(".")[0] for text in ours.warnings] == [
+            text.split(".")[0] for text in theirs.warnings
+        ]
+
+
+@pytest.mark.parametrize(
+    ("providers", "options"),
+    [([3], None), (["CPUExecutionProvider"], []), (["CPUExecutionProvider"], [3])],
+)
+def test_malformed_providers_are_passed_over_or_refused(providers: Any, options: Any) -> None:
+    session, theirs = both(lambda ort: ort.InferenceSession(sums(), None, providers, options))
+    assert theirs.error is None
+    assert session.error is None
+    assert len(session.warnings) == 1
+    check_same_error(
+        lambda ort: ort.InferenceSession(sums(), None, providers, options, enable_fallback=0)
+    )
+
+
+def test_an_unknown_provider_is_refused_where_nothing_falls_back() -> None:
+    check_same_error(lambda ort: ort.InferenceSession(sums(), providers=["Foo"], enable_fallback=0))
+
+
+def test_providers_can_be_set_again() -> None:
+    def work(ort: Any) -> Any:
+        session = ort.InferenceSession(sums())
+        session.set_providers(["CPUExecutionProvider"])
+        session.disable_fallback()
+        session.enable_fallback()
+        return session.get_providers(), session.run(None, FEED), session.end_profiling()
+
+    check_same(work)
+
+
+def test_the_module_tells_what_there_is() -> None:
+    assert own.get_available_providers() == ["CPUExecutionProvider"]
+    assert "Build Info" in own.get_build_info()
+    assert own.get_device() == real.get_device()
+    assert own.__version__ == own.get_version_string() == real.__version__
+    own.set_default_logger_severity(3)
+    for name in set(own.__all__) - {"MeaninglessSettingWarning"}:
+        assert hasattr(real, name), name
+
+
+def test_neither_package_is_imported_before_it_is_needed() -> None:
+    code = (
+        "import sys, tvm_qnn; assert 'tvm_qnn.onnxruntime' not in sys.modules; "
+        "import tvm_qnn.onnxruntime; "
+        "assert not {'onnxruntime', 'onnx', 'tvm'} & set(sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -1,0 +1,172 @@
+"""Libraries of one model, by the shapes of what runs give."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from frontends.errors import ModelFormatError
+from qnn_ops.errors import QnnError
+from tvm_qnn.onnxruntime.elements import Array
+from tvm_qnn.onnxruntime.errors import (
+    Fail,
+    Unsupported,
+)
+from tvm_qnn.onnxruntime.model import Model
+
+if TYPE_CHECKING:
+    from tvm_qnn.library.library import Library
+
+MOST = 8
+"""The libraries that a session keeps. The one that was not used longest makes room."""
+
+Shape = tuple[int, ...]
+Key = tuple[Shape, ...] | tuple[tuple[str, ...], tuple[Shape, ...]]
+"""Shapes of the inputs; before these the names of all that is given, where that is more."""
+
+_uses = itertools.count()
+
+
+class Cut(NamedTuple):
+    """An output whose length the data decide.
+
+    Attributes:
+        output: its number.
+        axis: that is cut.
+        counted_by: the number of the output that counts.
+    """
+
+    output: int
+    axis: int
+    counted_by: int
+
+
+class Runner:
+    """A library, as a session calls it."""
+
+    def __init__(self, library: Library, cuts: Sequence[Cut], outputs: int) -> None:
+        """Wrap it.
+
+        Args:
+            library: of one list of shapes.
+            cuts: for outputs whose length the data decide.
+            outputs: how many the model has itself; counts stand behind them.
+        """
+        self.library = library
+        self._run = library.run
+        self._is_single = len(library.outputs) == 1
+        self._cuts = cuts
+        self._outputs = outputs
+        self.last_use = next(_uses)
+
+    def __call__(self, arrays: Sequence[Array]) -> list[Array]:
+        """Run on the inputs in order; return the outputs in order."""
+        self.last_use = next(_uses)
+        found = self._run(*arrays)
+        if self._is_single:
+            return [found]
+        results = list(found.values())
+        for output, axis, count in self._cuts:
+            rows = slice(int(results[count][0]))
+            results[output] = results[output][(slice(None),) * axis + (rows,)].copy()
+        return results[: self._outputs]
+
+
+class Libraries:
+    """What a session built, as many as ``MOST``; threads may share it."""
+
+    def __init__(self, model: Model, num_threads: int | None) -> None:
+        """Begin with none.
+
+        Args:
+            model: of the session.
+            num_threads: as ``tvm_qnn.build`` takes it.
+        """
+        self._model = model
+        self._num_threads = num_threads
+        self._lock = threading.Lock()
+        self.runners: dict[Key, Runner] = {}
+
+    def runner_of(self, given: dict[str, Shape]) -> Runner:
+        """Return what runs on inputs of these names and shapes; build it if it is not there.
+
+        Args:
+            given: shapes of the model's inputs in order, and of constants behind them.
+
+        Raises:
+            Unsupported: the model has what is not imported.
+            Fail: the shapes do not fit the model.
+        """
+        shapes = tuple(given.values())
+        key: Key = shapes
+        if len(given) > len(self._model.inputs):
+            key = tuple(given), shapes
+        with self._lock:
+            if key not in self.runners:
+                built = self._build(given)
+                kept = dict(self.runners)
+                if len(kept) >= MOST:
+                    del kept[min(kept, key=lambda each: kept[each].last_use)]
+                # Others read the old one meanwhile.
+                self.runners = {**kept, key: built}
+            return self.runners[key]
+
+    def _build(self, shapes: dict[str, Shape]) -> Runner:
+        from tvm_qnn.onnxruntime.known import known
+
+        proto = self._with_inputs(shapes)
+        place = known(proto, shapes)
+        library = place.find(self._num_threads) if place else None
+        if library is None:
+            library = self._compiled(proto, shapes)
+            if place:
+                place.keep(library)
+        return Runner(library, self._cuts(library, proto, shapes), len(self._model.outputs))
+
+    def _compiled(self, proto: Any, shapes: dict[str, Shape]) -> Library:
+        from frontends.onnx.importer import import_proto
+        from tvm_qnn.build import build
+
+        try:
+            imported = import_proto(proto, shapes)
+            return build(imported.mod, "host", imported.params, num_threads=self._num_threads)
+        except ModelFormatError as error:
+            raise Fail(str(error)) from error
+        except QnnError as error:
+            raise Unsupported(str(error)) from error
+
+    def _cuts(self, library: Library, proto: Any, shapes: dict[str, Shape]) -> list[Cut]:
+        """Return what cuts outputs to the length that the data gave them."""
+        if len(library.outputs) == len(self._model.outputs):
+            return []
+        from frontends.onnx.bounded import COUNT
+        from frontends.onnx.reader import with_shapes
+
+        names = [f"{each.name}{COUNT}" for each in self._model.outputs]
+        counts = [(k, info.name.rstrip("_")) for k, info in enumerate(library.outputs)]
+        counts = [(k, name) for k, name in counts[len(names) :] if name in names]
+        sized = with_shapes(proto, shapes).graph.output
+        return [
+            Cut(number := names.index(name), _open_axis(sized[number]), k) for k, name in counts
+        ]
+
+    def _with_inputs(self, shapes: dict[str, Shape]) -> Any:
+        """Return the model, of which constants that a run gives are inputs."""
+        known = {arg.name for arg in self._model.inputs}
+        given = [name for name in shapes if name not in known]
+        if not given:
+            return self._model.proto
+        result = type(self._model.proto)()
+        result.CopyFrom(self._model.proto)
+        kept = [each for each in result.graph.initializer if each.name not in given]
+        del result.graph.initializer[:]
+        result.graph.initializer.extend(kept)
+        return result
+
+
+def _open_axis(value: Any) -> int:
+    """Return the axis of an output whose length is not known before a run."""
+    dims = value.type.tensor_type.shape.dim
+    return next((axis for axis, dim in enumerate(dims) if not dim.HasField("dim_value")), 0)

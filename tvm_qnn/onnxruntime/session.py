@@ -1,0 +1,245 @@
+"""``InferenceSession``: a model that is compiled when its shapes are known."""
+
+from __future__ import annotations
+
+import copy
+import os
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from qnn_ops.errors import QnnError
+from tvm_qnn.onnxruntime.binding import IOBinding
+from tvm_qnn.onnxruntime.elements import Array
+from tvm_qnn.onnxruntime.errors import (
+    Fail,
+    InvalidArgument,
+    StatusError,
+    WrongObject,
+    WrongType,
+)
+from tvm_qnn.onnxruntime.feeds import arrays_of
+from tvm_qnn.onnxruntime.libraries import Libraries
+from tvm_qnn.onnxruntime.model import ModelMetadata, NodeArg, read_model
+from tvm_qnn.onnxruntime.providers import CPU, check_providers
+from tvm_qnn.onnxruntime.settings import RunOptions, SessionOptions
+from tvm_qnn.onnxruntime.values import OrtValue
+
+
+class InferenceSession:
+    """A model, compiled for this machine: at once if its shapes are known, else by the runs.
+
+    A run on shapes that are new compiles the model for them; ``libraries.MOST`` of these are kept.
+    Threads may share a session.
+    """
+
+    def __init__(
+        self,
+        path_or_bytes: str | bytes | os.PathLike[str],
+        sess_options: SessionOptions | None = None,
+        providers: Sequence[Any] | None = None,
+        provider_options: Sequence[Mapping[Any, Any]] | None = None,
+        **kwargs: Any,
+    ) -> None:
+        """Read, check and, if its shapes are known, compile a model.
+
+        Args:
+            path_or_bytes: the path of an .onnx file, with what it names beside it; or its contents.
+            sess_options: what the session is asked for.
+            providers: the one that there is, "CPUExecutionProvider"; a warning tells of others.
+            provider_options: mean nothing.
+            **kwargs: ``enable_fallback=0`` makes errors of what is wrong with providers.
+
+        Raises:
+            QnnError: the model cannot be read or imported; as ONNX Runtime's error.
+        """
+        if not isinstance(path_or_bytes, str | bytes | os.PathLike):
+            raise WrongType(f"Unable to load from type '{type(path_or_bytes)}'")
+        if not isinstance(sess_options, SessionOptions | None):
+            raise WrongType(f"sess_options are SessionOptions, got {type(sess_options).__name__}")
+        self._falls_back = int(kwargs.get("enable_fallback", 1)) == 1
+        check_providers(providers, provider_options, falls_back=self._falls_back)
+        self._options = copy.copy(sess_options or SessionOptions())
+        source = path_or_bytes if isinstance(path_or_bytes, bytes) else os.fspath(path_or_bytes)
+        self._model = read_model(source, self._options)
+        threads = self._options.intra_op_num_threads
+        self._libraries = Libraries(self._model, threads if threads > 0 else None)
+        self._names = [arg.name for arg in self._model.inputs]
+        self._numbers = {arg.name: number for number, arg in enumerate(self._model.outputs)}
+        if self._model.is_static:
+            self._libraries.runner_of({arg.name: arg.sizes() for arg in self._model.inputs})
+            if not self._model.overridable:
+                self._model.proto = None  # nothing else will be compiled of it
+
+    def run(
+        self,
+        output_names: Sequence[str] | None,
+        input_feed: Mapping[str, Any],
+        run_options: RunOptions | None = None,
+    ) -> list[Array]:
+        """Run the model once.
+
+        Args:
+            output_names: what is wanted; None or nothing for all outputs.
+            input_feed: arrays by the names of the inputs.
+            run_options: of the run.
+
+        Returns:
+            The outputs, in the order of their names.
+
+        Raises:
+            QnnError: something is missing, unknown or does not fit; as ONNX Runtime's error.
+        """
+        try:
+            # What costs more than a look is checked when this fails.
+            arrays = [input_feed[name] for name in self._names]
+            runner = self._libraries.runners[tuple([array.shape for array in arrays])]
+            goes_on = run_options is None or run_options.terminate is False
+            if goes_on and len(input_feed) == len(arrays):
+                if not output_names:
+                    return runner(arrays)
+                if not isinstance(output_names, str):
+                    numbers = [self._numbers[name] for name in output_names]
+                    found = runner(arrays)
+                    return [found[number] for number in numbers]
+        except (AttributeError, KeyError, QnnError, TypeError):
+            pass
+        return self._run_checked(output_names, input_feed, run_options)
+
+    def _run_checked(self, output_names: Any, input_feed: Any, run_options: Any) -> list[Array]:
+        arrays = arrays_of(self._model, input_feed)
+        numbers = self._wanted(output_names)
+        if not isinstance(run_options, RunOptions | None):
+            raise WrongType(f"run_options are RunOptions, got {type(run_options).__name__}")
+        if run_options is not None and run_options.terminate:
+            raise Fail("Exiting due to terminate flag being set to true.")
+        runner = self._libraries.runner_of({name: each.shape for name, each in arrays.items()})
+        try:
+            found = runner(list(arrays.values()))
+        except StatusError:
+            raise
+        except QnnError as error:  # such as an index that a table does not have
+            raise InvalidArgument(f"Non-zero status code returned: {error}") from error
+        return [found[number] for number in numbers]
+
+    def _wanted(self, output_names: Any) -> list[int]:
+        if not output_names:
+            return list(self._numbers.values())
+        are_texts = isinstance(output_names, Sequence) and not isinstance(output_names, str)
+        if not are_texts or not all(isinstance(name, str) for name in output_names):
+            raise WrongType(f"run(): outputs are a list of names, got {output_names!r}")
+        for name in output_names:
+            if name not in self._numbers:
+                raise InvalidArgument(f"Invalid output name:{name}")
+        return [self._numbers[name] for name in output_names]
+
+    def run_async(
+        self,
+        output_names: Sequence[str] | None,
+        input_feed: Mapping[str, Any],
+        callback: Callable[[list[Array], Any, str], object],
+        user_data: Any,
+        run_options: RunOptions | None = None,
+    ) -> None:
+        """Run the model once in another thread.
+
+        Args:
+            output_names: as ``run`` takes them.
+            input_feed: as ``run`` takes it.
+            callback: is called with the outputs, ``user_data``, and the text of an error or "".
+            user_data: anything.
+            run_options: of the run.
+        """
+
+        def work() -> None:
+            try:
+                found, text = self.run(output_names, input_feed, run_options), ""
+            except QnnError as error:
+                found, text = [], error.reason if isinstance(error, StatusError) else str(error)
+            callback(found, user_data, text)
+
+        threading.Thread(target=work).start()
+
+    def run_with_ort_values(
+        self,
+        output_names: Sequence[str] | None,
+        input_dict_ort_values: Mapping[str, OrtValue],
+        run_options: RunOptions | None = None,
+    ) -> list[OrtValue]:
+        """Run the model once on values; return values.
+
+        Raises:
+            QnnError: as ``run``.
+        """
+        for name, value in input_dict_ort_values.items():
+            if not isinstance(value, OrtValue):
+                raise WrongObject(f"input {name!r} must be an OrtValue, got {type(value).__name__}")
+        feed = {name: value.array for name, value in input_dict_ort_values.items()}
+        return list(map(OrtValue, self.run(output_names, feed, run_options)))
+
+    def io_binding(self) -> IOBinding:
+        """Return a binding without inputs and outputs."""
+        return IOBinding(self)
+
+    def run_with_iobinding(self, iobinding: IOBinding, run_options: Any = None) -> None:
+        """Run the model once on what is bound.
+
+        Raises:
+            WrongState: something is missing or does not fit.
+            WrongObject: it is no binding.
+        """
+        if not isinstance(iobinding, IOBinding):
+            raise WrongObject(f"runs take an IOBinding, got {type(iobinding).__name__}")
+        iobinding.run(run_options)
+
+    def get_inputs(self) -> list[NodeArg]:
+        """Return name, type and shape of each input."""
+        return list(self._model.inputs)
+
+    def get_outputs(self) -> list[NodeArg]:
+        """Return name, type and shape of each output."""
+        return list(self._model.outputs)
+
+    def get_overridable_initializers(self) -> list[NodeArg]:
+        """Return the constants for which a run may give other values."""
+        return list(self._model.overridable)
+
+    def get_modelmeta(self) -> ModelMetadata:
+        """Return what the file says of the model."""
+        return self._model.metadata
+
+    def get_session_options(self) -> SessionOptions:
+        """Return a copy of the options."""
+        return copy.copy(self._options)
+
+    def get_providers(self) -> list[str]:
+        """Return the one provider that there is."""
+        return [CPU]
+
+    def get_provider_options(self) -> dict[str, dict[str, str]]:
+        """Return the options of the one provider: none."""
+        return {CPU: {}}
+
+    def set_providers(
+        self,
+        providers: Sequence[Any] | None = None,
+        provider_options: Sequence[Mapping[Any, Any]] | None = None,
+    ) -> None:
+        """Check providers as the constructor does; nothing else changes."""
+        check_providers(providers, provider_options, falls_back=self._falls_back)
+
+    def enable_fallback(self) -> None:
+        """Let what is wrong with providers be a warning."""
+        self._falls_back = True
+
+    def disable_fallback(self) -> None:
+        """Let what is wrong with providers be an error."""
+        self._falls_back = False
+
+    def end_profiling(self) -> str:
+        """Return the name of no file: nothing was profiled."""
+        return ""
+
+    def get_profiling_start_time_ns(self) -> int:
+        """Return 0: nothing was profiled."""
+        return 0

@@ -1,0 +1,294 @@
+"""What a program asks of sessions and runs; what has no meaning here is said once."""
+
+from __future__ import annotations
+
+import operator
+import warnings
+from collections.abc import Callable, Mapping
+from enum import Enum
+from typing import Any, ClassVar
+
+from tvm_qnn.onnxruntime.errors import WrongObject, WrongState, WrongType
+from tvm_qnn.onnxruntime.values import OrtValue
+
+Check = Callable[[Any], Any]
+"""Returns a setting's value as it is kept; raises TypeError."""
+
+_MOST_KEY = 1024
+_said: set[str] = set()
+"""The settings of which this process was told that they mean nothing."""
+
+
+class MeaninglessSettingWarning(UserWarning):
+    """A program asks ONNX Runtime for something that tvm-qnn does not do; the run goes on."""
+
+
+class _Choice(Enum):
+    """A choice that is equal to its number, as ONNX Runtime's are."""
+
+    def __int__(self) -> int:
+        return int(self.value)
+
+    __index__ = __int__
+
+    def __eq__(self, other: object) -> bool:
+        return other is self or (isinstance(other, int) and other == self.value)
+
+    def __hash__(self) -> int:
+        return hash(self.value)
+
+
+class GraphOptimizationLevel(_Choice):
+    """How much of the graph ONNX Runtime rewrites; numbers here are those of all of it."""
+
+    ORT_DISABLE_ALL = 0
+    ORT_ENABLE_BASIC = 1
+    ORT_ENABLE_EXTENDED = 2
+    ORT_ENABLE_LAYOUT = 3
+    ORT_ENABLE_ALL = 99
+
+
+class ExecutionMode(_Choice):
+    """Whether ONNX Runtime runs nodes beside one another."""
+
+    ORT_SEQUENTIAL = 0
+    ORT_PARALLEL = 1
+
+
+class ExecutionOrder(_Choice):
+    """The order in which ONNX Runtime runs nodes."""
+
+    DEFAULT = 0
+    PRIORITY_BASED = 1
+    MEMORY_EFFICIENT = 2
+
+
+def _flag(value: Any) -> bool:
+    if not hasattr(value, "__bool__") and value is not None:
+        raise TypeError
+    return bool(value)
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError
+    return value
+
+
+def _one_of(choices: type[_Choice]) -> Check:
+    def checked(value: Any) -> _Choice:
+        if not isinstance(value, choices):
+            raise TypeError
+        return value
+
+    return checked
+
+
+class _Settings:
+    """An object with named settings, and entries by key, that takes no other names."""
+
+    _defaults: ClassVar[Mapping[str, tuple[Any, Check]]] = {}
+    _own: ClassVar[tuple[str, ...]] = ("_entries",)
+
+    def __init__(self) -> None:
+        """Begin with ONNX Runtime's defaults."""
+        self._entries: dict[str, str] = {}
+        vars(self).update({name: value for name, (value, _) in self._defaults.items()})
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in self._own:
+            super().__setattr__(name, value)
+            return
+        if name not in self._defaults:
+            raise WrongObject(f"{type(self).__name__!r} object has no attribute {name!r}")
+        default, check = self._defaults[name]
+        try:
+            taken = check(value)
+        except TypeError:
+            need = type(default).__name__
+            raise WrongType(f"{type(self).__name__}.{name} is {need}, got {value!r}") from None
+        vars(self)[name] = taken
+        self._tell(name, taken)
+
+    def _tell(self, name: str, value: Any) -> None:
+        """Say once what a setting does not do."""
+
+    def _add_entry(self, key: Any, value: Any) -> None:
+        if not (isinstance(key, str) and isinstance(value, str)):
+            raise WrongType(f"a configuration entry is two texts, got {key!r} and {value!r}")
+        if not 0 < len(key) <= _MOST_KEY:
+            raise WrongState(f"Config key is empty or longer than maximum length {_MOST_KEY}")
+        self._entries[key] = value
+
+    def _entry(self, key: str) -> str:
+        if key not in self._entries:
+            raise WrongState(f"{type(self).__name__} does not have configuration with key: {key}")
+        return self._entries[key]
+
+
+_NUMBER = operator.index
+_LOGGING: dict[str, tuple[Any, Check]] = {
+    "log_severity_level": (-1, _NUMBER),
+    "log_verbosity_level": (0, _NUMBER),
+    "logid": ("", _text),
+}
+_ALL, _SEQUENTIAL = GraphOptimizationLevel.ORT_ENABLE_ALL, ExecutionMode.ORT_SEQUENTIAL
+
+_INSTEAD: dict[str, tuple[Callable[[Any], bool], str]] = {
+    "graph_optimization_level": (
+        lambda value: value is not _ALL,
+        "the numbers are those of ORT_ENABLE_ALL",
+    ),
+    "execution_mode": (
+        lambda value: value is not _SEQUENTIAL,
+        "operators run one after another, each in intra_op_num_threads threads",
+    ),
+    "inter_op_num_threads": (
+        lambda value: value > 1,
+        "operators run one after another, each in intra_op_num_threads threads",
+    ),
+    "enable_profiling": (bool, "no profile is written; tvm-qnn profile shows a model's times"),
+    "optimized_model_filepath": (bool, "no optimized model is written"),
+}
+"""The settings that ask for something: when they do, and what happens in place of it."""
+
+_MET = {("session.qdqisint8allowed", "1"), ("session.x64quantprecision", "1")}
+"""Entries that ask for the numbers which every session here gives."""
+
+
+def _say_once(name: str, happens: str, frames: int) -> None:
+    if name not in _said:
+        _said.add(name)
+        text = f"SessionOptions: {name} has no meaning in tvm-qnn: {happens}"
+        warnings.warn(text, MeaninglessSettingWarning, stacklevel=frames)
+
+
+class SessionOptions(_Settings):
+    """What a session is asked for.
+
+    ``intra_op_num_threads``, initializers and sizes of free dimensions count. Other settings are
+    kept, and one that asks for what tvm-qnn does not do gets one ``MeaninglessSettingWarning``.
+    """
+
+    enable_cpu_mem_arena: bool
+    enable_mem_pattern: bool
+    enable_mem_reuse: bool
+    enable_profiling: bool
+    execution_mode: ExecutionMode
+    execution_order: ExecutionOrder
+    graph_optimization_level: GraphOptimizationLevel
+    inter_op_num_threads: int
+    intra_op_num_threads: int
+    log_severity_level: int
+    log_verbosity_level: int
+    logid: str
+    optimized_model_filepath: str
+    profile_file_prefix: str
+    use_deterministic_compute: bool
+    use_per_session_threads: bool
+    _own = ("_entries", "initializers", "sizes_by_name", "sizes_by_denotation")
+    _defaults: ClassVar[Mapping[str, tuple[Any, Check]]] = {
+        "enable_cpu_mem_arena": (True, _flag),
+        "enable_mem_pattern": (True, _flag),
+        "enable_mem_reuse": (True, _flag),
+        "enable_profiling": (False, _flag),
+        "execution_mode": (_SEQUENTIAL, _one_of(ExecutionMode)),
+        "execution_order": (ExecutionOrder.DEFAULT, _one_of(ExecutionOrder)),
+        "graph_optimization_level": (_ALL, _one_of(GraphOptimizationLevel)),
+        "inter_op_num_threads": (0, _NUMBER),
+        "intra_op_num_threads": (0, _NUMBER),
+        "optimized_model_filepath": ("", _text),
+        "profile_file_prefix": ("onnxruntime_profile_", _text),
+        "use_deterministic_compute": (False, _flag),
+        "use_per_session_threads": (True, _flag),
+        **_LOGGING,
+    }
+
+    def __init__(self) -> None:
+        """Begin with ONNX Runtime's defaults."""
+        super().__init__()
+        self.initializers: dict[str, OrtValue] = {}
+        self.sizes_by_name: dict[str, int] = {}
+        self.sizes_by_denotation: dict[str, int] = {}
+
+    def __copy__(self) -> SessionOptions:
+        copied = SessionOptions()
+        vars(copied).update(
+            (name, dict(value) if isinstance(value, dict) else value)
+            for name, value in vars(self).items()
+        )
+        return copied
+
+    def _tell(self, name: str, value: Any) -> None:
+        asks, happens = _INSTEAD.get(name, (None, ""))
+        if asks and asks(value):
+            _say_once(name, happens, 4)
+
+    def add_session_config_entry(self, key: str, value: str) -> None:
+        """Keep an entry of the configuration."""
+        self._add_entry(key, value)
+        if (key, value) not in _MET:
+            _say_once(f"the entry {key!r}", "the session runs as without it", 3)
+
+    def get_session_config_entry(self, key: str) -> str:
+        """Return an entry of the configuration.
+
+        Raises:
+            WrongState: there is none.
+        """
+        return self._entry(key)
+
+    def add_initializer(self, name: str, value: OrtValue) -> None:
+        """Give a constant of the model another value."""
+        self.initializers[name] = value
+
+    def add_external_initializers(self, names: list[str], values: list[OrtValue]) -> None:
+        """Give constants, which may lie in other files, their values."""
+        self.initializers.update(zip(names, values, strict=True))
+
+    def add_free_dimension_override_by_name(self, name: str, size: int) -> None:
+        """Say how long the dimensions of this name are."""
+        self.sizes_by_name[name] = size
+
+    def add_free_dimension_override_by_denotation(self, denotation: str, size: int) -> None:
+        """Say how long the dimensions of this denotation are."""
+        self.sizes_by_denotation[denotation] = size
+
+    def has_providers(self) -> bool:
+        """Tell whether providers were added: they are given to the session here."""
+        return False
+
+    def register_custom_ops_library(self, path: str) -> None:
+        """Refuse: operators of such a library are code for ONNX Runtime.
+
+        Raises:
+            WrongState: always.
+        """
+        raise WrongState(f"operators of {path!r} are code for ONNX Runtime and cannot be imported")
+
+
+class RunOptions(_Settings):
+    """What a run is asked for; ``terminate`` counts, before a run begins."""
+
+    log_severity_level: int
+    log_verbosity_level: int
+    logid: str
+    only_execute_path_to_fetches: bool
+    terminate: bool
+    _defaults: ClassVar[Mapping[str, tuple[Any, Check]]] = {
+        "only_execute_path_to_fetches": (False, _flag),
+        "terminate": (False, _flag),
+        **_LOGGING,
+    }
+
+    def add_run_config_entry(self, key: str, value: str) -> None:
+        """Keep an entry of the configuration."""
+        self._add_entry(key, value)
+
+    def get_run_config_entry(self, key: str) -> str:
+        """Return an entry of the configuration.
+
+        Raises:
+            WrongState: there is none.
+        """
+        return self._entry(key)

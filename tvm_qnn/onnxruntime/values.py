@@ -1,0 +1,206 @@
+"""``OrtValue``: a tensor in this process's memory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from qnn_ops.errors import QnnError
+from tvm_qnn.onnxruntime.elements import Array, dtype_to_use, number_of, type_of_dtype
+from tvm_qnn.onnxruntime.errors import WrongState, WrongType
+
+_CPU = "cpu"
+
+
+def check_device(device_type: str) -> None:
+    """Raise if a device is not this processor.
+
+    Raises:
+        WrongState: it is another one.
+    """
+    if not isinstance(device_type, str) or device_type.lower() != _CPU:
+        raise WrongState(
+            f"Can't allocate memory on the device {device_type!r}: tvm-qnn has {_CPU!r} alone"
+        )
+
+
+class OrtValue:
+    """A tensor, which may share its memory with an array of numpy's."""
+
+    def __init__(self, array: Array) -> None:
+        """Hold an array without copying it.
+
+        Args:
+            array: whose elements lie one after another.
+        """
+        self.array = array
+
+    @classmethod
+    def ortvalue_from_numpy(
+        cls, numpy_obj: Array, /, device_type: str = _CPU, device_id: int = 0, vendor_id: int = -1
+    ) -> OrtValue:
+        """Return a value that shares an array's memory; a copy if that has gaps.
+
+        Args:
+            numpy_obj: the array.
+            device_type: cpu.
+            device_id: means nothing.
+            vendor_id: means nothing.
+
+        Raises:
+            WrongState: it is no array of numbers, or the device is another one.
+        """
+        check_device(device_type)
+        if not isinstance(numpy_obj, np.ndarray) or numpy_obj.dtype.kind in "USO":
+            raise WrongState(
+                "Creation of OrtValues is currently only supported from non-string numpy arrays"
+            )
+        type_of_dtype(numpy_obj.dtype)
+        return cls(_dense(numpy_obj))
+
+    @classmethod
+    def ortvalue_from_numpy_with_onnx_type(cls, data: Array, /, onnx_element_type: int) -> OrtValue:
+        """Return a value of an array's memory, whose bytes are read as another type.
+
+        Args:
+            data: the array.
+            onnx_element_type: ONNX's number of a type of the same size.
+
+        Raises:
+            WrongState: numpy has no such type, or its size is another one.
+        """
+        dtype = dtype_to_use(onnx_element_type)
+        if dtype.itemsize != data.dtype.itemsize:
+            raise WrongState(f"elements of {data.dtype} cannot be read as those of {dtype}")
+        return cls(_dense(data).view(dtype))
+
+    @classmethod
+    def ortvalue_from_shape_and_type(
+        cls,
+        shape: Sequence[int],
+        element_type: Any,
+        device_type: str = _CPU,
+        device_id: int = 0,
+        vendor_id: int = -1,
+    ) -> OrtValue:
+        """Return a value of its own memory.
+
+        Args:
+            shape: of the tensor.
+            element_type: numpy's type, or ONNX's number of one.
+            device_type: cpu.
+            device_id: means nothing.
+            vendor_id: means nothing.
+
+        Raises:
+            WrongState: a size is negative, or there are no such elements or device.
+        """
+        check_device(device_type)
+        if any(size < 0 for size in shape):
+            raise WrongState(f"sizes must not be negative, got {list(shape)}")
+        return cls(np.zeros(tuple(shape), dtype_to_use(element_type)))
+
+    @classmethod
+    def from_dlpack(cls, data: Any, /) -> OrtValue:
+        """Return a value that shares the memory of what speaks DLPack, or of its capsule."""
+        source = data if hasattr(data, "__dlpack__") else _Capsule(data)
+        return cls(_dense(np.from_dlpack(source)))
+
+    def numpy(self) -> Array:
+        """Return the tensor as an array of the same memory."""
+        return self.array.view()
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        if copy:
+            return np.array(self.array, dtype)
+        return np.asarray(self.array, dtype)
+
+    def __dlpack__(self, *, stream: Any = None, **options: Any) -> Any:
+        return self.array.__dlpack__(**options)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        kind, number = self.array.__dlpack_device__()
+        return int(kind), int(number)
+
+    def update_inplace(self, data: Array | OrtValue) -> None:
+        """Write other numbers into the tensor's memory.
+
+        Args:
+            data: of the same shape and dtype.
+
+        Raises:
+            WrongType: it is no array.
+            WrongState: its size is another one.
+            QnnError: its dtype is another one.
+        """
+        if isinstance(data, OrtValue):
+            data = data.array
+        if not isinstance(data, np.ndarray):
+            raise WrongType("data must be a numpy.ndarray or an OrtValue.")
+        if data.size != self.array.size:
+            raise WrongState(
+                "The input size of numpy arrays does not match the size of the OrtValue."
+            )
+        if data.dtype != self.array.dtype:
+            raise QnnError(f"the OrtValue is {self.array.dtype}, got {data.dtype}")
+        np.copyto(self.array, data.reshape(self.array.shape))
+
+    def shape(self) -> list[int]:
+        """Return the shape."""
+        return list(self.array.shape)
+
+    def data_type(self) -> str:
+        """Return the type, such as "tensor(float)"."""
+        return type_of_dtype(self.array.dtype)
+
+    def element_type(self) -> int:
+        """Return the number of the elements' type in ONNX."""
+        return number_of(self.data_type())
+
+    def device_name(self) -> str:
+        """Return "cpu"."""
+        return _CPU
+
+    def data_ptr(self) -> int:
+        """Return the address of the first element."""
+        return int(self.array.ctypes.data)
+
+    def tensor_size_in_bytes(self) -> int:
+        """Return how many bytes the elements take."""
+        return int(self.array.nbytes)
+
+    def has_value(self) -> bool:
+        """Tell that there is a value."""
+        return True
+
+    def is_tensor(self) -> bool:
+        """Tell that it is a tensor."""
+        return True
+
+    def is_sparse_tensor(self) -> bool:
+        """Tell that it is no sparse tensor."""
+        return False
+
+    def is_tensor_sequence(self) -> bool:
+        """Tell that it is no sequence."""
+        return False
+
+
+class _Capsule:
+    """What numpy takes in place of a capsule alone."""
+
+    def __init__(self, capsule: Any) -> None:
+        self._capsule = capsule
+
+    def __dlpack__(self, **_: Any) -> Any:
+        return self._capsule
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return 1, 0
+
+
+def _dense(array: Array) -> Array:
+    # Not np.ascontiguousarray, which makes a vector of a single number.
+    return array if array.flags.c_contiguous else array.copy()

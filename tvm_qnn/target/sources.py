@@ -1,0 +1,49 @@
+"""What compiles, as digests: sources, and TVM's compiler. Nothing here imports TVM."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import importlib.util
+import os
+from pathlib import Path
+from typing import Any
+
+from qnn_ops.errors import QnnError
+from tvm_qnn.io.kept import DIGEST_SIZE
+
+
+def folder_of(package: str) -> Path:
+    """Return the folder that a package is imported from.
+
+    Raises:
+        QnnError: it is not installed.
+    """
+    spec = importlib.util.find_spec(package)
+    if spec is None or spec.origin is None:
+        raise QnnError(f"the package {package} is not installed")
+    return Path(spec.origin).parent
+
+
+def add(digest: Any, data: Any) -> None:
+    """Add data after its length, so that the same bytes divided otherwise are another key."""
+    digest.update(len(data).to_bytes(8, "little") if isinstance(data, bytes) else b"\xff")
+    digest.update(data)
+
+
+@functools.cache
+def sources_digest(*folders: Path) -> str:
+    """Return a digest of the sources in folders, and of TVM's compiler."""
+    digest = hashlib.blake2b(digest_size=DIGEST_SIZE)
+    for folder in folders:
+        for place, inner, names in os.walk(folder):  # a third of the time of Path.rglob
+            inner.sort()
+            add(digest, os.path.relpath(place, folder).encode())
+            for name in sorted(each for each in names if each.endswith(".py")):
+                add(digest, name.encode())
+                add(digest, Path(place, name).read_bytes())
+    # Not its 260 MB: a compiler of the same version that was built anew has another time.
+    for path in sorted((folder_of("tvm") / "lib").glob("*tvm_*")):
+        status = path.stat()
+        add(digest, f"{path.name} {status.st_size} {status.st_mtime_ns}".encode())
+    return digest.hexdigest()
