@@ -48,6 +48,7 @@ def test_an_onnx_model() -> None:
     assert executor.get_output(0).numpy().tolist() == [[0, 0, 2], [3, 0, 5]]
 
 
+@pytest.mark.torch
 def test_a_module_is_exported_with_its_inputs() -> None:
     torch = pytest.importorskip("torch", reason="torch is not installed")
     module = torch.nn.Linear(4, 3).eval()
