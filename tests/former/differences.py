@@ -5,16 +5,16 @@ from __future__ import annotations
 _OPEN_SIZE = "relay.Any: every size must be known when a model is built"
 
 _FOLD = "test_pass_fake_quantization_to_integer"
-_QAT = "use_qat is not supported"
+_FORM = "compares the calls that Relay made of a group, one by one"
 _BLOCKS = "depth_to_space of channels that make no whole block is refused"
 _OF_FOLD = {
     **dict.fromkeys(
         (
             *("fq_qat_op_positive_part", "fq_qat_negative_all", "fq_qat_positive_single"),
             *("fq_qat_positive_nothing_to_do", "fq_qat_positive_couple"),
-            *("fq_positive_single_arg_part", "fq_qat_intermediate_infertype"),
+            "fq_qat_intermediate_infertype",
         ),
-        _QAT,
+        _FORM,
     ),
     **dict.fromkeys(("fake_quantize_depth_to_space", "fake_quantize_max_min"), _BLOCKS),
     "fake_quantize_conv_per_channel": "draws zero points outside of int8, which stay in float",

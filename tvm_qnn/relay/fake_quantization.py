@@ -3,6 +3,9 @@
 A quantize ends a group: the operators before it, up to dequantizes and constants. A group whose
 operators all have a rule (``tvm_qnn.relay.integer_rules``) is computed in integers; others stay
 floats.
+
+Quantization-aware training leaves operators that no quantize ends. With ``use_qat`` those become
+integers, too, as far as their rules ask for no encoding of the result; a dequantize follows them.
 """
 
 from __future__ import annotations
@@ -18,31 +21,38 @@ from tvm import relax
 import qnn_ops
 from qnn_ops.errors import QnnError
 from qnn_ops.registry import attrs_of, constant_of, operator_of
-from tvm_qnn.relay import op
-from tvm_qnn.relay.expr import Function, computed, nested_values, rebuilt
+from tvm_qnn.relay import op, qnn
+from tvm_qnn.relay.expr import Function, computed, const, nested_values, rebuilt
 from tvm_qnn.relay.integer_rules import OPTIONAL, RULES, Encoded, NoRuleError, Wanted, ended
 
 
-def fold(mod: tvm.IRModule, *, hard_fail: bool, optional: Sequence[str] = ()) -> tvm.IRModule:
+def fold(
+    mod: tvm.IRModule, *, hard_fail: bool, use_qat: bool = False, optional: Sequence[str] = ()
+) -> tvm.IRModule:
     """Compute the groups of ``main`` in integers.
 
     Args:
         mod: its ``main`` is a function of ``relay.Function``.
         hard_fail: whether a group without a rule is an error; else it stays float.
+        use_qat: whether groups that no quantize ends are computed in integers, too.
         optional: operators that Relay left in float unless they were named, as "nn.softmax".
 
     Raises:
         QnnError: if ``hard_fail`` and something has no rule; it names the operator.
     """
     main = mod["main"]
-    folder = _Folder(hard_fail, optional)
-    # In their order: networks are deeper than Python's stack.
-    *_, result = map(folder.rewritten, nested_values(main.body))
-    return tvm.IRModule.from_expr(Function(main.params, result))
+    for folder in (_Folder(hard_fail, optional), *([_OpenFolder(False, optional)] * use_qat)):
+        # In their order: networks are deeper than Python's stack.
+        *_, result = map(folder.rewritten, nested_values(main.body))
+        main = Function(main.params, result)
+    return tvm.IRModule.from_expr(main)
 
 
 class _Folder:
     """Rewrites an expression, each part once."""
+
+    left_in_float: tuple[str, ...] = ()
+    """Operators that stay as they are, although they have a rule."""
 
     def __init__(self, hard_fail: bool, optional: Sequence[str]) -> None:
         self.hard_fail = hard_fail
@@ -63,6 +73,17 @@ class _Folder:
         wanted = Wanted(attrs.scale, attrs.zero_point, attrs.out_dtype)
         if not isinstance(expr.args[0], (relax.Call, relax.TupleGetItem)):
             return None  # quantizes an input or a constant
+        try:
+            return ended(self._integers(expr.args[0], wanted), wanted)
+        except QnnError as error:  # of a rule's, or of an operator that takes other integers
+            if not self.hard_fail:
+                return None
+            if isinstance(error, NoRuleError):
+                raise QnnError(f"FakeQuantizationToInteger: no rule for {error}") from None
+            raise
+
+    def _integers(self, expr: relax.Expr, wanted: Any) -> Any:
+        """Return what ``_encoded`` does, for each part of an expression once."""
         known: dict[relax.Expr, Any] = {}
 
         def encoded(part: relax.Expr) -> Any:
@@ -70,14 +91,7 @@ class _Folder:
                 known[part] = self._encoded(part, wanted, encoded)
             return known[part]
 
-        try:
-            return ended(encoded(expr.args[0]), wanted)
-        except QnnError as error:  # of a rule's, or of an operator that takes other integers
-            if not self.hard_fail:
-                return None
-            if isinstance(error, NoRuleError):
-                raise QnnError(f"FakeQuantizationToInteger: no rule for {error}") from None
-            raise
+        return encoded(expr)
 
     def _encoded(
         self, expr: relax.Expr, wanted: Wanted, encoded: Callable[[relax.Expr], Any]
@@ -105,7 +119,7 @@ class _Folder:
             data = self.rewritten(expr.args[0])
             return Encoded(data, np.float32(attrs.scale), np.asarray(attrs.zero_point), attrs.axis)
         name = str(expr.op.name) if isinstance(expr, relax.Call) else "an input of floats"
-        rule = RULES.get(name)
+        rule = None if name in self.left_in_float else RULES.get(name)
         if name in OPTIONAL and OPTIONAL[name] not in self.optional:
             rule = None
         if rule is None:
@@ -114,3 +128,29 @@ class _Folder:
         if not any(isinstance(part, (Encoded, list)) for part in parts):
             return computed(expr)  # of constants that are floats
         return rule(expr, parts, wanted)
+
+
+class _OpenFolder(_Folder):
+    """Rewrites what no quantize ends."""
+
+    # A constant may be less than half a step of the other operand, and would be lost.
+    left_in_float = ("relax.add", "relax.subtract", "relax.multiply")
+
+    def _group(self, expr: relax.Expr) -> relax.Expr | None:
+        is_end = operator_of(expr) in (qnn_ops.quantize, qnn_ops.dequantize)
+        if is_end or not isinstance(expr, relax.Call):
+            return None
+        try:
+            found = self._integers(expr, _Nothing())
+        except QnnError:
+            return None
+        if not isinstance(found, Encoded):
+            return None
+        return qnn.dequantize(found.data, const(found.scale), const(found.point), found.axis)
+
+
+class _Nothing:
+    """What a group without a quantize asks for."""
+
+    def __getattr__(self, name: str) -> Any:
+        raise NoRuleError(f"a group whose result has no {name}")

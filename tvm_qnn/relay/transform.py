@@ -49,17 +49,15 @@ def FakeQuantizationToInteger(
 
     Args:
         hard_fail: whether an operator without a rule is an error; else its group stays float.
-        use_qat: whether operators that no quantize ends become integers, too. It is not supported.
+        use_qat: whether operators that no quantize ends become integers, too.
         optional_qnn_ops: operators that stay float unless they are named: "nn.softmax".
 
     Raises:
-        QnnError: if ``use_qat``, or if an operator has no rule and ``hard_fail`` is set.
+        QnnError: if an operator has no rule and ``hard_fail`` is set.
     """
-    if use_qat:
-        raise QnnError("FakeQuantizationToInteger: use_qat is not supported")
 
     def rewrite(mod: tvm.IRModule, _context: PassContext) -> tvm.IRModule:
-        return fold(mod, hard_fail=hard_fail, optional=optional_qnn_ops or ())
+        return fold(mod, hard_fail=hard_fail, use_qat=use_qat, optional=optional_qnn_ops or ())
 
     name = "FakeQuantizationToInteger"
     return tvm.transform.module_pass(rewrite, opt_level=0, name=name)

@@ -9,6 +9,7 @@ import tvm
 
 from qnn_ops.errors import QnnError
 from tvm_qnn import relay
+from tvm_qnn.relay.expr import module_of
 
 Array = np.ndarray[Any, Any]
 RNG = np.random.default_rng(11)
@@ -158,6 +159,21 @@ def test_softmax_stays_float_unless_it_is_named() -> None:
     assert np.abs(run(mod, logits) - run(integers, logits)).max() <= 1
 
 
-def test_other_kinds_of_groups_are_refused() -> None:
-    with pytest.raises(QnnError, match="use_qat is not supported"):
-        relay.transform.FakeQuantizationToInteger(use_qat=True)
+def test_groups_that_no_quantize_ends() -> None:
+    a, b = (relay.var(name, (1, 4, 2), "int8") for name in "ab")
+    product = relay.nn.batch_matmul(real(a, 2.0), relay.negative(real(b, 6.0)))
+    moved = relay.reshape(relay.nn.relu(real(a, 2.0)), (1, 2, 4))
+    data = np.arange(-4, 4, dtype=np.int8).reshape(1, 4, 2)
+    for group, stays in ((product, "R.matmul"), (moved, "")):
+        whole = relay.add(group, relay.const(0.25))
+        mod = module_of(whole)
+        integers = relay.transform.FakeQuantizationToInteger(use_qat=True)(mod)
+        text = integers.script()
+        assert stays in text
+        assert 'dtype="float32") = R.add' in text
+        inputs = (data, data)[: len(mod["main"].params)]
+        expected, found = (
+            relay.create_executor(mod=m).evaluate()(*inputs) for m in (mod, integers)
+        )
+        np.testing.assert_array_equal(found.numpy(), expected.numpy())
+    assert text.index("R.reshape") < text.index("R.qnn.dequantize")

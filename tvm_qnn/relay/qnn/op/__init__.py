@@ -8,6 +8,7 @@ to real numbers than Relay's was.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -326,6 +327,9 @@ def softmax(
     )
     return typed(call)
 
+
+qnn = sys.modules[__name__]
+"""Scripts had the operators here, too."""
 
 __all__ = [
     "SQNN_DTYPE_TO_CODE",
