@@ -1,7 +1,7 @@
 """Softmax of rows of bytes on microcontrollers: one small function, and one short table.
 
-The terms of a row's sum are computed from the exponentials, of which the table has those that the
-sum can tell from 0.
+The terms of a row's sum are computed from the exponentials. The table has only exponentials whose
+term is not 0.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ from qnn_ops.softmax_arithmetic import (
 
 _BYTES = ("int8", "uint8")
 _LARGEST = 2**31 - 1
-_ONE_BITS = 31 - ACCUMULATOR_BITS  # of 1 in a sum
-_MOST_COLUMNS = 1 << (ACCUMULATOR_BITS - 1)  # whose sum stays in 31 bits
-_FIRST_SHIFT = 22  # of products that have 31 bits; leaves room for the half that rounds
+_ONE_BITS = 31 - ACCUMULATOR_BITS  # 1 in a sum has its top bit here
+_MOST_COLUMNS = 1 << (ACCUMULATOR_BITS - 1)  # their sum stays in 31 bits
+_FIRST_SHIFT = 22  # of products of 31 bits; leaves room for the half that rounds
 
 
 def short_table(table: Array) -> Array:
-    """Return the exponentials that a sum can tell from 0, and a 0 behind them.
+    """Return the exponentials whose term in a sum is not 0, followed by a 0.
 
     Args:
         table: int32 [256], by distance, as ``exp_table`` gives it.
