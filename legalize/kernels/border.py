@@ -87,7 +87,7 @@ def edges_of(builder: relax.BlockBuilder, data: relax.Expr, zero_point: int) -> 
     """Return the pixels at the top, left, bottom and right of data that hold its zero point.
 
     Args:
-        builder: of the module.
+        builder: the module's builder.
         data: the data of a convolution.
         zero_point: the data's zero point.
 

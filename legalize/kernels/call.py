@@ -30,12 +30,12 @@ def call_tir(
     """Add a function to the module and call it.
 
     Args:
-        builder: of the module.
+        builder: the module's builder.
         name: the function's name, if no other has it.
         function: takes the operands and the result.
         operands: tensors.
-        shape: of the result.
-        dtype: of the result.
+        shape: the result's shape.
+        dtype: the result's dtype.
         into: a tensor of which the function writes a part. The result is this tensor, which
             nothing else may read. Without it the result is a new tensor.
     """

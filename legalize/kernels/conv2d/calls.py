@@ -201,7 +201,7 @@ class ConvCall:
     """A call as kernels take it.
 
     Attributes:
-        attrs: of the call.
+        attrs: the call's attributes.
         data: its data.
         spec: what is convolved.
         weights: the constants.

@@ -55,8 +55,8 @@ class ConvRules:
         """Return a convolution of one group.
 
         Args:
-            builder: of the module.
-            attrs: of the call.
+            builder: the module's builder.
+            attrs: the call's attributes.
             operands: of the call; after them the residual, if there is one.
             fusion: what the kernel does beside the convolution.
             into: the tensor that the output is a part of, if others have written to it.

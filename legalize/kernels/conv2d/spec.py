@@ -43,7 +43,7 @@ class Encoding:
     """The encodings of the data's rows, which a run tells: see ``qnn_ops.dynamic_encoding``.
 
     Attributes:
-        shape: of the tensor; [3] for all rows.
+        shape: the tensor's shape; [3] for all rows.
         offset: what is added to its zero points; None where the sums do not depend on them.
     """
 

@@ -67,7 +67,7 @@ def pairwise(
 
     Args:
         isa: the instruction set.
-        name: of the function.
+        name: the function's name.
         shapes: of lhs and rhs; they broadcast, and nothing is empty.
         dtypes: int8 or uint8 each: of lhs, of rhs and of the output.
         bytes_per_microsecond: roughly what one thread writes.

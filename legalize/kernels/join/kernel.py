@@ -39,7 +39,7 @@ class Part:
     """One of the concatenated tensors.
 
     Attributes:
-        shape: of the tensor.
+        shape: the tensor's shape.
         dtype: int8 or uint8.
         change: the function of its values.
     """

@@ -130,7 +130,7 @@ def copy_part(
     """Write a channels-last tensor to some channels of a larger one.
 
     Args:
-        builder: of the module.
+        builder: the module's builder.
         isa: the instruction set.
         data: the tensor.
         table: the function of its values, as from ``conversion_table``.

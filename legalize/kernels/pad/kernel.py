@@ -27,7 +27,7 @@ def pad(
     """Build the function that pads.
 
     Args:
-        shape: of the data, not empty.
+        shape: the data's shape, not empty.
         dtype: int8 or uint8.
         widths: values before and after, for each axis.
         value: the padding.

@@ -44,10 +44,10 @@ def even_rows(
 
     Args:
         isa: the vectors.
-        shape: of the data, as ``has_even_rows`` says.
-        dtype: of the data.
-        out_dtype: of the output.
-        output_zero_point: of the output.
+        shape: the data's shape, as ``has_even_rows`` says.
+        dtype: the data's dtype.
+        out_dtype: the output's dtype.
+        output_zero_point: the output's zero point.
 
     Returns:
         A function of the data, of exponentials and terms of the sum by a value's distance from the

@@ -37,9 +37,9 @@ def many_rows(
         isa: the vectors.
         shape: the data's shape. The last axis is so short that no sum reaches 512. There are at
             least as many rows as a vector has lanes of int32.
-        dtype: of the data.
-        out_dtype: of the output.
-        output_zero_point: of the output.
+        dtype: the data's dtype.
+        out_dtype: the output's dtype.
+        output_zero_point: the output's zero point.
 
     Returns:
         A function of the data, of exponentials and terms of the sum by a value's distance from the

@@ -54,10 +54,10 @@ def softmax(
     """Build the function that computes a softmax along the last axis.
 
     Args:
-        shape: of the data, with at most 2048 values in a row.
-        dtype: of the data, 8 bits.
-        out_dtype: of the output, 8 bits.
-        zero_point: of the output.
+        shape: the data's shape, with at most 2048 values in a row.
+        dtype: the data's dtype, 8 bits.
+        out_dtype: the output's dtype, 8 bits.
+        zero_point: the output's zero point.
         distances: of the table.
 
     Returns:

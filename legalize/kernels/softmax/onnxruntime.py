@@ -58,10 +58,10 @@ def softmax_onnxruntime(
 
     Args:
         isa: the vectors.
-        shape: of the data.
-        dtype: of the data.
-        out_dtype: of the output.
-        output_zero_point: of the output.
+        shape: the data's shape.
+        dtype: the data's dtype.
+        out_dtype: the output's dtype.
+        output_zero_point: the output's zero point.
         factor: the steps of the output in 1.
 
     Returns:

@@ -72,7 +72,7 @@ def result(exponential: Vector, fraction: Vector, down: Vector, zero_point: int)
         exponential: int32, Q0.31.
         fraction: int32, Q0.31, one for all or one for each.
         down: int32, one for all or one for each: the shift that brings products to 8 bits.
-        zero_point: of the result.
+        zero_point: the result's zero point.
 
     Returns:
         uint8, with the bits of the output's dtype.

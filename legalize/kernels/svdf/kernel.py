@@ -122,7 +122,7 @@ class Rows:
         batch: the number of states.
         units: rows of each state.
         length: values of each row.
-        dtype: of the values.
+        dtype: the values' dtype.
     """
 
     batch: int

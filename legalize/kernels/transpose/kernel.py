@@ -45,7 +45,7 @@ def merged_axes(shape: tuple[int, ...], order: tuple[int, ...]) -> list[Axis]:
     """Return the axes of a result in order. Axes that are adjacent in the data, too, are merged.
 
     Args:
-        shape: of the data.
+        shape: the data's shape.
         order: for each axis of the result, the axis of the data.
     """
     strides = [prod(shape[axis + 1 :]) for axis in range(len(shape))]
@@ -72,7 +72,7 @@ def transpose(
 
     Args:
         size: bytes in a register.
-        shape: of the data.
+        shape: the data's shape.
         order: for each axis of the result, the axis of the data; ``is_served``.
         dtype: int8 or uint8.
 

@@ -32,8 +32,8 @@ def dense_in_two(
     """Return a dense layer of rounding "float64" with 8-bit outputs; None for any other.
 
     Args:
-        builder: of the module.
-        attrs: of the call.
+        builder: the module's builder.
+        attrs: the call's attributes.
         operands: of the call.
         rule: gives the sums, where a kernel has them.
     """
@@ -68,7 +68,7 @@ def rescaled(
         multiplier: float64 [1], or one for each channel, the last axis.
         zero_point: added after scaling.
         bounds: the clamp range, of at most 8 bits.
-        dtype: of the result.
+        dtype: the result's dtype.
     """
 
     def staircase(values: Array) -> Array:

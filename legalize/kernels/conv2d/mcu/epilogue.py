@@ -178,7 +178,7 @@ def folded_bias(rows: Array, zero_point: int, bias: Array | None) -> Array:
 
     Args:
         rows: centred weights of each output channel.
-        zero_point: of the data.
+        zero_point: the data's zero point.
         bias: of the convolution.
     """
     own = np.zeros(len(rows), np.int64) if bias is None else bias.astype(np.int64)

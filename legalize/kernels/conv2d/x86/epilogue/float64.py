@@ -42,7 +42,7 @@ class Magic(Epilogue):
     """The sequence ``magic``.
 
     Attributes:
-        zero_point: of the outputs.
+        zero_point: the outputs' zero point.
     """
 
     zero_point: int

@@ -33,7 +33,7 @@ class OneDnn(Epilogue):
     """The sequence.
 
     Attributes:
-        zero_point: of the outputs.
+        zero_point: the outputs' zero point.
         addend: what is added before rounding.
         adds_bias: whether the bias is added in float32.
         saturates: whether products may leave 32 bits.

@@ -82,7 +82,7 @@ class Truncated(Epilogue):
     """The sequence.
 
     Attributes:
-        zero_point: of the outputs.
+        zero_point: the outputs' zero point.
         factor: how many times as large accumulators come.
     """
 
