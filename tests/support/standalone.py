@@ -67,7 +67,7 @@ def compile_example(folder: Path, name: str, *compiler: str, main: str = "_main.
 
 
 def check_call(words: Sequence[str | Path], folder: Path | None = None) -> str:
-    """Run a command and give what it prints; where it fails, so does the test."""
+    """Run a command and return its output; the test fails if the command does."""
     line = [str(word) for word in words]
     done = subprocess.run(
         line, capture_output=True, text=True, check=False, cwd=folder, timeout=_TIME_LIMIT
