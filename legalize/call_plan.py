@@ -24,7 +24,7 @@ class NotCallsError(QnnError):
     """
 
     def __init__(self, what: str) -> None:
-        """Say what a function does."""
+        """Name the other thing that a function does."""
         super().__init__(f"the model is no plain list of calls: it needs {what}")
         self.what = what
 

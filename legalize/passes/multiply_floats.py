@@ -83,7 +83,7 @@ class _MultiplyFloats(PyExprMutator):
     def _product(
         self, call: relax.Expr, order: tuple[int, ...] | None
     ) -> tuple[FloatMatmul, list[relax.Expr]] | None:
-        """Describe a product, given the order of its result's axes, and return what it reads.
+        """Describe a product, given the order of its result's axes, and return its operands.
 
         Returns:
             None if the kernel does not serve it.

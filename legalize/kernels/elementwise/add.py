@@ -139,7 +139,7 @@ def add(
 
 
 def affine_sums(isa: VectorIsa, form: AffineForm, lhs: Vector, rhs: Vector) -> list[Vector]:
-    """Return the sums of two vectors of bytes, int32, as ``isa.narrow_all`` takes them."""
+    """Return the sums of two vectors of bytes, int32, in the order of ``isa.narrow_all``."""
     return [rounded(form, total) for total in isa.affine(form, lhs, rhs)]
 
 

@@ -84,7 +84,7 @@ class Products(ABC):
 
     @property
     def lanes(self) -> int:
-        """Of a vector."""
+        """The lanes of a vector."""
         return self.isa.lanes
 
     @property

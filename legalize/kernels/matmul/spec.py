@@ -38,7 +38,7 @@ class MatmulSpec:
         rhs_dtype: int8 or uint8.
         lhs_zero_point: the value of lhs that means 0.
         rhs_zero_point: the value of rhs that means 0.
-        output: what sums become.
+        output: dtype, zero point, bounds and rounding of the outputs.
     """
 
     lhs_shape: tuple[int, ...]

@@ -32,7 +32,7 @@ class ResizeSpec:
         in_shape: [N, H, W, C].
         out_shape: [N, H, W, C].
         dtype: int8 or uint8.
-        keeps_rows: whether columns stay what they are.
+        keeps_rows: whether rows are copied without a change of columns.
     """
 
     in_shape: tuple[int, int, int, int]

@@ -81,7 +81,7 @@ def softmax(
 
     Returns:
         A function of the data; exponentials and terms of the sum by a value's distance from the
-        largest, int32 [256] each, as ``qnn_ops.softmax_arithmetic`` gives them; and the output.
+        largest, int32 [256] each, from ``qnn_ops.softmax_arithmetic``; and the output.
     """
     if has_even_rows(isa, shape):
         return even_rows(isa, shape, dtype, out_dtype, output_zero_point)

@@ -42,7 +42,7 @@ def short_table(table: Array) -> Array:
     """Return the exponentials whose term in a sum is not 0, followed by a 0.
 
     Args:
-        table: int32 [256], by distance, as ``exp_table`` gives it.
+        table: int32 [256], by distance, from ``exp_table``.
     """
     count = int(np.flatnonzero(sum_term(table)).max(initial=0)) + 1
     return np.append(table[:count], 0).astype(np.int32)
@@ -61,7 +61,7 @@ def softmax(
         distances: of the table.
 
     Returns:
-        A function of the data; the table, int32, as ``short_table`` gives it; and the output.
+        A function of the data; the table, int32, from ``short_table``; and the output.
     """
     rows, columns = prod(shape[:-1]), shape[-1]
     with IRBuilder() as builder, T.prim_func(s_tir=True):

@@ -115,6 +115,6 @@ def instructions(spec: ConvSpec, isa: Isa, nr: int, mr: int, taps: Taps | None =
 
 
 def microseconds(spec: ConvSpec, isa: Isa, tiling: Tiling, taps: Taps | None = None) -> float:
-    """Estimate what a convolution takes on one thread."""
+    """Estimate a convolution's microseconds on one thread."""
     costs = (part.blocks * instructions(spec, isa, part.nr, part.mr, taps) for part in tiling)
     return sum(costs) * _MICROSECONDS

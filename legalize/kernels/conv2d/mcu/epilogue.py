@@ -199,7 +199,7 @@ def epilogue_of(
         output: dtype and bounds of the outputs.
         weights: contain the multipliers.
         rows: centred weights of each output channel.
-        bias: as ``folded_bias`` gives it.
+        bias: from ``folded_bias``.
         in_dtype: of the data.
         usual: see ``prove``.
     """

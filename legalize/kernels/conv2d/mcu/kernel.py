@@ -126,7 +126,7 @@ def packed_rows(rows: Array, tile: Tile, depth: int) -> Array:
     Args:
         rows: of each output channel.
         tile: of the kernel.
-        depth: as ``depth_of`` gives it.
+        depth: from ``depth_of``.
     """
     padded = np.pad(rows, ((0, 0), (0, depth - rows.shape[1])))
     if tile.is_joined:
@@ -146,10 +146,10 @@ def conv2d(spec: ConvSpec, tile: Tile, epilogue: Epilogue) -> tirx.PrimFunc:
     Args:
         spec: the convolution.
         tile: from ``choose_tile``.
-        epilogue: what the sums become.
+        epilogue: turns the sums into outputs.
 
     Returns:
-        A function of the data; weights as ``packed_rows`` gives them, the bias and the epilogue's
+        A function of the data; weights from ``packed_rows``, the bias and the epilogue's
         constants; and the output.
     """
     with IRBuilder() as builder, T.prim_func(s_tir=True):

@@ -53,7 +53,7 @@ class McuPlan:
     Attributes:
         spec: the convolution.
         tile: the outputs that are computed at a time.
-        epilogue: what the sums become.
+        epilogue: turns the sums into outputs.
     """
 
     spec: ConvSpec

@@ -142,14 +142,14 @@ def rescaling_units(spec: ConvSpec, nr: int) -> float:
 
 
 def units(spec: ConvSpec, products: Products, taps: Taps | None = None) -> float:
-    """Estimate what a convolution takes, in the model's instructions."""
+    """Estimate the cost of a convolution, in the model's instructions."""
     return _units(spec, products, choose_tiling(spec, products, taps), taps)
 
 
 def microseconds(
     spec: ConvSpec, products: Products, tiling: Tiling, taps: Taps | None = None
 ) -> float:
-    """Estimate what a convolution takes on one thread, from the model's costs."""
+    """Estimate a convolution's microseconds on one thread, from the model's costs."""
     return _units(spec, products, tiling, taps) * MICROSECONDS
 
 

@@ -187,7 +187,7 @@ def _short_sums(terms: list[Term], weights: dict[Term, Array]) -> tuple[tuple[Te
 
 
 def microseconds(plan: Plan) -> float:
-    """Estimate what the convolution takes on one thread."""
+    """Estimate the convolution's microseconds on one thread."""
     spec = plan.spec
     rows = spec.kernel_height if plan.is_looped else 1
     products, sums = rows * len(plan.terms), rows * len(plan.short_sums)

@@ -61,7 +61,7 @@ def depthwise_conv2d(spec: ConvSpec, epilogue: Epilogue) -> tirx.PrimFunc:
 
     Args:
         spec: the convolution, of int8 and without dilation, which ``serves`` takes.
-        epilogue: what the sums become; its form is not wide.
+        epilogue: turns the sums into outputs; its form is not wide.
 
     Returns:
         A function of the data; int8 weights [channels, taps]; the epilogue's constants; and the
@@ -190,7 +190,7 @@ def kind_of(spec: ConvSpec, epilogue: Epilogue) -> Kind:
 
     Args:
         spec: the convolution.
-        epilogue: what the sums become.
+        epilogue: turns the sums into outputs.
     """
     form = epilogue.form
     assert form is not None

@@ -49,7 +49,7 @@ def packed(spec: ConvSpec, rows: Array, epilogue: Epilogue) -> tuple[Array, ...]
     Args:
         spec: the convolution.
         rows: int8 [channels, taps].
-        epilogue: what the sums become.
+        epilogue: turns the sums into outputs.
     """
     channels = np.array(
         [(first + np.arange(SIZE)) % spec.out_channels for first in _firsts(spec.out_channels)]
@@ -66,7 +66,7 @@ def depthwise_conv2d(
 
     Args:
         spec: the convolution, of int8 and without dilation; ``lanes_of`` gives its lanes.
-        epilogue: what the sums become; its form is not wide.
+        epilogue: turns the sums into outputs; its form is not wide.
         groups: groups of taps whose products are added up in 16 bits.
 
     Returns:

@@ -26,7 +26,7 @@ class HeliumDepthwise:
 
     Attributes:
         spec: the convolution.
-        epilogue: what the sums become.
+        epilogue: turns the sums into outputs.
         groups: groups of taps whose products are added up in 16 bits; None where one instruction
             adds up the products of all taps, as in ``columns``.
         constants: the arrays, in the order of the function's arguments.

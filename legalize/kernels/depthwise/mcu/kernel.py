@@ -49,11 +49,11 @@ def depthwise_conv2d(spec: ConvSpec, epilogue: Epilogue, *, has_pairs: bool) -> 
 
     Args:
         spec: the convolution, without dilation.
-        epilogue: what the sums become.
+        epilogue: turns the sums into outputs.
         has_pairs: whether four channels are unpacked at a time; four must divide their number.
 
     Returns:
-        A function of the data; weights as ``packed_taps`` gives them, the bias and the epilogue's
+        A function of the data; weights from ``packed_taps``, the bias and the epilogue's
         constants; and the output.
     """
     with IRBuilder() as builder, T.prim_func(s_tir=True):

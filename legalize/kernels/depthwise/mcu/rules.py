@@ -30,7 +30,7 @@ class DepthwisePlan:
 
     Attributes:
         spec: the convolution.
-        epilogue: what the sums become.
+        epilogue: turns the sums into outputs.
         has_pairs: whether four channels are computed at a time.
         constants: the arrays, in the order of the function's arguments.
     """

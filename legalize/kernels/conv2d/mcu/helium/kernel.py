@@ -52,7 +52,7 @@ def pixels_of(spec: ConvSpec) -> int:
 
 
 def span_of(spec: ConvSpec) -> ConvSpec | None:
-    """Return a convolution whose pixels read what a tile's neighbours in a row read together.
+    """Return a convolution whose pixels read all data of a tile's neighbours in a row.
 
     For such pixels, vectors of whole taps are read once. None if a tile has no such pixels.
     """
@@ -114,10 +114,10 @@ def conv2d(spec: ConvSpec, epilogue: Epilogue) -> tirx.PrimFunc:
 
     Args:
         spec: the convolution, of int8.
-        epilogue: what the sums become; its form is not wide.
+        epilogue: turns the sums into outputs; its form is not wide.
 
     Returns:
-        A function of the data; weights as ``packed_rows`` gives them, the epilogue's constants;
+        A function of the data; weights from ``packed_rows``, the epilogue's constants;
         and the output.
     """
     with IRBuilder() as builder, T.prim_func(s_tir=True):

@@ -22,7 +22,7 @@ class HeliumPlan:
 
     Attributes:
         spec: the convolution.
-        epilogue: what the sums become.
+        epilogue: turns the sums into outputs.
     """
 
     spec: ConvSpec

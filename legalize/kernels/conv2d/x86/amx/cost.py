@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from legalize.kernels.conv2d.x86.amx.plan import TilePlan
 
 TILES_OF_SUMS = 4
-"""Of a turn."""
+"""Tiles of sums in a turn."""
 
 
 class Terms(NamedTuple):
@@ -92,7 +92,7 @@ _NEAR_BOTH = 44 << 10
 
 
 def terms(plan: TilePlan) -> Terms:
-    """Count what a convolution takes."""
+    """Return the counts of a convolution."""
     spec, chunks = plan.spec, plan.runs * plan.chunks
     _, height, width, channels = spec.staged_shape
     size = spec.batch * height * width * channels
@@ -144,18 +144,18 @@ def terms(plan: TilePlan) -> Terms:
 
 
 def nanoseconds(plan: TilePlan) -> float:
-    """Estimate what a convolution in tiles takes on one thread."""
+    """Estimate the time of a convolution in tiles on one thread."""
     return sum(each * count for each, count in zip(NANOSECONDS, terms(plan), strict=True))
 
 
 def nanoseconds_among_others(plan: TilePlan) -> float:
-    """Estimate what a convolution in tiles adds to the time of a network."""
+    """Estimate the time that a convolution in tiles adds to a network."""
     copies = _COPIES if plan.copied else 0
     return nanoseconds(plan) - NANOSECONDS.calls + _CALL + copies
 
 
 def vector_nanoseconds(spec: ConvSpec) -> float:
-    """Estimate what a convolution takes in vectors."""
+    """Estimate the time of a convolution in vectors."""
     return VECTOR_UNIT * units(spec, ByteProducts(AVX512_VNNI))
 
 

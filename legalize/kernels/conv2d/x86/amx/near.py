@@ -63,7 +63,7 @@ def working(plan: TilePlan, section: Section) -> Working:
 
 
 def hints(plan: TilePlan, section: Section) -> Hints:
-    """Choose what the loads of a section leave in the second level."""
+    """Choose the operands that a section's loads leave in the second-level cache."""
     weights, data, reads = bytes_read = working(plan, section)
     if bytes_read.is_near:
         return Hints()

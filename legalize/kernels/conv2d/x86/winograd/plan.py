@@ -99,7 +99,7 @@ class WinogradPlan(Plan):
 
     @property
     def units(self) -> float:
-        """Estimate what the convolution takes, in the units of tiling.py."""
+        """Estimate the cost of the convolution, in the units of tiling.py."""
         spec, isa, transform = self.spec, self.products.isa, self.transform
         k_steps = spec.in_channels // 2
         total = self.panels * self._panel_units
