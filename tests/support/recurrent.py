@@ -34,7 +34,7 @@ def recurrent(cell: str, steps: int, *, sliced: bool, known: bool = True) -> byt
 
 
 def recurrent_writer(cell: str, steps: int, *, sliced: bool, known: bool = True) -> ModelWriter:
-    """Return what writes such a network, at its end."""
+    """Return the writer of such a network, at its end."""
     writer = ModelWriter()
     data = writer.tensor("data", (1, steps, _SIZE), "int8", _DATA)
     order = _constant(writer, [1, 0, 2])
