@@ -1,4 +1,4 @@
-"""A lowered model as a list of function calls on memory whose places are known."""
+"""A lowered model as a list of function calls on memory with known addresses."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from qnn_ops.registry import type_spec
 
 
 class NotCallsError(QnnError):
-    """A function does something else than to call TIR functions.
+    """A function does something other than call TIR functions.
 
     Attributes:
         what: names it.
     """
 
     def __init__(self, what: str) -> None:
-        """Say what a function does."""
+        """Name the other thing that a function does."""
         super().__init__(f"the model is no plain list of calls: it needs {what}")
         self.what = what
 
@@ -62,11 +62,11 @@ Place: TypeAlias = "Input | Output | Constant | Temporary"
 
 @dataclass(frozen=True)
 class Call:
-    """A call of a function with pointers to its arguments; no function is a copy: (to, from).
+    """A call of a function with pointers to its arguments. No function means a copy: (to, from).
 
     Attributes:
         function: its name in the module.
-        arguments: in its order.
+        arguments: in the function's order.
     """
 
     function: str | None
@@ -78,11 +78,11 @@ class Plan:
     """The calls of a run of a model.
 
     Attributes:
-        calls: in their order.
+        calls: in order.
         constants: by number.
         temporaries: the size in bytes of each, by number.
-        parts: temporary tensors that lie in others: in which one, which is in no other, and how
-            many bytes behind its begin.
+        parts: temporary tensors that lie in others: the other tensor, which lies in no further
+            one, and the offset in bytes.
     """
 
     calls: tuple[Call, ...]
@@ -91,7 +91,7 @@ class Plan:
     parts: Mapping[int, tuple[int, int]] = field(default_factory=dict)
 
     def home(self, number: int) -> tuple[int, int]:
-        """Return the temporary tensor that is in no other, in which one lies, and where."""
+        """Return the outermost temporary tensor that contains this one, and the offset in it."""
         return self.parts.get(number, (number, 0))
 
 
@@ -99,7 +99,7 @@ def plan_of(mod: tvm.IRModule, is_view: Callable[[Any], bool] = lambda function:
     """Read the calls of a module's function ``main``.
 
     Args:
-        mod: as ``legalize.calls_pipeline`` leaves it: main calls TIR functions on tensors that
+        mod: the result of ``legalize.calls_pipeline``: main calls TIR functions on tensors that
             it allocates.
         is_view: whether a function of the module only copies its argument to its result. A copy
             of a temporary tensor is then no call, but another name of that tensor.
@@ -113,7 +113,7 @@ def plan_of(mod: tvm.IRModule, is_view: Callable[[Any], bool] = lambda function:
     places: dict[Place, Place] = {}
     copies = []
     for number, result in enumerate(results):
-        # Written where the caller wants it, unless it is the caller's own or wanted twice.
+        # Written to the caller's output, unless it is the caller's own tensor or returned twice.
         if isinstance(result, Temporary) and result not in places:
             places[result] = Output(number)
         else:
@@ -146,7 +146,7 @@ class _Reader:
         self._known_constants: dict[tuple[Any, ...], Constant] = {}
 
     def read(self) -> list[Place]:
-        """Read the calls; return the places of the results."""
+        """Read the calls; return the memory of the results."""
         body = self._main.body
         for block in body.blocks if isinstance(body, relax.SeqExpr) else ():
             for binding in block.bindings:
@@ -166,7 +166,7 @@ class _Reader:
         return self._values[expr]
 
     def _constant(self, expr: tvm.ir.GenericConst) -> _Value:
-        # Kernels of several layers may have equal ones, each made by itself.
+        # Kernels of several layers may have equal constants, each made separately.
         array = expr.value.numpy()
         key = array.shape, str(array.dtype), hashlib.sha256(array.tobytes()).digest()
         if key not in self._known_constants:

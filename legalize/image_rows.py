@@ -1,4 +1,4 @@
-"""Some rows of an image, and images that are made of such: parts of one memory, or copies."""
+"""Some rows of an image, and images that are made of such rows: parts of memory, or copies."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from legalize.loop_functions import add_function
 from qnn_ops.registry import TensorSpec, spec_of
 
 TAKES = "qnn.takes_bytes"
-"""The attribute of a function whose result is bytes of its argument: the first one of them."""
+"""The attribute of a function whose result is a part of its argument's bytes: the first byte."""
 
 JOINS = "qnn.joins_bytes"
 """The attribute of a function whose result is all of its arguments, one after the other."""
@@ -24,10 +24,10 @@ def take_rows(builder: relax.BlockBuilder, image: relax.Expr, first: int, count:
     """Return some rows of an image, [1, H, W, C].
 
     Args:
-        builder: of the module.
+        builder: the module's builder.
         image: a variable.
         first: the number of the first row.
-        count: how many.
+        count: the number of rows.
     """
     spec = spec_of(image)
     _, height, width, channels = spec.shape
@@ -42,10 +42,10 @@ def take_rows(builder: relax.BlockBuilder, image: relax.Expr, first: int, count:
 
 
 def join_rows(builder: relax.BlockBuilder, parts: Sequence[relax.Expr]) -> relax.Expr:
-    """Return images, [1, H, W, C], below one another as one.
+    """Concatenate images, [1, H, W, C], along the rows.
 
     Args:
-        builder: of the module.
+        builder: the module's builder.
         parts: variables.
     """
     specs = [spec_of(part) for part in parts]
@@ -69,7 +69,7 @@ def _copies(
     spans: Sequence[tuple[int, int, int]],
     name: str,
 ) -> tirx.PrimFunc:
-    """Build a function that copies elements of each source: from where, to where, how many."""
+    """Build a function that copies elements of each source: (from, to, count)."""
     with IRBuilder() as builder, T.prim_func(s_tir=True):
         T.func_name(name)
         T.func_attr({"global_symbol": name, "tirx.noalias": True})

@@ -1,4 +1,4 @@
-"""Large constants as parameters of main, so that they can live outside of the bytecode."""
+"""Large constants as parameters of main, so that they can be stored outside the bytecode."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ LEAST_BYTES = 4096
 
 
 def lift_constants(mod: tvm.IRModule) -> tuple[tvm.IRModule, list[Any]]:
-    """Replace the large tensors in ``main`` by parameters after the others.
+    """Replace the large tensors in ``main`` by further parameters.
 
     A tensor that is used several times becomes one parameter.
 
     Args:
-        mod: after all passes that run before the virtual machine's code is made; those would
-            check the new parameters in each run.
+        mod: after all passes before the virtual machine's code is made; these would check the new
+            parameters in each run.
 
     Returns:
         The module, and the tensors in the order of the new parameters.

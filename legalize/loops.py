@@ -28,16 +28,16 @@ Lower = Callable[[tvm.IRModule], tvm.IRModule]
 def lower_loops(mod: tvm.IRModule, target: tvm.target.Target, lower: Lower) -> tvm.IRModule:
     """Replace every loop of ``main`` by a call of a function of TIR.
 
-    The function has the results' memory and a block for all that a turn needs, so that a run
-    takes no more memory however many turns there are.
+    The function has the results' memory and a block for everything that an iteration needs. So a
+    run takes the same memory for any number of iterations.
 
     Args:
-        mod: its functions besides main are those that loops run.
+        mod: its functions besides main are the conditions and bodies of loops.
         target: what to compile for.
         lower: lowers the operators of a module's ``main``.
 
     Raises:
-        QnnError: a loop's functions do more than to call functions of TIR.
+        QnnError: a loop's functions do more than call functions of TIR.
     """
 
     @mutator
@@ -70,10 +70,10 @@ class _Part:
     """A condition, or a body.
 
     Attributes:
-        mod: has the functions that it calls.
+        mod: contains the functions that it calls.
         plan: the calls.
-        layout: the places of what is between them.
-        sizes: of its results in bytes.
+        layout: the offsets of the tensors between them.
+        sizes: the sizes of its results in bytes.
     """
 
     mod: tvm.IRModule
@@ -83,7 +83,7 @@ class _Part:
 
 
 def _alone(mod: tvm.IRModule, variable: tvm.ir.GlobalVar) -> tvm.IRModule:
-    """Return a module whose ``main`` is another function, with those that its own loops run."""
+    """Return a module whose ``main`` is another function, with the functions of its own loops."""
     function = mod[variable].with_attr("global_symbol", "main")
     others = {name: each for name, each in mod.functions.items() if name.name_hint != "main"}
     return relax.transform.DeadCodeElimination(["main"])(tvm.IRModule({**others, "main": function}))
@@ -104,19 +104,19 @@ def _part(mod: tvm.IRModule, target: tvm.target.Target, lower: Lower) -> _Part:
 def _repeating(
     condition: _Part, body: _Part, types: Sequence[relax.TensorType]
 ) -> tuple[tirx.PrimFunc, np.ndarray[Any, Any], int]:
-    """Write the function: of what is carried, constants, results and memory.
+    """Write the function of the loop's variables, constants, results and memory.
 
     Returns:
         The function, the block of constants, and how many bytes of memory it needs.
     """
     sizes = body.sizes
-    # The results of a turn are whole before the next one reads them.
+    # The results of an iteration are complete before the next one reads them.
     ends = np.cumsum([ALIGNMENT, body.layout.size, *(_aligned(size) for size in sizes)]).tolist()
     first, following = ends[0], ends[1:]
     memory_size = max(ends[-1], first + condition.layout.size)
     arrays = [each.numpy() for part in (condition, body) for each in part.plan.constants]
     packed, offsets = pack(arrays)
-    block = np.frombuffer(packed + bytes(ALIGNMENT), np.uint8)  # there is always something
+    block = np.frombuffer(packed + bytes(ALIGNMENT), np.uint8)  # never empty
 
     memory = decl_buffer((memory_size,), "uint8", "memory")
     constants = decl_buffer((block.size,), "uint8", "constants")
@@ -159,7 +159,7 @@ def _repeating(
     again = statements(condition, 0, [0])
     going = tirx.NE(memory[0], tirx.IntImm("uint8", 0))
     repeated = tirx.While(going, tirx.SeqStmt([*step, *again]))
-    # Places are used again for other tensors: nothing may be taken for distinct by its name.
+    # Tensors share memory, so tensors of different names may alias.
     attrs = {"tirx.noalias": False, "s_tir": True, **KEPT_APART}
     function = tirx.PrimFunc(
         [*given, constants, *results, memory], with_barrier([*begin, *test, repeated])
@@ -168,7 +168,7 @@ def _repeating(
 
 
 def _stays(call: Call) -> int | None:
-    """Return the number of what is carried, if a call copies it to where it is."""
+    """Return the number of the loop's variable that a call copies to itself, if it does."""
     if call.function is not None:
         return None
     to, source = call.arguments

@@ -31,7 +31,7 @@ from legalize.passes import (
 from legalize.passes.in_strips import Choice
 from qnn_ops.serial import serial
 
-# What the kernels of an architecture multiply with int8 weights, by a feature that they all need.
+# The dtype that an architecture's kernels multiply by int8 weights, by a feature that all need.
 _SIGNEDNESS = {"sse4.1": "uint8", "neon": "int8"}
 
 
@@ -47,9 +47,9 @@ def lower(
 
     Args:
         mod: main's weights must be constants for kernels to be used.
-        target: what its instruction set offers decides which kernels serve.
+        target: its instruction set decides which kernels serve.
         kernels: whether to use hand-written kernels at all.
-        strips: chooses the layers that are computed strip by strip; None: none are.
+        strips: chooses the layers that are computed strip by strip; None: no layers.
 
     Returns:
         A module of Relax operators and TIR functions only.

@@ -1,4 +1,4 @@
-"""The places of temporary tensors, and of constants, in one block of memory."""
+"""The offsets of temporary tensors, and of constants, in one block of memory."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import numpy as np
 from legalize.call_plan import Plan, Temporary
 
 ALIGNMENT = 64
-"""Bytes; what compiled functions may assume of every pointer that they get.
+"""The alignment in bytes that compiled functions may assume for all pointers that they get.
 
 Code for machines with narrower vectors assumes less.
 """
@@ -24,8 +24,8 @@ class Layout:
     """Offsets in a block of memory.
 
     Attributes:
-        offsets: of each temporary tensor, by number; 0 for those that no call uses.
-        size: of the block in bytes.
+        offsets: the offset of each temporary tensor, by number; 0 for those that no call uses.
+        size: the size of the block in bytes.
     """
 
     offsets: tuple[int, ...]
@@ -33,23 +33,23 @@ class Layout:
 
 
 Leads: TypeAlias = "Mapping[str, Mapping[tuple[int, int], int]]"
-"""How many bytes an output of a function must begin before an input to lie over it.
+"""How many bytes before an input a function's output must begin to overlap it.
 
-By the function's name, and the numbers of its arguments: the input's and the output's. Below 0 the
-output may begin that much behind the input.
+The keys are the function's name, and the numbers of the input's and the output's arguments. Below 0
+the output may begin so many bytes after the input.
 """
 
-# Orders that are tried where tensors may overlap.
+# Orders that are tried if tensors may overlap.
 _TRIES = 300
 
 
 def lay_out(plan: Plan, alignment: int = ALIGNMENT) -> Layout:
-    """Give every temporary tensor a place that no other one uses at the same time.
+    """Give every temporary tensor memory that no other one uses at the same time.
 
-    The largest are placed first, each as low as those allow that live when it does.
+    The largest are placed first, each as low as the tensors alive at the same time allow.
 
     Args:
-        plan: has the tensors.
+        plan: contains the tensors.
         alignment: of each in bytes.
     """
     lives = lives_of(plan)
@@ -64,14 +64,14 @@ def lay_out_over(
     given: Collection[int] = (),
     wanted: Collection[int] = (),
 ) -> Layout:
-    """Give every temporary tensor a place, over an input that its call reads last where it may be.
+    """Give every temporary tensor memory, if possible over an input that its call reads last.
 
-    Several orders in which to place them are tried, and the one that takes least is taken.
+    Several orders of placement are tried, and the one that needs the least memory is taken.
 
     Args:
-        plan: has the tensors.
+        plan: contains the tensors.
         alignment: of each in bytes.
-        leads: where outputs may lie over inputs.
+        leads: tell where outputs may overlap inputs.
         given: tensors that live before the first call.
         wanted: tensors that live after the last one.
     """
@@ -81,7 +81,7 @@ def lay_out_over(
     for number in wanted:
         lives[number] = (lives[number][0], len(plan.calls))
     places = _Places(plan, alignment, lives, _overlaps(plan, lives, leads))
-    # What is written last is placed first: what it may lie over is then placed behind it.
+    # The tensor written last is placed first, and the tensors that it may overlap after it.
     backwards = sorted(lives, key=lambda number: lives[number], reverse=True)
     best, order = min(
         ((places.of(order), order) for order in (backwards, _by_size(plan, lives))),
@@ -114,7 +114,7 @@ class _Use:
         step: the number of the call.
         argument: the number of the argument.
         start: the first byte of the tensor that may be used.
-        end: behind the last one.
+        end: one past the last such byte.
     """
 
     step: int
@@ -137,7 +137,7 @@ def _uses_of(plan: Plan) -> dict[int, list[_Use]]:
 def _overlaps(
     plan: Plan, lives: Mapping[int, tuple[int, int]], leads: Leads
 ) -> dict[tuple[int, int], int]:
-    """Return the leads of tensors: of one that is whole before another one is begun."""
+    """Return the leads of tensors: of one that is complete before another one is begun."""
     uses, overlaps = _uses_of(plan), {}
     for source, target in permutations(uses, 2):
         begin, end = lives[target][0], lives[source][1]
@@ -157,10 +157,10 @@ def _lead(plan: Plan, leads: Leads, reads: Sequence[_Use], others: Sequence[_Use
     """Return the lead of a tensor over another one that is only read; None if there is none.
 
     Args:
-        plan: has the calls.
-        leads: of their functions.
-        reads: the uses of the other one, since there is the tensor.
-        others: the uses of the tensor, as long as there is the other one.
+        plan: contains the calls.
+        leads: those of their functions.
+        reads: the uses of the other one since the tensor is alive.
+        others: the uses of the tensor while the other one is alive.
     """
 
     def known(use: _Use) -> Mapping[tuple[int, int], int]:
@@ -188,13 +188,13 @@ def _lead(plan: Plan, leads: Leads, reads: Sequence[_Use], others: Sequence[_Use
 
 @dataclass(frozen=True)
 class _Places:
-    """Finds places for tensors, one after the other.
+    """Finds memory for tensors, one after the other.
 
     Attributes:
-        plan: has the tensors.
+        plan: contains the tensors.
         alignment: of each in bytes.
         lives: the first and the last call of each.
-        overlaps: the leads of those that may overlap, the earlier one first.
+        overlaps: the leads of pairs that may overlap, the earlier tensor first.
     """
 
     plan: Plan
@@ -204,7 +204,7 @@ class _Places:
 
     @property
     def least(self) -> int:
-        """The bytes below which no layout can be."""
+        """A lower bound of the bytes of any layout."""
         sizes, lives = self.plan.temporaries, self.lives
         bounds = [0]
         for step in range(len(self.plan.calls)):
@@ -218,7 +218,7 @@ class _Places:
         return _aligned(max(bounds), self.alignment)
 
     def of(self, order: Sequence[int]) -> Layout:
-        """Return a layout: each tensor as low as those allow that were placed before it."""
+        """Return a layout: each tensor as low as the tensors placed before it allow."""
         sizes = self.plan.temporaries
         offsets = [0] * len(sizes)
         placed: list[int] = []
@@ -239,7 +239,7 @@ class _Places:
     def _taken(
         self, number: int, placed: Sequence[int], offsets: Sequence[int]
     ) -> Iterator[tuple[int, int]]:
-        """Yield the ranges of offsets that a tensor cannot have: those between two bounds."""
+        """Yield the ranges of offsets that a tensor cannot have, as two exclusive bounds."""
         sizes, (first, last) = self.plan.temporaries, self.lives[number]
         size = sizes[number]
         for other in placed:
@@ -257,7 +257,7 @@ class _Places:
 def pack(
     constants: Sequence[np.ndarray[Any, Any]], alignment: int = ALIGNMENT
 ) -> tuple[bytes, tuple[int, ...]]:
-    """Lay constants one after the other, each at an aligned offset; return the offsets, too."""
+    """Concatenate constants, each at an aligned offset; return the offsets, too."""
     parts: list[bytes] = []
     offsets = []
     end = 0
@@ -272,7 +272,7 @@ def pack(
 def lives_of(plan: Plan) -> dict[int, tuple[int, int]]:
     """Return the numbers of the first and the last call that use each temporary tensor.
 
-    A tensor that lies in another one lives as long as that, and is not told.
+    A tensor inside another one lives as long as that, and is left out.
     """
     lives: dict[int, tuple[int, int]] = {}
     for step, call in enumerate(plan.calls):

@@ -24,15 +24,15 @@ from legalize.passes import (
 
 def relax_pipeline(target: tvm.target.Target) -> tvm.transform.Pass:
     """Return TVM's pipeline for processors, with more fusion, and loops that become vector code."""
-    # Microcontrollers have no virtual machine to save calls of, and LLVM has no end with some
-    # large functions for the smallest of them.
+    # Microcontrollers have no virtual machine whose calls could be saved, and LLVM never finishes
+    # some large functions for the smallest of them.
     joined = [] if _is_mcu(target) else [OneFunction()]
     passes = [calls_pipeline(target), *joined, ShareStorage(), *cpu.finalize_passes(target)]
     return tvm.transform.Sequential(passes)
 
 
 def calls_pipeline(target: tvm.target.Target) -> tvm.transform.Pass:
-    """Return ``relax_pipeline`` up to where every operator is a call of a TIR function.
+    """Return ``relax_pipeline`` up to the point where every operator is a call of a TIR function.
 
     The tensors that main allocates have no storage yet, and nothing needs TVM's runtime.
     """
@@ -41,7 +41,7 @@ def calls_pipeline(target: tvm.target.Target) -> tvm.transform.Pass:
         [
             JoinInSteps(),
             *cpu.library_dispatch_passes(target),
-            # Fusion does not see through a variable that is another one.
+            # Fusion does not see through a variable that is bound to another one.
             relax.transform.CanonicalizeBindings(),
             legalize,
             annotate,

@@ -1,12 +1,12 @@
 """The bounds of quantized operators' int32 sums, over all data.
 
-The frameworks sum in int32 without looking: C++ that overflows is undefined, and what a processor
-then gives is no answer that a model was made for. So importers ask here, with the model's own
-weights (each operator has a rule that says what). Bounds are computed in int64. The sums of
-LiteRT's convolutions and dense layers are known to wrap, so that they are only reported.
+The frameworks sum in int32 without checks: overflow in C++ is undefined, and no model was made for
+a processor's answer to it. So importers compute the bounds here, with the model's own weights (each
+operator has a rule for that). Bounds are computed in int64. The sums of LiteRT's convolutions and
+dense layers are known to wrap, so they are only reported.
 
-They hold for every partial sum, too, in whatever order a framework adds: the data's range holds its
-zero point, so a term that is left out, or lies on padding, is a term that may be 0.
+The bounds also hold for every partial sum, in any order of addition: the data's range contains its
+zero point, so a term that is left out, or falls on padding, counts as a term of 0.
 """
 
 from __future__ import annotations

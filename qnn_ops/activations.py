@@ -1,4 +1,4 @@
-"""The clamps that activations fused into other operators mean."""
+"""The clamps of activations that are fused into other operators."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Functions of the C library, which LiteRT calls, too; some libraries' are off by a digit."""
+"""Functions of the C library that LiteRT also calls; some libraries' are off by a digit."""
 
 from __future__ import annotations
 

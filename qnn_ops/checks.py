@@ -1,4 +1,4 @@
-"""Checks of type rules, whose errors say what is wrong, what came and what is needed."""
+"""Checks of type rules. Their errors say what is wrong, what was given and what is needed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Scales and zero points that follow from the data of a run, and integers by them."""
+"""Scales and zero points computed from the data at run time, and quantization with them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Two-dimensional convolution of float32, whose products are added in an order that is stated."""
+"""Two-dimensional convolution of float32, whose products are added in a stated order."""
 
 from __future__ import annotations
 

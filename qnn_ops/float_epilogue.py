@@ -1,6 +1,6 @@
 """oneDNN's scaling, in float32, of the int32 sums of a convolution or dense layer.
 
-It is the "onednn" rounding of these operators; MXNet's quantized networks are computed so.
+It is the "onednn" rounding of these operators, which MXNet's quantized networks use.
 """
 
 from __future__ import annotations

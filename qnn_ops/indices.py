@@ -1,4 +1,4 @@
-"""Indices that the data decide: of the largest elements, and counted from a first one."""
+"""Indices that depend on the data: checked ones, and those of the largest elements."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The reals that a model's first quantization of an input tells apart."""
+"""The range of reals that a model's first quantization of an input distinguishes."""
 
 from __future__ import annotations
 

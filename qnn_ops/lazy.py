@@ -1,7 +1,7 @@
-"""Packages that import what they offer when it is first asked for.
+"""Packages that import their names at first use.
 
-Importing TVM's compiler takes most of a second and 150 MB. What needs none of it, such as running
-a library that was compiled before, must be able to import these packages without it.
+Importing TVM's compiler takes most of a second and 150 MB. Code that does not need it, such as code
+that runs a compiled library, must be able to import these packages without it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A loop: a function that is run again on its own results, while another one says so."""
+"""A loop: a function that runs on its own results as long as a condition holds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Packages whose modules register what they have, so that no list names them."""
+"""Packages whose modules register themselves, so that no list names them."""
 
 from __future__ import annotations
 

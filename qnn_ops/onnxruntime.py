@@ -1,9 +1,8 @@
 """ONNX Runtime's arithmetic of quantized operators, on x86, in numpy.
 
 Source: its CPU provider and MLAS, version 1.31.1. Everything is float32, rounded operation by
-operation, but where a fused multiply-add is named. Where 8-bit values were moved to the other
-signedness, whatever float32 would see the difference is computed with the values and the zero
-points of the model.
+operation, except for named fused multiply-adds. If 8-bit values were moved to the other signedness,
+float32 arithmetic that depends on the difference uses the values and the zero points of the model.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Calls whose result the model's own framework leaves undefined, because int32 overflows.
 
-Each operator has a rule beside it; docs/numerics.md lists what bounds them. Importers ask for every
-call that they make. A call written by hand has a meaning beyond that: sums wrap modulo 2^32, and
-results of sums, products and means saturate.
+Each operator has a rule beside it; docs/numerics.md lists the bounds. Importers check every call
+that they make. A call written by hand is defined even then: sums wrap modulo 2^32, and results of
+sums, products and means saturate.
 """
 
 from __future__ import annotations

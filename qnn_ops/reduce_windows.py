@@ -1,4 +1,4 @@
-"""Windows of a tensor, whose elements are combined one after the other."""
+"""Reduction of the elements of windows of a tensor, in order."""
 
 from __future__ import annotations
 

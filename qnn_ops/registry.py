@@ -1,7 +1,7 @@
 """One decorator that turns a Python function into a Relax operator.
 
-An operator's file holds the public function with the operator's traits, its type rule, its numpy
-reference, and a rule that says where the model's own framework would overflow::
+An operator's file contains the public function with the operator's traits, its type rule, its numpy
+reference, and a rule that tells where the model's own framework would overflow::
 
     @operator("quantized_data", traits=Traits(...))
     def quantized_relu(quantized_data: relax.Expr, ...) -> relax.Call:

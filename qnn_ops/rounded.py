@@ -1,4 +1,4 @@
-"""Float results that are to be rounded, however much faster one rounding less would be."""
+"""Float results that must be rounded, even if omitting the rounding would be faster."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The mean and the variance of rows of float32, in an order that is stated."""
+"""The mean and the variance of rows of float32, added up in a stated order."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Names and quantization of a model's inputs and outputs, kept with its function.
 
-Importers attach them to ``main``; whoever builds or runs the module asks for them. They travel
+Importers attach them to ``main``; code that builds or runs the module reads them. They are stored
 as one JSON attribute, so that they survive TVMScript, JSON and every pass.
 """
 

@@ -1,7 +1,7 @@
-"""The tables of ``quantized_lookup``: 256 results, the one for the lowest input value first.
+"""The tables of ``quantized_lookup``: 256 results, starting with that of the lowest input value.
 
-Every function here takes the scales and zero points of input and output, and the dtype, int8 or
-uint8, that both have.
+Every function here takes the scales and zero points of input and output, and their common dtype,
+int8 or uint8.
 """
 
 from __future__ import annotations

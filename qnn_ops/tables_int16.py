@@ -1,7 +1,7 @@
-"""The tables of ``quantized_lookup`` for int16: 65536 results, the one of the lowest value first.
+"""The tables of ``quantized_lookup`` for int16: 65536 results, that of the lowest value first.
 
-TFLite keeps 513 samples of a function, 128 values of int16 apart, and between them a straight
-line; a softmax has two such functions inside.
+TFLite keeps 513 samples of a function, 128 values of int16 apart, and interpolates linearly between
+them; a softmax contains two such functions.
 
 Every function here takes the scales of input and output; their zero points are 0.
 """

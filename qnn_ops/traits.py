@@ -1,4 +1,4 @@
-"""The facts about an operator that passes need, stated beside it and nowhere else."""
+"""The facts about an operator that passes need, stated only beside the operator."""
 
 from __future__ import annotations
 

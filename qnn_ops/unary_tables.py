@@ -1,7 +1,7 @@
-"""Tables of functions that TFLite computes for int8 in ways of their own; see ``qnn_ops.tables``.
+"""Tables of functions that TFLite computes for int8 in special ways; see ``qnn_ops.tables``.
 
-Arguments and results are as those of ``qnn_ops.tables.unary_table``. Where TFLite ends a run with
-an error, such as at the root of a negative number, the entry is that for 0.
+Arguments and results are those of ``qnn_ops.tables.unary_table``. For values at which TFLite ends a
+run with an error, such as the root of a negative number, the entry is that of 0.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Sums that are 64 bits wide, of products of int16 data, and how they are scaled.
+"""64-bit sums of products of int16 data, and their scaling.
 
 Source: the kernels for 16-bit activations and 8-bit weights of TFLite's reference CONV_2D,
 DEPTHWISE_CONV_2D and FULLY_CONNECTED. A bias of int32 makes their sums 32 bits wide.

@@ -1,4 +1,4 @@
-"""The places of a sliding window: shared by operators that move one over an image."""
+"""The positions of a sliding window, shared by operators that move one over an image."""
 
 from __future__ import annotations
 

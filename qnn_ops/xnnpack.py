@@ -1,9 +1,9 @@
 """XNNPACK's arithmetic of quantized operators, as ExecuTorch's delegate runs them, in numpy.
 
-Source: XNNPACK as ExecuTorch 1.5.1 has it, on x86. Convolutions and dense layers are those of
-rounding "float32"; what else there is, rounds in three ways: quantization multiplies by a float32
-reciprocal and rounds half to even, sums are fixed point and round ties up, products are float32 and
-round half to even, and means do so with the zero points inside.
+Source: XNNPACK in ExecuTorch 1.5.1, on x86. Convolutions and dense layers are those of rounding
+"float32". Everything else rounds in three ways: quantization multiplies by a float32 reciprocal and
+rounds half to even, sums are fixed point and round ties up, products are float32 and round half to
+even, and means do so with the zero points inside.
 """
 
 from __future__ import annotations

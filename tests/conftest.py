@@ -30,7 +30,7 @@ _NEAR = 5
 
 
 def _near_stack(context: int = 1) -> list[inspect.FrameInfo]:
-    """Return what ``inspect.stack`` does, but the lines of source of the nearest frames alone."""
+    """Return the result of ``inspect.stack``, with source lines only for the nearest frames."""
     frame: FrameType | None = sys._getframe(1)
     found: list[inspect.FrameInfo] = []
     while frame is not None:
@@ -42,7 +42,7 @@ def _near_stack(context: int = 1) -> list[inspect.FrameInfo]:
 
 inspect.stack = _near_stack
 
-# A shell lets what it starts in the background ignore Ctrl-C, of which there are tests.
+# A shell makes its background jobs ignore Ctrl-C, for which there are tests.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 

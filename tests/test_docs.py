@@ -1,4 +1,4 @@
-"""The documentation: what it links and names is there, and its lists are complete."""
+"""The documentation: everything that it links and names exists, and its lists are complete."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ Documented = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
 
 def faults(code: str) -> Iterator[str]:
-    """Yield what is wrong with the docstrings of a module, each with its line."""
+    """Yield the faults of a module's docstrings, each with its line."""
     for node in ast.walk(ast.parse(code)):
         if not isinstance(node, Documented) or not (text := ast.get_docstring(node)):
             continue

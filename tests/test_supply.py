@@ -36,7 +36,7 @@ MODULES |= {"pillow": "PIL", "scikit-learn": "sklearn", "ray[data]": "ray"}
 
 
 def table(heading: str) -> list[list[str]]:
-    """Return the rows of the first table behind a heading."""
+    """Return the rows of the first table after a heading."""
     lines = PAGE.split(f"## {heading}\n", 1)[1].split("\n## ", 1)[0].splitlines()
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if "|" in line]
     return rows[2:]
@@ -48,7 +48,7 @@ LICENCES = {row[0]: row[-1] for row in [*EXTRAS, *ALWAYS]}
 
 @pytest.fixture(scope="module")
 def packaging() -> dict[str, Any]:
-    """Run setup.py for what it says, without installing anything."""
+    """Run setup.py for its metadata, without installing anything."""
     said: dict[str, Any] = {}
     with pytest.MonkeyPatch.context() as patch:
         stand_in = SimpleNamespace(setup=said.update, find_packages=lambda **_options: [])

@@ -1,4 +1,4 @@
-"""The wheel: what is in it, and that it works where there is no checkout."""
+"""The wheel: its contents, and that it works without a checkout."""
 
 from __future__ import annotations
 

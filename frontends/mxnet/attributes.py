@@ -1,4 +1,4 @@
-"""An operator's attributes, which MXNet's files hold as text, read as what they mean."""
+"""Typed access to an operator's attributes, which MXNet's files hold as text."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ class Attributes:
     """Typed access to attributes in every spelling: C++ writes 'true', Python 'True', 2.x '1'.
 
     An attribute that is missing or 'None' has the default. Each method raises ``QnnError``, with
-    the attribute's name and text, if the text is not what it reads, or if there is no default and
-    no attribute.
+    the attribute's name and text, if it cannot read the text, or if the attribute is missing and
+    has no default.
     """
 
     def __init__(self, texts: Mapping[str, str]) -> None:
@@ -77,7 +77,7 @@ class Attributes:
     def optional_integers(self, name: str) -> tuple[int | None, ...]:
         """Return a list whose items may be 'None', as the ends of slices are."""
         try:
-            # An L behind a number is how Python 2 wrote long ones.
+            # Python 2 wrote long numbers with a trailing L.
             value = ast.literal_eval(self._text(name).replace("L", ""))
         except (ValueError, SyntaxError, MemoryError, RecursionError, TypeError):
             raise self._error(name, "whole numbers") from None

@@ -1,4 +1,4 @@
-"""The walk over a graph that emits its operators, and collects what cannot be converted."""
+"""The walk over a graph that emits its operators, and collects those that cannot be converted."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from qnn_ops.errors import QnnError
 
 Problem = tuple[int, str, str, Sequence[str]]
 
-# Of the 64-bit types that Python and numpy make by themselves, what MXNet and Relax compute with.
+# The dtypes that MXNet and Relax compute with, for the 64-bit dtypes that Python and numpy make.
 _NARROWER = {"float64": "float32"}
 
 _NO_RULE = "no conversion rule"
@@ -38,7 +38,7 @@ def check_operators(graph: Graph) -> None:
     """Raise unless every operator has a rule.
 
     Raises:
-        UnsupportedOperatorError: names all those that have none.
+        UnsupportedOperatorError: names all operators that have none.
     """
     problems = [
         (number, node.op, _NO_RULE, _names(graph, node))
@@ -62,7 +62,7 @@ class Conversion:
     """Emits graphs into one function.
 
     Attributes:
-        builder: of the function.
+        builder: the function's builder.
         semantics: one of ``frontends.mxnet.format.SEMANTICS``.
         problems: operators that rules refused, so far.
     """
@@ -76,14 +76,14 @@ class Conversion:
 
         Args:
             graph: the graph.
-            values: of its variables, as far as an operator reads them; takes the values of the
-                operators, as far as the conversion comes.
+            values: the values of its variables that an operator reads. The conversion adds the
+                values of the operators that it reaches.
 
         Returns:
-            The values of its heads; fewer, if ``problems`` have come up.
+            The values of its heads; fewer, if there are ``problems``.
 
         Raises:
-            QnnError: what an operator says does not fit; names the operator.
+            QnnError: an operator's attributes or inputs do not fit; names the operator.
         """
         return _Walk(self, graph, values).run()
 
@@ -159,7 +159,7 @@ class _Walk:
             self.values[Entry(number, output)] = result
 
     def _operand(self, entry: Entry) -> Operand:
-        # Read by the rule, or not: the label of a loss needs no value.
+        # The rule may not read it: the label of a loss needs no value.
         name = self.graph.nodes[entry.node].name
         return Operand(name, lambda: self._value(entry), lambda: self._expr(entry))
 

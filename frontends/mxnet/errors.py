@@ -10,10 +10,10 @@ class MXNetFormatError(ModelFormatError):
 
 
 def format_error(source: str, offset: int, problem: str) -> MXNetFormatError:
-    """Return an error about one place in a file.
+    """Return an error at one byte of a file.
 
     Args:
-        source: the file's name, or what stands for it in messages.
+        source: the file's name in messages.
         offset: the byte, counted from 0, at which the reader was.
         problem: what is wrong there.
     """

@@ -1,8 +1,8 @@
-"""The weights as MXNet changes them when a quantized network first runs, in numpy float32.
+"""MXNet's changes of weights when a quantized network first runs, in numpy float32.
 
 Source: sg_mkldnn_conv.cc and mkldnn_conv.cc of MXNet 1.9.1: UpdateConvWeightBias,
-QuantizeConvWeightBias and GetWeightScales. Every operation rounds to float32 as it does there, but
-where a comment says otherwise.
+QuantizeConvWeightBias and GetWeightScales. Every operation rounds to float32 as it does there,
+unless a comment says otherwise.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import numpy as np
 from frontends.mxnet.scalars import Array, levels
 from qnn_ops.attributes import dtype_range
 
-# Half of int32's range: what a bias may take of the sums.
+# A bias may take half of int32's range.
 _BIAS_LIMIT = np.float32(2**31) / np.float32(2)
 
 
@@ -30,13 +30,13 @@ def fold_batch_norm(
     Args:
         weight: float32 [channels, ...].
         bias: float32 [channels], or None.
-        gamma: float32 [channels], likewise the others; ones if the operator says fix_gamma.
-        beta: what is added.
+        gamma: float32 [channels], like those that follow; ones if the operator has fix_gamma.
+        beta: the addend.
         mean: running mean.
         variance: running variance.
         eps: added to the variance.
     """
-    # eps is a double there, and with it the quotient, until it is stored.
+    # eps is a double there, and so is the quotient until it is stored.
     deviation = np.sqrt(variance.astype(np.float64) + eps)
     alpha = (gamma.astype(np.float64) / deviation).astype(np.float32)
     folded = beta - alpha * mean if bias is None else beta + alpha * (bias - mean)
@@ -44,7 +44,7 @@ def fold_batch_norm(
 
 
 def steps_of(low: Array, high: Array) -> Array:
-    """Compute the steps per unit of int8 tensors that lie between these ends."""
+    """Compute the steps per unit of int8 tensors with these lowest and highest values."""
     magnitude = np.maximum(np.abs(low), np.abs(high))
     with np.errstate(divide="ignore", over="ignore"):
         steps = levels("int8") / magnitude
@@ -63,7 +63,7 @@ def channel_steps(weight: Array) -> Array:
 
 
 def limit_steps(steps: Array, bias: Array, data_steps: Array) -> Array:
-    """Lower the steps of channels whose bias, in steps of the sums, would leave int32 otherwise.
+    """Reduce the steps of channels whose bias, in steps of the sums, would leave int32.
 
     Args:
         steps: float32 [channels] of the weight.
@@ -76,7 +76,7 @@ def limit_steps(steps: Array, bias: Array, data_steps: Array) -> Array:
 
 
 def most_bias_steps(bias: Array) -> Array:
-    """Bound the steps per unit of sums by a bias within int32, float32; infinite for none."""
+    """Return the most steps per unit of sums with which a bias fits int32; infinite for none."""
     with np.errstate(divide="ignore"):
         return np.asarray(_BIAS_LIMIT / np.abs(bias))
 

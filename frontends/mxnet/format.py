@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class MXNet(Format):
-    """A symbol's .json file, a symbol or a block of MXNet, or what ``read_symbol`` gave."""
+    """A symbol's .json file, a symbol or a block of MXNet, or a result of ``read_symbol``."""
 
     name = "MXNet"
     suffixes = (".json",)
@@ -20,7 +20,7 @@ class MXNet(Format):
     semantics = SEMANTICS
 
     def recognises(self, model: Any) -> bool:
-        """Look for a symbol's list of nodes, or for what the classes of such models have."""
+        """Look for a symbol's list of nodes, or for the methods of such models' classes."""
         if isinstance(model, bytes):
             return model.lstrip()[:1] == b"{" and b'"nodes"' in model
         if type(model).__module__ == "frontends.mxnet.graph":

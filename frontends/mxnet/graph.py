@@ -1,4 +1,4 @@
-"""An MXNet symbol as a small typed graph: what the reader gives and the converters take."""
+"""An MXNet symbol as a small typed graph, from the reader to the converters."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 SEMANTICS = ("mxnet", "corrected")
-"""The results where MXNet deviates from its own intent: those it gives, or those it should give."""
+"""The results where MXNet deviates from its own intent: its own, or the intended ones."""
 
-VARIABLE = "null"  # MXNet's name of the operator that a variable does not have
+VARIABLE = "null"  # MXNet's operator name of a variable
 
 
 @dataclass(frozen=True)
@@ -29,13 +29,13 @@ class Node:
     """A variable or an operator.
 
     Attributes:
-        name: its name; that of a variable is the name of the input or parameter.
+        name: its name; for a variable, the name of the input or parameter.
         op: MXNet's name of the operator; "null" for a variable.
-        attrs: what the file says about it, name to text; numbers, booleans and tuples are text,
-            too, in whichever spelling the writer of the file had.
-        inputs: what it reads, all of them outputs of nodes before it.
-        subgraphs: the graphs of an operator that has some: the operators that a fused one stands
-            for, or the bodies of control flow.
+        attrs: its attributes in the file, name to text; numbers, booleans and tuples are text, too,
+            in the spelling of the file's writer.
+        inputs: the outputs of earlier nodes that it reads.
+        subgraphs: the graphs of an operator that has some: the operators in a fused one, or the
+            bodies of control flow.
     """
 
     name: str
@@ -58,7 +58,7 @@ class Graph:
         nodes: every node, by number.
         arg_nodes: the numbers of the variables, in the order of the graph's arguments.
         heads: the graph's outputs.
-        attrs: what the file says about the whole graph, for instance `mxnet_version`, 10901 for
+        attrs: the file's attributes of the whole graph, for instance `mxnet_version`, 10901 for
             1.9.1; absent before 0.9.
     """
 

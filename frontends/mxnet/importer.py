@@ -39,10 +39,10 @@ def from_mxnet(
     """Import a quantized MXNet model; mxnet itself is not needed.
 
     Args:
-        symbol: the path of a symbol file, its JSON text or bytes, or what ``read_symbol`` gave;
-            an ``mx.sym.Symbol``; or a Gluon ``HybridBlock`` that has run once, which brings its
-            parameters along.
-        shape: of the inputs by name, or of the only input. Needed where the file does not say.
+        symbol: the path of a symbol file, its JSON text or bytes, or a result of ``read_symbol``;
+            an ``mx.sym.Symbol``; or a Gluon ``HybridBlock`` that has run once, which contains its
+            parameters.
+        shape: of the inputs by name, or of the only input. Needed if the file does not state it.
         dtype: of all inputs, or by name.
         arg_params: parameters by name, as numpy or MXNet arrays; or the path or bytes of a file
             of parameters, which holds the auxiliary ones, too.
@@ -76,15 +76,15 @@ def import_graph(
     semantics: str = "mxnet",
     values: dict[Entry, Value] | None = None,
 ) -> Imported:
-    """Import a model that has been read; as ``from_mxnet`` does, which says the rest.
+    """Import a model that has been read; see ``from_mxnet`` for the rest.
 
     Args:
         graph: the model.
         known: its parameters.
-        shape: of the inputs.
-        dtype: of the inputs.
-        semantics: as ``from_mxnet`` takes it.
-        values: takes what stands for each result of an operator, even if the import fails.
+        shape: the inputs' shape.
+        dtype: the inputs' dtype.
+        semantics: see ``from_mxnet``.
+        values: receives the value of each operator's result, even if the import fails.
     """
     if semantics not in SEMANTICS:
         raise QnnError(f"semantics must be one of {', '.join(SEMANTICS)}, got {semantics!r}")
@@ -103,7 +103,7 @@ def import_graph(
     except UnsupportedOperatorError:
         raise
     except QnnError:
-        # What cannot be imported at all matters more than what the first operator lacks.
+        # Operators that cannot be imported at all matter more than an error of the first operator.
         check_operators(graph)
         raise
 
@@ -115,7 +115,7 @@ def _convert(graph: Graph, conversion: Conversion, values: dict[Entry, Value]) -
         raise UnsupportedOperatorError(conversion.problems)
     for number, node in enumerate(graph.nodes):
         value = values.get(Entry(number))
-        # What is known when importing takes no time, and what is passed on is another's result.
+        # Values known when importing take no time, and a forwarded value is another's result.
         if not node.is_variable and isinstance(value, relax.Var):
             conversion.builder.results.setdefault(value.name, number)
     return [_expr(value) for value in heads]
@@ -140,7 +140,7 @@ def _arrays(argument: str, params: Any) -> dict[str, Array]:
         raise QnnError(f"{argument} are arrays by name, got {type(params).__name__}")
     arrays = {}
     for name, value in params.items():
-        # MXNet's arrays turn into numpy's by this method, and by nothing that is as fast.
+        # This method is the fastest way to turn MXNet's arrays into numpy's.
         array = value.asnumpy() if hasattr(value, "asnumpy") else np.asarray(value)
         if array.dtype.kind not in "fiub":
             raise QnnError(f"{argument}: {name!r} must be numbers, got {array.dtype}")

@@ -28,19 +28,19 @@ def input_specs(
 ) -> dict[int, TensorSpec]:
     """Return shape and dtype of every input that has a shape, by node number.
 
-    An input is a variable that is no parameter. One without a shape, such as the label of a loss,
-    is left out; an operator that reads it will say so.
+    An input is a variable that is not a parameter. An input without a shape, such as the label of a
+    loss, is left out; an operator that reads it raises an error.
 
     Args:
         graph: the model.
         known: the parameters.
-        shape: of the inputs by name, or of the only one; those that are missing are as the file
-            says, if it does.
-        dtype: of all inputs, or by name; float32 where one is missing.
+        shape: of the inputs by name, or of the only one; missing ones come from the file, if it
+            states them.
+        dtype: of all inputs, or by name; float32 if one is missing.
 
     Raises:
-        QnnError: a name is no input's, there are several inputs but one shape, or a shape or
-            dtype is none.
+        QnnError: a name is not that of an input, there are several inputs but one shape, or a
+            shape or dtype is invalid.
     """
     inputs = {
         graph.nodes[number].name: number
@@ -71,7 +71,7 @@ def _shapes(graph: Graph, inputs: Mapping[str, int], shape: Shapes) -> dict[str,
         return stated
     if isinstance(shape, Mapping):
         return {**stated, **shape}
-    # Where there are several, one that no shape is known of otherwise; labels come last.
+    # If there are several, take one whose shape is not known otherwise; labels come last.
     if not inputs:
         raise QnnError("shape: the model has no input")
     first = next((name for name in inputs if name not in stated), next(iter(inputs)))
@@ -104,7 +104,7 @@ def _dtype(dtype: str) -> str:
 def signature(
     graph: Graph, inputs: Mapping[int, TensorSpec], outputs: Sequence[relax.Expr]
 ) -> Signature:
-    """Return inputs' and outputs' names, shapes and dtypes; outputs are called as in MXNet."""
+    """Return inputs' and outputs' names, shapes and dtypes; outputs have their MXNet names."""
     names = output_names(graph)
     return Signature(
         inputs=tuple(
@@ -119,7 +119,7 @@ def signature(
 
 
 def output_names(graph: Graph) -> list[str]:
-    """Name each head: the node's name with "_output" behind it, none twice."""
+    """Name each head: the node's name followed by "_output", without duplicates."""
     names: list[str] = []
     for head in graph.heads:
         name = f"{graph.nodes[head.node].name}_output"

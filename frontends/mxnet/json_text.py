@@ -1,4 +1,4 @@
-"""Parses JSON that nobody vouches for, and finds the bytes of what was parsed."""
+"""Parses untrusted JSON, and finds the byte offset of a parsed value."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _SPACE = re.compile(r"[ \t\n\r]*")
 
 
 class _LongNumberError(ValueError):
-    """A number has more digits than any that is meant."""
+    """A number has more digits than any valid one."""
 
 
 def parse(source: str, text: str) -> Any:
@@ -45,11 +45,11 @@ def parse(source: str, text: str) -> Any:
 
 
 def locate(text: str, path: JsonPath) -> int:
-    """Return the byte at which the value of a path begins, or the innermost object that lacks it.
+    """Return the byte at which a path's value begins, or the innermost object that lacks it.
 
     Args:
         text: JSON that has been parsed.
-        path: keys of objects and numbers of elements, from the outermost value inwards.
+        path: keys of objects and indices of elements, from the outermost value inwards.
     """
     position = _skip(text, 0)
     for key in path:
@@ -102,9 +102,9 @@ def _child(text: str, position: int, key: str | int) -> int | None:
         name: str | int = index
         if opening == "{":
             name, position = decode(text, position)
-            position = _skip(text, _skip(text, position) + 1)  # behind the colon
+            position = _skip(text, _skip(text, position) + 1)  # after the colon
         if name == key:
-            found = position  # of several the last one counts
+            found = position  # the last of several counts
         position = _skip(text, decode(text, position)[1])
         if text[position] == ",":
             position = _skip(text, position + 1)

@@ -1,6 +1,6 @@
-"""Reads models that are objects of a running MXNet, through their methods alone.
+"""Reads models that are objects of a running MXNet, only through their methods.
 
-MXNet is never imported: whoever has such an object has imported it already.
+MXNet is never imported: a program with such an object has already imported it.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ Array = np.ndarray[Any, Any]
 
 
 def read_model(model: Any) -> tuple[Graph, dict[str, Array]]:
-    """Read a symbol, in whatever form one has it, and the parameters that come with it.
+    """Read a symbol in any form, and the parameters that come with it.
 
     Args:
-        model: the path, text or bytes of a symbol file, or what `read_symbol` gave; a symbol of
-            MXNet's, which has a method `tojson`; or a Gluon `HybridBlock`, which has a method
-            `export` and holds its parameters.
+        model: the path, text or bytes of a symbol file, or a result of `read_symbol`; a symbol of
+            MXNet, which has a method `tojson`; or a Gluon `HybridBlock`, which has a method
+            `export` and contains its parameters.
 
     Returns:
         The graph, and the parameters and states by name, which only a block has.
@@ -53,7 +53,7 @@ def _exported(block: Any) -> tuple[Graph, dict[str, Array]]:
             raise QnnError(f"{type(block).__name__} cannot be exported: {error}") from error
         graph = read_symbol(Path(folder) / "model-symbol.json")
         parameters: dict[str, Array] = {}
-        # Of a block without parameters MXNet may write no file.
+        # MXNet may write no file for a block without parameters.
         for path in Path(folder).glob("model-*.params"):
             arguments, states = read_params(path)
             parameters |= {**arguments, **states}

@@ -8,8 +8,8 @@ All of them are little endian::
     legacy:  u32 rank, u32 dimensions, device, i32 type, elements
 
 where a shape is an i32 rank and i64 dimensions, and a device two i32. V3 is written with numpy's
-meaning of shapes: rank 0 is a scalar there, and elsewhere an array without shape, behind which
-nothing stands.
+meaning of shapes, where rank 0 is a scalar. Elsewhere rank 0 is an array without shape, and nothing
+follows it.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from frontends.mxnet.errors import MXNetFormatError, format_error
 
 Array = np.ndarray[Any, Any]
 
-# What sparse and compressed arrays may grow to: so many bytes, and so many for each byte of the
-# file. A sparse matrix with one element in a hundred grows thirtyfold; files that want more are
-# made to fill the memory.
+# Sparse and compressed arrays may grow to so many bytes, and so many for each byte of the file. A
+# sparse matrix with one element in a hundred grows thirtyfold; files that need more are made to
+# fill the memory.
 _FREE_GROWTH = 1 << 24
 _GROWTH = 64
 
@@ -44,7 +44,7 @@ class Cursor:
     Attributes:
         source: the same.
         data: the same.
-        position: the byte that is read next.
+        position: the next byte to read.
     """
 
     def __init__(self, source: str, data: memoryview) -> None:
@@ -55,7 +55,7 @@ class Cursor:
 
     @property
     def left(self) -> int:
-        """The number of bytes that are not read yet."""
+        """The number of unread bytes."""
         return len(self.data) - self.position
 
     def error(self, offset: int, problem: str) -> MXNetFormatError:
@@ -83,7 +83,7 @@ class Cursor:
         return struct.unpack(layout, self.take(struct.calcsize(layout), what))
 
     def count(self, item_size: int, what: str) -> int:
-        """Return the next u64, of items that take at least some bytes each."""
+        """Return the next u64, a count of items of at least ``item_size`` bytes."""
         start = self.position
         (count,) = self.numbers("Q", f"the number of {what.removeprefix('the ')}")
         if count * item_size > self.left:
@@ -101,9 +101,9 @@ class Cursor:
         """Account for bytes in memory that are not in the file.
 
         Args:
-            size: how many.
+            size: the number of bytes.
             offset: where in the file they come from.
-            what: what they are for.
+            what: their purpose, for errors.
 
         Raises:
             MXNetFormatError: they are too many for a file of this size.
@@ -124,23 +124,23 @@ def expand(
     values: Array,
     indices: Sequence[Array],
 ) -> Array:
-    """Return the dense array that a sparse one stands for.
+    """Expand a sparse array to a dense one.
 
     Args:
-        cursor: the file, which limits how much arrays may grow.
-        offset: where in the file the array stands.
-        what: how errors name the array.
+        cursor: the file, which limits the growth of arrays.
+        offset: the offset of the array in the file.
+        what: the array's name in errors.
         shape: the dense shape.
         values: the stored elements; whole slices along axis 0, or a list of single ones.
-        indices: of row_sparse, the numbers of the slices; of csr, where each row begins among
-            the values, ended by their count, and the column of each value.
+        indices: for row_sparse, the indices of the slices; for csr, where each row begins among
+            the values, followed by their count, and the column of each value.
 
     Returns:
         The array, 0 where nothing is stored.
 
     Raises:
-        MXNetFormatError: values and indices do not describe an array of this shape, or a file of
-            this size cannot be meant to hold one.
+        MXNetFormatError: values and indices do not describe an array of this shape, or the array is
+            too large for a file of this size.
     """
     problem = _problem(shape, values, indices)
     if problem:
@@ -211,12 +211,11 @@ def read_array(cursor: Cursor, what: str) -> Array | None:
     """Read the array at the cursor.
 
     Args:
-        cursor: stands at the array, and behind it afterwards.
-        what: how errors name the array.
+        cursor: is at the array, and after it when the function returns.
+        what: the array's name in errors.
 
     Returns:
-        The array, expanded if it is sparse, in float32 if it is of bfloat16; None if it has no
-        shape.
+        The array, expanded if it is sparse, in float32 if it is bfloat16; None if it has no shape.
 
     Raises:
         MXNetFormatError: the array is damaged or does not fit into the file.
@@ -239,7 +238,7 @@ def read_array(cursor: Cursor, what: str) -> Array | None:
 
 
 def widen_bfloat16(bits: Array) -> Array:
-    """Turn bfloat16 numbers, given as uint16, into float32; each is exactly the same number."""
+    """Convert bfloat16 numbers, given as uint16, to float32; this is exact."""
     return (bits.astype(np.uint32) << np.uint32(16)).view(np.float32)
 
 
@@ -249,7 +248,7 @@ def _read_stored(cursor: Cursor, what: str, scalars: bool) -> Array | None:
     if storage not in _INDEX_ARRAYS:
         raise cursor.error(start, f"{what} has storage type {storage}, needs -1 to 2")
     if _INDEX_ARRAYS[storage]:
-        # Of a new sparse array MXNet saves a stale one; the shapes of the indices tell it, too.
+        # MXNet saves a stale shape of a new sparse array; the shapes of the indices give it, too.
         _shape(cursor, what)
     shape = _shape(cursor, what)
     if shape is None or (not shape and not scalars) or -1 in shape:

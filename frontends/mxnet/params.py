@@ -1,12 +1,12 @@
 """Reads MXNet's parameter files: the list of arrays of 0.x and 1.x, and the zip of 2.x.
 
-All in pure numpy. Sizes are checked against the file before anything of that size is made.
+It uses only numpy. Sizes are checked against the file before anything of that size is allocated.
 
 A list of arrays is, in little endian: u64 0x112, u64 0, u64 count, the arrays, u64 count (or 0),
-the names, each a u64 length and its bytes. `frontends.mxnet.ndarray` knows what an array is.
+the names, each a u64 length and its bytes. `frontends.mxnet.ndarray` describes arrays.
 
-The zip is not read by `numpy.load`, which evaluates headers and decompresses whatever it is given.
-The headers of numpy and of MXNet have one form, and no array may be larger than the file allows.
+The zip is not read by `numpy.load`, which evaluates headers and decompresses any file. The headers
+of numpy and of MXNet have one form, and no array may be larger than the file allows.
 Sparse arrays are folders with members `data`, `indices`, `indptr`, `shape` and `format`, as SciPy
 writes them.
 """
@@ -54,7 +54,7 @@ _DTYPES = {
 # Stored or deflated; other methods need memory before they tell how much.
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 
-# What zipfile raises on damaged files.
+# Exceptions of zipfile for damaged files.
 _ZIP_ERRORS = (
     zipfile.BadZipFile,
     zlib.error,
@@ -116,15 +116,15 @@ def _folders(cursor: Cursor, archive: zipfile.ZipFile) -> dict[str, Members]:
 
 
 def _offset(info: zipfile.ZipInfo) -> int:
-    return max(info.header_offset, 0)  # a damaged directory may point in front of the file
+    return max(info.header_offset, 0)  # a damaged directory may point before the file's start
 
 
 def _unpack(cursor: Cursor, archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> tuple[str, bytes]:
-    """Return a member's header and what stands behind it."""
+    """Return a member's header and the data after it."""
     offset, what = _offset(info), repr(info.filename)
     if info.compress_type not in _METHODS:
         raise cursor.error(offset, f"{what} is compressed by method {info.compress_type}")
-    # Also of what is only stored: members may overlap.
+    # Also for members that are only stored, as members may overlap.
     cursor.grow(info.file_size, offset, what)
     try:
         content = archive.read(info)
@@ -160,7 +160,7 @@ def _read_member(cursor: Cursor, archive: zipfile.ZipFile, info: zipfile.ZipInfo
 
 def _read_sparse(cursor: Cursor, archive: zipfile.ZipFile, folder: str, members: Members) -> Array:
     offset, what = _offset(members["format"]), repr(folder)
-    # MXNet writes a header here that is none; numpy writes letters of four bytes.
+    # MXNet writes an invalid header here; numpy writes letters of four bytes.
     kind = _unpack(cursor, archive, members["format"])[1].replace(b"\0", b"").decode("latin-1")
     needed = {"csr": ("indptr", "indices"), "row_sparse": ("indices",)}.get(kind)
     if needed is None or {"data", "shape", *needed} - members.keys():

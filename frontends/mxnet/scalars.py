@@ -1,8 +1,8 @@
-"""Ranges and scales: in numpy where they are known, else in the model's function.
+"""Ranges and scales: in numpy if they are known, otherwise in the model's function.
 
 MXNet computes ranges in float32, each operation rounded; so does numpy with float32 arrays, and so
-does Relax. One formula therefore serves for calibrated models, where it is computed now, and for
-others, where it becomes part of the function.
+does Relax. So one formula serves calibrated models, where it is computed during import, and others,
+where it becomes part of the function.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from tvm.relax import op as R
 Array = np.ndarray[Any, Any]
 
 Value: TypeAlias = "relax.Expr | Array"
-"""An expression, or an array where the value is known when the model is imported: a parameter of
-the file, a calibrated range."""
+"""An expression, or an array if the value is known when the model is imported: a parameter of the
+file, a calibrated range."""
 
 
 _LEVELS = {"int8": 127.5, "uint8": 255.5}
@@ -31,11 +31,11 @@ def scalar(value: Any) -> Array:
 
 
 INT32_LEVELS = scalar(2**31)
-"""MXNet's float(0x7fffffff), which rounds up; also its steps per unit where a range is zero."""
+"""MXNet's float(0x7fffffff), which rounds up; also its steps per unit if a range is zero."""
 
 
 def levels(dtype: str) -> Array:
-    """Return the number of the end of a range: 127.5 or 255.5 (kInt8Range, kUint8Range)."""
+    """Return the quantized number of a range's end: 127.5 or 255.5 (kInt8Range, kUint8Range)."""
     return scalar(_LEVELS[dtype])
 
 

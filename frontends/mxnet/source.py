@@ -1,4 +1,4 @@
-"""An MXNet model as every format's models are: described, and imported."""
+"""Description and import of an MXNet model, with the interface of all formats."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ class MXNetSource(Source):
         """Read a model: the path of its symbol, or an object.
 
         Args:
-            model: the same.
+            model: the model.
             params: the path of its parameters, or arrays by name; by default the file beside the
-                symbol, net-0000.params for net-symbol.json, or what the object brings along.
+                symbol, net-0000.params for net-symbol.json, or the object's own.
             semantics: one of ``SEMANTICS``.
         """
         if params is None and isinstance(model, str | os.PathLike):
@@ -56,7 +56,7 @@ class MXNetSource(Source):
     def convert(
         self, shapes: Shapes | None = None, values: dict[Entry, Value] | None = None
     ) -> Imported:
-        """Import it; ``values`` takes what ``import_graph`` says."""
+        """Import it; ``values`` is as in ``import_graph``."""
         return import_graph(
             self.graph, self.parameters, shapes or None, semantics=self.semantics, values=values
         )
@@ -95,13 +95,13 @@ class MXNetSource(Source):
         }
 
     def _reasons(self, shapes: Shapes | None, values: dict[Entry, Value]) -> dict[int, str]:
-        """List why operators cannot be imported, by number; fill in values, as far as are known."""
+        """List why operators cannot be imported, by number; fill in the known values."""
         try:
             self.convert(shapes, values)
         except UnsupportedOperatorError as error:
             return {index: reason for index, _, reason, _ in error.operators}
         except QnnError:
-            # Without the inputs' shapes most models cannot be imported, but be looked at.
+            # Without the inputs' shapes most models cannot be imported, but can be inspected.
             if shapes:
                 raise
         return {}
@@ -121,7 +121,7 @@ class MXNetSource(Source):
 
 
 def params_beside(symbol: Path) -> Path:
-    """Return the newest .params file that MXNet's naming puts beside a symbol's.
+    """Return the newest .params file beside a symbol file, by MXNet's naming.
 
     Raises:
         QnnError: if there is none.
@@ -182,6 +182,6 @@ def _macs(op: str, data: tuple[int, ...], weights: tuple[int, ...], result: tupl
 def _lowering(node: Node) -> str:
     if not node.op.startswith(_INTEGER):
         return FLOAT
-    # Fusion comes before quantization, which leaves some of what is fused as it is.
+    # Fusion comes before quantization, which leaves some fused operators unchanged.
     is_left = node.op.startswith("_sg_") and not Attributes(node.attrs).flag("quantized", False)
     return FLOAT if is_left else INTEGER

@@ -1,9 +1,9 @@
 """Reads the JSON of MXNet symbols into `frontends.mxnet.graph`, from before 1.0 to 2.0.
 
-The format is what nnvm's LoadJSON pass reads. Symbols of former versions are upgraded by the rules
-of MXNet's own pass LoadLegacyJSON. A malformed file gives a `MXNetFormatError` that
-names the byte; what is checked here, no converter needs to check again: every node reads nodes
-before it, so that there are no cycles, and every number is in range.
+The format is that of nnvm's LoadJSON pass. Symbols of former versions are upgraded by the rules of
+MXNet's own pass LoadLegacyJSON. A malformed file raises a `MXNetFormatError` that names the byte.
+Converters can rely on these checks: every node reads only earlier nodes, so there are no cycles,
+and every number is in range.
 """
 
 from __future__ import annotations
@@ -23,23 +23,23 @@ _BEFORE_VERSIONS = 800  # files do not name their version before 0.9.0
 _STORES_AUXILIARY = 900
 _OPTIONAL_AXIS = 905
 
-# Inputs that are states, which files do not name before 0.9.0: all inputs, in order.
+# Operators with states, which files before 0.9.0 do not name: all inputs, in order.
 _NORMALIZED = ("data", "gamma", "beta", "moving_mean", "moving_var")
 _STATES = {"BatchNorm": _NORMALIZED, "CuDNNBatchNorm": _NORMALIZED}
 
-# Attributes for trainers, which stood among an operator's arguments before 0.9.
+# Attributes for trainers, which were among an operator's arguments before 0.9.
 _HIDDEN = ("ctx_group", "lr_mult", "wd_mult", "force_mirroring", "mirror_stage")
 
 
 def upgrade(graph: Graph) -> Graph:
-    """Return the graph as MXNet 1.0 and later would write it.
+    """Return the graph in the form of MXNet 1.0 and later.
 
     Args:
         graph: a symbol of any version.
 
     Returns:
-        The graph with the states of its batch normalizations as variables, and without
-        arguments that are none.
+        The graph with the states of its batch normalizations as variables, and without attributes
+        that are no arguments.
     """
     version = graph.attrs.get("mxnet_version", _BEFORE_VERSIONS)
     assert isinstance(version, int)  # the reader has checked it
@@ -50,7 +50,7 @@ def upgrade(graph: Graph) -> Graph:
 
 def _clean(node: Node, version: int) -> Node:
     attrs = {key: text for key, text in node.attrs.items() if not key.endswith(_HIDDEN)}
-    # -1 stood for all axes before the argument was optional.
+    # -1 meant all axes before the argument was optional.
     if node.op in ("argmax", "argmin") and version < _OPTIONAL_AXIS and attrs.get("axis") == "-1":
         del attrs["axis"]
     return node if len(attrs) == len(node.attrs) else replace(node, attrs=attrs)
@@ -77,7 +77,7 @@ def _with_states(graph: Graph) -> Graph:
 
 _MAX_INDEX = 2**31 - 1
 
-# The attributes of a node have been called all of these; where a file has several, the later wins.
+# Names that a node's attributes have had; if a file has several, the later one wins.
 _ATTRIBUTE_FIELDS = ("param", "attr", "attrs")
 
 
@@ -88,8 +88,8 @@ def read_symbol(symbol: str | os.PathLike[str] | bytes | bytearray | memoryview)
         symbol: the file's path; or its content, as bytes or as a text that begins with `{`.
 
     Returns:
-        The graph, upgraded to what MXNet 1.0 and later write: a file from before 0.9 does not
-        name the running means and variances that its batch normalizations read.
+        The graph, upgraded to the form of MXNet 1.0 and later: a file from before 0.9 does not name
+        the running means and variances that its batch normalizations read.
 
     Raises:
         MXNetFormatError: the file is no symbol, or a damaged one; the message names the byte.
@@ -157,7 +157,7 @@ def _graph_attrs(fields: dict[str, Any], path: JsonPath) -> dict[str, object]:
     path = (*path, "attrs")
     attrs: dict[str, object] = {}
     for key, value in _object(fields.get("attrs", {}), path).items():
-        # Each value stands after the name of its type: ["int", 10901].
+        # Each value follows the name of its type: ["int", 10901].
         if not (isinstance(value, list) and len(value) == 2 and isinstance(value[0], str)):
             raise _MalformedError((*path, key), "needs a type's name and a value")
         if key == "mxnet_version":
@@ -187,7 +187,7 @@ def _node(value: Any, path: JsonPath, index: int) -> Node:
 
 
 def _entry(value: Any, path: JsonPath, count: int) -> Entry:
-    # The third number, the version, counts writes into a variable; reading needs it not.
+    # The third number, the version, counts writes to a variable; it is not needed for reading.
     if not isinstance(value, list) or len(value) not in (2, 3):
         raise _MalformedError(path, "needs 2 or 3 numbers: node, output and version")
     return Entry(
@@ -212,7 +212,7 @@ def _array(fields: dict[str, Any], key: str, path: JsonPath) -> list[Any]:
 def _string(value: Any, path: JsonPath) -> str:
     if not isinstance(value, str):
         raise _MalformedError(path, f"is {_kind(value)}, needs a text")
-    # JSON can spell half of a surrogate pair, and then no text can be made of it.
+    # JSON can spell half of a surrogate pair, which is no valid text.
     if not value.isascii() and re.search("[\ud800-\udfff]", value):
         raise _MalformedError(path, "is no Unicode text")
     return value
@@ -233,6 +233,6 @@ def _kind(value: Any) -> str:
 
 
 def _spelled(path: JsonPath) -> str:
-    """Return a path as one writes it: `nodes[3].inputs[0]`."""
+    """Return a path in Python's notation: `nodes[3].inputs[0]`."""
     parts = (f"[{key}]" if isinstance(key, int) else f".{key}" for key in path)
     return "".join(parts).lstrip(".") or "symbol"

@@ -1,8 +1,8 @@
-"""A .pt2 file that anyone may have written, as an archive that torch can read without harm.
+"""Turns an untrusted .pt2 file into an archive that torch can read without harm.
 
-torch unpickles parts of an archive, loads libraries from it, and makes Python of its texts. So its
-members are read here by a list of names, nothing pickled is kept, texts are checked, and a new
-archive of what is left is given to torch: what two readers of zip files see differently is gone.
+torch unpickles parts of an archive, loads libraries from it, and turns its texts into Python. So
+members are read here by a list of names, nothing pickled is kept, and texts are checked. torch gets
+a new archive of the rest, so that two readers of zip files cannot see different contents.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _IGNORED = re.compile(
     r"archive_format|archive_version|byteorder|\.data/(?:version|serialization_id)|\.format_version"
     r"|\.storage_alignment|extra/[^\\]*|data/sample_inputs/\w*\.pt"
 )
-"""Members that are not read: files that a user added, and pickled examples of inputs."""
+"""Members that are not read: a user's additional files, and pickled examples of inputs."""
 
 _GROWTH, _LEEWAY = 4, 16 << 20
 """A file may grow to its size times the first number, plus the second, in bytes."""
@@ -44,14 +44,14 @@ _ITEM_BYTES = {
 
 
 def checked_archive(content: bytes, schema_of: Callable[[str], Any]) -> bytes:
-    """Return the archive of a program that holds tensors and checked texts alone.
+    """Return the archive of a program with only tensors and checked texts.
 
     Args:
-        content: of the file.
-        schema_of: as ``checked_program`` takes it.
+        content: the file's bytes.
+        schema_of: see ``checked_program``.
 
     Raises:
-        ModelFormatError: it holds something else, or is larger than it says.
+        ModelFormatError: it contains something else, or is larger than it states.
     """
     limit = _GROWTH * len(content) + _LEEWAY
     members = _members(content, limit)
@@ -119,7 +119,7 @@ def _parsed(members: Mapping[str, bytes], name: str) -> Any:
 
 
 def _check_payload(key: str, payload: Any, folder: str, members: Mapping[str, bytes]) -> int:
-    """Check where a tensor lies in the bytes of a member; return how many bytes it takes."""
+    """Check a tensor's range in the bytes of a member; return the number of its bytes."""
     what = f"the tensor {key[:80]!r}"
     if not isinstance(payload, dict) or not re.fullmatch(r"[\w.:/ -]*", key, re.ASCII):
         raise ModelFormatError(f"{what} is damaged")

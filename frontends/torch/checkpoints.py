@@ -1,4 +1,4 @@
-"""What torch saves that is no program: networks, their weights, TorchScript."""
+"""Files of torch that are not programs: networks, their weights, TorchScript."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 PARTS = (b"archive_format", b"/data/weights/", b"/data/constants/", b"/models/")
 _CHECKPOINT = (b"/data.pkl", b"/constants.pkl", b"/code/")
-"""Parts of what torch.save or torch.jit.save wrote; torch of old pickled a number first."""
+"""Beginnings of files of torch.save or torch.jit.save; old versions of torch pickled a number."""
 _OLD = b"\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19."
 _HEAD = 4096
 _ADVICE = (
@@ -16,13 +16,13 @@ _ADVICE = (
 
 
 def why_no_program(model: Any) -> str:
-    """Tell how a network, or a file of its weights or of TorchScript, becomes a program.
+    """Tell how to turn a network, or a file of its weights or of TorchScript, into a program.
 
     Args:
         model: a file's first bytes or its contents, or an object in memory.
 
     Returns:
-        Nothing, if it is none of these.
+        The advice; empty if the model is none of these.
     """
     if isinstance(model, bytes):
         is_one = _is_checkpoint(model[:_HEAD])

@@ -1,8 +1,8 @@
 """Checks of the texts of a .pt2 file, before torch turns them into Python.
 
-torch writes the source of a function with a program's names, calls whatever attribute of torch an
+torch writes the source of a function with a program's names, calls any attribute of torch that an
 operator names, imports modules that the structure of inputs and outputs names, and evaluates sizes.
-So names are identifiers, operators are those of tensors, structures are Python's own, and sizes are
+So names must be identifiers, operators those of tensors, structures Python's own, and sizes
 arithmetic.
 """
 
@@ -19,7 +19,7 @@ from frontends.torch.expressions import check_expression
 _DEPTH = 100
 _BITS = 64
 _TERMS = 200
-"""The most sizes in one size that a run computes. Squares of squares would grow without end."""
+"""The most sizes in one size computed at run time. Squares of squares would grow without end."""
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*|")
 _PATH = re.compile(r"[\w.:/ -]*", re.ASCII)
@@ -45,12 +45,12 @@ def checked_program(program: Any, schema_of: Callable[[str], Any]) -> Any:
     """Return the description of a program, without anything that could become Python.
 
     Args:
-        program: what stands in the JSON.
+        program: the parsed JSON.
         schema_of: returns the schema of an operator by its name in ``torch.ops``, such as
-            "aten.relu.default"; None where there is none.
+            "aten.relu.default"; None if there is none.
 
     Raises:
-        ModelFormatError: something is not as ``torch.export.save`` writes it of tensors.
+        ModelFormatError: something is not as ``torch.export.save`` writes it for tensors.
     """
     kept = _walk(program, "", _DEPTH)
     _check_operators(kept, schema_of)
@@ -62,10 +62,10 @@ def checked_program(program: Any, schema_of: Callable[[str], Any]) -> Any:
 
 
 def _item(parent: Any, name: str, other: Any) -> Any:
-    """Return the value of a name, which must have the type of the other value.
+    """Return the value of a key, which must have the type of the other value.
 
     Raises:
-        ModelFormatError: the parent is none, or has something else there.
+        ModelFormatError: the parent is no object, or its value has another type.
     """
     found = parent.get(name, other) if isinstance(parent, dict) else None
     if not isinstance(found, type(other)):
@@ -74,7 +74,7 @@ def _item(parent: Any, name: str, other: Any) -> Any:
 
 
 def _walk(value: Any, key: str, depth: int) -> Any:
-    """Check texts and numbers, and drop what is not needed."""
+    """Check texts and numbers, and drop unneeded fields."""
     if depth == 0:
         raise ModelFormatError(f"it is nested more than {_DEPTH} times")
     if isinstance(value, dict):
@@ -101,7 +101,7 @@ def _check_text(text: str, key: str) -> None:
     elif key in ("in_spec", "out_spec"):
         _check_tree(text)
     elif key in ("as_string", "as_strings", "torch_version", "target", "as_operator"):
-        return  # written as literals, or looked at below
+        return  # written as literals, or checked below
     else:
         _check_pattern(text, key)
 

@@ -1,6 +1,6 @@
-"""PyTorch's own decompositions, of operators that TVM's importer has not, or not with all options.
+"""PyTorch's own decompositions of operators that TVM's importer lacks, or lacks some options of.
 
-ExecuTorch decomposes what it lowers, too, and by the same table.
+ExecuTorch also decomposes what it lowers, by the same table.
 """
 
 from __future__ import annotations
@@ -11,23 +11,23 @@ from typing import Any
 from frontends.torch.reader import calls_of, operator_of, values_of
 
 _ROUNDS = 8
-"""Decompositions lead to others at most so often."""
+"""The most times that a decomposition may lead to another."""
 
 _SINGLE = 4
 """The rank of the heads of an attention."""
 
 
 def decomposed(program: Any, known: Collection[str]) -> Any:
-    """Return a program whose operators can be imported, as far as decompositions lead there.
+    """Return a program whose operators can be imported, as far as decompositions allow.
 
-    What writes to a tensor that something else sees becomes what makes a new one.
+    An operator that writes to a shared tensor becomes one that makes a new tensor.
 
     Args:
         program: a ``torch.export.ExportedProgram``.
-        known: the names of the operators that are imported as they are.
+        known: the names of the operators that are imported directly.
 
     Returns:
-        The program itself, where there is nothing to decompose.
+        The program itself, if there is nothing to decompose.
     """
     before: set[Any] = set()
     for _ in range(_ROUNDS):
@@ -60,7 +60,7 @@ def _is_quantizing(node: Any) -> bool:
 
 
 def _writes(node: Any) -> bool:
-    """Tell whether a node changes a tensor that something else may see."""
+    """Tell whether a node changes a tensor that other nodes may read."""
     schema = getattr(node.target, "_schema", None)
     if schema is None or not schema.is_mutable:
         return False
@@ -82,11 +82,11 @@ _INEXACT = {
     *("celu.default", "clamp_max.default", "instance_norm.default"),
     *("rsub.Scalar", "rsub.Tensor"),
 }
-"""Operators that TVM's importer understands otherwise."""
+"""Operators to which TVM's importer gives another meaning."""
 
 
 def _is_masked(node: Any) -> bool:
-    """Tell whether an attention is any but the simplest, or a causal one."""
+    """Tell whether an attention is neither the simplest one nor a causal one."""
     query, _, _, mask, _, _, scale, is_grouped = values_of(node)
     has_heads = len(query.meta["val"].shape) == _SINGLE
     return mask is not None or scale is not None or is_grouped or not has_heads
@@ -97,7 +97,7 @@ def _has_no_weights(node: Any) -> bool:
 
 
 def _has_states(node: Any) -> bool:
-    """Tell whether a recurrent layer is several, or something reads its last state."""
+    """Tell whether a recurrent layer has several layers, or something reads its last state."""
     return int(values_of(node)[4]) > 1 or any(user.args[1] for user in node.users)
 
 
@@ -108,4 +108,4 @@ _OPTIONS: dict[str, Callable[[Any], bool]] = {
     "lstm.input": _has_states,
     "scaled_dot_product_attention.default": _is_masked,
 }
-"""What TVM's importer has not with all options, and whether a node has such."""
+"""Operators for which TVM's importer lacks options, and tests whether a node has these."""

@@ -1,4 +1,4 @@
-"""Functions of float32 that XNNPACK computes otherwise than PyTorch."""
+"""Functions of float32 that XNNPACK computes differently from PyTorch."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from qnn_ops.registry import spec_of
 Array = np.ndarray[Any, Any]
 
 _CONVOLVED, _CHANNELS = (3, 4), 2
-"""The ranks of what ExecuTorch normalizes by a convolution, and the axes before the pixels."""
+"""The ranks of data that ExecuTorch normalizes by a convolution, and the axes before the pixels."""
 
 _BOUNDED = (
     *("conv1d.default", "conv1d.padding", "conv2d.default", "conv2d.padding"),
@@ -43,8 +43,8 @@ def hardswish(node: Any, importer: Any) -> relax.Var:
 def bound(node: Any, importer: Any) -> relax.Var:
     """Bound values, unless the next bound replaces this one.
 
-    ExecuTorch keeps one pair of bounds with an operator, and each activation that follows
-    overwrites it: of a ReLU and a Hardtanh the Hardtanh remains.
+    ExecuTorch keeps one pair of bounds with an operator, and each following activation overwrites
+    it: after a ReLU and a Hardtanh only the Hardtanh remains.
     """
     usual = type(importer).create_convert_map(importer)[operator_of(node)]
     result: relax.Var = importer.env[node.args[0]] if _is_overwritten(node) else usual(node)
@@ -65,13 +65,13 @@ def _is_call(node: Any, names: tuple[str, ...]) -> bool:
 
 
 def gelu(node: Any, importer: Any) -> relax.Var:
-    """Compute it by erf: ExecuTorch tells the delegate nothing of ``approximate``."""
+    """Compute it by erf: ExecuTorch does not pass ``approximate`` to the delegate."""
     result: relax.Var = importer.block_builder.emit(R.nn.gelu(importer.env[node.args[0]]))
     return result
 
 
 def delegated_rules(constants: Mapping[str, Array]) -> dict[str, Callable[[Any, Any], relax.Var]]:
-    """Return the rules of these, by the names of their nodes' operators.
+    """Return the rules of these functions, by the names of their nodes' operators.
 
     Args:
         constants: of the program, by the names of their nodes.
@@ -99,7 +99,7 @@ def delegated_rules(constants: Mapping[str, Array]) -> dict[str, Callable[[Any, 
 
 
 def _terms(node: Any, constants: Mapping[str, Array]) -> tuple[Array, Array]:
-    """Return what a normalization multiplies with and adds, computed in float64."""
+    """Return the factors and addends of a normalization, computed in float64."""
     _, weight, bias, mean, variance, _, _, epsilon, _ = values_of(node)
     gamma, beta = (
         other if part is None else constants[part.name].astype(np.float64)

@@ -1,4 +1,4 @@
-"""Dense layers whose data is quantized when they run, row by row, as XNNPACK does it."""
+"""Dense layers whose data is quantized at run time, row by row, as in XNNPACK."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ DYNAMIC = (CHOOSE, QUANTIZE, DEQUANTIZE)
 _LINEAR = "linear.default"
 _WEIGHTS = "dequantize_per_channel.default"
 _LOW, _HIGH = dtype_range("int8")
-_BIAS = 2  # its place among the operands
+_BIAS = 2  # its index among the operands
 
 
 def dynamic_rules(constants: Mapping[str, Array]) -> dict[str, Callable[[Any, Any], Any]]:
@@ -57,9 +57,10 @@ def dynamic_rules(constants: Mapping[str, Array]) -> dict[str, Callable[[Any, An
 
 
 def _choose(node: Any, importer: Any) -> tuple[relax.Var, relax.Var, relax.Var]:
-    """Return the scale and the zero point of each row, and what data is multiplied with.
+    """Return the scale, the zero point and the factor of each row.
 
-    All are float32, with one column. The scale is rounded once more than the factor.
+    All are float32, with one column. Data is multiplied by the factor. The scale is rounded once
+    more than that.
     """
     emit, data = importer.block_builder.emit, importer.env[node.args[0]]
     zero = relax.const(0.0, "float32")
@@ -86,7 +87,7 @@ def _quantize(node: Any, importer: Any) -> relax.Var:
 
 
 def _dequantize(node: Any, importer: Any) -> relax.Var:
-    """Return the integers: dense layers, which alone read them, have their scale elsewhere."""
+    """Return the integers: only dense layers read them, which get the scale separately."""
     result: relax.Var = importer.env[node.args[0]]
     return result
 
@@ -133,7 +134,7 @@ def check_dynamic(node: Any, constants: Mapping[str, Array]) -> None:
 
 
 def _check_all(readers: list[Any], *names: str) -> None:
-    """Raise where something else reads what a layer quantizes: it would see rows' scales."""
+    """Raise if something else reads a layer's quantized data: it would see the rows' scales."""
     if not all(_calls(reader, *names) for reader in readers):
         raise UnsupportedError(
             "scales that are computed at run time are not imported except for dense layers"
@@ -141,7 +142,7 @@ def _check_all(readers: list[Any], *names: str) -> None:
 
 
 def _first(node: Any) -> Any:
-    """Return what a node reads first; None if it reads nothing."""
+    """Return the first operand of a node; None if it has none."""
     return next(iter(node.args), None)
 
 

@@ -1,4 +1,4 @@
-"""The expressions of open sizes in .pt2 files, which torch hands to sympy, and sympy to Python."""
+"""The expressions of open sizes in .pt2 files, which torch passes to sympy, and sympy to Python."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ _LENGTH = 1000
 _DEPTH = 24
 _DIGITS = 19
 _EXPONENT = 8
-"""Legitimate ones stay far below; computing one of these takes no time worth naming."""
+"""Legitimate expressions stay far below; computing one of this size takes almost no time."""
 
 _SYMBOL = re.compile(r"[a-z]{1,8}\d{1,6}")
-"""How torch names the sizes that are open."""
+"""The prefix of torch's names of open sizes."""
 
 _FUNCTIONS = {
     *("Add", "Mul", "Max", "Min", "Rational", "And", "Or", "Not"),
@@ -26,14 +26,14 @@ _OPERATORS = (ast.Add, ast.Sub, ast.Mult, ast.FloorDiv, ast.Mod, ast.UAdd, ast.U
 
 
 def check_expression(text: str) -> None:
-    """Check that an expression is one of sizes: names, integers, and arithmetic of them.
+    """Check that an expression computes a size from names and integers by arithmetic.
 
     Args:
         text: as ``torch.export.save`` writes it, ``Add(Symbol('s77', integer=True), Integer(-2))``,
             or with operators.
 
     Raises:
-        ModelFormatError: it is anything else, or too long to be one.
+        ModelFormatError: it is anything else, or too long.
     """
     try:
         if len(text) > _LENGTH:
@@ -67,7 +67,7 @@ def _check_call(name: str, node: ast.Call, depth: int) -> None:
         _check_symbol(node)
     elif node.keywords:
         raise ValueError
-    elif name == "Pow":  # of what holds no other one: towers of powers have no end
+    elif name == "Pow":  # not nested: towers of powers grow without end
         base, exponent = node.args
         small = exponent.args[0] if isinstance(exponent, ast.Call) else exponent
         is_power = any(isinstance(each, ast.Name) and each.id == "Pow" for each in ast.walk(base))

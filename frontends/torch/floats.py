@@ -1,4 +1,4 @@
-"""What of a program is computed in float32 although someone quantized it, or because nobody did."""
+"""The parts of a program that are computed in float32, quantized or not."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ def left_in_float(program: Any, constants: Mapping[str, Array]) -> list[str]:
     """Return why parts of a program are computed in float32.
 
     Args:
-        program: of operators that are imported.
-        constants: its own, by the names of their nodes.
+        program: a program of supported operators.
+        constants: its constants, by the names of their nodes.
     """
     is_widened = any(
         node.name in constants
@@ -46,7 +46,7 @@ def left_in_float(program: Any, constants: Mapping[str, Array]) -> list[str]:
 
 
 def _readers(node: Any) -> list[Any]:
-    """Return what computes with a tensor, wherever its axes moved before."""
+    """Return the nodes that compute with a tensor, directly or after moving its axes."""
     found: list[Any] = []
     pending = list(node.users)
     while pending:

@@ -36,21 +36,22 @@ from qnn_ops.xnnpack import XNNPACK
 def from_exported_program(
     program: Any, shape_dict: Shapes | None = None
 ) -> tuple[tvm.IRModule, dict[str, tvm.runtime.Tensor]]:
-    """Import a quantized PyTorch program, whose integers are those of XNNPACK or of oneDNN.
+    """Import a quantized PyTorch program, with the integers of XNNPACK or of oneDNN.
 
-    For programs that torchao's ``prepare_pt2e`` and ``convert_pt2e`` quantized with ExecuTorch's
-    ``XNNPACKQuantizer``, exported once more afterwards. The integers are those of ExecuTorch's
-    delegate to XNNPACK; the documentation's page on numbers of PyTorch models says what these are.
-    Of uint8 activations, as ``X86InductorQuantizer`` makes them, they are oneDNN's.
-    ``build`` makes integer operators of the groups. What the delegate leaves in float is computed
-    in float32, with a ``LeftInFloatWarning``; a sum of floats may differ in its last bits.
+    The program must be quantized by torchao's ``prepare_pt2e`` and ``convert_pt2e`` with
+    ExecuTorch's ``XNNPACKQuantizer``, and exported once more afterwards. The integers are those of
+    ExecuTorch's delegate to XNNPACK; the documentation's page on numbers of PyTorch models
+    describes them. uint8 activations, as from ``X86InductorQuantizer``, have oneDNN's integers.
+    ``build`` turns the groups into integer operators. Operators that the delegate leaves in float
+    are computed in float32, with a ``LeftInFloatWarning``; a sum of floats may differ in its last
+    bits.
 
     Args:
         program: a ``torch.export.ExportedProgram``, or the path or the contents of a .pt2 file
             that ``torch.export.save`` wrote. The package torch reads it: pip install
-            'tvm-qnn[torch]'. A file may come from anyone: one that holds anything pickled, or calls
-            other operators than those of tensors, is refused.
-        shape_dict: shapes of inputs by name, where the program leaves sizes open
+            'tvm-qnn[torch]'. A file may be untrusted: it is refused if it contains anything
+            pickled, or calls operators other than those of tensors.
+        shape_dict: shapes of inputs by name, if the program leaves sizes open
             (``dynamic_shapes``). Sizes of the same name follow in others.
 
     Returns:
@@ -59,7 +60,7 @@ def from_exported_program(
     Raises:
         UnsupportedOperatorError: it has operators that are not imported; names all their nodes.
         ModelFormatError: the file is malformed.
-        QnnError: torch is missing, or a shape is not given, or is none that the program takes.
+        QnnError: torch is missing, or a shape is not given, or the program does not take it.
         OSError: the file cannot be read.
     """
     imported = import_program(known_program(program, shape_dict))
@@ -67,12 +68,12 @@ def from_exported_program(
 
 
 def known_program(model: Any, shapes: Shapes | None = None, *, as_example: bool = False) -> Any:
-    """Return a program of operators that are known, as far as PyTorch decomposes others into them.
+    """Return a program of known operators, as far as PyTorch decomposes others into them.
 
     Args:
-        model: as ``read_program`` takes it.
-        shapes: as ``with_shapes`` takes them.
-        as_example: likewise.
+        model: see ``read_program``.
+        shapes: see ``with_shapes``.
+        as_example: see ``with_shapes``.
 
     Raises:
         QnnError, OSError: as ``read_program`` and ``with_shapes`` do.
@@ -90,7 +91,7 @@ def _known() -> set[str]:
 
 
 def import_program(program: Any) -> Imported:
-    """Import what ``known_program`` gave; see ``from_exported_program``."""
+    """Import a result of ``known_program``; see ``from_exported_program``."""
     check_operators(program)
     inputs, outputs = user_nodes(program)
     signature = Signature(
@@ -112,7 +113,7 @@ def import_program(program: Any) -> Imported:
         raise ModelFormatError(f"the program cannot be imported: {reason_of(error)}") from None
     mod, results = _with_results(mod, calls_of(program), importer.env)
     main = mod["main"].with_attr("num_input", len(inputs))
-    if not of_inductor:  # whose groups are written out already
+    if not of_inductor:  # its groups are already written out
         main = main.with_attr("qdq_arithmetic", XNNPACK)
         if left := left_in_float(program, constants):
             main = main.with_attr("left_in_float", left)
@@ -144,7 +145,7 @@ def check_operators(program: Any) -> None:
     """Raise unless every node can be imported.
 
     Raises:
-        UnsupportedOperatorError: it names those that cannot.
+        UnsupportedOperatorError: names the nodes that cannot.
     """
     if found := missing_operators(program):
         nodes = calls_of(program)

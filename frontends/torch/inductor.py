@@ -1,9 +1,8 @@
 """Programs of X86InductorQuantizer, whose uint8 activations oneDNN multiplies, in its arithmetic.
 
-A convolution or a dense layer is its integer sums, and what follows is float32: the sums times the
-product of both scales, plus the bias, which stays float. Where nothing but a bound stands between
-that and the quantize, Inductor makes one operator of all, and the zero point is added before the
-result is rounded.
+A convolution or a dense layer gives integer sums, and the rest is float32: the sums times the
+product of both scales, plus the bias, which stays float. If there is at most a bound between that
+and the quantize, Inductor makes one operator of all, and adds the zero point before it rounds.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ _BOUNDS = {
     *("relu.default", "relu_.default", "hardtanh.default", "hardtanh_.default"),
     *("relu6.default", "relu6_.default"),
 }
-"""What Inductor makes a part of the product before it."""
+"""Operators that Inductor fuses into the product before them."""
 
 
 def is_of_inductor(program: Any) -> bool:
@@ -53,7 +52,7 @@ def is_of_inductor(program: Any) -> bool:
 
 
 def inductor_rules(constants: Mapping[str, Array]) -> dict[str, Callable[[Any, Any], Any]]:
-    """Return the rules of what oneDNN computes, by the names of their nodes' operators.
+    """Return the rules of oneDNN's operators, by the names of their nodes' operators.
 
     Args:
         constants: of the program, by the names of their nodes.
@@ -138,7 +137,7 @@ def _real(
     bias: Any,
     shape: tuple[int, ...],
 ) -> Any:
-    """Return what integer sums stand for."""
+    """Return the real numbers of integer sums."""
     emit = importer.block_builder.emit
     scale = np.float32(values_of(node.args[0])[1])
     steps = scale * constants[node.args[1].args[1].name].astype(np.float32)
@@ -151,7 +150,7 @@ def _real(
 
 
 def _quantize(node: Any, importer: Any) -> Any:
-    """Quantize; of a product, with the zero point inside of what is rounded."""
+    """Quantize; for a product, the zero point is added before rounding."""
     data, scale, point, *_, dtype = values_of(node)
     emit, name = importer.block_builder.emit, str(dtype).removeprefix("torch.")
     value = importer.env[data]
@@ -164,7 +163,7 @@ def _quantize(node: Any, importer: Any) -> Any:
 
 
 def _is_fused(node: Any) -> bool:
-    """Tell whether a node is a product, or a bound of one, that nothing else reads."""
+    """Tell whether a node is a product, or its bound, that nothing else reads."""
     while len(node.users) == 1 and _calls(node, *_BOUNDS):
         node = node.args[0]
     return len(node.users) == 1 and is_product(node)

@@ -1,4 +1,4 @@
-"""Normalization by statistics that were kept."""
+"""Normalization by stored statistics."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ BATCH_NORM = "batch_norm.default"
 
 
 def batch_norm(node: Any, importer: Any) -> relax.Var:
-    """Normalize by the statistics that are kept: TVM's importer takes those of the batch."""
+    """Normalize by the stored statistics: TVM's importer uses those of the batch."""
     data, weight, bias, mean, variance, _, _, epsilon, _ = values_of(node)
     parts = [None if part is None else importer.env[part] for part in (weight, bias)]
     channels = spec_of(importer.env[mean]).shape
@@ -33,7 +33,7 @@ def batch_norm(node: Any, importer: Any) -> relax.Var:
 
 
 def check_batch_norm(node: Any) -> None:
-    """Raise unless a normalization is by statistics that were kept."""
+    """Raise unless a normalization uses stored statistics."""
     values = values_of(node)
     if values[5] or None in values[3:5]:
         raise UnsupportedError("it is in training mode: call eval() before torch.export.export")

@@ -1,4 +1,4 @@
-"""The operators that are imported: own rules for what quantizes, TVM's for the rest."""
+"""The imported operators: own rules for those that quantize, TVM's for the rest."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def product_of_bytes(node: Any, importer: Any) -> relax.Var:
 
 
 def named_pads(node: Any, importer: Any) -> Any:
-    """Convolve with padding "same" or "valid"; what cannot be halved is longer at the end."""
+    """Convolve with padding "same" or "valid"; odd padding is longer at the end."""
     data, weights, bias, strides, padding, dilation, groups = values_of(node)
     operand, kernel = importer.env[data], importer.env[weights]
     steps = [int(step) for step in dilation]
@@ -160,17 +160,17 @@ OWN: dict[str, Rule] = {
     NEAREST: nearest,
     BILINEAR: bilinear,
 }
-"""The rules of operators that TVM's importer has not, or has with another meaning."""
+"""The rules of operators that TVM's importer lacks, or has with another meaning."""
 
 
 def check_average(node: Any) -> None:
-    """Raise where an average is no average: TVM's importer leaves its divisor out."""
+    """Raise if an average has its own divisor, which TVM's importer ignores."""
     if values_of(node)[-1] is not None:
         raise UnsupportedError("its divisor_override is not imported")
 
 
 def refuse_smoothing(_node: Any) -> None:
-    """Raise: TVM's importer leaves the smoothing out."""
+    """Raise: TVM's importer ignores the smoothing."""
     raise UnsupportedError("antialias=True is not imported")
 
 
@@ -224,7 +224,7 @@ def _check(node: Any, known: Collection[str], constants: Mapping[str, Array], dt
         and name in _SUMS
         and any(_is_quantized_product(each) for each in node.all_input_nodes)
     ):
-        # XNNPACK computes the product in float then; here it would be a bias.
+        # Then XNNPACK computes the product in float; here the addend would be a bias.
         raise UnsupportedError("its operand is a product that is not quantized: make it the bias")
 
 

@@ -1,4 +1,4 @@
-"""Operators that TVM's importer lacks or has otherwise: parts, pads, sums, bounds, extremes."""
+"""Operators that TVM's importer lacks or changes: parts, pads, sums, bounds, extremes."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ CLAMPING = (
     *("hardtanh.default", "hardtanh_.default", "relu.default", "relu_.default"),
     *("relu6.default", "relu6_.default"),
 )
-"""What XNNPACK makes a part of the operator before it."""
+"""Operators that XNNPACK fuses into the operator before them."""
 
 
 def clamp(node: Any, importer: Any) -> Any:
-    """Bound values; TVM's importer takes infinity for a bound that integers have not."""
+    """Bound values; TVM's importer uses infinity as a bound, which integers do not have."""
     data, *ends = values_of(node)
     tensor, emit = importer.env[data], importer.block_builder.emit
     dtype = spec_of(tensor).dtype
@@ -42,7 +42,7 @@ EXTREMES = tuple(_EXTREMES)
 
 
 def extreme(node: Any, importer: Any) -> relax.Var:
-    """Reduce by a maximum or a minimum; no axes are all."""
+    """Reduce by a maximum or a minimum; no axes mean all."""
     data, axes, keeps = values_of(node)
     reduce = _EXTREMES[operator_of(node)]
     call = reduce(importer.env[data], [int(axis) for axis in axes] or None, keepdims=bool(keeps))
@@ -61,7 +61,7 @@ SUMS = tuple(_OF_TVM)
 
 
 def scaled_sum(node: Any, importer: Any) -> Any:
-    """Add, or subtract, ``alpha`` times the second operand: TVM's importer leaves that out."""
+    """Add, or subtract, ``alpha`` times the second operand: TVM's importer ignores ``alpha``."""
     name, alpha = _OF_TVM[operator_of(node)], node.kwargs.get("alpha", 1)
     if alpha == 1:
         return type(importer).create_convert_map(importer)[name](node)
@@ -121,7 +121,7 @@ def _parts(node: Any) -> tuple[Any, list[int], str, float]:
 
 
 def select(node: Any, importer: Any) -> relax.Var:
-    """Take one part of an axis, which goes."""
+    """Take one index along an axis, and remove the axis."""
     data, axis, index = values_of(node)
     tensor, emit = importer.env[data], importer.block_builder.emit
     shape = spec_of(tensor).shape
@@ -132,7 +132,7 @@ def select(node: Any, importer: Any) -> relax.Var:
 
 
 def narrow(node: Any, importer: Any) -> relax.Var:
-    """Take neighbouring parts of an axis."""
+    """Take a range of indices along an axis."""
     data, axis, start, length = values_of(node)
     tensor = importer.env[data]
     shape = spec_of(tensor).shape
@@ -143,7 +143,7 @@ def narrow(node: Any, importer: Any) -> relax.Var:
 
 
 def index(node: Any, importer: Any) -> Any:
-    """Take, or put, the parts that tensors of integers name."""
+    """Take, or put, the parts at tensors of indices."""
     data, places = values_of(node)[:2]
     shape = spec_of(importer.env[data]).shape
     sizes = {each: shape[axis] for axis, each in enumerate(places) if each is not None}
@@ -151,7 +151,7 @@ def index(node: Any, importer: Any) -> Any:
 
 
 def along_axis(node: Any, importer: Any) -> Any:
-    """Take, or put, what stands at places along an axis; negative ones are not there."""
+    """Take, or put, elements at indices along an axis; negative indices are out of range."""
     data, axis, places = values_of(node)[:3]
     return _with_counted(node, importer, {places: spec_of(importer.env[data]).shape[axis]})
 
@@ -179,7 +179,7 @@ ALONG_AXIS = (*("gather.default", "index_select.default", "scatter.src", "scatte
 def _with_counted(
     node: Any, importer: Any, sizes: Mapping[Any, int], *, from_end: bool = False
 ) -> Any:
-    """Convert by TVM's rule, which takes places unseen; one that is not there ends a run."""
+    """Convert by TVM's rule, which does not check indices; one out of range ends a run."""
     kept = {each: importer.env[each] for each in sizes}
     source = _source(node)
     for each, size in sizes.items():
@@ -193,10 +193,10 @@ def _with_counted(
 
 
 def check_index(node: Any) -> None:
-    """Check the tensors that name parts.
+    """Check the tensors of indices.
 
     Raises:
-        UnsupportedError: they are no integers, or name parts of several axes together.
+        UnsupportedError: they are no integers, or index several axes together.
     """
     places = [each for each in node.args[1] if each is not None]
     dtypes = {str(each.meta["val"].dtype) for each in places}

@@ -1,4 +1,4 @@
-"""From a file to an ``ExportedProgram``, and what its nodes say."""
+"""From a file to an ``ExportedProgram``, and the properties of its nodes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def read_program(model: Any) -> Any:
 
     Raises:
         ModelFormatError: the file is malformed.
-        QnnError: it is none, with how it becomes one, or torch is missing.
+        QnnError: it is no program (the message tells how to make one), or torch is missing.
         OSError: the file cannot be read.
     """
     if isinstance(model, str | os.PathLike):
@@ -55,7 +55,7 @@ def _loaded(archive: bytes) -> Any:
 
 
 def _schema_of(name: str) -> Any:
-    """Return the schema of an operator such as "aten.relu.default"; None where there is none."""
+    """Return the schema of an operator such as "aten.relu.default"; None if there is none."""
     target = torch_package().ops
     for part in name.split("."):
         target = getattr(target, part, None)
@@ -63,7 +63,7 @@ def _schema_of(name: str) -> Any:
 
 
 def calls_of(program: Any) -> list[Any]:
-    """Return the nodes that compute something, in their order."""
+    """Return the nodes that compute something, in order."""
     return [node for node in program.graph.nodes if node.op == "call_function"]
 
 
@@ -73,7 +73,7 @@ def operator_of(node: Any) -> str:
 
 
 def values_of(node: Any) -> list[Any]:
-    """Return a node's arguments in the order of its operator's, with those that are not given."""
+    """Return a node's arguments in the order of the operator's, including defaults."""
     return [
         node.args[place]
         if place < len(node.args)
@@ -86,7 +86,7 @@ def info_of(node: Any) -> TensorInfo:
     """Return name, shape and dtype of a node's tensor.
 
     Raises:
-        QnnError: it is none, or a size is not known.
+        QnnError: it is no tensor, or a size is not known.
     """
     value = node.meta.get("val")
     if not hasattr(value, "shape"):

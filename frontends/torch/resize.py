@@ -1,4 +1,4 @@
-"""Images resized: to the nearest pixels, or by weights of four pixels."""
+"""Resizing of images: to the nearest pixels, or by weights of four pixels."""
 
 from __future__ import annotations
 
@@ -45,9 +45,9 @@ _ONE, _HALF = np.float32(1), np.float32(0.5)
 
 
 def bilinear(node: Any, importer: Any) -> Any:
-    """Resize an image; by factors that its sizes do not say, with PyTorch's steps.
+    """Resize an image, with PyTorch's steps if factors are not the quotients of the sizes.
 
-    TVM's importer takes quotients of the sizes for these.
+    TVM's importer always uses the quotients.
     """
     if not _is_fractional(node):
         return type(importer).create_convert_map(importer)[operator_of(node)](node)
@@ -72,13 +72,13 @@ def bilinear(node: Any, importer: Any) -> Any:
 
 
 def check_bicubic(node: Any) -> None:
-    """Raise where an image is resized by factors that its sizes do not say."""
+    """Raise if an image is resized by factors that are not the quotients of its sizes."""
     if _is_fractional(node):
         raise UnsupportedError("its scale_factor gives no whole sizes: give a size")
 
 
 def _taps(size: int, length: int, factor: float) -> tuple[Array, Array, Array]:
-    """Return two pixels for each of the result's, and the weight of the second."""
+    """Return two pixels for each pixel of the result, and the weight of the second."""
     step = np.float32(1 / factor)
     steps = (np.arange(size, dtype=np.float32) + _HALF) * step - _HALF
     places = np.maximum(steps, 0)
@@ -88,7 +88,7 @@ def _taps(size: int, length: int, factor: float) -> tuple[Array, Array, Array]:
 
 
 def _is_fractional(node: Any) -> bool:
-    """Tell whether an image is resized by factors that its sizes do not say."""
+    """Tell whether an image is resized by factors that are not the quotients of its sizes."""
     data, _, is_aligned, factors = values_of(node)
     shape = data.meta["val"].shape[2:]
     return (

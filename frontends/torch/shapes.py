@@ -1,4 +1,4 @@
-"""Numbers for the sizes that a program leaves open."""
+"""Values for the sizes that a program leaves open."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from qnn_ops.errors import QnnError
 
 
 def with_shapes(program: Any, shapes: Shapes | None = None, *, as_example: bool = False) -> Any:
-    """Return a program of static shapes, which torch exports anew where sizes are open.
+    """Return a program of static shapes, which torch exports anew if sizes are open.
 
     Args:
         program: a ``torch.export.ExportedProgram``.
-        shapes: of inputs by name. Sizes of other inputs follow where they have the same names.
-        as_example: whether sizes that do not follow are those of the inputs it was exported with.
+        shapes: of inputs by name. Sizes of other inputs follow if they have the same names.
+        as_example: whether sizes that do not follow are those of the inputs at export.
 
     Returns:
-        The program itself, where its shapes are static.
+        The program itself, if its shapes are static.
 
     Raises:
-        QnnError: a name is no input's, a size is not given, is another one than the program's, or
-            is beyond its limits.
+        QnnError: a name is not that of an input, a size is not given, differs from the program's,
+            or is beyond its limits.
         ModelFormatError: torch cannot export it for these.
     """
     inputs = {
@@ -69,7 +69,7 @@ def _is_derived(size: Any) -> bool:
 
 
 def _numbers(tensors: Mapping[str, Any], given: Shapes) -> dict[Any, int]:
-    """Return what given shapes say of the names of open sizes."""
+    """Return the values of the names of open sizes, by the given shapes."""
     found: dict[Any, int] = {}
     for name, shape in given.items():
         for size, number in zip(tensors[name], shape, strict=True):
@@ -82,7 +82,7 @@ def _numbers(tensors: Mapping[str, Any], given: Shapes) -> dict[Any, int]:
 
 
 def _size(size: Any, numbers: Mapping[Any, int]) -> int | None:
-    """Return a size as a number; None where that does not follow."""
+    """Return a size as a number; None if the given shapes do not determine it."""
     if isinstance(size, int):
         return size
     expression = size.node.expr

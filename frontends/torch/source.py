@@ -1,4 +1,4 @@
-"""A PyTorch program as every format's models are: described, and imported."""
+"""Description and import of a PyTorch program, with the interface of all formats."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _WEIGHTED = (
 
 _OF_ONEDNN = ("conv2d.default", "linear.default")
 
-# What XNNPACK has in integers, of operands that were quantized.
+# The operators of quantized operands that XNNPACK computes in integers.
 _INTEGER = {
     *_WEIGHTED,
     *(
@@ -50,14 +50,14 @@ class TorchSource(Source):
     def __init__(self, model: Any) -> None:
         """Read a program: a path, a file's contents, or an ``ExportedProgram``."""
         self.read = read_program(model)
-        self.known: Any = None  # what was described last
+        self.known: Any = None  # the program that was described last
 
     def convert(self, shapes: Shapes | None = None) -> Imported:
         """Import it."""
         return import_program(known_program(self.read, shapes))
 
     def summary(self, name: str, shapes: Shapes | None = None) -> Summary:
-        """Describe it, node by node; where sizes are open, by those of its example."""
+        """Describe it, node by node; open sizes are those of its example."""
         self.known = program = known_program(self.read, shapes, as_example=True)
         constants = constants_of(program)
         notes: dict[str, TensorNote] = {}

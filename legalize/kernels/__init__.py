@@ -1,1 +1,1 @@
-"""Operators as functions for one instruction set, chosen by what the target can do: table.py."""
+"""Operators as functions for one instruction set; table.py chooses by the target's features."""

@@ -1,4 +1,4 @@
-"""Pixels around an output, which the kernel that makes it writes as the padding of its reader."""
+"""Pixels around an output, which its kernel writes as the padding of its reader."""
 
 from __future__ import annotations
 
@@ -23,24 +23,24 @@ class Border:
 
     Attributes:
         widths: pixels at the top, left, bottom and right.
-        value: what they hold.
+        value: the value of these pixels.
     """
 
     widths: Widths
     value: int
 
     def around(self, shape: Shape) -> Shape:
-        """Return the shape of what is written: that of the output, NHWC, and the border."""
+        """Return the shape of an output, NHWC, together with the border."""
         batch, height, width, channels = shape
         top, left, bottom, right = self.widths
         return batch, height + top + bottom, width + left + right, channels
 
 
 def border_for(call: relax.Call, reader: relax.Call) -> Border | None:
-    """Return the padding of a convolution that reads a result, to be written around that.
+    """Return the padding of a convolution that reads a result, to be written around the result.
 
-    Only where the reader's kernel takes the bytes as they are: other ones have channels of their
-    own (depthwise), less than fill a K-step, or another signedness.
+    Return None unless the reader's kernel takes the bytes as they are. It does not if it is
+    depthwise, if its channels do not fill a K-step, or if it needs another signedness.
     """
     spec, reads = spec_of(call), attrs_of(reader)
     is_read_as_it_is = (
@@ -58,7 +58,7 @@ def fill_border(border: Border, shape: Shape, target: Buffer) -> None:
 
     Args:
         border: the pixels.
-        shape: of the output without them, NHWC, with all channels that are written.
+        shape: the output's shape without them, NHWC, with all channels that are written.
         target: the tensor as one row.
     """
     batch, out_height, out_width, channels = shape
@@ -69,7 +69,7 @@ def fill_border(border: Border, shape: Shape, target: Buffer) -> None:
         first = n * height * row + top * row + left * channels
         fill(target, n * height * row, top * row + left * channels, border.value)
         if out_height > 1:
-            # What is right of one row and left of the next.
+            # The right border of one row and the left border of the next.
             with T.serial(out_height - 1) as y:
                 fill(target, first + y * row + inner, (right + left) * channels, border.value)
         last = first + (out_height - 1) * row + inner
@@ -77,7 +77,7 @@ def fill_border(border: Border, shape: Shape, target: Buffer) -> None:
 
 
 def tell_border(function: tirx.PrimFunc, border: Border | None) -> tirx.PrimFunc:
-    """Return a function that tells what it writes around its output, if it does."""
+    """Note in a function's attributes the border that it writes, if any."""
     if border is None:
         return function
     return function.with_attr(_BORDER, [*border.widths, border.value])
@@ -87,12 +87,12 @@ def edges_of(builder: relax.BlockBuilder, data: relax.Expr, zero_point: int) -> 
     """Return the pixels at the top, left, bottom and right of data that hold its zero point.
 
     Args:
-        builder: of the module.
-        data: of a convolution.
-        zero_point: of the data.
+        builder: the module's builder.
+        data: the data of a convolution.
+        zero_point: the data's zero point.
 
     Returns:
-        What the function that makes the data tells; no pixels if it tells nothing.
+        The widths that the function that makes the data notes; zeros if it notes none.
     """
     while isinstance(data, relax.Var):
         data = builder.lookup_binding(data)

@@ -1,4 +1,4 @@
-"""Calls of kernels, and their place in a module."""
+"""Calls of kernels, and how functions enter a module."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from legalize.kernels.kernel import IS_KERNEL
 from legalize.loop_functions import OPAQUE, add_function
 
 KEPT_APART = {IS_KERNEL: True, "op_pattern": OPAQUE}
-"""Attributes of a function that passes fuse with no other, and leave as it is."""
+"""Attributes by which passes leave a function as it is, and fuse it with no other."""
 
 SORTED_LAST = "z_"
 """The beginning of the names of functions without "noalias".
 
-TVM 0.27 compiles one as if it had the attribute where a function that has it comes behind it in
-the order of names; LLVM then lifts loads of constants out of loops, and spills them.
+TVM 0.27 compiles such a function as if it had the attribute if a function that has it follows in
+the order of names. LLVM then lifts loads of constants out of loops, and spills them.
 """
 
 
@@ -30,14 +30,14 @@ def call_tir(
     """Add a function to the module and call it.
 
     Args:
-        builder: of the module.
-        name: of the function, if no other has it.
-        function: of the operands and the result.
+        builder: the module's builder.
+        name: the function's name, if no other has it.
+        function: takes the operands and the result.
         operands: tensors.
-        shape: of the result.
-        dtype: of the result.
-        into: a tensor; the function writes a part of it. The result is this tensor, which
-            nothing else may read. Without it the result is a new one.
+        shape: the result's shape.
+        dtype: the result's dtype.
+        into: a tensor of which the function writes a part. The result is this tensor, which
+            nothing else may read. Without it the result is a new tensor.
     """
     variable = add_function(builder, name, function, **KEPT_APART)
     ty = relax.TensorType(shape, dtype)

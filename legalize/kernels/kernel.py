@@ -19,13 +19,13 @@ Row = tuple[Operator[Any], tuple[str, ...], Rule]
 """An operator, features, and the rule for targets that have all of them."""
 
 IS_KERNEL = "qnn.is_kernel"
-"""The attribute of functions that are written to the last loop: no pass is to improve them."""
+"""The attribute of functions whose loops are final: no pass may change them."""
 
 WRITES_OVER = "qnn.writes_over"
-"""The attribute of functions whose last argument, the output, may lie over another one of its size.
+"""The attribute of functions whose output, the last argument, may overlay another of its size.
 
-It is the number of that argument. Each of its elements is read before the output's element in its
-place is written, once.
+Its value is the index of that argument. Each element of that is read, once, before the output's
+element at the same index is written.
 """
 
 _Rule = TypeVar("_Rule")
@@ -43,7 +43,7 @@ class Kernel:
         return has_features(target, self.features)
 
     def lower(self, builder: relax.BlockBuilder, call: relax.Call) -> relax.Expr | None:
-        """Return the call as kernels; None where they cannot take its shape or attributes."""
+        """Return the call as kernels; None if they cannot take its shape or attributes."""
         return self.rule(builder, attrs_of(call), list(call.args))
 
 
@@ -58,12 +58,12 @@ class VectorRule(Protocol):
         *,
         isa: VectorIsa,
     ) -> relax.Expr | None:
-        """Return the call as kernels, or None where they do not take its shape or attributes."""
+        """Return the call as kernels; None if they cannot take its shape or attributes."""
 
 
 @dataclass(frozen=True)
 class Slice:
-    """Some channels of a larger tensor, which an output is written to.
+    """The channels of a larger tensor to which an output is written.
 
     Attributes:
         whole: channels of a pixel of the larger tensor.
@@ -76,9 +76,9 @@ class Slice:
 
 @dataclass(frozen=True)
 class Fusions(Generic[_Rule]):
-    """Rules of kernels that compute more than one operator: what passes ask before the others.
+    """Rules of kernels that compute more than one operator, which passes ask before the others.
 
-    A rule returns None, with nothing emitted, where its kernel does not do what it is asked.
+    A rule returns None, and emits nothing, if its kernel cannot serve the request.
 
     Attributes:
         rows: rules by operator and features, the best first.
@@ -89,7 +89,7 @@ class Fusions(Generic[_Rule]):
     def serving(self, target: tvm.target.Target) -> Callable[[Index], list[_Rule]]:
         """Return a function that gives the rules for an expression on ``target``, the best first.
 
-        There are none for None, and for what is no call of a registered operator.
+        It gives none for None, and for an expression that is no call of a registered operator.
         """
         found: dict[str, list[_Rule]] = {}
         for operator, features, rule in self.rows:

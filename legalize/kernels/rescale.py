@@ -1,7 +1,7 @@
-"""Rescaling of sums with one product, proven to be the reference's for every sum there can be.
+"""Rescaling of sums with one product, proven equal to the reference for every possible sum.
 
-A rescaling to 8 bits is a staircase over the sums that a channel can reach, of at most 255 steps.
-A form of one product is the same staircase if it has the same steps, and for given factors each
+A rescaling to 8 bits is a staircase of at most 255 steps over the sums that a channel can reach.
+A form with one product is the same staircase if it has the same steps. For given factors, each
 step bounds its addend from both sides. So nothing has to be tried: the bounds prove it.
 """
 
@@ -19,14 +19,14 @@ USUAL = 17
 """The shift to the right that is tried first, so that many layers have one number."""
 
 Staircase = Callable[[Array], Array]
-"""From int64 sums, whose last axis is the channels, to clamped outputs; it never descends."""
+"""Maps int64 sums, whose last axis is the channels, to clamped outputs; it never descends."""
 
 HIGH = 32  # bits that a narrow form drops of its products
 _MOST_LEFT, _MOST_RIGHT = 14, 21  # beyond these an addend gets too large for its dtype
 _LARGEST = {False: 1 << 30, True: 1 << 61}  # addend, by whether the form is wide
 _NEARBY = (0, 1, -1, 2, -2, 3, -3)
 _FARTHER = tuple(sign * offset for offset in range(4, 65) for sign in (1, -1))
-_FEW = 8  # of so many channels one may need a multiplier that is farther from its scale
+_FEW = 8  # one in so many channels may need a multiplier that is farther from its scale
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,10 +35,10 @@ class Form:
 
     Attributes:
         left: one number for all channels, or one for each.
-        right: one for all channels.
+        right: one number for all channels.
         multiplier: int32, not negative: one number for all channels, or one for each.
-        addend: [1, channels], or [2, channels]: of sums from 0 on, and of negative ones. Narrow
-            ones are int32; int64 ones are wide, and added before the low 32 bits are dropped.
+        addend: [1, channels], or [2, channels]: for sums from 0 on, and for negative ones. Narrow
+            forms have int32. Wide forms have int64, added before the low 32 bits are dropped.
     """
 
     left: Array
@@ -52,7 +52,7 @@ class Form:
         return bool(self.addend.dtype == np.int64)
 
     def __call__(self, sums: Array) -> Array:
-        """Compute what kernels compute of int64 sums, before the clamp."""
+        """Compute from int64 sums what kernels compute, before the clamp."""
         sign = (sums < 0).astype(np.int64) * (len(self.addend) - 1)
         channels = np.broadcast_to(np.arange(self.addend.shape[1]), sums.shape)
         products = (sums << self.left) * self.multiplier.astype(np.int64)
@@ -64,15 +64,15 @@ class Form:
 
 @dataclass(frozen=True, eq=False)
 class _Steps:
-    """What a form must keep to: outputs at the sums where they change, and at the ends.
+    """The conditions of a form: outputs at the sums where they change, and at the ends.
 
     Attributes:
         starts: [steps, channels] sums from which on the output is at least ``from_here``.
         from_here: the outputs.
-        has_start: which of these there are.
+        has_start: which of these exist.
         ends: [steps, channels] sums up to which the output is below ``up_to_here``.
         up_to_here: the outputs.
-        has_end: which of these there are.
+        has_end: which of these exist.
     """
 
     starts: Array
@@ -83,17 +83,17 @@ class _Steps:
     has_end: Array
 
     def of(self, channels: Array) -> _Steps:
-        """Return those of some channels, by their numbers."""
+        """Select channels by their numbers."""
         return _Steps(*(getattr(self, each.name)[:, channels] for each in fields(self)))
 
 
 def steps_of(staircase: Staircase, least: Array, most: Array, low: int, high: int) -> _Steps:
-    """Find the steps of a staircase, of all channels at a time.
+    """Find the steps of a staircase for all channels at a time.
 
     Args:
         staircase: the reference.
         least: int64 [channels], the least sum of each channel.
-        most: the largest one likewise.
+        most: int64 [channels], the largest sum of each channel.
         low: the lower bound of the outputs.
         high: the upper bound.
     """
@@ -108,7 +108,7 @@ def steps_of(staircase: Staircase, least: Array, most: Array, low: int, high: in
         below = np.where(is_reached, below, middle)
         reached = np.where(is_reached, middle, reached)
     outputs = np.broadcast_to(outputs, is_there.shape)
-    # The clamp hides what is beyond the bounds.
+    # The clamp hides steps beyond the bounds.
     return _Steps(
         np.vstack([reached, least[None]]),
         np.vstack([outputs, first[None]]),
@@ -129,16 +129,16 @@ def prove(
     narrow: bool = False,
     usual: int = USUAL,
 ) -> Form | None:
-    """Return a form that is the reference for every sum of every channel; None if none is found.
+    """Return a form that equals the reference for every sum of every channel; None if not found.
 
-    The cheapest kind that serves all channels is taken: narrow or else wide, one addend or else
-    one for each sign, one shift to the left or else one for each channel.
+    The cheapest kind that serves all channels is taken: narrow before wide, one addend before one
+    for each sign, one shift to the left before one for each channel.
 
     Args:
         staircase: the reference, of outputs in ``bounds``.
-        real: float64 [channels], about how many outputs a step of a sum is.
+        real: float64 [channels], the approximate number of outputs in a step of a sum.
         least: int64 [channels], the least sum that each channel can reach.
-        most: the largest one likewise.
+        most: int64 [channels], the largest sum that each channel can reach.
         bounds: of the outputs.
         narrow: whether only forms of 32 bits with one addend will do.
         usual: the shift to the right that is tried first.
@@ -167,7 +167,7 @@ def _kinds(
     own = np.clip(31 - bits, 0, _MOST_LEFT)
     live = real > 0
     lefts = [np.full_like(own, own[live].min(initial=_MOST_LEFT)), own]
-    # A constant channel has no products.
+    # A constant channel needs no products.
     lefts = [np.where(live, left, 0) if left is own else np.minimum(left, own) for left in lefts]
     if (lefts[0] == lefts[1]).all():
         lefts.pop()
@@ -213,7 +213,7 @@ def _form(
 def _addends(
     steps: _Steps, multiplier: Array, left: Array, right: int, *, is_wide: bool, has_signs: bool
 ) -> tuple[Array, Array]:
-    """Return addends by sign, and for which channels they serve."""
+    """Return addends by sign, and the channels that they serve."""
 
     def least_sums(sums: Array, outputs: Array) -> Array:
         products = (sums << left) * multiplier

@@ -1,6 +1,6 @@
-"""The table of all kernels: operator by features, in the order in which they are asked.
+"""The table of all kernels, by operator and features, in the order in which they are asked.
 
-An operator's kernels stand in its folder: a new one is a row there, a new operator a line here.
+An operator's kernels are in its folder: a new kernel is a row there, a new operator a line here.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from legalize.kernels.svdf import rules as svdf
 from qnn_ops.registry import Operator
 
 _VECTORS: tuple[VectorIsa, ...] = (*x86_vectors.VECTORS, *neon_vectors.VECTORS)
-"""Of one architecture the fastest first."""
+"""Of each architecture the fastest first."""
 
 # For the vectors of every instruction set.
 _VECTOR_ROWS: tuple[tuple[Operator[Any], VectorRule], ...] = (
@@ -76,13 +76,13 @@ _ROWS: tuple[Row, ...] = (
 )
 
 KERNELS: dict[str, list[Kernel]] = {}
-"""By the operator's name in TVM: the first that serves is used."""
+"""Kernels by the operator's name in TVM: the first that serves is used."""
 
 
 def kernel(operator: Operator[Any], *features: str) -> Callable[[Rule], Rule]:
     """Add ``rule(builder, attrs, operands)`` for targets that have all ``features``, as the last.
 
-    For operators that stand elsewhere; those of this project have their rows above.
+    It is for operators outside this project; the rows of its own are above.
     """
 
     def decorate(rule: Rule) -> Rule:
@@ -100,7 +100,7 @@ _Result = relax.Expr | None
 SUMS: Fusions[Callable[[relax.BlockBuilder, relax.Call, relax.Call, relax.Expr], _Result]] = (
     Fusions(conv2d_fusions.SUMS)
 )
-"""``rule(builder, sum, producer, other)``: a sum, and what makes one of its operands.
+"""``rule(builder, sum, producer, other)`` fuses a sum with the call that makes an operand.
 
 ``sum`` is a call of ``quantized_add`` or ``quantized_subtract``, ``producer`` the call of the
 registered operator that makes one of its operands, and ``other`` the other operand.
@@ -109,24 +109,24 @@ registered operator that makes one of its operands, and ``other`` the other oper
 PARTS: Fusions[Callable[[relax.BlockBuilder, relax.Call, Slice, _Result], _Result]] = Fusions(
     conv2d_fusions.PARTS
 )
-"""``rule(builder, call, part, into)``: a result that is the channels ``part`` of a larger tensor.
+"""``rule(builder, call, part, into)`` writes a result to the channels ``part`` of a larger tensor.
 
-The rule returns the larger tensor: ``into``, or a new one where that is None.
+The rule returns the larger tensor: ``into``, or a new one if that is None.
 """
 
 BORDERS: Fusions[Callable[[relax.BlockBuilder, relax.Call, relax.Call], _Result]] = Fusions(
     [*conv2d_fusions.BORDERS, *join_borders.BORDERS]
 )
-"""``rule(builder, call, reader)``: a result with the padding of the convolution that reads it.
+"""``rule(builder, call, reader)`` adds to a result the padding of the convolution that reads it.
 
-None, too, where that does not spare the reader a copy.
+The rule returns None also if that does not save the reader a copy.
 """
 
 
 SCALED: Fusions[Callable[[relax.BlockBuilder, relax.Call, Scaling], _Result]] = Fusions(
     conv2d_fusions.SCALED
 )
-"""``rule(builder, call, scaling)``: a call of ``quantized_dense`` for sums, which are scaled."""
+"""``rule(builder, call, scaling)`` scales the sums of a call of ``quantized_dense``."""
 
 
 def vectors_for(target: tvm.target.Target) -> list[VectorIsa]:

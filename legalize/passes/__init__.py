@@ -1,4 +1,4 @@
-"""Whole-graph rewrites, one idea a file, each from IRModule to IRModule."""
+"""Whole-graph rewrites from IRModule to IRModule, one idea in each file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The bodies of the functions that a plan calls, one after the other."""
+"""The bodies of the functions that a plan calls, in sequence."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tvm.relax.analysis import has_reshape_pattern
 from legalize.call_plan import Call, Place
 from legalize.kernels.kernel import IS_KERNEL
 
-# Makes no instruction; LLVM keeps nothing that it knows of memory in registers across it.
+# Emits no instruction; LLVM keeps no values of memory in registers across it.
 _BARRIER = "qnn_barrier"
 _BARRIER_CODE = f"""
 define linkonce_odr hidden void @{_BARRIER}() alwaysinline {{
@@ -24,13 +24,12 @@ define linkonce_odr hidden void @{_BARRIER}() alwaysinline {{
 
 
 def body_of(mod: tvm.IRModule, call: Call, pointer: Callable[[Place], Any]) -> list[Any]:
-    """Return the statements of a called function, its tensors at these places, and a barrier.
+    """Return the statements of a called function, its tensors at these addresses, and a barrier.
 
-    Between two bodies stands a barrier, so that LLVM compiles each as if it stood alone: where it
-    puts what one writes into the shuffles of the next, its selection of instructions may go on
-    without end.
+    The barrier between two bodies makes LLVM compile each separately. If LLVM forwards the values
+    that one body stores into the shuffles of the next, its instruction selection may not end.
     """
-    # A function's variables are its own: what is called twice is copied.
+    # A function's variables are its own: a function that is called twice is copied.
     function = s_tir.renew_defs(mod[call.function])
     tensors = [
         tirx.DeclBuffer(parameter, data=pointer(place))
@@ -52,14 +51,14 @@ def is_view(function: Any) -> bool:
     """Tell whether a function only copies a tensor, which may then have another shape."""
     if not isinstance(function, tirx.PrimFunc) or IS_KERNEL in function.attrs:
         return False
-    # The place of a lookup along an axis of size 1 is an argument, too, that nothing reads. Taking
-    # the first rows of a tensor has the pattern as well.
+    # The index of a lookup along an axis of size 1 is also an argument, which nothing reads. Taking
+    # the first rows of a tensor has the pattern, too.
     sizes = {prod(map(int, parameter.shape)) for parameter in function.params}
     return len(function.params) == 2 and len(sizes) == 1 and has_reshape_pattern(function)
 
 
 def is_plain(function: Any) -> bool:
-    """Tell whether a function is of TIR, and takes tensors that begin where their memory does."""
+    """Tell whether a function is a TIR function of tensors that begin where their memory does."""
     if not isinstance(function, tirx.PrimFunc):
         return False
     types = [parameter.ty for parameter in function.params]

@@ -62,13 +62,13 @@ class _ChannelsLast(CallRewriter):
             return rebuilt
         if not _is_moved(call, variable):
             return result
-        # Under the same name, by which a profile knows whose result it is.
+        # Under the same name, by which a profile identifies the operator.
         self.images[variable] = self.builder_.emit(result, variable.name)
-        # For those who read channels first; if nobody does, it goes with the dead code.
+        # For readers of channels first; without any, dead code elimination removes it.
         return _moved(self.images[variable], TO_FIRST)
 
     def _permuted(self, call: relax.Call, variable: Any) -> relax.Expr:
-        """Return a transpose, as one of the image with its channels last if that is known."""
+        """Return a transpose, written from the image with its channels last if there is one."""
         data = call.args[0]
         axes = tuple(map(int, call.attrs.axes or ()))
         if axes == TO_FIRST:
@@ -80,7 +80,7 @@ class _ChannelsLast(CallRewriter):
         return image if axes == tuple(sorted(axes)) else R.permute_dims(image, axes)
 
     def _is_worth_it(self, call: relax.Call) -> bool:
-        """Tell whether an operand has its channels last, or the call is best so anyway."""
+        """Tell whether an operand has its channels last, or the call is faster so anyway."""
         operands = list(call.args)
         if operands and isinstance(operands[0], relax.Tuple):
             operands[:1] = operands[0].fields
@@ -91,7 +91,7 @@ class _ChannelsLast(CallRewriter):
         return _is_channels_first(call) or any(tensor in self.images for tensor in tensors)
 
     def _last(self, operand: relax.Expr) -> relax.Expr:
-        """Return an operand with its channels last; what is no tensor stays as it is."""
+        """Return an operand with its channels last, or unchanged if it is no tensor."""
         if isinstance(operand, relax.Tuple):
             return relax.Tuple([self._last(field) for field in operand.fields])
         if not isinstance(operand.ty, relax.TensorType):
@@ -114,11 +114,11 @@ class _ChannelsLast(CallRewriter):
 
 
 def ChannelsLast() -> tvm.transform.Pass:
-    """Rewrite images of layout NCHW to NHWC, which is what kernels take.
+    """Rewrite images of layout NCHW to NHWC, the layout of kernels.
 
-    Convolutions, poolings and resizes start it. What follows them (elementwise operators, sums,
-    concatenations, pads, means, ...) is made channels last too, so that a model is transposed at
-    its edges only; transposes of the model's own that undo each other go. Every number stays the
+    Convolutions, poolings and resizes start it. The operators after them (elementwise operators,
+    sums, concatenations, pads, means, ...) also become channels last, so that a model is transposed
+    only at its edges. Transposes of the model that undo each other vanish. Every number stays the
     same. A function without such a convolution, pooling or resize is left as it is.
     """
     return module_pass(_ChannelsLast, "ChannelsLast")
@@ -138,7 +138,7 @@ def _is_moved(call: relax.Call, variable: relax.Var) -> bool:
 
 
 def _moved(image: relax.Expr, axes: tuple[int, ...]) -> relax.Expr:
-    """Transpose; where only axes of size 1 change places that is a reshape, which moves nothing."""
+    """Transpose, by a reshape if only axes of size 1 move, as that moves no data."""
     shape = static_shape(image)
     assert shape is not None
     long = [axis for axis in axes if shape[axis] != 1]

@@ -1,4 +1,4 @@
-"""Rules that make operators channels last: a table by the operator's name."""
+"""Rules that make operators channels last, in a table by the operator's name."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ _LAYOUTS: dict[Channels | str, tuple[str, ...]] = {
     # Relax's own loops over floats become vector code only with the channels last, too.
     "relax.nn.conv2d": ("data_layout", "out_layout"),
 }
-# What is worth a transpose, and which attributes are its layouts.
+# The operators that are worth a transpose, and their layout attributes.
 
 Last = Callable[[relax.Expr], relax.Expr]
 """Gives an operand with its channels last."""
 
 Rule = Callable[[relax.Call, Last], "relax.Expr | None"]
-"""Gives the call with channels last, or None where it has to stay as it is.
+"""Gives the call with channels last; None if it has to stay as it is.
 
 A result of fewer dimensions than an image is that of the call itself.
 """
 
 RULES: dict[Channels | str, Rule] = {}
-"""By how an operator of the dialect says where its channels are, or by a Relax operator's name."""
+"""By the trait of channels of an operator of the dialect, or by a Relax operator's name."""
 
 
 def operator_name(value: relax.Expr) -> str:
@@ -47,7 +47,7 @@ def operator_name(value: relax.Expr) -> str:
 
 
 def rule_of(value: relax.Expr) -> Rule | None:
-    """Return the rule for what ``value`` calls; None if it stays as it is."""
+    """Return the rule for the operator that ``value`` calls; None if it stays as it is."""
     return RULES.get(_key(value))
 
 
@@ -99,7 +99,7 @@ def _in_order(axes: Iterable[int]) -> bool:
 
 
 def _changed(call: relax.Call, operands: list[relax.Expr], **changes: Any) -> relax.Call:
-    """Return the call of other operands, with some attributes changed."""
+    """Return the call with other operands and some changed attributes."""
     if operator_of(call) is not None:
         attrs = with_attrs(call, **changes).attrs
     elif changes:
@@ -177,7 +177,7 @@ def _elementwise(call: relax.Call, last: Last) -> relax.Expr | None:
 
 
 def _sum(call: relax.Call, operands: list[relax.Expr]) -> relax.Expr | None:
-    """Return a sum of ONNX Runtime's, whose operands' order hangs on their innermost axes."""
+    """Return a sum of ONNX Runtime, whose operands' order depends on their innermost axes."""
     swaps, swaps_now = (
         first_is_repeated(*(static_shape(each) or () for each in pair))
         for pair in (call.args, operands)
@@ -208,7 +208,7 @@ def _first_operand(call: relax.Call, last: Last) -> relax.Expr:
 )
 def _along_an_axis(call: relax.Call, last: Last) -> relax.Expr | None:
     data = call.args[0]
-    # Relax may concatenate what it flattens first, and hold the tensors in one variable.
+    # Relax may concatenate flattened tensors, and hold the tensors in one variable.
     axis = attribute(call, "axis")
     if axis is None or not isinstance(data.ty, relax.TensorType | relax.TupleType):
         return None
@@ -235,7 +235,7 @@ def _reduction(call: relax.Call, last: Last) -> relax.Expr | None:
     is_one = isinstance(axis, int)
     reduced = sorted(int(item) % len(TO_LAST) for item in ([axis] if is_one else axis))
     kept = [index for index in range(len(TO_LAST)) if index not in reduced]
-    # Floats are summed in the same order, and what is left has the same order.
+    # Floats are summed in the same order, and the remaining axes keep their order.
     if not _in_order(reduced) or not (keepdims or _in_order(kept)):
         return None
     axes = _axis(axis) if is_one else [_axis(item) for item in axis]

@@ -12,7 +12,7 @@ from tvm.ir.expr import TensorLoad
 from legalize.passes.tir_blocks import is_elementwise, is_one, tir_block_pass
 
 _LONGEST = 64
-"""Turns of an innermost loop that LLVM unrolls; and elements of a vector."""
+"""Iterations of an innermost loop that LLVM unrolls; and elements of a vector."""
 _SHORTEST = 4
 _SHORTEST_PIECE = 16
 
@@ -20,10 +20,10 @@ _SHORTEST_PIECE = 16
 def CopyRows() -> tvm.transform.Pass:
     """Turn the innermost loops of blocks that copy rows into vectors.
 
-    LLVM unrolls a short loop, and then moves one element at a time, as what it writes might be what
-    it reads next. Of a block that computes anything it makes vectors of another loop. Long rows
-    whose places a table tells, as of a resize, become pieces of one length: LLVM would read the
-    table again for each element.
+    LLVM unrolls a short loop, and then moves one element at a time, as each store might alias the
+    next load. In a block that computes anything it vectorizes another loop. Long rows whose offsets
+    come from a table, as in a resize, become pieces of one length: LLVM would read the table again
+    for each element.
     """
     return tir_block_pass(_vectorize, "CopyRows")
 
@@ -43,7 +43,7 @@ def _vectorize(schedule: s_tir.Schedule, block: Any) -> None:
 
 
 def _piece(extent: int, *, looks_up: bool) -> int | None:
-    """Return how many elements of a row are a vector, or None where LLVM does well by itself."""
+    """Return how many elements of a row make a vector; None if LLVM does well by itself."""
     if extent <= _LONGEST:
         return extent if extent >= _SHORTEST else None
     pieces = range(_LONGEST, _SHORTEST_PIECE - 1, -1) if looks_up else ()
@@ -55,7 +55,7 @@ def _copies(store: tirx.BufferStore) -> bool:
 
 
 def _runs_along_memory(tir_block: Any) -> bool:
-    """Tell whether neighbours along the last axis are neighbours where they come from and go."""
+    """Tell whether neighbours along the last axis are neighbours in source and target memory."""
     last = tir_block.iter_vars[-1]
     copied = tir_block.body.value.source
     analyzer = sym.Analyzer()
@@ -74,7 +74,7 @@ def _runs_along_memory(tir_block: Any) -> bool:
         found = step(access)
         if access.source.same_as(copied) or access in tir_block.writes:
             return found is not None and is_one(found)
-        # A table of places, which has one for the row.
+        # A table of offsets, with one for each row.
         return isinstance(found, tirx.IntImm) and found.value == 0
 
     return all(map(is_plain, [*tir_block.reads, *tir_block.writes]))

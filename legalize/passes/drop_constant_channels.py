@@ -1,4 +1,4 @@
-"""Leave out channels that are one number for every input."""
+"""Leave out channels that are the same number for every input."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class _DropConstantChannels(CallRewriter):
     def visit_call_(self, call: relax.Call) -> relax.Expr:
         """Rewrite a call whose operand or result has fewer channels, all at once.
 
-        With one of both changed its type could not be inferred.
+        If only one of them changed, its type could not be inferred.
         """
         layer = layer_of(call)
         read = kept = None
@@ -65,14 +65,14 @@ class _DropConstantChannels(CallRewriter):
 def DropConstantChannels() -> tvm.transform.Pass:
     """Leave out the channels of convolutions and dense layers that no input changes.
 
-    What they add to the sums of the next layer joins its bias, so that its integers stay the same
+    Their contributions to the sums of the next layer join its bias, so its integers stay the same
     for every input. The values of each channel are followed through the network as intervals.
     """
     return module_pass(_DropConstantChannels, "DropConstantChannels")
 
 
 def _of_channels(call: relax.Call, out: Array, *, is_depthwise: bool) -> dict[str, Any]:
-    """Return the attributes of a call that has these of its output channels left."""
+    """Return the attributes of a call that keeps these output channels."""
     attrs, count = vars(attrs_of(call)), int(out.sum())
     changes: dict[str, Any] = {
         name: [item for item, is_kept in zip(attrs[name], out, strict=True) if is_kept]

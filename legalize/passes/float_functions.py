@@ -1,4 +1,4 @@
-"""Let what is left of float functions be ONNX Runtime's."""
+"""Replace the remaining float functions by those of ONNX Runtime."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _FUNCTIONS = {
     "relax.sigmoid": "onnxruntime_logistic",
     "relax.tanh": "onnxruntime_tanh",
 }
-"""The dialect's for those of Relax."""
+"""The dialect's functions for those of Relax."""
 _SOFTMAXES = {"relax.nn.softmax", "relax.nn.log_softmax"}
 _LANES = 16
 
@@ -25,9 +25,8 @@ _LANES = 16
 def own_functions(mod: tvm.IRModule) -> tvm.IRModule:
     """Write erf, gates and softmax of float32 with the dialect's functions.
 
-    These have ONNX Runtime's bits, and become vector code. A softmax has those of a processor with
-    AVX512: of the kernels with which MLAS computes it there, and which it chooses by processor,
-    these have the most lanes.
+    These have ONNX Runtime's bits, and become vector code. A softmax has the bits of a processor
+    with AVX512: MLAS chooses its kernel by processor, and this kernel has the most lanes.
     """
     writer = _Writer(mod)
     for variable, function in mod.functions_items():
@@ -61,7 +60,7 @@ def _softmax(builder: relax.BlockBuilder, name: str, data: relax.Expr, axis: int
         moved = emit(R.permute_dims(data, order))
         return R.permute_dims(emit(_softmax(builder, name, moved, -1)), back)
     count, more = shape[-1], -shape[-1] % _LANES
-    if more:  # The exponential of what is added is 0, or no more beside a sum of at least 1.
+    if more:  # The exponentials of padding are 0, or vanish beside a sum of at least 1.
         data = emit(R.nn.pad(data, [0] * (2 * len(shape) - 1) + [more], pad_value=-np.inf))
     rows = emit(R.reshape(data, (*shape[:-1], (count + more) // _LANES, _LANES)))
     most = emit(R.max(emit(R.max(rows, -2, keepdims=True)), -1, keepdims=True))
@@ -79,7 +78,7 @@ def _softmax(builder: relax.BlockBuilder, name: str, data: relax.Expr, axis: int
 def _sum(builder: relax.BlockBuilder, rows: relax.Expr) -> relax.Expr:
     """Sum rows of the shape [..., turns, lanes] to [..., 1, 1], as MLAS does.
 
-    Lane by lane, then both halves of the lanes, then neighbours, time and again.
+    Lanes are summed over the turns, then both halves of the lanes, then neighbours repeatedly.
     """
     lanes, sizes = builder.emit(R.sum(rows, -2)), spec_of(rows).shape[:-2]
     for axis, pairs in ((-2, (2, 8)), (-1, (4, 2)), (-1, (2, 2)), (-1, (1, 2))):

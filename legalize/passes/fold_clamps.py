@@ -1,4 +1,4 @@
-"""Let the operator before an activation do its clamping."""
+"""Let the operator before an activation clamp its result."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class _FoldClamps(CallRewriter):
             relu.kind, relu.output_scale, relu.output_zero_point, relu.out_dtype
         )
         first_low, first_high = bounds(attrs_of(producer), relu.out_dtype)
-        # The activation's clamp comes second, so its bounds win where the two do not meet.
+        # The activation's clamp comes second, so its bounds win if the two ranges are disjoint.
         return with_attrs(
             producer,
             out_min=min(max(first_low, low), high),

@@ -1,4 +1,4 @@
-"""Compute what follows from constants alone."""
+"""Compute expressions of constants."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def FoldConstants() -> tvm.transform.Pass:
     """Compute integer arithmetic on constants here: centred weights, shaped biases.
 
     TVM's own FoldConstant would compile and run a function for each such call, which takes as
-    long as compiling an operator of the model. The integers are the same; floats are left to it.
+    long as compiling an operator of the model. The integers are the same. Floats are left to TVM.
     """
 
     def rewrite(mod: tvm.IRModule, _context: tvm.transform.PassContext) -> tvm.IRModule:
@@ -40,7 +40,7 @@ _BY_NAME: dict[str, Callable[..., Array]] = {
     "relax.right_shift": np.right_shift,
     "relax.subtract": np.subtract,
 }
-"""Functions of integers of one dtype; numpy's wrap as the processor's do."""
+"""Functions of integers of one dtype; numpy wraps as the processor does."""
 
 
 @mutator
@@ -67,7 +67,7 @@ class _Folder(PyExprMutator):
 
 
 def _value_of(call: Any) -> Array | None:
-    """Return the call's result; None where it is left as it is."""
+    """Return the call's result; None if the call stays."""
     if not isinstance(call, relax.Call) or not call.args or not _is_tensor(call.args[0]):
         return None
     name = getattr(call.op, "name", "")

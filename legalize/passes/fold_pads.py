@@ -37,14 +37,14 @@ class _FoldPads(CallRewriter):
 def FoldPads() -> tvm.transform.Pass:
     """Fold ``quantized_pad`` into the ``padding`` of the convolution that reads it.
 
-    Only where that means the same: rows and columns, filled with the input zero point, which is
-    what a convolution pads with.
+    The pad must be of rows and columns, and its value must be the input zero point, with which a
+    convolution pads.
     """
     return module_pass(_FoldPads, "FoldPads")
 
 
 def _spatial_padding(conv: Attrs, pad: Attrs) -> tuple[int, int, int, int] | None:
-    """Return the pad as (top, left, bottom, right), or None where the convolution cannot do it."""
+    """Return the pad as (top, left, bottom, right); None if the convolution cannot do it."""
     if pad.pad_value != conv.input_zero_point:
         return None
     widths = {

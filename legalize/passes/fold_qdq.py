@@ -1,4 +1,4 @@
-"""Make integer operators of float ones that stand between dequantize and quantize."""
+"""Turn float operators between dequantize and quantize into integer ones."""
 
 from __future__ import annotations
 
@@ -39,28 +39,29 @@ ATTRIBUTE = "qdq_arithmetic"
 """An attribute of ``main``: whose integers its groups of dequantize, operator, quantize mean."""
 
 LEFT = "left_in_float"
-"""An attribute beside it: what else an importer knows to be computed in float32."""
+"""An attribute beside it: other operators that an importer knows to be computed in float32."""
 
 
 class LeftInFloatWarning(UserWarning):
-    """Operators between dequantize and quantize are computed in float32; the text says why."""
+    """Operators between dequantize and quantize are computed in float32; the message says why."""
 
 
 def FoldQdq(arithmetic: str | None = None) -> tvm.transform.Pass:
-    """Make the dialect's operators of groups of dequantize, a float operator and quantize.
+    """Turn groups of dequantize, a float operator and quantize into the dialect's operators.
 
-    By the conditions under which the runtime does so: every operand comes from a dequantize, the
-    operator's only reader is the quantize, and their dtypes agree. A tensor may have several
-    readers. Relax's own ``quantize`` and ``dequantize`` of constant scales become the dialect's.
+    The conditions are those of the runtime: every operand comes from a dequantize, the operator's
+    only reader is the quantize, and their dtypes agree. A tensor may have several readers. Relax's
+    own ``quantize`` and ``dequantize`` with constant scales become the dialect's.
 
     Args:
-        arithmetic: "onnxruntime" or "xnnpack": whose integers the groups mean. None: what the
-            attribute ``qdq_arithmetic`` of ``main`` says; a module without it stays as it is. An
-            importer that sets the attribute promises the runtime's integers, so a group that has
-            them there and has no rule here is an error then, and else a warning, as is one that
-            the runtime leaves in float. What is left of float operators then is computed as there:
-            products are rounded before something is added; where ONNX Runtime is the runtime,
-            functions are its polynomials, sums have its order, and NaN stays where it does there.
+        arithmetic: "onnxruntime" or "xnnpack": whose integers the groups mean. None: the attribute
+            ``qdq_arithmetic`` of ``main`` decides; a module without it stays as it is. An importer
+            that sets the attribute promises the runtime's integers. Then a group that has integers
+            there and no rule here is an error; without the attribute it is a warning. A group that
+            the runtime leaves in float is always a warning. With the attribute, the remaining float
+            operators are computed as in the runtime: products are rounded before something is
+            added. For ONNX Runtime, functions are its polynomials, sums have its order, and NaN
+            stays where it does there.
     """
     if arithmetic is not None:
         check_choice("arithmetic", arithmetic, tuple(RUNTIMES))
@@ -81,10 +82,10 @@ def FoldQdq(arithmetic: str | None = None) -> tvm.transform.Pass:
 
 @serial
 def fold_qdq(mod: tvm.IRModule, arithmetic: str = ONNXRUNTIME) -> tvm.IRModule:
-    """Make integer operators of float ones between dequantize and quantize.
+    """Turn float operators between dequantize and quantize into integer ones.
 
-    For modules that TVM's own importers make of QDQ models, and for a user's own. See ``FoldQdq``
-    and the documentation's pages on numbers of ONNX models and of PyTorch's.
+    This serves QDQ models from TVM's own importers, and a user's own modules. See ``FoldQdq`` and
+    the documentation's pages on the numbers of ONNX models and of PyTorch's.
 
     Args:
         mod: its functions may have any operators.
@@ -131,7 +132,7 @@ def _fold(mod: tvm.IRModule, arithmetic: str, *, is_promised: bool) -> tvm.IRMod
 
 
 def _doubled_by(reader: Any, values: Mapping[Any, Any], uses: Mapping[Any, int]) -> Any:
-    """Return the quantize of what a call reads as both of its operands, as a square does.
+    """Return the quantize that a call reads as both of its operands, as a square does.
 
     None if there is no such quantize, or if it has other readers.
     """

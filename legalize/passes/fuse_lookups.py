@@ -17,7 +17,7 @@ _PATTERN = "op_pattern"
 def FuseLookups() -> tvm.transform.Pass:
     """Mark functions that look each element up (``take``) as injective.
 
-    TVM takes every access through computed indices for opaque and fuses it with nothing, so a
+    TVM treats every access through computed indices as opaque and fuses it with nothing. So a
     table of 256 bytes is read through a tensor of int32 indices, and a resize is seven loops
     over its output. Runs after TVM's AnnotateTIROpPattern and before FuseOps.
     """

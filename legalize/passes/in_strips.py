@@ -1,4 +1,4 @@
-"""Compute the layers of a stem strip by strip, so that their images are never whole in memory."""
+"""Compute the layers of a stem strip by strip, so that memory never holds their whole images."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ class Strips:
     """Which layers are computed in strips.
 
     Attributes:
-        stem: its number among those of the function.
-        rows: of its result in a strip.
+        stem: its number among the function's stems.
+        rows: rows of its result in a strip.
     """
 
     stem: int
@@ -30,15 +30,15 @@ class Strips:
 
 
 Choice: TypeAlias = "Callable[[relax.Function, Sequence[Stem]], Strips | None]"
-"""Chooses among the stems of a function; None: none of them."""
+"""Chooses among the stems of a function, or none of them."""
 
 
 def InStrips(choose: Choice) -> tvm.transform.Pass:
-    """Let the layers of one stem run in strips: some rows of its result after the others.
+    """Let the layers of one stem run in strips: each computes some rows of its result.
 
-    A strip computes what its rows depend on, from the rows of the source that these need. Where
-    strips depend on the same rows of an image between, each of them computes these anew. Every
-    value is computed from the same values as before.
+    A strip computes all rows on which its own depend, from the rows of the source that they need.
+    If several strips depend on the same rows of an intermediate image, each computes them anew.
+    Every value is computed from the same values as before.
     """
 
     @mutator

@@ -15,7 +15,7 @@ from legalize.passes.tir_blocks import is_elementwise, is_one, tir_block_pass
 # TVM's simplifier takes minutes for expressions of ten times this size.
 _LARGEST_TEXT = 6000
 
-# It takes two to three times as long for each shift around others: 2 s for 8, over 20 s for 10.
+# It takes two to three times as long for each further nested shift: 2 s for 8, over 20 s for 10.
 _MOST_SHIFTS = 6
 
 
@@ -27,14 +27,15 @@ def InlineElementwise() -> tvm.transform.Pass:
 
     Some blocks keep their buffer:
 
-    * what is read more often, broadcast or read by a convolution or pooling, unless it is a copy;
-    * what was narrowed to 8 bits: it is the end of an operator's arithmetic, and as a block that
-      is read twice is inlined twice, a chain of operators would grow without bound;
-    * what has become so large, or has so many shifts one inside the other, that compiling it would
-      take long;
-    * what has variables of its own, if it is read in several places: TIR has each variable once;
-    * what is read backwards, if it is itself read through quotients or remainders, or the other
-      way around: TVM's simplifier gets remainders of a falling index wrong.
+    * blocks whose elements are read more than once, by broadcasting, a convolution or a pooling,
+      unless they are copies;
+    * blocks that narrow to 8 bits: they end an operator's arithmetic, and as a block that is read
+      twice is inlined twice, a chain of operators would grow without bound;
+    * blocks so large, or with so many nested shifts, that compiling them would take long;
+    * blocks with variables of their own that are read at several points: TIR has each variable
+      once;
+    * blocks that are read backwards, if they are also read through quotients or remainders, or the
+      other way around: TVM's simplifier gets remainders of a falling index wrong.
     """
     return tir_block_pass(_inline, "InlineElementwise")
 
@@ -56,18 +57,18 @@ def _inline(schedule: s_tir.Schedule, block: Any) -> None:
 
 
 def _is_narrowed(tir_block: Any) -> bool:
-    """Tell whether what the block stores was computed with more bits than it has."""
+    """Tell whether the block's value was computed with more bits than it has."""
     value = tir_block.body.value
     return isinstance(value, tirx.Cast) and str(value.ty) in ("int8", "uint8")
 
 
 def _nested_shifts(tree: Any) -> int:
-    """Count the most shifts to the right that lie one inside the other."""
+    """Count the most shifts to the right that are nested in each other."""
     outermost: list[Any] = []
 
     def find(shift: Any) -> WalkResult:
         outermost.append(shift)
-        return WalkResult.SKIP  # or else what lies deep would be walked for each shift around it
+        return WalkResult.SKIP  # otherwise inner shifts would be walked for each outer one
 
     structural_walk(tree, (tirx.RShift, find), order="pre")
     inside = (max(_nested_shifts(shift.a), _nested_shifts(shift.b)) for shift in outermost)
@@ -79,7 +80,7 @@ def _has_variables(tir_block: Any) -> bool:
 
 
 def _loads(readers: Sequence[Any], tir_block: Any) -> int:
-    """Count the places where readers load what a block writes."""
+    """Count the loads in readers of what a block writes."""
     (written,) = tir_block.writes
     return sum(
         load.source.same_as(written.source)
@@ -95,7 +96,7 @@ def _nodes(tree: Any, kind: type) -> list[Any]:
 
 
 def _is_copy(tir_block: Any) -> bool:
-    """Tell whether the block copies each element to the same place, as where nothing is padded."""
+    """Tell whether the block copies each element to the same index, as an empty padding does."""
     value = tir_block.body.value
     if not isinstance(value, TensorLoad) or len(value.indices) != len(tir_block.body.indices):
         return False
@@ -112,8 +113,8 @@ def _reads_once(reader: Any, tir_block: Any) -> bool:
         for access in reader.reads
         if access.source.same_as(written.source)
     ]
-    # Where an elementwise reader computes an index, it pads, slices or resizes; where a reduction
-    # does, its windows overlap.
+    # An elementwise reader that computes an index pads, slices or resizes; the windows of a
+    # reduction that does so overlap.
     may_compute = is_elementwise(reader)
     return all(
         axes <= _variables(index) and (may_compute or all(map(_is_plain, index)))
@@ -130,7 +131,7 @@ def _is_plain(index: Any) -> bool:
 
 
 def _divides_backwards(tir_blocks: Sequence[Any]) -> bool:
-    """Tell whether the indices of these blocks together have a falling index and a division."""
+    """Tell whether these blocks together have a falling index and a division."""
     indices = [part.min for block in tir_blocks for access in block.reads for part in access.region]
     kinds = {kind for index in indices for kind in _kinds(index)}
     return tirx.Sub in kinds and not kinds.isdisjoint((tirx.FloorDiv, tirx.FloorMod))

@@ -1,4 +1,4 @@
-"""Compute functions of floats of several vectors at a time."""
+"""Compute functions of floats for several vectors at a time."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from legalize.kernels.table import vectors_for
 from legalize.passes.tir_blocks import is_elementwise, is_one, tir_block_pass
 
 _MOST_VECTORS = 8
-"""At a time: faster than fewer on Zen 5, also with AVX2 alone, though constants leave registers."""
+"""Vectors at a time: faster than fewer on Zen 5, also with AVX2, although constants spill."""
 _LEAST_STEPS = 5
-"""Of a polynomial."""
+"""The fewest steps of a polynomial."""
 _INSTRUCTION = tvm.ir.Op.get("tirx.call_llvm_pure_intrin")
 
 
@@ -23,8 +23,8 @@ def InterleaveVectors(target: tvm.target.Target) -> tvm.transform.Pass:
     """Turn the innermost loops of blocks with polynomials into vectors of several registers.
 
     Each step of a polynomial waits for the one before, and processors do not look far enough ahead
-    to find the next vectors' steps. LLVM writes vectors one after the other; where one vector of
-    TIR has several registers, it writes each step for all of them.
+    to find the next vectors' steps. LLVM emits vectors one after the other. If a TIR vector has
+    several registers, it emits each step for all of them.
 
     Args:
         target: without vectors, nothing changes.
@@ -51,7 +51,7 @@ def InterleaveVectors(target: tvm.target.Target) -> tvm.transform.Pass:
 
 
 def _steps(tir_block: Any) -> int:
-    """Count the fused products and sums of a block, which are instructions of LLVM's."""
+    """Count the fused multiply-adds of a block, which are LLVM intrinsics."""
     found: list[Any] = []
 
     def visit(call: Any) -> None:
@@ -63,7 +63,7 @@ def _steps(tir_block: Any) -> int:
 
 
 def _runs_along_memory(schedule: s_tir.Schedule, block: Any) -> bool:
-    """Tell whether turns of the innermost loop are neighbours, or one, in all that a block uses."""
+    """Tell whether the innermost loop's stride is 1 or 0 in all tensors that a block uses."""
     tir_block = schedule.get(block)
     loops = [schedule.get(loop) for loop in schedule.get_loops(block)]
     analyzer = sym.Analyzer()
@@ -79,7 +79,7 @@ def _runs_along_memory(schedule: s_tir.Schedule, block: Any) -> bool:
     structural_walk(schedule.mod["main"].body, (s_tir.SBlockRealize, find))
 
     def step(access: Any) -> int | None:
-        """Return how far turns lie apart; None if that differs."""
+        """Return the stride between iterations; None if it varies."""
         if not all(is_one(part.extent) for part in access.region):
             return None
         shape = access.source.shape

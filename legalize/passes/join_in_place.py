@@ -27,7 +27,7 @@ from qnn_ops.checks import QUANTIZED
 from qnn_ops.quantized_concat import conversion_table
 from qnn_ops.registry import Operator, attrs_of, operator_of, spec_of
 
-# What is copied all the same must not be more than this share of the channels.
+# At most this share of the channels may still be copied.
 _MOST_COPIED = 0.5
 
 
@@ -37,7 +37,7 @@ class _Leaf:
 
     Attributes:
         tensor: before this pass.
-        table: what becomes of its values; None where they are kept.
+        table: the function of its values; None if they are kept.
     """
 
     tensor: relax.Expr
@@ -47,10 +47,10 @@ class _Leaf:
 def JoinInPlace(target: tvm.target.Target) -> tvm.transform.Pass:
     """Make one tensor of the operands of a concatenation of channels, which come last.
 
-    Each operand that only the concatenation reads, as it is, and that a kernel for ``target`` can
-    write to channels of a larger tensor, is computed there; the others are copied. Where more
-    than half would be copied, or one is a constant, nothing changes. A concatenation that only
-    another one reads becomes a part of that.
+    An operand is computed in place if only the concatenation reads it, unchanged, and a kernel for
+    ``target`` can write it to channels of a larger tensor; the others are copied. If more than half
+    would be copied, or one is a constant, nothing changes. A concatenation that only another one
+    reads becomes a part of that.
     """
     rules_for = PARTS.serving(target)
     vectors = vectors_for(target)
@@ -63,7 +63,7 @@ def JoinInPlace(target: tvm.target.Target) -> tvm.transform.Pass:
             bindings = [binding for block in function.body.blocks for binding in block.bindings]
             self.values = {binding.var: binding.value for binding in bindings}
             joins = [value for value in self.values.values() if _joins_channels(value)]
-            # By identity; those that have become a part of another.
+            # By identity: concatenations that have become a part of another.
             self.inner = {
                 self.values[field]
                 for join in joins
@@ -77,7 +77,7 @@ def JoinInPlace(target: tvm.target.Target) -> tvm.transform.Pass:
             if not _joins_channels(original) or not vectors or original in self.inner:
                 return call
             leaves = list(self._leaves(original))
-            # What follows from constants becomes one, and nothing can be written into that.
+            # What follows from constants becomes a constant, and cannot be written to.
             if any(self._is_constant(leaf.tensor) for leaf in leaves):
                 return call
             rules = [self._rules(leaf) for leaf in leaves]
@@ -109,7 +109,7 @@ def JoinInPlace(target: tvm.target.Target) -> tvm.transform.Pass:
                     )
                 if written is None:
                     written = copy_part(self.builder_, isa, tensor, leaf.table, part, dtype, whole)
-                # Under the operand's name, by which a profile knows whose kernel it is.
+                # Under the operand's name, by which a profile identifies the kernel's operator.
                 whole = self.builder_.emit(written, tensor.name)
             assert whole is not None
             return whole
@@ -123,7 +123,7 @@ def JoinInPlace(target: tvm.target.Target) -> tvm.transform.Pass:
                     yield _Leaf(field, conversion_table(attrs, index))
 
         def _is_inner(self, join: relax.Call, index: int, field: relax.Expr) -> bool:
-            """Tell whether a field is a concatenation, too, which only ``join`` reads, as it is."""
+            """Tell whether a field is a concatenation that only ``join`` reads, unchanged."""
             return (
                 field in self.values
                 and _joins_channels(self.values[field])
@@ -135,7 +135,7 @@ def JoinInPlace(target: tvm.target.Target) -> tvm.transform.Pass:
             return not isinstance(tensor, relax.Var) or tensor in self.constants
 
         def _rules(self, leaf: _Leaf) -> list[Any]:
-            """List the rules that could write a leaf to its place."""
+            """List the rules that could write a leaf in place."""
             if leaf.table is not None or self.uses[leaf.tensor] != 1:
                 return []
             return rules_for(self.values.get(leaf.tensor))

@@ -10,7 +10,7 @@ from legalize.kernels.call import KEPT_APART
 from legalize.passes.rewriter import CallRewriter, module_pass
 
 _MOST = 64
-"""Tensors that one function joins: TVM nests a choice for each of them."""
+"""The most tensors that one function joins: TVM nests a condition for each of them."""
 
 _JOINS = {"relax.concat": topi.concatenate, "relax.stack": topi.stack}
 
@@ -39,7 +39,7 @@ class _JoinInSteps(CallRewriter):
 def JoinInSteps() -> tvm.transform.Pass:
     """Turn joins of many tensors (``concat``, ``stack``) into functions that join some of them.
 
-    One function of hundreds takes LLVM minutes or ends the process. These are fused with nothing:
+    For one function of hundreds, LLVM takes minutes or crashes. These functions are not fused:
     fused with each other they would be that one function. Runs before operators become functions.
     """
     return module_pass(_JoinInSteps, "JoinInSteps")

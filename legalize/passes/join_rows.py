@@ -1,4 +1,4 @@
-"""Make one function of those that compute the rows of a tensor one after the other."""
+"""Join functions that compute the rows of a tensor one by one."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from legalize.passes.row_loops import (
 )
 
 _MOST_ROWS = 3
-"""At a time. Sums of rows one after the other do not wait for each other; of more rows LLVM makes
-vectors, and gathers what these need."""
+"""Rows at a time. Sums of different rows do not wait for each other. With more rows LLVM makes
+vectors across them, and gathers their elements."""
 _NEAR = 1 << 15
 """The bytes of the nearest cache that rows may take with what they read and write."""
 _FAR = 1 << 18
-"""Bytes of a row that do not stay near."""
+"""A row of more bytes does not stay near."""
 _SHORTEST = 16
-"""Elements of a row from which on its loops become vectors."""
+"""Loops over rows of at least so many elements become vectors."""
 _LONGEST_NAME = 100
 
 
@@ -62,12 +62,12 @@ def JoinRows() -> tvm.transform.Pass:
 
 @dataclass(frozen=True, eq=False)
 class _Member:
-    """A call.
+    """A call that may be joined.
 
     Attributes:
-        variable: of its result.
-        call: in the function that is rewritten.
-        loops: of the function.
+        variable: the variable of its result.
+        call: the call in the rewritten function.
+        loops: the loops of the called function.
     """
 
     variable: Any
@@ -81,12 +81,12 @@ class _Member:
 
     @property
     def arguments(self) -> tuple[relax.Expr, ...]:
-        """What it reads."""
+        """The tensors that it reads."""
         return tuple(self.call.args[1].fields)
 
     @property
     def tensors(self) -> list[tuple[Any, Any]]:
-        """What is given or results, and the function's names of it."""
+        """Arguments and result, each with the function's own tensor for it."""
         return list(zip((*self.arguments, self.variable), self.loops.parameters, strict=True))
 
 
@@ -95,9 +95,9 @@ class _Group:
     """Calls that become one.
 
     Attributes:
-        members: in their order.
-        rows: that they compute.
-        turn: how many of them at a time.
+        members: the calls in order.
+        rows: the number of rows that they compute.
+        turn: the number of rows at a time.
     """
 
     members: tuple[_Member, ...]
@@ -106,7 +106,7 @@ class _Group:
 
     @property
     def given(self) -> list[relax.Expr]:
-        """What they read that none of them gives."""
+        """The tensors that they read and that none of them computes."""
         made = {member.variable for member in self.members}
         found: list[relax.Expr] = []
         for argument in (each for member in self.members for each in member.arguments):
@@ -152,7 +152,7 @@ class _Joiner(PyExprMutator):
         return _Member(binding.var, call, loops)
 
     def visit_call_(self, call: relax.Call) -> relax.Expr:
-        """Write a group's last call as that of all."""
+        """Replace a group's last call by a call of the joined function."""
         group = self.groups.get(call)
         if group is None:
             return self.visit_expr_post_order(call)
@@ -163,7 +163,7 @@ class _Joiner(PyExprMutator):
 
 
 def _cut(run: Sequence[_Member], uses: Counter[Any]) -> list[_Group]:
-    """Cut calls that follow one another into groups; what is left over stays."""
+    """Cut consecutive calls into groups; calls in no group stay."""
     groups, start = list[_Group](), 0
     while start < len(run):
         ends = range(len(run), start + 1, -1)
@@ -176,7 +176,7 @@ def _cut(run: Sequence[_Member], uses: Counter[Any]) -> list[_Group]:
 
 
 def _group(members: Sequence[_Member], uses: Counter[Any]) -> _Group | None:
-    """Return calls as a group, if they are one."""
+    """Return calls as a group, if they can be joined."""
     inside = Counter(
         argument
         for member in members
@@ -199,7 +199,7 @@ def _group(members: Sequence[_Member], uses: Counter[Any]) -> _Group | None:
 
 
 def _joined(group: _Group) -> tirx.PrimFunc:
-    """Write the function of a group: of what it is given, and the result."""
+    """Write the function of a group, of the given tensors and the result."""
     rows, turn = group.rows, group.turn
     names = {tensor: name for member in group.members for tensor, name in member.tensors}
     outside = [*group.given, group.members[-1].variable]

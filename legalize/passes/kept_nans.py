@@ -1,4 +1,4 @@
-"""Let what is no number stay so in the larger, the smaller and the sign of numbers."""
+"""Let maxima, minima and signs keep NaN."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from qnn_ops.registry import constant_of, operator_of, spec_of
 def keep_nans(mod: tvm.IRModule) -> tvm.IRModule:
     """Let NaN stay NaN, as ONNX Runtime does, where TVM takes the other operand or 0.
 
-    TVM's larger, or smaller, of two numbers is the second one unless the first is larger, or
-    smaller. So of NaN and a constant the result is NaN where the constant is the first one, which
-    costs nothing.
+    TVM's maximum, or minimum, of two numbers is the second one unless the first is larger, or
+    smaller. So the result for NaN and a constant is NaN if the constant comes first, which costs
+    nothing.
     """
     keeper = _Keeper(mod)
     for variable, function in mod.functions_items():
@@ -59,7 +59,7 @@ def _clip(builder: relax.BlockBuilder, call: relax.Call) -> relax.Expr:
 
 
 def _extreme(builder: relax.BlockBuilder, call: relax.Call) -> relax.Expr:
-    """Write that of two operands second which may be NaN; of both, NaN of either stays."""
+    """Put the operand that may be NaN second. If both may be, NaN of either stays."""
     first, second = call.args
     if _is_number(builder, first):
         return call
@@ -69,9 +69,9 @@ def _extreme(builder: relax.BlockBuilder, call: relax.Call) -> relax.Expr:
 
 
 def _place(builder: relax.BlockBuilder, call: relax.Call) -> relax.Expr:
-    """Find no place of NaN, unless it is the first one.
+    """Return the index of an extreme. A NaN counts only as the first element.
 
-    Of infinities alone, whose place TVM says is -1, it is the first, too.
+    If there are only infinities, TVM's index is -1, and this one is 0.
     """
     (data,), emit, attrs = call.args, builder.emit, call.attrs
     if _is_number(builder, data) or attrs.axis is None:

@@ -1,4 +1,4 @@
-"""Lower every operator of the dialect into integer Relax operators."""
+"""Lower every operator of the dialect to integer Relax operators."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ _DIVISIONS = {f"relax.{name}" for name in ("divide", "floor_divide", "floor_mod"
 @mutator
 class _Lower(CallRewriter):
     def visit_call_(self, call: relax.Call) -> relax.Expr:
-        """Lower a call; a division by the number 0 becomes one by a tensor of it.
+        """Lower a call; a division by the number 0 becomes a division by a tensor of zeros.
 
-        TVM writes a number of no axes into the division, and refuses one by 0.
+        TVM writes a scalar constant into the division, and refuses a division by 0.
         """
         result = super().visit_call_(call)
         if operator_name(result) not in _DIVISIONS:
@@ -50,6 +50,6 @@ class _Lower(CallRewriter):
 def LegalizeQnn() -> tvm.transform.Pass:
     """Replace each operator of the dialect by its rule in ``legalize.primitives``.
 
-    The result holds Relax operators only and computes the same integers on any target.
+    The result contains only Relax operators and computes the same integers on any target.
     """
     return module_pass(_Lower, "LegalizeQnn")

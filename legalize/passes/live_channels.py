@@ -20,7 +20,7 @@ from qnn_ops.registry import Attrs, attrs_of, constant_of, operator_of, spec_of
 from qnn_ops.rounding import scale_down
 
 Array = np.ndarray[Any, Any]
-# Channels that kernels take at a time: to leave out fewer of them gains nothing.
+# Channels that kernels take at a time: leaving out fewer gains nothing.
 _WHOLE = 4
 
 Ends = tuple[Array, Array]
@@ -32,12 +32,12 @@ class Layer:
     """A convolution or dense layer of constant weights.
 
     Attributes:
-        attrs: of the call.
-        rows: centred weights, int64 [out_channels, taps, in_channels]; of a depthwise convolution
-            [out_channels, taps, 1].
+        attrs: the call's attributes.
+        rows: centred weights, int64 [out_channels, taps, in_channels]; [out_channels, taps, 1] for
+            a depthwise convolution.
         bias: int64 [out_channels].
-        factor: the result's steps of one step of the sums, one or one for each output channel.
-        is_depthwise: whether each output channel reads the input channel of its number alone.
+        factor: the result's steps in one step of the sums, one or one for each output channel.
+        is_depthwise: whether each output channel reads only the input channel of its number.
         pads: whether it reads padding.
     """
 
@@ -49,7 +49,7 @@ class Layer:
     pads: bool
 
     def ends(self, data: Ends) -> Ends | None:
-        """Return the ends of the result's channels by those of the data; None where sums wrap."""
+        """Return the ends of the result's channels, given those of the data; None if sums wrap."""
         low, high = (end - self.attrs.input_zero_point for end in data)
         if self.pads:
             low, high = np.minimum(low, 0), np.maximum(high, 0)
@@ -74,13 +74,13 @@ class Layer:
         return low, high
 
     def share(self, values: Array, is_dropped: Array) -> Array:
-        """Return what channels of these constant values add to each sum."""
+        """Return the contribution of channels with these constant values to each sum."""
         steps = (values - self.attrs.input_zero_point)[is_dropped]
         return np.asarray((self.rows[..., is_dropped] * steps).sum(axis=(1, 2)))
 
 
 def layer_of(call: Any) -> Layer | None:
-    """Describe a call; None if it is no layer that can do with fewer channels."""
+    """Describe a call; None if it is no layer that can have fewer channels."""
     operator = operator_of(call)
     if operator not in (quantized_conv2d, quantized_dense):
         return None
@@ -117,7 +117,7 @@ def layer_of(call: Any) -> Layer | None:
 
 
 def keeps_channels(call: Any) -> bool:
-    """Tell whether a call's result has its first operand's channels, each made of its own alone."""
+    """Tell whether each channel of a call's result depends only on its first operand's channel."""
     if operator_of(call) is quantized_pool2d:
         attrs = attrs_of(call)
         return attrs.layout == "NHWC" and not getattr(attrs, "count_include_pad", False)
@@ -133,21 +133,21 @@ def is_reshape(call: Any) -> bool:
 
 
 def _is_plain(binding: relax.Binding) -> bool:
-    """Tell whether a variable is its value, of no other type."""
+    """Tell whether a variable has the type of its value."""
     return isinstance(binding, relax.VarBinding)
 
 
 class LiveChannels:
-    """What is known of a function's tensors.
+    """The known channels of a function's tensors.
 
     Attributes:
         kept: by variable, the channels that are needed, and some that fill them up to a multiple of
-            four; without those that are all kept.
-        values: by variable, the least value of each channel: of a constant one its number.
+            four; without variables that keep all channels.
+        values: by variable, the least value of each channel, which is a constant channel's number.
     """
 
     def __init__(self, function: relax.Function) -> None:
-        """Follow the ends of values down the function, and what is read up."""
+        """Follow the ends of values down the function, and the channels that are read up."""
         self._bindings = [binding for block in function.body.blocks for binding in block.bindings]
         self._layers = {
             binding.var: layer_of(binding.value) if _is_plain(binding) else None
@@ -169,7 +169,7 @@ class LiveChannels:
         self.values = {var: low for var, (low, _) in self._ends.items()}
 
     def _made(self, binding: relax.VarBinding) -> Ends | None:
-        """Return the ends of a binding's channels; None where all of them stay."""
+        """Return the ends of a binding's channels; None if all of them stay."""
         call, layer = binding.value, self._layers[binding.var]
         if layer is not None:
             return layer.ends(self._of(call.args[0])) or self._full(binding.var)
@@ -196,7 +196,7 @@ class LiveChannels:
             self._needed[var][:] = True
 
     def _settle(self) -> None:
-        """Say what is read, until nothing is added."""
+        """Mark the channels that are read, until nothing changes."""
         before = -1
         while (now := sum(int(needed.sum()) for needed in self._needed.values())) != before:
             before = now
@@ -214,12 +214,12 @@ class LiveChannels:
         data = call.args[0]
         if layer is not None and not layer.is_depthwise:
             low, high = self._of(data)
-            # A constant beside padding of another value is no constant to a window.
+            # A constant channel with padding of another value is not constant to a window.
             is_number = low == high
             if layer.pads:
                 is_number = is_number & (low == layer.attrs.input_zero_point)
             yield data, ~is_number
             return
-        # One of both has a channel exactly if the other has it.
+        # Both operands keep the same channels.
         yield data, self._needed[binding.var]
         yield binding.var, self._needed.get(data, True)

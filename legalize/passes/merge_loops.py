@@ -1,4 +1,4 @@
-"""Make one loop of short innermost ones that run along memory."""
+"""Merge short innermost loops that run along memory."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tvm_ffi import structural_walk
 from legalize.passes.tir_blocks import is_elementwise, is_one, tir_block_pass
 
 _LONGEST = 64
-"""Turns of an innermost loop that LLVM unrolls: it then makes vectors of a loop around it."""
+"""Iterations of an innermost loop that LLVM unrolls: it then vectorizes a loop around it."""
 
 _COMPARISONS = (tirx.LT, tirx.LE, tirx.GT, tirx.GE, tirx.EQ, tirx.NE)
 
@@ -20,9 +20,9 @@ _COMPARISONS = (tirx.LT, tirx.LE, tirx.GT, tirx.GE, tirx.EQ, tirx.NE)
 def MergeLoops() -> tvm.transform.Pass:
     """Merge the two innermost loops of elementwise blocks, in every TIR function.
 
-    Where a row is cut into lanes, the innermost loop has a few turns. LLVM unrolls it, and gathers
-    and scatters elements to make vectors of the loop around it. Merged are loops which together run
-    along memory in all that the block reads and writes, or stand still there.
+    If a row is cut into lanes, the innermost loop has few iterations. LLVM unrolls it, and gathers
+    and scatters elements to vectorize the loop around it. The pass merges loops that together run
+    along memory, or stand still, in all tensors that the block reads and writes.
     """
     return tir_block_pass(_merge, "MergeLoops")
 
@@ -40,7 +40,7 @@ def _merge(schedule: s_tir.Schedule, block: Any) -> None:
 
 
 def _runs_along_memory(tir_block: Any) -> bool:
-    """Tell whether each turn of the outer loop goes on where those of the inner one end."""
+    """Tell whether each iteration of the outer loop continues where the inner loop ends."""
     first, second = tir_block.iter_vars[-2:]
     analyzer = sym.Analyzer()
     for axis in tir_block.iter_vars:
@@ -62,7 +62,7 @@ def _runs_along_memory(tir_block: Any) -> bool:
 
 
 def _is_compared(tir_block: Any, variables: set[Any]) -> bool:
-    """Tell whether a block's value depends on where it is, as that of a padding does."""
+    """Tell whether a block's value depends on its index, as that of a padding does."""
     found: list[Any] = []
 
     def visit(node: Any) -> None:

@@ -28,8 +28,7 @@ _PRODUCTS = ("relax.matmul", float_matmul_op.op.name)
 def MultiplyFloats(target: tvm.target.Target) -> tvm.transform.Pass:
     """Replace ``float_matmul``, and Relax's ``matmul`` of float32, by a kernel, where it serves.
 
-    Changes of the order of axes before it, and of its result, are a part of the kernel's reading
-    and writing.
+    The kernel's reads and writes include transposes of its operands and of its result.
 
     Args:
         target: without vectors, nothing is replaced.
@@ -84,10 +83,10 @@ class _MultiplyFloats(PyExprMutator):
     def _product(
         self, call: relax.Expr, order: tuple[int, ...] | None
     ) -> tuple[FloatMatmul, list[relax.Expr]] | None:
-        """Describe a product, whose result's axes have an order, and say what it reads.
+        """Describe a product, given the order of its result's axes, and return its operands.
 
         Returns:
-            None if it is none for the kernel.
+            None if the kernel does not serve it.
         """
         name = operator_name(call)
         if name not in _PRODUCTS or self._is_constant(call):
@@ -109,7 +108,7 @@ class _MultiplyFloats(PyExprMutator):
         return (spec, [lhs, rhs]) if is_served(spec, self.isa) else None
 
     def _source(self, operand: relax.Expr, shape: tuple[int, ...]) -> tuple[relax.Expr, View]:
-        """Return what an operand is in memory, and how it is read."""
+        """Return the tensor in memory behind an operand, and the view of it that is read."""
         call = self.values.get(operand)
         order = None if call is None or self._is_constant(call) else _order(call)
         if call is None or order is None:
@@ -126,7 +125,7 @@ def _plain(shape: tuple[int, ...]) -> View:
 
 
 def _order(call: relax.Expr) -> tuple[int, ...] | None:
-    """Return the order of axes that a call changes to; None if it is another one."""
+    """Return the order of axes of a transpose; None for any other call."""
     if not isinstance(call, relax.Call) or operator_name(call) != _PERMUTE:
         return None
     shape = static_shape(call)

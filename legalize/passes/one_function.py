@@ -1,4 +1,4 @@
-"""Make one function, or a few, of all the functions that a small model calls."""
+"""Join all functions that a small model calls to one function, or to a few."""
 
 from __future__ import annotations
 
@@ -21,33 +21,33 @@ from legalize.passes.bodies import body_of, is_plain, is_view, with_barrier
 from qnn_ops.errors import QnnError
 from qnn_ops.registry import type_spec
 
-# Beyond these, calls cost little beside what they do, and one function takes long to compile:
-# MobileNet V2, of 53 calls and 3.4 MB, twice as long as its functions apart.
+# Beyond these, calls cost little beside their work, and one function takes long to compile:
+# MobileNet V2, with 53 calls and 3.4 MB, twice as long as its functions apart.
 _MOST_CALLS = 64
 _MOST_WEIGHTS = 1 << 23
 _MOST_DATA = 1 << 24  # of temporary tensors
 _MOST_TENSORS = 64  # of main: a function takes them all, and checks each
 
-# A model of so many weights runs so long that a few calls more take nothing. Its functions are
-# compiled side by side.
+# A model with so many weights runs so long that a few more calls cost nothing. Its functions are
+# compiled in parallel.
 _WEIGHTS_OF_PARTS = 1 << 20
 _MOST_PARTS = 4
 _CALLS_OF_PART = 8
 
 
 def OneFunction() -> tvm.transform.Pass:
-    """Replace the calls of ``main`` by one call, where they are few and their work is little.
+    """Replace the calls of ``main`` by one call, if they are few and their work is small.
 
-    A model of many weights becomes up to four functions with about as many statements each.
+    A model with many weights becomes up to four functions with about as many statements each.
 
     A call through TVM's virtual machine takes as long as some ten thousand multiplications: it
-    makes tensors, and checks each argument. The one function has the bodies of all in a row.
-    Temporary tensors have places in one block of memory, and share them where one is not needed
-    any more when the other begins; constants are one block, too. Between two bodies stands a
-    barrier, so that LLVM compiles each as if it stood alone: where it puts what one writes into
-    the shuffles of the next, its selection of instructions may go on without end.
+    makes tensors, and checks each argument. The one function has the bodies of all in sequence.
+    Temporary tensors lie in one block of memory, and share it if one is no longer needed when the
+    other begins. Constants are one block, too. A barrier between two bodies makes LLVM compile each
+    separately. If LLVM forwards the values that one body stores into the shuffles of the next, its
+    instruction selection may not end.
 
-    ``main`` must allocate and call only, as ``CallTIRRewrite`` leaves it; else it stays.
+    ``main`` may only allocate and call, as after ``CallTIRRewrite``; otherwise it stays.
     """
 
     def rewrite(mod: tvm.IRModule, _context: tvm.transform.PassContext) -> tvm.IRModule:
@@ -89,7 +89,7 @@ def _is_worth_it(mod: tvm.IRModule, plan: Plan, results: int) -> bool:
 
 
 def _weights(plan: Plan) -> int:
-    """Return the bytes of all constants that calls read, once for each."""
+    """Return the bytes of constants that calls read, counted at each read."""
     used = [place for call in plan.calls for place in call.arguments]
     weights = [plan.constants[place.number] for place in used if isinstance(place, Constant)]
     return sum(prod(each.shape) * np.dtype(str(each.dtype)).itemsize for each in weights)
@@ -97,12 +97,12 @@ def _weights(plan: Plan) -> int:
 
 @dataclass(frozen=True)
 class _Part:
-    """Some calls that follow one another, as one function.
+    """Some consecutive calls as one function.
 
     Attributes:
         function: of the inputs, all constants, the memory of temporary tensors, and the outputs.
-        inputs: the numbers of those that it reads.
-        outputs: the numbers of those that it writes or reads.
+        inputs: the numbers of the inputs that it reads.
+        outputs: the numbers of the outputs that it writes or reads.
     """
 
     function: tirx.PrimFunc
@@ -113,7 +113,7 @@ class _Part:
 def _joined(mod: tvm.IRModule, plan: Plan, results: Sequence[relax.TensorType]) -> tvm.IRModule:
     layout = lay_out(plan)
     packed, offsets = pack([constant.numpy() for constant in plan.constants])
-    block = np.frombuffer(packed + bytes(ALIGNMENT), np.uint8)  # there is always something
+    block = np.frombuffer(packed + bytes(ALIGNMENT), np.uint8)  # never empty
     types = ([parameter.ty for parameter in mod["main"].params], results)
     parts = [
         _part(mod, calls, types, layout, (offsets, block.size)) for calls in _shares(mod, plan)
@@ -155,9 +155,9 @@ def _part(
 
     Args:
         mod: the module.
-        calls: in their order.
-        types: of the model's inputs and outputs.
-        layout: of temporary tensors.
+        calls: the calls in order.
+        types: the types of the model's inputs and outputs.
+        layout: the layout of temporary tensors.
         constants: the offset of each in their block, and the block's size.
     """
     offsets, size = constants
@@ -184,7 +184,7 @@ def _part(
     for call in calls:
         body += body_of(mod, call, pointer)
     parameters = [*inputs.values(), weights, memory, *outputs.values()]
-    # Places are used again for other tensors: nothing may be taken for distinct by its name.
+    # Tensors share memory, so tensors of different names may alias.
     attrs = {"tirx.noalias": False, "s_tir": True, IS_KERNEL: True}
     function = tirx.PrimFunc(parameters, with_barrier(body)).with_attrs(attrs)
     return _Part(function, list(inputs), list(outputs))

@@ -13,13 +13,13 @@ from legalize.passes.tir_blocks import is_one, tir_block_pass
 def OrderReductions() -> tvm.transform.Pass:
     """Move the last axis of a reduction's output inside the reduced axes, in every TIR function.
 
-    TVM writes each element's whole sum before the next element. Where neighbouring elements of
-    the output read neighbours (a mean over pixels, a product with a matrix stored [K, N]), every
-    step of such a sum is a jump in memory, and none of it becomes vector code. Each element is
-    still summed in the same order, so floats do not change either.
+    TVM writes each element's whole sum before the next element. If neighbouring elements of the
+    output read neighbours (a mean over pixels, a product with a matrix stored [K, N]), every step
+    of such a sum jumps in memory, and none of it becomes vector code. Each element is still summed
+    in the same order, so floats do not change either.
 
-    Where several loops give one element, they become one, and its first value is set before it.
-    On nested loops that gather in memory LLVM 22 may work without end.
+    If several loops compute one element, they become one loop, and its initial value is set before
+    it. On nested loops that gather in memory LLVM 22 may never finish.
     """
     return tir_block_pass(_order, "OrderReductions")
 
@@ -43,7 +43,7 @@ def _order(schedule: s_tir.Schedule, block: Any) -> None:
 
 
 def _runs_along_memory(axis: Any, tir_block: Any) -> bool:
-    """Tell whether neighbours along the axis are neighbours, or one, in all that the block uses."""
+    """Tell whether the axis has stride 1 or 0 in all tensors that the block uses."""
     analyzer = sym.Analyzer()
     for other in tir_block.iter_vars:
         if is_one(other.dom.extent):

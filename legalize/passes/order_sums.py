@@ -1,4 +1,4 @@
-"""Let what is left of float convolutions and products add up as ONNX Runtime does."""
+"""Let the remaining float convolutions and products add up in ONNX Runtime's order."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from qnn_ops.float_conv2d import ORDERS, is_laid_out, order_of, panel_of
 from qnn_ops.registry import attrs_of, constant_of, operator_of, spec_of
 
 _LAYOUTS = {"relax.nn.conv1d": ("NCW", "OIW"), "relax.nn.conv2d": ("NCHW", "OIHW")}
-"""Of the convolutions that importers of ONNX make."""
+"""The layouts of the convolutions that importers of ONNX make."""
 _MATMUL, _ADD, _RESHAPE = "relax.matmul", "relax.add", "relax.reshape"
 _PACKED = 256
-"""Up to so many products a sum by a constant matrix is one chain, as it is anyway."""
+"""Up to so many products, a sum by a constant matrix is one chain anyway."""
 
 
 def order_sums(mod: tvm.IRModule) -> tvm.IRModule:
-    """Write convolutions of float32, of one axis or two, and long products of matrices, anew.
+    """Rewrite float32 convolutions of one axis or two, and long products of matrices.
 
     They become ``float_conv2d`` and ``float_matmul``. ONNX Runtime lays out weights that are
-    constants; what makes others of constants is computed here.
+    constants; expressions of constants that give weights are computed here.
     """
     writer = _Writer(mod)
     for variable, function in mod.functions_items():
@@ -61,7 +61,7 @@ class _Writer(PyExprMutator):
         return self.builder_.normalize(result)
 
     def _multiplied(self, call: relax.Call) -> relax.Expr:
-        """Write a product of matrices, whose sums are long, by one that is constant or not."""
+        """Write a product of matrices with long sums; the second may be constant or not."""
         lhs, rhs = call.args
         (*outer, depth), shape = spec_of(lhs).shape, spec_of(rhs).shape
         if not outer or len(shape) < 2:
@@ -95,11 +95,11 @@ class _Writer(PyExprMutator):
         return call
 
     def _binding(self, value: relax.Expr) -> Any:
-        """Return what a variable is bound to; another expression is itself."""
+        """Return a variable's value; return any other expression unchanged."""
         return self.builder_.lookup_binding(value) if isinstance(value, relax.Var) else value
 
     def _matrix(self, value: relax.Expr) -> Any:
-        """Return a constant matrix, which may be another one transposed; None if it is none."""
+        """Return a constant matrix, perhaps a transposed one; None if it is not constant."""
         array = constant_of(value)
         made = self._binding(value)
         if array is None and operator_name(made) == "relax.permute_dims":
@@ -142,7 +142,7 @@ class _Writer(PyExprMutator):
         return self.builder_.emit(R.reshape(row, shape))
 
     def _computed(self, kernel: relax.Expr) -> relax.Expr:
-        """Return dequantized constants as a constant; anything else as it is."""
+        """Return dequantized constants as a constant; return anything else unchanged."""
         value = self._binding(kernel)
         if operator_of(value) is not dequantize:
             return kernel

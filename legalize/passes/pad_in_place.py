@@ -1,4 +1,4 @@
-"""Let a convolution find its padding around its data, instead of copying the data into some."""
+"""Let a convolution find its padding around its data, instead of copying the data."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ from qnn_ops.registry import Operator, attrs_of
 def PadInPlace(target: tvm.target.Target) -> tvm.transform.Pass:
     """Let the kernels that make the data of convolutions write the padding, where they can.
 
-    The data must be read by the convolution only; then the kernel writes it into the middle of a
-    larger tensor, with the input zero point around it, and the convolution has no padding left.
+    If only the convolution reads the data, the kernel of the data writes it into the middle of a
+    larger tensor, with the input zero point around it. The convolution then has no padding left.
     """
     rules_for = BORDERS.serving(target)
 
@@ -49,7 +49,7 @@ def PadInPlace(target: tvm.target.Target) -> tvm.transform.Pass:
             padded = first_found(rule(self.builder_, producer, call) for rule in rules)
             if padded is None:
                 return call
-            # Under the operand's name, by which a profile knows whose kernel it is.
+            # Under the operand's name, by which a profile identifies the kernel's operator.
             padded = self.builder_.emit(padded, data.name)
             changed = with_attrs(call, padding=[0, 0, 0, 0])
             return relax.Call(changed.op, [padded, *call.args[1:]], changed.attrs)

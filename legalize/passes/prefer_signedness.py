@@ -40,14 +40,14 @@ _MOVEMENTS = {
 def PreferSignedness(dtype: str) -> tvm.transform.Pass:
     """Make 8-bit results ``dtype``, by adding or subtracting 128.
 
-    These are what convolutions read: kernels that multiply bytes of one signedness would do it to
-    a copy of their data. And in a network that has some, those of which no reader minds: a result
-    of uint8 after a Relu needs no addition of a zero point, and the same network computes the
-    same in whichever form it was written. Zero
-    points and bounds move along, so every real number, and every rounding, stays the same;
-    weights stay as they are. An average's ties keep their direction by its ``origin``, and a
-    concatenation's conversions, whose float32 arithmetic depends on the values, become tables.
-    What the model takes and returns keeps its dtype.
+    The pass moves the data of convolutions: kernels that multiply bytes of one signedness would
+    otherwise move a copy of it. In a network with convolutions it also moves results whose readers
+    all take either signedness. A result of uint8 after a Relu needs no addition of a zero point,
+    and a network computes the same in whichever form it was written. Zero points and bounds move
+    along, so every real number, and every rounding, stays the same; weights stay as they are. An
+    average's ties keep their direction by its ``origin``, and a concatenation's conversions, whose
+    float32 arithmetic depends on the values, become tables. The model's inputs and results keep
+    their dtype.
 
     Args:
         dtype: ``uint8`` or ``int8``.
@@ -57,7 +57,7 @@ def PreferSignedness(dtype: str) -> tvm.transform.Pass:
     @mutator
     class _PreferSignedness(CallRewriter):
         def enter(self, function: relax.Function) -> None:
-            # By variable of a result that is moved: the variable of the moved one.
+            # By variable of a result that is moved: the variable of the moved result.
             self.variables: dict[relax.Var, relax.Var] = {}
             self.moved: dict[relax.Expr, relax.Var] = {}
             blocks = function.body.blocks
@@ -103,7 +103,7 @@ def PreferSignedness(dtype: str) -> tvm.transform.Pass:
                 if isinstance(call.ty, relax.TupleType):
                     moved = relax.Call(call.op, [self._inputs(attrs, call.args[0])], call.attrs)
                     self.variables[variable] = self.builder_.emit(moved, variable.name)
-                    # Its parts are moved back by themselves.
+                    # Its parts are moved back one by one.
                     return self.builder_.normalize(rebuilt)
                 if _keeps_dtype(call):
                     arguments[0] = self._inputs(attrs, call.args[0])
@@ -119,17 +119,17 @@ def PreferSignedness(dtype: str) -> tvm.transform.Pass:
             return self._moved_back(variable, result)
 
         def _moved_back(self, variable: relax.Var, result: relax.Expr) -> relax.Expr:
-            """Emit a moved result, and return one of the dtype that the variable had."""
-            # Under the same name, by which a profile knows whose result it is.
+            """Emit a moved result, and return one of the variable's original dtype."""
+            # Under the same name, by which a profile identifies the operator.
             self.variables[variable] = self.builder_.emit(result, variable.name)
-            # For those who read the other dtype; if nobody does, it goes with the dead code.
+            # For readers of the other dtype; without any, dead code elimination removes it.
             zero_points = (_FLIP, 0) if dtype == "uint8" else (0, _FLIP)
             return requantize(
                 self.variables[variable], 1.0, zero_points[0], 1.0, zero_points[1], other
             )
 
         def _inputs(self, attrs: Attrs, operand: relax.Expr) -> relax.Expr:
-            """Return the moved tensor, or tensors, with what the operator takes for theirs."""
+            """Return the moved tensor, or tensors, in place of an operand."""
             if not isinstance(operand, relax.Tuple):
                 return self.variables[operand]
             fields = []
@@ -153,7 +153,7 @@ def _welcome(function: relax.Function, bindings: list[relax.Binding], needed: se
     """Return the results whose readers all take either signedness."""
     welcome: set[Any] = set()
     read: set[Any] = set()
-    # A result's readers stand behind it, so each is known when its operands are looked at.
+    # A result's readers come after it, so each is known before its operands are visited.
     unwelcome: set[Any] = set(relax.analysis.free_vars(function.body.body))
     for binding in reversed(bindings):
         variable, value = binding.var, binding.value
@@ -173,7 +173,7 @@ def _welcome(function: relax.Function, bindings: list[relax.Binding], needed: se
 
 
 def _keeps_dtype(value: relax.Expr) -> bool:
-    """Tell whether an expression gives an operand's values as they are, or picks among them."""
+    """Tell whether an expression returns an operand's values unchanged, or a selection of them."""
     if isinstance(value, (relax.Var, relax.TupleGetItem)):
         return True
     operator = operator_of(value)
@@ -188,7 +188,7 @@ def _keeps_dtype(value: relax.Expr) -> bool:
 
 
 def _zero_points(operator: Operator[Any] | None) -> list[tuple[int, str | None]]:
-    """Return the places of operands that may be moved, and the attributes that move along."""
+    """Return the indices of operands that may be moved, and the attributes that move along."""
     if operator is None:
         return []
     points = operator.traits.zero_points.items()
@@ -196,7 +196,7 @@ def _zero_points(operator: Operator[Any] | None) -> list[tuple[int, str | None]]
 
 
 def _sources(value: relax.Expr) -> list[relax.Expr]:
-    """Return the tensors, or the tuple of them, whose values an expression gives."""
+    """Return the tensors, or the tuple of them, whose values an expression returns."""
     if isinstance(value, relax.Var):
         return [value]
     if isinstance(value, relax.TupleGetItem):

@@ -1,4 +1,4 @@
-"""The common part of passes: visit the calls of our operators, rebuild what changes."""
+"""The common part of passes: visit the calls of our operators, and rebuild those that change."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ _Found = TypeVar("_Found")
 
 
 def first_found(results: Iterable[_Found | None]) -> _Found | None:
-    """Return the first result that is not None; of a generator, later ones are not computed."""
+    """Return the first result that is not None; a generator computes no later ones."""
     return next((result for result in results if result is not None), None)
 
 
 class CallRewriter(PyExprMutator):
-    """Visits a module's calls in order; a subclass says what becomes of our operators' calls.
+    """Visits a module's calls in order; a subclass rewrites the calls of our operators.
 
-    The subclass is decorated with TVM's ``mutator``; this class is not, because TVM allows no
-    heirs of a decorated one.
+    The subclass is decorated with TVM's ``mutator``. This class is not, because TVM allows no
+    subclass of a decorated one.
     """
 
     def visit_call_(self, call: relax.Call) -> relax.Expr:
@@ -38,12 +38,12 @@ class CallRewriter(PyExprMutator):
     def rewrite(
         self, operator: Operator[Any], original: relax.Call, call: relax.Call
     ) -> relax.Expr:
-        """Return the replacement of ``call``; ``original`` has the operands from before."""
+        """Return the replacement of ``call``; ``original`` has the operands before rewriting."""
         del operator, original
         return call
 
     def producer(self, expr: relax.Expr, operator: Operator[Any]) -> relax.Call | None:
-        """Return the rewritten call of ``operator`` that made ``expr``, or None if it was none."""
+        """Return the rewritten call of ``operator`` that made ``expr``; None if there is none."""
         value = self.lookup_binding(expr) if isinstance(expr, relax.Var) else expr
         return value if value is not None and operator_of(value) is operator else None
 
@@ -56,7 +56,7 @@ class CallRewriter(PyExprMutator):
         return relax.transform.DeadCodeElimination()(self.builder_.finalize())
 
     def enter(self, function: relax.Function) -> None:
-        """Look at a function as a whole, before its calls are rewritten."""
+        """Inspect a whole function before its calls are rewritten."""
 
 
 def module_pass(rewriter: Callable[[tvm.IRModule], CallRewriter], name: str) -> tvm.transform.Pass:
@@ -76,7 +76,7 @@ def with_attrs(call: relax.Call, **changes: Any) -> relax.Call:
 
 
 def constant_variables(function: relax.Function) -> set[Any]:
-    """Return the variables whose values follow from constants alone, through any operators."""
+    """Return the variables whose values follow only from constants, through any operators."""
     constants: set[Any] = set()
     for block in function.body.blocks:
         for binding in block.bindings:

@@ -14,11 +14,11 @@ from qnn_ops.rounded import rounded
 
 _SUMS = {"relax.add", "relax.subtract"}
 _PASSED = {*MOVEMENTS, "relax.astype", "relax.negative"}
-"""What leaves a product one that a compiler sees."""
+"""Operators after which a compiler still sees a product."""
 
 
 def round_products(mod: tvm.IRModule) -> tvm.IRModule:
-    """Keep a compiler from one rounding of a product and a sum that are two operators.
+    """Keep compilers from fusing a product and a sum of two operators with one rounding.
 
     ONNX Runtime computes operator by operator.
     """
@@ -33,7 +33,7 @@ def round_products(mod: tvm.IRModule) -> tvm.IRModule:
 @mutator
 class _Rounder(PyExprMutator):
     def enter(self, function: relax.Function) -> None:
-        """Find the products that are added to something, moved about, negated or not."""
+        """Find the products that are added to something, perhaps after being moved or negated."""
         added: set[Any] = set()
         self.products: set[Any] = set()
         for block in reversed(function.body.blocks):

@@ -1,4 +1,4 @@
-"""The loops of TIR functions that compute the rows of tensors one after the other."""
+"""The loops of TIR functions that compute the rows of tensors one by one."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ _LOOPS = tvm.transform.Sequential(
 
 @dataclass(frozen=True)
 class Nest:
-    """A loop of a function, and those that stand in it alone.
+    """Perfectly nested loops of a function.
 
     Attributes:
-        loops: from the outermost one on.
-        extents: of them.
-        body: of the innermost one.
+        loops: the loops from the outermost one on.
+        extents: the loops' extents.
+        body: the body of the innermost one.
     """
 
     loops: tuple[tirx.For, ...]
@@ -45,18 +45,18 @@ class Nest:
 
     @property
     def counts(self) -> dict[int, int]:
-        """How many of the outermost loops have so many turns together."""
+        """The number of outermost loops, by the number of iterations that they have together."""
         return {count: depth for depth, count in enumerate(accumulate(self.extents, mul), 1)}
 
 
 @dataclass(frozen=True)
 class Loops:
-    """A function of loops alone, over tensors of one axis.
+    """A function that consists of loops over tensors of one axis.
 
     Attributes:
-        parameters: the tensors that are given, in the order of the arguments.
-        own: others.
-        nests: what it does.
+        parameters: the given tensors, in the order of the arguments.
+        own: its own tensors.
+        nests: its loops, in order.
     """
 
     parameters: tuple[Any, ...]
@@ -65,11 +65,11 @@ class Loops:
 
 
 def loops_of(function: Any) -> Loops | None:
-    """Read a function; None if it has something else than loops, or is a kernel.
+    """Read a function; None if it does not consist of loops, or is a kernel.
 
-    A tensor that a loop allocates for each of its turns is something else, too.
+    None, too, if a loop allocates a tensor in each iteration. The loops' variables are new at each
 
-    Variables of the loops are its own: reading it twice gives others.
+    reading.
     """
     is_tir = isinstance(function, tirx.PrimFunc) and isinstance(function.body, s_tir.SBlockRealize)
     if not is_tir or IS_KERNEL in function.attrs:
@@ -126,18 +126,18 @@ def _is_plain(statement: Any) -> bool:
 
 
 def common_counts(members: Sequence[Loops]) -> list[int]:
-    """Return the numbers of rows that all loops of functions may have, the largest first."""
+    """Return the numbers of rows that all loops of the functions can have, the largest first."""
     found = [set(nest.counts) for member in members for nest in member.nests]
     return sorted(set.intersection(*found) - {1}, reverse=True)
 
 
 def stay_in_rows(members: Sequence[Loops], kept: Collection[Any], rows: int) -> bool:
-    """Tell whether each turn of the loops uses its own row of some tensors alone.
+    """Tell whether each iteration of the loops uses only its own row of some tensors.
 
     Args:
-        members: of the functions.
+        members: the loops of the functions.
         kept: the tensors.
-        rows: of each, which are as many turns of the outermost loops.
+        rows: rows of each tensor, and iterations of the outermost loops.
     """
     for nest in (nest for member in members for nest in member.nests):
         analyzer = _analyzer(nest)
@@ -166,13 +166,13 @@ def bytes_of(tensor: Any) -> int:
 
 
 def over_rows(nest: Nest, rows: int, place: tuple[Any, Any], tensors: Mapping[Any, Any]) -> Any:
-    """Return what a nest does for one row.
+    """Return the statement of a nest for one row.
 
     Args:
-        nest: of a function.
-        rows: how many there are.
-        place: the number of the first of some rows, and which one of these it is.
-        tensors: what stands in place of each tensor; where it is smaller, it has these rows.
+        nest: loops of a function.
+        rows: the number of rows.
+        place: the number of the first of some rows, and the row's index among these.
+        tensors: the replacement of each tensor; a smaller one holds only these rows.
     """
     depth, (first, number) = nest.counts[rows], place
     row = first + number
@@ -218,7 +218,7 @@ def _same(index: Any, number: int) -> Any:
 
 
 def _analyzer(nest: Nest) -> Any:
-    """Return what knows the ranges of a nest's variables."""
+    """Return an analyzer that knows the ranges of a nest's variables."""
     analyzer = sym.Analyzer()
 
     def bind(loop: tirx.For) -> None:
@@ -239,7 +239,7 @@ def _tensor(access: Any) -> Any:
 
 
 def _within(nest: Nest, index: Any, rows: int, size: int) -> Any:
-    """Return how far behind the begin of its row an index is; None if rows do not follow so."""
+    """Return the offset of an index in its row; None if iterations do not access their own rows."""
     depth = nest.counts[rows]
     variables = [loop.loop_var for loop in nest.loops[:depth]]
     parts = list(sym.detect_linear_equation(index, variables))

@@ -1,4 +1,4 @@
-"""Let the kernel of a dense layer make real numbers of its sums."""
+"""Let the kernel of a dense layer turn its sums into real numbers."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ from qnn_ops.rounded import rounded
 Array = np.ndarray[Any, Any]
 
 _SUMS = ("int32", *dtype_range("int32"))
-# Zero points, below 256, take no more off a sum than this times that: half of int32.
+# The most that a sum loses for each step of a zero point below 256: together half of int32.
 _MOST_POINTS = 2**30 // 256
-# How many read a product that ``qnn_ops.rounded`` rounds.
+# The number of readers of a product that ``qnn_ops.rounded`` rounds.
 _OF_ROUNDED = 3
 # The operators between a field of an encoding and its use.
 _OF_SCALES = ("relax.reshape",)
@@ -43,12 +43,12 @@ _OF_POINTS = ("relax.reshape", "relax.astype", "relax.subtract")
 
 
 def ScaleSums(target: tvm.target.Target) -> tvm.transform.Pass:
-    """Let kernels for ``target`` scale the sums of products with data that the run quantized.
+    """Let kernels for ``target`` scale the sums of products with data quantized at run time.
 
-    A frontend writes such a layer operator by operator: int32 sums, less what the zero points of
-    the rows add to them; as float32; times the scale of the row times that of the column; plus a
-    bias. The kernel computes the same, in registers. Only where nothing else reads what comes
-    between, and where ``dynamic_encoding`` tells the rows' scales and zero points.
+    A frontend writes such a layer operator by operator: int32 sums, less the contribution of the
+    rows' zero points; as float32; times the row's scale times the column's; plus a bias. The kernel
+    computes the same in registers, if nothing else reads the intermediate results, and if the rows'
+    scales and zero points come from ``dynamic_encoding``.
     """
     rules_for = SCALED.serving(target)
 
@@ -82,13 +82,13 @@ def ScaleSums(target: tvm.target.Target) -> tvm.transform.Pass:
 
 @dataclass(frozen=True, eq=False)
 class _Chain:
-    """Sums, and what is computed of them.
+    """Sums, and the operators that scale them.
 
     Attributes:
         dense: the call that gives the sums.
         encoding: the variable of the rows' encodings.
-        offset: what is added to their zero points; None where the sums do not depend on these.
-        columns: what there is for each unit.
+        offset: added to their zero points; None if the sums do not depend on these.
+        columns: the constants of each unit.
     """
 
     dense: relax.Call
@@ -99,12 +99,12 @@ class _Chain:
 
 @dataclass(frozen=True, eq=False)
 class _Factors:
-    """A product of what there is for each row with what there is for each column.
+    """A product of a number for each row and a number for each column.
 
     Attributes:
         encoding: the variable that has the rows' numbers as a field.
-        offset: what is added to them.
-        columns: one for each column.
+        offset: added to the rows' numbers.
+        columns: the columns' numbers.
     """
 
     encoding: relax.Var
@@ -113,7 +113,7 @@ class _Factors:
 
 
 class _Chains:
-    """The variables of a function, and what reads them."""
+    """The variables of a function, and their readers."""
 
     def __init__(self, function: relax.Function) -> None:
         """Look at all bindings."""
@@ -161,7 +161,7 @@ class _Chains:
         return {self.values[result]: _Chain(dense, scales.encoding, offset, columns)}
 
     def _factors(self, expr: relax.Expr, shape: tuple[int, ...], field: int) -> _Factors | None:
-        """Return the factors of a product that is to broadcast with sums of a shape."""
+        """Return the factors of a product that broadcasts with sums of a shape."""
         if not isinstance(expr, relax.Var) or expr not in self.values:
             return None
         value = self.values[expr]
@@ -176,14 +176,14 @@ class _Chains:
         return None
 
     def _encoding(self, expr: relax.Expr, field: int) -> tuple[Any, int] | None:
-        """Return the encoding that has an expression as a field, and what is added to it."""
+        """Return the encoding that has an expression as a field, and the number added to it."""
         offset, dtypes = 0, set[str]()
         passed = _OF_POINTS if field == POINT_FIELD else _OF_SCALES
         while isinstance(expr, relax.Var) and expr in self.values:
             value = self.values[expr]
             name, dtype = operator_name(value), spec_of(expr).dtype
             if name == "relax.strided_slice":
-                # Bytes hold the zero points of their own type only.
+                # Bytes hold only the zero points of their own dtype.
                 holds = all(OFFSETS.get(each, offset) == offset for each in dtypes)
                 is_field = holds and offset in OFFSETS.values() and self._is_field(value, field)
                 return (value.args[0], offset) if is_field else None
@@ -222,11 +222,11 @@ class _Chains:
         return total, bias
 
     def _is_rounded(self, variable: Any, product: Any) -> bool:
-        """Tell whether a variable is what ``qnn_ops.rounded`` makes of a product."""
+        """Tell whether a variable is the result of ``qnn_ops.rounded`` for a product."""
         return self._is_same(variable, rounded(product))
 
     def _is_same(self, expr: Any, wanted: relax.Expr) -> bool:
-        """Tell whether an expression is another one, of calls, constants and variables."""
+        """Tell whether two expressions of calls, constants and variables are the same."""
         number = constant_of(wanted)
         if number is not None:
             constant = constant_of(expr)
@@ -239,20 +239,20 @@ class _Chains:
         return all(map(self._is_same, call.args, wanted.args))
 
     def _reader(self, variable: Any, name: str) -> Any:
-        """Return the only reader of a variable, if it is of such an operator."""
+        """Return the only reader of a variable, if it calls this operator."""
         readers = self.readers[variable]
         if len(readers) != 1 or self.uses[variable] != 1:
             return None
         return readers[0] if operator_name(self.values[readers[0]]) == f"relax.{name}" else None
 
     def _other(self, variable: Any, operand: Any) -> relax.Expr:
-        """Return the operand beside one."""
+        """Return the other operand of a variable's call."""
         lhs, rhs = self.values[variable].args
         return rhs if lhs.same_as(operand) else lhs
 
 
 def _columns(expr: relax.Expr, units: int) -> Array | None:
-    """Return a constant that broadcasts along columns, one for each."""
+    """Return a constant that broadcasts along columns, as one number for each."""
     array = constant_of(expr)
     if array is None or (array.size != 1 and (array.size, array.shape[-1]) != (units, units)):
         return None
@@ -260,7 +260,7 @@ def _columns(expr: relax.Expr, units: int) -> Array | None:
 
 
 def _has_rows(encoding: tuple[int, ...], field: tuple[int, ...], outer: tuple[int, ...]) -> bool:
-    """Tell whether a field that broadcasts with sums has for each row what its encoding has."""
+    """Tell whether a field that broadcasts with sums gives each row its encoding's number."""
     if encoding == (FIELDS,) or prod(outer) == 1:
         return prod(field) == 1
     one_each = [size for size in field if size != 1] == [size for size in outer if size != 1]

@@ -1,4 +1,4 @@
-"""Give the temporary tensors of a model as little memory as goes without shifts."""
+"""Give the temporary tensors of a model as little memory as possible without shifts."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Storages:
     """Blocks of memory. Each holds several temporary tensors, one after the other.
 
     Attributes:
-        sizes: of each in bytes.
+        sizes: the size of each in bytes.
         places: the block of each temporary tensor that a call uses, by their numbers.
     """
 
@@ -33,11 +33,11 @@ def ShareStorage() -> tvm.transform.Pass:
 
     Caches hold few bytes: the fewer a model uses, the more of them it finds there. TVM's own plan
     gives a tensor the first block that is free and near in size. Here the largest tensors choose
-    first; and an output lies over an input of its size that its call reads last, where the
-    function says that it may. Each tensor begins where its block does, as kernels want it.
+    first. An output overlays an input of its size that its call reads last, if the function's
+    attribute allows it. Each tensor begins where its block does, as kernels require.
 
-    ``main`` must allocate and call only, as ``CallTIRRewrite`` leaves it; else it stays, and so do
-    the tensors that it returns.
+    ``main`` may only allocate and call, as after ``CallTIRRewrite``; otherwise it stays. So do the
+    tensors that it returns.
     """
 
     def rewrite(mod: tvm.IRModule, _context: tvm.transform.PassContext) -> tvm.IRModule:
@@ -57,11 +57,11 @@ def share(plan: Plan, written_over: Mapping[str, int]) -> Storages:
     """Choose the blocks.
 
     Args:
-        plan: has the tensors.
-        written_over: the argument that the last one may lie over, by the function's name.
+        plan: contains the tensors.
+        written_over: the argument that the last one may overlay, by the function's name.
     """
     lives = lives_of(plan)
-    # Tensors that lie over one another, by the first one.
+    # Tensors that overlay each other, by the first one.
     chains = {number: [number] for number in lives}
     for step, call in enumerate(plan.calls):
         pair = _pair(plan, lives, step, written_over.get(call.function or ""))
@@ -91,7 +91,7 @@ def share(plan: Plan, written_over: Mapping[str, int]) -> Storages:
 def _pair(
     plan: Plan, lives: Mapping[int, tuple[int, int]], step: int, argument: int | None
 ) -> tuple[int, int] | None:
-    """Return the tensor that a call's output may lie over, and the output; None without them."""
+    """Return the tensor that a call's output may overlay, and the output; None without them."""
     if argument is None:
         return None
     places = plan.calls[step].arguments
@@ -111,7 +111,7 @@ def _written_over(mod: tvm.IRModule) -> dict[str, int]:
 
 @mutator
 class _Allocator(PyExprMutator):
-    """Replaces allocations, in their order."""
+    """Replaces allocations, in order."""
 
     def __init__(self, mod: tvm.IRModule, storages: Storages) -> None:
         super().__init__(mod)

@@ -19,7 +19,7 @@ from qnn_ops.attributes import dtype_range, per_axis
 from qnn_ops.registry import Operator, attrs_of, spec_of
 from qnn_ops.wide_sums import is_wide
 
-# Of so many products of centred bytes int32 holds the sum.
+# int32 holds the sum of so many products of centred bytes.
 _MOST_PRODUCTS = (2**31 - 1) // (255 * 255)
 
 _POINTS = {"uint8": (128, 0), "int8": (0, -128)}
@@ -27,14 +27,14 @@ _POINTS = {"uint8": (128, 0), "int8": (0, -128)}
 
 
 def SplitWords(dtype: str) -> tvm.transform.Pass:
-    """Make two convolutions or dense layers of bytes of each one whose data is int16.
+    """Split each convolution or dense layer of int16 data into two of bytes.
 
-    A word is 256 times its high byte, which has a sign, and its low one. The sums of both fit
-    int32, so that all that multiplies bytes, kernels too, serves; together they make the 64 bits
-    of the word's sum, which is scaled after them.
+    A word is 256 times its high byte, which has a sign, plus its low byte. The sums of both fit
+    int32, so everything that multiplies bytes serves, kernels included. Together they make the 64
+    bits of the word's sum, which is then scaled.
 
     Args:
-        dtype: of the bytes, ``uint8`` or ``int8``.
+        dtype: the bytes' dtype, ``uint8`` or ``int8``.
     """
 
     @mutator
@@ -72,7 +72,7 @@ def _sums(call: relax.Call, data: relax.Expr, point: int) -> relax.Call:
 
 
 def _finished(builder: relax.BlockBuilder, call: relax.Call, sums: relax.Expr) -> relax.Expr:
-    """Return what a call makes of its sums, which are int64 and lack the bias."""
+    """Return a call's result, given its sums, which are int64 and lack the bias."""
     attrs, rank, axis = attrs_of(call), len(spec_of(call).shape), -1
     if call.op.name == quantized_conv2d.op.name:
         axis = attrs.out_layout.index("C")

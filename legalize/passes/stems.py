@@ -34,8 +34,8 @@ class Stem:
     """Layers that lead from one image to another, and that nothing else reads.
 
     Attributes:
-        source: what the first of them read.
-        layers: the calls by the variable of their result, in order; the last one's is the result.
+        source: the image that the first layers read.
+        layers: the calls by the variable of their result, in order; the last is the stem's result.
     """
 
     source: relax.Var
@@ -43,7 +43,7 @@ class Stem:
 
     @cached_property
     def result(self) -> relax.Var:
-        """What the last layer gives."""
+        """The result of the last layer."""
         return [*self.layers][-1]
 
     @property
@@ -58,14 +58,14 @@ class Stem:
 
     @cached_property
     def images(self) -> dict[relax.Var, list[relax.Var]]:
-        """What layers read, likewise."""
+        """The images that layers read, by the variable of their result."""
         return {variable: images_of(call) for variable, call in self.layers.items()}
 
     def strips(self, rows: int) -> list[dict[relax.Var, Rows]]:
         """Return for each strip of the result the rows of all images that it depends on.
 
         Args:
-            rows: of a strip; the last one may have fewer.
+            rows: rows of a strip; the last one may have fewer.
         """
         return [
             self._needed((first, min(first + rows, self.height)))
@@ -153,7 +153,7 @@ def stems_of(function: relax.Function) -> list[Stem]:
 
 
 def _members(variable: relax.Var, calls: Mapping[relax.Var, relax.Call]) -> set[relax.Var]:
-    """Return the layers that lead to a variable, as far back as all can be computed in strips."""
+    """Return the layers that lead to a variable, as far back as strips can compute all of them."""
     members: set[relax.Var] = set()
     pending = [variable]
     while pending:

@@ -1,4 +1,4 @@
-"""Make one table of what is computed, byte by byte, from one tensor of bytes."""
+"""Make one table of all that is computed, byte by byte, from one tensor of bytes."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class _TabulateBytes(CallRewriter):
         source = self._source(data)
         if source is None or not _is_function_of_bytes(call, source):
             return call
-        # What one operator does to one tensor is left to passes that make it part of another one.
+        # A single operator on one tensor is left to passes that make it part of another one.
         if count == 1 and source.same_as(data[0]):
             return call
         values = [self._values(operand) for operand in data]
@@ -63,19 +63,19 @@ class _TabulateBytes(CallRewriter):
         return quantized_lookup(source, relax.const(table, str(table.dtype)))
 
     def _source(self, operands: Sequence[relax.Expr]) -> relax.Expr | None:
-        """Return the tensor that all operands but constants follow from, if it is one."""
+        """Return the tensor from which all operands but constants follow, if it is one."""
         sources = [self._followed(each)[0] for each in operands if constant_of(each) is None]
         is_one = sources and all(source.same_as(sources[0]) for source in sources)
         return sources[0] if is_one else None
 
     def _values(self, operand: relax.Expr) -> Array | None:
-        """Return what an operand is for each value of its source, which is the first axis.
+        """Return an operand's values for each value of its source, along the first axis.
 
-        The others have two places for each of the operand's that has several: sums of ONNX Runtime
-        are rounded by which operand is repeated along the last axis.
+        Each further axis has two elements if the operand's axis has several: how sums of ONNX
+        Runtime are rounded depends on which operand is repeated along the last axis.
 
         Returns:
-            An array; of a constant without the first axis, and None if it has several values.
+            An array; without the first axis for a constant, and None if that has several values.
         """
         few = tuple(min(dim, 2) for dim in spec_of(operand).shape)
         constant = constant_of(operand)
@@ -86,7 +86,7 @@ class _TabulateBytes(CallRewriter):
         return np.broadcast_to(table.reshape(-1, *[1] * len(few)), (len(table), *few))
 
     def _followed(self, operand: relax.Expr) -> tuple[relax.Expr, Array]:
-        """Return the tensor that an operand follows from, and its table: of itself, every value."""
+        """Return an operand's source, and its table; that of the source itself is every value."""
         lookup = self.producer(operand, quantized_lookup)
         table = None if lookup is None else constant_of(lookup.args[1])
         if lookup is not None and table is not None:
@@ -99,14 +99,14 @@ class _TabulateBytes(CallRewriter):
 def TabulateBytes() -> tvm.transform.Pass:
     """Make one ``quantized_lookup`` of all that is computed from one tensor of bytes.
 
-    As a swish is, x · sigmoid(x), or x · clip(x + 3) / 6 in five operators: whatever the operands
-    are, if they follow from one 8-bit value and from constants of one value, there are 256 results.
+    Examples are a swish, x · sigmoid(x), or x · clip(x + 3) / 6 in five operators. If all operands
+    follow from one 8-bit value and from constants of one value, there are 256 results.
     """
     return module_pass(_TabulateBytes, "TabulateBytes")
 
 
 def _is_function_of_bytes(call: relax.Call, source: relax.Expr) -> bool:
-    """Tell whether each element of a call's result may be one function of one of its source's."""
+    """Tell whether each element of a call's result may be a function of one source element."""
     attrs, spec = vars(attrs_of(call)), spec_of(source)
     of_channels = [attrs.get(name) for name in ("input_scale", "input_zero_point")]
     if any(isinstance(value, tuple) for value in of_channels):

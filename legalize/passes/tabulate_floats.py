@@ -1,4 +1,4 @@
-"""Make one table of what is computed in float32 between a dequantize and a quantize."""
+"""Make one table of all that is computed in float32 between a dequantize and a quantize."""
 
 from __future__ import annotations
 
@@ -65,19 +65,18 @@ class _TabulateFloats(CallRewriter):
 def TabulateFloats() -> tvm.transform.Pass:
     """Make one ``quantized_lookup`` of float32 operators between a dequantize and a quantize.
 
-    Where all that is computed is a function of one 8-bit value, it has 256 results. They are
-    computed here, by the same Relax operators on the machine that compiles, so that every target
-    gets the same.
+    A function of one 8-bit value has 256 results. They are computed here, by the same Relax
+    operators on the compiling machine, so that every target gets the same.
     """
     return module_pass(lambda mod: _TabulateFloats(mod), "TabulateFloats")
 
 
 def is_tabulated(call: relax.Call, binding_of: Callable[[relax.Var], Any]) -> bool:
-    """Tell whether what a quantize quantizes becomes a table.
+    """Tell whether the operand of a quantize becomes a table.
 
     Args:
         call: the quantize.
-        binding_of: gives what a variable is bound to.
+        binding_of: returns a variable's value.
     """
     return _chain_of(call, binding_of) is not None
 
@@ -85,7 +84,7 @@ def is_tabulated(call: relax.Call, binding_of: Callable[[relax.Var], Any]) -> bo
 def _chain_of(
     call: relax.Call, binding_of: Callable[[relax.Var], Any]
 ) -> tuple[_Chain, relax.Expr] | None:
-    """Return a copy of what is quantized, if it is computed of one tensor of bytes."""
+    """Return a copy of the quantized expression, if it is computed from one tensor of bytes."""
     if not _has_one_scale(call) or attrs_of(call).out_dtype not in QUANTIZED:
         return None
     chain = _Chain(binding_of, spec_of(call).shape)
@@ -97,7 +96,7 @@ def _chain_of(
 
 
 class _Chain:
-    """A copy of what a value is computed with, for all values of one tensor of bytes."""
+    """A copy of the operators that compute a value, for all values of one tensor of bytes."""
 
     def __init__(self, binding_of: Callable[[relax.Var], Any], shape: tuple[int, ...]) -> None:
         self.binding_of = binding_of
@@ -119,7 +118,7 @@ class _Chain:
     def _copied(self, value: Any) -> relax.Expr:
         constant = constant_of(value)
         if constant is not None and constant.size == 1:
-            # Not of no axes: compilers have other bits for some functions of numbers they know.
+            # Not a scalar: compilers get other bits for some functions of known numbers.
             return relax.const(constant.reshape(1), str(constant.dtype))
         if not isinstance(value, relax.Call) or spec_of(value).shape != self.shape:
             raise _OtherError
@@ -140,7 +139,7 @@ class _Chain:
         return self.parameter
 
     def table(self, result: relax.Call) -> Array:
-        """Return the results of a copied call, the one for the lowest value first."""
+        """Return the results of a copied call, starting with that of the lowest value."""
         with self.builder.function("main", [self.parameter]):
             with self.builder.dataflow():
                 output = self.builder.emit_output(self.builder.normalize(result))

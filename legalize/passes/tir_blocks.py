@@ -1,4 +1,4 @@
-"""The common part of passes over TIR functions, where a fused one is a list of TIR blocks."""
+"""The common part of passes over TIR functions; a fused function is a list of TIR blocks."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from legalize.kernels.kernel import IS_KERNEL
 def tir_block_pass(change: Callable[[s_tir.Schedule, Any], None], name: str) -> tvm.transform.Pass:
     """Return a pass that calls ``change(schedule, block)`` for each block of each TIR function.
 
-    Kernels are left alone, and so is a block that the schedule refuses to change because it has
+    Kernels stay unchanged, and so does a block that the schedule refuses to change because it has
     another form (a scan, a call into the runtime).
     """
 
@@ -35,7 +35,7 @@ def tir_block_pass(change: Callable[[s_tir.Schedule, Any], None], name: str) -> 
 
 
 def blocks_of(schedule: s_tir.Schedule, function: tirx.PrimFunc) -> Sequence[Any]:
-    """Return the blocks within a function's outermost one, which TVM does not always name alike."""
+    """Return the blocks within a function's outermost one, whose name varies in TVM."""
     outermost = schedule.get_sblock(function.body.block.name_hint)
     return schedule.get_child_blocks(outermost)
 

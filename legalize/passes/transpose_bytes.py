@@ -1,4 +1,4 @@
-"""Let kernels change the order of the axes of bytes."""
+"""Let kernels transpose bytes."""
 
 from __future__ import annotations
 

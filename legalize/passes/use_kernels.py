@@ -20,11 +20,10 @@ _OF_WORDS = (quantized_svdf, quantized_svdf_state)
 def UseKernels(target: tvm.target.Target) -> tvm.transform.Pass:
     """Replace each call that a kernel for ``target`` can take; leave the others as they are.
 
-    What a kernel needs of constants (packed weights, folded zero points) is computed here, so
-    weights must be constants: an operator whose weights are parameters is left to the
-    primitives. So is one that has no operand but constants: it is computed at compile time, by
-    whatever machine compiles. Tensors of int16 are the primitives', except for operators whose
-    kernels know them.
+    The constants of a kernel (packed weights, folded zero points) are computed here, so weights
+    must be constants: an operator whose weights are parameters is left to the primitives. So is an
+    operator with only constant operands: it is computed at compile time, by any machine. Primitives
+    also take tensors of int16, except for operators whose kernels support them.
     """
     serving = {
         name: [kernel for kernel in kernels if kernel.serves(target)]

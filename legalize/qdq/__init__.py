@@ -1,4 +1,4 @@
-"""Float operators between dequantize and quantize as operators of the dialect: a rule a file."""
+"""Rules that turn float operators between dequantize and quantize into the dialect's operators."""
 
 from __future__ import annotations
 

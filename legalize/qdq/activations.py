@@ -1,8 +1,8 @@
 """Activations: those that quantizing does by itself, tables of the others, and softmax.
 
-In XNNPACK convolutions and products of matrices end in relu or hardtanh, and sums in relu. After
-anything else both are computed in float. On what was quantized before they are bounds of its
-integers or, where the result has another scale, a table.
+In XNNPACK convolutions and products of matrices may end in relu or hardtanh, and sums in relu.
+After any other operator both are computed in float. On a quantized tensor they are bounds of its
+integers or, if the result has another scale, a table.
 """
 
 from __future__ import annotations
@@ -125,10 +125,10 @@ def _ended(
     """Return the integers of an activation.
 
     Args:
-        group: what is quantized.
+        group: the quantized group.
         call: the activation.
         ends: the lowest and highest real number.
-        enders: the operators that end in such an activation.
+        enders: the operators that may end in such an activation.
     """
     bounds = _within(group.bounds, (_steps(group, ends[0]), _steps(group, ends[1])))
     inner = group.value(call.args[0])
@@ -141,13 +141,13 @@ def _ended(
 
 
 def _may_end(group: Group, call: relax.Call, enders: set[str], ends: tuple[float, float]) -> bool:
-    """Tell whether an addition is that of a bias, or one that ends in relu."""
+    """Tell whether an addition adds a bias, or may end in relu."""
     operands = [operator_name(group.value(operand)) for operand in call.args]
     return ends[1] == math.inf or any(name in enders for name in operands)
 
 
 def _steps(group: Group, real: float) -> int:
-    """Return the integer of a real number; the zero point is added before it is rounded."""
+    """Return the integer of a real number; the zero point is added before rounding."""
     scale, zero_point, dtype = group.encoding
     low, high = dtype_range(dtype)
     if math.isinf(real):
@@ -180,10 +180,10 @@ def _of_integers(
 def _merged(group: Group, quantized: relax.Expr) -> relax.Expr | None:
     """Return a product that ends in an activation after its own quantize.
 
-    The delegate makes one of both: what was quantized between them is not rounded.
+    The delegate merges both: the value between them is not rounded.
 
     Raises:
-        NoRuleError: it does so with a maximum, or with another activation.
+        NoRuleError: the delegate merges a maximum, or another activation.
     """
     value = group.value(quantized)
     if operator_of(value) is not quantize:
@@ -207,7 +207,7 @@ def _merged(group: Group, quantized: relax.Expr) -> relax.Expr | None:
 
 
 def _within(inner: tuple[int, int] | None, outer: tuple[int, int]) -> tuple[int, int]:
-    """Return the bounds of what is bounded by ``outer`` before ``inner``."""
+    """Return the bounds of a value that is bounded by ``outer`` and then by ``inner``."""
     if inner is None:
         return outer
     low, high = (min(max(end, inner[0]), inner[1]) for end in outer)
@@ -215,7 +215,7 @@ def _within(inner: tuple[int, int] | None, outer: tuple[int, int]) -> tuple[int,
 
 
 def _clamped(call: relax.Call, bounds: tuple[int, int]) -> relax.Expr:
-    """Return the call of an operator that bounds its result, with narrower bounds."""
+    """Return a call with narrower bounds of its result."""
     attrs = attrs_of(call)
     fields: dict[str, Any] = {
         key: list(value) if isinstance(value, tuple) else value

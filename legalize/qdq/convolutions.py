@@ -1,7 +1,7 @@
 """Convolutions of rows, images and volumes, and transposed ones: QLinearConv.
 
 Rows are images one pixel high. The planes of a volume's window are channels of an image. XNNPACK's
-transposed convolutions are convolutions of images whose pixels stand apart.
+transposed convolutions are convolutions of images with gaps between the pixels.
 """
 
 from __future__ import annotations
@@ -166,7 +166,7 @@ def _conv2d_transpose(group: Group, call: relax.Call, bias: relax.Expr | None) -
 
 
 def _axis(axis: int) -> int:
-    """Return that of the turned weights' channels; none where there is one scale."""
+    """Return the axis of the transposed weights' channels; none if there is one scale."""
     return 0 if axis == 1 else axis
 
 
@@ -189,7 +189,7 @@ def _conv3d(group: Group, call: relax.Call, bias: relax.Expr | None) -> relax.Ex
         raise NoRuleError("its window is larger than its data")
 
     def plane(number: int) -> relax.Expr:
-        """Return the planes that one of the window's meets: [N, C, 1, count, H, W]."""
+        """Return the planes of data that a plane of the window meets: [N, C, 1, count, H, W]."""
         begin = number * dilation[0]
         end = begin + (count - 1) * strides[0] + 1
         part = emit(R.strided_slice(volume, [2], [begin], [end], [strides[0]]))

@@ -31,7 +31,7 @@ def _multiply(group: Group, call: relax.Call) -> relax.Expr:
 
 
 def with_bias(group: Group, call: relax.Call) -> relax.Expr | None:
-    """Return the integers of an addition if it is that of a bias, or else None.
+    """Return the integers of an addition if it adds a bias; otherwise None.
 
     Raises:
         LeftInFloatError: as ``Group.folded`` does.
@@ -47,12 +47,12 @@ def with_bias(group: Group, call: relax.Call) -> relax.Expr | None:
 
 
 def of_pair(group: Group, call: relax.Call, operator: Any, **arithmetic: str) -> relax.Expr:
-    """Return the call of a dialect's operator of two tensors.
+    """Return the call of the dialect's operator of two tensors.
 
     Args:
-        group: which it stands for.
+        group: the group that it replaces.
         call: the group's float operator.
-        operator: the dialect's.
+        operator: the dialect's operator.
         arithmetic: its attribute of that name.
 
     Raises:

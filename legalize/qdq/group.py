@@ -1,4 +1,4 @@
-"""A group of a quantize, what it quantizes and the dequantizes before, and the table of rules."""
+"""A group of a quantize, the operator before it and its dequantizes, and the table of rules."""
 
 from __future__ import annotations
 
@@ -30,33 +30,33 @@ MOVEMENTS = {
         *("strided_slice", "tile"),
     )
 }
-"""Operators that give their first operand's values as they are."""
+"""Operators that return their first operand's values unchanged."""
 
 
 RUNTIMES = {ONNXRUNTIME: "ONNX Runtime", XNNPACK: "XNNPACK"}
-"""By arithmetic, whose integers groups mean."""
+"""By arithmetic, the runtime whose integers groups mean."""
 
 _NEAR, _SHARE = np.float32(1e-6), np.float32(1e-2)
-"""How far from the product of scales that of a bias may be for ONNX Runtime 1.32."""
+"""How far the scale of a bias may be from the product of scales in ONNX Runtime 1.32."""
 
 
 class LeftInFloatError(Exception):
-    """A rule's word that the runtime computes a group in float, and why."""
+    """Raised by a rule if the runtime computes a group in float; says why."""
 
 
 class NoRuleError(Exception):
-    """A rule's word that the runtime computes a group in integers, and no rule does."""
+    """Raised by a rule if the runtime computes a group in integers, and no rule does."""
 
 
 @dataclass(frozen=True)
 class Operand:
-    """What is dequantized for an operator.
+    """A dequantized operand of an operator.
 
     Attributes:
         data: the integers.
         scale: real value of one step, or one per channel along ``axis``.
         zero_point: the integer that means 0, or one per channel.
-        axis: of the channels.
+        axis: the axis of the channels.
     """
 
     data: relax.Expr
@@ -80,14 +80,15 @@ class Operand:
         return {"input_scale": self.scale, "input_zero_point": self.zero_point}
 
     def bias_steps(self, weights: Operand) -> Array:
-        """Return what a step of a bias is worth: one number, or one per channel."""
+        """Return the real value of a step of a bias: one number, or one per channel."""
         scales = np.asarray(weights.scale, np.float32)
         return np.asarray(np.asarray(self.scale, np.float32) * scales)
 
     def bias_factors(self, weights: Operand) -> Array:
-        """Return how many steps of a bias 1 is, as ExecuTorch computes it for XNNPACK.
+        """Return the steps of a bias in 1, as ExecuTorch computes it for XNNPACK.
 
-        With scales of channels it multiplies in float32, be it of one channel, else in float64.
+        It multiplies scales of channels in float32, even of a single channel, and others in
+        float64.
         """
         if isinstance(weights.scale, list) or weights.axis >= 0:
             return reciprocal(self.bias_steps(weights))
@@ -97,15 +98,15 @@ class Operand:
 
 @dataclass(frozen=True, eq=False)
 class Group:
-    """What a quantize quantizes.
+    """The expression that a quantize quantizes.
 
     Attributes:
-        attrs: of the quantize.
-        builder: of the new function.
+        attrs: the quantize's attributes.
+        builder: the new function's builder.
         values: the bindings of the function's variables.
         uses: how often each variable is read.
-        renewed: gives what became of an expression.
-        bounds: the lowest and highest value of the result, where an activation says so.
+        renewed: returns the rewritten expression.
+        bounds: the lowest and highest value of the result, if an activation bounds it.
         may_merge: whether XNNPACK may merge an activation with the quantized product before it:
             the quantize reads the activation itself, and no operator reads the result as both of
             its operands.
@@ -121,11 +122,11 @@ class Group:
 
     @property
     def arithmetic(self) -> str:
-        """Whose integers the group means."""
+        """The arithmetic of the group's integers."""
         return str(self.attrs.arithmetic)
 
     def bounded(self, bounds: tuple[int, int]) -> Group:
-        """Return the group with bounds of its result."""
+        """Return the group with these bounds of its result."""
         return replace(self, bounds=bounds)
 
     @property
@@ -134,11 +135,11 @@ class Group:
         return self.attrs.scale, self.attrs.zero_point, self.attrs.out_dtype
 
     def folded(self, expr: relax.Expr) -> relax.Expr:
-        """Return the integers that quantizing ``expr`` gives.
+        """Return the integers of the quantized ``expr``.
 
         Raises:
             LeftInFloatError: the runtime computes it in float.
-            NoRuleError: it computes it in integers, and no rule does.
+            NoRuleError: the runtime computes it in integers, and no rule does.
         """
         call = self.value(expr)
         is_part = isinstance(call, relax.TupleGetItem)
@@ -152,14 +153,14 @@ class Group:
         return rules[name](self, call)
 
     def value(self, expr: relax.Expr) -> Any:
-        """Return what a variable is bound to; anything else as it is."""
+        """Return a variable's value; return anything else unchanged."""
         return self.values.get(expr) if isinstance(expr, relax.Var) else expr
 
     def quantized(self, expr: relax.Expr) -> Operand:
-        """Return the integers that ``expr`` dequantizes, perhaps moved about.
+        """Return the integers that ``expr`` dequantizes, perhaps with movements in between.
 
         Raises:
-            LeftInFloatError: there are none.
+            LeftInFloatError: ``expr`` dequantizes nothing.
         """
         value = self.value(expr)
         if operator_name(value) in MOVEMENTS:
@@ -178,7 +179,7 @@ class Group:
         """Return an operand that has one scale, and the dtype of the result.
 
         Raises:
-            LeftInFloatError: it is another one.
+            LeftInFloatError: it has several scales, or another dtype.
         """
         operand = self.quantized(expr)
         if isinstance(operand.scale, list) or isinstance(operand.zero_point, list):
@@ -191,12 +192,12 @@ class Group:
         return operand
 
     def check_bias(self, expr: relax.Expr, data: Operand, weights: Operand) -> None:
-        """Raise where ONNX Runtime takes the bias of a convolution for none of integers.
+        """Raise unless ONNX Runtime accepts the bias of a convolution as integers.
 
-        Steps must be the products of those of data and weights, within a hundredth.
+        Its scales must be the products of those of data and weights, within a hundredth.
 
         Raises:
-            LeftInFloatError: they are not, or 0 is not 0.
+            LeftInFloatError: they are not, or the zero point is not 0.
         """
         value = self.value(expr)
         while operator_name(value) in MOVEMENTS:
@@ -217,7 +218,7 @@ class Group:
 
         Raises:
             LeftInFloatError: it is no constant.
-            NoRuleError: it has not one value for each channel.
+            NoRuleError: it does not have one value for each channel.
         """
         integers = self.bias_integers(expr, data, weights)
         if integers.size not in (1, channels) or integers.shape[-1:] == ():
@@ -225,11 +226,11 @@ class Group:
         return np.broadcast_to(integers.reshape(-1), channels).copy()
 
     def bias_integers(self, expr: relax.Expr, data: Operand, weights: Operand) -> Array:
-        """Return a bias in steps of the products of data and weights, of the shape that it has.
+        """Return a bias in steps of the products of data and weights, in its own shape.
 
         Raises:
             LeftInFloatError: it is no constant.
-            NoRuleError: it is repeated.
+            NoRuleError: it is broadcast.
         """
         value = self.value(expr)
         while operator_name(value) in MOVEMENTS:
@@ -270,16 +271,16 @@ class Group:
 
 
 Rule = Callable[[Group, relax.Call], relax.Expr]
-"""Gives the integers that a group quantizes, or raises as ``Group.folded`` does."""
+"""Returns the integers that a group quantizes, or raises as ``Group.folded`` does."""
 
 RULES: dict[str, Rule] = {}
-"""ONNX Runtime's, by the name of the Relax operator."""
+"""ONNX Runtime's rules, by the name of the Relax operator."""
 
 XNNPACK_RULES: dict[str, Rule] = {}
-"""XNNPACK's likewise."""
+"""XNNPACK's rules, by the name of the Relax operator."""
 
 TABLES = {ONNXRUNTIME: RULES, XNNPACK: XNNPACK_RULES}
-"""By arithmetic."""
+"""The rules by arithmetic."""
 
 Biased = Callable[[Group, relax.Call, "relax.Expr | None"], relax.Expr]
 

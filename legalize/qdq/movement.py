@@ -1,4 +1,4 @@
-"""What only moves values about, chooses among them or joins them: it does so with the integers."""
+"""Operators that only move values, choose among them or join them: they take the integers."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _concat(group: Group, call: relax.Call) -> relax.Expr:
 
 
 CHOICES = {f"relax.{name}" for name in ("gather_elements", "max", "min", "nn.pad", "take")}
-"""Operators that ONNX Runtime moves no dequantize over: what they read must be dequantized."""
+"""Operators over which ONNX Runtime moves no dequantize: their operand must be dequantized."""
 
 
 def _moved(group: Group, call: relax.Call) -> relax.Expr:
@@ -84,7 +84,7 @@ def _padded(group: Group, call: relax.Call, data: relax.Expr) -> relax.Expr:
 
 @rule("split")
 def part_of_split(group: Group, part: relax.TupleGetItem | relax.Call) -> relax.Expr:
-    """Return a part of what is split, as a slice."""
+    """Return a part of a split as a slice."""
     if not isinstance(part, relax.TupleGetItem):  # TVM's importer gives the only part itself
         return _alike(group, part.args[0]).data
     split = group.value(part.tuple_value)
@@ -99,7 +99,7 @@ def part_of_split(group: Group, part: relax.TupleGetItem | relax.Call) -> relax.
 
 @rule("where")
 def _where(group: Group, call: relax.Call) -> relax.Expr:
-    """QLinearWhere: tables bring both to the result's encoding."""
+    """QLinearWhere: tables convert both to the result's encoding."""
     condition, *values = call.args
     parts = []
     for operand in (group.activation(value) for value in values):

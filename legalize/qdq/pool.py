@@ -42,7 +42,7 @@ def _max_pool(group: Group, call: relax.Call) -> relax.Expr:
 
 @rule("nn.avg_pool2d", "nn.avg_pool3d")
 def _average_pool(group: Group, call: relax.Call) -> relax.Expr:
-    """Add up dequantized values in float32; the result's zero point is added before it is rounded.
+    """Add up dequantized values in float32; the result's zero point is added before rounding.
 
     A window that is the whole image is a global average.
     """
@@ -65,10 +65,10 @@ def _average_pool(group: Group, call: relax.Call) -> relax.Expr:
 
 
 def _with_padding(group: Group, call: relax.Call) -> relax.Call:
-    """Return an average of a padded image as one whose padding counts, also beyond what is stated.
+    """Return an average of a padded image with padding that counts, also beyond the stated one.
 
-    ONNX Runtime's float operator divides by what lies within the padding that is stated, and its
-    integer one by the whole window.
+    ONNX Runtime's float operator divides by the pixels within the stated padding, and its integer
+    operator by the whole window.
     """
     padded, attrs = group.value(call.args[0]), call.attrs
     if operator_name(padded) != "relax.nn.pad":

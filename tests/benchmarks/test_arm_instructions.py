@@ -12,7 +12,7 @@ from tests.support.arm import CORTEX_A76, on_cores
 from tvm_qnn import digits
 from tvm_qnn.target.target import NAMES
 
-# Of the digits' network: four convolutions, one of them depthwise, and a dense layer.
+# The digits' network has four convolutions, one of them depthwise, and a dense layer.
 PRODUCTS = 8 * 8 * 16 * 9 + 8 * 8 * 16 * 9 + 8 * 8 * 16 * 16 + 4 * 4 * 32 * 9 * 16 + 128 * 10
 
 

@@ -1,4 +1,4 @@
-"""Counts what becomes of the package onnx's tests of single operators.
+"""Counts the outcomes of the package onnx's tests of single operators.
 
 python -m tests.census.nodes
 python -m tests.census.nodes --only quantize --names
@@ -49,7 +49,7 @@ def outcome(case: Any) -> tuple[str, str]:
         except QnnError as error:
             runs = all(_theirs(case.model, inputs) for inputs, _ in case.data_sets)
             return "refused" if runs else "refused by ONNX Runtime, too", str(error)
-        except Exception as error:  # whatever it is: only QnnError may leave the package
+        except Exception as error:  # of any kind: only QnnError may leave the package
             return "fault", f"{type(error).__name__}: {error}"
         apart, is_filled = 0.0, True
         for results, (inputs, expected) in zip(ours, case.data_sets, strict=True):
@@ -75,14 +75,14 @@ def _ours(model: onnx.ModelProto, inputs: Sequence[Any]) -> list[Array]:
 
 
 def _theirs(model: onnx.ModelProto, inputs: Sequence[Any]) -> list[Array] | None:
-    """Return what ONNX Runtime gives; None if it refuses the model."""
+    """Return ONNX Runtime's results; None if it refuses the model."""
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 4
     try:
         session = onnxruntime.InferenceSession(model.SerializeToString(), options)
         names = [each.name for each in session.get_inputs()]
         found: list[Array] = session.run(None, dict(zip(names, _arrays(inputs), strict=False)))
-    except Exception:  # of several kinds, none of which is more than a refusal
+    except Exception:  # of several kinds, all of them refusals
         return None
     return found
 
@@ -111,7 +111,7 @@ def _apart(result: Array, wanted: Any) -> float:
 
 
 def _is_filled(results: Sequence[Array], wanted: Sequence[Any]) -> bool:
-    """Tell whether results begin with what is wanted; a count of what fills them may follow."""
+    """Tell whether results begin with the wanted ones; filled elements may follow."""
     for result, array in zip(results, map(np.asarray, wanted), strict=False):
         if result.ndim != array.ndim or not np.array_equal(
             result[tuple(map(slice, array.shape))], array

@@ -29,7 +29,7 @@ from tvm_qnn.oracle import LiteRtSession, litert_tensors
 Array = np.ndarray[Any, Any]
 
 CLASSES = ("equal", "close", "differs", "refused", "LiteRT refuses", "LiteRT dies", "crashed")
-"""What may become of a file: "refused" is what LiteRT runs and tvm-qnn does not import.
+"""The outcomes of a file: "refused" means that LiteRT runs it and tvm-qnn does not import it.
 
 "close" is a file whose first difference is one of float32, where the order of sums or a library's
 last digits decide, and in which what follows from that lies near, too: either as it is, or, since
@@ -41,7 +41,7 @@ _MEMORY = 12 << 30
 # Of a tensor's largest number: the first that differs, and those that are computed from it, some
 # of which are rounded to 8 bits on the way. Integers may lie so many steps apart.
 _CLOSE_FIRST, _CLOSE_LATER, _CLOSE_STEPS = 1e-5, 0.02, 2
-_RANDOM_INDICES = 8  # as good as any: what is below it is an index of most tables
+_RANDOM_INDICES = 8  # arbitrary: smaller numbers are indices of most tables
 
 
 @dataclass(frozen=True)
@@ -51,12 +51,12 @@ class Outcome:
     Attributes:
         file: its path below the folder.
         kind: one of ``CLASSES``.
-        reasons: why, each once: operators that are missing, what is refused, what differs first.
+        reasons: each reason once: missing operators, refusals, the first difference.
         operators: how many it has; 0 if it cannot be read.
         elements: how many were compared.
         differing: how many of them differ.
         in_float: operators that were computed in float32 for want of an integer rule.
-        imports: whether tvm-qnn imports it, whatever LiteRT says.
+        imports: whether tvm-qnn imports it, regardless of LiteRT.
     """
 
     file: str
@@ -70,7 +70,7 @@ class Outcome:
 
 
 def try_file(folder: Path, file: Path, seconds: float = _SECONDS) -> Outcome:
-    """Compare one file, of which nothing is believed."""
+    """Compare one untrusted file."""
     name = str(file.relative_to(folder))
     with tempfile.TemporaryDirectory() as place:
         kept = Path(place) / "expected.npz"
@@ -198,7 +198,7 @@ def _lies_near_alone(graph: Model, operator: Operator, known: dict[int, Array]) 
     part = replace(graph, operators=(operator,), inputs=tuple(read), outputs=operator.outputs)
     try:
         mod, params = from_tflite(part)
-    except QnnError:  # of what the file leaves open, such as shapes
+    except QnnError:  # the file leaves something open, such as shapes
         return False
     results = build(mod, "host", params).run(*[known[index] for index in read])
     arrays = list(results.values()) if isinstance(results, dict) else [results]
@@ -248,7 +248,7 @@ def _reason(error: Exception) -> str:
 
 
 def _general(text: str) -> str:
-    """Drop what is of one file alone, so that alike reasons are counted together."""
+    """Drop details of a single file, so that similar reasons are counted together."""
     text = re.sub(r"^operator \d+ (\S+) \(.*?\): ", r"\1: ", text)
     text = re.sub(r"(tensor) \d+ '[^']*'", r"\1", text)
     return re.sub(r"[-(\[]?\d[\d.e+, ()\[\]-]*", "# ", text).strip()[:160]

@@ -109,7 +109,7 @@ def _compare(
 
 
 def _summary(entries: list[dict[str, Any]], per_file: int) -> str:
-    """Count what was compared, without files that the framework refuses."""
+    """Count the comparisons, without files that the framework refuses."""
     operators = sum(entry["operators"] for entry in entries)
     wrong = sum(bool(entry["problems"]) for entry in entries)
     refused = sum("refused" in entry for entry in entries)

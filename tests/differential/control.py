@@ -49,7 +49,7 @@ def repeat(graph: Graph, value: Value) -> Value | None:
 
 @step(int16=True)
 def combine(graph: Graph, value: Value) -> Value:
-    """Run a subgraph that says what an operator of another name is made of."""
+    """Run a subgraph that defines an operator of another name."""
     number = graph.writer.subgraphs + 1
     result = graph.result(value, value.shape)
     inner = graph.writer.subgraph()

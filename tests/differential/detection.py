@@ -1,4 +1,4 @@
-"""Steps at which a detector chooses boxes; nothing grows from what they give."""
+"""Steps at which a detector chooses boxes; no further operators read their results."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _reshaped(graph: Graph, value: Value, shape: tuple[int, ...]) -> Value:
 
 @step(int16=True)
 def suppress(graph: Graph, value: Value) -> Value | None:
-    """Choose among boxes by scores of which many are equal."""
+    """Choose among boxes by scores, many of them equal."""
     count = prod(value.shape)
     if not 0 < count <= _MOST:
         return None

@@ -93,7 +93,7 @@ def unary(graph: Graph, value: Value) -> Value:
 
 @step(int16=True)
 def root(graph: Graph, value: Value) -> Value | None:
-    """Take the root, or its inverse, of what is not negative: LiteRT ends a run elsewhere."""
+    """Take the root, or its inverse, of nonnegative values: LiteRT ends a run for others."""
     if value.dtype == "uint8":
         return None
     is_wide = value.dtype == "int16"
@@ -125,7 +125,7 @@ def slopes(graph: Graph, value: Value) -> Value | None:
 
 @step(int16=True)
 def divide(graph: Graph, value: Value) -> Value | None:
-    """Divide by what is never 0, for which LiteRT ends a run."""
+    """Divide by values that are never 0, for which LiteRT ends a run."""
     if len(value.shape) > 4:
         return None
     low = 0 if value.dtype == "int16" else int(np.iinfo(value.dtype).min)
@@ -247,7 +247,7 @@ def reduce_extreme(graph: Graph, value: Value) -> Value | None:
 
 @step()
 def place(graph: Graph, value: Value) -> Value | None:
-    """Make the place of the extremes an output: nothing quantized reads it."""
+    """Make the index of the extremes an output: nothing quantized reads it."""
     if len(value.shape) < 2:
         return None
     axis = int(graph.rng.integers(len(value.shape)))

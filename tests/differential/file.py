@@ -17,7 +17,7 @@ class RefusedError(Exception):
 
 @dataclass(frozen=True)
 class File:
-    """Random graphs, and what their framework makes of them.
+    """Random graphs, and their framework's results.
 
     Attributes:
         content: the file.

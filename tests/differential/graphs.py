@@ -161,7 +161,7 @@ class Graph:
         self.values, self._results, self._read = [], [], set()
 
     def end(self) -> None:
-        """End a graph: its outputs are what nothing reads, and sometimes what is read, too."""
+        """End a graph: its outputs are all unread values, and sometimes read ones, too."""
         ends = [i for i in self._results if i not in self._read or self.chance(0.1)]
         self.outputs += ends
         self.owners += [self._graphs] * len(ends)

@@ -29,7 +29,7 @@ def whole(graph: Graph, value: Value) -> Value | None:
     if code in ("ADD", "SUB", "MUL"):
         options["fused_activation_function"] = str(graph.choice("NONE", "NONE", *_ACTIVATIONS))
     graph.operator(code, [first.index, graph.aside(numbers)], pair, **options)
-    # Of int64, LiteRT has no ABS.
+    # LiteRT has no ABS of int64.
     code = str(graph.choice("NEG", "ABS")) if dtype == "int32" else "NEG"
     graph.operator(code, [pair.index], alone)
     if graph.chance(0.5):

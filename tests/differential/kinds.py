@@ -79,7 +79,7 @@ def shape_again(graph: Graph, value: Value) -> Value | None:
 
 @step(int16=True)
 def from_constants(graph: Graph, value: Value) -> Value:
-    """Count, or list the places of what is not 0; nothing grows from it."""
+    """Count the elements other than 0, or list their indices; no further operators read it."""
     if graph.chance(0.5):
         dtype = str(graph.choice("int32", "int64"))
         axes = graph.tensor([], "int32", None)
@@ -98,7 +98,7 @@ def from_constants(graph: Graph, value: Value) -> Value:
 
 @step()
 def sparse_weights(graph: Graph, value: Value) -> Value | None:
-    """Multiply by a matrix of which the file holds what is not 0."""
+    """Multiply by a sparse matrix, whose nonzero elements are in the file."""
     depth, units = value.shape[-1], int(graph.rng.integers(1, 9))
     if value.dtype != "int8" or len(value.shape) != 2:
         return None

@@ -46,7 +46,7 @@ def _weights(graph: Graph, shape: Sequence[int], dtype: str, axis: int) -> tuple
 
 
 def _stored(graph: Graph, data: Array, quantization: Quantization) -> int:
-    """Store weights, now and then what four bits hold of them, or of a matrix two."""
+    """Store weights, now and then only four of their bits, or two of a matrix's."""
     if data.dtype != np.int8 or graph.chance(0.9):
         return graph.constant(data, quantization)
     dtype = str(graph.choice("int4", "int2")) if data.ndim == 2 else "int4"

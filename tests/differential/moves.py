@@ -95,7 +95,7 @@ def rank(graph: Graph, value: Value) -> Value | None:
 
 @step(int16=True)
 def split(graph: Graph, value: Value) -> Value | None:
-    """Parts, of which one goes on; the others are outputs or are read later."""
+    """Split into parts: one is read next, the others are outputs or are read later."""
     axis = int(graph.rng.integers(len(value.shape)))
     size = value.shape[axis]
     where = graph.constant(np.int32(axis))

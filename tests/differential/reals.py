@@ -102,7 +102,7 @@ def hybrid_product(graph: Graph, value: Value) -> Value | None:
 
 @step(weight=2, int16=True)
 def real_arithmetic(graph: Graph, value: Value) -> Value:
-    """Two operations, of which a compiler would make one with one rounding."""
+    """Two operations that a compiler would fuse into one with one rounding."""
     reals, other = _reals(graph, value), graph.reals(value.shape, value.scale)
     for code in (graph.choice("MUL", "SUB", "ADD"), graph.choice("ADD", "SUB", "MAXIMUM")):
         result = graph.tensor(value.shape, "float32", None)
@@ -141,7 +141,7 @@ def real_grid(graph: Graph, value: Value) -> Value:
 
 @step(int16=True)
 def real_rows(graph: Graph, value: Value) -> Value | None:
-    """Add up rows, or average them; those of a place need not follow one another."""
+    """Add up rows, or average them; rows of one index need not be consecutive."""
     if len(value.shape) < 2:
         return None
     count, places = (int(graph.rng.integers(1, most)) for most in (9, 5))

@@ -1,4 +1,4 @@
-"""Steps that put elements where places say, normalize rows, and work on bits."""
+"""Steps that put elements at indices, normalize rows, and work on bits."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.differential.graphs import Graph, Value, step
 
 @step()
 def put(graph: Graph, value: Value) -> Value | None:
-    """Put rows at places, some of which are named twice."""
+    """Put rows at indices, some of them repeated."""
     if len(value.shape) > 4:
         return None
     rows = int(graph.rng.integers(1, 6))
@@ -27,7 +27,7 @@ def put(graph: Graph, value: Value) -> Value | None:
 
 @step(int16=True)
 def look_up(graph: Graph, value: Value) -> Value | None:
-    """Take rows by keys, some of which there are."""
+    """Take rows by keys, some of which exist."""
     if not 2 <= len(value.shape) <= 4:
         return None
     count = int(graph.rng.integers(1, 6))

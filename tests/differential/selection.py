@@ -1,4 +1,4 @@
-"""Steps that move elements by places and blocks, repeat them, and choose among them."""
+"""Steps that move elements by indices and blocks, repeat them, and choose among them."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def blocks(graph: Graph, value: Value) -> Value | None:
         codes.append("DEPTH_TO_SPACE")
     if height % size == width % size == 0:
         codes.append("SPACE_TO_DEPTH")
-    if value.dtype == "int16":  # of which LiteRT has neither
+    if value.dtype == "int16":  # LiteRT has neither
         codes = codes[:1]
     if batch % area == 0 and width * size > 1:
         codes.append("BATCH_TO_SPACE_ND")

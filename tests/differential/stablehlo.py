@@ -1,4 +1,4 @@
-"""Steps of StableHLO: what is put around elements, slices at places, and windows."""
+"""Steps of StableHLO: padding, slices at indices, and windows."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def put_around(graph: Graph, value: Value) -> Value | None:
 
 @step(int16=True)
 def take_slices(graph: Graph, value: Value) -> Value:
-    """Take slices of one size, at places along some axes, some of which lie outside."""
+    """Take slices of one size at indices along some axes; some indices are out of range."""
     rank = len(value.shape)
     named = sorted(int(axis) for axis in graph.rng.permutation(rank)[: graph.rng.integers(1, 3)])
     collapsed = [axis for axis in named if graph.chance(0.5)]
@@ -67,7 +67,7 @@ def take_slices(graph: Graph, value: Value) -> Value:
 
 @step(int16=True)
 def put_slices(graph: Graph, value: Value) -> Value | None:
-    """Put rows at places, or combine them with what is there."""
+    """Put rows at indices, or combine them with the rows there."""
     if prod(value.shape) > 4000:
         return None
     count, rows = int(graph.rng.integers(1, 5)), value.shape[0]

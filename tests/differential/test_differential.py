@@ -1,4 +1,4 @@
-"""A bounded share of what `python -m tests.differential` does."""
+"""A bounded share of the graphs of `python -m tests.differential`."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_random_graphs_equal_litert(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(100, 104))
 def test_small_models_equal_litert(seed: int) -> None:
-    # They become one function, in which LLVM sees what one kernel writes and the next one reads.
+    # They become one function, in which LLVM sees values that one kernel writes and the next reads.
     assert run_trial(seed, graphs=2, ways=(True,)).mismatches == ()
 
 

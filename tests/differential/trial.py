@@ -93,8 +93,8 @@ def run_trial(
 
     Args:
         seed: of everything that is random.
-        graphs: how many stand in the file: compiling one file of many is faster than many.
-        targets: what to compile for; what this processor cannot run is compiled only.
+        graphs: how many the file has: compiling one file of many graphs is faster than many files.
+        targets: what to compile for; code that this processor cannot run is only compiled.
         ways: whether to use kernels, each time that the file is compiled.
         format: of ``FILES``.
     """

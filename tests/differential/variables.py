@@ -15,7 +15,7 @@ from tests.support.lstm_models import CODE, LstmModel
 
 
 def handle(writer: ModelWriter, name: str) -> int:
-    """Return what names a variable."""
+    """Return the handle of a variable."""
     index = writer.tensor(f"{name}_handle", (1,), "resource")
     writer.operator("VAR_HANDLE", [], [index], shared_name=name)
     return index

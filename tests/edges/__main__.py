@@ -1,6 +1,6 @@
 """Runs random models of one operator here and on LiteRT's reference kernels, and compares.
 
-With ``--against tflm`` TFLM takes LiteRT's place; ``pip install tflite-micro`` installs it.
+With ``--against tflm`` TFLM replaces LiteRT; ``pip install tflite-micro`` installs it.
 
 python -m tests.edges                       # 3,000 models
 python -m tests.edges --models 500 --seed 7

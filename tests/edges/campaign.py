@@ -31,7 +31,7 @@ _PATIENCE = 120.0
 _WITHOUT_REFERENCE = (*("SEGMENT_SUM", "STABLEHLO_AND", "STABLEHLO_CASE", "STABLEHLO_SHIFT_LEFT"),)
 
 GOOD = ("equal", "refused by both", "refused here", "refused there", "in float32")
-"""What may become of a model; what else there is are faults."""
+"""The allowed outcomes of a model; all others are faults."""
 
 
 @dataclass(frozen=True)
@@ -72,9 +72,9 @@ class Framework:
 
     Attributes:
         name: of it.
-        run: what it makes of a model.
+        run: computes a model's results.
         semantics: how the model is imported to give the same.
-        dies: what its death is: "died", a fault, or "refused", where assertions are its refusals.
+        dies: the outcome of its death: "died", a fault, or "refused", if it refuses by assertions.
     """
 
     name: str

@@ -70,7 +70,7 @@ def bucket(draw: Draw) -> None:
 
 @drawn("RFFT2D", "COMPLEX_ABS", "REAL", "IMAG")
 def transform(draw: Draw) -> None:
-    """Draw a transform and what reads it, of which a run tells nothing by itself."""
+    """Draw a transform and its reader, as a run does not show the transform itself."""
     shape = draw.shape(1, 4)
     lengths = [int(draw.choice(1, 2, 4, 8, draw.size())) for _ in range(2)]
     made = draw.writer.tensor("made", (1,), "complex64")

@@ -167,7 +167,7 @@ RULES: dict[str, Rule] = {}
 
 
 def drawn(*codes: str) -> Callable[[Rule], Rule]:
-    """Register what draws the model of an operator."""
+    """Register the function that draws the model of an operator."""
 
     def decorate(rule: Rule) -> Rule:
         RULES.update(dict.fromkeys(codes, rule))

@@ -1,4 +1,4 @@
-"""Operators that move data, and those that look for places."""
+"""Operators that move data, and those that find indices."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Moved = tuple[int, tuple[int, ...], tuple[str, Quantization | None]]
 
 
 def moved(draw: Draw, shape: tuple[int, ...] | None = None) -> Moved:
-    """Return the data, its shape, and what the result is: mostly of the same type and encoding."""
+    """Return the data, its shape, and the result, mostly of the same type and encoding."""
     shape = draw.shape() if shape is None else shape
     dtype = draw.dtype()
     encoding = None if draw.chance(0.15) else draw.encoding(dtype)

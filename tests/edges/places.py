@@ -1,4 +1,4 @@
-"""Operators that move data by places, blocks and counts."""
+"""Operators that move data by indices, blocks and counts."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def unpack(draw: Draw) -> None:
 
 
 def _places(draw: Draw, shape: Any, size: int, dtype: str = "int32") -> int:
-    """An operand of places, of a run or of the file, rarely outside."""
+    """An operand of indices, given at run time or in the file, rarely out of range."""
     lowest = -1 if draw.chance(0.03) else 0
     array = np.asarray(draw.rng.integers(lowest, max(size, 1), tuple(shape))).astype(dtype)
     if draw.chance(0.5):

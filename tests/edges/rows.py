@@ -1,4 +1,4 @@
-"""Operators that put rows at places and elements on diagonals, and that work on bits."""
+"""Operators that put rows at indices and elements on diagonals, and that work on bits."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tests.edges.moves import moved
 
 
 def _positions(draw: Draw, size: int, shape: tuple[int, ...], dtype: str = "int32") -> int:
-    """Return an operand of places, of a run or of the file, few of them negative."""
+    """Return an operand of indices, given at run time or in the file, few of them negative."""
     lowest = -1 if draw.chance(0.05) else 0
     array = np.asarray(draw.rng.integers(lowest, max(size, 1), shape)).astype(dtype)
     return draw.constant(array) if draw.chance(0.5) else draw.given(array)
@@ -37,7 +37,7 @@ def dense(draw: Draw) -> None:
     if depth == 1:
         places = draw.choice((count,), (), (count, 1))
     size, kind = min(shape, default=1), str(draw.choice("int32", "int64"))
-    # Places beyond the tensor are written to by LiteRT's kernel, whatever stands there.
+    # LiteRT's kernel writes beyond the tensor at indices out of range.
     if 0 in shape:
         places = (0, depth)
     array = np.asarray(draw.rng.integers(0, max(size, 1), places)).astype(kind)

@@ -11,7 +11,7 @@ from tests.edges.moves import moved
 
 
 def _odd(draw: Draw, numbers: Sequence[int]) -> list[int]:
-    """Return numbers of which one is now and then another, or lacking."""
+    """Return numbers; now and then one differs or is missing."""
     values = [*numbers]
     if values and draw.chance(0.03):
         values[0] += draw.choice(1, -1, -2, 2**31, -(2**31))
@@ -108,7 +108,7 @@ def put_slices(draw: Draw) -> None:
     updates = [next(sizes) if axis in of_window else next(others) for axis in range(count)]
     axis = int(draw.rng.integers(len(batch) + 1))
     where = (*batch[:axis], len(named), *batch[axis:])
-    # A place below 0 makes LiteRT write before its memory.
+    # An index below 0 makes LiteRT write before its memory.
     places = draw.rng.integers(0, 9, where).astype(draw.choice("int32", "int32", "int64"))
     codes = ("", *(f"STABLEHLO_{name}" for name in ("ADD", "MULTIPLY", "MAXIMUM", "MINIMUM")))
     draw.operator(

@@ -1,4 +1,4 @@
-"""Operators of what a model keeps from one run to the next."""
+"""Operators of states that a model keeps from one run to the next."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A bounded share of what `python -m tests.edges` does."""
+"""A bounded share of the models of `python -m tests.edges`."""
 
 from __future__ import annotations
 

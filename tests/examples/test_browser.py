@@ -67,7 +67,7 @@ def sound() -> Array:
 
 
 def features(samples: Array) -> Array:
-    """Return what the model was trained on, computed by numpy."""
+    """Return the function on which the model was trained, computed by numpy."""
     padded = np.pad(samples / samples.max(), (0, 16000 - len(samples)))
     windows = np.lib.stride_tricks.sliding_window_view(padded, 480)[::320]
     spectra = np.abs(np.fft.rfft(windows * np.hanning(481)[:-1], 512))

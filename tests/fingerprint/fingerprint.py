@@ -1,4 +1,4 @@
-"""A fingerprint of the compiler: what it makes of each model for each target."""
+"""A fingerprint of the compiler: hashes of its output for each model and target."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Fingerprint: TypeAlias = "dict[str, dict[str, Hashes]]"
 
 
 def matching(names: Sequence[str], patterns: Sequence[str]) -> list[str]:
-    """Return the names that one of the patterns of a shell fits; all, where there is no pattern."""
+    """Return the names that match one of the shell patterns; all, if there is no pattern."""
     return [
         name for name in names if not patterns or any(fnmatchcase(name, each) for each in patterns)
     ]
@@ -36,7 +36,7 @@ def matching(names: Sequence[str], patterns: Sequence[str]) -> list[str]:
 def take(
     cases: Mapping[str, Sequence[str]], jobs: int = 1
 ) -> Iterator[tuple[str, dict[str, Hashes]]]:
-    """Lower models, and hash what comes out.
+    """Lower models, and hash the result.
 
     Args:
         cases: for each model the names of ``WAYS``.
@@ -58,7 +58,7 @@ def take(
 
 
 def hash_model(name: str, ways: Sequence[str]) -> dict[str, Hashes]:
-    """Import one model, and lower it in each way; what is refused has the error in the place."""
+    """Import one model, and lower it in each way; a refusal is recorded by its error."""
     try:
         mod = models()[name]()
     except Exception as error:
@@ -75,7 +75,7 @@ def _hash(mod: tvm.IRModule, way: str) -> Hashes:
 
 
 def _refused(step: str, error: Exception) -> Hashes:
-    # One line: those that follow in an error of TVM's name places in source files.
+    # One line: further lines of a TVM error name positions in source files.
     return {step: f"{type(error).__name__}: {str(error).splitlines()[0]}"}
 
 
@@ -85,7 +85,7 @@ class Comparison:
 
     Attributes:
         equal: how many cases are equal.
-        differing: models, ways and what differs first, in order.
+        differing: models, ways and the first difference, in order.
     """
 
     equal: int

@@ -13,11 +13,11 @@ from legalize import lower, relax_pipeline
 from qnn_ops.signature import ATTRIBUTE
 
 Hashes: TypeAlias = "dict[str, str]"
-"""By the name of what was hashed: a function or a constant, after a step of lowering."""
+"""Hashes by name: of a function or a constant, after a step of lowering."""
 
 
 def hashes_of(mod: tvm.IRModule, target: tvm.target.Target, *, kernels: bool) -> Hashes:
-    """Hash what ``tvm_qnn.build`` makes of a module, up to where TVM makes machine code.
+    """Hash the steps of ``tvm_qnn.build`` for a module, up to TVM's machine code.
 
     Each function is hashed by its structure: names of variables and places in source files do
     not count. Constants of main are hashed apart from it, so that a difference has a name.
@@ -50,7 +50,7 @@ def module_hashes(mod: tvm.IRModule, step: str) -> Hashes:
             hashes[f"{step} function {name}"] = _text(tvm_ffi.structural_hash(function))
             continue
         callees, constants = _parts(function)
-        # Of a function without its module, those that it calls are variables without a name.
+        # In a function without its module, the functions that it calls are unnamed variables.
         structure = tvm_ffi.structural_hash(function, map_free_vars=True, skip_tensor_content=True)
         digest = blake2b("\n".join([_text(structure), *callees]).encode(), digest_size=8)
         hashes[f"{step} function {name}"] = digest.hexdigest()

@@ -241,7 +241,7 @@ KINDS = (
 
 
 def results(tvm: Any, relay: Any, seeds: Iterable[int]) -> dict[str, Any]:
-    """Return what a Relay computes, or its error's text, by seed."""
+    """Return a Relay's results, or its errors' texts, by seed."""
     found = {}
     for seed in seeds:
         draw = Draw(relay, seed)

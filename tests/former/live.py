@@ -1,4 +1,4 @@
-"""Compares random calls of quantized operators with what TVM's own Relay computes.
+"""Compares random calls of quantized operators with the results of TVM's own Relay.
 
 python -m tests.former.live PROGRAM --count 1000
 

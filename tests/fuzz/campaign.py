@@ -1,4 +1,4 @@
-"""Runs an importer on damaged models in a process of its own, and notes whatever goes wrong.
+"""Runs an importer on damaged models in a process of its own, and records all faults.
 
 A model under a megabyte has two seconds of the processor's time and 512 MB of memory beyond what
 the importer itself takes; a process that dies, hangs or takes more has found something.
@@ -135,7 +135,7 @@ def _try(importer: str, seed: int) -> bool | str:
     signal.setitimer(signal.ITIMER_VIRTUAL, 5 * SECONDS)
     try:
         refused = IMPORTERS[importer].load(files)
-    except BaseException as error:  # what is not one of the project's errors is a finding
+    except BaseException as error:  # any error that is not the project's is a finding
         place = traceback.extract_tb(error.__traceback__)[-1]
         text = (str(error).strip().splitlines() or [""])[-1]
         return f"{type(error).__name__}: {text[:150]} ({place.filename}:{place.lineno})"

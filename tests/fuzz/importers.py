@@ -1,4 +1,4 @@
-"""What is fuzzed: an importer, its inputs, and what it may do with damaged ones."""
+"""The fuzzed importers: their inputs, and their allowed outcomes for damaged ones."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from tests.support.recurrent import recurrent_writer
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "mxnet"
 
 Files = dict[str, bytes]
-"""The files of one model, by what they are."""
+"""The files of one model, by their role."""
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ WILD = (
 
 
 def damaged(rng: Rng, content: bytes) -> bytes:
-    """Return a file with one to six places changed, of which most are words of four bytes."""
+    """Return a file with one to six changes, most of them to words of four bytes."""
     data = bytearray(content)
     for _ in range(int(rng.integers(1, 7))):
         if not data:

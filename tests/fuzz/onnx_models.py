@@ -1,4 +1,4 @@
-"""ONNX models to damage, and well-formed files of models that make no sense in some places."""
+"""ONNX models to damage, and well-formed files of models that are partly invalid."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def _change_list(rng: Rng, model: Any, values: Any, field: Any) -> None:
     if len(values) and kind < 0.2:
         del values[place]
     elif field.message_type is not None:
-        if len(values) and kind < 0.5:  # doubled, or later than what reads it
+        if len(values) and kind < 0.5:  # doubled, or later than its reader
             values.add().CopyFrom(values[place])
         elif kind < 0.6:
             values.add()

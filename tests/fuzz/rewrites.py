@@ -1,4 +1,4 @@
-"""Well-formed TFLite files of models that make no sense in some places."""
+"""Well-formed TFLite files of models that are partly invalid."""
 
 from __future__ import annotations
 
@@ -43,20 +43,20 @@ _NOT_WRITTEN = (
 
 
 def rewritten(rng: Rng, writer: ModelWriter) -> bytes | None:
-    """Return a file of a model that makes no sense in one to four places, of any subgraph.
+    """Return a file of a model with one to four invalid changes, in any subgraph.
 
     Args:
         rng: says where.
         writer: of a model that was finished once; it stays as it is.
 
     Returns:
-        The file; None where the writer itself refuses what came out.
+        The file; None if the writer itself refuses the result.
     """
     other = copy.deepcopy(writer)
     graphs = [other, *other._subgraphs]
     try:
         for _ in range(int(rng.integers(1, 5))):
-            # A half is in the subgraphs, where there are any.
+            # Half of the changes are in the subgraphs, if there are any.
             inner = len(graphs) > 1 and rng.random() < 0.5
             graph = graphs[int(rng.integers(1, len(graphs)))] if inner else other
             changes = [each for each in _CHANGES if rng.random() < 0.4]

@@ -1,4 +1,4 @@
-"""A bounded share of what `python -m tests.fuzz` does."""
+"""A bounded share of the trials of `python -m tests.fuzz`."""
 
 from __future__ import annotations
 

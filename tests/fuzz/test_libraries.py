@@ -1,4 +1,4 @@
-"""A share of what `python -m tests.fuzz.libraries` does."""
+"""A share of the trials of `python -m tests.fuzz.libraries`."""
 
 from __future__ import annotations
 

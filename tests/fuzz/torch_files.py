@@ -1,4 +1,4 @@
-"""Files of PyTorch programs to damage, and what a hostile author would put into them."""
+"""Files of PyTorch programs to damage, and hostile contents to put into them."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ def _dictionaries(tree: Any) -> list[dict[str, Any]]:
 
 
 class _Watch:
-    """Notes what no file may make Python do."""
+    """Records actions that no file may make Python do."""
 
     def __init__(self) -> None:
         self.events: list[str] = []
@@ -167,6 +167,6 @@ def load(content: bytes) -> tuple[Any, Any]:
 
 
 def warm() -> None:
-    """Import a program of each kind: what is loaded first is no part of a file's time."""
+    """Import a program of each kind, so that first imports do not count in a file's time."""
     for is_open in (False, True):
         load(archives.contents(is_open=is_open))

@@ -89,7 +89,7 @@ def test_a_whole_that_is_made_in_parts_lies_over_what_was_read() -> None:
     leads = {"f": {(0, 1): 0}}
     layout = lay_out_over(strips([0, 1, 2, 3]), 4, leads, given=[0], wanted=[1])
     assert layout.size == 64 + 16
-    # The quarter that is made first would lie over what is read later.
+    # The quarter that is written first would overlay data that is read later.
     layout = lay_out_over(strips([3, 2, 1, 0]), 4, leads, given=[0], wanted=[1])
     assert layout.size > 64 + 16
     # Nor may it be wherever something else writes the source.

@@ -38,7 +38,7 @@ class Example(Sheet):
         return Quantization.per_tensor(scale, middle if point is None else middle + point)
 
     def numbers(self, shape: Sequence[int], dtype: str) -> Any:
-        """Draw numbers that are not 0, few of which are the same."""
+        """Draw nonzero numbers, few of them equal."""
         if dtype == "bool":
             return self.rng.random(tuple(shape)) < 0.5
         if dtype == "float32":
@@ -67,5 +67,5 @@ class Example(Sheet):
         return tuple(shape), self.dtype, encoding or self.encoding()
 
     def indices(self, values: Any, dtype: str = "int32") -> int:
-        """Add an input of places."""
+        """Add an input of indices."""
         return self.input(np.asarray(values, dtype))

@@ -14,7 +14,7 @@ Make = Callable[[Example], None]
 
 
 def _one(code: str, shape: Sequence[int] = IMAGE, **options: Any) -> Make:
-    """Return what makes a function of one tensor."""
+    """Return a builder of a function of one tensor."""
 
     def make(example: Example) -> None:
         example.operator(code, [example.data(shape)], example.result(shape), **options)
@@ -23,7 +23,7 @@ def _one(code: str, shape: Sequence[int] = IMAGE, **options: Any) -> Make:
 
 
 def _scaled(code: str, int8: tuple[float, int], int16: float, **options: Any) -> Make:
-    """Return what makes a function whose result has a scale and zero point of its own."""
+    """Return a builder of a function whose result has its own scale and zero point."""
 
     def make(example: Example) -> None:
         scale, point = (int16, 0) if example.dtype == "int16" else int8
@@ -34,7 +34,7 @@ def _scaled(code: str, int8: tuple[float, int], int16: float, **options: Any) ->
 
 
 def _two(code: str, dtype: str = "", **options: Any) -> Make:
-    """Return what makes a function of two tensors, with a result of another type or the same."""
+    """Return a builder of a function of two tensors, with a result of another type or the same."""
 
     def make(example: Example) -> None:
         operands = [example.data(), example.data()]
@@ -45,7 +45,7 @@ def _two(code: str, dtype: str = "", **options: Any) -> Make:
 
 
 def _with(code: str, values: Any, shape: Sequence[int], *more: Any, **options: Any) -> Make:
-    """Return what makes a function of a tensor and constants: axes, places, sizes."""
+    """Return a builder of a function of a tensor and constants: axes, indices, sizes."""
 
     def make(example: Example) -> None:
         operands = [example.data(), *map(example.constant, (values, *more))]

@@ -1,4 +1,4 @@
-"""The table of LiteRT's operators by type: what it runs, and what is made of it here."""
+"""The table of LiteRT's operators by type: what LiteRT runs, and how it is imported here."""
 
 from __future__ import annotations
 

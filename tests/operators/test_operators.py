@@ -1,4 +1,4 @@
-"""The page of operators by type says what the code and LiteRT do."""
+"""The page of operators by type agrees with the code and with LiteRT."""
 
 from __future__ import annotations
 

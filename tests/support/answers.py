@@ -9,7 +9,7 @@ from tvm_qnn.io.terminal import Terminal
 
 
 def shown(answer: Answer, size: tuple[int, int] | None = None) -> str:
-    """Return what an answer prints."""
+    """Return the output of an answer."""
     stream = io.StringIO()
     answer.show(Terminal(file=stream, width=100), size)
     return stream.getvalue()

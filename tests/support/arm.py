@@ -71,7 +71,7 @@ CORTEX_A15 = Core("cortex-a15", ARMV7, "armv7-neon")
 
 
 def on_cores(*cores: Core) -> pytest.MarkDecorator:
-    """Run a test for each of these as its argument ``core``, where it can be emulated."""
+    """Run a test for each of these as its argument ``core``, if it can be emulated."""
     return pytest.mark.parametrize("core", [_parameter(core) for core in cores])
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import tvm
 
 _FUNCTION = re.compile(r"\t\.type\t(\w+),[@%]function")
-# Checks of arguments, what raises errors, and conversions of float16.
+# Checks of arguments, functions that raise errors, and conversions of float16.
 _AROUND = ("__tvm_ffi", "__tvm_set_raised", "__truncsfhf2", "__extendhfsf2")
 _LABEL = re.compile(r"(\.L\w+):")
 _JUMP = re.compile(r"\t[a-z][\w.]*\s+(?:.*\s)?(\.L\w+)$")

@@ -37,7 +37,7 @@ class BasicLstm:
 
     @property
     def encodings(self) -> list[Quantization]:
-        """Of the results: hidden values, cells, what the gates read, and their sums."""
+        """The encodings of the results: hidden values, cells, the gates' data, and their sums."""
         return [DATA, Quantization.per_tensor(self.cell_scale, 0), DATA, _SUMS]
 
     def parts(

@@ -1,4 +1,4 @@
-"""TFLite models of two recurrent layers of float32 data, of which one goes backwards."""
+"""TFLite models of two recurrent layers of float32 data, one of them backwards."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class BothWays:
 
     @property
     def shapes(self) -> list[tuple[int, ...]]:
-        """The shapes of what it reads."""
+        """The shapes of the operands."""
         first = self.layer.shape
         return [first, (*first[:-1], self.beside)] if self.beside else [first]
 

@@ -88,7 +88,7 @@ PROCESSORS = {
 
 @cache
 def missing() -> str | None:
-    """Say what this computer lacks to emulate an x86 processor."""
+    """Name what this computer lacks to emulate an x86 processor."""
     absent = [name for name in ("bochs-bin", _COMPILER, _OBJCOPY) if not shutil.which(name)]
     if absent:
         return f"no {' and no '.join(absent)} on the path"
@@ -104,12 +104,12 @@ def run_cases(processor: Processor, cases: Sequence[Case]) -> list[Array]:
 
 # Bochs 2.7 takes the short addresses of these for others where they have AVX512's encoding.
 _MISREAD = re.compile(r"^\t(vp(?:ext|ins)r[bw]\t)", re.MULTILINE)
-# Of the assembly that LLVM writes, what older assemblers do not know.
+# Directives of LLVM's assembly that older assemblers do not know.
 _DEBUGGING = re.compile(r"^\t\.(?:file|loc)\t.*\n", re.MULTILINE)
 
 
 def write_assembly(module: Any, folder: Path) -> Path:
-    """Write a module of TVM's as assembly, without what the emulator gets wrong."""
+    """Write a TVM module as assembly, without instructions that the emulator gets wrong."""
     text = _DEBUGGING.sub("", module.inspect_source("asm"))
     path = folder / "functions.s"
     path.write_text(_MISREAD.sub(r"\t{disp32} \1", text))

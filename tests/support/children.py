@@ -31,11 +31,11 @@ class Death:
 def answers(
     work: Callable[[_T], _R], items: Sequence[_T], seconds: float, memory: int | None = None
 ) -> Iterator[_R | Death]:
-    """Yield what ``work`` makes of each item, in order, in a process that is replaced if it dies.
+    """Yield the result of ``work`` for each item, in order, in a process replaced when it dies.
 
     Args:
         work: raises nothing.
-        items: what to work on.
+        items: the items.
         seconds: for one of them, by the clock.
         memory: bytes of address space that a process may have; None for what this one may.
     """
@@ -83,7 +83,7 @@ def _limit(kind: int, most: int) -> None:
 
 @contextlib.contextmanager
 def without_stderr() -> Iterator[None]:
-    """Silence what LiteRT says there of what it refuses; its error tells the same."""
+    """Silence LiteRT's output about refusals there; its error says the same."""
     kept, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, 2)
     try:

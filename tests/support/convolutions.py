@@ -1,4 +1,4 @@
-"""Convolutions at random, and what they must give, for kernels that run in an emulator.
+"""Random convolutions, and their expected results, for kernels that run in an emulator.
 
 One run of an emulator answers for many of them, so they are drawn from a seed and not by
 hypothesis.
@@ -34,7 +34,7 @@ SPEC = ConvSpec(
     staged_dtype="int8",
     output=OutputStage("int8", -5, -128, 127),
 )
-"""A small one, of which tests change what they are about."""
+"""A small convolution, of which tests change single attributes."""
 
 
 def changed(spec: ConvSpec, **fields: Any) -> ConvSpec:
@@ -132,7 +132,7 @@ def problem_of(
 
     Args:
         spec: the convolution.
-        rng: what they are drawn from.
+        rng: the source of random numbers.
         how: data and weights: "random", "ends" (of their range), "min" or "max".
         kernel_zero_point: None for the middle of the range.
         exponent: of two: the size of the multipliers.

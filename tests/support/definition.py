@@ -1,4 +1,4 @@
-"""Convolutions by their definition, in int64: what kernels of any processor must compute."""
+"""Convolutions by their definition, in int64: the expected results of all kernels."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A detector that finds what its picture's first pixels say."""
+"""A detector whose results are encoded in its picture's first pixels."""
 
 from __future__ import annotations
 

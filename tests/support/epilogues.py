@@ -20,7 +20,7 @@ LANES = np.arange(CHANNELS).reshape(-1, 16)
 
 
 def check_epilogue(kind: type[Epilogue], spec: ConvSpec, scales: Scales, x: Array) -> None:
-    """Check what an epilogue makes of accumulators, int32 [CHANNELS, n], on AVX512."""
+    """Check an epilogue's outputs for accumulators, int32 [CHANNELS, n], on AVX512."""
     chosen = kind.choose(spec.output, None, scales, LANES)
     assert chosen is not None
     expected = rescaled(spec, x.T, scales.multiplier, scales.shift)

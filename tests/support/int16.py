@@ -1,4 +1,4 @@
-"""Tensors of int16, and weights and biases beside them, in models of TFLite's."""
+"""Tensors of int16, with weights and biases, in TFLite models."""
 
 from __future__ import annotations
 

@@ -77,7 +77,7 @@ PLACES = (*X86_PLACES, *ARM_PLACES)
 each_place = pytest.mark.parametrize(
     "place", [pytest.param(place, id=place.name, marks=place.marks) for place in PLACES]
 )
-"""Run a test for each place as its argument ``place``, where it can run."""
+"""Run a test for each place as its argument ``place``, if it can run there."""
 
 each_target = pytest.mark.parametrize(
     "target", [pytest.param(place.target, id=place.name) for place in PLACES]
@@ -106,7 +106,7 @@ def kernels_of(mod: tvm.IRModule) -> list[Any]:
 
 
 def check_calls(place: Place, calls: Iterable[Call], constants: Sequence[str] = ()) -> None:
-    """Assert that each call becomes one kernel, which gives what the numpy reference gives."""
+    """Assert that each call becomes one kernel, with the results of the numpy reference."""
     cases, expected = [], []
     for call in calls:
         arguments = dict(zip(call.operator.tensors, call.operands, strict=False))

@@ -123,9 +123,9 @@ class LstmModel:
 
         Args:
             seed: of what is drawn.
-            changes: for inputs that are others: the places from which they are taken, -1 for none.
-            inputs: how many there are.
-            intermediates: how many there are.
+            changes: for changed inputs: the indices from which they are taken, -1 for none.
+            inputs: the number of inputs.
+            intermediates: the number of intermediates.
         """
         rng, writer = np.random.default_rng(seed), ModelWriter()
         x = writer.tensor("x", self.shape, "int8", Q(0.05, int(rng.integers(-128, 128))))

@@ -39,7 +39,7 @@ def run_cases(core: str, cases: Sequence[Case], folder: Path) -> list[Array]:
         folder: for files; must be empty.
 
     Raises:
-        AssertionError: if something is written beside an output.
+        AssertionError: if something is written outside an output.
     """
     names = [f"called_{number}" for number in range(len(cases))]
     functions = {name: case.function for name, case in zip(names, cases, strict=True)}

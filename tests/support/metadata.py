@@ -1,4 +1,4 @@
-"""TFLite's metadata, and files behind the end of a model, made for a test."""
+"""TFLite's metadata, and files after the end of a model, made for a test."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def metadata(inputs: Sequence[Tensor] = (), outputs: Sequence[Tensor] = ()) -> b
 
 
 def with_files(model: bytes, files: Mapping[str, bytes], **options: Any) -> bytes:
-    """Return a model with a zip archive behind its end."""
+    """Return a model with a zip archive after its end."""
     archive = io.BytesIO(model)
     with zipfile.ZipFile(archive, "a", **options) as packed:
         for name, content in files.items():

@@ -1,4 +1,4 @@
-"""Small modules written by hand, for tests of what happens around the operators."""
+"""Small modules written by hand, for tests of the code around the operators."""
 
 from __future__ import annotations
 

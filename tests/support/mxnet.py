@@ -1,4 +1,4 @@
-"""MXNet models beside the outputs that MXNet gave, and an evaluator that is not part of this."""
+"""MXNet models with MXNet's own outputs, and a separate evaluator."""
 
 from __future__ import annotations
 

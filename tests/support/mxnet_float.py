@@ -20,7 +20,7 @@ _FOLDER = Path(__file__).parents[1] / "fixtures" / "mxnet_float"
 
 
 def check_family(family: str, close: Mapping[str, float] | None = None) -> None:
-    """Assert that every case of a family gives what MXNet gives: the same bits, or nearly.
+    """Assert that every case of a family gives MXNet's results: the same bits, or nearly.
 
     Args:
         family: of tests/fixtures/mxnet_float/families.py.

@@ -98,7 +98,7 @@ def compiled(
     in_float: bool = False,
     **options: Any,
 ) -> list[Array]:
-    """Return the outputs of the model as it is compiled here, of which some may be in float."""
+    """Return the outputs of the model as it is compiled here; some operators may be in float."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         if in_float:

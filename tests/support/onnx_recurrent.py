@@ -49,7 +49,7 @@ def recurrent(
         results: as words, ``_`` for none; of the cells only where there are some.
         seed: of the numbers.
         opset: of the model.
-        given: constants in place of those that are drawn.
+        given: constants that replace random ones.
         attributes: of the operator.
     """
     rng, gates, count = np.random.default_rng(seed), GATES[op], DIRECTIONS[direction]

@@ -24,7 +24,7 @@ def run_operator(
     domain: str = "com.microsoft",
     **attributes: Any,
 ) -> Array:
-    """Return what an operator gives.
+    """Return an operator's results.
 
     Args:
         name: of the operator.

@@ -52,7 +52,7 @@ def run(mod: tvm.IRModule, arrays: Sequence[Array], target: Any = "llvm") -> Arr
     mcpu = str(target.attrs.get("mcpu", ""))
     if not runs_here(mcpu):
         return run_module(bochs.PROCESSORS[mcpu], mod, arrays)
-    # Without an instruction set there are no kernels: TVM makes each function for what it is given.
+    # Without an instruction set there are no kernels: TVM makes each function for its arguments.
     with nullcontext() if mcpu else unchecked():
         machine = relax.VirtualMachine(tvm.compile(mod, target=target), tvm.cpu())
     result = machine["main"](*(tvm.runtime.tensor(array) for array in arrays))
@@ -71,7 +71,7 @@ def flat(operands: Sequence[Any]) -> list[Array]:
 
 
 def check_operator(operator: Operator[Any], operands: Sequence[Any], **attrs: Any) -> Array:
-    """Assert that the primitives compute what the numpy reference computes; return it."""
+    """Assert that the primitives compute the results of the numpy reference; return them."""
     arguments = dict(zip(operator.tensors, operands, strict=False))
     expected = operator.evaluate(**arguments, **attrs)
     lowered = legalize.LegalizeQnn()(module_of(operator, operands, **attrs))

@@ -1,4 +1,4 @@
-"""Programs for emulated processors: compiled functions, and what calls them (``emulated/main.c``).
+"""Programs for emulated processors: compiled functions, and their caller (``emulated/main.c``).
 
 The program needs no TVM runtime. It calls the functions over many inputs in one process.
 """

@@ -1,4 +1,4 @@
-"""Recurrent networks as TensorFlow's converter writes what it does not fuse: a WHILE."""
+"""Recurrent networks in the form in which TensorFlow's converter leaves them unfused: a WHILE."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from frontends.tflite.writer import ModelWriter
 from tests.support.arrays import full_range
 
 _SIZE, _UNITS = 5, 8
-_UNIT = Quantization.per_tensor(1 / 128, 0)  # of states, and of what tanh gives
-_GATE = Quantization.per_tensor(1 / 256, -128)  # of what a sigmoid gives
+_UNIT = Quantization.per_tensor(1 / 128, 0)  # of states, and of results of tanh
+_GATE = Quantization.per_tensor(1 / 256, -128)  # of results of a sigmoid
 _SUM = Quantization.per_tensor(0.05, 3)
 _DATA = Quantization.per_tensor(0.02, -5)
 _WEIGHTS = Quantization.per_tensor(0.004, 0)
@@ -24,17 +24,17 @@ def recurrent(cell: str, steps: int, *, sliced: bool, known: bool = True) -> byt
 
     Args:
         cell: "rnn", "gru" or "lstm".
-        steps: how many there are.
+        steps: the number of steps.
         sliced: whether a state becomes part of the list of all as older converters wrote it: by
             slices whose sizes depend on the time, which are joined. Else by DYNAMIC_UPDATE_SLICE.
-        known: whether the number of turns is a constant; else it is the second input.
+        known: whether the number of iterations is a constant; else it is the second input.
     """
     writer = recurrent_writer(cell, steps, sliced=sliced, known=known)
     return writer.finish(*writer._ends)
 
 
 def recurrent_writer(cell: str, steps: int, *, sliced: bool, known: bool = True) -> ModelWriter:
-    """Return what writes such a network, at its end."""
+    """Return the writer of such a network, at its end."""
     writer = ModelWriter()
     data = writer.tensor("data", (1, steps, _SIZE), "int8", _DATA)
     order = _constant(writer, [1, 0, 2])
@@ -189,7 +189,7 @@ def _sliced(cells: _Cells, kinds: Sequence[Any], made: int, time: int, new: int)
     before = [_constant(graph, [0, 0, 0]), _joined(cells, [_vector(cells, time), rest])]
     after = [_joined(cells, [_vector(cells, following), zeros]), _constant(graph, [-1, -1, -1])]
     row = cells.result("EXPAND_DIMS", [new, _constant(graph, 0)], _UNIT, (1, 1, _UNITS))
-    # Without a shape in the file their sizes are found in each turn.
+    # Without a shape in the file their sizes are found in each iteration.
     parts = [cells.result("SLICE", [made, *ends], _UNIT, ()) for ends in (before, after)]
     return cells.result("CONCATENATION", [parts[0], row, parts[1]], _UNIT, whole, axis=0)
 

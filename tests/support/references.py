@@ -24,7 +24,7 @@ def _strided_slice(call: relax.Call, data: Array) -> Array:
     return data[tuple(places)]
 
 
-# Of Relax's own operators, those that only move data.
+# Those of Relax's own operators that only move data.
 _MOVEMENTS: dict[str, Callable[[relax.Call, Array], Any]] = {
     "relax.permute_dims": lambda call, data: data.transpose(call.attrs.axes),
     "relax.reshape": lambda call, data: data.reshape([int(size) for size in call.ty.shape]),
@@ -37,7 +37,7 @@ _MOVEMENTS: dict[str, Callable[[relax.Call, Array], Any]] = {
 
 
 def evaluate(mod: tvm.IRModule, arrays: Sequence[Array]) -> list[Array]:
-    """Return the outputs of ``main``, whose calls are to the dialect or to what moves data."""
+    """Return the outputs of ``main``, which calls only the dialect and operators that move data."""
     main = mod["main"]
     values: dict[Any, Any] = dict(zip(main.params, arrays, strict=True))
 

@@ -29,10 +29,10 @@ def rpc_process(
 
     Args:
         program: "tvm.exec.rpc_server" or "tvm.exec.rpc_tracker".
-        log: a file for what it prints.
-        *options: for it, beside host and ports.
+        log: a file for its output.
+        *options: further options, after host and ports.
         python: the command that runs it.
-        environment: variables that it gets beside this process's own.
+        environment: variables in addition to this process's own.
     """
     ports = ("--host", "127.0.0.1", "--port", "9300", "--port-end", "9399")
     with log.open("w") as stream:

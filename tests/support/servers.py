@@ -1,4 +1,4 @@
-"""A server in a process of its own, and what asks it."""
+"""A server in a process of its own, and its clients."""
 
 from __future__ import annotations
 

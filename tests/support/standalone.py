@@ -22,7 +22,7 @@ _TIME_LIMIT = 300.0  # seconds
 def run_standalone(
     library: Library, runs: Sequence[Sequence[Array]], folder: Path, core: Core | None = None
 ) -> list[list[Array]]:
-    """Export a library, compile its example program, and run it on several inputs in turn.
+    """Export a library, compile its example program, and run it on several inputs one by one.
 
     Args:
         library: built for this machine, or for the core.
@@ -45,7 +45,7 @@ def run_example(
     runs: Sequence[Sequence[Array]],
     folder: Path,
 ) -> list[list[Array]]:
-    """Run an export's example program on several inputs in turn: for each the outputs."""
+    """Run an export's example program on several inputs; return the outputs of each."""
     inputs = [folder / f"input{i}.bin" for i in range(len(signature.inputs))]
     outputs = [folder / f"output{i}.bin" for i in range(len(signature.outputs))]
     for path, arrays in zip(inputs, zip(*runs, strict=True), strict=True):
@@ -67,7 +67,7 @@ def compile_example(folder: Path, name: str, *compiler: str, main: str = "_main.
 
 
 def check_call(words: Sequence[str | Path], folder: Path | None = None) -> str:
-    """Run a command and give what it prints; where it fails, so does the test."""
+    """Run a command and return its output; the test fails if the command does."""
     line = [str(word) for word in words]
     done = subprocess.run(
         line, capture_output=True, text=True, check=False, cwd=folder, timeout=_TIME_LIMIT

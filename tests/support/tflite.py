@@ -62,7 +62,7 @@ class Sheet:
     def sparse(
         self, shape: Sequence[int], values: Array, sparsity: Sparsity, quantization: Quantization
     ) -> int:
-        """Return a constant of which only some values are stored."""
+        """Return a constant that stores only some of its values."""
         name, dtype = self._name("c"), values.dtype.name
         return self._writer.tensor(name, shape, dtype, quantization, values, sparsity)
 

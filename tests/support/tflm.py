@@ -16,7 +16,7 @@ from frontends.tflite.reader import read_model
 Array = np.ndarray[Any, Any]
 
 FILE = Path(__file__).parents[1] / "fixtures" / "tflm" / "tflm.npz"
-"""Small models, and what TFLM computed of them; `tests.fixtures.tflm.make` writes it."""
+"""Small models, and TFLM's results, which `tests.fixtures.tflm.make` writes."""
 
 _ARENA = 1 << 22
 
@@ -43,7 +43,7 @@ def golden(name: str) -> tuple[bytes, list[Array], list[Array]]:
 
 
 def missing() -> str | None:
-    """Say what this environment lacks to run TFLM."""
+    """Name what this environment lacks to run TFLM."""
     found = importlib.util.find_spec("tflite_micro")
     return None if found else "the package tflite-micro is not installed"
 

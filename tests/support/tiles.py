@@ -34,8 +34,8 @@ def use_soft_tiles(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def use_tiles_always(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have convolutions and dense layers take tiles, of data as it is, whatever they cost."""
-    cut = plan.cut.__wrapped__  # what it gives now is of no use to other tests
+    """Make convolutions and dense layers use tiles of uncopied data, at any cost."""
+    cut = plan.cut.__wrapped__  # its results now must not be cached for other tests
     monkeypatch.setattr(plan, "cost", lambda _: 0.0)
     monkeypatch.setattr(plan, "cut", cut)
     monkeypatch.setattr(plan, "cut_copied", lambda _: None)

@@ -1,4 +1,4 @@
-"""Archives of PyTorch programs that someone changed, and what would run if they were believed."""
+"""Altered archives of PyTorch programs, and the code that would run if they were trusted."""
 
 from __future__ import annotations
 
@@ -143,9 +143,9 @@ def _entry(path: str, *, use_pickle: bool) -> bytes:
 
 
 def hostile(canary: Path) -> dict[str, bytes]:
-    """Return archives that make the file ``canary`` where torch, or what follows, believes them.
+    """Return archives that create the file ``canary`` if torch, or later code, trusts them.
 
-    Modules that they import are called "harmful_module", and stand where the caller puts them.
+    Modules that they import are called "harmful_module", and are where the caller puts them.
     """
     evil, code = _Opens(canary), f"open({str(canary)!r}, 'w')"
     enum = json.dumps([{"__enum__": 1, "fqn": "harmful_module:x", "name": "x"}])

@@ -72,7 +72,7 @@ def qdq(data: Any, scale: float, point: int) -> Any:
 
 
 def reals(values: Array, scale: float, point: int) -> Any:
-    """Return what integers stand for."""
+    """Return the real numbers of integers."""
     return torch.tensor(((values - point) * np.float32(scale)).astype(np.float32))
 
 
@@ -107,7 +107,7 @@ class Small(nn.Module):
 
 
 class Doubled(nn.Module):
-    """Two inputs, of which one is twice as long, and outputs by name."""
+    """Two inputs, one of them twice as long, and outputs by name."""
 
     def forward(self, x: Any, y: Any) -> Any:
         return {"sum": x + y[::2], "rows": x.reshape(x.shape[0] * 3)}
@@ -189,9 +189,9 @@ def mobilenet_v2() -> nn.Module:
 
 
 def same_as_torch(function: Callable[..., Any], *examples: Any, atol: float = 1e-6) -> None:
-    """Assert that an imported function of float tensors gives what PyTorch gives.
+    """Assert that an imported function of float tensors gives PyTorch's results.
 
-    The order of sums is a library's own: what has sums needs another tolerance.
+    The order of sums is a library's own: functions with sums need another tolerance.
     """
     import tvm_qnn as qnn
 

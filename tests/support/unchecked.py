@@ -1,7 +1,7 @@
 """Compilation without the checks of arguments with which each function of TVM's begins.
 
-They are alike in every function, and up to half of what LLVM compiles of a small one. Instead, the
-virtual machine checks the inputs of ``main``, and ``check_arguments`` those of a single function.
+They are the same in every function, and up to half of the code of a small one. Instead, the virtual
+machine checks the inputs of ``main``, and ``check_arguments`` those of a single function.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from tvm_qnn.target.passes import ALWAYS_LEFT_OUT, left_out
 
 
 def unchecked(*functions: tirx.PrimFunc) -> tvm.transform.PassContext:
-    """Return a context that leaves out the checks, and what ``build`` leaves out for functions."""
+    """Return a context that omits the checks, and the parts of functions that ``build`` omits."""
     disabled = [*ALWAYS_LEFT_OUT, *(left_out(*functions) if functions else ())]
     return tvm.transform.PassContext(disabled_pass=disabled, config={"tirx.disable_assert": True})
 

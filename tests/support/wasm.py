@@ -28,6 +28,6 @@ def link(program: Path, *words: str | Path) -> None:
 
 
 def run(script: str, folder: Path) -> str:
-    """Return what a module of JavaScript prints."""
+    """Return the output of a JavaScript module."""
     (folder / "script.mjs").write_text(script)
     return check_call(["node", "--no-warnings", folder / "script.mjs"], folder)

@@ -34,7 +34,7 @@ _Test = TypeVar("_Test", bound=Callable[..., Any])
 # The first processor that has the instructions: its code runs wherever they are.
 TARGET = {"kind": "llvm", "mcpu": "cascadelake"}
 
-# For each instruction set likewise, and what /proc/cpuinfo calls all that its code may use.
+# For each instruction set likewise, and the names in /proc/cpuinfo of all that its code may use.
 _AVX2 = ("avx2", "fma", "bmi1", "bmi2", "movbe")
 _AVX512 = (*_AVX2, "avx512bw", "avx512vl", "avx512dq")
 _AVX512_VNNI = (*_AVX512, "avx512_vnni")
@@ -60,7 +60,7 @@ def host_has(*features: str) -> bool:
 
 
 def runs_here(mcpu: str) -> bool:
-    """Tell whether this processor can run what is compiled for another."""
+    """Tell whether this processor can run code compiled for another."""
     return host_has(*_FLAGS.get(mcpu, ()))
 
 
@@ -106,7 +106,7 @@ def run(function: Any, inputs: list[Array], shape: tuple[int, ...], dtype: str) 
 def run_on(
     mcpu: str, function: Any, inputs: list[Array], shape: tuple[int, ...], dtype: str
 ) -> Array:
-    """Compile for a processor and run likewise: emulated, if this one cannot stand in for it."""
+    """Compile for a processor and run, in an emulator if this processor cannot run the code."""
     if not runs_here(mcpu):
         return bochs.run_cases(bochs.PROCESSORS[mcpu], [Case(function, inputs, shape, dtype)])[0]
     check_arguments(function, [*((a.shape, a.dtype) for a in inputs), (shape, dtype)])

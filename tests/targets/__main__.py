@@ -1,4 +1,4 @@
-"""Compiles the models of the tests for every target, on any machine, and runs what it can.
+"""Compiles the models of the tests for every target, on any machine, and runs those that it can.
 
 python -m tests.targets                           # a share, in minutes
 python -m tests.targets --all                     # every model for every target, in hours

@@ -27,7 +27,7 @@ class Task:
     Attributes:
         model: which one.
         rows: the targets.
-        emulate: whether to run in an emulator what this processor cannot run.
+        emulate: whether to run code in an emulator if this processor cannot run it.
         since: when the first of the targets was begun.
     """
 
@@ -38,7 +38,7 @@ class Task:
 
 
 def tasks(models: Sequence[Model], rows: Sequence[Row], *, whole: bool) -> list[Task]:
-    """List what there is to try.
+    """List the pairs to try.
 
     Args:
         models: in order.
@@ -68,7 +68,7 @@ def run_all(work: Sequence[Task], *, jobs: int, seconds: float = math.inf) -> It
         seconds: after which no other model begins.
 
     Yields:
-        An outcome for each pair; none of models that are not imported, or did not begin.
+        An outcome for each pair; none for models that are not imported, or did not begin.
     """
     waiting = [task for task in reversed(work) if task.rows]
     active: dict[Any, tuple[Task, Callable[[], str]]] = {}

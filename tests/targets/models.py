@@ -1,4 +1,4 @@
-"""The models of the matrix, with what their frameworks compute of an input.
+"""The models of the matrix, with their frameworks' results for an input.
 
 A model of LiteRT's is held to its reference kernels, one in ONNX to ONNX Runtime, one of MXNet's to
 the fixture beside it.
@@ -65,7 +65,7 @@ class Loaded:
                 return f"output {number} is {result.dtype}{result.shape}"
             limit = self._limit(number, wanted)
             if limit:
-                # Numbers that are none are in the same places.
+                # NaN has the same indices.
                 same = np.isclose(result, wanted, rtol=0, atol=limit, equal_nan=True)
             else:
                 same = (result == wanted) | ((result != result) & (wanted != wanted))

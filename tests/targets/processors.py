@@ -1,4 +1,4 @@
-"""The targets of the matrix: where their code is emulated, and what it must be made of."""
+"""The targets of the matrix: their emulators, and the instructions that code must have."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Row:
     emulator: Core | Processor | None = None
 
     def faults(self, assembly: str, *, multiplies: bool, has_all: bool) -> list[str]:
-        """Say what is wrong with the instructions of a model.
+        """Name the faults in the instructions of a model.
 
         Args:
             assembly: of all its functions.

@@ -1,4 +1,4 @@
-"""The table of targets and what became of the models."""
+"""The table of targets and of the models' outcomes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A bounded share of what `python -m tests.targets` does, and how it tells what goes wrong."""
+"""A bounded share of the trials of `python -m tests.targets`, and its reports of faults."""
 
 from __future__ import annotations
 

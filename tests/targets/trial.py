@@ -58,7 +58,7 @@ def try_target(model: Model, loaded: Loaded, row: Row, *, emulate: bool) -> Outc
         model: which one.
         loaded: its module, input and expected outputs.
         row: the target.
-        emulate: whether to run in an emulator what this processor cannot run.
+        emulate: whether to run code in an emulator if this processor cannot run it.
     """
     outcome, start = Outcome(model.name, row.name), _seconds()
     try:

@@ -1,4 +1,4 @@
-"""The wheel for devices: what is in it, and that it runs libraries where there is nothing else."""
+"""The wheel for devices: its contents, and that it runs libraries without anything else."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def wheel(folder: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def device(wheel: Path, folder: Path) -> Path:
-    """Return the folder of an environment with the wheel and what it requires alone."""
+    """Return the folder of an environment with only the wheel and its requirements."""
     home = folder / "venv"
     venv.create(home, with_pip=False)
     python = str(home / "bin" / "python")
@@ -97,7 +97,7 @@ def output_of(command: Sequence[object]) -> str:
 
 
 def compiled(target: str, path: Path) -> tuple[tvm_qnn.Library, Path]:
-    """Return the digits' network, and its input beside it."""
+    """Return the digits' network and its input."""
     mod, params = tvm_qnn.from_tflite(digits.model("int8"))
     library = tvm_qnn.build(mod, target, params)
     library.export(path)

@@ -1,4 +1,4 @@
-"""The tutorial runs; it checks itself what it claims."""
+"""The tutorial runs; it checks its own claims."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tutorial on MXNet runs, and what it claims holds."""
+"""The tutorial on MXNet runs, and its claims hold."""
 
 from __future__ import annotations
 

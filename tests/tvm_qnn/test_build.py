@@ -119,7 +119,7 @@ def test_a_target_that_is_none_is_an_error() -> None:
 
 
 def test_an_imported_model_is_lowered_by_tvms_own_pass() -> None:
-    # In a process of its own: here other tests may have imported the rules.
+    # In its own process, as other tests may have imported the rules in this one.
     code = (
         "import tvm_qnn\n"
         "from tvm_qnn.digits import model\n"

@@ -1,4 +1,4 @@
-"""Conversion rules of MXNet, a file for each family of operators. Importing registers them."""
+"""Conversion rules of MXNet, one file for each family of operators. Importing registers them."""
 
 from __future__ import annotations
 

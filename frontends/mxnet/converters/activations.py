@@ -49,7 +49,7 @@ def _register(name: str, function: Callable[[relax.Expr], relax.Expr]) -> None:
 
 
 for _name, _function in UNARY.items():
-    if _name != "softrelu":  # which is the name of an act_type only
+    if _name != "softrelu":  # only an act_type has this name
         _register(_name, _function)
 
 
@@ -62,7 +62,7 @@ def convert_hard_sigmoid(ctx: Context) -> relax.Expr:
 
 @converter("clip")
 def convert_clip(ctx: Context) -> relax.Expr:
-    """Clamp to no less than a_min, no more than a_max."""
+    """Clamp to a_min and a_max."""
     low, high = ctx.attrs.real("a_min"), ctx.attrs.real("a_max")
     return R.clip(ctx.expr(0), low, high)
 
@@ -82,7 +82,7 @@ def convert_activation(ctx: Context) -> relax.Expr:
 
 @converter("LeakyReLU")
 def convert_leaky_relu(ctx: Context) -> relax.Expr:
-    """Return the positive part, and of the negative one what act_type names."""
+    """Return the positive part unchanged, and the function of act_type of the negative part."""
     return _LEAKY[ctx.attrs.text("act_type", "leaky", tuple(_LEAKY))](ctx)
 
 
@@ -91,7 +91,7 @@ def _leaky(ctx: Context) -> relax.Expr:
 
 
 def _randomized(ctx: Context) -> relax.Expr:
-    # Outside of training, the slope is the mean of those that are drawn.
+    # Outside of training, the slope is the mean of the random slopes.
     low, high = ctx.attrs.real("lower_bound", 0.125), ctx.attrs.real("upper_bound", 0.334)
     return R.nn.leakyrelu(ctx.expr(0), (low + high) / 2)
 
@@ -155,7 +155,7 @@ def _along_axis(ctx: Context, function: _Function) -> relax.Expr:
 
 @converter("SoftmaxOutput", "Softmax")
 def convert_softmax_output(ctx: Context) -> relax.Expr:
-    """Compute the softmax before a loss, which ends a trained network; labels are not read."""
+    """Compute the softmax before a loss, the end of a trained network; labels are not read."""
     if ctx.attrs.flag("multi_output", False):
         return R.nn.softmax(ctx.expr(0), check_axis(1, len(ctx.shape(0))))
     if ctx.attrs.flag("preserve_shape", False):
@@ -169,8 +169,8 @@ def convert_softmax_output(ctx: Context) -> relax.Expr:
 def convert_softmax_activation(ctx: Context) -> relax.Expr:
     """Apply softmax along the channels or, by mode instance, along the last axis.
 
-    MXNet's documentation says that an instance is all that belongs to an item of the batch. That
-    is not what it computes.
+    MXNet's documentation says that an instance is a whole item of the batch. That is not what it
+    computes.
     """
     if ctx.attrs.text("mode", "instance", ("channel", "instance")) == "channel":
         return R.nn.softmax(ctx.expr(0), check_axis(1, len(ctx.shape(0))))

@@ -17,8 +17,8 @@ from qnn_ops.errors import QnnError
 
 _Function = Callable[[relax.Expr, relax.Expr], relax.Expr]
 
-# MXNet's names of a function: of two tensors of one shape, of two that broadcast, of a tensor and
-# a number, and of a number and a tensor. The old ones are from before 1.0.
+# MXNet's names of a function: for two tensors of one shape, for two that broadcast, for a tensor
+# and a number, and for a number and a tensor. The old names are from before 1.0.
 _SAME_SHAPE: dict[_Function, tuple[str, ...]] = {
     R.add: ("elemwise_add", "_add", "_plus", "_Plus"),
     R.subtract: ("elemwise_sub", "_sub", "_minus", "_Minus"),

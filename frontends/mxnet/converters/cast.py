@@ -1,4 +1,4 @@
-"""Changes of dtype, constants, and operators that give what they get outside of training."""
+"""Changes of dtype, constants, and operators that return their input outside of training."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _DTYPES = ("float32", "float16", "float64", "int32", "int64", "int8", "uint8")
 
 @converter("Cast", "cast", "amp_cast")
 def convert_cast(ctx: Context) -> relax.Expr:
-    """Return the values in another dtype; floats lose their fraction where it has none."""
+    """Return the values in another dtype; integer dtypes drop the fraction of floats."""
     return R.astype(ctx.expr(0), _dtype(ctx))
 
 
@@ -71,7 +71,7 @@ def _dtype(ctx: Context) -> str:
 
 def _sizes(ctx: Context) -> tuple[int, ...]:
     sizes = ctx.attrs.integers("shape")
-    # A size of 0 stands for one that the operators around it decide.
+    # A size of 0 means a size that the surrounding operators decide.
     if not sizes or min(sizes) < 1:
         raise UnsupportedError(f"shape {list(sizes)} is not known")
     return sizes

@@ -14,7 +14,7 @@ from qnn_ops.errors import QnnError
 
 @converter("Concat", "concat")
 def convert_concat(ctx: Context) -> relax.Expr:
-    """Join all inputs, one behind the other along an axis."""
+    """Concatenate all inputs along an axis."""
     shapes = [ctx.shape(position) for position in range(_count(ctx))]
     axis = check_axis(ctx.attrs.integer("dim", 1), len(shapes[0]))
     others = {(*shape[:axis], *shape[axis + 1 :]) for shape in shapes}
@@ -25,7 +25,7 @@ def convert_concat(ctx: Context) -> relax.Expr:
 
 @converter("stack")
 def convert_stack(ctx: Context) -> relax.Expr:
-    """Stack all inputs, along an axis of its own."""
+    """Stack all inputs along a new axis."""
     shapes = [ctx.shape(position) for position in range(_count(ctx))]
     if len(set(shapes)) != 1:
         raise QnnError(f"the inputs must have one shape, got {shapes}")
@@ -88,7 +88,7 @@ _MODES = {"constant": "constant", "edge": "replicate", "reflect": "reflect"}
 
 @converter("Pad", "pad")
 def convert_pad(ctx: Context) -> relax.Expr:
-    """Surround by a constant, by the values at the edge, or by those that it reflects."""
+    """Pad with a constant, with the values at the edge, or with reflected values."""
     shape, widths = ctx.shape(0), ctx.attrs.integers("pad_width")
     mode = ctx.attrs.text("mode", None, tuple(_MODES))
     if len(widths) != 2 * len(shape) or min(widths) < 0:

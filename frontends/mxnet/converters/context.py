@@ -24,9 +24,9 @@ class Operand:
     """An operator's input.
 
     Attributes:
-        name: of the node that computes it.
-        read: gives its value; an error if a variable has none.
-        to_expr: gives its value as an expression.
+        name: the name of the node that computes it.
+        read: returns its value; raises if a variable has none.
+        to_expr: returns its value as an expression.
     """
 
     name: str
@@ -42,7 +42,7 @@ class Context:
         node: the operator.
         attrs: its attributes.
         operands: its inputs.
-        builder: emits what is used more than once, and takes constants that the rule computes.
+        builder: emits expressions that are used more than once, and takes computed constants.
         semantics: one of ``frontends.mxnet.format.SEMANTICS``.
         convert: emits a whole graph, such as a subgraph of the node, given the values of its
             variables in order; returns the values of its heads.

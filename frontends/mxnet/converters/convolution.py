@@ -15,7 +15,7 @@ LAYOUTS = ("NCHW", "NHWC")
 
 
 def image_layout(ctx: Context) -> str:
-    """Return the layout of a two-dimensional image, which is the operator's first input.
+    """Return the layout of the operator's first input, a two-dimensional image.
 
     Raises:
         UnsupportedError: it has another number of spatial dimensions.
@@ -37,7 +37,7 @@ def image_size(ctx: Context, layout: str) -> tuple[int, int]:
 
 
 def pair(ctx: Context, name: str, default: int | None, least: int) -> tuple[int, int]:
-    """Return an attribute of one value for rows and one for columns; '()' means the default."""
+    """Return an attribute with a value for rows and one for columns; '()' means the default."""
     values = ctx.attrs.integers(name, () if default is not None else None)
     if not values and default is not None:
         values = (default, default)
@@ -89,7 +89,7 @@ def convert_convolution(ctx: Context) -> relax.Expr:
 
 
 def check_weight(ctx: Context, needed: tuple[int, ...]) -> None:
-    """Raise unless the weight, the second input, has the shape that the attributes say."""
+    """Raise unless the weight, the second input, has the shape that the attributes imply."""
     if ctx.shape(1) != needed:
         raise QnnError(f"the weight must have shape {needed}, got {ctx.shape(1)}")
 
@@ -101,11 +101,11 @@ def with_bias(
 
     Args:
         ctx: the operator.
-        result: what the bias is added to.
-        channels: how many values the bias has.
-        axis: of the channels.
-        rank: of the result.
-        no_bias: what a missing attribute no_bias means.
+        result: the tensor to which the bias is added.
+        channels: the number of the bias's values.
+        axis: the axis of the channels.
+        rank: the result's rank.
+        no_bias: the default of the attribute no_bias.
     """
     if ctx.attrs.flag("no_bias", no_bias):
         return result

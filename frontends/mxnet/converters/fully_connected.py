@@ -47,7 +47,7 @@ def convert_dot(ctx: Context) -> relax.Expr:
 
 @converter("batch_dot")
 def convert_batch_dot(ctx: Context) -> relax.Expr:
-    """Multiply as many pairs of matrices."""
+    """Multiply pairs of matrices."""
     if len(ctx.shape(0)) != 3 or len(ctx.shape(1)) != 3 or ctx.shape(0)[0] != ctx.shape(1)[0]:
         raise QnnError(
             f"the inputs must be equally many matrices, got {ctx.shape(0)} and {ctx.shape(1)}"
@@ -56,7 +56,7 @@ def convert_batch_dot(ctx: Context) -> relax.Expr:
 
 
 def _product(ctx: Context, axes: list[int]) -> relax.Expr:
-    """Multiply both inputs, each with its axes in that order if it is to be transposed."""
+    """Multiply both inputs, with ``axes`` as the order of axes of a transposed one."""
     names = ("transpose_a", "transpose_b")
     flags = [ctx.attrs.flag(name, False) for name in names]
     shapes = [

@@ -1,4 +1,4 @@
-"""The operators that oneDNN's subgraph backend fused: what a fused node consists of."""
+"""The operators that oneDNN's subgraph backend fused: the parts of a fused node."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from frontends.mxnet.graph import Graph, Node
 from frontends.mxnet.scalars import Array, Value, scalar, to_expr
 from qnn_ops.errors import QnnError
 
-# Those that are no activation by name, and have no act_type.
+# Activations by operators of other names, which have no act_type.
 _FUNCTIONS = ("clip", "abs")
 _ACTIVATIONS = ("Activation", "LeakyReLU", *_FUNCTIONS)
 
@@ -40,10 +40,10 @@ class Fused:
 
     Attributes:
         main: the convolution's or fully connected layer's attributes.
-        batch_norm: those of the batch normalization, if there is one.
-        activations: those that follow, in order.
-        names: the node's inputs by what they are, in their order: data, weight, bias, gamma,
-            beta, mean, variance, sum.
+        batch_norm: the batch normalization's attributes, if there is one.
+        activations: the activations that follow, in order.
+        names: the roles of the node's inputs, in order: data, weight, bias, gamma, beta, mean,
+            variance, sum.
     """
 
     main: Attributes
@@ -52,7 +52,7 @@ class Fused:
     names: tuple[str, ...]
 
     def position(self, name: str) -> int | None:
-        """Find the position of something among the inputs; None if it is none of them."""
+        """Return the index of the input with a role; None if there is none."""
         return self.names.index(name) if name in self.names else None
 
 
@@ -60,7 +60,7 @@ def read_fused(ctx: Context, main: str) -> Fused:
     """Return the parts of a fused node whose first operator is ``main``.
 
     Raises:
-        QnnError: the node has another form than MXNet gives it.
+        QnnError: the node does not have the form that MXNet writes.
     """
     if len(ctx.node.subgraphs) != 1:
         raise QnnError(f"needs one subgraph, has {len(ctx.node.subgraphs)}")
@@ -111,7 +111,7 @@ def bent(value: relax.Expr, activation: Activation) -> relax.Expr:
 
 
 def weight_of(ctx: Context, fused: Fused, name: str) -> Array | None:
-    """Return a constant input as float32, None if it is left out."""
+    """Return a constant input as float32; None if it is left out."""
     position = fused.position(name)
     if position is None:
         return None
@@ -127,8 +127,8 @@ def convert_in_float(ctx: Context) -> list[Value]:
         raise QnnError(f"needs one subgraph, has {len(ctx.node.subgraphs)}")
     graph = ctx.node.subgraphs[0]
     values: list[Value] = [operand.read() for operand in ctx.operands]
-    # Inputs come operator by operator, and the other term of a sum last; the variables of the
-    # subgraph come as the operators read them.
+    # Inputs are ordered by operator, with the other term of a sum last. The variables of the
+    # subgraph are in the order in which the operators read them.
     order = list(dict.fromkeys(_variables(graph)))
     if len(order) != len(values):
         raise QnnError(f"its subgraph has {len(order)} variables, got {len(values)} inputs")

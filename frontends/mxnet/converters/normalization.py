@@ -1,4 +1,4 @@
-"""Normalizations of floats: by statistics that were kept, or by the data's own."""
+"""Normalizations of floats: by stored statistics, or by the data's own."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def _const(value: float) -> relax.Expr:
 
 @converter("L2Normalization")
 def convert_l2_normalization(ctx: Context) -> relax.Expr:
-    """Divide by the length of what belongs together: an item, a pixel or a channel."""
+    """Divide by the L2 norm of an item, a pixel or a channel."""
     rank = len(ctx.shape(0))
     axes = {
         "instance": list(range(1, rank)),

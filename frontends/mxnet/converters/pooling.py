@@ -1,4 +1,4 @@
-"""Pooling, of floats and quantized: its windows, and the divisors of its averages."""
+"""Pooling of floats and of quantized data: its windows, and the divisors of its averages."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Windows:
     Attributes:
         size: height and width in pixels.
         strides: vertical and horizontal, in pixels.
-        padding: top, left, bottom, right; as much as the windows reach over the image.
+        padding: top, left, bottom, right: how far the windows reach beyond the image.
         counts: the divisors of each window's sum in an average, int64 [rows, columns].
     """
 
@@ -38,11 +38,11 @@ class Windows:
 
 
 def pooling_windows(ctx: Context, layout: str) -> Windows:
-    """Return the windows that the operator's attributes say.
+    """Return the windows that the operator's attributes describe.
 
-    By convention "valid", windows that do not fit are left out; by "full", the last one may reach
-    beyond the padding. An average divides by the pixels and padding that it covers, or, by
-    count_include_pad, the pixels alone; never by what lies beyond the padding.
+    With convention "valid", windows that do not fit are left out; with "full", the last one may
+    reach beyond the padding. An average divides by the pixels and padding that it covers, or, with
+    count_include_pad false, only by the pixels. Positions beyond the padding never count.
 
     Raises:
         QnnError: an attribute does not fit, or a window has no pixel.
@@ -66,7 +66,7 @@ def pooling_windows(ctx: Context, layout: str) -> Windows:
 def _along(
     size: int, window: int, stride: int, pad: int, *, is_full: bool, with_padding: bool
 ) -> tuple[int, Array]:
-    """Compute, along an axis, how far windows reach over its end, and how much each covers."""
+    """Compute how far windows reach beyond the end of an axis, and how much each covers."""
     room = size + 2 * pad - window
     if room < 0:
         raise QnnError(f"the window of {window} does not fit {size} pixels, padded by {pad}")
@@ -124,7 +124,7 @@ def _mean(ctx: Context, windows: Windows, layout: str, *, is_sum: bool) -> relax
 def convert_quantized_pooling(ctx: Context) -> list[Value]:
     """Return the maximum or average of each window; the range stays what it was.
 
-    An average divides by the size of its window, padding and what lies beyond it included, unless
+    An average divides by the size of its window, including padding and positions beyond it, unless
     count_include_pad is false.
     """
     check_quantized(ctx, 0)

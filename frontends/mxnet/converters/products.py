@@ -32,12 +32,12 @@ from qnn_ops.errors import QnnError
 def product_range(data_dtype: str, first: Range, second: Range) -> Range:
     """Return the real values that -2^31 and 2^31 mean in sums of products of int8 and 8-bit data.
 
-    Source: QuantizationRangeForMultiplication of MXNet's quantization_utils.h. It takes the second
-    operand for the one that may be uint8, which convolutions give it, and dense layers do not: the
-    numbers are the same except for the last bit.
+    Source: QuantizationRangeForMultiplication of MXNet's quantization_utils.h. It assumes that only
+    the second operand may be uint8. Convolutions call it so, but dense layers do not: their numbers
+    are the same except for the last bit.
 
     Args:
-        data_dtype: of the data.
+        data_dtype: the data's dtype.
         first: range of an operand.
         second: range of the other one.
     """
@@ -66,8 +66,8 @@ def rows_of(ctx: Context, depth: int, *, flatten: bool) -> relax.Expr:
     """Return the data of a dense layer as rows of ``depth`` values.
 
     Args:
-        ctx: the operator, whose first input it is.
-        depth: what the weight takes.
+        ctx: the operator; the data is its first input.
+        depth: the length of the weight's rows.
         flatten: whether all axes but the first make one row; otherwise the last one does.
 
     Raises:
@@ -86,8 +86,8 @@ def rows_of(ctx: Context, depth: int, *, flatten: bool) -> relax.Expr:
 def convert_quantized_conv(ctx: Context) -> list[Value]:
     """Return the sums of a convolution.
 
-    MXNet reports their range as if the data were int8, and adds the bias as it is, in steps of
-    its own; the corrected semantics do neither.
+    MXNet reports their range as if the data were int8, and adds the bias unscaled, in its own
+    steps; the corrected semantics do neither.
     """
     if len(ctx.shape(0)) != 4 or ctx.attrs.text("layout", "NCHW") != "NCHW":
         raise UnsupportedError("only images of layout NCHW are supported")
@@ -126,7 +126,7 @@ def convert_quantized_conv(ctx: Context) -> list[Value]:
 
 @converter("_contrib_quantized_fully_connected")
 def convert_quantized_fully_connected(ctx: Context) -> list[Value]:
-    """Sum a dense layer; the bias is brought to the sums' scale, and cut off to whole steps."""
+    """Return the sums of a dense layer; the bias is scaled to them and truncated to whole steps."""
     dtype = check_quantized(ctx, 0)
     weight, bias, ranges = _constants(ctx)
     if weight.ndim != 2:
@@ -172,7 +172,7 @@ def _scaled_bias(ctx: Context, bias: Array, dtype: str, ranges: list[Range]) -> 
 
 
 def _saturated_sum(sums: relax.Expr, bias: relax.Expr) -> relax.Expr:
-    """Add int32 sums and a bias of float32 whole numbers, which may be as large as it likes."""
+    """Add int32 sums and a bias of float32 whole numbers of any size."""
     whole = R.astype(R.clip(bias, -(2.0**40), 2.0**40), "int64")
     low, high = (relax.const(end, "int64") for end in dtype_range("int32"))
     total = R.add(R.astype(sums, "int64"), whole)

@@ -32,7 +32,7 @@ QUANTIZED = ("int8", "uint8")
 
 @dataclass(frozen=True)
 class Range:
-    """The real values between which a quantized tensor lies; float32, each known or computed."""
+    """The lowest and highest real value of a quantized tensor; float32, each known or computed."""
 
     low: Value
     high: Value
@@ -53,7 +53,7 @@ class Range:
 
 
 def range_at(ctx: Context, position: int) -> Range:
-    """Return the range whose ends are the inputs at a position and the next one."""
+    """Return the range whose ends are the input at an index and the next one."""
     return Range(_end(ctx, position), _end(ctx, position + 1))
 
 
@@ -99,7 +99,7 @@ def quantized(data: relax.Expr, steps: Value, dtype: str) -> relax.Expr:
 def rescaled(data: relax.Expr, factor: Value, dtype: str) -> relax.Expr:
     """Multiply integers by a float32 factor, round half to even and saturate."""
     if isinstance(factor, np.ndarray):
-        # A step of the result is the unit in which both scales are stated.
+        # Both scales are in units of a step of the result.
         return requantize(data, float(factor), 0, 1.0, 0, dtype, rounding="float32")
     return _saturated(R.multiply(R.astype(data, "float32"), factor), dtype)
 
@@ -117,7 +117,7 @@ def _saturated(value: relax.Expr, dtype: str) -> relax.Expr:
 
 
 def _inverse(steps: Array) -> float:
-    """Return the real value of a step, to be shown; the steps are computed with."""
+    """Return the real value of a step, for display; arithmetic uses the steps."""
     return float(np.float32(1) / np.float32(steps))
 
 
@@ -139,8 +139,8 @@ def convert_quantize_v2(ctx: Context) -> list[Value]:
 def convert_quantize(ctx: Context) -> list[Value]:
     """Quantize float32 data by a range of its own input.
 
-    By 127 or 255 steps, while whoever reads the result takes it for 127.5 or 255.5; the range
-    of what was to be computed makes up for that.
+    It uses 127 or 255 steps, but readers of the result assume 127.5 or 255.5. The reported range
+    compensates for that.
     """
     dtype = ctx.attrs.text("out_type", "uint8", _OUT_TYPES[1:])
     bounds = range_at(ctx, 1)
@@ -157,14 +157,14 @@ def convert_dequantize(ctx: Context) -> relax.Expr:
 
 @converter("_contrib_requantize")
 def convert_requantize(ctx: Context) -> list[Value]:
-    """Bring sums of 32 bits to 8 bits, by the calibrated range or by the largest sum."""
+    """Rescale sums of 32 bits to 8 bits, by the calibrated range or by the largest sum."""
     data, calibrated = ctx.expr(0), calibrated_range(ctx)
     if ctx.dtype(0) != "int32":
         raise QnnError(f"{ctx.operand(0).name!r} must be int32, got {ctx.dtype(0)}")
     source = range_at(ctx, 1).magnitude
     dtype = _out_type(ctx, calibrated)
     if calibrated is None:
-        # As float32, which has all magnitudes, that of the lowest integer, too.
+        # As float32, which holds all magnitudes, including that of the lowest integer.
         largest = R.max(R.abs(R.astype(data, "float32")))
         magnitude = divide(multiply(largest, source), INT32_LEVELS)
     else:
@@ -175,7 +175,7 @@ def convert_requantize(ctx: Context) -> list[Value]:
 
 
 def _out_type(ctx: Context, calibrated: Range | None) -> str:
-    """Return the dtype of the result; "auto" is uint8 where calibration saw nothing negative."""
+    """Return the dtype of the result; "auto" is uint8 if calibration saw no negative number."""
     dtype = ctx.attrs.text("out_type", "int8", _OUT_TYPES)
     if dtype != "auto":
         return dtype

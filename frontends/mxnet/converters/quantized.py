@@ -1,4 +1,4 @@
-"""MXNet's quantized operators that are no layers: sums, concatenations, movement."""
+"""MXNet's quantized operators other than layers: sums, concatenations, movement."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ from qnn_ops.rounded import rounded
 def convert_quantized_elemwise_add(ctx: Context) -> list[Value]:
     """Add two tensors: to 8 bits by the calibrated range, or to 32 bits.
 
-    Both are brought to the result's scale, and the sum is rounded; where one is uint8 and the other
-    int8, the former is rounded to int8 before.
+    Both are rescaled to the result, and the sum is rounded. If one is uint8 and the other int8, the
+    former is first rounded to int8.
     """
     dtypes = [check_quantized(ctx, position) for position in (0, 1)]
     ranges = [range_at(ctx, 2), range_at(ctx, 4)]
@@ -65,7 +65,7 @@ def convert_quantized_elemwise_add(ctx: Context) -> list[Value]:
 
 
 def _int32_factor(dtype: str, bounds: Range, high: Value) -> Value:
-    """Compute how many steps of the 32-bit sum a step of a term is."""
+    """Compute the steps of the 32-bit sum in a step of a term."""
     return divide(multiply(bounds.magnitude, INT32_LEVELS), multiply(high, levels(dtype)))
 
 
@@ -83,7 +83,7 @@ def _sum(ctx: Context, dtypes: list[str], factors: list[Value]) -> relax.Expr:
 
 @converter("_contrib_quantized_concat")
 def convert_quantized_concat(ctx: Context) -> list[Value]:
-    """Join tensors, each expressed in the range that covers all of them.
+    """Concatenate tensors, each rescaled to the range that covers all of them.
 
     The result is int8 if one of them is. Tensors that have its scale are copied.
     """
@@ -99,7 +99,7 @@ def convert_quantized_concat(ctx: Context) -> list[Value]:
     )
     parts = [_in_range(ctx, number, ranges[number], covering, dtype) for number in range(count)]
     axis = ctx.attrs.integer("dim", 1)
-    # All of them have one scale by now, whichever it is.
+    # All of them have the same scale now; its value does not matter.
     joined = quantized_concat(parts, [1.0] * count, [0] * count, 1.0, 0, dtype, axis=axis)
     return [joined, covering.low, covering.high]
 
@@ -112,7 +112,7 @@ def _in_range(
     wanted = covering.steps_per_unit(dtype)
     if isinstance(own, np.ndarray) and isinstance(wanted, np.ndarray) and own == wanted:
         return data
-    # Where ranges are known at run time only: a factor of one copies.
+    # Ranges may be known only at run time: a factor of one copies.
     return ctx.emit(rescaled(data, divide(wanted, own), dtype))
 
 
@@ -126,10 +126,10 @@ def convert_quantized_flatten(ctx: Context) -> list[Value]:
 
 @converter("_contrib_quantized_act")
 def convert_quantized_act(ctx: Context) -> list[Value]:
-    """Rectify int8; the result keeps the dtype, and a lower half that it does not use.
+    """Rectify int8; the result keeps the dtype, and does not use its lower half.
 
-    MXNet calls the result int8 whatever the data are. What then becomes of uint8 data depends on
-    their layout in memory: their bytes are taken for signed, or their values count twice.
+    MXNet declares the result int8 for any data. The effect on uint8 data depends on their layout in
+    memory: their bytes are read as signed, or their values count twice.
     """
     kind = ctx.attrs.text("act_type")
     if kind != "relu":
@@ -137,14 +137,14 @@ def convert_quantized_act(ctx: Context) -> list[Value]:
     dtype, bounds = check_quantized(ctx, 0), range_at(ctx, 1)
     if dtype != "int8":
         raise UnsupportedError(f"data of {dtype}, of which MXNet takes the result for int8")
-    # Any one scale: the values stay as they are, except for the clamp.
+    # Any scale serves: the values stay the same, except for the clamp.
     rectified = quantized_relu(ctx.expr(0), 1.0, 0, 1.0, 0, dtype)
     return [rectified, bounds.low, bounds.high]
 
 
 @converter("_contrib_quantized_batch_norm")
 def convert_quantized_batch_norm(ctx: Context) -> list[Value]:
-    """Return a batch normalization of int8 data; uint8 data is rounded to int8 before."""
+    """Return a batch normalization of int8 data; uint8 data is first rounded to int8."""
     calibrated = calibrated_range(ctx)
     if calibrated is None:
         raise UnsupportedError("without a calibrated range, as MXNet's own")
@@ -172,9 +172,8 @@ def convert_quantized_batch_norm(ctx: Context) -> list[Value]:
 def _scale_and_shift(ctx: Context, source: Array, target: Value) -> tuple[Array, Array]:
     """Compute the factor of a step of the data, and the addend, in steps of the result.
 
-    Source: quantized_batch_norm.cc and mkldnn_quantized_batch_norm.cc of MXNet 1.9.1. They do
-    not look at fix_gamma. The scale and shift take a variance of one, to which oneDNN adds eps
-    again.
+    Source: quantized_batch_norm.cc and mkldnn_quantized_batch_norm.cc of MXNet 1.9.1. They ignore
+    fix_gamma. The scale and shift assume a variance of one, to which oneDNN adds eps again.
     """
     gamma, beta, mean, variance = (
         ctx.constant(position).astype(np.float32) for position in range(1, 5)

@@ -44,25 +44,25 @@ from qnn_ops import fused_multiply_add, quantized_conv2d
 from qnn_ops.attributes import dtype_range
 from qnn_ops.errors import QnnError
 
-# Activations that the clamp of a uint8 result does.
+# Activations that are the clamp of a uint8 result.
 _RECTIFIERS = ("relu", "clip")
 _FLAGS = {"with_act": "with_relu", "with_postsum_act": "with_postsum_relu"}
 
 
 @dataclass(frozen=True)
 class _Convolution:
-    """A fused convolution with what its attributes and constants say.
+    """A fused convolution, read from its attributes and constants.
 
     Attributes:
         ctx: the operator.
         attrs: the arguments of the convolution itself, for ``quantized_conv2d``.
         weight: float32 [O, I, H, W], with the batch normalization folded.
-        bias: float32 [O], likewise, or None.
-        data_range: of the data.
+        bias: float32 [O], with the batch normalization folded, or None.
+        data_range: the data's range.
         first: the activation before the sum, or None.
-        last: the one behind it, or None.
-        addend: where among the inputs the other term of the sum is, or None.
-        addend_range: its range.
+        last: the activation after the sum, or None.
+        addend: the index of the input that is the other term of the sum, or None.
+        addend_range: the range of that term.
     """
 
     ctx: Context
@@ -95,8 +95,8 @@ class _Convolution:
     def _call(
         self, kernel: relax.Expr, scale: float | list[float], dtype: str, **others: Any
     ) -> relax.Expr:
-        # A step of the result is the unit in which the scales are stated: MXNet's own float32
-        # multiplier is what counts, and no quotient of three scales would be sure to give it.
+        # The scales are in units of a step of the result: only MXNet's own float32 multiplier is
+        # right, and a quotient of three scales might differ from it.
         data = self.ctx.expr(0)
         return quantized_conv2d(
             data, kernel, 1.0, 0, scale, 0, 1.0, 0, dtype, **self.attrs, **others
@@ -178,7 +178,7 @@ def _window(ctx: Context, weight: Array) -> dict[str, Any]:
 
 
 def _activations(ctx: Context, fused: Fused) -> tuple[Activation | None, Activation | None]:
-    """Return the activations before and behind the sum."""
+    """Return the activations before and after the sum."""
     has_first, has_last = (_flag(ctx, name) for name in _FLAGS)
     rest = list(fused.activations)
     if len(rest) != has_first + has_last:
@@ -195,7 +195,7 @@ def _activations(ctx: Context, fused: Fused) -> tuple[Activation | None, Activat
 
 
 def _flag(ctx: Context, name: str) -> bool:
-    """Return a flag under its name or the one that older files have."""
+    """Return a flag under its name or under that of older files."""
     return ctx.attrs.flag(name, False) or ctx.attrs.flag(_FLAGS[name], False)
 
 
@@ -217,7 +217,7 @@ def _calibrated(conv: _Convolution, calibrated: Range) -> relax.Expr:
 
 
 def _weight_steps(conv: _Convolution, steps: Array) -> Array:
-    """Return the steps by which weights are quantized: in groups, MXNet takes other channels'."""
+    """Return the steps by which weights are quantized: in groups, MXNet uses other channels'."""
     channels, groups = len(steps), conv.attrs["groups"]
     if conv.ctx.is_corrected or not 1 < groups < channels:
         return steps
@@ -245,16 +245,16 @@ def _rounded(
         rounding="onednn",
         **others,
     )
-    # Bits of uint8 that whoever reads them takes for int8.
+    # Bits of uint8 that readers take for int8.
     return result if dtype == conv.out_dtype else R.astype(ctx.emit(result), conv.out_dtype)
 
 
 def _stored(conv: _Convolution, out_steps: Array) -> tuple[str, dict[str, Any]]:
     """Return the result's dtype when it is rounded, and its bounds.
 
-    With a sum MXNet stores the result where the other term was, in that one's dtype, and then
-    takes the bits for the dtype that the result should have. A clip it leaves to saturation, which
-    comes too late where a concatenation behind it has widened the range.
+    With a sum MXNet stores the result over the other term, in that term's dtype, and then reads the
+    bits in the result's dtype. MXNet leaves a clip to saturation, which comes too late if a later
+    concatenation has widened the range.
     """
     dtype = conv.out_dtype
     if conv.ctx.is_corrected:
@@ -263,7 +263,7 @@ def _stored(conv: _Convolution, out_steps: Array) -> tuple[str, dict[str, Any]]:
         return dtype, {}
     stored = conv.ctx.dtype(conv.addend)
     if dtype == "uint8" and stored == "int8":
-        # A rectified result: of int8 it has the upper half, which uint8 has, too.
+        # A rectified result uses only the upper half of int8, which uint8 has, too.
         return dtype, {"out_max": 127}
     return stored, {}
 
@@ -333,7 +333,7 @@ def _activate(
         return maximum(value, scalar(0))
     if activation.kind == "leaky":
         return bent(conv.ctx.emit(to_expr(value)), activation)
-    # MXNet leaves the clip to saturation, but sums of 32 bits do not saturate there.
+    # MXNet leaves the clip to saturation, but its sums of 32 bits do not saturate there.
     if not conv.ctx.is_corrected:
         return value if activation is conv.first else maximum(value, scalar(0))
     highest = multiply(scalar(activation.attrs.real("a_max")), steps)

@@ -60,7 +60,7 @@ class _Dense:
         steps: float32 steps per unit of the weight, one or one per unit.
         bias: float32 whole numbers [units] in steps of the sums, or None.
         data_steps: steps per unit of the data.
-        activation: what follows, or None.
+        activation: the activation that follows, or None.
     """
 
     ctx: Context
@@ -72,7 +72,7 @@ class _Dense:
     activation: Activation | None
 
     def sums(self) -> relax.Expr:
-        """Multiply data by weight and add the bias: float32 whole numbers, or int32 where known."""
+        """Multiply data by weight and add the bias: float32 whole numbers, or int32 if known."""
         weight = self.ctx.parameter(self.weight, "_kernel")
         arguments = (self.rows, weight, 1.0, 0, 1.0, 0, 1.0, 0, "int32")
         if self.bias is None or isinstance(self.bias, np.ndarray):
@@ -84,14 +84,14 @@ class _Dense:
 
 @converter("_sg_mkldnn_fully_connected", "_sg_onednn_fully_connected")
 def convert_fused_dense(ctx: Context) -> list[Value]:
-    """Return the fused dense layer, quantized or not; of results but floats the range follows."""
+    """Return the fused dense layer, quantized or not; a range follows all results but floats."""
     if not ctx.attrs.flag("quantized", False):
         return convert_in_float(ctx)
     fused = read_fused(ctx, "FullyConnected")
     dtype = check_quantized(ctx, 0)
     is_real, calibrated = ctx.attrs.flag("enable_float_output", False), calibrated_range(ctx)
     if calibrated is None and not is_real and ctx.attrs.flag("channel_wise_quantize", False):
-        # One range cannot say what sums of several scales mean: MXNet refuses to run it, too.
+        # One range cannot describe sums of several scales: MXNet refuses to run it, too.
         raise UnsupportedError("weights with a scale per unit, but no calibrated range")
     data_range = range_at(ctx, len(fused.names))
     dense, weight_range = _read(ctx, fused, data_range)
@@ -135,7 +135,7 @@ def _activation(fused: Fused) -> Activation | None:
 
 
 def _per_unit(ctx: Context, fused: Fused, data_steps: Value) -> tuple[Array, Array, Value | None]:
-    """Return weights as floats, and their steps per unit and bias as convolutions have them."""
+    """Return weights as floats, and their steps per unit and bias as for convolutions."""
     weight, bias = weight_of(ctx, fused, "weight"), weight_of(ctx, fused, "bias")
     assert weight is not None
     steps = folding.channel_steps(weight)
@@ -172,7 +172,7 @@ def _per_tensor(
     if isinstance(factor, np.ndarray) and isinstance(bias_steps, np.ndarray):
         most = folding.most_bias_steps(bias_range.magnitude) / bias_steps
         if factor > most:
-            # Weights next to nothing beside the bias: fewer steps, in which it is within int32.
+            # Weights are tiny beside the bias: use fewer steps, so that the bias fits int32.
             rescale = most * bias_steps / data_steps / steps
             kernel = round_half_away(kernel.astype(np.float32) * rescale).astype(np.int8)
             steps, factor = scalar(steps * rescale), most
@@ -237,7 +237,7 @@ _ACTIVATIONS: dict[str, Callable[[relax.Expr, Activation, Value], relax.Expr]] =
 
 
 def _unit_of_sums(dense: _Dense) -> Value:
-    """Return a unit in steps of uncalibrated sums; MXNet takes a clip's end for one in steps."""
+    """Return a unit in steps of uncalibrated sums; MXNet takes a clip's end to be in steps."""
     if not dense.ctx.is_corrected:
         return scalar(1)
     return multiply(dense.data_steps, dense.steps)
@@ -245,7 +245,7 @@ def _unit_of_sums(dense: _Dense) -> Value:
 
 def _calibrated(dense: _Dense, calibrated: Range) -> relax.Expr:
     if dense.activation is not None:
-        # Two products, each rounded: oneDNN scales the sums before the activation and behind it.
+        # Two products, each rounded: oneDNN scales the sums before the activation and after it.
         dtype = _activated_dtype(dense, dense.activation)
         return quantized(dense.ctx.emit(_real(dense)), calibrated.steps_per_unit(dtype), dtype)
     out_steps = calibrated.steps_per_unit("int8")

@@ -34,7 +34,7 @@ for _function, _names in {
 
 
 def _axes(ctx: Context) -> list[int]:
-    """Return the axes to reduce: those named or, by exclude, the others; none named: all."""
+    """Return the axes to reduce: the named ones or, with exclude, the others; all if none."""
     rank = len(ctx.shape(0))
     named = [check_axis(axis, rank) for axis in ctx.attrs.integers("axis", ())]
     if len(set(named)) != len(named):
@@ -47,26 +47,26 @@ def _axes(ctx: Context) -> list[int]:
 
 
 def _of_rank_one(ctx: Context, result: relax.Expr) -> relax.Expr:
-    # MXNet 1.x has no scalars: what is reduced to one value has shape (1,).
+    # MXNet 1.x has no scalars: a single value has shape (1,).
     result = ctx.emit(result)
     return result if len(result.ty.shape.values) else R.reshape(result, [1])
 
 
 @converter("argmax")
 def convert_argmax(ctx: Context) -> relax.Expr:
-    """Find the place of the largest value, the first of equal ones; as a float."""
+    """Find the index of the largest value, the first of equal ones, as a float."""
     return _place(ctx, R.argmax)
 
 
 @converter("argmin")
 def convert_argmin(ctx: Context) -> relax.Expr:
-    """Find the place of the smallest value, the first of equal ones; as a float."""
+    """Find the index of the smallest value, the first of equal ones, as a float."""
     return _place(ctx, R.argmin)
 
 
 @converter("argmax_channel")
 def convert_argmax_channel(ctx: Context) -> relax.Expr:
-    """Find the place of the largest value of each row; as a float."""
+    """Find the index of the largest value of each row, as a float."""
     return R.astype(index_of(R.argmax, ctx.expr(0), check_axis(1, len(ctx.shape(0)))), "float32")
 
 

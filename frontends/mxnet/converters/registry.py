@@ -8,7 +8,7 @@ from frontends.mxnet.converters.context import Context
 from frontends.mxnet.scalars import Value
 
 Rule = Callable[[Context], "Value | list[Value]"]
-"""Gives the operator's value: an expression, or an array if it is known when importing; or a list
+"""Returns the operator's value: an expression, or an array if it is known when importing; or a list
 of them if the operator has several outputs."""
 
 CONVERTERS: dict[str, Rule] = {}

@@ -1,4 +1,4 @@
-"""Operators that change the shape or the order of axes, and no value."""
+"""Operators that change only the shape or the order of axes."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ def new_shape(
 ) -> tuple[int, ...]:
     """Return the shape that ``codes`` ask for.
 
-    A positive code is a size. 0 copies a size of the old shape, -1 is what is left over, -2
-    copies all that remain, -3 is the product of the next two, and -4 splits the next one into
-    the two sizes that follow it; one of them may be -1.
+    A positive code is a size. 0 copies a size of the old shape, -1 takes the remaining elements, -2
+    copies all remaining sizes, -3 is the product of the next two, and -4 splits the next one into
+    the two sizes that follow the code; one of them may be -1.
 
     Args:
-        shape: of the tensor.
+        shape: the tensor's shape.
         codes: the attribute ``shape``.
-        is_reverse: whether to read both from the last to the first; -4 then comes behind its
-            two sizes.
+        is_reverse: whether to read both from the last to the first; -4 then comes after its two
+            sizes.
 
     Raises:
         QnnError: the codes do not fit the shape.
@@ -115,7 +115,7 @@ def convert_reshape_like(ctx: Context) -> relax.Expr:
 
 @converter("transpose")
 def convert_transpose(ctx: Context) -> relax.Expr:
-    """Return the axes in the order given; none given: reversed."""
+    """Transpose to the given order of axes; without one, reverse it."""
     rank = len(ctx.shape(0))
     axes = ctx.attrs.integers("axes", ()) or tuple(reversed(range(rank)))
     axes = tuple(check_axis(axis, rank) for axis in axes)
@@ -135,7 +135,7 @@ def convert_swap_axis(ctx: Context) -> relax.Expr:
 
 @converter("expand_dims")
 def convert_expand_dims(ctx: Context) -> relax.Expr:
-    """Return an axis more, of size 1."""
+    """Insert an axis of size 1."""
     shape = list(ctx.shape(0))
     shape.insert(check_axis(ctx.attrs.integer("axis"), len(shape) + 1), 1)
     return R.reshape(ctx.expr(0), shape)
@@ -143,7 +143,7 @@ def convert_expand_dims(ctx: Context) -> relax.Expr:
 
 @converter("squeeze")
 def convert_squeeze(ctx: Context) -> relax.Expr:
-    """Drop some axes of size 1; none given: all."""
+    """Drop the given axes of size 1, or all."""
     shape = ctx.shape(0)
     axes = {check_axis(axis, len(shape)) for axis in ctx.attrs.integers("axis", ())}
     if any(shape[axis] != 1 for axis in axes):

@@ -22,7 +22,7 @@ from qnn_ops.errors import QnnError
 
 @converter("ring_buffer")
 def convert_ring_buffer(ctx: Context) -> relax.Expr:
-    """Append the data to the buffer, and drop what is oldest."""
+    """Append the data to the buffer, and drop its oldest slices."""
     return _append(ctx, ctx.expr(1))
 
 
@@ -30,8 +30,7 @@ def convert_ring_buffer(ctx: Context) -> relax.Expr:
 def convert_quantized_ring_buffer(ctx: Context) -> list[Value]:
     """Keep the newest slices of quantized data; the range stays what it was.
 
-    A buffer that the file has in floats is that of the model before it was quantized: it starts
-    with zeros.
+    A buffer of floats in the file is from the model before quantization: it starts with zeros.
     """
     dtype, bounds = check_quantized(ctx, 0), range_at(ctx, 2)
     known = ctx.known(1)
@@ -85,7 +84,7 @@ def convert_slice_axis(ctx: Context) -> relax.Expr:
 
 @converter("slice_like")
 def convert_slice_like(ctx: Context) -> relax.Expr:
-    """Slice as much as the second input has, along some axes or all."""
+    """Slice to the sizes of the second input, along some axes or all."""
     shape, like = ctx.shape(0), ctx.shape(1)
     axes = ctx.attrs.integers("axes", ()) or tuple(range(len(shape)))
     axes = tuple(check_axis(axis, len(shape)) for axis in axes)
@@ -105,8 +104,8 @@ def _parts(ctx: Context, parts: dict[int, slice]) -> relax.Expr:
 
 
 def _end(part: range) -> int:
-    # Backwards, the end before the first element would count from the last one; Relax takes
-    # anything lower for the beginning.
+    # In a backward slice, an end before the first element would count from the last one. Relax
+    # takes any lower end as the beginning.
     return part.stop if part.step > 0 or part.stop >= 0 else -(2**31)
 
 
@@ -130,7 +129,7 @@ def convert_split(ctx: Context) -> list[relax.Expr]:
 
 @converter("Embedding")
 def convert_embedding(ctx: Context) -> relax.Expr:
-    """Take the row of the weight that each value names; of one outside, the first or last row."""
+    """Take the row of the weight at each index; an index out of range is clamped."""
     rows = ctx.attrs.integer("input_dim")
     check_weight(ctx, (rows, ctx.attrs.integer("output_dim")))
     return R.take(ctx.expr(1), _indices(ctx, 0), 0, "clip")
@@ -138,7 +137,7 @@ def convert_embedding(ctx: Context) -> relax.Expr:
 
 @converter("take")
 def convert_take(ctx: Context) -> relax.Expr:
-    """Take the slices along an axis that values name; of one outside, the first or the last."""
+    """Take the slices at indices along an axis; an index out of range is clamped."""
     if ctx.attrs.text("mode", "clip") != "clip":
         raise UnsupportedError("only mode clip is supported")
     axis = check_axis(ctx.attrs.integer("axis", 0), len(ctx.shape(0)))

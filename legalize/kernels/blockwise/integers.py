@@ -1,4 +1,4 @@
-"""Rows of data that become integers, block by block, and weights that are multiplied as bytes.
+"""Dense layers whose rows become integers, block by block, and whose weights multiply as bytes.
 
     for each few bytes of a block
       words = 0
@@ -50,13 +50,13 @@ from legalize.kernels.ir.vectors import (
 from legalize.kernels.isa.base import VectorIsa
 
 _SHORT_BITS = 4
-"""Of weights whose pairs of products, of eight quads, fit into a word: 8 · 2 · 15 · 128 < 2^15."""
+"""The most bits of weights for short sums: eight quads fit a word, as 8 · 2 · 15 · 128 < 2^15."""
 _MOST_QUADS = 8
-"""Of a short sum."""
+"""The most quads in a short sum."""
 
 
 def multiplies_quads(isa: VectorIsa, bits: int) -> bool:
-    """Tell whether there are instructions for weights of so many bits."""
+    """Tell whether instructions multiply quads of such weights."""
     return isa.adds_byte_products or (isa.multiplies_bytes and bits <= _SHORT_BITS)
 
 
@@ -67,14 +67,14 @@ def add_quads(
     sums: list[list[Buffer]],
     place: tuple[list[tuple[Index, Index]], Index, Index],
 ) -> None:
-    """Write the loop over a block: sums of int32 take the products of rows and of vectors.
+    """Write the loop over a block, which adds the products of rows and weights to int32 sums.
 
     Args:
         isa: the vectors.
         spec: of the layer.
-        given: weights, and steps of data as int8.
+        given: the weights, and the data's steps as int8.
         sums: by row and vector.
-        place: the group of units of each vector and its first one there; the first row; the block.
+        place: each vector's group of units and first unit in it; the first row; the block.
     """
     (weights, steps), (units, row, block), lanes = given, place, isa.lanes
     in_block = spec.size // QUAD
@@ -113,14 +113,14 @@ def add_quads(
 def _loaded(
     spec: Blockwise, weights: Buffer, unit: tuple[Index, Index], step: Index, lanes: int
 ) -> Vector:
-    """Return bytes of a vector of units, four of each."""
+    """Load a vector of units: four bytes of each."""
     group, first = unit
     place = ((group * (spec.steps // QUAD) + step) * GROUP + first) * QUAD
     return kept(T.reinterpret(f"int32x{lanes}", weights[T.ramp(place, 1, QUAD * lanes)]))
 
 
 def _field(spec: Blockwise, loaded: Vector, field: int, lanes: int) -> Vector:
-    """Return the weights in some bits of bytes."""
+    """Return the weights in one field of bits of each byte."""
     if spec.in_byte > 1:
         if field:
             loaded = T.shift_right(loaded, splat("int32", spec.bits * field, lanes))
@@ -131,7 +131,7 @@ def _field(spec: Blockwise, loaded: Vector, field: int, lanes: int) -> Vector:
 
 _MOST = 127.0
 _MOST_ROWS = 4
-"""Of a tile."""
+"""The most rows in a tile."""
 _PAIR = 2
 # Roughly what one thread multiplies with vectors of 16.
 _PRODUCTS_PER_MICROSECOND = 60_000
@@ -162,7 +162,7 @@ def integer_rows(isa: VectorIsa, spec: Blockwise) -> tirx.PrimFunc:
         with T.serial(spec.rows * spec.blocks) as number:
             _quantize(spec, source, data, number)
         rows = min(spec.rows, _MOST_ROWS)
-        # Short sums begin anew in each block: totals alone stay beside them.
+        # Short sums start anew in each block, so only totals occupy registers beside them.
         share = 2 if spec.has_quads and not isa.adds_byte_products else 4
         most = max(isa.registers // share // rows, 1)
         whole, rest = divmod(-(-spec.units // isa.lanes), most)
@@ -176,13 +176,13 @@ def integer_rows(isa: VectorIsa, spec: Blockwise) -> tirx.PrimFunc:
 
 
 def _dtype(spec: Blockwise) -> str:
-    """Return that of data's steps."""
+    """Return the dtype of the data's steps."""
     return "int8" if spec.has_quads else "int16"
 
 
 @dataclass(frozen=True)
 class _Data:
-    """Data as integers, and for each block their sum and the value of one."""
+    """The data as integers, and for each block their sum and the real value of one step."""
 
     steps: Buffer
     sums: Buffer
@@ -225,7 +225,7 @@ def _quantize(spec: Blockwise, source: Buffer, data: _Data, number: Index) -> No
 
 @dataclass(frozen=True)
 class _Tile:
-    """What writes tiles of ``size`` vectors of units, and of rows."""
+    """Writes tiles of ``rows`` rows by ``size`` vectors of units."""
 
     isa: VectorIsa
     spec: Blockwise
@@ -323,7 +323,7 @@ class _Tile:
         return T.bitwise_and(T.bitwise_or(both, upper), splat("int32", mask << 16 | mask, lanes))
 
     def _store(self, row: Index, unit: Index, value: Vector) -> None:
-        """Store the totals of a vector of units, of the last one those of units that there are."""
+        """Store the totals of a vector of units. The last vector may hold fewer units."""
         spec, lanes = self.spec, self.isa.lanes
         place, rest = row * spec.units + unit, spec.units % lanes
         if not rest:

@@ -1,4 +1,4 @@
-"""Rows of data, and weights that are widened where they are multiplied.
+"""Dense layers of weights that are widened where they are multiplied.
 
     for each block of groups of units       in parallel, if there is work for several
       sums = 0
@@ -8,7 +8,7 @@
           sums of each row += its number · w
       output = sums
 
-Each sum is the same chain of fused products and sums as that of the tiles of many rows.
+Each sum is the same chain of fused multiply-adds as in the tiles of many rows.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class Weights:
     def widened(
         self, group: Index, step: Index, numbers: tuple[Vector, Vector], first: Index, lanes: int
     ) -> list[Vector]:
-        """Return weights of some units of a group: those of neighbours that share a byte."""
+        """Return the weights of some units of a group, for neighbours that share a byte."""
         spec, (scale, point) = self.spec, numbers
         place = T.ramp((group * spec.steps + step) * GROUP + first, 1, lanes)
         wide = kept(T.Cast(f"int32x{lanes}", self.buffers[0][place]))
@@ -88,8 +88,8 @@ def each_step(spec: Blockwise, block: Callable[[Index, Callable[..., None]], Non
 
     Args:
         spec: of the layer.
-        block: writes what is done in a block: ``block(number, loop)``, where ``loop(body)`` writes
-            the loop over its bytes, ``body(step, count)`` of the first ``count`` weights of one.
+        block: ``block(number, loop)`` writes the code of one block. ``loop(body)`` writes the loop
+            over its bytes, where ``body(step, count)`` uses the first ``count`` weights of a byte.
     """
     in_block = spec.size // spec.in_byte
 
@@ -113,10 +113,10 @@ def each_step(spec: Blockwise, block: Callable[[Index, Callable[..., None]], Non
 
 
 MOST_ROWS = 3
-"""Beyond, weights are better widened once for all rows."""
+"""With more rows it is faster to widen the weights once for all."""
 
 _BYTES_OF_SUMS = 4 * GROUP * 4
-"""Of a sum in registers: four times, as much else has to lie there."""
+"""Bytes of registers for a group's sums: four times their size, as much else must lie there."""
 
 # Roughly what one thread multiplies with vectors of 16.
 _WEIGHTS_PER_MICROSECOND = 15_000
@@ -164,7 +164,7 @@ def declared(spec: Blockwise) -> tuple[Buffer, Weights, Buffer]:
 def _block(
     isa: VectorIsa, spec: Blockwise, buffers: tuple[Buffer, Weights, Buffer], first: int, size: int
 ) -> Callable[[Index], None]:
-    """Return what writes ``size`` groups of units."""
+    """Return the function that writes ``size`` groups of units."""
     source, weights, target = buffers
 
     def write(turn: Index) -> None:
@@ -203,7 +203,7 @@ def _block(
 
 
 def _store(spec: Blockwise, target: Buffer, row: int, group: Index, value: Index) -> None:
-    """Store the sums of a group, of the last one those of units that there are."""
+    """Store the sums of a group. The last group may have fewer units."""
     place, rest = row * spec.units + group * GROUP, spec.units % GROUP
     if not rest:
         T.buffer_store(target, value, [T.ramp(place, 1, GROUP)])
@@ -240,7 +240,7 @@ class _Panels(TileKernel):
         self.lhs, self.weights, self.target = declared(self.layer)
 
     def _pack(self, packed: Buffer, start: Index, column: Index, size: int) -> None:
-        """Widen a block of ``size`` vectors of units; past the last one stand weights of 0."""
+        """Widen a block of ``size`` vectors of units, with weights of 0 past the last unit."""
         del start
         layer, lanes = self.layer, self.lanes
         units = [column + vector * lanes for vector in range(size)]

@@ -1,4 +1,4 @@
-"""The layers of weights of a few bits that the kernels serve: those of constant weights."""
+"""Rules for layers with weights of a few bits: the kernels serve constant weights."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A dense layer of weights of a few bits, as the kernels take it, and how its weights lie."""
+"""The shape of a dense layer with weights of a few bits, and the layout of its weights."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from legalize.kernels.ir.vectors import Array
 from qnn_ops.blockwise_dense import integers_of
 
 GROUP = 16
-"""Units whose weights lie side by side: the bytes of the smallest register."""
+"""Units whose weights are adjacent in memory: the bytes of the smallest register."""
 
 QUAD = 4
 """Neighbours whose products with bytes are added up in an int32."""
@@ -23,15 +23,15 @@ class Blockwise:
     """A product of rows of float32 and weights of a few bits.
 
     Attributes:
-        rows: of data.
-        depth: numbers of a row.
-        units: numbers of a row of the result.
-        bits: of a weight.
-        size: weights of a block.
+        rows: rows of data.
+        depth: numbers in a row.
+        units: numbers in a row of the result.
+        bits: bits of a weight.
+        size: weights in a block.
         points: the dtype of zero points; empty where each is ``middle``.
         middle: the zero point of all.
-        has_quads: whether the four bytes of an int32 are neighbours along the depth, one below the
-            other of a unit; else neighbouring bytes are units.
+        has_quads: whether the four bytes of an int32 are neighbours along the depth of one unit;
+            else neighbouring bytes belong to neighbouring units.
     """
 
     rows: int
@@ -45,7 +45,7 @@ class Blockwise:
 
     @property
     def groups(self) -> int:
-        """Groups of units; the last one may have fewer, and weights of 0."""
+        """Groups of units; the last one may have fewer units, and is filled with weights of 0."""
         return -(-self.units // GROUP)
 
     @property
@@ -76,7 +76,7 @@ class Blockwise:
         return ["uint8", "float32", self.points] if self.points else ["uint8", "float32"]
 
     def packed(self, *arrays: Array) -> list[Array]:
-        """Lay out weights, scales and zero points of units: those of a group side by side."""
+        """Lay out weights, scales and zero points so that those of a group are adjacent."""
         weights, *numbers = arrays
         pairs = zip(numbers, self.dtypes[1:], strict=False)  # one number for all is no zero point
         others = [self._grouped(array.astype(dtype)) for array, dtype in pairs]
@@ -85,7 +85,7 @@ class Blockwise:
         return [self._grouped(weights), *others]
 
     def _quads(self, weights: Array) -> Array:
-        """Return bytes: each four hold four neighbours in their lowest bits, then others."""
+        """Pack into bytes: four bytes hold four neighbours in their lowest bits, then the next."""
         fields = integers_of(weights, self.bits).reshape(len(weights), -1, self.in_byte, QUAD)
         shifts = np.arange(0, _BYTE, self.bits, dtype=np.uint8)[:, np.newaxis]
         whole = np.bitwise_or.reduce(fields << shifts, axis=2)
@@ -105,11 +105,11 @@ def point_dtype(points: Array) -> str:
 
 
 def one_point(points: list[Array], middle: float) -> float | None:
-    """Return the zero point of all weights; None where they have several.
+    """Return the zero point of all weights; None if they have several.
 
     Args:
-        points: of blocks, in one array or in none.
-        middle: what they are where none are stated.
+        points: the blocks' zero points, in one array or in none.
+        middle: the zero point if none are stated.
     """
     if not points:
         return middle

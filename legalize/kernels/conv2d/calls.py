@@ -25,14 +25,14 @@ from qnn_ops.layouts import permutation
 from qnn_ops.registry import Attrs, constant_of, spec_of
 
 Multiplier = Callable[[Attrs, str], Array]
-"""Functions of a call and its weights' dtype: the result's steps of one step of its sums."""
+"""Functions of a call and its weights' dtype: they return the result's steps in a step of sums."""
 
 _MIDDLE = {"uint8": 128, "int8": 0}
 
-# TVM lets LLVM assume that int32 never overflows, not even on the way to a sum that fits. So a
-# kernel, which folds zero points into the bias and sums raw bytes, may use half of int32 for its
-# products and half for the bias, or a little more: converters give channels without weights biases
-# of ±(2^30 + 128). A larger bias is added to the kernel's sums, modulo 2^32.
+# TVM lets LLVM assume that int32 never overflows, not even in intermediate results of a sum that
+# fits. A kernel folds zero points into the bias and sums raw bytes. So it may use half of int32 for
+# its products and half for the bias, or a little more: converters give channels without weights
+# biases of ±(2^30 + 128). A larger bias is added to the kernel's sums, modulo 2^32.
 _MOST_BIAS = 2**30 + 2**20
 _MOST_PRODUCTS = 2**31 - _MOST_BIAS
 
@@ -50,7 +50,7 @@ def dense_factor(attrs: Attrs, _kernel_dtype: str) -> Array:
 
 
 def ends_in_floats(attrs: Attrs, operands: Sequence[relax.Expr]) -> bool:
-    """Tell whether a kernel of rounding "onednn" that adds no tensor computes a call."""
+    """Tell whether a kernel with rounding "onednn" that adds no tensor computes a call."""
     return attrs.out_dtype != "int32" and len(operands) < 4
 
 
@@ -59,11 +59,11 @@ def sums_first(
     multiplier: Multiplier,
     is_whole: Callable[[Attrs, Sequence[relax.Expr]], bool] = lambda *_: False,
 ) -> Rule:
-    """Return a rule for rounding "onednn", too, in two parts where its kernel does not do both.
+    """Return a rule that also serves rounding "onednn", in two steps if no kernel does both.
 
     Args:
-        rule: which gives the sums; what is left comes after them.
-        multiplier: of the operator.
+        rule: gives the sums; the rest comes after them.
+        multiplier: the operator's multiplier.
         is_whole: whether ``rule`` takes a call as it is.
     """
 
@@ -87,7 +87,7 @@ def sums_first(
 
 
 def fixed_point(spec: ConvSpec, real_multiplier: Array) -> tuple[Any, Any]:
-    """Return the multiplier that a kernel's constants are made of, and its shift."""
+    """Return the multiplier and the shift of which a kernel's constants are made."""
     if spec.output.rounding in ("float32", "float64", "onednn"):
         return real_multiplier, 0
     return (0, 0) if spec.output.dtype == "int32" else quantize_multiplier(real_multiplier)
@@ -106,14 +106,14 @@ def addend_of(attrs: Attrs, operands: Sequence[relax.Expr]) -> Addend | None:
 
 
 def operands_of(operands: Sequence[relax.Expr]) -> tuple[relax.Expr, Array | None, Array | None]:
-    """Return data, weights and bias; no weights where they or the bias vary."""
+    """Return data, weights and bias; no weights if they or the bias are not constant."""
     data, weights, *rest = operands
     bias = constant_of(rest[0]) if rest else None
     return data, None if rest and bias is None else constant_of(weights), bias
 
 
 def is_huge(bias: Array | None) -> bool:
-    """Tell whether a kernel does not add a bias, which is added to its sums."""
+    """Tell whether a bias is too large for a kernel, and is added to its sums."""
     return bias is not None and bool((np.abs(bias.astype(np.int64)) >= _MOST_BIAS).any())
 
 
@@ -128,16 +128,16 @@ def _keeps_int32(kernel_ohwi: Array, zero_point: int) -> bool:
     rows = kernel_ohwi.reshape(channels, depth).astype(np.int64) - middle
     shifted = zero_point - middle
     folded = np.abs((rows - shifted).sum(axis=1))
-    # One more each: ARM's kernels avoid -128 by adding 1.
+    # Each may be one more: ARM's kernels avoid -128 by adding 1.
     raw = (np.abs(rows) + 1).sum(axis=1) + depth * (abs(shifted) + 1)
     return int((largest * (raw + folded)).max()) < _MOST_PRODUCTS
 
 
 def centred(kernel: Array, zero_point: Array | int) -> tuple[Array, Array]:
-    """Take the zero point off weights where bytes hold what is left, which needs no sums of data.
+    """Subtract the zero point from weights, if int8 holds the result: no sums of data are needed.
 
     Returns:
-        int8 weights and 0; or else both as they are.
+        int8 weights and 0; otherwise both unchanged.
     """
     zero_points = np.unique(zero_point)
     if zero_points.size == 1:
@@ -160,9 +160,9 @@ def spec_of_call(
     padding: tuple[int, int, int, int] = (0, 0, 0, 0),
     dilation: tuple[int, int] = (1, 1),
 ) -> ConvSpec | None:
-    """Describe the call as a spec, or None where the kernel has no such arithmetic.
+    """Describe the call as a spec; None if the kernel does not have its arithmetic.
 
-    A kernel that does not do the whole call gives the sums; what is left comes after it.
+    A kernel that does not do the whole call gives the sums; the rest comes after it.
     """
     kernel_dtype = str(kernel_ohwi.dtype)
     if spec_of(data).dtype not in QUANTIZED:
@@ -198,15 +198,15 @@ def spec_of_call(
 
 @dataclass(frozen=True, eq=False)
 class ConvCall:
-    """A call as kernels take it.
+    """A call, described for kernels.
 
     Attributes:
-        attrs: of the call.
+        attrs: the call's attributes.
         data: its data.
-        spec: what is convolved.
+        spec: the convolution.
         weights: the constants.
-        multiplier: how many steps of the result a step of the sums is.
-        bias: what is added to the kernel's sums, where that is too large for it.
+        multiplier: the steps of the result in a step of the sums.
+        bias: added to the kernel's sums, if it is too large for the kernel.
     """
 
     attrs: Attrs
@@ -218,13 +218,13 @@ class ConvCall:
 
 
 EndsIn = Callable[[Attrs, Array], bool]
-"""Whether a kernel ends in the rounding of a call with these multipliers; or else in the sums."""
+"""Whether a kernel does the rounding of a call with these multipliers; otherwise it gives sums."""
 
 
 def conv_call(
     attrs: Attrs, operands: Sequence[relax.Expr], ends_in: EndsIn, fusion: Fusion = UNFUSED
 ) -> ConvCall | None:
-    """Describe a convolution of one group; None where no kernel has its layouts or arithmetic."""
+    """Describe a convolution of one group; None if no kernel has its layouts or arithmetic."""
     weights = _weights_ohwi(attrs, operands)
     if weights is None or attrs.groups != 1:
         return None
@@ -238,7 +238,7 @@ def conv_call(
 
 
 def dense_call(attrs: Attrs, operands: Sequence[relax.Expr], ends_in: EndsIn) -> ConvCall | None:
-    """Describe a dense layer likewise, as a convolution of as many images as it has rows."""
+    """Describe a dense layer as a convolution, with an image for each row."""
     _, weights, _ = operands_of(operands)
     if weights is None:
         return None
@@ -253,9 +253,9 @@ class Scaling:
     """How the sums of a dense layer become float32: the arithmetic of x86/epilogue/real.py.
 
     Attributes:
-        encoding: of the data's rows, or of all: float32, from ``dynamic_encoding``.
-        offset: what is added to its zero points; None where the sums do not depend on them.
-        columns: what there is for each unit.
+        encoding: that of each row of data, or of all: float32, from ``dynamic_encoding``.
+        offset: added to its zero points; None if the sums do not depend on them.
+        columns: the constants of each unit.
     """
 
     encoding: relax.Expr
@@ -272,7 +272,7 @@ class Scaling:
 def depthwise_call(
     attrs: Attrs, operands: Sequence[relax.Expr], ends_in: EndsIn
 ) -> ConvCall | None:
-    """Describe a convolution of each channel by itself, whose data has each output's channel."""
+    """Describe a depthwise convolution, whose data has a channel for each output channel."""
     *outer, channels = spec_of(operands[0]).shape
     weights = _weights_ohwi(attrs, operands)
     if weights is None or attrs.groups != channels:
@@ -293,7 +293,7 @@ def _weights_ohwi(attrs: Attrs, operands: Sequence[relax.Expr]) -> Array | None:
 
 
 def _window(attrs: Attrs) -> dict[str, Any]:
-    """Return the attributes that a convolution has and a dense layer has not."""
+    """Return the attributes that only a convolution has, not a dense layer."""
     return {name: getattr(attrs, name) for name in ("strides", "padding", "dilation")}
 
 
@@ -321,7 +321,7 @@ def _described(
 
 
 def finish(builder: relax.BlockBuilder, call: ConvCall, result: relax.Expr) -> relax.Expr:
-    """Apply to the kernel's sums what the kernel does not end in."""
+    """Apply to the kernel's sums the steps that the kernel leaves out."""
     attrs = call.attrs
     bounds = (attrs.out_min, attrs.out_max)
     if call.bias is not None:

@@ -26,7 +26,7 @@ def window_sums(
 
     Args:
         spec: the convolution.
-        window_sum: writes the sum of a window of the staged data, whose first byte it is told.
+        window_sum: writes the sum of a window of the staged data, given its first byte.
         zero_point: int32 [1], zw.
         tasks: how many tasks share the rows.
 
@@ -124,7 +124,7 @@ def signed_kernel(spec: ConvSpec, kernel: Array, zero_point: int | Array) -> tup
 
 
 def per_channel(spec: ConvSpec, name: str, values: Array | float, dtype: str = "int32") -> Array:
-    """Make one value or one for each output channel [out_channels] of ``dtype``."""
+    """Turn one value, or one for each output channel, into [out_channels] of ``dtype``."""
     array = np.asarray(values)
     if array.size not in (1, spec.out_channels):
         raise QnnError(
@@ -134,7 +134,7 @@ def per_channel(spec: ConvSpec, name: str, values: Array | float, dtype: str = "
 
 
 def centred_kernel(spec: ConvSpec, kernel_hwc: Array, zero_point: int | Array) -> Array:
-    """Check the kernel of a depthwise convolution and take its zero points off: int64 HWC."""
+    """Check the kernel of a depthwise convolution and subtract its zero points: int64 HWC."""
     shape = (spec.kernel_height, spec.kernel_width, spec.in_channels)
     if kernel_hwc.shape != shape or kernel_hwc.dtype != spec.kernel_dtype:
         raise QnnError(
@@ -167,7 +167,7 @@ def fold_zero_points(
     """Return the bias that raw products need, and the largest possible |accumulator|."""
     zx = spec.staged_zero_point
     centred = (kernel - zero_point).reshape(spec.out_channels, -1)
-    # bias − zx·Σw + K·zx·zw; conv_calls takes no call of which this could leave int32.
+    # bias − zx·Σw + K·zx·zw; conv_calls takes no call for which this could leave int32.
     folded = (bias - zx * centred.sum(axis=1)).astype(np.int32)
     dtype = spec.in_dtype if spec.staged_dtype == "int16" else spec.staged_dtype
     sums = product_sums(centred, centred_bounds(dtype, zx)) + bias
@@ -175,5 +175,5 @@ def fold_zero_points(
 
 
 def deal(values: Array, lanes: Array, filler: int = 0) -> Array:
-    """Deal values per channel to the lanes; ``filler`` where there is no channel."""
+    """Distribute values per channel to the lanes; empty lanes get ``filler``."""
     return np.append(values, values.dtype.type(filler))[lanes]

@@ -15,12 +15,12 @@ from legalize.kernels.ir.vectors import Array
 
 @dataclass(frozen=True, eq=False)
 class Columns:
-    """What sums that become float32 take for each output channel.
+    """The constants of each output channel by which sums become float32.
 
     Attributes:
-        scale: float32; times that of the row it is the real value of a step.
-        points: int32, what a sum has too much for each step of the row's zero point; None where
-            it does not depend on it.
+        scale: float32; times the row's scale it is the real value of a step.
+        points: int32, the excess of a sum for each step of the row's zero point; None if the sum
+            does not depend on it.
         bias: float32, if there is one.
     """
 
@@ -34,13 +34,13 @@ class Weights:
     """The constants of a convolution.
 
     Attributes:
-        kernel: ``spec.kernel_dtype``, OHWI; of a depthwise convolution HWC.
-        zero_point: of the kernel: one, or for a depthwise convolution one for each channel.
+        kernel: ``spec.kernel_dtype``, OHWI; HWC for a depthwise convolution.
+        zero_point: the kernel's: one, or one for each channel of a depthwise convolution.
         bias: int32 [out_channels]; absent means zeros.
-        multiplier: [out_channels] or one for all, not negative: int32, as ``quantize_multiplier``
-            gives it; for a rounding of floats the real multiplier. Not used for ``int32`` outputs.
+        multiplier: [out_channels] or one for all, not negative: int32 from ``quantize_multiplier``,
+            or the real multiplier for a rounding of floats. Not used for ``int32`` outputs.
         shift: int32 [out_channels] or one for all, -31 to 31 (30 for ``upward`` rounding),
-            positive to the left. Not used where the multiplier is real.
+            positive to the left. Not used if the multiplier is real.
         columns: for ``float32`` outputs.
     """
 
@@ -58,7 +58,7 @@ class Weights:
 
 
 class Packed(Protocol):
-    """Constants as a function takes them."""
+    """The constants of a function."""
 
     @property
     def constants(self) -> tuple[Array, ...]:
@@ -84,7 +84,7 @@ class Plan(Protocol):
 
         Returns:
             A function of the data, ``spec.staged_dtype`` of ``spec.staged_shape``; the constants
-            of ``packed``; the tensor that is added or the encodings, if there are; and the output,
+            of ``packed``; the added tensor or the encodings, if any; and the output,
             ``spec.stored.dtype`` of ``spec.target_shape``.
         """
 

@@ -29,13 +29,13 @@ from qnn_ops.registry import Attrs, spec_of
 class ConvRules:
     """The rules of kernels for one instruction set.
 
-    Each gives None where the kernel does not do what the call asks.
+    Each gives None if the kernel cannot serve the call.
 
     Attributes:
         plan: plans a convolution.
-        ends_in: whether a kernel ends in the rounding of a call.
-        staged_dtype: what kernels multiply.
-        stages: whether they read a copy of data of another dtype, or that is padded.
+        ends_in: whether a kernel does the rounding of a call.
+        staged_dtype: the dtype that kernels multiply.
+        stages: whether they read a copy of data that has another dtype or padding.
     """
 
     plan: Planner
@@ -55,11 +55,11 @@ class ConvRules:
         """Return a convolution of one group.
 
         Args:
-            builder: of the module.
-            attrs: of the call.
+            builder: the module's builder.
+            attrs: the call's attributes.
             operands: of the call; after them the residual, if there is one.
-            fusion: what the kernel does beside the convolution.
-            into: the tensor that the output is a part of, if others have written to it.
+            fusion: the other operators that the kernel computes.
+            into: the tensor of which the output is a part, if others have written to it.
 
         Returns:
             The output, with its border, or the larger tensor.
@@ -81,7 +81,7 @@ class ConvRules:
         *,
         scaling: Scaling | None = None,
     ) -> relax.Expr | None:
-        """Return a dense layer; of float32 where the call's sums are to be scaled."""
+        """Return a dense layer; of float32 if the call's sums are to be scaled."""
         call = dense_call(attrs, operands, self.ends_in)
         encodings = []
         if call is not None and scaling is not None:
@@ -97,14 +97,14 @@ class ConvRules:
     def depthwise(
         self, builder: relax.BlockBuilder, attrs: Attrs, operands: Sequence[relax.Expr]
     ) -> relax.Expr | None:
-        """Return a convolution of each channel by itself."""
+        """Return a depthwise convolution."""
         call = depthwise_call(attrs, operands, self.ends_in)
         plan = self._planned(call)
         if call is None or plan is None:
             return None
         data, each = call.data, call.spec.out_channels // attrs.groups
         if each > 1:
-            # Each channel once for every output that it gives.
+            # Repeat each channel for every output that it gives.
             data = builder.emit(R.repeat(data, each, axis=3))
         return self._emit(builder, call, plan, data)
 
@@ -122,7 +122,7 @@ class ConvRules:
         addends: Sequence[relax.Expr] = (),
         into: relax.Expr | None = None,
     ) -> relax.Expr:
-        """Return the calls of what stages the data, and of the kernel."""
+        """Return the calls of the staging function, if needed, and of the kernel."""
         spec, packed = plan.spec, plan.pack(call.weights)
         if self.stages and spec.needs_staging:
             copy = stage(spec)

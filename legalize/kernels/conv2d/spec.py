@@ -1,4 +1,4 @@
-"""The shape and arithmetic of one convolution, as the kernels take it."""
+"""The shape and arithmetic of one convolution."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ class OutputStage:
     """The outputs that accumulators become.
 
     Attributes:
-        dtype: ``uint8``, ``int8`` or, for the accumulator itself, ``int32``, or ``float32`` for
-            what encodings of rows make of it: then nothing else of it counts.
+        dtype: ``uint8`` or ``int8``; ``int32`` for the accumulator itself; ``float32`` if it is
+            scaled by encodings of rows, and then the other attributes have no meaning.
         zero_point: added after rescaling.
         low: lower bound of the output.
         high: upper bound of the output.
@@ -40,11 +40,11 @@ class OutputStage:
 
 @dataclass(frozen=True)
 class Encoding:
-    """The encodings of the data's rows, which a run tells: see ``qnn_ops.dynamic_encoding``.
+    """The encodings of the data's rows, known at run time: see ``qnn_ops.dynamic_encoding``.
 
     Attributes:
-        shape: of the tensor; [3] for all rows.
-        offset: what is added to its zero points; None where the sums do not depend on them.
+        shape: the tensor's shape; [3] for all rows.
+        offset: added to its zero points; None if the sums do not depend on them.
     """
 
     shape: tuple[int, ...]
@@ -58,8 +58,8 @@ class Addend:
     Attributes:
         dtype: ``uint8`` or ``int8``.
         zero_point: its value that means 0.
-        multiplier: how many steps of the output a step of it is; a float32.
-        relu_before: whether negative outputs become zero before it is added.
+        multiplier: the steps of the output in a step of the tensor; a float32.
+        relu_before: whether negative outputs become zero before the tensor is added.
     """
 
     dtype: str
@@ -70,13 +70,13 @@ class Addend:
 
 @dataclass(frozen=True)
 class Residual:
-    """A tensor of the output's shape, added to the output once that is rounded and clamped.
+    """A tensor of the output's shape, added to the output after that is rounded and clamped.
 
     Attributes:
-        dtype: of the tensor: ``uint8`` or ``int8``.
-        form: of the output's values, its ``lhs``, and the tensor's: the sum or difference, an
-            affine one less the lowest value of its dtype; of floats where the rounding is
-            ``float32``.
+        dtype: the tensor's dtype: ``uint8`` or ``int8``.
+        form: the sum or difference of the output's values, ``lhs``, and the tensor's. An affine
+            form gives the sum less the lowest value of its dtype. A form of floats is used if the
+            rounding is ``float32``.
         output: dtype and bounds of the sum.
     """
 
@@ -91,11 +91,11 @@ class Fusion:
 
     Attributes:
         addend: a tensor that is added before rounding, for ``onednn`` rounding only.
-        residual: a tensor that is added afterwards; there is no ``addend`` then, and the output
+        residual: a tensor that is added after rounding. Then there is no ``addend``, and the output
             is not ``int32``.
-        part: the channels of a larger tensor that the output is, if it is not a tensor of its own.
-        border: what is written around the output, which is no ``part`` then.
-        encoding: makes float32 of the sums, and there is nothing else then.
+        part: the channels of a larger tensor to which the output is written, if any.
+        border: written around the output, which has no ``part`` then.
+        encoding: turns the sums into float32; then all other attributes are None.
     """
 
     addend: Addend | None = None
@@ -106,13 +106,13 @@ class Fusion:
 
     @property
     def added_dtype(self) -> str | None:
-        """Dtype of the tensor that is added, before rounding or after, if there is one."""
+        """Dtype of the tensor that is added before or after rounding, if there is one."""
         added = self.residual or self.addend
         return None if added is None else added.dtype
 
 
 UNFUSED = Fusion()
-"""Nothing."""
+"""No other operators."""
 
 
 @dataclass(frozen=True)
@@ -180,12 +180,12 @@ class Geometry:
 
     @property
     def taps_per_run(self) -> int:
-        """Kernel columns whose bytes lie side by side in the data."""
+        """Kernel columns whose bytes are adjacent in the data."""
         return self.kernel_width if self.dilation[1] == 1 else 1
 
     @property
     def runs(self) -> int:
-        """Stretches of values that one output pixel reads."""
+        """Runs of adjacent values that one output pixel reads."""
         return self.kernel_height * (self.kernel_width // self.taps_per_run)
 
 
@@ -197,12 +197,12 @@ class ConvSpec(Geometry):
         in_dtype: ``uint8`` or ``int8``.
         input_zero_point: zero point of the data, which the padding holds too.
         kernel_dtype: ``uint8`` or ``int8``.
-        has_asymmetric_kernel: whether the kernel's zero point is something else than the
-            middle of its range (128 for ``uint8``, 0 for ``int8``).
-        staged_dtype: what the kernel multiplies: ``uint8`` on x86, ``int8`` on ARM, or ``int16``,
-            which holds either.
-        output: what its accumulators become.
-        fusion: what its kernel does beside it.
+        has_asymmetric_kernel: whether the kernel's zero point is not the middle of its range (128
+            for ``uint8``, 0 for ``int8``).
+        staged_dtype: the dtype that the kernel multiplies: ``uint8`` on x86, ``int8`` on ARM, or
+            ``int16``, which holds either.
+        output: dtype, zero point, bounds and rounding of the outputs.
+        fusion: the other operators that its kernel computes.
     """
 
     in_dtype: str = "uint8"
@@ -215,7 +215,7 @@ class ConvSpec(Geometry):
 
     @property
     def target(self) -> Slice:
-        """The place of the output's channels in the pixels that are written."""
+        """The output's channels among those of the pixels that are written."""
         return self.fusion.part or Slice(self.out_channels, 0)
 
     @property
@@ -226,12 +226,12 @@ class ConvSpec(Geometry):
 
     @property
     def stored(self) -> OutputStage:
-        """Dtype and bounds of what is stored."""
+        """Dtype and bounds of the stored values."""
         return self.output if self.fusion.residual is None else self.fusion.residual.output
 
     @property
     def pixel_pitch(self) -> int | None:
-        """Bytes from what one output pixel reads to what the next one reads, if always the same."""
+        """Bytes between the data of consecutive output pixels, if always the same."""
         _, height, width, channels = self.staged_shape
         rows_touch = self.strides[0] == 1 and self.out_width * self.strides[1] == width
         images_touch = self.batch == 1 or self.out_height == height
@@ -269,19 +269,19 @@ class ConvSpec(Geometry):
 
     @property
     def run_length(self) -> int:
-        """Values in one of these stretches."""
+        """Values in a run."""
         return self.taps_per_run * self.staged_channels
 
     @property
     def k_steps_per_run(self) -> int:
-        """K-steps, of four bytes or two words each, that cover a stretch.
+        """K-steps, of four bytes or two words each, that cover a run.
 
-        Where a K-step does not divide the length, the last one ends where the stretch ends;
-        its first values were read by the one before and meet weights of zero.
+        If K-steps do not divide the length, the last one ends where the run ends. Its first values
+        were read by the K-step before and meet weights of zero.
         """
         return -(-self.run_length // self.k_step)
 
     @property
     def k_step(self) -> int:
-        """Staged values of a K-step, as many as an int32 lane holds."""
+        """Staged values of a K-step: as many as an int32 lane holds."""
         return 2 if self.staged_dtype == "int16" else DWORD

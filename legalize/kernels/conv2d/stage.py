@@ -1,4 +1,4 @@
-"""Copying a convolution's data to where the kernel can read it: padded, and of its signedness."""
+"""Copies of a convolution's data for the kernel: padded, and of the dtype that it multiplies."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ _BYTES_PER_MICROSECOND = 20_000
 def stage(spec: ConvSpec) -> tirx.PrimFunc:
     """Build the function that stages the data of a convolution.
 
-    It adds the padding, filled with the zero point; makes int8 uint8 by adding 128, or the
-    reverse, or widens either to int16; and where a pixel has too few channels for a K-step, adds
+    It adds the padding, filled with the zero point. It turns int8 into uint8 by adding 128, or the
+    reverse, or widens either to int16. If a pixel has too few channels for a K-step, it adds
     channels that hold the zero point.
 
     Returns:

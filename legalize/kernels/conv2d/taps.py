@@ -1,10 +1,10 @@
-"""The taps of a kernel that a tile of pixels multiplies, where padding alone lies under others.
+"""The taps of a kernel that a tile of pixels multiplies, without those that only meet padding.
 
 A 7 × 1 kernel on 17 rows has a tenth of its taps in the padding, a 3 × 3 kernel on 8 rows a twelfth
-of its rows. What such a tap would add to a sum is known, zero point times weights: the sum begins
-with it, and the tap is left out. A tile leaves out what all its pixels can spare, so they are
-numbered along lines that need the same taps: along rows, which spare rows of the kernel; or down
-columns, which spare columns of it.
+of its rows. The contribution of such a tap is known: zero point times weights. So the sum begins
+with it, and the tap is left out. A tile leaves out the taps that none of its pixels needs. So
+pixels are numbered along lines that need the same taps: along rows, which leave out kernel rows, or
+down columns, which leave out kernel columns.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from legalize.kernels.ir.tables import Table
 from legalize.kernels.ir.vectors import Array, Index, Vector, kept
 
 _MOST_TAPS = 255
-# Of all taps: where more are left, reading each tile's range is hardly paid for.
+# The largest share of taps: if more are left, reading each tile's range hardly pays.
 _WORTH_IT = 0.99
 
 
 @dataclass(frozen=True)
 class Taps:
-    """How tiles number pixels, and the rows or columns of the kernel that each multiplies.
+    """How tiles number pixels, and the rows or columns of the kernel that each tile multiplies.
 
     Attributes:
         spec: the convolution.
@@ -44,11 +44,11 @@ class Taps:
         return self.spec.kernel_width if self.down else self.spec.kernel_height
 
     def ranges(self, mr: int) -> Array:
-        """Tell the taps that tiles of ``mr`` pixels multiply: uint8 [tiles, 2], first and end."""
+        """Return the taps that tiles of ``mr`` pixels multiply: uint8 [tiles, 2], first and end."""
         return _ranges(self, mr)
 
     def ranges_of(self, tiling: Tiling) -> Array:
-        """Tell the taps of all tiles, section by section: uint8 [tiles, 2]."""
+        """Return the taps of all tiles, section by section: uint8 [tiles, 2]."""
         return np.concatenate([self.ranges(section.mr) for section in tiling])
 
     def share(self, mr: int) -> float:
@@ -56,13 +56,13 @@ class Taps:
         return _share(self, mr)
 
     def sums(self, kernel: Array) -> Array:
-        """Sum what taps add to a pixel in the padding.
+        """Sum the contributions of taps to a pixel in the padding.
 
         Args:
             kernel: integers of shape [channels, KH, KW, staged_channels].
 
         Returns:
-            int32 [taps + 1, channels]: of those before a tap; sums wrap.
+            int32 [taps + 1, channels]: the sum of all taps before each; sums wrap.
         """
         of_taps = kernel.sum(axis=(1, 3) if self.down else (2, 3), dtype=np.int64).T
         before = np.cumsum(np.pad(of_taps, ((1, 0), (0, 0))), axis=0)
@@ -70,12 +70,12 @@ class Taps:
 
 
 def taps_of(spec: ConvSpec) -> list[Taps]:
-    """List the ways to leave out taps that are worth it."""
+    """List the ways to leave out taps that pay."""
     top, left, bottom, right = np.add(spec.padding, spec.edges)
     found = []
     if top + bottom and spec.kernel_height > 1:
         found.append(Taps(spec, down=False))
-    # A tap is whole K-steps then.
+    # A tap must consist of whole K-steps.
     if left + right and spec.kernel_width > 1 and spec.staged_channels % spec.k_step == 0:
         found.append(Taps(spec, down=True))
     found = [taps for taps in found if taps.count <= _MOST_TAPS]
@@ -83,7 +83,7 @@ def taps_of(spec: ConvSpec) -> list[Taps]:
 
 
 def rows_of(spec: ConvSpec) -> Taps | None:
-    """Return the way to leave out rows, if it is worth it."""
+    """Return the way to leave out rows, if it pays."""
     return next((taps for taps in taps_of(spec) if not taps.down), None)
 
 
@@ -105,14 +105,14 @@ def range_of(
 def with_left_out(
     start: Vector, before: Table, taps: tuple[Index, Index], vector: Index, lanes: int
 ) -> Vector:
-    """Add what the taps that a tile leaves out would add to a vector of channels.
+    """Add the contribution of the taps that a tile leaves out to a vector of channels.
 
     Args:
-        start: what its sums begin with otherwise.
+        start: the value with which its sums begin otherwise.
         before: ``Taps.sums``, as vectors.
-        taps: those that the tile multiplies, first and end.
-        vector: its number.
-        lanes: of it.
+        taps: the taps that the tile multiplies, first and end.
+        vector: the vector's number.
+        lanes: its lanes.
     """
     low, high = taps
     last, place = before.shape[0] - 1, T.ramp(0, 1, lanes)
@@ -132,12 +132,12 @@ def _share(taps: Taps, mr: int) -> float:
 
 
 def _of_lines(taps: Taps) -> tuple[Array, Array]:
-    """Return the first tap with data under it of each row or column of an image, and the end."""
+    """Return the first tap that meets data, for each row or column of an image, and the end."""
     spec = taps.spec
     axis = int(taps.down)
     size = (spec.in_height, spec.in_width)[axis] - spec.edges[axis] - spec.edges[axis + 2]
     lines = (spec.out_height, spec.out_width)[axis]
-    # Of a line: where the data begins and ends, in pixels from under its first tap.
+    # For each line: where the data begins and ends, in pixels from its first tap.
     begin = spec.padding[axis] + spec.edges[axis] - np.arange(lines) * spec.strides[axis]
     end = begin + size
     dilation = spec.dilation[axis]

@@ -14,7 +14,7 @@ from legalize.kernels.ir.vectors import Index, kept, unsigned_min
 
 @dataclass(frozen=True)
 class Section:
-    """Neighbouring blocks of output channels that are computed by the same tile.
+    """Neighbouring blocks of output channels with the same tile.
 
     Attributes:
         first_vector: the first vector of channels.
@@ -36,9 +36,10 @@ def split_vectors(vectors: int, width: int, is_ragged: bool) -> list[tuple[int, 
     """Cut vectors of channels into blocks of ``width`` and a rest.
 
     Args:
-        vectors: how many there are.
-        width: of a block, in vectors.
-        is_ragged: whether the channels do not fill the last one, whose block stands alone then.
+        vectors: their number.
+        width: vectors in a block.
+        is_ragged: whether the channels do not fill the last vector, whose block is a part alone
+            then.
 
     Returns:
         (first vector, blocks, vectors in a block) of each part.
@@ -72,7 +73,7 @@ def share_tiles(
 
     Args:
         section: the section.
-        tiles: how many a block has.
+        tiles: the number of tiles of a block.
         task: the task's number.
         tasks: how many share the section.
         write: writes the loop over tiles of a block: its number, the first tile, the one after
@@ -105,22 +106,22 @@ def lies_in_line(spec: ConvSpec, mr: int) -> bool:
 
 @dataclass(frozen=True)
 class Origins:
-    """The places at which the pixels of a tile begin to read the staged data.
+    """The offsets at which the pixels of a tile begin to read the staged data.
 
     Attributes:
-        begins: the offset of each pixel's first byte; of the first pixel alone, where the others
+        begins: the offset of each pixel's first byte; only that of the first pixel, if the others
             read at equal distances.
-        steps: what each pixel adds to that of the first one.
+        steps: the difference of each pixel's offset to that of the first one.
     """
 
     begins: list[Index]
     steps: list[int]
 
     def plus(self, offset: Index) -> list[Index]:
-        """Return the places of the bytes at an offset from each pixel's first one.
+        """Return the offsets of the bytes at a distance from each pixel's first byte.
 
-        What differs from pixel to pixel is added last, so that it is part of an instruction: the
-        pixels share one register for their address.
+        The part that differs between pixels is added last, so that it is part of an instruction,
+        and the pixels share one register for their address.
         """
         if len(self.begins) > 1:
             return [begin + offset for begin in self.begins]
@@ -136,7 +137,7 @@ def origins_of(
     Args:
         spec: the convolution.
         first: the first pixel.
-        mr: how many there are.
+        mr: their number.
         keep: keeps each in a register.
     """
     if not lies_in_line(spec, mr):

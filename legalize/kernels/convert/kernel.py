@@ -49,7 +49,7 @@ def quantize(
 def dequantize(
     isa: VectorIsa, shape: tuple[int, ...], scale: float, zero_point: int, dtype: str
 ) -> tirx.PrimFunc:
-    """Build the function that gives the real numbers of bytes with one scale.
+    """Build the function that dequantizes bytes with one scale to float32.
 
     Returns:
         A function of the data and the output.

@@ -1,4 +1,4 @@
-"""The conversions from and to float32 that the kernels serve."""
+"""Rules for the conversions from and to float32."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ def _quantize(
     isa: VectorIsa,
 ) -> relax.Expr | None:
     shape, dtype = spec_of(operands[0]).shape, attrs.out_dtype
-    # What is rounded half to even is vector code in primitives, too, which fuse with what
-    # computes the data.
+    # Rounding half to even is vector code in primitives, too, and those fuse with the operator
+    # that computes the data.
     by_primitives = hasattr(attrs, "multiplier") or hasattr(attrs, "arithmetic")
     if by_primitives or not _is_served(attrs, shape, dtype):
         return None

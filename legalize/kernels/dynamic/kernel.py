@@ -96,7 +96,7 @@ def _ends(
             T.buffer_store(low, T.min(value, low[everything]), [everything])
         else:
             value = T.reinterpret(vector_of("float32", lanes), magnitude_bits(value))
-        # What is no number is not larger.
+        # A NaN does not count as larger.
         T.buffer_store(high, T.max(value, high[everything]), [everything])
 
     whole, rest = pieces(columns, lanes)
@@ -196,7 +196,7 @@ def quantize(
 
 def _quantized(value: Vector, units: Vector, point: Vector, lanes: int, dtype: str) -> Vector:
     steps = zero_for_nan(value * spread(units, lanes))
-    # Bounded before a half is added, which also keeps the product and the sum apart.
+    # Clamped before a half is added, which also keeps product and sum from being fused.
     most = LARGEST_STEPS
     steps = T.max(T.min(steps, splat("float32", most, lanes)), splat("float32", -most, lanes))
     whole = round_half_away(steps) + spread(point, lanes)
@@ -208,7 +208,7 @@ def _quantized(value: Vector, units: Vector, point: Vector, lanes: int, dtype: s
 def _divided(value: Vector, scale: Vector, point: Vector, lanes: int, dtype: str) -> Vector:
     ends = (T.Cast("float32", T.int32(end) - point) for end in (-128, 127))
     low, high = (spread(kept(end), lanes) for end in ends)
-    # What is no number is the lowest value.
+    # A NaN becomes the lowest value.
     steps = or_for_nan(kept(value / spread(scale, lanes)), low)
     whole = round_half_even(T.max(T.min(steps, high), low))
     moved = spread(point + T.int32(OFFSETS[dtype]), lanes)

@@ -1,4 +1,4 @@
-"""The quantization of rows at run time that the kernels serve: all of it that has elements."""
+"""Rules for the quantization of rows at run time: the kernels serve all data with elements."""
 
 from __future__ import annotations
 

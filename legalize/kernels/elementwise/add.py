@@ -22,7 +22,7 @@ from qnn_ops.elementwise import LARGEST_TERM, LEFT_SHIFT
 from qnn_ops.onnxruntime import moved_by, sum_terms
 from qnn_ops.registry import Attrs, TensorSpec
 
-# What round_half_even takes.
+# The largest number that round_half_even takes.
 _LARGEST = 2.0**22
 _MOST = 256
 
@@ -32,14 +32,14 @@ class FloatForm:
     """lhs·l + rhs·r + addend, before it is rounded to a whole number and clamped.
 
     Operands and result are values of the model's own dtype. One product is added to the addend,
-    and the other one to that sum; both sums are rounded once.
+    the other one to that sum, and both sums are rounded once.
 
     Attributes:
         lhs: l, a float32.
         rhs: r, a float32.
         addend: a float32.
         lhs_first: whether the product of lhs is added to the addend.
-        moved: what lhs, rhs and the result are more than values of the model.
+        moved: how much lhs, rhs and the result exceed the values of the model.
     """
 
     lhs: float
@@ -50,7 +50,7 @@ class FloatForm:
 
     @property
     def swapped(self) -> FloatForm:
-        """The same sum, of rhs and lhs."""
+        """The same sum with lhs and rhs exchanged."""
         lhs, rhs, result = self.moved
         return replace(
             self,
@@ -71,7 +71,7 @@ class FloatForm:
 
 
 def float_form(attrs: Attrs, lhs: TensorSpec, rhs: TensorSpec) -> FloatForm | None:
-    """Return a sum of ONNX Runtime's; None where it leaves the range that is rounded."""
+    """Return the sum of ONNX Runtime; None if it leaves the range of ``round_half_even``."""
     terms = sum_terms(attrs, (lhs.dtype, rhs.dtype), (lhs.shape, rhs.shape))
     outer, inner, addend = (float(each) for each in terms[1:])
     if not _MOST * (outer + inner) + abs(addend) < _LARGEST:
@@ -91,7 +91,7 @@ class Terms:
     """A sum as the reference computes it, for scales that have no affine form.
 
     Attributes:
-        sign: of rhs: 1 or -1.
+        sign: the sign of rhs: 1 or -1.
         zero_points: of lhs, rhs and the output, as steps from their lowest values.
         multipliers: of lhs, rhs and the sum, each with its shift.
         is_bounded: whether the sum is kept to ``LARGEST_TERM``.
@@ -139,15 +139,15 @@ def add(
 
 
 def affine_sums(isa: VectorIsa, form: AffineForm, lhs: Vector, rhs: Vector) -> list[Vector]:
-    """Return the sums of two vectors of bytes, int32, as ``isa.narrow_all`` takes them."""
+    """Return the sums of two vectors of bytes, int32, in the order of ``isa.narrow_all``."""
     return [rounded(form, total) for total in isa.affine(form, lhs, rhs)]
 
 
 def _float_sums(
     isa: VectorIsa, form: FloatForm, lowest: list[int], lhs: Vector, rhs: Vector
 ) -> list[Vector]:
-    """Return the sums likewise; ``lowest`` are the lowest values of the three dtypes."""
-    # Between numbers of steps and values of the model.
+    """Return the sums as ``affine_sums`` does; ``lowest`` has each dtype's lowest value."""
+    # Converts between steps from the lowest value and values of the model.
     offsets = [low - moved for low, moved in zip(lowest, form.moved, strict=True)]
 
     def reals(value: Vector, offset: int) -> list[Vector]:

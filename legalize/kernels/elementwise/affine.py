@@ -1,11 +1,10 @@
 """Sums of two quantized tensors as one integer affine form.
 
-Such a sum is nearly (lhs·l + rhs·r + addend) >> shift; the reference's three roundings differ
+Such a sum is nearly (lhs·l + rhs·r + addend) >> shift. The reference's three roundings differ
 from that only where the exact sum is close to the middle of two results. Two 8-bit operands make
-65,536 pairs only, so whether given factors are exact is simply tried: for each pair the addend
-must be in an interval, and the factors serve if all the intervals have a number in common. Where
-scales are such that many sums are ties, which round away from zero, sums below zero may need an
-addend of their own.
+only 65,536 pairs, so given factors are simply tried: for each pair the addend must be in an
+interval, and the factors serve if all intervals have a number in common. If the scales make many
+sums ties, which round away from zero, sums below zero may need an addend of their own.
 """
 
 from __future__ import annotations
@@ -35,16 +34,16 @@ def affine_form(
     """Find a form that equals lhs + ``sign``·rhs for every pair of operands.
 
     Args:
-        operator: whose reference tells what the sum is.
-        attrs: of the call.
+        operator: its reference defines the sum.
+        attrs: the call's attributes.
         dtypes: of lhs and rhs.
         sign: 1 or -1.
 
     Returns:
-        The form, or None where none near the real factors is exact.
+        The form, or None if none near the real factors is exact.
     """
     values = [np.arange(*_half_open(dtype)).astype(dtype) for dtype in dtypes]
-    # Of one shape: what broadcasts, ONNX Runtime adds in another order.
+    # Shapes are equal: ONNX Runtime adds operands that broadcast in another order.
     pairs = np.meshgrid(*values, indexing="ij")
     exact = operator.apply(attrs, *pairs).astype(np.int64)
     lowest_out = dtype_range(attrs.out_dtype)[0]
@@ -97,10 +96,10 @@ def affine_form(
 
 
 def stated_form(attrs: Attrs, dtypes: tuple[str, str], sign: int) -> AffineForm | None:
-    """Return XNNPACK's sum, which is such a form; None where int32 has no room for zero points.
+    """Return XNNPACK's sum, which is such a form; None if int32 has no room for zero points.
 
     Args:
-        attrs: of the call.
+        attrs: the call's attributes.
         dtypes: of lhs and rhs.
         sign: 1 or -1.
     """

@@ -1,9 +1,9 @@
 """Rounding step functions of an integer, computed in float32 where that is proved exact.
 
-An 8-bit result of an integer x is trunc(x·scale + addend), with one addend from 0 on and maybe
-another below, as TFLite's double rounding moves the steps towards zero. All x that can occur are
-tried, with product and sum rounded apart and with one rounding of both, as a fused instruction
-does: a compiler may choose either.
+An 8-bit result of an integer x is trunc(x·scale + addend). Negative x may need another addend, as
+TFLite's double rounding moves the steps towards zero. All possible x are tried, both with product
+and sum rounded apart and with one rounding of both, as a fused instruction does: a compiler may
+choose either.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _LARGEST_PRODUCT = 2.0**30
 # Products of 17 bits by float32 scales from here on, and their sums, are exact in float64.
 _LARGEST_INTEGER = 1 << 17
 _LEAST_SCALE = 2.0**-18
-# So that float32 holds what squares of 15 bits become, and int32 that rounded.
+# So that float32 holds the scaled squares of 15 bits, and int32 holds them rounded.
 _LEAST_SQUARE_SCALE, _LARGEST_SQUARE_SCALE = 2.0**-60, 1.0
 
 
@@ -30,7 +30,7 @@ class FloatSteps:
     Attributes:
         scale: a float32.
         addend: a float32.
-        addend_below: for x < 0; None where it is the same.
+        addend_below: the addend for x < 0; None if it is the same.
     """
 
     scale: float
@@ -44,9 +44,9 @@ def float_steps(
     """Find addends for which the sum, clamped to bounds, is exact.
 
     Args:
-        x: all integers that can occur, in int64.
+        x: all possible integers, int64.
         outputs: the results, within the bounds.
-        scale: how much a step of x is, about.
+        scale: the approximate size of a step of x.
         bounds: within 0 to 255.
 
     Returns:
@@ -73,11 +73,11 @@ def float_steps(
 
 
 def square_steps(outputs: Array, scale: float, bounds: tuple[int, int]) -> FloatSteps | None:
-    """Find an addend for which the steps of squares, of up to 30 bits, are exact.
+    """Find an addend for which the steps of squares of up to 30 bits are exact.
 
     Args:
         outputs: the results for the squares of 0, 1, …, within the bounds.
-        scale: how much a step of a square is, about.
+        scale: the approximate size of a step of a square.
         bounds: within 0 to 255.
 
     Returns:
@@ -91,7 +91,7 @@ def square_steps(outputs: Array, scale: float, bounds: tuple[int, int]) -> Float
     addend = _addend(squares, outputs, scale, bounds)
     if addend is None:
         return None
-    # Their products are exact in float64, but not always what an addend is added to.
+    # Their products are exact in float64, but the sum with an addend is not always.
     sums = squares * scale + addend
     for end in (-np.inf, np.inf):
         if (
@@ -103,7 +103,7 @@ def square_steps(outputs: Array, scale: float, bounds: tuple[int, int]) -> Float
 
 def _addend(x: Array, outputs: Array, scale: float, bounds: tuple[int, int]) -> float | None:
     products = x * scale
-    # What lies between -1 and 0 is truncated to 0; everything below saturates there.
+    # Numbers between -1 and 0 are truncated to 0; all lower ones saturate there.
     least = np.where(outputs > bounds[0], outputs - products, -np.inf).max()
     most = np.where(outputs < bounds[1], outputs + 1 - products, np.inf).min()
     if np.isinf(least) and np.isinf(most):

@@ -40,11 +40,11 @@ def add(
     """Build the function that adds two tensors.
 
     Args:
-        count: of their values.
-        form: what the sum is.
+        count: their number of values.
+        form: the sum.
         dtypes: of lhs, rhs and the output.
-        bounds: of the output.
-        lanes: values at a time; four are a vector of Helium.
+        bounds: the output's lowest and highest value.
+        lanes: values at a time; four fill a vector of Helium.
     """
     with IRBuilder() as builder, T.prim_func(s_tir=True):
         T.func_name("add")
@@ -71,7 +71,7 @@ def _add(
     def constant(value: int) -> Vector:
         return splat("int32", value, lanes)
 
-    # Of the values as they are: steps from the lowest ones are shifts of the addend.
+    # Takes values, not steps from the lowest one: the difference goes into the addend.
     moved = form.addend - lowest[0] * form.lhs - lowest[1] * form.rhs
     products = T.Cast(wide, lhs[place]) * constant(form.lhs)
     value = kept(products + T.Cast(wide, rhs[place]) * constant(form.rhs) + constant(moved))

@@ -17,7 +17,7 @@ from qnn_ops.quantized_binary import SQUARE_SHIFT
 
 # Roughly what one thread computes.
 _SQUARED_BYTES_PER_MICROSECOND = 4_000
-_HALF = 1 << 30, 0  # the multiplier of the operand of the larger scale
+_HALF = 1 << 30, 0  # the multiplier of the operand with the larger scale
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Squares:
     Attributes:
         zero_points: of lhs, rhs and the output, as steps from their lowest values.
         multipliers: of lhs, rhs and the square, each with its shift.
-        steps: of the square, in float32, where they are exact.
+        steps: the rescaling of the square in float32, if it is exact.
     """
 
     zero_points: tuple[int, int, int]
@@ -83,7 +83,7 @@ def squared_difference(
 
 # Roughly what one thread multiplies.
 _BYTES_PER_MICROSECOND = 8_000
-# Products beyond it saturate any result.
+# Larger products saturate any result.
 _LARGEST = 4096.0
 
 
@@ -92,9 +92,9 @@ class Rescaling:
     """The rescaling of products to outputs.
 
     Attributes:
-        steps: in float32, where it is exact.
-        multiplier: else in fixed point.
-        shift: likewise.
+        steps: the rescaling in float32, if it is exact.
+        multiplier: otherwise the multiplier in fixed point.
+        shift: otherwise its shift.
         zero_point: the output's, as steps from its lowest value.
     """
 

@@ -1,4 +1,4 @@
-"""Functions of two tensors of bytes, element by element, that broadcast as in numpy."""
+"""Elementwise functions of two tensors of bytes, which broadcast as in numpy."""
 
 from __future__ import annotations
 
@@ -21,12 +21,11 @@ Shape = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Loops:
-    """The axes of a result, neighbours merged where both operands run on through them.
+    """The axes of a result. Neighbouring axes are merged if both operands are contiguous there.
 
     Attributes:
-        extents: of the merged axes; at least one.
-        strides: for each operand, how far its values lie apart along each of them: 0 where it
-            broadcasts.
+        extents: the sizes of the merged axes; at least one.
+        strides: each operand's stride along each of them: 0 where it broadcasts.
     """
 
     extents: Shape
@@ -68,12 +67,12 @@ def pairwise(
 
     Args:
         isa: the instruction set.
-        name: of the function.
+        name: the function's name.
         shapes: of lhs and rhs; they broadcast, and nothing is empty.
         dtypes: int8 or uint8 each: of lhs, of rhs and of the output.
-        bytes_per_microsecond: roughly what one thread makes.
-        combine: tells the result of two vectors; all are uint8x(isa.size), and numbers of steps
-            from the lowest values of their dtypes.
+        bytes_per_microsecond: roughly what one thread writes.
+        combine: returns the result of two vectors; all are uint8x(isa.size), and count steps from
+            the lowest values of their dtypes.
 
     Returns:
         A function of lhs, rhs and the output.
@@ -128,7 +127,7 @@ def pairwise(
 
 
 def _start(number: Index, extents: list[int], strides: Shape) -> Index:
-    """Find where an operand's values for a row of the result begin."""
+    """Return the offset of an operand's values for a row of the result."""
     place: Index = T.int32(0)
     inner = 1
     for extent, stride in reversed(list(zip(extents, strides, strict=True))):

@@ -1,4 +1,4 @@
-"""The sums, differences, products and squares of the dialect that the kernels serve."""
+"""Rules for sums, differences, products and squared differences."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from qnn_ops.quantized_binary import SQUARE_SHIFT, square_multipliers
 from qnn_ops.registry import Attrs, Operator, TensorSpec, spec_of
 from qnn_ops.xnnpack import is_xnnpack
 
-# Of a product that is shifted left: int32 holds it, and its sum with a zero point.
+# The bound of a product that is shifted left: int32 holds it, and its sum with a zero point.
 _LARGEST_LIFTED = 2**31 - 1 - 255
 
 
@@ -87,7 +87,7 @@ def _form(
     sign: int,
     isa: VectorIsa,
 ) -> AffineForm | FloatForm | Terms | None:
-    """Return the sum as one of those that are exact; None if there is none."""
+    """Return an exact form of the sum; None if there is none."""
     dtypes = lhs.dtype, rhs.dtype
     if is_onnxruntime(attrs):
         form = float_form(attrs, lhs, rhs)
@@ -170,7 +170,7 @@ def _multiply(
 
 
 def _rounding(attrs: Attrs) -> Rounding | None:
-    """Return the rescaling of products in float32; None where they leave it."""
+    """Return the rescaling of products in float32; None if they leave its range."""
     factor = float(product_factor(attrs))
     if not np.isfinite(factor):
         return None
@@ -182,7 +182,7 @@ def _rounding(attrs: Attrs) -> Rounding | None:
 
 
 def _rescaling(attrs: Attrs, zero_points: tuple[int, int]) -> Rescaling | None:
-    """Return the rescaling of products; None where it leaves int32, and wraps."""
+    """Return the rescaling of products; None if it leaves int32 and wraps."""
     real = product_multiplier(attrs)
     multiplier, shift = (int(part) for part in quantize_multiplier(real))
     zero_point = attrs.output_zero_point - dtype_range(attrs.out_dtype)[0]
@@ -198,7 +198,7 @@ def _rescaling(attrs: Attrs, zero_points: tuple[int, int]) -> Rescaling | None:
 
 
 def _shape(lhs: TensorSpec, rhs: TensorSpec) -> tuple[int, ...] | None:
-    """Return the result's shape; None for a scalar, and where nothing is to be computed."""
+    """Return the result's shape; None for a scalar and for an empty result."""
     shape = np.broadcast_shapes(lhs.shape, rhs.shape)
     return None if 0 in shape or not shape else shape
 

@@ -1,14 +1,14 @@
-"""Convolutions of float32, of tiles whose sums stay in registers and keep the order of a kernel.
+"""Convolutions of float32, in tiles whose sums stay in registers and keep a given order.
 
     for each block of units, and row of pixels      in parallel, if there is work for several
       for each tile of pixels that read no padding, and each other pixel
-        for each row and column of the window that lies on the image, and each input channel
+        for each row and column of the window inside the image, and each input channel
           sums += data · weights, both rounded
         output = the clamp of sums + bias
 
-In ONNX Runtime's orders padding is data, and a sum is one loop, part by part; a table has the
-places of its data. Lanes are units, so that a sum is one lane, and vectors change no order. Of a
-depthwise convolution they are channels, of the data as well. The last tile of a row overlaps the
+In ONNX Runtime's orders padding counts as data, and a sum is one loop, part by part; a table has
+the offsets of its data. Lanes are units, so a sum is one lane, and vectors change no order. Lanes
+of a depthwise convolution are channels, of the data as well. The last tile of a row overlaps the
 one before.
 """
 
@@ -45,7 +45,7 @@ from qnn_ops.float_conv2d import runs_of
 
 _MOST_PIXELS = 12
 _MOST_STEPS = 54
-"""Products of a tile of a depthwise convolution that are written out."""
+"""The unrolled products of a tile of a depthwise convolution."""
 _RUN = 4
 # Roughly what one thread multiplies with vectors of 16.
 _PRODUCTS_PER_MICROSECOND = 25_000
@@ -66,7 +66,7 @@ def float_conv(isa: VectorIsa, spec: FloatConv) -> tirx.PrimFunc:
 
 
 def depthwise_lanes(isa: VectorIsa, channels: int) -> int:
-    """Return the channels of a vector: a power of two that there are."""
+    """Return the channels of a vector: a power of two, at most all channels."""
     return min(isa.lanes, 1 << (channels.bit_length() - 1))
 
 
@@ -80,14 +80,14 @@ def kernel_shape(isa: VectorIsa, spec: FloatConv) -> tuple[int, ...]:
 
 @dataclass(frozen=True)
 class _Taps:
-    """The taps of an axis that lie on the image: the first one, and the first one behind them."""
+    """The taps of an axis that meet the image: the first one, and the first one after them."""
 
     begin: Index
     end: Index
 
     @classmethod
     def of(cls, axis: Axis, number: Index, *, is_inner: bool) -> _Taps:
-        """Return those of the window with a number."""
+        """Return the taps of the window with this number."""
         if is_inner:
             return cls(T.int32(0), T.int32(axis.window))
         start = number * axis.stride - axis.before
@@ -98,7 +98,7 @@ class _Taps:
 
 
 class _Loops:
-    """The buffers of one function, and what writes its loops."""
+    """The buffers of one function, and the writer of its loops."""
 
     def __init__(self, isa: VectorIsa, spec: FloatConv) -> None:
         self.isa, self.spec, self.lanes = isa, spec, isa.lanes
@@ -128,8 +128,8 @@ class _Loops:
         Args:
             row: its number, counted through all images.
             most: pixels of a tile.
-            write: writes a tile: its first column, the pixels in it, its taps along both axes, and
-                where the row of the data begins on which the first row of taps lies.
+            write: writes a tile, given its first column, its pixels, its taps along both axes, and
+                the offset of the data's row that the first row of taps meets.
         """
         spec, axis = self.spec, self.spec.columns
         image = T.truncdiv(row, T.int32(spec.rows.count))
@@ -157,7 +157,7 @@ class _Loops:
         return sums
 
     def _add(self, total: Buffer, factor: Vector, value: Vector, lanes: int) -> None:
-        """Add a product to a sum, both rounded, or once."""
+        """Add a product to a sum, with both rounded, or with one rounding."""
         if self.spec.is_fused:
             result = self.isa.multiply_add(factor, value, get_lanes(total, lanes))
         else:
@@ -165,7 +165,7 @@ class _Loops:
         set_lanes(total, result, lanes)
 
     def _store(self, total: Buffer, place: Index, unit: Index, count: int) -> None:
-        """Store the first lanes of a sum with its bias, clamped. A NaN is beyond no bound."""
+        """Store the first lanes of a sum with its bias, clamped. A NaN stays."""
         lanes = int(total.shape[0])
         value = get_lanes(total, lanes)
         if self.spec.has_bias and not self.spec.starts_with_bias:
@@ -192,7 +192,7 @@ class _Dense(_Loops):
     """Units of several input channels, in vectors of units."""
 
     def write(self) -> None:
-        """Write blocks of as many vectors of units as registers hold, then those that are left."""
+        """Write blocks of as many vectors of units as registers hold, then the remaining ones."""
         spec = self.spec
         rows, per_group = spec.batch * spec.rows.count, spec.units // spec.groups
         most = self.isa.registers // (4 if spec.pixels == 1 else 8)
@@ -232,7 +232,7 @@ class _Dense(_Loops):
         self._row(row, self.isa.registers * 3 // 4 // size, tile)
 
     def _begin(self, sums: list[list[Buffer]], unit: Index, last: int) -> None:
-        """Let sums begin with the bias of units; the last vector has so many of them."""
+        """Let sums begin with the bias of units; the last vector has ``last`` units."""
         for totals in sums:
             for place, total in enumerate(totals):
                 count = last if place == len(totals) - 1 else self.lanes
@@ -254,7 +254,7 @@ class _Dense(_Loops):
     def _multiply(
         self, sums: list[list[Buffer]], start: Index, weights: Index, taps: tuple[_Taps, _Taps]
     ) -> None:
-        """Write the loops over a window: each sum gets its products one after the other."""
+        """Write the loops over a window, which add the products of each sum one by one."""
         spec, lanes, (down, along) = self.spec, self.lanes, taps
         pitch, inputs = spec.columns.dilation * spec.channels, spec.inputs
 
@@ -280,7 +280,7 @@ class _Dense(_Loops):
 
 
 class _InParts(_Dense):
-    """The same in an order of ONNX Runtime's."""
+    """Units of several input channels, in an order of ONNX Runtime."""
 
     def _multiply(
         self, sums: list[list[Buffer]], start: Index, weights: Index, _taps: tuple[_Taps, _Taps]
@@ -329,7 +329,7 @@ class _Depthwise(_Loops):
     """Units of one channel each, in vectors of channels; the last one overlaps the one before."""
 
     def write(self) -> None:
-        """Write rows of pixels, and of each vector of channels the tiles."""
+        """Write rows of pixels, and for each vector of channels the tiles."""
         spec, axis = self.spec, self.spec.columns
         lanes = depthwise_lanes(self.isa, spec.channels)
 
@@ -384,7 +384,7 @@ class _Depthwise(_Loops):
 
 
 class _InRuns(_Depthwise):
-    """The same in an order of ONNX Runtime's, with runs of the window written out."""
+    """Units of one channel each, in an order of ONNX Runtime, with runs of the window unrolled."""
 
     @property
     def _most(self) -> int:
@@ -393,7 +393,7 @@ class _InRuns(_Depthwise):
     def _multiply(
         self, sums: list[Buffer], start: Index, channel: Index, taps: tuple[_Taps, _Taps]
     ) -> None:
-        """Write the products: those of a run are added by themselves."""
+        """Write the products: those of a run are added up separately."""
         if self.spec.is_fused:
             super()._multiply(sums, start, channel, taps)
             return
@@ -413,4 +413,4 @@ _KINDS = {
     (True, False): _Depthwise,
     (True, True): _InRuns,
 }
-"""By whether a convolution is depthwise, and whether its order is one of ONNX Runtime's."""
+"""By whether a convolution is depthwise, and whether it has an order of ONNX Runtime."""

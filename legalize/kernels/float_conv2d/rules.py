@@ -1,4 +1,4 @@
-"""The convolutions of float32 that the kernel serves: all with channels last that have elements."""
+"""Rules for convolutions of float32: the kernel serves all non-empty ones with channels last."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from qnn_ops.layouts import permutation, reorder
 from qnn_ops.registry import Attrs, Operator, constant_of, spec_of
 
 _MOST_TAPS = 128
-"""Of a window of one channel in ONNX Runtime's order: one part, or few enough to write out."""
+"""The most taps of one channel in ONNX Runtime's order: one part, or few enough to unroll."""
 
 
 def _convolve(
@@ -80,7 +80,7 @@ def _order(spec: FloatConv) -> np.ndarray[Any, Any]:
 
 
 def _places(spec: FloatConv) -> np.ndarray[Any, Any]:
-    """Return where the data of a sum lie, from its first tap on."""
+    """Return the offsets of a sum's data from its first tap."""
     shape = (spec.rows.window, spec.columns.window, spec.inputs)
     row, column, channel = np.unravel_index(_order(spec), shape)
     pixel = row * spec.rows.dilation * spec.columns.size + column * spec.columns.dilation

@@ -1,4 +1,4 @@
-"""The shape of a convolution of float32, as its kernel takes it: channels last."""
+"""The shape of a convolution of float32 with channels last."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Axis:
 
     @property
     def inner(self) -> tuple[int, int]:
-        """The first window that reads no padding, and the first one behind those."""
+        """The first window that reads no padding, and the first one after such windows."""
         begin = min(-(-self.before // self.stride), self.count)
         room = self.size - 1 + self.before - (self.window - 1) * self.dilation
         return begin, min(max(room // self.stride + 1, begin), self.count)
@@ -50,12 +50,12 @@ class FloatConv:
         batch: images.
         rows: the vertical axis.
         columns: the horizontal one.
-        channels: of the data.
+        channels: channels of the data.
         units: channels of the result.
-        groups: of channels.
+        groups: groups of channels.
         has_bias: whether a number is added to each unit.
-        low: lowest value of the result, if there is one.
-        high: highest value, likewise.
+        low: lower bound of the result, if there is one.
+        high: upper bound of the result, if there is one.
         parts: how ONNX Runtime cuts a sum; None in LiteRT's order.
     """
 
@@ -77,14 +77,14 @@ class FloatConv:
 
     @property
     def starts_with_bias(self) -> bool:
-        """Whether a sum begins with the bias: it does not matter to one part."""
+        """Whether a sum begins with the bias: the order is the same for one part."""
         if self.parts is None or not self.has_bias or self.depth <= self.parts.size:
             return False
         return self.parts.follow_bias
 
     @property
     def has_places(self) -> bool:
-        """Whether a table tells where the data of a sum's products lie."""
+        """Whether a table has the offsets of the data of a sum's products."""
         return self.parts is not None and not self.is_depthwise and self.depth > self.inputs
 
     @property
@@ -114,16 +114,16 @@ class FloatConv:
 
     @property
     def data_shape(self) -> tuple[int, ...]:
-        """Of the data."""
+        """The shape of the data."""
         return (self.batch, self.rows.size, self.columns.size, self.channels)
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Of the result."""
+        """The shape of the result."""
         return (self.batch, self.rows.count, self.columns.count, self.units)
 
     def in_a_row(self) -> FloatConv:
-        """Return the same with all pixels in one row, if each reads itself alone."""
+        """Return the same with all pixels in one row, if each output reads one pixel."""
         plain = all(
             (axis.window, axis.stride, axis.before) == (1, 1, 0) and axis.count == axis.size
             for axis in (self.rows, self.columns)
@@ -139,7 +139,7 @@ _PLACES = ("batch", "rows", "columns")
 
 
 def tile_size(pixels: int, most: int) -> int:
-    """Choose the pixels of a tile: few that are computed twice, and few loads for each product."""
+    """Choose the pixels of a tile, to repeat few pixels and to need few loads for each product."""
     sizes = range(1, min(pixels, most) + 1)
     return min(sizes, key=lambda size: (-(-pixels // size) * (size + 1), -size))
 
@@ -147,7 +147,7 @@ def tile_size(pixels: int, most: int) -> int:
 def sections(units: int, lanes: int, most: int) -> Iterator[tuple[int, int, int, int]]:
     """Cut units into blocks of vectors: (first vector, blocks, vectors of a block, lanes left).
 
-    Lanes are left in the last vector of the last block alone, which is a section by itself.
+    Only the last vector of the last block may have lanes left; that block is its own section.
     """
     whole, rest = divmod(units, most * lanes)
     if whole:

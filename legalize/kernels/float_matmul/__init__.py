@@ -1,1 +1,1 @@
-"""Products of float32 matrices, whose axes may lie in memory in any order."""
+"""Products of float32 matrices, with their axes in any order in memory."""

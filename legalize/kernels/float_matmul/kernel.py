@@ -1,4 +1,4 @@
-"""Products of float32 matrices, of tiles whose sums stay in registers.
+"""Products of float32 matrices, in tiles whose sums stay in registers.
 
     for each product, and block of columns          in parallel, if there is work for several
       packed = the block of rhs, its columns side by side
@@ -6,9 +6,9 @@
         sums += lhs · packed, one value of the depth after the other
         output = sums
 
-Each sum is one chain of products, in the order of the depth: fused with their sums, as TVM's loops
-give it, or each rounded; or a sum of several such chains. The last tile of rows overlaps the one
-before.
+Each sum adds its products in the order of the depth, in one chain or in several that are added up.
+Products are fused with their sums, as in TVM's loops, or are rounded first. The last tile of rows
+overlaps the one before.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _PRODUCTS_PER_MICROSECOND = 40_000
 
 
 def tile_rows(rows: int) -> int:
-    """Choose the rows of a tile: few that are computed twice, and few loads for each product."""
+    """Choose the rows of a tile, to repeat few rows and to need few loads for each product."""
     sizes = range(1, min(rows, _MOST_ROWS) + 1)
     return min(sizes, key=lambda size: (-(-rows // size) * (size + 1), -size))
 
@@ -54,7 +54,7 @@ def float_matmul(isa: VectorIsa, spec: FloatMatmul) -> tirx.PrimFunc:
     """Build the function of a product.
 
     Returns:
-        A function of lhs, rhs and the output, as they lie in memory.
+        A function of lhs, rhs and the output, in their layouts in memory.
     """
     with IRBuilder() as builder, T.prim_func(s_tir=True):
         T.func_name("float_matmul")
@@ -64,7 +64,7 @@ def float_matmul(isa: VectorIsa, spec: FloatMatmul) -> tirx.PrimFunc:
 
 
 class TileKernel:
-    """The buffers of one function, and what writes its loops."""
+    """The buffers of one function, and the writer of its loops."""
 
     def __init__(self, isa: VectorIsa, spec: FloatMatmul) -> None:
         self.isa, self.spec, self.lanes = isa, spec, isa.lanes
@@ -81,7 +81,7 @@ class TileKernel:
         )
 
     def write(self) -> None:
-        """Write blocks of as many vectors as registers hold, then the columns that are left."""
+        """Write blocks of as many vectors as registers hold, then the remaining columns."""
         spec = self.spec
         products = prod(spec.outer) * spec.rows * spec.columns * spec.depth
         tasks = task_count(products / _PRODUCTS_PER_MICROSECOND * self.isa.size / 64)
@@ -94,7 +94,7 @@ class TileKernel:
                 shared_loop(tasks, prod(spec.outer) * blocks, turn)
 
     def _block(self, first: int, blocks: int, size: int) -> Callable[[Index], None]:
-        """Return what writes the tiles of a block of ``size`` vectors of columns."""
+        """Return the function that writes the tiles of a block of ``size`` vectors of columns."""
         spec = self.spec
 
         def write(turn: Index) -> None:
@@ -116,7 +116,7 @@ class TileKernel:
         return write
 
     def _start(self, view: View, product: Index) -> Index:
-        """Return where a product's matrix begins."""
+        """Return the offset of a product's matrix."""
         place, left = T.int32(0), product
         pairs = list(zip(self.spec.outer, self.spec.outer_strides(view), strict=True))
         for extent, stride in reversed(pairs):
@@ -154,7 +154,7 @@ class TileKernel:
     def _pack_columns(self, packed: Buffer, start: Index, column: Index, size: int) -> None:
         """Transpose a block of rhs whose columns are neighbours in memory, square by square.
 
-        The last square overlaps the one before; past the last column stands that one again.
+        The last square overlaps the one before. The last column is repeated past the end.
         """
         spec, lanes = self.spec, self.lanes
         with T.serial(size) as vector, T.serial(-(-spec.depth // lanes)) as number:
@@ -212,7 +212,7 @@ class TileKernel:
     def _store(
         self, sums: list[list[Index]], start: Index, column: Index, *, is_last: bool
     ) -> None:
-        """Store a tile; of a vector that passes the last column, what is before that."""
+        """Store a tile. Lanes past the last column are not stored."""
         spec, lanes = self.spec, self.lanes
         rest = spec.columns % lanes
         for number, row in enumerate(sums):

@@ -1,4 +1,4 @@
-"""The shape of a product of float32 matrices, as the kernel takes it."""
+"""The shape of a product of float32 matrices."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from math import prod
 from legalize.kernels.isa.base import VectorIsa
 
 _LEAST_ROWS = 4
-"""Of which packing the other matrix is worth it."""
+"""With at least so many rows, packing the other matrix pays."""
 
 
 @dataclass(frozen=True)
@@ -17,7 +17,7 @@ class View:
 
     Attributes:
         shape: of the tensor in memory.
-        order: the tensor's axis that each axis of the matrices is.
+        order: for each axis of the matrices, the tensor's axis.
     """
 
     shape: tuple[int, ...]
@@ -30,7 +30,7 @@ class View:
 
     @property
     def strides(self) -> tuple[int, ...]:
-        """How far neighbours along each axis of the matrices lie apart; 0 where there is one."""
+        """The stride along each axis of the matrices; 0 for an axis of size 1."""
         return tuple(
             prod(self.shape[axis + 1 :]) if self.shape[axis] > 1 else 0 for axis in self.order
         )
@@ -49,8 +49,8 @@ class FloatMatmul:
         lhs: [..., rows, depth]; the first axes are those of rhs, or are repeated.
         rhs: [..., depth, columns].
         output: [..., rows, columns].
-        is_fused: whether a product and its sum have one rounding, and not two.
-        panel: products that are added up by themselves; 0 for all.
+        is_fused: whether a product and its sum have one rounding, not two.
+        panel: products in a chain that is added up by itself; 0 for one chain.
     """
 
     lhs: View
@@ -71,7 +71,7 @@ class FloatMatmul:
 
     @property
     def depth(self) -> int:
-        """Numbers that are added up for one of a result."""
+        """Products that are added up for one number of a result."""
         return self.lhs.extents[-1]
 
     @property
@@ -81,19 +81,19 @@ class FloatMatmul:
 
     @property
     def is_transposed(self) -> bool:
-        """Whether the columns of rhs lie in rows."""
+        """Whether the columns of rhs are rows in memory."""
         return self.rhs.strides[-1] != 1
 
     def outer_strides(self, view: View) -> tuple[int, ...]:
-        """Return how far the matrices of neighbouring products lie apart, axis by axis."""
+        """Return the strides between the matrices of neighbouring products, axis by axis."""
         strides = view.strides[:-2]
         return (0,) * (len(self.outer) - len(strides)) + strides
 
 
 def is_served(spec: FloatMatmul, isa: VectorIsa) -> bool:
-    """Tell whether the kernel computes a product: not where it is small.
+    """Tell whether the kernel computes a product: it does not if the product is small.
 
-    Processors that round a product before it is added are TVM's, whose code does so.
+    TVM's own code serves processors that round a product before adding it.
     """
     return (
         (isa.fuses_products or not spec.is_fused)

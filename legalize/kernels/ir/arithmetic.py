@@ -8,8 +8,8 @@ from tvm.script.ir_builder import tirx as T
 from legalize.kernels.ir.vectors import Vector, lanes_in, splat, vector_of
 
 _SIZE_BITS, _INFINITY = 0x7FFFFFFF, 0x7F800000
-# The largest number below one half: adding it rounds ties away from zero when truncated, and does
-# not lift what is just below a half to one.
+# The largest number below one half: adding it before truncation rounds ties away from zero, and
+# does not lift numbers just below a half to one.
 _ALMOST_HALF = float(np.nextafter(np.float32(0.5), np.float32(0)))
 _WHOLES = 1.5 * 2.0**23
 _WHOLES_BITS = int(np.float32(_WHOLES).view(np.int32))
@@ -23,27 +23,27 @@ def magnitude_bits(value: Vector) -> Vector:
 
 
 def zero_for_nan(value: Vector) -> Vector:
-    """Return float32 with 0 for what is no number."""
+    """Return float32 with 0 in place of NaN."""
     return or_for_nan(value, splat("float32", 0.0, lanes_in(value)))
 
 
 def or_for_nan(value: Vector, other: Vector) -> Vector:
-    """Return float32 with another for what is no number."""
-    # Not ``value == value``: TVM takes every number for equal to itself.
+    """Return float32 with another value in place of NaN."""
+    # Not ``value == value``: TVM assumes that every number equals itself.
     is_number = magnitude_bits(value) <= splat("int32", _INFINITY, lanes_in(value))
     return T.Select(is_number, value, other)
 
 
 def round_half_even(value: Vector) -> Vector:
-    """Round float32 that 22 bits hold to int32, ties to even."""
+    """Round float32 of at most 22 bits to int32, ties to even."""
     lanes = lanes_in(value)
-    # Where the last bit of a float32 is worth 1, the sum is a whole number.
+    # The last bit of the sum is worth 1, so the sum is a whole number.
     total = T.reinterpret(vector_of("int32", lanes), value + splat("float32", _WHOLES, lanes))
     return total - splat("int32", _WHOLES_BITS, lanes)
 
 
 def round_half_away(value: Vector) -> Vector:
-    """Round float32 that int32 holds to int32, ties away from zero."""
+    """Round float32 in the range of int32 to int32, ties away from zero."""
     lanes = lanes_in(value)
     half = T.call_llvm_pure_intrin(
         vector_of("float32", lanes),
@@ -62,14 +62,14 @@ def fused_multiply_add(a: Vector, b: Vector, c: Vector) -> Vector:
 
 
 def rounded_apart(value: Vector) -> Vector:
-    """Return a float32 product that LLVM makes no fused multiply-add of."""
+    """Return a float32 product that LLVM does not fuse into a multiply-add."""
     lanes = lanes_in(value)
     name = f"llvm.arithmetic.fence.{'' if lanes == 1 else f'v{lanes}'}f32"
     return T.call_llvm_pure_intrin(vector_of("float32", lanes), name, value)
 
 
 LARGEST = (1 << 30) - 1
-"""The arguments of ``rescaled``."""
+"""The largest argument of ``rescaled``."""
 
 
 def rescaled(x: Vector, multiplier: int, shift: int) -> Vector:
@@ -78,7 +78,7 @@ def rescaled(x: Vector, multiplier: int, shift: int) -> Vector:
     Args:
         x: int32, one or a vector; at most ``LARGEST`` from zero.
         multiplier: not negative.
-        shift: -31 to 31, positive to the left; what leaves 32 bits wraps.
+        shift: -31 to 31, positive to the left; results beyond 32 bits wrap.
     """
     if shift > 0:
         return _rescaled_left(x, multiplier, shift)
@@ -90,12 +90,12 @@ def rescaled(x: Vector, multiplier: int, shift: int) -> Vector:
 
 
 def rescaled_any(x: Vector, multiplier: int, shift: int) -> Vector:
-    """Rescale any int32, as ``rescaled`` does those that are not too large."""
+    """Rescale any int32, as ``rescaled`` does those up to ``LARGEST``."""
     high = _rescaled_left(x, multiplier, max(shift, 0))
     if shift >= 0:
         return high
     lanes, exponent = lanes_in(x), -shift
-    # A half is not added before the shift, which might leave 32 bits.
+    # No half is added before the shift, as the sum might leave 32 bits.
     rest = T.bitwise_and(high, splat("int32", (1 << exponent) - 1, lanes))
     half = splat("int32", (1 << (exponent - 1)) - 1, lanes)
     half = half - T.shift_right(high, splat("int32", 31, lanes))
@@ -112,7 +112,7 @@ def divided_by_power(x: Vector, exponent: int) -> Vector:
     def narrow(value: int) -> Vector:
         return splat("int32", value, lanes)
 
-    # Half away from zero: a negative number rounds down at a tie.
+    # Ties round away from zero, so a negative tie rounds down.
     half = narrow(1 << (exponent - 1)) + T.shift_right(x, narrow(31))
     return T.shift_right(x + half, narrow(exponent))
 

@@ -1,4 +1,4 @@
-"""Places in memory to which a kernel adds constants."""
+"""Offsets in memory to which a kernel adds constants."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tvm.script.ir_builder import tirx as T
 from legalize.kernels.ir.vectors import Index, kept
 
 _ADDRESS = "qnn_address"
-# Makes no instruction; LLVM knows nothing of the result.
+# Emits no instruction; LLVM knows nothing about the result.
 _CODE = f"""
 define linkonce_odr hidden i64 @{_ADDRESS}(i64 %place) alwaysinline {{
   %same = call i64 asm "", "=r,0"(i64 %place) #0
@@ -21,15 +21,16 @@ attributes #0 = {{ nounwind willreturn memory(none) }}
 
 
 def with_addresses() -> AbstractContextManager[Any]:
-    """Frame what has places of ``address``."""
+    """Open the part of a function that may call ``address``."""
     frame: AbstractContextManager[Any] = T.attr(T.int32(0), "pragma_import_llvm", _CODE)
     return frame
 
 
 def address(place: Index) -> Index:
-    """Keep a place in a register of its own, as int64, so that constants are added by instructions.
+    """Keep an offset in its own register, as int64, so that instructions add constants to it.
 
-    Where LLVM knows the last bits of a number to be 0, it makes an "or" of the addition of a small
-    constant, or multiplies each sum by itself: then all places of a tile take registers, and spill.
+    If LLVM knows that the last bits of a number are 0, it turns the addition of a small constant
+    into an "or", or multiplies each sum by itself. Then all offsets of a tile take registers, and
+    spill.
     """
     return kept(T.call_extern("int64", _ADDRESS, T.Cast("int64", place)))

@@ -12,7 +12,7 @@ from legalize.kernels.ir.vectors import Buffer, Index, Vector, kept
 def columns_of(rows: list[Vector]) -> list[Vector]:
     """Transpose n vectors of n lanes, a power of two.
 
-    Each step interleaves those that lie n / 2 apart.
+    Each step interleaves vectors n / 2 apart.
     """
     side = len(rows)
     half = side // 2
@@ -30,13 +30,13 @@ def _interleaved(first: int, side: int) -> list[int]:
 
 
 BYTES = 64
-"""In one AVX512 register."""
+"""Bytes in an AVX512 register."""
 
 
 def pieces(length: int, size: int = BYTES) -> tuple[int, list[tuple[int, int]]]:
     """Cut a row into whole vectors of ``size`` bytes, and (offset, width) pieces for the rest.
 
-    A rest that follows a whole vector is one vector that overlaps it.
+    A rest after a whole vector is one vector that overlaps it.
     """
     whole, rest = divmod(length, size)
     if not rest:
@@ -58,7 +58,7 @@ def powers_of_two(length: int) -> list[tuple[int, int]]:
 
 
 def load_filled(buffer: Buffer, start: Index, count: int, size: int) -> Vector:
-    """Load ``count`` neighbours, not one more, repeated to a vector of ``size``; or all of it."""
+    """Load ``size`` neighbours; or, if ``count`` is smaller, only so many, repeated to ``size``."""
     if count >= size:
         return buffer[T.ramp(start, 1, size)]
     parts = [buffer[ramp(start + offset, width)] for offset, width in powers_of_two(count)]
@@ -77,8 +77,7 @@ def for_each_piece(length: int, body: Callable[[Index, int], None], size: int = 
 
     Args:
         length: of the row.
-        body: writes what is done with ``width`` bytes from an offset on; some bytes may be
-            visited twice.
+        body: writes the code for ``width`` bytes from an offset; it may visit some bytes twice.
         size: bytes in a vector.
     """
     whole, parts = pieces(length, size)

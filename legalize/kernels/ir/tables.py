@@ -1,4 +1,4 @@
-"""Tensors of several axes, as kernels read them."""
+"""Tensors of several axes over a buffer of one axis."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from legalize.kernels.ir.vectors import Buffer, Index, Vector
 
 
 class Tables:
-    """The parameters of several axes of the function that is written."""
+    """The parameters with several axes of the function that is being written."""
 
     def __init__(self) -> None:
         """Start with none."""
         self._declared: list[tuple[Table, Buffer]] = []
 
     def parameter(self, name: str, shape: Sequence[int], dtype: str) -> Table:
-        """Declare a parameter, which is to be read after ``flatten`` only."""
+        """Declare a parameter, which may be read only after ``flatten``."""
         buffer = T.arg(name, T.buffer(tuple(shape), dtype))
         table = Table(buffer, shape)
         self._declared.append((table, buffer))
         return table
 
     def flatten(self) -> None:
-        """Declare the rows of all elements. No parameter may be declared after this."""
+        """Declare each parameter's buffer of one axis. No parameter may be declared later."""
         for table, buffer in self._declared:
             table.row = T.decl_buffer((prod(table.shape),), buffer.dtype, data=buffer.data)
 
@@ -34,8 +34,8 @@ class Tables:
 class Table:
     """Several axes over a buffer of one.
 
-    TVM's passes that flatten indices, and that simplify what this leaves, take as long as LLVM.
-    A kernel that has one index everywhere does without them.
+    TVM's passes that flatten indices and simplify the result take as long as LLVM. A kernel with
+    one index everywhere does not need them.
 
     Attributes:
         row: the buffer.

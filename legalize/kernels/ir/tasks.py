@@ -1,11 +1,10 @@
 """The division of a kernel's loops among threads.
 
 A parallel loop runs over a fixed number of tasks, each the same fraction of the work, and TVM
-gives every thread neighbouring tasks. The number is one that the usual numbers of threads divide;
-a task takes at least some microseconds, as starting the threads takes one or two. What is too
-little for two tasks is a plain loop. Where tasks begin and end with work of their own, a run has
-only as many as there are threads. Nothing is summed across tasks, so the results do not depend on
-the threads.
+gives every thread neighbouring tasks. The usual numbers of threads divide that number. A task
+takes at least some microseconds, as starting the threads takes one or two. Work too small for two
+tasks is a plain loop. If tasks begin and end with work of their own, a run has only as many tasks
+as threads. Nothing is summed across tasks, so the results do not depend on the threads.
 """
 
 from __future__ import annotations
@@ -21,32 +20,32 @@ _COUNTS = (120, 60, 24, 12, 6, 4, 2)
 
 
 NUM_THREADS = "runtime.NumThreads"
-"""TVM's function that tells how many threads share the loops that this one starts."""
+"""TVM's function that returns how many threads share the loops that this thread starts."""
 
 LEAST_TASK = 4.0
-"""Microseconds that a task takes at least, unless said otherwise."""
+"""The fewest microseconds that a task takes, unless the caller gives another number."""
 
 
 def task_count(microseconds: float, least: float = LEAST_TASK) -> int:
     """Choose how many tasks a kernel is cut into.
 
     Args:
-        microseconds: what the kernel takes on one thread, roughly.
+        microseconds: roughly what the kernel takes on one thread.
         least: what a task must take.
 
     Returns:
-        1 where the kernel is better not shared.
+        1 if the kernel is faster on one thread.
     """
     return next((count for count in _COUNTS if microseconds >= count * least), 1)
 
 
 def shared_loop(tasks: int, extent: int, body: Callable[[Index], None]) -> None:
-    """Write a loop whose turns are shared out to threads.
+    """Write a loop whose iterations are shared among threads.
 
     Args:
         tasks: from ``task_count``.
-        extent: number of turns.
-        body: writes the turn of a number.
+        extent: number of iterations.
+        body: writes the iteration of a given number.
     """
     if tasks == 1:
         with T.serial(extent) as turn:
@@ -57,15 +56,15 @@ def shared_loop(tasks: int, extent: int, body: Callable[[Index], None]) -> None:
 
 
 def as_threads(tasks: int) -> Index:
-    """Write the number of tasks, given the most, where each thread is to have one.
+    """Write the number of tasks that gives each thread one, at most ``tasks``.
 
-    So do kernels whose tasks begin and end with work that no other hides.
+    Kernels use it if their tasks begin and end with work that nothing else hides.
     """
     return kept(T.max(T.min(T.call_packed(NUM_THREADS), tasks), 1))
 
 
 def share(task: Index, tasks: Index, extent: int) -> tuple[Index, Index]:
-    """Return the first turn of a task, and the first one after it."""
+    """Return the first iteration of a task, and the first one after it."""
     return T.truncdiv(task * extent, tasks), T.truncdiv((task + 1) * extent, tasks)
 
 

@@ -14,9 +14,9 @@ from tvm.script.ir_builder import tirx as T
 Array: TypeAlias = npt.NDArray[Any]
 """Constants, at compile time."""
 Buffer: TypeAlias = Any
-"""Memory to load from and store to: an argument of the function, or what it allocates."""
+"""Memory to load from and store to: an argument of the function, or allocated by it."""
 Index: TypeAlias = Any
-"""An int32 or int64 expression: a place in a buffer, a number of a loop's turns; or an int."""
+"""An int, or an int32 or int64 expression, such as an offset in a buffer or a loop's extent."""
 Vector: TypeAlias = Any
 """An expression of one lane or more."""
 Expr: TypeAlias = Any
@@ -90,7 +90,7 @@ def store_pieces(vectors: int) -> list[tuple[int, int]]:
 
 
 def splat(dtype: str, value: float, lanes: int) -> Vector:
-    """Return a constant, ``lanes`` times; a scalar for one."""
+    """Return a constant, ``lanes`` times; a scalar for one lane."""
     scalar = getattr(T, dtype)(value)
     return scalar if lanes == 1 else T.broadcast(scalar, lanes)
 
@@ -101,12 +101,12 @@ def vector_of(dtype: str, lanes: int) -> str:
 
 
 def spread(value: Vector, lanes: int) -> Vector:
-    """Return a scalar, ``lanes`` times; as it is what has as many."""
+    """Repeat a scalar ``lanes`` times; return a vector of so many lanes unchanged."""
     return value if lanes_in(value) == lanes else T.broadcast(value, lanes)
 
 
 def flipped(value: Vector) -> Vector:
-    """Add 128 to bytes, modulo 256: what turns int8 into uint8 of the same order, and back."""
+    """Add 128 to bytes, modulo 256, which turns int8 into uint8 of the same order, and back."""
     return T.bitwise_xor(value, splat("uint8", 128, lanes_in(value)))
 
 
@@ -119,7 +119,7 @@ def as_unsigned(value: Vector, dtype: str) -> Vector:
 
 
 def clamped(value: Vector, low: int, high: int) -> Vector:
-    """Clamp uint8, where that does anything."""
+    """Clamp uint8, where that has any effect."""
     lanes = lanes_in(value)
     if low > 0:
         value = T.max(value, splat("uint8", low, lanes))

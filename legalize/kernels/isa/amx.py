@@ -1,7 +1,7 @@
 """Instructions on AMX's tiles: registers of 16 rows of 64 bytes, which multiply whole matrices.
 
-A thread has eight of them, once it has loaded a configuration that says how many rows, and bytes
-of a row, each has. Linux allows them to a process that has asked, for good.
+A thread has eight tiles once it has loaded a configuration, which gives each tile's rows and the
+bytes of a row. Linux allows a process to use them after it has asked once.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ end:
   ret void
 }}
 """
-# Of the configuration: where the numbers of bytes and of rows are.
+# The offsets in the configuration of the numbers of bytes and of rows.
 CONFIGURATION_BYTES = 64
 _PALETTE = 1
 _BYTES_AT, _ROWS_AT = 16, 48
 
 
 def configuration(tiles: list[tuple[int, int]]) -> npt.NDArray[np.uint8]:
-    """Return the configuration for tiles of these (rows, bytes of a row), by their numbers."""
+    """Return the configuration for tiles of these (rows, bytes of a row), in tile order."""
     memory = np.zeros(CONFIGURATION_BYTES, np.uint8)
     memory[0] = _PALETTE
     widths = memory[_BYTES_AT:_ROWS_AT].view(np.uint16)
@@ -53,37 +53,37 @@ def configuration(tiles: list[tuple[int, int]]) -> npt.NDArray[np.uint8]:
 
 
 def request_permission() -> None:
-    """Write the call that asks Linux, if nothing of the library has: it takes 70 ns."""
+    """Write the call that asks Linux, unless the library has asked already: it takes 70 ns."""
     with T.attr(T.int32(0), "pragma_import_llvm", _ASK_CODE):
         T.evaluate(T.call_extern("void", _ASK))
 
 
 def configure(memory: Buffer) -> None:
-    """Write what loads a configuration; the tiles become zero."""
+    """Write the instruction that loads a configuration and zeroes the tiles."""
     _instruction("ldtilecfg", T.address_of(memory[0]))
 
 
 def release() -> None:
-    """Write what gives the tiles back: a thread without them is switched faster."""
+    """Write the instruction that releases the tiles: threads without them are switched faster."""
     _instruction("tilerelease")
 
 
 def clear(tile: int) -> None:
-    """Write what makes a tile zero."""
+    """Write the instruction that zeroes a tile."""
     _instruction("tilezero", T.int8(tile))
 
 
 def load(tile: int, buffer: Buffer, offset: Index, pitch: Index, *, passes: bool = False) -> None:
-    """Write what loads a tile: rows ``pitch`` bytes apart, the first one at an offset.
+    """Write the instruction that loads a tile: rows ``pitch`` bytes apart, starting at an offset.
 
-    What ``passes`` is left in the second level of caches.
+    Data that ``passes`` is left in the second-level cache.
     """
     name = "tileloaddt164" if passes else "tileloadd64"
     _instruction(name, T.int8(tile), T.address_of(buffer[offset]), T.int64(pitch))
 
 
 def store(tile: int, buffer: Buffer, offset: Index, pitch: int) -> None:
-    """Write what stores a tile likewise."""
+    """Write the instruction that stores a tile, with the arguments of ``load``."""
     _instruction("tilestored64", T.int8(tile), T.address_of(buffer[offset]), T.int64(pitch))
 
 

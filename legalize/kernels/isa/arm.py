@@ -5,9 +5,9 @@ multiplies a few neighbouring bytes of a pixel, and there are three ways to take
 
 * smmla multiplies 8 bytes of two pixels with 8 weights of two channels each.
 * sdot multiplies 4 bytes of a pixel with 4 weights of four channels each.
-* Without them, smull and smlal2 add the products of two bytes and of two others in 16 bits, of
-  which sadalp adds neighbours: 4 bytes of a pixel with 4 weights of four channels each in three
-  instructions. 16 bits hold two products unless both are (−128)·(−128): where weights allow that,
+* Without them, smull and smlal2 add the products of two bytes and of two others in 16 bits, and
+  sadalp adds neighbours: three instructions multiply 4 bytes of a pixel with 4 weights of four
+  channels each. 16 bits hold two products unless both are (−128)·(−128). If weights allow that,
   each product is added by itself, in a fourth instruction.
 """
 
@@ -34,13 +34,13 @@ class Isa(ABC):
 
     Attributes:
         name: of the instruction set.
-        features: what its targets have: an architecture and LLVM's extensions.
+        features: what its targets must have: an architecture and LLVM's extensions.
         registers: vector registers.
         depth: bytes of a pixel in a K-step.
         pixels: pixels of an accumulator.
         channels: channels of an accumulator.
-        largest: bytes of the largest load of a pixel: 16, or 8 where all K-steps' operands of 16
-            would take too many registers.
+        largest: bytes of the largest load of a pixel: 16, or 8 if the operands of all K-steps of
+            16 bytes would take too many registers.
         spare: registers that a K-step takes beside accumulators, operands and weights.
         most_nr: vectors of four channels in a tile, at most.
     """
@@ -72,11 +72,11 @@ class Isa(ABC):
 
     @abstractmethod
     def prepare(self, size: int) -> float:
-        """Return instructions that make the operands of ``size`` loaded bytes of a pixel."""
+        """Count the instructions that make operands of ``size`` loaded bytes of a pixel."""
 
     @abstractmethod
     def operands(self, loaded: list[Vector]) -> list[Vector]:
-        """Make what ``multiply_add`` takes for each K-step.
+        """Make the operands of ``multiply_add`` for each K-step.
 
         Args:
             loaded: as many bytes, int8x4 to int8x16, of each pixel of an accumulator.
@@ -148,7 +148,7 @@ class LongProducts(Isa):
     """Smull, smlal2 and sadalp.
 
     Attributes:
-        has_sums_of_two: whether 16 bits hold what the weights make of two products.
+        has_sums_of_two: whether 16 bits hold the sum of two products with these weights.
     """
 
     has_sums_of_two: bool = True
@@ -159,7 +159,7 @@ class LongProducts(Isa):
         return 3 if self.has_sums_of_two else 4
 
     def k_step_registers(self, pixels: int, nr: int) -> int:
-        """Count registers: LLVM makes all operands of a load, and loads most weights, early."""
+        """Count registers. LLVM makes all operands of a load, and loads most weights, early."""
         operands = self.largest // self.depth * pixels
         return pixels * nr + operands + nr + self.spare
 

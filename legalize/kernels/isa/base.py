@@ -1,6 +1,6 @@
 """The interface of an architecture to kernels of vectors: widening of bytes, and narrowing.
 
-Widening deals the lanes of a vector to several in any order, as long as narrowing undoes it: x86
+Widening may distribute a vector's lanes to several vectors in any order that narrowing undoes: x86
 interleaves quarters of a register more cheaply than it crosses them.
 """
 
@@ -20,15 +20,15 @@ from legalize.kernels.ir.vectors import Array, Buffer, Vector, kept, lanes_in, s
 class AffineForm:
     """(lhs·l + rhs·r + addend) >> shift, before the clamp, in int32.
 
-    Operands and result are numbers of steps from the lowest value of their dtypes: 0 to 255.
+    Operands and result count steps from the lowest value of their dtypes: 0 to 255.
 
     Attributes:
         lhs: factor of lhs.
         rhs: factor of rhs.
-        addend: what takes up zero points and rounding.
+        addend: contains the zero points and the rounding.
         shift: to the right.
-        zero: where what is shifted is below this, ``below`` is added first.
-        below: 0 where it does nothing.
+        zero: ``below`` is added before the shift if the sum is less than this.
+        below: 0 if there is no such correction.
     """
 
     lhs: int
@@ -45,7 +45,7 @@ class VectorIsa(ABC):
 
     Attributes:
         name: of the instruction set.
-        features: what LLVM calls the extensions that it takes.
+        features: LLVM's names of the extensions that it needs.
         size: bytes in a register.
     """
 
@@ -60,7 +60,7 @@ class VectorIsa(ABC):
 
     @property
     def registers(self) -> int:
-        """Vectors that registers hold."""
+        """The number of vector registers."""
         return 32
 
     @property
@@ -89,22 +89,22 @@ class VectorIsa(ABC):
 
     @abstractmethod
     def narrow_words(self, first: Vector, second: Vector) -> Vector:
-        """Undo ``widen_words``; what int16 does not hold saturates."""
+        """Undo ``widen_words``; values outside int16 saturate."""
 
     @abstractmethod
     def narrow(self, first: Vector, second: Vector) -> Vector:
-        """Undo ``widen``: to uint8; what it does not hold saturates."""
+        """Undo ``widen``: to uint8; values outside it saturate."""
 
     @abstractmethod
     def products(self, lhs: Vector, rhs: Vector) -> list[Vector]:
-        """Return the products of two vectors of int16, dealt as ``widen_words`` does."""
+        """Return the products of two vectors of int16, in the order of ``widen_words``."""
 
     def pair_products(self, lhs: Vector, rhs: Vector) -> Vector:
         """Add up products of neighbours of two vectors of int16, modulo 2^32: half as many int32.
 
         Args:
             lhs: at most a register, at least 16 bytes.
-            rhs: of as many lanes.
+            rhs: has as many lanes.
         """
         lanes = lanes_in(lhs)
         wide = T.Cast(f"int32x{lanes}", lhs) * T.Cast(f"int32x{lanes}", rhs)
@@ -155,7 +155,7 @@ class VectorIsa(ABC):
         """Return an affine form of two vectors of uint8, before its shift.
 
         Returns:
-            Four vectors of int32, dealt as ``widen`` and ``widen_words`` do.
+            Four vectors of int32, in the order of ``widen`` and ``widen_words``.
         """
 
     @abstractmethod

@@ -1,4 +1,4 @@
-"""The instructions of Helium, the vectors of Cortex-M55 and M85, that kernels are made of."""
+"""The instructions of Helium, the vectors of Cortex-M55 and M85, that kernels use."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tvm.script.ir_builder import tirx as T
 from legalize.kernels.ir.vectors import Index, Vector, kept
 
 HELIUM = ("mclass", "mve")
-"""What LLVM calls the cores that have it."""
+"""LLVM's features of the cores that have it."""
 
 SIZE = 16
 """Bytes in a register."""
@@ -21,10 +21,10 @@ EIGHT = 8
 """int16 in a register."""
 
 SAME = "tvm_qnn_same"
-"""A function of an int32: the same, which LLVM does not know."""
+"""A function that returns its int32. LLVM does not know that."""
 
 COUNT = "tvm_qnn_count"
-"""The same of an int32 above 0."""
+"""A function that returns its int32 above 0. LLVM knows only the sign."""
 
 _UNSEEN_IR = f"""
 define i32 @{SAME}(i32 %value) {{
@@ -44,12 +44,12 @@ def hiding() -> Any:
 
 
 def unseen_index(value: Index) -> Index:
-    """Return an int32 as it is, which LLVM takes for another one each time."""
+    """Return an int32 unchanged. LLVM takes it for another number each time."""
     return kept(T.call_extern("int32", SAME, value))
 
 
 def unseen_count(value: int) -> Index:
-    """Return a number above 0 as it is, which LLVM takes for another one each time."""
+    """Return a number above 0 unchanged. LLVM takes it for another number each time."""
     return kept(T.call_extern("int32", COUNT, T.int32(value)))
 
 
@@ -85,15 +85,15 @@ def shifted(value: Vector, by: Index, *, saturates: bool = False) -> Vector:
 
 
 def lifted_saturating(value: Vector, by: int) -> Vector:
-    """Shift an int32x4 to the left; what leaves 32 bits saturates."""
+    """Shift an int32x4 to the left, saturating to 32 bits."""
     name = "llvm.arm.mve.vqshl.imm.v4i32"
     return T.call_llvm_pure_intrin("int32x4", name, value, T.int32(by), T.int32(0))
 
 
 def unseen(value: Vector) -> Vector:
-    """Return an int8x16 as it is, by an instruction that LLVM does not see through.
+    """Return an int8x16 unchanged, through an instruction that is opaque to LLVM.
 
-    Of a loop that only copies it makes a call of memcpy, which small C libraries do byte by byte.
+    LLVM would turn a loop that only copies into memcpy, which small C libraries do byte by byte.
     """
     same = lifted_saturating(T.reinterpret("int32x4", value), 0)
     return T.reinterpret("int8x16", same)

@@ -1,7 +1,7 @@
-"""Depthwise convolutions with Helium, in loops that LLVM would not write so.
+"""Depthwise convolutions with Helium, in assembly loops that LLVM would not generate.
 
-They are those of all channels in a row of outputs, or in two. An assembler's lines keep in
-registers what LLVM would spill, and read sizes as numbers.
+A function computes all channels in one or two rows of outputs. It keeps in registers what LLVM
+would spill, and reads sizes as numbers.
 """
 
 from __future__ import annotations
@@ -15,36 +15,37 @@ from legalize.kernels.ir.vectors import Buffer, Index
 from legalize.kernels.isa.helium import FOUR, SIZE
 
 CHANNELS = "tvm_qnn_channels_"
-"""How the names of functions begin that ``channels_of`` gives."""
+"""The prefix of the names of functions from ``channels_of``."""
 
 SPREAD = "tvm_qnn_spread"
 """A function that copies a row of all channels: see ``spread``."""
 
 MOST_ACROSS = 31
-"""The largest stride for which what a turn reads is near enough."""
+"""The largest stride for which an iteration's offsets are small enough."""
 
 NUMBERS = (
     *("first", "more", "back", "up", "next", "on", "step", "left"),
     *("taps", "mask", "apart", "below", "pixels", "channels", "multiplier"),
 )
-"""The names of what ``convolve`` reads, in their order.
+"""The names of the numbers that ``convolve`` reads, in order.
 
-Turns of a channel, and further ones after a step back: of the data and of the outputs, in bytes; as
-far it is from the last turn to the next channel; bytes between outputs of turns; bits by which sums
-are shifted to the left, one fewer where products are doubled. Which weight is in a register's first
-four bytes, a byte for each, and which of its bytes have one; bytes between outputs, and to the row
-below in the upper half; a register's bytes of pixels that a row has; channels, which are counted
-down; the multiplier of all channels.
+``first`` iterations of a channel, then ``more`` after a step back by ``back`` bytes of the data and
+``up`` bytes of the outputs. ``next`` and ``on`` lead from there to the next channel. ``step``:
+bytes between the outputs of iterations. ``left``: bits by which sums are shifted to the left, one
+fewer if products are doubled. ``taps``: the index of the weight in each of a register's first four
+bytes. ``mask``: the bytes of a register that have a weight. ``apart``: bytes between outputs.
+``below``: bytes to the row below, in the upper half. ``pixels``: a register's bytes of pixels that
+a row has. ``channels``: counted down. ``multiplier``: that of all channels.
 """
 
-# Registers: sums, data, outputs, weights, what channels have, and numbers.
+# Registers: sums, data, outputs, weights, the channels' fields, and numbers.
 _SUMS, _DATA, _TO, _WEIGHTS, _FIELDS = ("r0", "r2", "r4", "r6"), "r1", "r3", "r11", "r12"
 _ADDEND, _STEP, _LEFT, _MORE, _NUMBERS = "r8", "r9", "r10", "r5", "r7"
 
 
 @dataclass(frozen=True)
 class Kind:
-    """What the code of a function depends on.
+    """The properties on which a function's code depends.
 
     Attributes:
         windows: rows of outputs, 1 or 2.
@@ -52,10 +53,10 @@ class Kind:
         taps: weights of a channel.
         right: bits by which outputs are shifted to the right, from 2 to 24.
         doubles: whether products may be doubled: sums are shifted, and have one addend.
-        has_multipliers: whether each channel has its own.
+        has_multipliers: whether each channel has its own multiplier.
         has_lefts: whether each channel has its own shift to the left.
         has_signs: whether negative sums have another addend.
-        has_bias: whether sums begin with one.
+        has_bias: whether sums begin with a bias.
         low: the lower bound of the outputs.
         high: the upper bound.
     """
@@ -74,7 +75,7 @@ class Kind:
 
     @property
     def rows(self) -> int:
-        """The numbers of a channel: multiplier, addends, shift and bias, as far as it has them."""
+        """How many numbers a channel has: of multiplier, addends, shift and bias."""
         own = self.has_multipliers, self.has_signs, self.has_lefts, self.has_bias
         return 1 + sum(own)
 
@@ -103,12 +104,12 @@ def _begun(kind: Kind) -> list[str]:
 
 
 def _field(kind: Kind, row: int) -> str:
-    """Return the place of a channel's number, behind which all of them end."""
+    """Return the address of a channel's number; the pointer is past the channel's numbers."""
     return f"[{_FIELDS}, #{4 * (row - kind.rows)}]"
 
 
 def _opened(kind: Kind) -> list[str]:
-    """Return the lines that read what a channel has."""
+    """Return the lines that read a channel's weights and numbers."""
     size, lines = 4 * kind.rows, [_one("r0", "mask"), "vmsr p0, r0"]
     lines += ["vpst", f"vldrbt.u8 q1, [{_WEIGHTS}, q5]", f"add {_WEIGHTS}, #{kind.taps}"]
     lines += [_one("r0", "pixels"), "vmsr p0, r0"]
@@ -124,7 +125,7 @@ def _opened(kind: Kind) -> list[str]:
 
 
 def _summed(kind: Kind) -> list[str]:
-    """Return the lines that make the sums of a turn: of the upper window in q3, and in q4."""
+    """Return the lines that compute an iteration's sums: the upper window's in q3, then q4."""
     lines, width = [], 4 * kind.across
     for half in range(2):
         for pixel, sums in ((half, _SUMS[:2]), (half + 2, _SUMS[2:])):
@@ -140,7 +141,7 @@ def _summed(kind: Kind) -> list[str]:
 
 
 def _scaled(kind: Kind) -> list[str]:
-    """Return the lines that make outputs of sums, before their last shift."""
+    """Return the lines that turn sums into outputs, before their last shift."""
     lines, totals = [], [f"q{3 + n}" for n in range(kind.windows)]
     if kind.has_bias:
         lines.append(f"ldr r0, {_field(kind, kind.rows - 1)}")
@@ -175,7 +176,7 @@ def _stored(kind: Kind) -> list[str]:
         lines.extend(
             [f"vmov.i8 q0, #{bound & 255}", f"{name}.s8 q3, q3, q0"] if bound != end else ()
         )
-    # Comparisons of sums have taken the place of that.
+    # Comparisons of sums have overwritten the predicate.
     lines.extend([_one("r0", "pixels"), "vmsr p0, r0"] if kind.has_signs else ())
     return [*lines, "vpst", f"vstrbt.{32 // kind.windows} q3, [{_TO}, q6]", f"add {_TO}, {_STEP}"]
 
@@ -184,7 +185,7 @@ def channels_of(kind: Kind) -> tuple[str, str]:
     """Return the name of a function that convolves all channels in a row or two, and its LLVM.
 
     Args:
-        kind: what its code depends on.
+        kind: the properties on which its code depends.
     """
     numbers = [kind.windows, kind.across, kind.taps]
     flags = kind.doubles, kind.has_multipliers, kind.has_lefts, kind.has_signs, kind.has_bias
@@ -232,10 +233,10 @@ def convolve(
     """Convolve all channels.
 
     Args:
-        name: as ``channels_of`` gives it, with what the function calls.
+        name: from ``channels_of``, whose LLVM the function must contain.
         to: the first output.
         data: the first of the columns that it depends on.
-        weights: those of the first channel.
+        weights: the first channel's weights.
         fields: the first of the epilogue's constants.
         numbers: int32, as ``NUMBERS`` names them.
         count: outputs that are written, from the first one to the last one.
@@ -306,17 +307,17 @@ def spread(
     channels: Index,
     pitch: Index,
 ) -> None:
-    """Copy a row of bytes, each to every fourth place of its channel.
+    """Copy a row of bytes, so that a channel's bytes lie four apart.
 
     Args:
-        to: the first channel's first place.
+        to: where the first channel's first byte goes.
         source: the first byte.
-        other: the first of eight bytes that all pixels have where there is no such row.
-        row: its number.
-        rows: how many there are.
+        other: the first of eight bytes that all pixels get if there is no such row.
+        row: the row's number.
+        rows: the number of rows.
         columns: pixels in a row, above 0.
         channels: 8 or more.
-        pitch: how far apart the first places of channels are, of 16 bits.
+        pitch: the distance between channels, of 16 bits.
     """
     places = map(T.address_of, (to, source, other))
     T.evaluate(T.call_extern("void", SPREAD, *places, row, rows, columns, channels, pitch))

@@ -1,7 +1,7 @@
-"""Copies with Helium, and stores of some lanes, that LLVM would not write so.
+"""Copies with Helium, and stores of some lanes, that LLVM would not generate.
 
-The core counts down bytes, and the last turn's vector ends where they do: nothing behind that is
-read or written. So one loop serves all sizes.
+The core counts down bytes, and the last iteration's vector ends with the last byte: nothing past
+it is read or written. So one loop serves all sizes.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ COPY = "tvm_qnn_copy_rows"
 """A function that copies rows of bytes: see ``copy_rows``."""
 
 FILL = "tvm_qnn_fill"
-"""A function that writes a byte many times: to a place, which one, how many."""
+"""A function that writes a byte many times. It takes the address, the byte and the count."""
 
 COPY_COLUMNS = "tvm_qnn_copy_columns"
 """A function that copies what ``COLUMNS`` reads: see ``copy_columns``."""
 
 STORE = "tvm_qnn_store_"
-"""How the names of functions begin that write lanes of an int32x4 to a place: how many."""
+"""The prefix of functions that write the first lanes of an int32x4 to an address."""
 
 
 def _registers(outputs: int, moved: int, read: int) -> str:
@@ -101,7 +101,7 @@ letp lr, 1b", "=r,0,r,r,~{{lr}},~{{q0}},~{{memory}}"(ptr %to, i32 %value, i32 %c
 
 
 def copying() -> Any:
-    """Open the part of a function that may call what stands here."""
+    """Open the part of a function that may call the functions of this module."""
     return T.attr("default", "pragma_import_llvm", _IR)
 
 
@@ -120,10 +120,10 @@ def copy_rows(
         to: the first element to write.
         source: the first one to read.
         count: bytes of a row, above 0.
-        rows: how many there are, above 0.
-        pitches: how far apart rows are, there and here.
+        rows: the number of rows, above 0.
+        pitches: the distance between rows, of the target and of the source.
         times: how often that is done.
-        gaps: how far from the row behind the last one the next time's first row is.
+        gaps: the distance from the end of the last row to the first row of the next time.
     """
     places = T.address_of(to), T.address_of(source)
     T.evaluate(T.call_extern("void", COPY, *places, count, rows, *pitches, times, *gaps))
@@ -137,31 +137,31 @@ def copy_columns(
     rows: Index,
     pitches: tuple[Index, Index],
 ) -> None:
-    """Copy columns of rows, each of some vectors: of each vector to where ``COLUMNS`` reads them.
+    """Copy columns of rows, each of some vectors, to where ``COLUMNS`` reads each vector.
 
     Args:
         to: the first element to write.
         source: the first one to read.
-        columns: of a row, above 0; they follow one another.
-        vectors: of a column, above 0.
-        rows: how many there are, above 0.
-        pitches: how far apart rows are, there and here.
+        columns: columns in a row, above 0; they are consecutive.
+        vectors: vectors in a column, above 0.
+        rows: the number of rows, above 0.
+        pitches: the distance between rows, of the target and of the source.
     """
     places = T.address_of(to), T.address_of(source)
     T.evaluate(T.call_extern("void", COPY_COLUMNS, *places, columns, vectors, rows, *pitches))
 
 
 def fill(to: Index, value: int, count: Index) -> None:
-    """Write a byte to an element of a buffer, and behind it: above 0 times."""
+    """Write a byte to ``count`` elements of a buffer from one on; ``count`` is above 0."""
     T.evaluate(T.call_extern("void", FILL, T.address_of(to), T.int32(value), count))
 
 
 def store_some(buffer: Buffer, start: Index, values: Vector, count: Index) -> None:
-    """Write the first lanes of an int32x4, or all: their lowest bytes to one of bytes.
+    """Write the first lanes of an int32x4, or all; a buffer of bytes gets their lowest bytes.
 
     Args:
-        buffer: of bytes or int32.
-        start: the first element in it.
+        buffer: holds bytes or int32.
+        start: the first element to write.
         values: the lanes.
         count: how many.
     """

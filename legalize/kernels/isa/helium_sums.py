@@ -1,7 +1,7 @@
-"""Sums of products with Helium, in loops that LLVM would not write so, of any size.
+"""Sums of products with Helium, of any size, in assembly loops that LLVM would not generate.
 
-The core counts down bytes, and the last turn's vectors end where they do: nothing behind that is
-read, added or written. So rows need no zeros at their ends, and one loop serves all sizes.
+The core counts down bytes, and the last iteration's vectors end with the last byte: nothing past
+it is read, added or written. So rows need no zeros at their ends, and one loop serves all sizes.
 """
 
 from __future__ import annotations
@@ -13,43 +13,43 @@ from tvm.script.ir_builder import tirx as T
 from legalize.kernels.ir.vectors import Buffer, Index
 
 SUMS = "tvm_qnn_sums_"
-"""How the names of functions begin that write sums: see ``add_up``."""
+"""The prefix of the names of functions that write sums: see ``add_up``."""
 
 PIXELS = 3
-"""How many are computed at a time where there are several."""
+"""How many pixels are computed at a time, if there are several."""
 
 FEW = {n: f"{SUMS}{n}" for n in range(1, 5)}
-"""Functions of three pixels, by the vectors of a sum.
+"""Functions of three pixels, by the number of vectors in a sum.
 
-Their weights are, of four channels, the first and the third ones of each vector, and then those of
-the second and the fourth channel. Of a single vector only so many values are read of a pixel as are
-said to be in a sum.
+The weights of four channels are ordered thus: for each vector those of the first and the third
+channel, and then for each vector those of the second and the fourth. If a sum is a single vector,
+only as many values of a pixel are read as the sum has.
 """
 
 MANY = f"{SUMS}many"
-"""That of three pixels and sums of any size: weights are rows, in the same order of channels."""
+"""The function of three pixels and sums of any size: weights are rows in the same channel order."""
 
 COLUMNS = f"{SUMS}columns"
-"""That of three neighbours, of windows of three columns.
+"""The function of three neighbouring pixels, for windows of three columns.
 
-Of each turn the data are vectors of five columns. The weights are of two channels, as in ``FEW``,
-of each column, and of all turns.
+Each iteration's data are vectors of five columns. The weights are ordered by pair of channels, as
+in ``FEW``, then by iteration, then by column.
 """
 
 ONE = {n: f"{SUMS}one_{n}" for n in (4, 2, 1)}
-"""Functions of one pixel by the vectors of a turn: weights are those of four channels."""
+"""Functions of one pixel, by the vectors of an iteration: weights are those of four channels."""
 
 ONE_ROWS = f"{SUMS}one"
-"""That of one pixel and sums of any size: weights are rows."""
+"""The function of one pixel and sums of any size: weights are rows."""
 
 TAPS = 3
-"""Columns of a window that ``COLUMNS`` has."""
+"""Columns of a window for ``COLUMNS``."""
 
 REACHED = PIXELS + TAPS - 1
-"""Columns that neighbours read together."""
+"""Columns that the neighbouring pixels read together."""
 
 FIRST = 5
-"""The first register of what four channels' sums are in the end, by pixels."""
+"""The first register of the result: a register for each pixel holds four channels' sums."""
 
 EVEN = ("r0", "r2", "r4", "r6", "r8", "r10")
 """Registers to which products are added."""
@@ -61,18 +61,18 @@ _TOTALS = {1: 4, 3: 6}  # registers of sums, by pixels
 
 
 def _function(name: str, pixels: int, moved: int, read: int, lines: list[str], head: str) -> str:
-    """Return a function of an assembler's lines.
+    """Return a function of assembler lines.
 
-    Operands are registers of sums, those of pointers that move, of others and of numbers. Products
-    are added to registers of even numbers; in the end four channels of each pixel are a vector.
+    Operands are registers of sums, of moving pointers, of other pointers and of numbers. Products
+    are added to registers of even numbers. In the end a vector holds four channels of each pixel.
 
     Args:
-        name: of the function.
-        pixels: whose sums are added up.
+        name: the function's name.
+        pixels: how many pixels' sums are added up.
         moved: how many pointers move.
-        read: what else is read: operands, which ``head`` names.
+        read: how many further operands are read.
         lines: the code.
-        head: lines of LLVM, which give ``%p0`` and so on: the pointers, then what else is read.
+        head: lines of LLVM that define ``%p0`` and so on: the moving pointers, then the others.
     """
     outputs = [f"={{q{FIRST + i}}}" for i in range(pixels)]
     # LLVM does not find so many registers by itself.
@@ -95,12 +95,12 @@ def _function(name: str, pixels: int, moved: int, read: int, lines: list[str], h
 
 
 def named(**values: str) -> str:
-    """Return lines of LLVM that name numbers, of pointers and sums."""
+    """Return lines of LLVM that name numbers made of pointers and sums."""
     return "\n".join(f"  %{name} = {value}" for name, value in values.items())
 
 
 def _into_lanes(half: int) -> list[str]:
-    """Return lines that make two lanes of each pixel of sums of two channels."""
+    """Return lines that move two channels' sums to two lanes of each pixel's vector."""
     lanes = ("[2]", "[0]") if half == 0 else ("[3]", "[1]")
     return [
         f"vmov q{FIRST + i}{lanes[0]}, q{FIRST + i}{lanes[1]}, ${3 + i}, ${6 + i}" for i in range(3)
@@ -108,12 +108,12 @@ def _into_lanes(half: int) -> list[str]:
 
 
 def few_sums(steps: int, d: int, w: int, *, is_held: bool = False) -> list[str]:
-    """Return the lines that make four channels' sums of up to four vectors, written out.
+    """Return unrolled lines for four channels' sums of up to four vectors.
 
     Args:
         steps: the vectors.
         d: the operand of the first pixel.
-        w: that of the weights, which it moves on.
+        w: the operand of the weights, which the lines advance.
         is_held: whether the data are in registers already.
     """
     lines, end = [], 64 * steps
@@ -135,7 +135,7 @@ def few_sums(steps: int, d: int, w: int, *, is_held: bool = False) -> list[str]:
 def _few(steps: int) -> str:
     """Return a function of three pixels and sums of up to four vectors.
 
-    Of a single vector only so many lanes are read of the data.
+    For a single vector, only the lanes that exist are read of the data.
     """
     lines = []
     if steps == 1:
@@ -165,7 +165,7 @@ def _many() -> str:
                 lines.append(f"vmlava.s8 ${3 + 3 * q + i}, q{i}, q{3 + q}")
         lines += ["letp lr, 1b", *_into_lanes(half)]
         if half == 0:
-            # The pointers are behind whole vectors.
+            # The pointers are past whole vectors.
             lines += [f"add $3, ${depth}, #15", "bic $3, $3, #15"]
             lines += [f"sub ${each}, ${each}, $3" for each in (d, d + 1, d + 2, w + 1)]
             lines += [f"add ${w}, ${w + 1}, ${depth}", f"add ${w + 1}, ${w}, ${depth}"]
@@ -219,7 +219,7 @@ def _columns() -> str:
 
 
 def _one(each: int) -> str:
-    """Return a function of a pixel, with so many vectors in a turn; with 0 of sums of any size."""
+    """Return a function of a pixel with so many vectors in an iteration; 0: sums of any size."""
     d, w = 5, 6
     whole = each > 0
     lines = [f"{'dls' if whole else 'dlstp.8'} lr, ${9 if whole else 15}"]
@@ -248,22 +248,22 @@ _IR = "\n".join([*map(_few, FEW), _many(), _columns(), *(_one(each) for each in 
 
 
 def adding_up() -> Any:
-    """Open the part of a function that may call what stands here."""
+    """Open the part of a function that may call the functions of this module."""
     return T.attr("default", "pragma_import_llvm", _IR)
 
 
 def add_up(
     name: str, sums: Buffer, data: Index, weights: Index, depth: Index, turns: Index
 ) -> None:
-    """Write sums of products of int8, of four channels: those of each pixel together.
+    """Write sums of products of int8 for four channels, pixel by pixel.
 
     Args:
-        name: of the function.
+        name: the function's name.
         sums: int32, to be written.
         data: the first value of the first pixel.
-        weights: those of the first channel.
-        depth: how far apart pixels are, and how many products a sum has, above 0.
-        turns: of the function's loop, above 0.
+        weights: the first channel's weights.
+        depth: the distance between pixels and the number of products of a sum, above 0.
+        turns: iterations of the function's loop, above 0.
     """
     start, data, weights = (T.address_of(each) for each in (sums[0], data, weights))
     T.evaluate(T.call_extern("void", name, start, data, weights, depth, turns))

@@ -1,6 +1,6 @@
-"""Tiles of convolutions with Helium, whole: sums, and the outputs that they become.
+"""Whole tiles of convolutions with Helium: sums, and the outputs that they become.
 
-LLVM would keep less in registers than an assembler's lines do. They are for what most layers have.
+The assembler lines keep more in registers than LLVM would. They serve what most layers have.
 """
 
 from __future__ import annotations
@@ -14,21 +14,21 @@ from legalize.kernels.ir.vectors import Index
 from legalize.kernels.isa.helium_sums import EVEN, FIRST, OTHERS, few_sums, named
 
 TILE = "tvm_qnn_tile_"
-"""How the names of functions begin that ``tile_of`` gives."""
+"""The prefix of the names of functions from ``tile_of``."""
 
 MOST_RIGHT = 24
-"""Bits by which outputs are shifted to the right in ``Outputs``: less than these."""
+"""``Outputs.right`` is less than this."""
 
 
 @dataclass(frozen=True)
 class Outputs:
-    """How sums of channels become int8 of all values, with the epilogue's constants of each.
+    """How a channel's sums become int8 of the full range, with the epilogue's constants.
 
     Attributes:
         left: bits by which sums are shifted to the left.
         right: bits by which outputs are shifted to the right, from 1 to 23.
-        has_signs: whether constants are a multiplier, two addends and a bias; else a multiplier and
-            an addend.
+        has_signs: whether a channel's constants are a multiplier, two addends and a bias; else a
+            multiplier and an addend.
     """
 
     left: int
@@ -85,7 +85,7 @@ def tile_of(steps: int, outputs: Outputs) -> tuple[str, str]:
         p6="add i32 %p5, %depth",
         p7="add i32 %pitch, 0",
     )
-    # Bytes of words are stored to places in low registers only.
+    # Bytes of words can be stored only to addresses in low registers.
     first, *others = (f"{{{each}}}" for each in OTHERS)
     moved = [*others[:2], first, "{lr}"]
     vectors = (f"{{q{FIRST + i}}}" for i in range(3))
@@ -104,7 +104,7 @@ def tile_of(steps: int, outputs: Outputs) -> tuple[str, str]:
 
 
 def having(code: str) -> Any:
-    """Open the part of a function that may call functions of LLVM's text."""
+    """Open the part of a function that may call the functions of this LLVM text."""
     return T.attr("default", "pragma_import_llvm", code)
 
 
@@ -121,14 +121,14 @@ def compute_tile(
     """Compute all channels of three pixels.
 
     Args:
-        name: as ``tile_of`` gives it, with what the function calls.
+        name: from ``tile_of``, whose LLVM the function must contain.
         to: the first output.
         data: the first value of the first pixel.
-        depth: how far apart pixels are; if less than a vector, how many values each has.
-        weights: the first of them.
+        depth: the distance between pixels; if less than a vector, also each pixel's values.
+        weights: the first weight.
         fields: the first of the epilogue's constants, of four channels each.
-        groups: how many times four channels there are, above 0.
-        pitch: how far apart outputs of pixels are.
+        groups: the number of groups of four channels, above 0.
+        pitch: the distance between the outputs of pixels.
     """
     first, second, third, fourth = map(T.address_of, (to, data, weights, fields))
     T.evaluate(T.call_extern("void", name, first, second, depth, third, fourth, groups, pitch))

@@ -1,4 +1,4 @@
-"""The instructions that kernels for microcontrollers are made of."""
+"""The instructions that kernels for microcontrollers use."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ WORD = 4
 """Bytes in a register."""
 
 CORES = ("mclass",)
-"""What LLVM calls all Cortex-M."""
+"""LLVM's features of all Cortex-M."""
 
 PAIRS = ("mclass", "dsp")
-"""Those that multiply two pairs of 16 bits at a time."""
+"""LLVM's features of Cortex-M that multiply two pairs of 16 bits at a time."""
 
 RISCV32 = ("32bit",)
-"""What LLVM calls RISC-V of 32 bits."""
+"""LLVM's features of RISC-V of 32 bits."""
 
-_IN_A_TURN = (4, 2, 1)  # steps, of which the first that fits is taken
+_IN_A_TURN = (4, 2, 1)  # steps in an iteration: the first that fits is taken
 
 TWO_WORDS = "tvm_qnn_two_words"
-"""A function of a place in memory: the two registers there, as one int64."""
+"""A function that returns the two registers at an address as one int64."""
 
 NUMBER = "tvm_qnn_number"
-"""A function of an int32 above 0: the same, with which TVM computes nothing."""
+"""A function that returns its int32 above 0, so that TVM does not compute with it."""
 
-# LLVM's pass that makes one instruction of two loads is left out. It makes one of a volatile load.
+# LLVM's pass that merges two loads is not run. A volatile load of an int64 is one instruction.
 _TWO_WORDS_IR = f"""
 define i64 @{TWO_WORDS}(ptr %place) {{
   %words = load volatile i64, ptr %place, align 4
@@ -51,10 +51,10 @@ def reading_words() -> Any:
 
 
 def number(value: int) -> Index:
-    """Return a number above 0 that makes no other function than another one would.
+    """Return a number above 0 on which the function's code does not depend.
 
-    So layers of all sizes have one function, in C files. A loop of one turn would be none, and what
-    is known of a size may make less of its code.
+    So layers of all sizes share one function in C files. Otherwise a loop of one iteration would
+    vanish, and a known size may simplify the code.
     """
     return T.call_pure_extern("int32", NUMBER, T.int32(value))
 
@@ -63,8 +63,8 @@ def words_of(buffer: Buffer, start: Index, count: int) -> list[Index]:
     """Read neighbouring registers, two by an instruction.
 
     Args:
-        buffer: of int8 or int32.
-        start: a place in it that is aligned to a register.
+        buffer: int8 or int32.
+        start: an offset in it that is aligned to a register.
         count: how many.
     """
     step = 1 if str(buffer.dtype) == "int32" else WORD
@@ -107,12 +107,12 @@ def unpacked(word: Index, dtype: str) -> list[Index]:
 
 
 def in_turns(count: int, write: Callable[[Index], None], most: int = 4) -> None:
-    """Write a loop over numbers up to a count, some in a turn: C files keep loops as they are.
+    """Write a loop over numbers up to a count, several in an iteration: C files keep loops as is.
 
     Args:
-        count: how many; the steps of a turn divide it.
+        count: how many; the steps of an iteration divide it.
         write: writes a step.
-        most: steps of a turn.
+        most: the most steps of an iteration.
     """
     each = next(n for n in _IN_A_TURN if n <= most and count % n == 0)
     with T.serial(count // each) as turn:
@@ -121,13 +121,13 @@ def in_turns(count: int, write: Callable[[Index], None], most: int = 4) -> None:
 
 
 def flat(buffer: Buffer) -> Buffer:
-    """Return a buffer as one of a single dimension."""
+    """Return a buffer with a single dimension."""
     size = prod(int(each) for each in buffer.shape)
     return T.decl_buffer((size,), str(buffer.dtype), data=buffer.data)
 
 
 def copy_bytes(source: Buffer, start: Index, target: Buffer, to: Index, count: int) -> None:
-    """Copy bytes that are aligned in no way, a register at a time."""
+    """Copy unaligned bytes, a register at a time."""
 
     def copy(offset: Index, size: int) -> None:
         if size == 1:

@@ -1,4 +1,4 @@
-"""The instructions of NEON that TVM has no operator for, on AArch64 and on ARMv7."""
+"""The NEON instructions for which TVM has no operator, on AArch64 and on ARMv7."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from legalize.kernels.ir.vectors import Vector, lanes_in
 LANES = 4
 """int32 values in a register."""
 
-# By the name that AArch64 has for it: what LLVM calls it there, and on ARMv7.
+# LLVM's names on AArch64 and on ARMv7, by AArch64's name of the instruction.
 _INTRINSICS = {
     "sqdmulh": ("sqdmulh.v4i32", "vqdmulh.v4i32"),
     "sqrdmulh": ("sqrdmulh.v4i32", "vqrdmulh.v4i32"),
@@ -19,7 +19,7 @@ _INTRINSICS = {
 
 
 class Neon:
-    """NEON's instructions, by their names on AArch64."""
+    """NEON's instructions, under their AArch64 names."""
 
     def __init__(self, *, is_armv7: bool) -> None:
         """Choose one of the two architectures."""
@@ -42,7 +42,7 @@ class Neon:
 
         Args:
             value: int32x4.
-            shift: 0 to 16: to the right before, rounding half up.
+            shift: 0 to 16: first shifts right by it, rounding half up.
         """
         if not shift:
             return self._call("int16x4", "sqxtn.v4i16", "vqmovns.v4i16", value)
@@ -86,7 +86,7 @@ def joined(lower: Vector, upper: Vector) -> Vector:
 def paired(values: list[Vector], number: int) -> Vector:
     """Pair the ``number``-th eight bytes of two vectors of one dtype, as int64x2.
 
-    Of other dtypes than int64, LLVM makes a move and an insertion of it, not a zip.
+    With dtypes other than int64, LLVM emits a move and an insertion, not a zip.
     """
     bits = int(values[0].ty.dtype.bits) * lanes_in(values[0])
     words = bits // 64

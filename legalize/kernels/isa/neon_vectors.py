@@ -16,14 +16,14 @@ class NeonVectors(VectorIsa):
     """Vectors of NEON.
 
     Attributes:
-        is_armv7: whether it is ARMv7's, not AArch64's.
+        is_armv7: whether the architecture is ARMv7, not AArch64.
     """
 
     is_armv7: bool = False
 
     @property
     def registers(self) -> int:
-        """Return 32, of ARMv7 16."""
+        """Return 32, or 16 on ARMv7."""
         return 16 if self.is_armv7 else 32
 
     @property

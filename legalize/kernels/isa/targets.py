@@ -9,18 +9,18 @@ from typing import Any
 from tvm.target import Target
 from tvm.target.codegen import llvm_get_system_triple, target_has_features
 
-# Architectures that share names of features, by how their triples begin.
+# Architectures whose features have the same names, by the beginnings of their triples.
 _ARCHITECTURES = {"aarch64": re.compile(r"aarch64|arm64"), "arm": re.compile(r"arm(?!64)|thumb")}
 
 
 def has_feature(target: Target | str | dict[str, Any], feature: str) -> bool:
     """Tell whether the target's processor is of an architecture, or has an extension of it.
 
-    The answer comes from the target's ``mcpu`` and ``mattr`` alone: a target that names
-    neither has the base instruction set only, whatever the machine that compiles can do.
+    The answer depends only on the target's ``mcpu`` and ``mattr``. A target that names neither has
+    just the base instruction set, whatever the compiling machine can do.
 
     Args:
-        target: a TVM target, or what makes one.
+        target: a TVM target, or an argument that makes one.
         feature: the name that LLVM gives the extension, as in ``avx512vnni``; or ``aarch64`` or
             ``arm``, the 64-bit and the 32-bit ARM architectures, whose extensions have the same
             names.
@@ -31,7 +31,7 @@ def has_feature(target: Target | str | dict[str, Any], feature: str) -> bool:
     return _has_feature(target if isinstance(target, Target) else Target(target), feature)
 
 
-# TVM asks LLVM each time, and the tables of kernels ask for every row and call.
+# Cached: TVM asks LLVM each time, and the tables of kernels ask for every row and call.
 @lru_cache(maxsize=1 << 14)
 def _has_feature(target: Target, feature: str) -> bool:
     if feature in _ARCHITECTURES:

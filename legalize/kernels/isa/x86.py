@@ -3,15 +3,15 @@
 All multiply the data of a K-step, which fills an int32 lane, with as many weights in each lane,
 and add the products:
 
-* vpdpbusd does so in one instruction, with four bytes of data, uint8, and int8 weights.
+* vpdpbusd does so in one instruction, with four bytes of uint8 data and int8 weights.
 * Without it the bytes are widened to 16 bits, even and odd ones apart, and vpmaddwd adds pairs of
   products with int16 weights, in two halves. (vpmaddubsw, which multiplies bytes, saturates its
   sums to 16 bits.) Weights of 16 bits hold w − zw for any zero point.
-* Or the data is int16 already, two values a K-step; vpdpwssd multiplies and adds these in one
+* Or the data is int16 already, two values in a K-step; vpdpwssd multiplies and adds these in one
   instruction.
-* Or vpmaddubsw multiplies bytes all the same, with weights cut so that nothing saturates (see
-  conv2d/x86/pairs), and vpmaddwd adds its sums two by two; those of two K-steps at once, where they
-  add up exactly in 16 bits.
+* Or vpmaddubsw does multiply bytes, with weights cut so that nothing saturates (see
+  conv2d/x86/pairs), and vpmaddwd adds its sums two by two. If the sums of two K-steps add up
+  exactly in 16 bits, it adds both at once.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Isa:
 
     Attributes:
         name: of the instruction set.
-        features: what LLVM calls the extensions that it takes.
+        features: LLVM's names of the extensions that it needs.
         lanes: int32 values in a vector register.
         registers: number of vector registers.
         has_byte_products: whether there is vpdpbusd.
@@ -71,11 +71,11 @@ class Products(ABC):
     k_step: ClassVar[int] = DWORD
     """Values of a K-step."""
     parts: ClassVar[int] = 1
-    """Vectors that hold the weights of a K-step; data that is widened takes as many."""
+    """Vectors that hold the weights of a K-step; widened data takes as many."""
     spare: ClassVar[int]
     """Registers beside accumulators and weights that a K-step needs."""
     takes_raw_weights: ClassVar[bool] = False
-    """Whether weights are multiplied with their zero point in them."""
+    """Whether the multiplied weights include their zero point."""
 
     @property
     @abstractmethod
@@ -84,7 +84,7 @@ class Products(ABC):
 
     @property
     def lanes(self) -> int:
-        """Of a vector."""
+        """The lanes of a vector."""
         return self.isa.lanes
 
     @property
@@ -93,11 +93,11 @@ class Products(ABC):
         return self.lanes * self.k_step // self.parts
 
     def load_data(self, buffer: Buffer, offset: Index) -> list[Vector]:
-        """Load a K-step's data for all lanes, as each part takes it."""
+        """Load a K-step's data for all lanes, one vector for each part."""
         return [T.reinterpret(f"uint8x{DWORD * self.lanes}", self._dword(buffer, offset))]
 
     def load_weights(self, buffer: Buffer, offset: Index) -> Vector:
-        """Load the weights of one part; int8 that is multiplied as int16 is widened."""
+        """Load the weights of one part; int8 is widened if it is multiplied as int16."""
         weights = buffer[T.ramp(offset, 1, self.part_size)]
         if buffer.dtype == self.weight_dtype:
             return weights
@@ -228,7 +228,7 @@ _BYTE_PAIRS = {
 
 AVX512_VNNI = Isa("avx512-vnni", ("avx512vnni", "avx512bw"), 16, 32, has_byte_products=True)
 AMX = replace(AVX512_VNNI, name="amx", features=("amx-int8", *AVX512_VNNI.features))
-"""The instruction set with AMX: convolutions in tiles where that pays, else as AVX512-VNNI."""
+"""The instruction set with AMX: convolutions use tiles where that pays, else AVX512-VNNI."""
 AVX_VNNI = Isa("avx-vnni", ("avxvnni", "avx2"), 8, 16, has_byte_products=True)
 AVX512BW = Isa("avx512bw", ("avx512bw",), 16, 32)
 AVX2 = Isa("avx2", ("avx2",), 8, 16)

@@ -1,4 +1,4 @@
-"""Vector expressions of x86 that TVM has no operator for."""
+"""Vector expressions of x86 for which TVM has no operator."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.ir.vectors import Buffer, Index, Vector, lanes_in
 
-# Round as the processor's state says, which is to the nearest; or down, or towards zero, and raise
-# no exception.
+# Round as the processor's state says, which is to nearest; or down or towards zero, without raising
+# an exception.
 _CURRENT, _DOWN, _TO_ZERO = 4, 9, 11
 
 
@@ -38,7 +38,7 @@ def add_to_pairs(accumulator: Vector, first: Vector, second: Vector) -> Vector:
 def wrapped(operation: str, first: Vector, second: Vector) -> Vector:
     """Add, subtract or multiply int32 modulo 2^32: ``add``, ``sub`` or ``mul``.
 
-    TVM's own operators promise LLVM that nothing leaves int32.
+    TVM's own operators promise LLVM that no result leaves int32.
     """
     lanes = lanes_in(first)
     everywhere = T.broadcast(T.bool(True), lanes), T.uint32(lanes)
@@ -53,7 +53,7 @@ def broadcast_bytes(buffer: Buffer, offset: Index, lanes: int = 16) -> Vector:
 
 
 def to_int32(value: Vector) -> Vector:
-    """Round float32 to int32, half to even; what it does not hold becomes the lowest (cvtps2dq)."""
+    """Round float32 to int32, half to even; values out of range become the lowest (cvtps2dq)."""
     lanes = lanes_in(value)
     result = f"int32x{lanes}"
     if lanes == 16:
@@ -74,7 +74,7 @@ def floor_of_product(value: Vector, factor: Vector, addend: Vector) -> Vector:
 
 
 def truncated_product(value: Vector, factor: Vector, addend: Vector) -> Vector:
-    """Return value · factor + addend without its fraction, int32x16, of float32x16."""
+    """Return value · factor + addend truncated, int32x16, of float32x16."""
     return T.Cast("int32x16", _fused(value, factor, addend, _TO_ZERO))
 
 
@@ -101,7 +101,7 @@ def _packed(name: str, dtype: str, a: Vector, b: Vector) -> Vector:
 
 
 def shuffle_bytes(value: Vector, places: Vector) -> Vector:
-    """Take the bytes at some places of each 16; zero where bit 7 of a place is set (vpshufb)."""
+    """Take bytes by index from each 16; zero where bit 7 of an index is set (vpshufb)."""
     size = lanes_in(value)
     return T.call_llvm_pure_intrin(f"uint8x{size}", _SHUFFLES[size], value, places)
 

@@ -1,7 +1,7 @@
 """Instructions of x86 that widen, narrow, multiply and look up vectors of bytes.
 
-Interleaving and packing work on quarters of a register of 64 bytes alike (or on halves, or on the
-whole of a smaller one), so packing undoes what interleaving does.
+Interleaving and packing both work within quarters of a register of 64 bytes (halves or the whole
+of a smaller one), so packing undoes interleaving.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ class X86Vectors(VectorIsa):
 
     @property
     def adds_byte_products(self) -> bool:
-        """Whether there is vpdpbusd, which processors have that have vpdpwssd."""
+        """Whether there is vpdpbusd: every processor with vpdpwssd has it."""
         return self.has_word_sums
 
     def byte_pairs(self, unsigned: Vector, signed: Vector) -> Vector:
@@ -109,13 +109,13 @@ class X86Vectors(VectorIsa):
     def scaled(self, words: Vector, multiplier: int) -> Vector:
         """Scale by vpmulhuw."""
         lanes = lanes_in(words)
-        # As int16, of which vpmulhuw takes the bits.
+        # An int16 with the bits that vpmulhuw takes.
         factor = T.reinterpret(f"int16x{lanes}", splat("uint16", multiplier, lanes))
         shifted = T.shift_left(words, splat("int16", 8, lanes))
         return self._high_product("pmulhu.w", shifted, factor)
 
     def upper_words(self, lhs: Vector, rhs: Vector) -> Vector:
-        """Multiply by vpmulhuw; of a shift beside it LLVM makes products of 32 bits."""
+        """Multiply by vpmulhuw. From a product and a shift LLVM would make products of 32 bits."""
         lanes = lanes_in(lhs)
         if 2 * lanes > self.size:
             places = range(0, lanes, self.size // 2)
@@ -146,23 +146,22 @@ class X86Vectors(VectorIsa):
         return [self.affine_of_pairs(form, pairs) for pairs in self._pairs(lhs, rhs)]
 
     def pairs_of_words(self, lhs: Vector, rhs: Vector) -> list[Vector]:
-        """Pair two vectors of int16, as packing has them (vpunpcklwd and vpunpckhwd)."""
+        """Pair two vectors of int16, in the order of packing (vpunpcklwd and vpunpckhwd)."""
         return [self._words(_unpack(lhs, rhs, 2, half)) for half in (0, 1)]
 
     def affine_of_pairs(self, form: AffineForm, pairs: Vector) -> Vector:
         """Compute an affine form of int16 values before its shift (vpmaddwd or vpdpwssd).
 
-        The factors have more than 16 bits, so the products of their upper and lower parts are
-        taken apart.
+        The factors have more than 16 bits, so their upper and lower parts are multiplied apart.
         """
         factors = np.array([form.lhs, form.rhs])
         total = splat("int32", form.addend, self.lanes)
         upper, lower = _parts(factors, _SHIFTED_BITS)
         if self.has_word_sums and np.abs(upper).max() < 1 << 15:
-            # Values of at most eight bits are still words when they are shifted this far.
+            # Values of at most eight bits still fit words after this shift.
             shifted = T.shift_left(pairs, splat("int16", _SHIFTED_BITS, lanes_in(pairs)))
-            # No sum leaves int32. That it would saturate keeps LLVM from taking the last product
-            # and its sum apart, which makes two instructions of one.
+            # No sum leaves int32. A saturating sum keeps LLVM from splitting the last product and
+            # its sum into two instructions.
             total = self._add_pair_products(total, pairs, lower, "vpdpwssds")
             return self._add_pair_products(total, shifted, upper, "vpdpwssds")
         upper, lower = _parts(factors, _LOWER_BITS)
@@ -172,14 +171,14 @@ class X86Vectors(VectorIsa):
         return high + self._add_pair_products(total, pairs, lower)
 
     def packed_table(self, table: Array) -> Array:
-        """Pack rows of 16 entries such that xor replaces choosing; for vpermb, the table itself."""
+        """Pack rows of 16 entries so that xor replaces choosing; for vpermb, the table itself."""
         if self.has_byte_permutation:
             return table
         rows = table.reshape(-1, _QUARTER).copy()
-        # What row k adds to the rows before it that an index of row k or more reads too.
+        # An index of row k also reads all earlier rows, so row k holds what it adds to them.
         for row in range(len(rows) - 1, 0, -1):
             rows[row] ^= rows[row - 1]
-        # An index less 16·k is negative only to -128, so that rows from 8 on are read anew.
+        # An index less 16·k is negative only down to -128, so rows from 8 on are read anew.
         rows[8:] ^= rows[:8]
         return rows.reshape(-1)
 
@@ -198,7 +197,7 @@ class X86Vectors(VectorIsa):
         first = splat("uint8", _QUARTER * (row % 8), self.size)
         vector = f"uint8x{self.size}"
         if row >= 8:
-            # Saturating, so that what is below row 8 stays negative.
+            # Saturating, so that an index below row 8 stays negative.
             name = f"llvm.ssub.sat.v{self.size}i8"
             place = T.call_llvm_pure_intrin(vector, name, flipped(index), first)
         else:
@@ -277,7 +276,7 @@ def _parts(factors: Array, bits: int) -> tuple[Array, Array]:
 
 
 def _run(start: int, size: int) -> list[int]:
-    """Return the places of a register's worth of 16-bit lanes."""
+    """Return the indices of a register's worth of 16-bit lanes."""
     return list(range(start, start + size // 2))
 
 

@@ -1,4 +1,4 @@
-"""Joined tensors, and functions of a byte, that write the padding of who reads them."""
+"""Concatenations, and functions of a byte, that write the padding of their readers."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ BORDERS = [
         partial(_with_border, rule=rule, isa=vectors),
     )
     for conv in (AMX, *ISAS)
-    # Of others the readers widen their data when it is padded.
+    # Without byte products, the readers widen their data when they pad it.
     if conv.has_byte_products
     for vectors in VECTORS
     for operator, rule in RULES

@@ -1,7 +1,7 @@
 """Functions of a byte, in the cheapest form that is exact.
 
-All are of numbers of steps from the lowest value of a dtype, 0 to 255, so a copy is a clamp that
-does nothing, and so is a move from int8 to uint8 by 128.
+All take and return steps from the lowest value of a dtype, 0 to 255. So a copy is a clamp without
+effect, and so is a move from int8 to uint8 by 128.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _LARGEST_MULTIPLIER = (1 << 16) - 1
 
 @dataclass(frozen=True)
 class Clamp:
-    """The same, but not below ``low`` or above ``high``."""
+    """The identity, clamped to ``low`` and ``high``."""
 
     low: int
     high: int
@@ -49,7 +49,7 @@ class Scaling:
 
 @dataclass(frozen=True)
 class Table:
-    """Anything: an entry of a table."""
+    """Any function, as a table."""
 
 
 Change: TypeAlias = "Clamp | Scaling | Table"
@@ -85,7 +85,7 @@ def _scaling(outputs: Array, low: int, high: int) -> Scaling | None:
     slope = _slope(outputs, low, high)
     if slope is None:
         return None
-    # The most that the products leave room for, where they are the most precise.
+    # The largest shift for which the products have room, as it is the most precise.
     most = min(int(np.log2(_LARGEST_WORD / (255 * slope))), 14)
     for shift in range(most, max(most - 2, -1), -1):
         nearest = round(slope * 2.0 ** (shift + 8))
@@ -98,7 +98,7 @@ def _scaling(outputs: Array, low: int, high: int) -> Scaling | None:
 
 def _slope(outputs: Array, low: int, high: int) -> float | None:
     """Find the middle slope of the lines whose floors are the outputs, clamped."""
-    # The line is not below an output that is above the low end, and so on.
+    # The line reaches each output above the low end, and so on.
     is_reached, is_kept = outputs > low, outputs < high
     right = _STEPS[:, None] < _STEPS[None, :]
     rise = outputs[None, :] - outputs[:, None]

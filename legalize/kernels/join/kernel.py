@@ -1,6 +1,6 @@
-"""Joining tensors of bytes along an axis, each changed byte by byte.
+"""Concatenation of tensors of bytes along an axis, each changed byte by byte.
 
-With one tensor it is any function of a byte.
+With one tensor this is any function of a byte.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ _BYTES_PER_MICROSECOND = 20_000
 
 @dataclass(frozen=True)
 class Part:
-    """One of the tensors that are joined.
+    """One of the concatenated tensors.
 
     Attributes:
-        shape: of the tensor.
+        shape: the tensor's shape.
         dtype: int8 or uint8.
-        change: what becomes of its values.
+        change: the function of its values.
     """
 
     shape: tuple[int, ...]
@@ -70,14 +70,14 @@ def join(
         parts: the tensors; their shapes differ along the axis only, and nothing is empty.
         axis: not negative.
         out_dtype: int8 or uint8.
-        part_of: where along the axis of a larger tensor they are written, if they are not all.
-        border: what is written around them, which are NHWC then and joined along the last axis,
-            or one tensor with any axis but the first.
+        part_of: where they go along the axis of a larger tensor, if they are a part of one.
+        border: what is written around them. They are NHWC then and joined along the last axis,
+            or are one tensor with any axis but the first.
 
     Returns:
-        A function of the tensors; the tables of those that have one, uint8 [256], by the bits
-        of the value and with those of the result, as ``isa.packed_table`` lays them out; and
-        the output.
+        A function of the tensors; the tables of those that have one, uint8 [256]; and the output.
+        A table is indexed by the bits of the value, contains the bits of the result, and is laid
+        out by ``isa.packed_table``.
     """
     first = parts[0].shape
     extent = sum(part.shape[axis] for part in parts)
@@ -124,7 +124,7 @@ def _images(shape: tuple[int, ...]) -> tuple[int, int, int, int]:
 
 
 def _place(shape: tuple[int, ...], axis: int, border: Border | None, row: Index) -> Index:
-    """Return where a row of what is joined begins in what is written."""
+    """Return the offset in the output of a row of the joined tensors."""
     if border is None:
         return row * prod(shape[axis:])
     images = _images(shape)
@@ -178,7 +178,7 @@ def _copy_in_tasks(
     change: Callable[[Vector, int], Vector],
     size: int,
 ) -> None:
-    """Write the copy of a single row, shared out."""
+    """Write the copy of a single row, shared among threads."""
 
     def body(offset: Index) -> None:
         value = change(source[ramp(offset, size)], size)

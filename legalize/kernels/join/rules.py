@@ -1,4 +1,4 @@
-"""The concatenations and functions of a byte that the kernels serve."""
+"""Rules for concatenations and functions of a byte."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from qnn_ops.quantized_concat import conversion_table
 from qnn_ops.quantized_relu import relu_multiplier
 from qnn_ops.registry import Attrs, Operator, constant_of, spec_of
 
-# Tensors that one function joins: TVM writes its body with some stack for each, and LLVM takes a
-# time that grows with their square.
+# The most tensors that one function joins: TVM uses some stack for each, and LLVM's time grows with
+# the square of their number.
 _MOST = 16
 
 
@@ -97,7 +97,7 @@ def _tabulate(
     data: relax.Expr,
     border: Border | None,
 ) -> relax.Expr | None:
-    """Return a function of one byte by its results."""
+    """Tabulate an operator that is a function of one byte, and return a call of the table."""
     low, high = dtype_range(spec_of(data).dtype)
     values = np.arange(low, high + 1).astype(spec_of(data).dtype)
     of_a_row = Attrs(**{**vars(attrs), "axis": -1})
@@ -113,7 +113,7 @@ def _change_bytes(
     dtype: str,
     border: Border | None,
 ) -> relax.Expr | None:
-    # Of a tensor that gets a border the rows of its images, and otherwise all of it at once.
+    # With a border, copy row by row of the images; otherwise copy all of the tensor at once.
     axis = 0 if border is None else 2
     return _join(builder, isa, [data], [table], axis, dtype, border=border)
 
@@ -127,19 +127,19 @@ def copy_part(
     dtype: str,
     into: relax.Expr | None,
 ) -> relax.Expr | None:
-    """Write a tensor of channels last to some channels of a larger one.
+    """Write a channels-last tensor to some channels of a larger one.
 
     Args:
-        builder: of the module.
+        builder: the module's builder.
         isa: the instruction set.
         data: the tensor.
-        table: what becomes of its values, as ``conversion_table`` says it.
+        table: the function of its values, as from ``conversion_table``.
         part_of: which channels.
         dtype: of the larger tensor.
         into: the larger tensor, if others have written to it.
 
     Returns:
-        The larger tensor; None where there is nothing to write.
+        The larger tensor; None if there is nothing to write.
     """
     return _join(builder, isa, [data], [table], -1, dtype, part_of, into)
 
@@ -155,7 +155,7 @@ def _join(
     into: relax.Expr | None = None,
     border: Border | None = None,
 ) -> relax.Expr | None:
-    """Join tensors; a table has the result for the lowest value of the input's dtype first."""
+    """Join tensors; a table starts with the result for the lowest value of the input's dtype."""
     specs = [spec_of(data) for data in inputs]
     if not specs[0].shape or 0 in map(prod, (spec.shape for spec in specs)):
         return None
@@ -171,7 +171,7 @@ def _join(
         for spec, table in zip(specs, tables, strict=True)
     )
     constants = [
-        # Kernels look up by the bits, in which -128 follows 127.
+        # Kernels index tables by the value's bits, where -128 follows 127.
         np.roll(table, 128 if part.dtype == "int8" else 0).view(np.uint8)
         for part, table in zip(parts, tables, strict=True)
         if part.has_table and table is not None
@@ -194,7 +194,7 @@ def _join_in_steps(
     axis: int,
     dtype: str,
 ) -> relax.Expr | None:
-    """Join many tensors, some by each function, which write to the same result."""
+    """Join many tensors by several functions, which write to the same result."""
     extents = [spec_of(data).shape[axis] for data in inputs]
     joined: relax.Expr | None = None
     for first in range(0, len(inputs), _MOST):

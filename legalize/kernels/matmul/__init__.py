@@ -1,1 +1,1 @@
-"""Products of two matrices. The second is packed when they are multiplied."""
+"""Products of two matrices. The second is packed at run time."""

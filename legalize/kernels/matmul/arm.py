@@ -50,7 +50,7 @@ def plan_matmul(call: MatmulCall, isa: Isa) -> tuple[MatmulPlan, tuple[Array, ..
     """Plan a product.
 
     Returns:
-        The plan, and the constants that its function takes behind the matrices.
+        The plan, and the constants that its function takes after the matrices.
     """
     spec = call.spec
     dense = spec.dense("int8")
@@ -77,7 +77,7 @@ def matmul(plan: MatmulPlan) -> tirx.PrimFunc:
 
 
 class _Kernel(ArmKernel):
-    """The buffers of one function, and what writes its loops."""
+    """The buffers of one function, and the writer of its loops."""
 
     def __init__(self, plan: MatmulPlan) -> None:
         super().__init__(plan.dense, plan.isa, plan.epilogue, plan.tiling)

@@ -1,9 +1,9 @@
-"""The packing of a matrix whose values are known only when it is multiplied.
+"""The packing of a matrix whose values are known only at run time.
 
-It is laid out as the weights of a convolution are. Four columns × the four values of a K-step make
-a square of 16 bytes, a part of a vector. Columns are dealt to the lanes of neighbouring vectors as
-narrowing to bytes takes them from there: see conv2d/x86/tiling.py. Lanes of four leave them in
-order.
+Its layout is that of a convolution's weights. Four columns × the four values of a K-step make a
+square of 16 bytes, a part of a vector. Columns are distributed to the lanes of neighbouring
+vectors so that narrowing to bytes restores their order: see conv2d/x86/tiling.py. With four lanes
+they stay in order.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from legalize.kernels.ir.vectors import (
 from legalize.kernels.matmul.spec import MatmulSpec
 
 SIDE = 4
-"""Columns of a square, and values of each."""
+"""Columns of a square, and values of each column."""
 SQUARE = SIDE * SIDE
 
 
@@ -37,10 +37,10 @@ class Layout:
 
     Attributes:
         tiling: the sections of columns.
-        lanes: of a vector.
-        places: the values of a column that each K-step takes, [K-steps, 4]: neighbours, the first
-            of which may be -1, as the K-step before had them.
-        filler: what is multiplied for -1: the zero point, where it is taken off later.
+        lanes: lanes of a vector.
+        places: the values of a column that each K-step takes, [K-steps, 4]: neighbours. The first
+            ones may be -1, if the K-step before had them.
+        filler: what is multiplied for -1: the zero point, if it is subtracted later.
     """
 
     tiling: Tiling
@@ -61,16 +61,19 @@ class Layout:
 
 
 Store = Callable[[Vector, Index, Index], None]
-"""Writes a square, int8x16 by column, into a vector of a K-step: where it begins, and its place."""
+"""Writes a square, int8x16 by column, into a vector of a K-step.
+
+The arguments are the square, the vector's offset, and the square's index in the vector.
+"""
 
 
 @dataclass(frozen=True)
 class Packer:
-    """What writes the loops that pack matrices.
+    """Writes the loops that pack matrices.
 
     Attributes:
         spec: the product.
-        layout: of what is packed.
+        layout: the packed matrix's layout.
         rhs: all matrices as one row, of ``spec.rhs_dtype``.
         store: writes a square.
     """
@@ -123,7 +126,7 @@ class Packer:
                 every(is_whole=False)
 
     def _whole_k_steps(self) -> int:
-        """Count the first K-steps that follow one another."""
+        """Count the first K-steps that are consecutive."""
         is_next = [
             list(row) == list(range(SIDE * number, SIDE * (number + 1)))
             for number, row in enumerate(self.layout.places)
@@ -131,7 +134,7 @@ class Packer:
         return is_next.index(False) if False in is_next else len(is_next)
 
     def _square(self, start: Index, column: Index, k: Index, *, is_whole: bool) -> Vector:
-        """Load four values of four columns; past the last column, some other one's."""
+        """Load four values of four columns; past the last column, those of another column."""
         spec = self.spec
         sides = range(SIDE)
         if not is_whole:

@@ -17,7 +17,7 @@ _BYTES = 64
 
 
 def staged(lhs: Buffer, spec: ConvSpec, tasks: int) -> Buffer:
-    """Return the data as one row of the dtype that is multiplied: a copy, if it is another's."""
+    """Return the data as one row of the multiplied dtype: a copy, if its own dtype differs."""
     size = prod(spec.in_shape)
     dtype = spec.staged_dtype
     if lhs.dtype == dtype:
@@ -47,10 +47,10 @@ def product_rows(
     """Write the loops over the tiles of one product; the last one overlaps the one before.
 
     Args:
-        rows: of a product.
-        tiling: of one product.
-        batch: its number.
-        tile: writes a tile: section, block, the first of all products' rows.
+        rows: rows of a product.
+        tiling: the tiles of one product.
+        batch: the product's number.
+        tile: writes a tile, given its section, block and first row among those of all products.
     """
     for section in tiling:
         with T.serial(section.blocks) as block, T.serial(-(-rows // section.mr)) as number:

@@ -1,4 +1,4 @@
-"""The products of matrices that the kernels serve."""
+"""Rules for products of matrices."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from qnn_ops import quantized_dense, quantized_matmul
 from qnn_ops.registry import Attrs
 
 Planned = tuple[tirx.PrimFunc, tuple[Array, ...]]
-"""A function, and the constants that it takes behind the matrices."""
+"""A function, and the constants that it takes after the matrices."""
 
 _ROUNDINGS = ("tflite", "upward", "float32", "float64")
 

@@ -1,4 +1,4 @@
-"""The shape and arithmetic of a product of matrices, as the kernels take it."""
+"""The shape and arithmetic of a product of matrices."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ class MatmulSpec:
     Attributes:
         lhs_shape: [..., rows, depth].
         rhs_shape: [..., depth, columns], or [..., columns, depth] if ``is_transposed``.
-        batches: how many products there are: of rhs, too.
-        columns: of a result.
-        is_transposed: whether the columns of rhs lie in rows.
+        batches: the number of products, and of matrices in rhs.
+        columns: columns of a result.
+        is_transposed: whether the columns of rhs are rows in memory.
         lhs_dtype: int8 or uint8.
         rhs_dtype: int8 or uint8.
         lhs_zero_point: the value of lhs that means 0.
-        rhs_zero_point: likewise.
-        output: what sums become.
+        rhs_zero_point: the value of rhs that means 0.
+        output: dtype, zero point, bounds and rounding of the outputs.
     """
 
     lhs_shape: tuple[int, ...]
@@ -59,7 +59,7 @@ class MatmulSpec:
 
     @property
     def rows(self) -> int:
-        """Rows of a result; where there is one, those of all of lhs."""
+        """Rows of a result; if there is one product, all rows of lhs."""
         return prod(self.lhs_shape[:-1]) // self.batches
 
     @property
@@ -74,7 +74,7 @@ class MatmulSpec:
 
     @property
     def bound(self) -> int:
-        """No sum is further from zero."""
+        """An upper bound of the absolute value of every sum."""
         ends = [
             max(abs(end - point) for end in dtype_range(dtype))
             for dtype, point in (
@@ -102,7 +102,7 @@ class MatmulSpec:
         )
 
     def all_rows(self, dense: ConvSpec) -> ConvSpec:
-        """Describe the rows of all products as those of one."""
+        """Describe the rows of all products as rows of one dense layer."""
         return replace(dense, batch=self.batches * self.rows)
 
 
@@ -112,10 +112,10 @@ class MatmulCall:
 
     Attributes:
         spec: of the product.
-        factor: how many steps of the result a step of the sums is.
-        multiplier: the same in fixed point, or as it is for a rounding of floats.
-        shift: likewise.
-        bias: int32, what is added to the sums.
+        factor: the steps of the result in a step of the sums.
+        multiplier: the same in fixed point, or unchanged if the rounding uses floats.
+        shift: that of the multiplier.
+        bias: int32, added to the sums.
     """
 
     spec: MatmulSpec
@@ -126,7 +126,7 @@ class MatmulCall:
 
 
 def matmul_call(attrs: Attrs, lhs: relax.Expr, rhs: relax.Expr) -> MatmulCall | None:
-    """Describe a call of ``quantized_matmul``; None where no kernel computes it."""
+    """Describe a call of ``quantized_matmul``; None if no kernel computes it."""
     low, high = dtype_range(attrs.out_dtype)
     output = OutputStage(attrs.out_dtype, attrs.output_zero_point, low, high, rounding_of(attrs))
     points = attrs.lhs_zero_point, attrs.rhs_zero_point
@@ -136,7 +136,7 @@ def matmul_call(attrs: Attrs, lhs: relax.Expr, rhs: relax.Expr) -> MatmulCall | 
 def dense_call(
     attrs: Attrs, data: relax.Expr, weights: relax.Expr, bias: relax.Expr | None = None
 ) -> MatmulCall | None:
-    """Describe a call of ``quantized_dense`` whose weights are no constant likewise."""
+    """Describe a call of ``quantized_dense`` whose weights are not constant, in the same way."""
     points = np.unique(attrs.kernel_zero_point)
     added = None if bias is None else constant_of(bias)
     if constant_of(weights) is not None or points.size > 1 or (added is None) != (bias is None):
@@ -166,7 +166,7 @@ def _described(
         and 0 not in (*left.shape, *right.shape)
         and len(left.shape) > 1
         and _LEAST_DEPTH <= depth <= _MOST_DEPTH
-        # Matrices of lhs that share one of rhs are one; nothing else is broadcast.
+        # Matrices of lhs that share a matrix of rhs are merged; nothing else broadcasts.
         and (batches == 1 or left.shape[:-2] == outer)
         and len(outer) <= len(left.shape[:-2])
         and (bias is None or bool((np.abs(bias.astype(np.int64)) < 2**30).all()))

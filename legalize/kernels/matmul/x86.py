@@ -5,7 +5,7 @@
       bias = constants − zx · the sums of columns
       for each block of columns, and tile of rows, as in a dense layer
 
-What is packed is the matrix whose columns are the units.
+The packed matrix is the one whose columns are the units.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class MatmulPlan:
 
     Attributes:
         spec: the product.
-        dense: of all rows, and the tiles of one product's.
+        dense: a plan for all rows, with the tiles of one product.
         epilogue: the end of the kernel.
     """
 
@@ -55,7 +55,7 @@ def plan_matmul(call: MatmulCall, isa: Isa) -> tuple[MatmulPlan, tuple[Array, ..
     """Plan a product.
 
     Returns:
-        The plan, and the constants that its function takes behind the matrices.
+        The plan, and the constants that its function takes after the matrices.
     """
     spec = call.spec
     dense = spec.dense("uint8")
@@ -85,7 +85,7 @@ def matmul(plan: MatmulPlan) -> tirx.PrimFunc:
 
 
 class _Kernel(DotKernel):
-    """The buffers of one function, and what writes its loops."""
+    """The buffers of one function, and the writer of its loops."""
 
     def __init__(self, plan: MatmulPlan) -> None:
         self.matmul = plan.spec
@@ -181,7 +181,7 @@ class _Kernel(DotKernel):
     def _fetch_next(
         self, section: Section, first_vector: Index, turn: Index, turns: int, k_steps: int
     ) -> Callable[[Index], None]:
-        """Ask for nothing: what was just packed is near."""
+        """Prefetch nothing: the weights were just packed."""
         del section, first_vector, turn, turns, k_steps
         return lambda k_step: None
 

@@ -21,7 +21,7 @@ from legalize.kernels.ir.vectors import Buffer, Index, Vector, lanes_in, splat, 
 from legalize.kernels.isa.base import VectorIsa
 from qnn_ops.quantized_mean import LARGEST_SUM
 
-# Bytes that a sum of 16 bits holds.
+# Bytes that 16 bits can add up.
 _BLOCK = 256
 # Roughly what one thread adds.
 _BYTES_PER_MICROSECOND = 20_000
@@ -35,7 +35,7 @@ class Rescaling:
         input_zero_point: the data's.
         output_zero_point: the result's.
         multiplier: of the sums, in fixed point.
-        shift: likewise.
+        shift: that of the multiplier.
     """
 
     input_zero_point: int
@@ -46,7 +46,7 @@ class Rescaling:
 
 @dataclass(frozen=True)
 class Rounding:
-    """The rescaling by which QLinearGlobalAveragePool does, in float32, rounded half to even.
+    """The rescaling of QLinearGlobalAveragePool, in float32, rounded half to even.
 
     Attributes:
         input_zero_point: the data's.
@@ -61,7 +61,7 @@ class Rounding:
 
 @dataclass(frozen=True)
 class Division:
-    """The division by which AVERAGE_POOL_2D does.
+    """The division of AVERAGE_POOL_2D.
 
     Attributes:
         origin: the value from which ties round away.
@@ -79,10 +79,10 @@ class MeanSpec:
     Attributes:
         in_shape: of the data.
         out_shape: of the result.
-        axes: values before the averaged axes, along them, and after them.
+        axes: the number of values before the averaged axes, along them, and after them.
         in_dtype: int8 or uint8.
         out_dtype: int8 or uint8.
-        finish: what becomes of the sums.
+        finish: turns the sums into results.
     """
 
     in_shape: tuple[int, ...]
@@ -134,7 +134,7 @@ def mean(isa: VectorIsa, spec: MeanSpec) -> tirx.PrimFunc:
 def _sum_of_rows(
     source: Buffer, dtype: str, start: Index, count: int, pitch: int, lanes: int
 ) -> Vector:
-    """Write the sum of bytes that lie ``pitch`` apart, for neighbouring ones."""
+    """Write the sums of bytes ``pitch`` apart, for neighbouring columns."""
     index = ramp(0, lanes)
 
     def block(first: Index, rows: int) -> Vector:
@@ -211,7 +211,7 @@ def _rounded(finish: Rounding, total: Vector, count: int, ends: tuple[int, int])
 
 
 def _divided(finish: Division, total: Vector, count: int) -> Vector:
-    """Divide magnitudes: half away from the origin is symmetric."""
+    """Divide magnitudes, as rounding half away from the origin is symmetric."""
     lanes = lanes_in(total)
     centred = total - splat("int32", count * finish.origin, lanes)
     size = T.max(centred, -centred) + splat("int32", count // 2, lanes)

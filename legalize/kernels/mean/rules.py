@@ -1,4 +1,4 @@
-"""The means that the kernel serves."""
+"""Rules for means."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def _mean(
 
 
 def _finish(attrs: Attrs, count: int) -> Rescaling | Rounding | None:
-    """Return what becomes of sums of ``count`` values; None where their scale leaves float32."""
+    """Return the rescaling of sums of ``count`` values; None if their scale leaves float32."""
     points = attrs.input_zero_point, attrs.output_zero_point
     if not is_onnxruntime(attrs):
         return Rescaling(*points, *multiplier_of(attrs, count))
@@ -65,8 +65,8 @@ def _finish(attrs: Attrs, count: int) -> Rescaling | Rounding | None:
 
 
 def _merged(shape: tuple[int, ...], axes: tuple[int, ...]) -> tuple[int, int, int] | None:
-    """Count the values before, along and after the axes; None unless these are neighbours."""
-    # An axis of one value is on either side.
+    """Count the values before, along and after the axes; None unless the axes are adjacent."""
+    # An axis of size 1 may count on either side.
     kinds = [(axis in axes, size) for axis, size in enumerate(shape) if size != 1]
     runs = [
         (is_averaged, prod(size for _, size in run))

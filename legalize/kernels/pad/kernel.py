@@ -1,4 +1,4 @@
-"""Copies of tensors of bytes with a constant around them."""
+"""Copies of byte tensors with a constant around them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from legalize.kernels.ir.tasks import shared_loop, task_count
 from legalize.kernels.ir.vectors import Index, splat
 
 Axis = tuple[int, int, int]
-"""Extent, and how many values come before and after."""
+"""Size, and the number of values before and after."""
 
 # Roughly what one thread copies from and to the second-level cache.
 _BYTES_PER_MICROSECOND = 20_000
@@ -27,10 +27,10 @@ def pad(
     """Build the function that pads.
 
     Args:
-        shape: of the data, not empty.
+        shape: the data's shape, not empty.
         dtype: int8 or uint8.
-        widths: before and after each axis.
-        value: that is added.
+        widths: values before and after, for each axis.
+        value: the padding.
 
     Returns:
         A function of the data and the output.
@@ -81,7 +81,7 @@ def pad(
 
 
 def merged_axes(shape: tuple[int, ...], widths: tuple[tuple[int, int], ...]) -> list[Axis]:
-    """Return the fewest axes that say the same: only the first of them may have no padding."""
+    """Return the fewest equivalent axes: only the first may have no padding."""
     axes: list[Axis] = []
     for size, (before, after) in reversed(list(zip(shape, widths, strict=True))):
         if axes and axes[0][1:] == (0, 0):

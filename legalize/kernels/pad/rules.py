@@ -1,4 +1,4 @@
-"""The paddings that the kernel serves."""
+"""Rules for padding."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """Division of sums of bytes by numbers of pixels, as products.
 
-(a · m >> 16) >> s equals a // n for every a < 257 n, with m = ceil(2^(16 + s) / n) and s so large
-that m has 16 bits. For a few odd n the rounded product (a · m + 2^14) >> 15 is the average itself.
+(a · m >> 16) >> s equals a // n for every a < 257 n, if m = ceil(2^(16 + s) / n) and s is large
+enough for m to have 16 bits. For a few odd n the rounded product (a · m + 2^14) >> 15 is the
+average itself.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ MAX_TAPS = 127
 """The most pixels whose sums have 15 bits."""
 
 COLUMNS = 5
-"""Of the table that averages take: what each number of pixels needs."""
+"""Columns of the table of averages, whose rows serve each number of pixels."""
 
 
 def divisors(most_taps: int) -> npt.NDArray[np.uint16]:
@@ -23,7 +24,7 @@ def divisors(most_taps: int) -> npt.NDArray[np.uint16]:
 
     Returns:
         uint16 [most_taps + 1, 5]: for each n from 2 on m, s, n // 2, whether n is even; and for
-        any n itself (TVM would split a cast of its own bounds into unsigned terms, one negative).
+        any n itself. (TVM would split a cast of its own bounds into unsigned terms, one negative.)
     """
     rows = np.zeros((most_taps + 1, COLUMNS), np.uint16)
     rows[:, -1] = np.arange(most_taps + 1)
@@ -36,10 +37,10 @@ def divisors(most_taps: int) -> npt.NDArray[np.uint16]:
 
 @cache
 def rounded_factor(taps: int) -> int | None:
-    """Return m such that (a · m + 2^14) >> 15 is the average of so many bytes whose sum is a.
+    """Return m such that (a · m + 2^14) >> 15 is the average of ``taps`` bytes with sum a.
 
     Returns:
-        None if there is none, as for even numbers, which have ties.
+        None if there is no such m. Even numbers have none, as they have ties.
     """
     sums = np.arange(255 * taps + 1)
     factor = round(2**15 / taps)

@@ -1,13 +1,13 @@
 """Pooling of NHWC images of bytes, up to four vectors of a pixel's channels at a time.
 
-Averages are of unsigned bytes, int8 ones moved by 128. The sum of n of them is below 2^15 for
-n <= 127, so 16-bit lanes hold it. Where widening takes an instruction of its own, words of two
-bytes are added, modulo 2^16, and their upper bytes: less these, the sum of words is that of the
-lower bytes.
+Averages are computed on unsigned bytes; int8 is moved by 128. The sum of n of them is below 2^15
+for n <= 127, so 16-bit lanes hold it. If widening takes an instruction of its own, words of two
+bytes are added, modulo 2^16, and so are their upper bytes. The sum of the words less that of the
+upper bytes is the sum of the lower bytes.
 
-With h = n // 2 the average is (sum + h) // n; ties round away from the origin, so where n is even
-and the sum is below n times the origin it is (sum + h − 1) // n. Where ties round to even, one is
-taken off an odd quotient q with n·q = sum + h. The division is a product; see averages.py.
+With h = n // 2 the average is (sum + h) // n. Ties round away from the origin, so it is
+(sum + h − 1) // n if n is even and the sum is below n times the origin. If ties round to even, an
+odd quotient q with n·q = sum + h is reduced by one. The division is a product; see averages.py.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ from legalize.kernels.pool.averages import COLUMNS, divisors, rounded_factor
 from legalize.kernels.pool.spec import PoolSpec
 
 LEAST_CHANNELS = 4
-"""Channels must be a multiple of it, or fill a vector."""
+"""Channels must be a multiple of this, or fill a vector."""
 
 _CHUNKS = 4
-# The width of windows that slide, and the vectors of which they keep columns.
+# The width of sliding windows, and the vectors whose columns they keep.
 _SLIDING = 3
 _SLIDING_CHUNKS = 2
-# Of a row of a window, written one after the other.
+# The most taps in a row or column of a window that are unrolled.
 _MOST_TAPS = 8
 # Roughly what one thread reads.
 _TAPS_PER_MICROSECOND = 40_000
@@ -64,7 +64,7 @@ def pool(isa: VectorIsa, spec: PoolSpec) -> tirx.PrimFunc:
 
 
 class _Kernel:
-    """The buffers of one function, and what writes its loops."""
+    """The buffers of one function, and the writer of its loops."""
 
     def __init__(self, isa: VectorIsa, spec: PoolSpec) -> None:
         self.isa = isa
@@ -105,7 +105,7 @@ class _Kernel:
         if isinstance(down, int):
             self._pool_row(row, line, down)
             return
-        # Where all of a window is inside, as mostly, its size is a number in the code.
+        # Most windows are inside the image: there the size is a constant in the code.
         with T.If(down == spec.window[0]):
             with T.Then():
                 self._pool_row(row, line, spec.window[0])
@@ -113,7 +113,7 @@ class _Kernel:
                 self._pool_row(row, line, down)
 
     def _pool_row(self, row: Index, line: Index, down: Index) -> None:
-        """Write one row of outputs, whose windows have ``down`` rows, the first one ``line``."""
+        """Write one row of outputs, whose windows have ``down`` rows from ``line`` on."""
         spec = self.spec
         width, channels = spec.in_shape[2:]
         out_width = spec.out_shape[2]
@@ -133,7 +133,7 @@ class _Kernel:
                     (line + left) * channels, (row * out_width + x) * channels, down, across
                 )
 
-        # Between these, windows reach no padding.
+        # Windows between these two do not reach the padding.
         first = min(-(-spec.padding[1] // spec.strides[1]), out_width)
         last = (width - spec.window[1] + spec.padding[1]) // spec.strides[1] + 1
         last = min(max(last, first), out_width)
@@ -152,7 +152,7 @@ class _Kernel:
     def _each_stretch(
         self, count: int, write: Callable[[Index, list[tuple[int, int]]], None]
     ) -> None:
-        """Write something for each ``count`` vectors of a pixel's channels."""
+        """Call ``write`` for each ``count`` vectors of a pixel's channels."""
         whole, parts = pieces(self.spec.in_shape[3], self.size)
         turns, rest = divmod(whole, count)
         chunks = [(i * self.size, self.size) for i in range(count)]
@@ -165,9 +165,9 @@ class _Kernel:
             write(0, chunks)
 
     def _slide(self, line: Index, place: Index, down: Index) -> None:
-        """Write one row of outputs, where each window is one column further than the last.
+        """Write one row of outputs whose windows advance by one column.
 
-        So each column is pooled once, and stays in registers for the windows that share it.
+        Each column is pooled once, and stays in registers for the windows that share it.
         """
         self._each_stretch(
             _SLIDING_CHUNKS,
@@ -204,7 +204,7 @@ class _Kernel:
                     for buffer, source in zip(chain(*older), chain(*newer), strict=True):
                         _set_value(buffer, _value_of(source))
 
-        # From here on windows reach no padding, and up to there.
+        # Windows from ``first`` to before ``last`` do not reach the padding.
         first = min(padding, out_width)
         last = min(max(width - (_SLIDING - 1) + padding, first), out_width)
         outputs(0, first, has_column=True, is_inside=False)
@@ -214,7 +214,7 @@ class _Kernel:
     def _pool_column(
         self, results: list[list[Buffer]], first: Index, chunks: list[tuple[int, int]], down: Index
     ) -> None:
-        """Write the pooling of a column of a window, into accumulators that are clear."""
+        """Write the pooling of a column of a window into cleared accumulators."""
         height = self.spec.window[0]
         pitch = self.spec.in_shape[2] * self.spec.in_shape[3]
         if isinstance(down, int) and height <= _MOST_TAPS:
@@ -224,7 +224,7 @@ class _Kernel:
             self._take(results, first + ky * pitch, chunks, 1, 0)
 
     def _along(self, position: Index, axis: int, size: int) -> tuple[Index, Index]:
-        """Return the first pixel of a window along an axis, and the number that it covers."""
+        """Return a window's first pixel along an axis, and the number of pixels that it covers."""
         spec = self.spec
         window, padding = spec.window[axis], spec.padding[axis]
         start = position * spec.strides[axis] - padding
@@ -251,7 +251,7 @@ class _Kernel:
             self._finish([*map(_value_of, buffers)], place, chunk, down * across)
 
     def _accumulators(self, chunks: list[tuple[int, int]]) -> list[list[Buffer]]:
-        """Clear vectors for sums or maxima: for each chunk one, or those of words and of bytes."""
+        """Clear vectors for sums or maxima: one for each chunk, or two, of words and of bytes."""
         dtype = "uint16" if self.is_average else self.spec.dtype
         parts = 2 if self.adds_words else 1
         results = [
@@ -274,7 +274,7 @@ class _Kernel:
         taps: int,
         pitch: int,
     ) -> None:
-        """Write what adds pixels that lie ``pitch`` apart to accumulators."""
+        """Write the code that adds pixels ``pitch`` apart to accumulators."""
         for (offset, size), buffers in zip(chunks, results, strict=True):
             totals = [*map(_value_of, buffers)]
             for tap in range(taps):
@@ -285,7 +285,7 @@ class _Kernel:
                 _set_value(buffer, total)
 
     def _terms(self, value: Vector, size: int) -> list[Vector]:
-        """Return what bytes add to accumulators."""
+        """Return the terms that bytes add to accumulators."""
         if not self.is_average:
             return [value]
         if not self.adds_words:
@@ -300,7 +300,7 @@ class _Kernel:
     def _finish(
         self, totals: list[Vector], place: Index, chunk: tuple[int, int], taps: Index
     ) -> None:
-        """Write the output that sums or maxima make."""
+        """Write the output of sums or maxima."""
         offset, size = chunk
         if self.is_average:
             value = self._bits(clamped(self._averages(totals, taps, size), self.low, self.high))
@@ -332,11 +332,11 @@ class _Kernel:
         return T.Cast(f"uint8x{size}", average(total, size))
 
     def _bits(self, value: Vector) -> Vector:
-        """Make bytes of the output's dtype from ones that are moved to uint8."""
+        """Turn bytes that were moved to uint8 into the output's dtype."""
         return flipped(value) if self.offset else value
 
     def _padded(self, total: Vector, taps: Index, size: int) -> tuple[Vector, Vector]:
-        """Return the sum and number of pixels with what padding counts for."""
+        """Return the sum and number of pixels, with the padding if it counts."""
         if not self.spec.count_include_pad:
             return total, taps
         window = prod(self.spec.window)
@@ -350,7 +350,7 @@ class _Kernel:
         return self._factor(taps, COLUMNS - 1, size)
 
     def _factor(self, taps: Index, column: int, size: int) -> Vector:
-        """Return what averages of so many pixels need, in each lane; see ``divisors``."""
+        """Return a column of ``divisors`` for so many pixels, in each lane."""
         if isinstance(taps, int):
             return splat("uint16", int(divisors(taps)[taps, column]), size)
         return T.broadcast(self.divisors[taps, column], size)

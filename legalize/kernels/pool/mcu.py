@@ -1,6 +1,6 @@
-"""Averages of windows on microcontrollers: of a few channels at a time, with sums in registers.
+"""Averages of windows on microcontrollers, a few channels at a time, with sums in registers.
 
-Cores that multiply pairs add bytes to pairs of 16 bits, Helium to eight of them.
+Cores that multiply pairs add bytes to pairs of 16 bits; Helium adds them to eight lanes.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ class Lanes:
     """Channels that are summed at a time.
 
     Attributes:
-        count: of them; it divides all.
-        most_taps: of a window; None for any.
+        count: their number, which divides the number of all channels.
+        most_taps: the most taps of a window; None for any.
     """
 
     count: int
@@ -87,7 +87,7 @@ class _Writer:
                     self._finish(taps, pixel * channels + first)
 
     def _span(self, place: Index, axis: int) -> tuple[Index, Index]:
-        """Return the first row or column of a window that is in the image, and how many are."""
+        """Return the first row or column of a window inside the image, and their number."""
         spec = self.spec
         size, window, stride = spec.in_shape[1 + axis], spec.window[axis], spec.strides[axis]
         first, before = place * stride, spec.padding[axis]
@@ -98,7 +98,7 @@ class _Writer:
         return begin, kept(T.min(first - before + window, size) - begin)
 
     def _sums(self) -> Callable[[Index], None]:
-        """Allocate sums of zero; return what adds the channels at a place."""
+        """Allocate sums of zero; return the function that adds the channels at an offset."""
         dtype = self.spec.dtype
         if self.is_paired:
             self.sums = T.alloc_buffer((2,), "int32", scope="global")
@@ -139,7 +139,7 @@ class _Writer:
         return T.Cast("int32", T.Cast(dtype, both))
 
     def _quotient(self, total: Vector, taps: Vector, lanes: int) -> Vector:
-        """Divide sums by the number of their values: halves round away from the origin."""
+        """Divide sums by the number of their values, rounding halves away from the origin."""
         spec = self.spec
 
         def constant(value: int) -> Vector:

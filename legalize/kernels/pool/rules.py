@@ -1,4 +1,4 @@
-"""The poolings of the dialect that the kernel serves."""
+"""Rules for pooling."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What poolings are, as kernels take it."""
+"""The shape and arithmetic of a pooling."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ class PoolSpec:
         strides: down and across.
         padding: at the top and at the left, in pixels.
         bounds: the lowest and highest output.
-        origin: the value from which an average's ties round away, or beside which they round to
-            even.
+        origin: the value that an average's ties round away from, or relative to which they round
+            to even.
         rounding: ``half_away`` or ``half_even``.
         count_include_pad: whether padding counts as pixels that hold the origin.
     """
@@ -41,7 +41,7 @@ class PoolSpec:
 
 
 def pool_spec(attrs: Attrs, data: TensorSpec, out_shape: tuple[int, int, int, int]) -> PoolSpec:
-    """Return what a pooling of the dialect is."""
+    """Describe a pooling of the dialect."""
     batch, height, width, channels = data.shape
     return PoolSpec(
         in_shape=(batch, height, width, channels),

@@ -1,4 +1,4 @@
-"""Resizing of NHWC images of bytes, the channels of a pixel a vector at a time."""
+"""Resizing of NHWC images of bytes, a vector of a pixel's channels at a time."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class ResizeSpec:
         in_shape: [N, H, W, C].
         out_shape: [N, H, W, C].
         dtype: int8 or uint8.
-        keeps_rows: whether columns stay what they are.
+        keeps_rows: whether rows are copied without a change of columns.
     """
 
     in_shape: tuple[int, int, int, int]
@@ -83,7 +83,7 @@ def bilinear(isa: VectorIsa, spec: ResizeSpec) -> tirx.PrimFunc:
     Returns:
         A function of the data; for output rows and for output columns the two source rows or
         columns, int32 [2, size], and the weights, [2, size] each, float32 or int32; and the
-        output. The weights are those of both taps; of integers the second one's is used only.
+        output. The weights are those of both taps; integers use only the second tap's.
     """
     _, height, width, channels = spec.in_shape
     _, out_height, out_width, _ = spec.out_shape
@@ -118,7 +118,7 @@ def bilinear(isa: VectorIsa, spec: ResizeSpec) -> tirx.PrimFunc:
                     result = T.Cast(vector_of(spec.dtype, lanes), value)
                     T.buffer_store(target, result, [ramp(start + offset, lanes)])
 
-                # As many values as two registers hold once they are widened.
+                # As many values as fill two registers after widening.
                 for_each_piece(channels, piece, isa.size // 2)
 
         _each_row(spec, _BILINEAR_PER_MICROSECOND, row)
@@ -180,7 +180,7 @@ def _in_integers(corners: list[list[Vector]], down: list[Vector], right: list[Ve
         between(T.Cast(wide, upper), T.Cast(wide, lower), down[1]) for upper, lower in corners
     )
     total = between(left, across, right[1])
-    # Half away from zero: a negative value rounds down at a tie.
+    # Ties round away from zero, so a negative tie rounds down.
     half = splat("int32", _ONE * _ONE // 2, lanes) + T.shift_right(total, splat("int32", 31, lanes))
     return T.shift_right(total + half, splat("int32", 2 * FRACTION_BITS, lanes))
 

@@ -1,4 +1,4 @@
-"""The resizes that the kernels serve."""
+"""Rules for resizing."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _resize(
 
 
 def _tables(taps: Taps, dtype: str) -> list[Array]:
-    """Return both pixels of each output pixel, and their weights."""
+    """Return the two source pixels of each output pixel, and their weights."""
     pixels = np.stack([taps.lower, taps.upper]).astype(np.int32)
     if dtype == "uint8":
         return [pixels, np.stack([np.float32(1) - taps.distance, taps.distance])]

@@ -1,4 +1,4 @@
-"""Softmax of many short rows of 4, 8 or 16 values: in vectors that go on from row to row.
+"""Softmax of many short rows of 4, 8 or 16 values, in vectors that span several rows.
 
     for each block of as many rows as four vectors have lanes of int32
       largest[row] = the larger one of neighbours, and of these, until one a row is left
@@ -7,8 +7,8 @@
       fraction, down = reciprocal(total)
       outputs = exponentials · fraction, rounded to 8 bits
 
-For vectors that look up bytes in registers: loading as many words as there are lanes takes several
-times as long.
+It serves instruction sets that look up bytes in registers: loading a word for each lane takes
+several times as long.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from legalize.kernels.softmax.steps import byte_tables, reciprocals, result, ter
 
 _DISTANCES = 256
 _LENGTHS = (4, 8, 16)
-# Vectors of rows: while one waits for a step of its reciprocals, another one takes it.
+# Vectors of rows at a time: while one waits for a step of its reciprocals, others compute theirs.
 _AT_ONCE = 4
 
 
@@ -44,10 +44,10 @@ def even_rows(
 
     Args:
         isa: the vectors.
-        shape: of the data, as ``has_even_rows`` says.
-        dtype: of the data.
-        out_dtype: of the output.
-        output_zero_point: of the output.
+        shape: the data's shape, as ``has_even_rows`` says.
+        dtype: the data's dtype.
+        out_dtype: the output's dtype.
+        output_zero_point: the output's zero point.
 
     Returns:
         A function of the data, of exponentials and terms of the sum by a value's distance from the
@@ -66,7 +66,7 @@ def even_rows(
         target = T.decl_buffer((rows * columns,), "uint8", data=output.data)
         tables = byte_tables(isa, exponentials, DWORD)
         with T.serial(-(-rows // at_once)) as block:
-            # The last block overlaps the one before, rather than end behind the data.
+            # The last block overlaps the one before, so that it ends with the data.
             first = T.min(block * at_once, T.int32(rows - at_once)) * columns
             parts = range(0, at_once * columns, isa.size)
             values = [
@@ -88,7 +88,7 @@ def even_rows(
 
 
 def _joined(isa: VectorIsa, parts: list[Vector]) -> list[Vector]:
-    """Join the bytes of words, which lie in vectors of their own: four vectors of int32."""
+    """Join the four bytes of words, each from a vector of its own: four vectors of int32."""
     size, half, quarter = isa.size, isa.size // 2, isa.size // DWORD
     words = []
     for start in (0, half):
@@ -106,7 +106,7 @@ def _joined(isa: VectorIsa, parts: list[Vector]) -> list[Vector]:
 def _of_neighbours(
     operation: Callable[[Vector, Vector], Vector], vectors: list[Vector], count: int
 ) -> Vector:
-    """Combine neighbouring lanes of vectors that follow one another until ``count`` are left."""
+    """Combine neighbouring lanes of consecutive vectors until ``count`` are left."""
     lanes = lanes_in(vectors[0])
     while len(vectors) * lanes > count:
         pairs = [vectors[i : i + 2] for i in range(0, len(vectors), 2)]
@@ -128,6 +128,6 @@ def _sum(a: Vector, b: Vector) -> Vector:
 
 def _of_rows(values: Vector, start: int, lanes: int, columns: int) -> Vector:
     """Repeat the value of each row for all its columns, from an element of the block on."""
-    # A shuffle has no more lanes than it reads.
+    # A shuffle may not have more lanes than it reads.
     times = -(-lanes // lanes_in(values))
     return T.Shuffle([values] * times, [(start + i) // columns for i in range(lanes)])

@@ -1,6 +1,6 @@
-"""Softmax of rows of bytes in one function: its arithmetic is mostly one division a row.
+"""Softmax of rows of bytes in one function. The arithmetic is mostly one division for each row.
 
-As seven functions, one a primitive, calling them took longer than what they compute.
+With seven functions, one for each primitive, the calls took longer than the arithmetic.
 
     for each row
       largest = max(row)
@@ -9,9 +9,9 @@ As seven functions, one a primitive, calling them took longer than what they com
       for each x
         output = exponentials[largest − x]·fraction, rounded to 8 bits
 
-A long row has few different values: there the results of all distances that do not give 0 are
-computed, as vectors, and looked up. So are the terms of its sum, byte by byte, where registers hold
-the tables. Many short rows are computed a block at a time: `many_rows` and `even_rows`.
+A long row has few different values. So the results of all distances that do not give 0 are
+computed, as vectors, and looked up. If registers hold the tables, the terms of the sum are looked
+up, too, byte by byte. Many short rows are computed a block at a time: `many_rows`, `even_rows`.
 """
 
 from __future__ import annotations
@@ -50,13 +50,13 @@ from qnn_ops.softmax_arithmetic import (
 )
 
 _LARGEST_TERM = 1 << (31 - ACCUMULATOR_BITS)
-# What a value takes by itself, times this, is what all distances take.
+# All distances together take so many times as long as one value.
 _LONG_ROW = 128
 _DISTANCES = 256
 # A term has 20 bits, so three bytes; as many vectors of bytes add up in 16 bits.
 _TERM_BYTES = 3
 _MOST_PIECES = 64
-# Of 32; tables that do not stay in registers are looked up no faster than single terms.
+# Of 32 registers; tables outside registers are looked up no faster than single terms.
 _MOST_REGISTERS = 16
 
 
@@ -73,15 +73,15 @@ def softmax(
 
     Args:
         isa: the vectors.
-        shape: of the data.
-        dtype: of the data.
-        out_dtype: of the output.
-        output_zero_point: of the output.
-        distances: from so many on, a value's result is 0.
+        shape: the data's shape.
+        dtype: the data's dtype.
+        out_dtype: the output's dtype.
+        output_zero_point: the output's zero point.
+        distances: the least distance from which every value's result is 0.
 
     Returns:
         A function of the data; exponentials and terms of the sum by a value's distance from the
-        largest, int32 [256] each, as ``qnn_ops.softmax_arithmetic`` gives them; and the output.
+        largest, int32 [256] each, from ``qnn_ops.softmax_arithmetic``; and the output.
     """
     if has_even_rows(isa, shape):
         return even_rows(isa, shape, dtype, out_dtype, output_zero_point)
@@ -91,7 +91,7 @@ def softmax(
 
 
 class _Kernel:
-    """The buffers of one function, and what writes its loops."""
+    """The buffers of one function, and the writer of its loops."""
 
     def __init__(
         self,
@@ -151,7 +151,7 @@ class _Kernel:
         return fits and self.isa.has_plain_tables
 
     def _sum(self, start: Index) -> None:
-        # Few terms leave room in 32 bits, of which ARMv7 needs one addition each.
+        # A sum of few terms fits 32 bits, which ARMv7 adds in one instruction.
         dtype = "int32" if self.columns <= LARGEST_SUM // _LARGEST_TERM else "int64"
         total = T.alloc_buffer((1,), dtype, scope="global")
         T.buffer_store(total, getattr(T, dtype)(0), [0])
@@ -162,7 +162,7 @@ class _Kernel:
         T.buffer_store(self.total, whole, [0])
 
     def _sum_of_bytes(self, start: Index) -> None:
-        """Add up the terms of a row: each of their bytes by itself, and what ends no vector."""
+        """Add up the terms of a row, each byte position by itself, and the rest term by term."""
         isa, half = self.isa, self.isa.size // 2
         whole, rest = divmod(self.columns, isa.size)
         sums = [local_vector(half, "int16") for _ in self.bytes]
@@ -217,7 +217,7 @@ class _Kernel:
         return T.Cast("int32", self.largest[0]) - T.Cast("int32", self.source[place])
 
     def _byte_distance(self, place: Index, width: int) -> Vector:
-        """Compute distances modulo 256, as those are without a sign."""
+        """Compute distances modulo 256, which is exact, as they have no sign."""
         distance = spread(self.largest[0], width) - self.source[ramp(place, width)]
         return T.reinterpret(vector_of("uint8", width), distance)
 
@@ -232,7 +232,7 @@ class _Kernel:
 
 
 def _reciprocal(total: Vector, fraction: Vector, down: Vector) -> None:
-    """Write qnn_ops.softmax_arithmetic.reciprocal; ``down`` is what brings products to 8 bits."""
+    """Write qnn_ops.softmax_arithmetic.reciprocal; ``down`` shifts products to 8 bits."""
     bits = T.int64(0)
     for power in range(LEAST_BITS, 31):
         bits = bits + T.Cast("int64", total >= T.int64(1 << power))

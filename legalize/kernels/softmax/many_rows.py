@@ -1,4 +1,4 @@
-"""Softmax of many short rows: as many reciprocals at a time as a vector has lanes.
+"""Softmax of many short rows, which computes a reciprocal in each lane of a vector.
 
     for each block of rows
       for each row of it
@@ -35,11 +35,11 @@ def many_rows(
 
     Args:
         isa: the vectors.
-        shape: of the data; the last axis holds few values, of which no sum reaches 512, and the
-            others make at least as many rows as a vector has lanes of int32.
-        dtype: of the data.
-        out_dtype: of the output.
-        output_zero_point: of the output.
+        shape: the data's shape. The last axis is so short that no sum reaches 512. There are at
+            least as many rows as a vector has lanes of int32.
+        dtype: the data's dtype.
+        out_dtype: the output's dtype.
+        output_zero_point: the output's zero point.
 
     Returns:
         A function of the data, of exponentials and terms of the sum by a value's distance from the
@@ -61,7 +61,7 @@ def many_rows(
         )
         every = ramp(0, lanes)
         with T.serial(-(-rows // lanes)) as block:
-            # The last block overlaps the one before, rather than end behind the data.
+            # The last block overlaps the one before, so that it ends with the data.
             first = T.min(block * lanes, T.int32(rows - lanes)) * columns
             with T.serial(lanes) as row:
                 start, place = first + row * columns, row * columns
@@ -99,7 +99,7 @@ def many_rows(
 
 
 def _for_each_part(columns: int, lanes: int, body: Callable[[Index, int], None]) -> None:
-    """Write what is done with parts of a row that do not overlap."""
+    """Call ``body`` for parts of a row that do not overlap."""
     whole, rest = divmod(columns, lanes)
     if whole:
         with T.serial(whole) as i:
@@ -122,7 +122,7 @@ def _largest(source: Vector, start: Index, columns: int, dtype: str) -> Vector:
 
 
 def _reduced(name: str, value: Vector, lanes: int) -> Vector:
-    """Return what becomes of all lanes: their sum, or the largest."""
+    """Reduce all lanes to their sum or to the largest."""
     if lanes == 1:
         return value
     dtype = str(value.ty.dtype).split("x")[0]

@@ -1,7 +1,7 @@
 """Softmax of rows of bytes on microcontrollers: one small function, and one short table.
 
-The terms of a row's sum are computed from the exponentials, of which the table has those that the
-sum can tell from 0.
+The terms of a row's sum are computed from the exponentials. The table has only exponentials whose
+term is not 0.
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ from qnn_ops.softmax_arithmetic import (
 
 _BYTES = ("int8", "uint8")
 _LARGEST = 2**31 - 1
-_ONE_BITS = 31 - ACCUMULATOR_BITS  # of 1 in a sum
-_MOST_COLUMNS = 1 << (ACCUMULATOR_BITS - 1)  # whose sum stays in 31 bits
-_FIRST_SHIFT = 22  # of products that have 31 bits; leaves room for the half that rounds
+_ONE_BITS = 31 - ACCUMULATOR_BITS  # 1 in a sum has its top bit here
+_MOST_COLUMNS = 1 << (ACCUMULATOR_BITS - 1)  # their sum stays in 31 bits
+_FIRST_SHIFT = 22  # of products of 31 bits; leaves room for the half that rounds
 
 
 def short_table(table: Array) -> Array:
-    """Return the exponentials that a sum can tell from 0, and a 0 behind them.
+    """Return the exponentials whose term in a sum is not 0, followed by a 0.
 
     Args:
-        table: int32 [256], by distance, as ``exp_table`` gives it.
+        table: int32 [256], by distance, from ``exp_table``.
     """
     count = int(np.flatnonzero(sum_term(table)).max(initial=0)) + 1
     return np.append(table[:count], 0).astype(np.int32)
@@ -54,14 +54,14 @@ def softmax(
     """Build the function that computes a softmax along the last axis.
 
     Args:
-        shape: of the data, with at most 2048 values in a row.
-        dtype: of the data, 8 bits.
-        out_dtype: of the output, 8 bits.
-        zero_point: of the output.
+        shape: the data's shape, with at most 2048 values in a row.
+        dtype: the data's dtype, 8 bits.
+        out_dtype: the output's dtype, 8 bits.
+        zero_point: the output's zero point.
         distances: of the table.
 
     Returns:
-        A function of the data; the table, int32, as ``short_table`` gives it; and the output.
+        A function of the data; the table, int32, from ``short_table``; and the output.
     """
     rows, columns = prod(shape[:-1]), shape[-1]
     with IRBuilder() as builder, T.prim_func(s_tir=True):

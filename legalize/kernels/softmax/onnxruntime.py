@@ -1,4 +1,4 @@
-"""Softmax of rows of bytes as ONNX Runtime computes it: sums one by one, quotients in float64.
+"""Softmax of rows of bytes as in ONNX Runtime: sequential sums, and quotients in float64.
 
     for each block of rows
       for each column
@@ -9,7 +9,7 @@
         for each column
           output = round(term·factor / total) + zero point, clamped
 
-An addition waits for the one before it, so the sums of several rows go on side by side.
+Each addition waits for the one before it, so the sums of several rows are computed in parallel.
 """
 
 from __future__ import annotations
@@ -58,11 +58,11 @@ def softmax_onnxruntime(
 
     Args:
         isa: the vectors.
-        shape: of the data.
-        dtype: of the data.
-        out_dtype: of the output.
-        output_zero_point: of the output.
-        factor: how many steps of the output stand for 1.
+        shape: the data's shape.
+        dtype: the data's dtype.
+        out_dtype: the output's dtype.
+        output_zero_point: the output's zero point.
+        factor: the steps of the output in 1.
 
     Returns:
         A function of the data; the exponentials by a value's distance from the largest,
@@ -122,7 +122,7 @@ def _terms(
 
 
 class _Quotient:
-    """What becomes of exponentials, given their sum."""
+    """The outputs of exponentials, given their sum."""
 
     def __init__(self, factor: float, total: Vector, zero_point: int, dtype: str) -> None:
         self.factor, self.total = factor, total
@@ -132,7 +132,7 @@ class _Quotient:
         lanes = lanes_in(terms)
         product = T.Cast(vector_of("float64", lanes), terms) * splat("float64", self.factor, lanes)
         quotient = kept(product / spread(self.total, lanes))
-        # Where the last bit of a float64 is worth 1, the sum is a whole number.
+        # The last bit of the sum is worth 1, so the sum is a whole number.
         total = quotient + splat("float64", _WHOLES, lanes)
         bits = T.reinterpret(vector_of("int64", lanes), total)
         steps = bits - splat("int64", _WHOLES_BITS - self.zero_point, lanes)

@@ -1,4 +1,4 @@
-"""The softmaxes that the kernel serves."""
+"""Rules for softmax."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from qnn_ops.registry import Attrs, Operator, spec_of
 from qnn_ops.softmax_arithmetic import exp_table, sum_term
 
 LEAST_EXPONENTIAL = (1 << 22) - (1 << 14)
-"""Of what gives another result than 0, in Q0.31.
+"""Smaller exponentials, in Q0.31, give 0.
 
-Half of a step of 1/256 is 2^22, as a sum is 1 at least; its reciprocal is in error by far less than
-the rest.
+A sum is at least 1, so half a step of 1/256 is 2^22. The error of its reciprocal is far less than
+the 2^14 that are subtracted.
 """
 
 
@@ -53,7 +53,7 @@ def _onnxruntime(
     spec = spec_of(data)
     if 0 in spec.shape:
         return None
-    # The reference's table has the largest distance first.
+    # The reference's table starts with the largest distance.
     table = softmax_table(attrs.input_scale, spec.shape[-1])[::-1].copy()
     factor = float(softmax_factor(attrs.output_scale))
     point = attrs.output_zero_point

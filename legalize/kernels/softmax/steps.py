@@ -25,7 +25,7 @@ from qnn_ops.softmax_arithmetic import (
 
 
 def byte_tables(isa: VectorIsa, words: Buffer, count: int) -> list[Buffer]:
-    """Write what makes a table of each of the lowest ``count`` bytes of a table of int32."""
+    """Write the code that splits a table of int32 into tables of its lowest ``count`` bytes."""
     size, (length,) = isa.size, (int(each) for each in words.shape)
     tables = [T.alloc_buffer((length,), "uint8", scope="global") for _ in range(count)]
     with T.serial(length // size) as part:
@@ -59,9 +59,9 @@ def largest_of(isa: VectorIsa, source: Buffer, start: Index, columns: int) -> Ve
 
 
 LEAST_BITS = 20
-"""The sum of at least 1, in Q12.19, has so many bits and more."""
+"""A sum, which is at least 1, has at least so many bits in Q12.19."""
 
-# Of products that have 31 bits: in 32 bits they leave room for the half that rounds.
+# For products of 31 bits: 32 bits leave room for the half that rounds.
 _FIRST_SHIFT = 22
 
 
@@ -71,15 +71,15 @@ def result(exponential: Vector, fraction: Vector, down: Vector, zero_point: int)
     Args:
         exponential: int32, Q0.31.
         fraction: int32, Q0.31, one for all or one for each.
-        down: int32, likewise: the bits that bring products to 8 bits.
-        zero_point: of the result.
+        down: int32, one for all or one for each: the shift that brings products to 8 bits.
+        zero_point: the result's zero point.
 
     Returns:
-        uint8, the same bits as those of the output's dtype.
+        uint8, with the bits of the output's dtype.
     """
     lanes = lanes_in(exponential)
     wide, unsigned = vector_of("int64", lanes), vector_of("uint32", lanes)
-    # Extended after it is repeated, so that it is multiplied as 32 bits.
+    # Widened after it is repeated, so that it is multiplied as 32 bits.
     factor = T.Cast(wide, spread(fraction, lanes))
     product = T.Cast(wide, exponential) * factor + splat("int64", 1 << 30, lanes)
     high = T.Cast(unsigned, T.shift_right(product, splat("int64", 31, lanes)))
@@ -106,7 +106,7 @@ def term(exponential: Vector, lanes: int) -> Vector:
 def reciprocals(total: Vector, lanes: int) -> tuple[Vector, Vector]:
     """Return fractions and shifts: qnn_ops.softmax_arithmetic.reciprocal of sums below 512.
 
-    A shift is what brings products to 8 bits.
+    A shift brings products to 8 bits.
     """
     wide = vector_of("int32", lanes)
     bits = splat("int32", 0, lanes)

@@ -1,1 +1,1 @@
-"""Filters over time of low rank (SVDF): what they remember, and what that gives."""
+"""Filters over time of low rank (SVDF): their states and their outputs."""

@@ -1,4 +1,4 @@
-"""The steps of an SVDF behind the products of its data.
+"""The steps of an SVDF after the products of its data.
 
 for each filter
   output = its values except for the oldest, round(sum · multiplier)
@@ -7,7 +7,7 @@ for each unit
     total += pair products of values and weights
   output = round((total + bias) · multiplier) + zero point, clamped
 
-A unit's filters follow one another, so that its values are one row.
+A unit's filters are consecutive, so its values are one row.
 """
 
 from __future__ import annotations
@@ -41,17 +41,17 @@ from legalize.kernels.isa.base import VectorIsa
 # Roughly what one thread multiplies.
 _VALUES_PER_MICROSECOND = 8_000
 LEAST_VALUES = 8
-"""Values in the smallest vector, which a row must have."""
+"""Values in the smallest vector."""
 
 
 @dataclass(frozen=True)
 class Rescaling:
-    """The way from sums to integers of a dtype.
+    """The rescaling of sums to integers of a dtype.
 
     Attributes:
         multiplier: not negative.
         shift: positive to the left.
-        zero_point: what is added.
+        zero_point: added after the shift.
         dtype: int8 or int16.
     """
 
@@ -73,7 +73,7 @@ class Rescaling:
 def remember(
     isa: VectorIsa, batch: int, filters: int, steps: int, rescaling: Rescaling
 ) -> tirx.PrimFunc:
-    """Build the function that forgets the oldest values, and remembers the newest.
+    """Build the function that drops the oldest values and appends the newest.
 
     Returns:
         A function of the sums, the values, and the new values.
@@ -116,13 +116,13 @@ def _each_piece(length: int, lanes: int, body: Vector) -> None:
 
 @dataclass(frozen=True)
 class Rows:
-    """The rows of a state, and how vectors cover them.
+    """The rows of a state, and the vectors that cover them.
 
     Attributes:
-        batch: how many states there are.
-        units: rows of each.
+        batch: the number of states.
+        units: rows of each state.
         length: values of each row.
-        dtype: of the values.
+        dtype: the values' dtype.
     """
 
     batch: int
@@ -144,8 +144,8 @@ class Rows:
     def packed(self, isa: VectorIsa, weights: Array) -> Array:
         """Lay out weights [units, length]: int16 [units, vectors, lanes].
 
-        The last vector of a row reads some of the next row, or, at the end, of the one before:
-        these have the weight 0.
+        The last vector of a row also reads values of the next row, or, at the end, of the one
+        before. These have the weight 0.
         """
         lanes = self.lanes(isa)
         packed = np.zeros((self.units, -(-self.length // lanes), lanes), np.int16)

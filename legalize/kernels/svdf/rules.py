@@ -1,4 +1,4 @@
-"""The SVDFs that the kernels serve: those of constant weights."""
+"""Rules for SVDFs with constant weights."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Orders of axes."""
+"""Transposition."""

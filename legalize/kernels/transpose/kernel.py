@@ -1,6 +1,6 @@
-"""Bytes whose axes change their order.
+"""Transposition of bytes.
 
-Where neighbours stay neighbours, runs of bytes are copied. Else squares of 16 × 16 bytes are
+If neighbours stay neighbours, runs of bytes are copied. Otherwise squares of 16 × 16 bytes are
 transposed in registers; the last square of a row or a column overlaps the one before.
 """
 
@@ -31,9 +31,9 @@ class Axis:
     """An axis of a result.
 
     Attributes:
-        extent: how many places it has.
-        source: how far they lie apart in the data.
-        target: how far in the result.
+        extent: its size.
+        source: its stride in the data.
+        target: its stride in the result.
     """
 
     extent: int
@@ -42,11 +42,11 @@ class Axis:
 
 
 def merged_axes(shape: tuple[int, ...], order: tuple[int, ...]) -> list[Axis]:
-    """Return the axes of a result in its order, those merged that are neighbours in the data, too.
+    """Return the axes of a result in order. Axes that are adjacent in the data, too, are merged.
 
     Args:
-        shape: of the data.
-        order: the axis of the data that each axis of the result is.
+        shape: the data's shape.
+        order: for each axis of the result, the axis of the data.
     """
     strides = [prod(shape[axis + 1 :]) for axis in range(len(shape))]
     merged: list[tuple[int, int]] = []
@@ -72,8 +72,8 @@ def transpose(
 
     Args:
         size: bytes in a register.
-        shape: of the data.
-        order: the axis of the data that each axis of the result is; ``is_served``.
+        shape: the data's shape.
+        order: for each axis of the result, the axis of the data; ``is_served``.
         dtype: int8 or uint8.
 
     Returns:
@@ -116,7 +116,7 @@ def transpose(
 
 
 def is_served(shape: tuple[int, ...], order: tuple[int, ...]) -> bool:
-    """Tell whether the kernel changes this order: not where runs, or squares, are too small."""
+    """Tell whether the kernel serves this order: it does not if runs, or squares, are too small."""
     if 0 in shape:
         return False
     axes = merged_axes(shape, order)
@@ -125,7 +125,7 @@ def is_served(shape: tuple[int, ...], order: tuple[int, ...]) -> bool:
 
 
 def _loops(axes: list[Axis], size: int, body: Callable[[Index, Index], None]) -> None:
-    """Write loops over some axes, the first one's turns shared by threads."""
+    """Write loops over some axes; threads share the iterations of the first."""
 
     def inner(left: list[Axis], start: Index, place: Index) -> None:
         if not left:

@@ -62,7 +62,7 @@ def test_instructions_are_counted_by_class_and_function(tmp_path: Path) -> None:
     counts = count(plugin, emulator, [program], profile=True)
     assert {name: counts.classes[name] for name in EXPECTED} == EXPECTED
     assert counts.classes["branch"] >= 10
-    # Ten rounds of 11 instructions and what counts them, and two system calls.
+    # Ten rounds of 11 instructions and their loop counter, and two system calls.
     assert 10 * 13 <= counts.total <= 10 * 13 + 60
     functions = by_function(f"{AARCH64.triple}-nm", program, counts)
     assert next(iter(functions)) == "work"

@@ -14,7 +14,7 @@ from legalize.kernels.conv2d.x86.tiling import units
 from legalize.kernels.isa.x86 import AVX512_VNNI, ByteProducts
 
 OTHER = Model(Terms(220, 9, 4.6, 1.3, 2.9, 2.4, 6.1, 1.6, 0.55, 0.5, 1.5, 2.6, 40), 0.17)
-"""A processor of which every constant is another."""
+"""A processor whose constants all differ."""
 
 NOISE = 0.05
 """The standard deviation of the logarithms of disturbed times."""

@@ -20,7 +20,7 @@ Array = np.ndarray[Any, Any]
 
 FORMS = ("qdq", "qoperator")
 OF_BLOCKS = 21
-"""The operators of which DequantizeLinear has scales by block."""
+"""The operators whose DequantizeLinear has scales by block."""
 _ODD_SCALES = (0.05, 1e-3, 30.0)
 
 
@@ -212,7 +212,7 @@ class Graph:
         """Write an operator in the graph's form.
 
         Args:
-            op: of the standard, of which the result is quantized.
+            op: the operator of the standard whose result is quantized.
             operands: of it.
             result: of ``result`` or ``same``, whose name is replaced.
             bias: the last operand.
@@ -302,7 +302,7 @@ class Graph:
         self._form = self.form or FORMS[int(self.style.integers(2))]
 
     def end(self) -> None:
-        """End a graph: its outputs are what nothing reads, and sometimes what is read, too."""
+        """End a graph: its outputs are all unread values, and sometimes read ones, too."""
         for value in self._results:
             if value.name not in self._read or self.chance(0.1):
                 is_real = self.chance(0.3)

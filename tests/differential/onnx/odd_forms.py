@@ -1,4 +1,4 @@
-"""Steps of what few quantizers write: what is no number, two dtypes in a row, float16, blocks."""
+"""Steps that few quantizers write: NaN, two dtypes in a row, float16, blocks."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ _READERS: dict[str, tuple[float, ...]] = {
     "Max": (0.5,),
     "Min": (0.5,),
 }
-"""Operators that read what is no number, and their further operands."""
+"""Operators that read NaN, and their further operands."""
 _HALVES = ("Abs", "Add", "Max", "Min", "Mul", "Neg", "Relu", "Sub")
 """Operators whose results of float16 are rounded once."""
 
 
 @step(weight=2)
 def no_numbers(graph: Graph, value: Value) -> Value:
-    """Make what is no number of some, and let operators read it before it is quantized."""
+    """Turn some numbers into NaN, and let operators read them before they are quantized."""
     real = graph.real(value)
     if graph.chance(0.5):
         node = graph.node("Sqrt", [real])

@@ -17,7 +17,7 @@ _FUNCTIONS: dict[str, dict[str, tuple[float, ...]]] = {
 """Operators of one tensor, and what their attributes may be."""
 _BOUNDED = ("Erf", "Tanh")
 _OF_AXES_AS_OPERAND = 18
-"""The operators of which all reductions have their axes as an operand."""
+"""The version from which all reductions have their axes as an operand."""
 _SINES = (-1, -0.5, 0, 0.25, 1)
 
 

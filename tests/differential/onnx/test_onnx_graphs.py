@@ -1,4 +1,4 @@
-"""A bounded share of what `python -m tests.differential --format onnx` does."""
+"""A bounded share of the graphs of `python -m tests.differential --format onnx`."""
 
 from __future__ import annotations
 

@@ -74,7 +74,7 @@ class _Together(nn.Module):
 
 
 class _Network(nn.Module):
-    """Steps, one after the other, of which some read what was before the last one."""
+    """Consecutive steps, some of which read an earlier value than the last one."""
 
     def __init__(self, shape: tuple[int, ...]) -> None:
         super().__init__()
@@ -119,7 +119,7 @@ def _pick(rng: Rng, values: Any) -> Any:
 
 
 def _layer(rng: Rng, network: Any, seen: list[Any]) -> bool:
-    """Add a convolution, or a dense layer of rows, and perhaps what becomes a part of it."""
+    """Add a convolution, or a dense layer of rows, and perhaps an operator that fuses into it."""
     shape = seen[-1]
     channels, units = shape[1], int(rng.integers(1, 17))
     if len(shape) == 2:

@@ -1,4 +1,4 @@
-"""A share of what `python -m tests.differential --format torch` does."""
+"""A share of the graphs of `python -m tests.differential --format torch`."""
 
 from __future__ import annotations
 

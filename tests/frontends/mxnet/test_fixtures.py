@@ -1,4 +1,4 @@
-"""Networks that MXNet itself quantized, against what it computed of them."""
+"""Networks that MXNet itself quantized, against its own results."""
 
 from __future__ import annotations
 

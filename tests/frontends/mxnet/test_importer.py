@@ -16,7 +16,7 @@ from qnn_ops.signature import signature_of
 
 
 def chain(*operators: tuple[str, Mapping[str, str]], label: bool = False) -> Graph:
-    """Return a graph of operators, each of which reads the one before; the first reads "data"."""
+    """Return a chain of operators; each reads the one before, and the first reads "data"."""
     nodes = [Node("data", "null")]
     for number, (op, attrs) in enumerate(operators):
         nodes.append(Node(f"{op.strip('_')}{number}", op, attrs, (Entry(len(nodes) - 1),)))

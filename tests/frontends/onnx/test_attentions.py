@@ -129,7 +129,7 @@ def of_bytes(
 
 @pytest.mark.parametrize("case", QUANTIZED)
 def test_products_of_bytes_have_every_bit(case: str) -> None:
-    # Of one token the softmax is 1: what is left is a value.
+    # The softmax of one token is 1, so the result is its value.
     check_equal(*of_bytes(case, None, identity=True))
 
 
@@ -204,7 +204,7 @@ PAST_MASKS: dict[str, Array | None] = {
 
 
 def check_all_near(model: Any, data: Mapping[str, Array]) -> None:
-    """Compare the result, and every bit of what is kept except for the order of sums."""
+    """Compare the result, and every bit of the kept tensors except for the order of sums."""
     ours, theirs = compiled(model, data), on_runtime(model, data)
     assert [each.shape for each in ours] == [each.shape for each in theirs]
     for mine, other in zip(ours, theirs, strict=True):

@@ -1,4 +1,4 @@
-"""Results whose length the data decide, beside ONNX Runtime's: as many rows as the count says."""
+"""Results whose length depends on the data, against ONNX Runtime: as many rows as the count."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ RNG = np.random.default_rng(7)
 
 
 def boxes_and_scores(count: int = 40) -> dict[str, Array]:
-    """Return boxes that overlap, in any two corners, and scores of which many are equal."""
+    """Return boxes that overlap, given by any two corners, and scores, many of them equal."""
     low, size = RNG.integers(0, 9, (2, count, 2)), RNG.integers(0, 7, (2, count, 2))
     boxes = np.concatenate([low, low + size], 2).astype(np.float32)
     boxes[:, ::3] = np.roll(boxes[:, ::3], 2, 2)

@@ -1,4 +1,4 @@
-"""Models without inner graphs: branches and turns are written into the graph around them."""
+"""Models without inner graphs: branches and iterations are inlined into the outer graph."""
 
 from __future__ import annotations
 

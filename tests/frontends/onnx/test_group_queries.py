@@ -31,12 +31,12 @@ def model(
 
     Args:
         tokens: of queries.
-        past: places for tokens that come before.
+        past: room for earlier tokens.
         lengths: tokens of each sentence.
         is_packed: whether queries, keys and values are one tensor.
         is_rotated: whether they are rotated.
-        has_places: whether the places that they are rotated by are given.
-        bias: batch and heads of what is added to scores; 0 for nothing.
+        has_places: whether the positions for the rotation are given.
+        bias: batch and heads of the bias that is added to scores; 0 for none.
         has_sinks: whether a score of one more token is given for each head.
         total: tokens of the longest sentence, if it is not that of ``lengths``.
         attributes: of the operator.

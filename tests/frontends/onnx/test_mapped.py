@@ -1,4 +1,4 @@
-"""Large constants beside a model's file, against ONNX Runtime."""
+"""Large constants in files beside a model's, against ONNX Runtime."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is no number, between DequantizeLinear and QuantizeLinear and beside them."""
+"""NaN, between DequantizeLinear and QuantizeLinear and elsewhere."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Single operators of the standard beside ONNX Runtime, a row for each form."""
+"""Single operators of the standard against ONNX Runtime, a row for each form."""
 
 from __future__ import annotations
 

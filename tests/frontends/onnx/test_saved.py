@@ -20,7 +20,7 @@ SIZE = (1, 3, 16, 16)
 
 
 def network(dtype: str) -> tuple[Any, dict[str, Any]]:
-    """Return groups of convolutions, pools, a sum, a product and what is joined, and its input."""
+    """Return groups of convolutions, pools, a sum, a product and a concatenation, and the input."""
     low = int(np.iinfo(dtype).min)
     constants: dict[str, Any] = {
         "t": np.float32(0.01),

@@ -1,4 +1,4 @@
-"""A network in two formats: a TFLite model, and what tf2onnx makes of it."""
+"""A network in two formats: a TFLite model, and its conversion by tf2onnx."""
 
 from __future__ import annotations
 

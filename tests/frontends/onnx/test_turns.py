@@ -1,4 +1,4 @@
-"""Loop and Scan whose turns are known, against ONNX Runtime."""
+"""Loop and Scan with a known number of iterations, against ONNX Runtime."""
 
 from __future__ import annotations
 

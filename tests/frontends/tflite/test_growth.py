@@ -62,7 +62,7 @@ def test_no_operator_makes_gigabytes_of_little(code: str) -> None:
 
 
 def test_what_constants_make_adds_up() -> None:
-    """It would be computed when the model is built, and stand in the library."""
+    """It would be computed when the model is built, and stored in the library."""
     sheet = Sheet()
     sheet.random_input((1,), "int8", Q)
     for _ in range(5):

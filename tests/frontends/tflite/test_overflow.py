@@ -30,7 +30,7 @@ def unit(zero_point: int = 0) -> Quantization:
 def sheet_of(code: str, dtype: str, room: int) -> Sheet:
     """Two channels whose sums stay ``room`` steps within int32, up and down, or leave it by -room.
 
-    The data holds what makes either of them largest and smallest.
+    The data contains values that make either of them largest and smallest.
     """
     sheet = Sheet(seed=70)
     info = np.iinfo(dtype)
@@ -190,7 +190,7 @@ def test_products_that_are_shifted_beyond_int32_wrap_as_in_litert(bits: int) -> 
 
 
 def warnings_of(sheet: Sheet) -> str:
-    """Import a model, and return what the importer warns of."""
+    """Import a model, and return the importer's warnings."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         from_tflite(sheet.model())

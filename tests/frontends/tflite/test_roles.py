@@ -27,7 +27,7 @@ def roles(model: bytes) -> dict[str, tuple[str, int]]:
 
 
 def segmentation(axis: int = 3, *, tail: tuple[str, ...] = ()) -> bytes:
-    """Return a model of ARG_MAX and what follows it."""
+    """Return a model of ARG_MAX and a following operator."""
     writer = ModelWriter()
     x = writer.tensor("x", (1, 4, 4, 5), "int8", Q)
     axes = writer.tensor("axis", (), "int32", data=np.array(axis, np.int32))

@@ -1,4 +1,4 @@
-"""What --reference tflm gives beside TFLM itself; `make test-mcu` installs it where that can be."""
+"""The results of --reference tflm against TFLM itself, which `make test-mcu` installs if it can."""
 
 from __future__ import annotations
 

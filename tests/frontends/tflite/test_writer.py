@@ -1,4 +1,4 @@
-"""The writer, judged by LiteRT: what it writes must load, run and mean what was asked for."""
+"""The writer, tested by LiteRT: its files must load, run and mean what was asked for."""
 
 from __future__ import annotations
 

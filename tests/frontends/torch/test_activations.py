@@ -53,7 +53,7 @@ def test_all_bytes() -> None:
 
 
 class Late(nn.Module):
-    """An activation that the quantizer does not see as a part of what is before it."""
+    """An activation that the quantizer does not fuse with the operator before it."""
 
     def __init__(self, layer: nn.Module, *, reads: bool = False) -> None:
         super().__init__()

@@ -35,7 +35,7 @@ def rows(count: int, depth: int) -> Array:
 
 
 class Shared(nn.Module):
-    """Layers that share their data, and one behind them."""
+    """Layers that share their data, and a layer after them."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""What is computed in float32 is told, where nothing says so between dequantize and quantize."""
+"""Operators computed in float32 are reported, even outside dequantize and quantize."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Small networks of what stands beside quantized layers, against ExecuTorch, bit for bit.
+"""Small networks of operators beside quantized layers, against ExecuTorch, bit for bit.
 
 Each ends in a layer whose bytes depend on what is before it, in float32 or in integers.
 """
@@ -31,7 +31,7 @@ ROWS = (2, 7, 16)
 
 
 class Between(nn.Module):
-    """Two layers, a function of their results, and a layer behind."""
+    """Two layers, a function of their results, and a layer after it."""
 
     def __init__(self, function: Callable[..., Any], *, channels: int = 8, rank: int = 4) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""BatchNorm that stands alone, against ExecuTorch."""
+"""Separate BatchNorm, against ExecuTorch."""
 
 from __future__ import annotations
 

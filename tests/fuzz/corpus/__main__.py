@@ -9,7 +9,7 @@ from tests.fuzz.corpus.case import FOLDER
 
 
 def main() -> None:
-    """Write every case's files, and what is expected of them, into the folder of files."""
+    """Write every case's files, and the expected outcomes, into the folder of files."""
     FOLDER.mkdir(exist_ok=True)
     for old in FOLDER.iterdir():
         old.unlink()

@@ -1,4 +1,4 @@
-"""Hostile TFLite files of subgraphs, of what models keep, and of constants that are packed."""
+"""Hostile TFLite files with subgraphs, states and packed constants."""
 
 from __future__ import annotations
 
@@ -172,7 +172,7 @@ def _variable(
     first: tuple[int, ...] | None = (1, 4),
     number: int = 1,
 ) -> bytes:
-    """Return a model that gives what it was given in the run before."""
+    """Return a model whose output is the input of the run before."""
     writer = ModelWriter()
     begin = writer.subgraph()
     place = begin.tensor("h", (1,), "resource")

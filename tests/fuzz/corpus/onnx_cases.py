@@ -56,7 +56,7 @@ def model(
 
 
 def _nodes(*between: Any) -> list[Any]:
-    """Return the nodes of the model; ``between`` stand after the convolution, from c to d."""
+    """Return the nodes of the model; ``between`` follow the convolution, from c to d."""
     return [
         helper.make_node("DequantizeLinear", ["x", "sx", "zx"], ["a"]),
         helper.make_node("DequantizeLinear", ["w", "sw", "zw"], ["b"]),

@@ -276,7 +276,7 @@ def _custom() -> bytes:
 
 
 def _recursive() -> bytes:
-    """Return a WHILE whose condition and body are the subgraph that it stands in."""
+    """Return a WHILE whose condition and body are its own subgraph."""
     builder = flatbuffers.Builder(1024)
     name = builder.CreateString("x")
     shape = builder.CreateNumpyVector(np.array([1], np.int32))

@@ -40,7 +40,7 @@ def test_every_sum_of_small_channels_is_the_reference_s(
     for _ in range(6):
         channels = 8
         real = 2.0 ** rng.uniform(-9, -1, channels)
-        if rounding != "float32":  # whose ties go up and down in turn
+        if rounding != "float32":  # its ties go up and down alternately
             real[:2] = [0.5, 2.0**-7]
         least = -rng.integers(0, 5000, channels)
         most = least + rng.integers(1, 9000, channels)

@@ -77,7 +77,7 @@ def real(x: relax.Expr) -> relax.Expr:
     return dequantize(x, 0.1, 3)
 
 
-# By operator: what is made of two int8 images of shape [2, 3, 6, 5].
+# By operator: the call for two int8 images of shape [2, 3, 6, 5].
 CASES: dict[str, list[Build]] = {
     "dequantize": [lambda x, _: dequantize(x, [0.1, 0.2, 0.3], [1, 2, 3], axis=1)],
     "quantize": [

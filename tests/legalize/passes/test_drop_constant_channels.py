@@ -144,7 +144,7 @@ def test_channels_that_no_input_changes_are_left_out(
 
 
 def test_a_constant_beside_padding_of_another_value_stays() -> None:
-    # Without an activation the lowest value is not what padding holds.
+    # Without an activation the lowest value is not the value of padding.
     class Middle(Network):
         def tensor(self, *shape: int) -> int:
             self.count += 1

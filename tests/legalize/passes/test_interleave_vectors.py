@@ -31,7 +31,7 @@ def fused(shape: tuple[int, ...], *, is_moved: bool = False, steps: str = "erf")
 
 
 def loops(mod: tvm.IRModule, *, is_interleaved: bool = True) -> list[tuple[bool, int]]:
-    """Return of the loops of the module's function whether they are vectors, and their turns."""
+    """Return for each loop of the module's function whether it is a vector, and its extent."""
     disabled = [] if is_interleaved else ["InterleaveVectors"]
     with TARGET, tvm.transform.PassContext(disabled_pass=disabled):
         mod = calls_pipeline(TARGET)(lower(mod, TARGET))

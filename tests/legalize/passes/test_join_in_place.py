@@ -78,7 +78,7 @@ def test_convolutions_write_to_the_joined_tensor() -> None:
 def test_other_tensors_are_copied_there() -> None:
     def body(x: relax.Expr) -> list[relax.Expr]:
         y = conv(x, 3)
-        # After the first one: what is read elsewhere, no convolution, in another scale.
+        # After the first: an operand read elsewhere, one of no convolution, one of another scale.
         return [join(conv(x, 40), y, x, conv(x, 3), scales={3: 2.25}), y]
 
     names = calls(JoinInPlace(AVX2)(before(body)))

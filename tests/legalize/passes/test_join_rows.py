@@ -133,7 +133,7 @@ def test_short_rows_and_large_ones_are_left(
 
 
 def test_a_run_is_cut_where_something_else_reads_a_result() -> None:
-    """Of four calls the second one's result is read by all: two and two are joined."""
+    """Later calls and the output read the second of four results: two and two are joined."""
     builder = relax.BlockBuilder()
     x = relax.Var("x", relax.TensorType((5, 16), "float32"))
     row, whole = relax.TensorType((5,), "float32"), relax.TensorType((5, 16), "float32")

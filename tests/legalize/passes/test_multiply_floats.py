@@ -56,7 +56,7 @@ PRODUCTS = {
     "deep": plain((7, 300), (300, 39)),
     "batches": plain((2, 3, 9, 18), (2, 3, 18, 20)),
     "one matrix for several": plain((2, 3, 9, 18), (3, 18, 70)),
-    # Queries and keys, and what they weigh, as heads of attention lie in memory.
+    # Queries and keys, and the values that they weigh, in the layout of heads of attention.
     "keys": Product(
         (2, 9, 3, 20),
         (2, 35, 3, 20),
@@ -112,7 +112,7 @@ def kernels(mod: tvm.IRModule) -> list[Any]:
 
 
 def operators(mod: tvm.IRModule) -> list[str]:
-    """The names of what main still calls of Relax's own."""
+    """The names of Relax's own operators that main still calls."""
     found: list[str] = []
 
     def visit(expr: relax.Expr) -> None:

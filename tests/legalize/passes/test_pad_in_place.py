@@ -58,7 +58,7 @@ def before(body: Body) -> tvm.IRModule:
 
 
 def calls(mod: tvm.IRModule) -> list[Any]:
-    """Return the kernels with the shapes of their results, and the padding of what is left."""
+    """Return the kernels with the shapes of their results, and the padding of remaining calls."""
     found: list[Any] = []
     for value in relax.analysis.get_var2val(mod["main"]).values():
         if operator_of(value) is not None:

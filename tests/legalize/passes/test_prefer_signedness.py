@@ -217,7 +217,7 @@ def test_what_a_depthwise_convolution_reads_becomes_the_dtype(dtype: str) -> Non
 
 @pytest.mark.parametrize("dtype", ["uint8", "int8"])
 def test_what_all_readers_take_either_way_becomes_the_dtype(dtype: str) -> None:
-    """Through operators that keep their values, but not what a model returns or a float reads."""
+    """Through operators that keep values, but not results of the model or operands of floats."""
     other = {"uint8": "int8", "int8": "uint8"}[dtype]
     sums: dict[str, Any] = {
         "lhs_scale": 0.5,

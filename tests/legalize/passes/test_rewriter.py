@@ -31,7 +31,7 @@ class Pads:
 
 @mutator
 class Recorder(CallRewriter):
-    """Leaves everything as it is and keeps what it saw."""
+    """Leaves everything unchanged and records what it saw."""
 
     def enter(self, function: relax.Function) -> None:
         self.seen: list[tuple[Operator[Any], relax.Call, relax.Call]] = []

@@ -25,7 +25,7 @@ ORT: dict[str, Any] = {"arithmetic": "onnxruntime"}
 
 
 class Layer:
-    """A dense layer as frontends write it, and what it gives."""
+    """A dense layer as frontends write it, and its result."""
 
     def __init__(self, seed: int, shape: tuple[int, ...], units: int, **kind: Any) -> None:
         rng = np.random.default_rng(seed)
@@ -114,7 +114,7 @@ def module_of(layers: list[Layer], **kwargs: Any) -> tvm.IRModule:
 
 
 def tensors(mod: tvm.IRModule) -> list[tuple[str, int]]:
-    """Dtype and rank of what ``main`` computes."""
+    """Dtype and rank of the result of ``main``."""
     found = []
     for block in mod["main"].body.blocks:
         for binding in block.bindings:

@@ -16,7 +16,7 @@ def stems(mod: tvm.IRModule) -> list[Stem]:
 
 
 def test_stems_end_where_one_image_is_all_that_is_read_later() -> None:
-    # Of the sum's operands, the first convolution is read twice.
+    # One operand of the sum is the first convolution, which is read twice.
     found = stems(network())
     assert [len(stem.layers) for stem in found] == [3, 4, 5, 6, 7]
     assert {stem.source.name for stem in found} == {"x"}

@@ -68,7 +68,7 @@ def kernels(mod: tvm.IRModule) -> list[Any]:
     ("body", "expected"),
     [
         (conv, ["z_conv2d"]),
-        # Of another dtype, or padded, the data are copied first.
+        # Data of another dtype, or with padding, is copied first.
         (lambda x: conv(x, padding=1), ["stage", "z_conv2d"]),
     ],
 )

@@ -36,7 +36,7 @@ Array = np.ndarray[Any, Any]
 
 
 def boxes_and_scores(seed: int, count: int, classes: int) -> list[Array]:
-    """Return boxes that overlap, and scores of which many are equal."""
+    """Return boxes that overlap, and scores, many of them equal."""
     rng = np.random.default_rng(seed)
     low, size = rng.integers(0, 9, (count, 2)), rng.integers(0, 7, (count, 2))
     boxes = np.concatenate([low, low + size], axis=1).astype(np.float32)

@@ -21,7 +21,7 @@ def test_primitives_equal_the_reference(
     out_dtype: str, per_channel: bool, has_multiplier: bool
 ) -> None:
     rng = np.random.default_rng(1)
-    # Ties, values near them, values beyond every range, and what is no number.
+    # Ties, values near them, values beyond every range, and NaN.
     scales = np.array([0.5, 0.1, 3.0, 0.007], np.float32)
     data = (rng.integers(-600, 600, (1000, 4)) / 2 * scales).astype(np.float32)
     data[100:200] = np.nextafter(data[100:200], np.float32(0))

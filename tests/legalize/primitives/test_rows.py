@@ -28,7 +28,7 @@ def test_primitives_equal_the_reference_of_scatter_rows(dtype: str) -> None:
     most = 2**31 if dtype == "int32" else 4
     data, rows = (rng.integers(1, most, (size, 3)).astype(dtype) for size in (5, 6))
     indices = np.array([1, 4, 1, 7, -1, 1], np.int32)
-    # All of them for one dtype: what is compiled differs in no other way.
+    # All of them for one dtype: the compiled code differs in no other way.
     for reduction in REDUCTIONS if dtype in ("float32", "int32") else ("update",):
         check_operator(scatter_rows, [data, indices, rows], reduction=reduction)
 

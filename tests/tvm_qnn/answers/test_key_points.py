@@ -40,7 +40,7 @@ def test_other_outputs_are_none() -> None:
 
 
 def body(*seen: int) -> KeyPoints:
-    """Return points on a diagonal, of which some are seen."""
+    """Return points on a diagonal, some of them visible."""
     points = [
         KeyPoint(name, (i + 1) / 18, (i + 1) / 18, 0.9 if i in seen else 0.1)
         for i, name in enumerate(NAMES)

@@ -1,4 +1,4 @@
-"""The classes of a picture's places."""
+"""The classes of a picture's positions."""
 
 from __future__ import annotations
 

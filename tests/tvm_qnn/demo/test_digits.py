@@ -14,7 +14,7 @@ from tvm_qnn.io.terminal import Terminal
 
 
 def test_figures_are_counted_from_real_answers() -> None:
-    # Of three pictures the second is wrong here, and its scores are not LiteRT's.
+    # The second of three pictures is wrong here, and its scores are not LiteRT's.
     scores = np.array([[9, 1, 0], [2, 0, 7], [1, 3, 0]], np.uint8)
     expected = np.array([[9, 1, 0], [7, 0, 2], [1, 3, 0]], np.uint8)
     result = DigitsResult(np.array([0, 0, 1]), scores, expected)

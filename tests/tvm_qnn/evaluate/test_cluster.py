@@ -74,7 +74,7 @@ def library() -> Library:
 
 
 def job_of(library: Library, folder: Path, kind: type[Classification]) -> Job:
-    """Return the evaluation of some digits beside LiteRT."""
+    """Return the evaluation of some digits together with LiteRT's."""
     rows, labels = digits.held_out()
     np.savez(folder / "x.npz", rows=rows[:COUNT], labels=labels[:COUNT])
     data = read_data(folder / "x.npz", Classes(10))

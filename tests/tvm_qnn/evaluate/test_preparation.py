@@ -10,7 +10,7 @@ from PIL import Image
 from qnn_ops.errors import QnnError
 from tvm_qnn.evaluate.preparation import Preparation, read_settings
 
-# Each pixel tells its place: red is the column, green the row.
+# Each pixel encodes its position: red is the column, green the row.
 PIXELS = np.stack(np.broadcast_arrays(np.arange(80), np.arange(60)[:, None], 0), -1)
 PICTURE = Image.fromarray(PIXELS.astype(np.uint8))
 
@@ -27,7 +27,7 @@ def test_all_of_a_picture_is_scaled() -> None:
 
 
 def test_the_shorter_side_is_scaled_and_the_middle_cut_out() -> None:
-    # As torchvision: 80 × 60 becomes 40 × 30, of which the columns 10 to 30 are kept.
+    # As in torchvision, 80 × 60 becomes 40 × 30, and the columns 10 to 30 are kept.
     found = framed(Preparation(resize=30), 20, 20)
     assert found[0, 0, :2].tolist() == [21, 11]
     assert found[-1, -1, :2].tolist() == [59, 49]

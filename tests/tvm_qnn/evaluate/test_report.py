@@ -26,7 +26,7 @@ LABELS = ("ant", "<b>bee</b>", "$x$ \x1b[2J")
 
 @pytest.fixture
 def found(tmp_path: Path) -> Evaluation:
-    """Return an evaluation of two pictures, of which one is wrong and has another output."""
+    """Return an evaluation of two pictures; one is wrong and has another output."""
     for name in ("0.png", "1.png"):
         write_picture(tmp_path / name, [[3, 4], [5, 6]])
     feed = Feed.of((TensorInfo("x", (1, 2, 2, 1), "uint8"),), {}, Preparation())

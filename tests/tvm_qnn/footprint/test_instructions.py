@@ -27,7 +27,7 @@ def test_estimates_of_real_networks_are_near_their_ceilings(
     name: str, core: str, shared: Path
 ) -> None:
     told = footprint(shared / "models" / "tflite" / f"{name}.tflite", core)
-    # The ceilings are up to three hundredths above the counts, of which estimates are within eight.
+    # The ceilings are up to 3 % above the counts, and estimates are within 8 % of these.
     assert told.estimated_instructions == pytest.approx(CEILINGS[core][name] * 1e6, rel=0.1)
 
 
@@ -35,7 +35,7 @@ def test_estimates_of_real_networks_are_near_their_ceilings(
 def test_estimates_of_a_small_network_are_near_its_counts(core: str) -> None:
     told = footprint(digits.model("int8"), core)
     estimates = {layer.code: layer.estimated_instructions for layer in told.layers}
-    # TVM's own loops have no estimate, and a sum without them would be none of the run.
+    # TVM's own loops have no estimate, and a sum without them would not be that of the run.
     assert [code for code, count in estimates.items() if count is None] == ["MAX_POOL_2D"]
     assert told.estimated_instructions is None
     known = [layer.estimated_instructions or 0 for layer in told.layers]

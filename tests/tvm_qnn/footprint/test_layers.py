@@ -15,7 +15,7 @@ def tensor(index: int) -> TensorNote:
 
 
 def chain(*operators: tuple[str, int]) -> dict[int, OperatorInfo]:
-    """Operators of a code and products, each of which reads what the one before it gives."""
+    """Operators with a code and products; each reads the result of the one before."""
     return {
         i: OperatorInfo(i, code, f"t{i + 1}", (tensor(i),), (tensor(i + 1),), macs=macs)
         for i, (code, macs) in enumerate(operators)

@@ -39,7 +39,7 @@ def test_the_page_needs_no_other_file(summary: Summary) -> None:
     assert isinstance(nodes, list)
     kinds = [node["kind"] for node in nodes]
     assert kinds == ["operator"] * len(summary.operators) + ["input", "output"]
-    # All but the input take what another one gives.
+    # All but the input read another operator's result.
     assert [node["kind"] for node in nodes if node["from"] == []] == ["input"]
 
 

@@ -10,7 +10,7 @@ from tvm_qnn.io.claimed_folders import CLAIM, PREFIX, SUFFIX, own_folder, sweep
 
 @pytest.fixture(autouse=True)
 def as_on_windows(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let what is written go by claims, whatever this system is."""
+    """Let writing use claims, on any system."""
     monkeypatch.setattr(outputs, "own_folder", own_folder)
     monkeypatch.setattr(outputs, "sweep", sweep)
 

@@ -37,7 +37,7 @@ def test_what_was_compiled_is_taken(size: tuple[int, ...], network: tuple[bytes,
 
 
 def words(code: bytes) -> tuple[bytes, list[int]]:
-    """Split off what stands before the instructions' words."""
+    """Split off the bytes before the instructions' words."""
     for count in range(1, len(code) // 8):
         start = len(code) - 8 * count
         if struct.unpack_from("<q", code, start - 8) == (count,):

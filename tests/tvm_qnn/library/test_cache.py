@@ -39,7 +39,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def compilations(monkeypatch: pytest.MonkeyPatch) -> list[tvm.IRModule]:
-    """Record what is compiled from now on, and not taken from a cache."""
+    """Record the builds that are compiled from now on, and not taken from a cache."""
     done: list[tvm.IRModule] = []
     # The package has a function of this name.
     module = importlib.import_module("tvm_qnn.build")
@@ -171,7 +171,7 @@ def _cut(path: Path) -> None:
 
 
 def _swap(path: Path) -> None:
-    """Put another build in its place, whole."""
+    """Replace it by another whole build."""
     build(params={"w": W + 1})
     (other,) = (entry for entry in entries(path.parent) if entry != path)
     other.replace(path)

@@ -178,7 +178,7 @@ def test_reals_are_quantized_and_results_dequantized_on_request(quantized: Libra
     assert reals64["sum"].dtype == np.float32
     assert reals64["sum"].tolist() == [3.75, 5.75, -0.25, 0.25]
     assert reals64["n"].tolist() == [0, 2, 4, 6]
-    # Integers stay what they are.
+    # Integers stay the same.
     whole = quantized.run(np.ones(4, np.int8), counts, quantize_inputs=True)
     assert whole["sum"].tolist() == [2, 2, 2, 2]
 
@@ -232,7 +232,7 @@ def test_a_closed_library_says_so(tmp_path: Path) -> None:
     for use in (lambda: library.run(X, W), lambda: library.export(tmp_path / "adder.so")):
         with pytest.raises(QnnError, match="this library was closed"):
             use()
-    run()  # what was prepared before goes on
+    run()  # the prepared run continues
     library.close()
 
 

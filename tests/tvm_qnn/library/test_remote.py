@@ -28,7 +28,7 @@ def library() -> Library:
 
 @pytest.fixture(scope="module")
 def port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
-    """Of a server on this machine, to which libraries are sent as files."""
+    """A device that is a server on this machine, to which libraries are sent as files."""
     folder = tmp_path_factory.mktemp("rpc")
     with rpc_process("tvm.exec.rpc_server", folder / "server.txt") as found:
         yield found

@@ -44,7 +44,7 @@ def expected(number: int, count: int) -> Array:
 
 
 def machine_calls(machine: Any, run: Callable[[], object]) -> list[str]:
-    """List what a machine calls during a run."""
+    """List the functions that a machine calls during a run."""
     names: list[str] = []
 
     def watch(_function: object, name: str, before: bool, *_rest: object) -> int:
@@ -114,7 +114,7 @@ def test_other_programs_stay_with_the_machine(body: Callable[..., Any]) -> None:
 
 
 class Machine:
-    """A machine whose program calls what has these names, and keeps what is answered."""
+    """A machine whose program calls the functions of these names, and records the answers."""
 
     def __init__(self, *names: str) -> None:
         self.names, self.answers = names, list[int]()

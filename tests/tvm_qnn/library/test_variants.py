@@ -1,4 +1,4 @@
-"""One library for several processors: what is stored, and which variant is taken."""
+"""One library for several processors: its contents, and the choice of a variant."""
 
 from __future__ import annotations
 

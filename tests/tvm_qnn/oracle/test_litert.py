@@ -18,7 +18,7 @@ HALVED, NEGATED = 4, 5  # tensor indices in the model below
 
 @pytest.fixture(scope="module")
 def model() -> bytes:
-    """Two 1×1 convolutions: the first halves what it gets, the second negates that."""
+    """Two 1×1 convolutions: the first halves its input, the second negates the result."""
     one, two = Quantization.per_tensor(1.0, 0), Quantization.per_tensor(2.0, 0)
     writer = ModelWriter()
     data = writer.tensor("data", DATA.shape, "int8", one)

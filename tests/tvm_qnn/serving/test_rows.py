@@ -16,7 +16,7 @@ ROWS = 4
 
 
 def compiled(operator: str) -> Library:
-    """Return a model of four rows, or of which the rows are mixed."""
+    """Return a model of four rows, or one that mixes its rows."""
     writer = ModelWriter()
     quantization = Quantization.per_tensor(0.5, 0)
     x, y = (writer.tensor(name, (ROWS, 4), "int8", quantization) for name in "xy")

@@ -131,7 +131,7 @@ def test_clients_at_the_same_time(
 
 
 def in_threads(work: Callable[[int], Any], count: int) -> list[Any]:
-    """Return what threads give; gevent, which the HTTP client is made of, has a hub in each."""
+    """Return the threads' results; gevent, which the HTTP client uses, has a hub in each thread."""
     found: dict[int, Any] = {}
 
     def run(place: int) -> None:

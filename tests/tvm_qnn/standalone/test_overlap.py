@@ -103,7 +103,7 @@ def last_pixels_again(buffers: Buffers) -> None:
 
 
 def counter(buffers: Buffers) -> None:
-    """Read at an index that each turn makes of the turn before, which is not followed."""
+    """Read at an index that each iteration computes from the one before, which is not followed."""
     source, target = buffers
     place = T.alloc_buffer((1,), "int32")
     T.buffer_store(place, T.int32(7), [0])
@@ -127,7 +127,7 @@ def words(buffers: Buffers) -> None:
 
 
 def hidden_places(buffers: Buffers) -> None:
-    """Read bytes at a place that LLVM does not know, in as many turns."""
+    """Read bytes at an address that LLVM does not know, in an unknown number of iterations."""
     source, target = buffers
     with hiding():
         place, turns = unseen_index(T.int32(4)), unseen_index(T.int32(8))
@@ -203,7 +203,7 @@ def columns(buffers: Buffers) -> None:
 
 
 def test_a_lead_knows_what_an_assembler_s_lines_do() -> None:
-    # A turn writes four bytes at most, and the next one reads from four bytes further on.
+    # An iteration writes at most four bytes, and the next one reads from four bytes further on.
     assert lead([(32, "int8"), (32, "int8")], copied_and_stored) == -4
     # In a tile the first pixel may be read when the last one was written.
     assert lead([(48, "int8"), (48, "int8")], tiles) == 24

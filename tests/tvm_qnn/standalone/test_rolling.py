@@ -57,7 +57,7 @@ def assembly(function: Any, core: str) -> str:
 def test_loops_stay_loops(core: str) -> None:
     for size in (4, 16, 1000):
         assert assembly(copy(size), core).count("\tstrb") == 1
-        # There is a first turn.
+        # There is a first iteration.
         assert len(re.findall(r"\tb\w\w", assembly(copy(size), core))) == 1
 
 

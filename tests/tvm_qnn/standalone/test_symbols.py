@@ -15,7 +15,7 @@ from tvm_qnn.standalone.symbols import loaded_sections, offered_symbols, undefin
 
 
 def header(target: str, folder: Path) -> tuple[list[str] | None, str]:
-    """Return the needs of a network's object, and what its header says."""
+    """Return the needs of a network's object, and those in its header."""
     tvm_qnn.build(network(), target).export(folder / "m", format="c")
     return undefined_symbols((folder / "m.o").read_bytes()), (folder / "m.h").read_text()
 

@@ -29,7 +29,7 @@ def test_a_turn_that_does_not_run_leaves_none() -> None:
 
 
 def test_a_loop_leaves_the_gap_of_its_worst_turns() -> None:
-    """Each turn reads a byte and writes two: the last one reads byte 2 behind 4 bytes written."""
+    """Each iteration reads a byte and writes two: the last reads byte 2 after 4 written bytes."""
     turn = read(0, 1, 2).then(written(2, 4, 6))
     whole = turn.repeated(outer=1, turns=3)
     assert whole.gap(0, 1).tolist() == [2]

@@ -1,4 +1,4 @@
-"""Linkers and compilers for other platforms, as they are: what they make runs there."""
+"""Real linkers and compilers for other platforms: their output runs there."""
 
 from __future__ import annotations
 

@@ -88,7 +88,7 @@ TRIPLE = {"aarch64": "aarch64-linux-gnu", "arm": "arm-linux-gnueabihf"}
 
 @pytest.fixture(params=["aarch64", "arm"])
 def architecture(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """One that this machine, an x86-64 one whatever it is, does not have."""
+    """An architecture that is not this machine's, which counts as x86-64."""
     monkeypatch.setattr("tvm_qnn.target.linker.this_platform", lambda: "x86_64-linux")
     return str(request.param)
 

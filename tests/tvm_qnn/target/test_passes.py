@@ -45,7 +45,7 @@ def test_they_are_passes_of_tvm_s() -> None:
 
 
 def padded() -> tvm.IRModule:
-    """Of conditions in loops: what a window reads of the padding."""
+    """Conditions in loops, for the padding that a window reads."""
     ty = relax.TensorType((1, 3, 9, 9), "int32")
     return module({"x": ty}, lambda x: R.nn.max_pool2d(x, (3, 3), padding=(1, 1)))
 

@@ -40,7 +40,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def compilations(monkeypatch: pytest.MonkeyPatch) -> list[tvm.IRModule]:
-    """Record what LLVM compiles from now on."""
+    """Record the functions that LLVM compiles from now on."""
     done: list[tvm.IRModule] = []
     codegen = importlib.import_module("tvm_qnn.target.codegen")
     build = tirx.build
@@ -192,7 +192,7 @@ def _empty(path: Path) -> None:
 
 
 def _swap(path: Path) -> None:
-    """Put another function's entry in its place, whole."""
+    """Replace it by another function's whole entry."""
     ObjectStore(path.parent).keep({KEY: b"code"})
     path.with_name(f"{KEY}.o").replace(path)
 

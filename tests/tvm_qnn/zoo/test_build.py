@@ -70,7 +70,7 @@ def texts(graph: Any) -> list[list[np.ndarray]]:
 
 
 def spectra(graph: Any) -> list[list[np.ndarray]]:
-    """Draw a stream, longer than what any layer remembers."""
+    """Draw a stream, longer than the memory of any layer."""
     rng = np.random.default_rng(7)
     shape = graph.Tensors(graph.Inputs(0)).ShapeAsNumpy()
     if graph.Tensors(graph.Inputs(0)).Type() == tflite.TensorType.FLOAT32:
@@ -87,7 +87,7 @@ def test_every_layer_is_alive_and_every_picture_has_its_own_class(name: str, sty
     limits = np.iinfo(DTYPES[style])
     for index in results[0]:
         if index in (graph.Outputs(0), graph.Outputs(0) - 1):
-            continue  # logits and probabilities: few values are meant to stand out
+            continue  # logits and probabilities: only a few values should be large
         values = np.stack([result[index] for result in results])
         label = graph.Tensors(index).Name().decode()
         assert len(np.unique(values)) > 40, label

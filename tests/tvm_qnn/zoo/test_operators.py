@@ -1,4 +1,4 @@
-"""What an operator computes in float32 is what the file that it writes computes, in LiteRT."""
+"""An operator's float32 results equal those of the file that it writes, in LiteRT."""
 
 from __future__ import annotations
 

@@ -8,8 +8,8 @@ multiplier q and right shift e:
 * srshl and sqrshrn shift to the right and round half up: (h + 2^(e−1)) >> e.
 
 ``tflite`` rounding is sqrdmulh and a shift that rounds half away from zero: (h + 2^(e−1) −
-[h < 0]) >> e for e > 0. So the sign of h is added before the shift; but where the clamp begins at
-the zero point, as after a ReLU, it changes nothing, as it lowers no result above zero.
+[h < 0]) >> e for e > 0. So the sign of h is added before the shift. This lowers no result above
+zero, so it is left out if the clamp begins at the zero point, as after a ReLU.
 
 ``upward`` rounding, (x·q + 2^(30+e)) >> (31+e), is sqdmulh and srshl for e > 0, as a floor of a
 floor is one floor.
@@ -33,12 +33,12 @@ from legalize.kernels.isa.arm import Isa
 from legalize.kernels.isa.neon import LANES, Neon, half, joined
 from qnn_ops.arithmetic import quantize_multiplier
 
-# What sqrshrn shifts by.
+# The largest shift of sqrshrn.
 _NARROWING_SHIFTS = range(1, 17)
 
 
 def can_requantize(isa: Isa, rounding: str, real_multiplier: Array) -> bool:
-    """Tell whether there is a sequence for a rounding and these multipliers."""
+    """Tell whether a sequence computes this rounding with these multipliers."""
     if rounding == "tflite":
         return True
     if rounding == "upward":
@@ -66,7 +66,7 @@ class Epilogue(ABC):
     @classmethod
     @abstractmethod
     def choose(cls, output: OutputStage, multiplier: Array, shift: Array) -> Chosen | None:
-        """Make the constants of this sequence, [out_channels]; None where it is not exact."""
+        """Make the constants of this sequence, [out_channels]; None if it is not exact."""
 
     @property
     def constants(self) -> tuple[str, ...]:
@@ -75,7 +75,7 @@ class Epilogue(ABC):
 
     @property
     def narrowing_shift(self) -> int:
-        """The right shift that narrowing does."""
+        """The right shift that is part of narrowing."""
         return 0
 
     @abstractmethod
@@ -88,7 +88,7 @@ class Epilogue(ABC):
             rows: the vectors of the constants' rows.
 
         Returns:
-            int32x4, before the zero point is added, and before the shift that narrowing does.
+            int32x4, before the zero point is added, and before the shift of narrowing.
         """
 
 
@@ -102,7 +102,7 @@ class Sums(Epilogue):
         return Chosen(cls()) if output.dtype == "int32" else None
 
     def emit(self, neon: Neon, x: Vector, rows: list[Vector]) -> Vector:
-        """Leave the accumulators as they are."""
+        """Return the accumulators unchanged."""
         return x
 
 
@@ -150,9 +150,9 @@ class FixedPoint(Epilogue):
 
     Attributes:
         is_rounded_twice: whether the product is rounded before the shift.
-        has_right_shifts: whether a channel is shifted to the right by a constant of its own.
-        has_left_shifts: whether a channel is shifted to the left first.
-        away: for which channels the sign is added: "none", "some" or "all".
+        has_right_shifts: whether channels are shifted to the right by constants of their own.
+        has_left_shifts: whether any channel is first shifted to the left.
+        away: the channels to which the sign is added: "none", "some" or "all".
         narrowing_shift: the right shift, if narrowing can do it for all channels.
     """
 
@@ -165,7 +165,7 @@ class FixedPoint(Epilogue):
     @classmethod
     def choose(cls, output: OutputStage, multiplier: Array, shift: Array) -> Chosen:
         """Serve all that ``can_requantize``."""
-        # The results of a multiplier of zero are zero, however they are shifted.
+        # A multiplier of zero gives zero with any shift.
         shift = np.where(multiplier == 0, shift.min(), shift)
         left, right = np.maximum(shift, 0), np.maximum(-shift, 0)
         is_twice = output.rounding == "tflite"
@@ -190,7 +190,7 @@ class FixedPoint(Epilogue):
         h = neon.words("sqrdmulh" if self.is_rounded_twice else "sqdmulh", x, multiplier)
         if self.away != "none":
             h = kept(h)
-            # Shifts to the right are negative: so is the sign of what has one.
+            # Shifts to the right are negative, so their signs mask the channels that have one.
             signs = T.bitwise_and(h, shifts[0]) if self.away == "some" else h
             h = h + T.shift_right(signs, T.broadcast(T.int32(31), LANES))
         return neon.words("srshl", h, shifts[0]) if shifts else h
@@ -201,6 +201,6 @@ EPILOGUES: tuple[type[Epilogue], ...] = (Sums, Float, FixedPoint)
 
 
 def choose_epilogue(output: OutputStage, multiplier: Array, shift: Array) -> Chosen:
-    """Choose the cheapest sequence that is exact; arguments as ``Epilogue.choose`` takes them."""
+    """Choose the cheapest exact sequence; the arguments are those of ``Epilogue.choose``."""
     every = (each.choose(output, multiplier, shift) for each in EPILOGUES)
     return next(chosen for chosen in every if chosen is not None)

@@ -66,7 +66,7 @@ def conv2d(
 
     Args:
         spec: the convolution.
-        isa: from ``pack_conv2d``, as what follows.
+        isa: from ``pack_conv2d``, as the arguments that follow.
         epilogue: how accumulators become outputs.
         tiling: the tiles.
         taps: the rows of the kernel that tiles multiply; None for all.
@@ -81,7 +81,7 @@ def conv2d(
 
 
 class ArmKernel:
-    """The buffers of one function, and what writes its loops."""
+    """The buffers of one function, and the writer of its loops."""
 
     def __init__(
         self,
@@ -110,8 +110,8 @@ class ArmKernel:
         """Write the function."""
         with IRBuilder() as builder, T.prim_func(s_tir=True):
             T.func_name("conv2d")
-            # Without "noalias" the loads of the rescaling stay where they are used; with it LLVM
-            # lifts them out of the loop of tiles, and spills them.
+            # Without "noalias" the rescaling's loads stay where they are used. With it LLVM lifts
+            # them out of the loop over tiles, and spills them.
             T.func_attr({"global_symbol": "conv2d", "tirx.noalias": False})
             self._declare(has_sums=has_sums)
             self._loops()
@@ -198,7 +198,7 @@ class ArmKernel:
     def _begin(
         self, section: Section, first_vector: Index, first: Index, acc: list[list[Buffer]]
     ) -> None:
-        """Set the accumulators to what is added to the products."""
+        """Set the accumulators to the terms that are added to the products."""
         per_vector = LANES // self.isa.channels
         for j in range(section.nr):
             bias = kept(self._start(section, first, first_vector + j))
@@ -214,14 +214,14 @@ class ArmKernel:
                     set_lanes(row[per_vector * j + part], T.Shuffle([bias], pair), LANES)
 
     def _start(self, section: Section, first: Index, vector: Index) -> Vector:
-        """Return the bias of a vector of channels, with what rows left out add."""
+        """Return the bias of a vector of channels, plus the terms of kernel rows left out."""
         start = self.bias[vector, T.ramp(0, 1, LANES)]
         if self.before is None:
             return start
         return with_left_out(start, self.before, self._rows(section, first), vector, LANES)
 
     def _rows(self, section: Section, first: Index) -> tuple[Index, Index]:
-        """Return the rows of the kernel that a tile multiplies, first and end."""
+        """Return the kernel rows that a tile multiplies, first and end."""
         if self.ranges is None:
             return 0, self.spec.kernel_height
         return range_of(self.ranges, self.spec, self.tiling, section, first)

@@ -25,19 +25,19 @@ _LOWEST, _HIGHEST = dtype_range("int8")
 
 @dataclass(frozen=True)
 class PackedConv:
-    """A convolution's constants, and what its function must know about them.
+    """A convolution's constants, and the choices of its function that depend on them.
 
     Attributes:
-        isa: the instruction set, with what the weights allow.
+        isa: the instruction set, with the properties that the weights allow.
         epilogue: how accumulators become outputs.
         tiling: the tiles for which the constants are laid out.
         taps: the rows of the kernel that tiles multiply; None for all.
         has_sums: whether the kernel's zero point takes the sums of the data.
         constants: the arrays that the function of ``conv2d`` takes between data and output:
             weights int8 in one row; bias int32 [vectors, 4]; the kernel's zero point int32 [1], if
-            ``has_sums``; each row of the epilogue [vectors, 4]; with taps their ranges, uint8
-            [tiles, 2], and what they add in the padding, unless it is nothing, int32
-            [rows + 1, vectors, 4].
+            ``has_sums``; each row of the epilogue [vectors, 4]. With taps also their ranges,
+            uint8 [tiles, 2], and the sums that they add in the padding, int32
+            [rows + 1, vectors, 4], unless these are zero.
     """
 
     isa: Isa
@@ -53,18 +53,18 @@ def pack_conv2d(
 ) -> PackedConv:
     """Fold zero points into the bias and lay out weights, bias and scales.
 
-    The kernel multiplies raw int8 data x with int8 weights w. What is left of
+    The kernel multiplies raw int8 data x with int8 weights w. The rest of
     Σ(x − zx)(w − zw) = Σxw − zx·Σw − zw·Σx + K·zx·zw is constant except for zw·Σx, which is
-    computed only where w − zw takes more than 8 bits.
+    computed only if w − zw takes more than 8 bits.
 
-    Weights are ordered by block of output channels, run, K-step, accumulator, and as
-    ``Isa.order`` says.
+    Weights are ordered by block of output channels, run, K-step, accumulator, and then by
+    ``Isa.order``.
 
     Args:
         spec: the convolution.
         weights: its constants.
         isa: the instruction set of the kernel.
-        tiling: to measure others than the chosen one.
+        tiling: replaces the chosen tiles, for measurements.
 
     Raises:
         QnnError: if an array does not fit the spec.
@@ -72,7 +72,7 @@ def pack_conv2d(
     kernel, zero_point = _fitted(*signed_kernel(spec, weights.kernel, weights.zero_point))
     folded_bias, chosen = fold(spec, weights, kernel, zero_point)
 
-    # Data and weights of channels that staging adds are their zero points: the product is zero.
+    # Channels that staging adds hold the zero points, so their products are zero.
     missing = spec.staged_channels - spec.in_channels
     kernel = np.pad(kernel, ((0, 0),) * 3 + ((0, missing),), constant_values=zero_point)
     k_steps = _k_steps(spec, isa, kernel)
@@ -92,13 +92,13 @@ def pack_conv2d(
 
 
 def fold(spec: ConvSpec, weights: Weights, kernel: Array, zero_point: int) -> tuple[Array, Chosen]:
-    """Check what is given for each channel, and fold zero points into the bias.
+    """Check the values of each channel, and fold zero points into the bias.
 
     Args:
         spec: the convolution.
         weights: its constants.
-        kernel: of them, OHWI: what is multiplied.
-        zero_point: what is left of the kernel's.
+        kernel: the multiplied weights, OHWI.
+        zero_point: the kernel's zero point that is not in these.
 
     Returns:
         The bias that raw products need, and the epilogue.
@@ -113,13 +113,13 @@ def fold(spec: ConvSpec, weights: Weights, kernel: Array, zero_point: int) -> tu
 
 
 def in_vectors(spec: ConvSpec, values: Array) -> Array:
-    """Lay out values per channel as [vectors, 4], with zeros behind the last channel."""
+    """Lay out values per channel as [vectors, 4], with zeros after the last channel."""
     rest = vectors_of(spec) * LANES - len(values)
     return np.pad(values, (0, rest)).reshape(-1, LANES)
 
 
 def _fitted(kernel: Array, zero_point: int) -> tuple[Array, int]:
-    """Move int8 weights to where they need no zero point, or at least do without −128."""
+    """Shift int8 weights so that they need no zero point, or at least avoid −128."""
     centred = kernel - zero_point
     if centred.min() >= _LOWEST and centred.max() <= _HIGHEST:
         return centred, 0
@@ -132,7 +132,7 @@ def _k_steps(spec: ConvSpec, isa: Isa, kernel: Array) -> npt.NDArray[np.int8]:
     """Return the weights of each K-step: [accumulators, runs, K-steps, channels, depth]."""
     runs: Array = kernel.reshape(spec.out_channels, spec.runs, spec.run_length)
     channels = vectors_of(spec) * LANES
-    # A channel, and a byte of a run, of zeros; -1 takes the byte.
+    # Append a channel of zeros, and to each run a byte of zeros, which index -1 selects.
     runs = np.pad(runs, ((0, channels - spec.out_channels), (0, 0), (0, 1))).astype(np.int8)
     k_steps = runs[:, :, k_step_bytes(spec.run_length, isa)]
     return k_steps.reshape(-1, isa.channels, *k_steps.shape[1:]).transpose(0, 2, 3, 1, 4)

@@ -1,4 +1,4 @@
-"""Sums of the data under the kernel, which a kernel with a zero point needs once a pixel."""
+"""Sums of the data in each pixel's window, which a kernel with a zero point needs."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def _window_sum(spec: ConvSpec, isa: Isa, source: Buffer, origin: Index) -> Vect
 def _add(
     isa: Isa, total: Vector, source: Buffer, place: Index, piece: Piece, covered: int
 ) -> Vector:
-    """Add the bytes of a piece, except for the first ones, which were added before."""
+    """Add the bytes of a piece, except for the first ones, which an earlier piece had."""
     value = source[T.ramp(place, 1, piece.size)]
     if covered:
         kept = np.where(np.arange(piece.size) < covered, 0, -1)

@@ -1,4 +1,4 @@
-"""Calls of convolutions and dense layers that ARM kernels serve."""
+"""Rules for convolutions and dense layers on ARM."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from qnn_ops import quantized_conv2d, quantized_dense
 from qnn_ops.registry import Attrs, spec_of
 
 LEAST_DEPTHWISE = 8
-"""The fewest channels that a kernel of one channel at a time serves: a vector's."""
+"""The fewest channels that a depthwise kernel serves: those of a vector."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class ArmPlan:
 
     Attributes:
         spec: the convolution.
-        isa: the instruction set; what it can do without, the weights tell.
+        isa: the instruction set, before it is adapted to the weights.
     """
 
     spec: ConvSpec
@@ -57,7 +57,7 @@ class ArmPlan:
 
 
 def _plan(spec: ConvSpec, _weights: Weights, *, isa: Isa) -> ArmPlan | None:
-    """Return the plan, where no other instruction set of the same processors does better."""
+    """Return the plan, unless another instruction set of the same processors is faster."""
     plan = ArmPlan(spec, isa)
     if isa is not I8MM:
         return plan

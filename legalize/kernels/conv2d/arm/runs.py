@@ -19,7 +19,7 @@ class Piece:
     Attributes:
         offset: of its first byte in the run.
         size: bytes: 16, 8 or 4.
-        first: number of its K-steps that begin with bytes of earlier pieces, and are left out.
+        first: the number of K-steps left out, as they begin with bytes of earlier pieces.
     """
 
     offset: int

@@ -26,10 +26,10 @@ def store_channels(
         spec: the convolution.
         neon: the instructions.
         target: the output as one row.
-        start: where in it the first channel is.
+        start: the offset of the first channel.
         vectors: int32x4 expressions.
         channels: how many channels are real; nothing is written past them.
-        shift: that narrowing does.
+        shift: the shift of narrowing.
     """
     for first, size in store_pieces(len(vectors)):
         offset = first * LANES

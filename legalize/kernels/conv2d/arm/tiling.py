@@ -3,17 +3,17 @@
 The accumulators of a tile stay in registers for the whole sum, and the model counts the tile's
 instructions:
 
-* Of each piece of a run, a load for each pixel, what its operands take, and a load for every two
-  vectors of weights (ldp).
+* For each piece of a run: a load for each pixel, the instructions of its operands, and a load for
+  every two vectors of weights (ldp).
 * ``Isa.product`` for every accumulator and K-step; ``_LOOP`` for a K-step of a loop.
 * ``_CONSTANTS`` for every vector of channels, ``_RESCALE`` for every output vector, ``_STORE``
-  for every narrowed one, and for the address of every pixel ``_NEXT_PIXEL`` where mr follow
-  one another, ``_ANY_PIXEL`` where the address takes a division; ``_RANGE`` for a tile that leaves
+  for every narrowed one. For the address of every pixel ``_NEXT_PIXEL`` if the tile's pixels are
+  consecutive, ``_ANY_PIXEL`` if the address takes a division; ``_RANGE`` for a tile that leaves
   out rows of the kernel.
 * The last pixels are computed by a full tile, which overlaps the one before.
 
-The choice is the cheapest tile whose K-step fits the registers; of equally cheap ones the first, so
-it is the same every time.
+The choice is the cheapest tile whose K-step fits the registers. Among equally cheap ones it is the
+first, so it is the same every time.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _TILE = 20
 _RANGE = 10
 _NEXT_PIXEL = 2
 _ANY_PIXEL = 9
-# Of one instruction, at two a cycle of 2 GHz; good enough to tell large layers from small ones.
+# For one instruction, at two a cycle of 2 GHz; good enough to tell large layers from small ones.
 _MICROSECONDS = 0.25e-3
 
 
@@ -50,7 +50,7 @@ def vectors_of(spec: ConvSpec) -> int:
 
 @cache
 def choose_tiling(spec: ConvSpec, isa: Isa, taps: Taps | None = None) -> Tiling:
-    """Choose the tiles of a convolution that multiply some of its taps, or all.
+    """Choose the tiles of a convolution, which multiply all taps or some.
 
     Returns:
         Sections that cover the vectors of output channels in order. Channels that do not fill
@@ -88,7 +88,7 @@ def fits(spec: ConvSpec, isa: Isa, nr: int, mr: int) -> bool:
     """Tell whether a K-step's values fit the registers."""
     taken = isa.k_step_registers(mr, nr)
     if spec.run_length // isa.largest == _UNROLLED:
-        # LLVM unrolls such a loop, and then loads the data of both K-steps at once.
+        # LLVM unrolls such a loop and then loads the data of both K-steps at once.
         taken += mr
         rows, columns = accumulators(isa, nr, mr)
         if rows * columns > _MOST_UNROLLED:
@@ -115,6 +115,6 @@ def instructions(spec: ConvSpec, isa: Isa, nr: int, mr: int, taps: Taps | None =
 
 
 def microseconds(spec: ConvSpec, isa: Isa, tiling: Tiling, taps: Taps | None = None) -> float:
-    """Estimate what a convolution takes on one thread."""
+    """Estimate a convolution's microseconds on one thread."""
     costs = (part.blocks * instructions(spec, isa, part.nr, part.mr, taps) for part in tiling)
     return sum(costs) * _MICROSECONDS

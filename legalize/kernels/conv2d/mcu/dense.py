@@ -1,8 +1,8 @@
 """Dense layers on microcontrollers that no kernel serves whole, rescaled without floats.
 
-Such as those of uint8 weights that are no int8 without their zero point. LiteRT scales the sums of
-a dense layer by a float64, for which these cores call functions. A form is the same for every
-int32, and where there is none, the outputs' steps are counted that a sum has reached.
+Examples are uint8 weights that do not fit int8 without their zero point. LiteRT scales the sums of
+a dense layer by a float64, for which these cores call functions. A form gives the same result for
+every int32. If there is none, the code counts the outputs' steps that a sum has reached.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ def dense_in_two(
     """Return a dense layer of rounding "float64" with 8-bit outputs; None for any other.
 
     Args:
-        builder: of the module.
-        attrs: of the call.
+        builder: the module's builder.
+        attrs: the call's attributes.
         operands: of the call.
         rule: gives the sums, where a kernel has them.
     """
@@ -63,12 +63,12 @@ def rescaled(
     """Turn sums into outputs as ``scale_down`` does with rounding "float64".
 
     Args:
-        builder: emits what is used twice.
+        builder: emits expressions that are used twice.
         sums: int32 expression, already emitted.
         multiplier: float64 [1], or one for each channel, the last axis.
         zero_point: added after scaling.
         bounds: the clamp range, of at most 8 bits.
-        dtype: of the result.
+        dtype: the result's dtype.
     """
 
     def staircase(values: Array) -> Array:
@@ -83,7 +83,7 @@ def rescaled(
 
 
 def _formed(builder: relax.BlockBuilder, sums: relax.Expr, form: Form) -> relax.Expr:
-    """Return what a form gives, before the clamp, as int64."""
+    """Return the result of a form, before the clamp, as int64."""
     multiplier = form.multiplier.astype(np.int64) << form.left
     product = R.multiply(R.astype(sums, "int64"), const(multiplier, "int64"))
     addends = [const(row, "int64") for row in form.addend]
@@ -106,7 +106,7 @@ def _counted(
     bounds: tuple[int, int],
     dtype: str,
 ) -> relax.Expr:
-    """Return the least output, and one more for each step that a sum has reached."""
+    """Return the least output plus one for each step that a sum has reached."""
     first = staircase(least[None])[0]
     steps = steps_of(staircase, least, most, *bounds)
     # The last row is that of the ends.

@@ -27,19 +27,19 @@ _ROUNDINGS = {
 _FLOATS = {"float32": requantize_float32, "float64": requantize_float64}
 
 ROUNDINGS = (*_ROUNDINGS, *_FLOATS)
-"""Those that an epilogue may have a form of."""
+"""The roundings for which an epilogue may have a form."""
 
 _HIGH = 32
 
 
 @dataclass(frozen=True)
 class Fields:
-    """What rescales the sums of a channel.
+    """The numbers that rescale the sums of a channel.
 
     Attributes:
         multiplier: None for int32 outputs, which are the sums.
-        addends: of all sums, or of those that are not negative and those that are.
-        left: bits to shift to the left, where each channel has its own.
+        addends: one for all sums, or one for nonnegative and one for negative sums.
+        left: bits to shift to the left, if each channel has its own number.
     """
 
     multiplier: Index | None
@@ -54,7 +54,7 @@ class Epilogue:
     Attributes:
         output: dtype and bounds.
         form: how sums are rescaled; None for int32 outputs, which are the sums.
-        bias: what sums begin with; None where the form adds it.
+        bias: the starting value of sums; None if the form adds it.
     """
 
     output: OutputStage
@@ -63,7 +63,7 @@ class Epilogue:
 
     @property
     def rows(self) -> tuple[Array, ...]:
-        """What a kernel reads of each channel, int32: the bias last, if there is one."""
+        """The numbers of each channel that a kernel reads, int32: the bias last, if any."""
         rows: list[Array] = []
         if self.form is not None:
             if self.multiplier is None:
@@ -80,7 +80,7 @@ class Epilogue:
         """Return the arrays that a kernel reads.
 
         Args:
-            lanes: channels whose numbers of a row lie side by side; they divide all.
+            lanes: channels whose numbers of a row are adjacent; their number divides all channels.
         """
         rows = np.stack(self.rows) if self.rows else np.zeros((1, 0), np.int32)
         fields = rows.reshape(len(rows), -1, lanes).transpose(1, 0, 2).reshape(-1)
@@ -89,7 +89,7 @@ class Epilogue:
         return np.ascontiguousarray(fields), self.form.addend.reshape(-1)
 
     def start(self, channel: Index, constants: Sequence[Buffer]) -> Index:
-        """Return what the sum of a channel begins with."""
+        """Return the starting value of a channel's sum."""
         if self.bias is None:
             return T.int32(0)
         return constants[0][channel * len(self.rows) + len(self.rows) - 1]
@@ -97,12 +97,12 @@ class Epilogue:
     def fields(
         self, channel: Index, constants: Sequence[Buffer], *, has_pairs: bool = False
     ) -> Fields:
-        """Read what rescales the sums of a channel.
+        """Read the numbers that rescale the sums of a channel.
 
         Args:
             channel: its number.
             constants: the buffers of ``constants``.
-            has_pairs: whether two registers are read by an instruction, in ``reading_words``.
+            has_pairs: whether an instruction reads two registers, inside ``reading_words``.
         """
         form = self.form
         if form is None:
@@ -127,8 +127,8 @@ class Epilogue:
 
         Args:
             total: the sum.
-            fields: of its channel.
-            lifted: bits by which the sum is shifted to the left already.
+            fields: its channel's numbers.
+            lifted: bits by which the sum is already shifted to the left.
         """
         form = self.form
         if form is None:
@@ -149,18 +149,18 @@ class Epilogue:
 
     @property
     def multiplier(self) -> int | None:
-        """That of all channels; None where each has its own, which is the first of ``rows``."""
+        """The multiplier of all channels; None if each has its own, which is the first row."""
         assert self.form is not None
         return int(self.form.multiplier[0]) if self.form.multiplier.size == 1 else None
 
     @property
     def addend_row(self) -> int:
-        """Which of ``rows`` has the first addends."""
+        """The index in ``rows`` of the first addends."""
         return int(self.multiplier is None)
 
     @property
     def left_row(self) -> int:
-        """Which of ``rows`` has the shifts to the left, where each channel has its own."""
+        """The index in ``rows`` of the shifts to the left, if each channel has its own."""
         assert self.form is not None
         return self.addend_row + (0 if self.form.is_wide else len(self.form.addend))
 
@@ -174,11 +174,11 @@ def _shifted(total: Index, form: Form, own_left: Index | None, lifted: int) -> I
 
 
 def folded_bias(rows: Array, zero_point: int, bias: Array | None) -> Array:
-    """Return the bias with the data's zero point in it, int32.
+    """Return the bias with the data's zero point folded in, int32.
 
     Args:
         rows: centred weights of each output channel.
-        zero_point: of the data.
+        zero_point: the data's zero point.
         bias: of the convolution.
     """
     own = np.zeros(len(rows), np.int64) if bias is None else bias.astype(np.int64)
@@ -193,13 +193,13 @@ def epilogue_of(
     in_dtype: str,
     usual: int = USUAL,
 ) -> Epilogue | None:
-    """Return the epilogue that is the reference for every sum of these weights; None if none is.
+    """Return the epilogue that equals the reference for every sum of these weights; None if none.
 
     Args:
-        output: what sums become.
-        weights: have the multipliers.
+        output: dtype and bounds of the outputs.
+        weights: contain the multipliers.
         rows: centred weights of each output channel.
-        bias: as ``folded_bias`` gives it.
+        bias: from ``folded_bias``.
         in_dtype: of the data.
         usual: see ``prove``.
     """
@@ -233,7 +233,7 @@ def epilogue_of(
 
 
 def reach_of(rows: Array, in_dtype: str) -> tuple[Array, Array]:
-    """Return the least and the most that products of each channel add up to, int64.
+    """Return the least and the largest sum of products of each channel, int64.
 
     Args:
         rows: centred weights of each output channel.

@@ -1,11 +1,11 @@
 """Convolutions and dense layers on microcontrollers: a few pixels and channels at a time.
 
-What some pixels read is gathered first, with its padding, so that one loop goes over all products
-of a tile. Cores that multiply pairs unpack it then, once for all channels.
+The data of some pixels is gathered first, with its padding, so that one loop goes over all products
+of a tile. Cores that multiply pairs then unpack it, once for all channels.
 
-Such cores read the weights of two channels as pairs of one: (a + 256·b). Products with these and,
-after one more instruction, with a alone make both sums, as 256·Σb·x = Σ(a + 256·b)·x − Σa·x. That
-spares half of what unpacking both would take.
+Such cores read the weights of two channels as one 16-bit number, a + 256·b. Products with this and,
+after one more instruction, with a alone give both sums, as 256·Σb·x = Σ(a + 256·b)·x − Σa·x. That
+saves half of the unpacking.
 """
 
 from __future__ import annotations
@@ -40,21 +40,21 @@ JOINED = 8
 """Bits between the weights of two channels that are read as one."""
 
 MOST_KEPT = 1023
-"""Bytes of the unpacked values of a single pixel that are kept; more are unpacked by each tile."""
+"""The most bytes of a single pixel's unpacked values that are kept; tiles unpack more anew."""
 
 
-_MOST, _LESS = 4, 2  # words of a turn, in functions that have all sizes
+_MOST, _LESS = 4, 2  # words of an iteration, in functions for all sizes
 
 
 @dataclass(frozen=True)
 class Tile:
-    """What is computed at a time.
+    """The outputs that are computed at a time.
 
     Attributes:
-        pixels: whose sums are added up together.
-        channels: of each; they divide the output's.
+        pixels: pixels whose sums are added up together.
+        channels: channels of each; their number divides that of the output.
         has_pairs: whether two products are added at a time.
-        is_joined: whether weights of two channels are read as one.
+        is_joined: whether the weights of two channels are read as one number.
     """
 
     pixels: int
@@ -64,12 +64,12 @@ class Tile:
 
 
 def choose_tile(spec: ConvSpec, *, has_pairs: bool, can_join: bool = False) -> Tile:
-    """Return as many pixels and channels as the registers of a core have sums for.
+    """Return as many pixels and channels as a core's registers can sum.
 
     Args:
         spec: the convolution.
         has_pairs: whether the core multiplies pairs.
-        can_join: whether weights may be read as ``join`` makes them.
+        can_join: whether weights may be joined by ``join``.
     """
     if spec.out_pixels == 1:
         channels = 4 if spec.out_channels % 4 == 0 else 2
@@ -81,25 +81,25 @@ def choose_tile(spec: ConvSpec, *, has_pairs: bool, can_join: bool = False) -> T
 
 
 def depth_of(spec: ConvSpec, tile: Tile) -> int:
-    """Return the products of a sum, with those of zeros that fill the last word."""
+    """Return the products of a sum, including those of zeros that fill the last word."""
     depth = spec.kernel_height * spec.kernel_width * spec.in_channels
     step = _LESS * WORD if has_sizes(spec, tile) else WORD
     return -(-depth // step) * step if tile.has_pairs else depth
 
 
 def has_sizes(spec: ConvSpec, tile: Tile) -> bool:
-    """Tell whether layers of other sizes have the same function.
+    """Tell whether layers of other sizes share the function.
 
-    Loops of a turn or two are worth a function of their own, in which they are none.
+    Loops of one or two iterations are worth a function of their own, where they are unrolled.
     """
     has_words = tile.has_pairs and spec.in_channels % WORD == 0 and spec.in_channels > _LESS * WORD
     return has_words and is_pixelwise(spec) and spec.out_pixels > 1
 
 
 def unpacks_anew(spec: ConvSpec, tile: Tile) -> bool:
-    """Tell whether each tile unpacks the data, which spares memory for all of it unpacked.
+    """Tell whether each tile unpacks the data anew, which saves the memory for unpacked data.
 
-    Only data of a single pixel that reads all of it is, from the place where it lies.
+    Such a tile is a single pixel that reads all of the data, directly from its buffer.
     """
     window, data = (spec.kernel_height, spec.kernel_width), (spec.in_height, spec.in_width)
     reads_all = spec.out_pixels == 1 and window == data and not any(spec.padding)
@@ -109,10 +109,10 @@ def unpacks_anew(spec: ConvSpec, tile: Tile) -> bool:
 
 
 def join(rows: Array) -> Array | None:
-    """Return weights of each two channels as one, int16; None where they do not fit.
+    """Join the weights of each two channels to one int16; None if they do not fit.
 
     Args:
-        rows: int8, of each output channel.
+        rows: int8, the weights of each output channel.
     """
     if len(rows) % 2:
         return None
@@ -126,13 +126,13 @@ def packed_rows(rows: Array, tile: Tile, depth: int) -> Array:
     Args:
         rows: of each output channel.
         tile: of the kernel.
-        depth: as ``depth_of`` gives it.
+        depth: from ``depth_of``.
     """
     padded = np.pad(rows, ((0, 0), (0, depth - rows.shape[1])))
     if tile.is_joined:
         joined = join(padded)
         assert joined is not None
-        # Of four values, the first and the third are a pair.
+        # The first and the third of four values are a pair.
         steps = joined.reshape(-1, tile.channels // 2, depth // WORD, 2, 2)
         return np.ascontiguousarray(steps.transpose(0, 2, 1, 4, 3)).reshape(-1).view(np.int8)
     step = WORD if tile.has_pairs else 1
@@ -146,10 +146,10 @@ def conv2d(spec: ConvSpec, tile: Tile, epilogue: Epilogue) -> tirx.PrimFunc:
     Args:
         spec: the convolution.
         tile: from ``choose_tile``.
-        epilogue: what the sums become.
+        epilogue: turns the sums into outputs.
 
     Returns:
-        A function of the data; weights as ``packed_rows`` gives them, the bias and the epilogue's
+        A function of the data; weights from ``packed_rows``, the bias and the epilogue's
         constants; and the output.
     """
     with IRBuilder() as builder, T.prim_func(s_tir=True):
@@ -168,8 +168,8 @@ def arguments(spec: ConvSpec, weights: int, constants: tuple[Array, ...]) -> lis
 
     Args:
         spec: the convolution.
-        weights: how many there are.
-        constants: of the epilogue.
+        weights: the number of weights.
+        constants: the epilogue's constants.
     """
     data = T.arg("data", T.buffer(spec.in_shape, spec.in_dtype))
     buffers = [
@@ -198,12 +198,12 @@ class _Writer:
         (self.data, self.weights, *self.constants, self.output) = arguments(
             spec, count, epilogue.constants()
         )
-        # Where values need not be unpacked, those of single pixels are read where they are.
+        # If values need not be unpacked, those of single pixels are read in place.
         self.is_read = not tile.has_pairs and is_pixelwise(spec)
         # Words of the data are unpacked on their way.
         self.has_words = tile.has_pairs and spec.in_channels % WORD == 0
         self.unpacks_anew = unpacks_anew(spec, tile)
-        # Words of a turn, where a function has all sizes.
+        # Words of an iteration, if a function serves all sizes.
         self.in_a_turn = _MOST if spec.in_channels % (_MOST * WORD) == 0 else _LESS
         if not self.is_read and not self.has_words:
             self.values = T.alloc_buffer((tile.pixels * self.depth,), spec.in_dtype)
@@ -216,7 +216,7 @@ class _Writer:
             self._write_pixels()
             return
         with T.serial(-(-spec.out_pixels // tile.pixels)) as turn:
-            # The last tile may do some pixels again.
+            # The last tile may repeat some pixels.
             first = kept(T.min(turn * tile.pixels, spec.out_pixels - tile.pixels))
             if not self.is_read and not self.unpacks_anew:
                 with T.serial(tile.pixels) as i:
@@ -228,13 +228,13 @@ class _Writer:
                 self._tile(first, group)
 
     def _write_pixels(self) -> None:
-        """Write what ``write`` does for pixels that are read one by one, of any size."""
+        """Write the code of ``write`` for pixels that are read one by one, of any size."""
         spec, pixels, words = self.spec, self.tile.pixels, self.depth // WORD
         last = spec.in_channels // WORD - 1
         with T.serial(number(-(-spec.out_pixels // pixels))) as turn:
             first = kept(T.min(turn * pixels, number(spec.out_pixels) - pixels))
             with T.serial(number(words)) as j:
-                # Where there is one word more, its weights are zeros.
+                # If there is one word more, its weights are zeros.
                 word = j if self.in_a_turn == _MOST else kept(T.min(j, number(last)))
                 for i in range(pixels):
                     self._unpack(self.data, (first + i) * spec.in_channels + word * WORD, j, i)
@@ -242,7 +242,7 @@ class _Writer:
                 self._tile(first, group)
 
     def _gather(self, pixel: Index, i: Index) -> None:
-        """Copy what a pixel reads, and the padding in it."""
+        """Copy the data that a pixel reads, padding included."""
         dtype, zero_point = self.spec.in_dtype, self.spec.input_zero_point
         if self.has_words:
             word = T.int32(int(np.full(WORD, zero_point, dtype).view(np.int32)[0]))
@@ -251,7 +251,7 @@ class _Writer:
                 def unpack(j: Index) -> None:
                     self._unpack(self.data, start + j * WORD, T.truncdiv(to, WORD) + j, i)
 
-                # Few in a turn, so that layers of few channels have the loop that others have.
+                # Few in an iteration, so that layers of few channels have the same loop as others.
                 in_turns(count // WORD, unpack, most=2)
 
             def fill(to: Index, count: int) -> None:

@@ -1,4 +1,4 @@
-"""Calls of convolutions and dense layers that kernels for microcontrollers serve."""
+"""Rules for convolutions and dense layers on microcontrollers."""
 
 from __future__ import annotations
 
@@ -52,8 +52,8 @@ class McuPlan:
 
     Attributes:
         spec: the convolution.
-        tile: what is computed at a time.
-        epilogue: what the sums become.
+        tile: the outputs that are computed at a time.
+        epilogue: turns the sums into outputs.
     """
 
     spec: ConvSpec
@@ -98,7 +98,7 @@ def plan_conv2d(spec: ConvSpec, weights: Weights, *, has_pairs: bool) -> McuPlan
 
 
 def _can_join(spec: ConvSpec, rows: Array, epilogue: Epilogue) -> bool:
-    """Tell whether two channels' weights and sums can be kept as one."""
+    """Tell whether two channels' weights and sums fit one number each."""
     start = 0 if epilogue.bias is None else np.abs(epilogue.bias).max()
     sums = [np.abs(end).max() + start for end in reach_of(rows, spec.in_dtype)]
     return join(rows) is not None and max(sums) < 1 << (31 - JOINED)
@@ -122,7 +122,7 @@ def _conv2d(
 def _dense(
     builder: relax.BlockBuilder, attrs: Attrs, operands: Sequence[relax.Expr], *, plan: Planner
 ) -> relax.Expr | None:
-    """Return a dense layer; None where the kernel would leave its rescaling to floats."""
+    """Return a dense layer; None if the kernel would leave its rescaling to floats."""
     if attrs.rounding == "float64" and is_huge(operands_of(operands)[2]):
         return None
     return _rules(plan).dense(builder, attrs, operands)
@@ -143,7 +143,7 @@ _PLANS: tuple[tuple[tuple[str, ...], Planner], ...] = (
 ROWS: list[Row] = [
     *_rows(HELIUM, plan_helium),
     *(row for features, plan in _PLANS for row in _rows(features, plan)),
-    # What no kernel does whole.
+    # Layers that no kernel does whole.
     *(
         (quantized_dense, features, partial(dense_in_two, rule=_rules(plan).dense))
         for features, plan in _PLANS

@@ -1,4 +1,4 @@
-"""What an output pixel reads, copied with its padding so that one loop goes over it."""
+"""The data of an output pixel, copied with its padding so that one loop goes over it."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from legalize.kernels.conv2d.spec import ConvSpec
 from legalize.kernels.ir.vectors import Index, kept
 
 Copy = Callable[[Index, Index, int], None]
-"""Writes the copy of values from a place in the data to a place in the window: how many."""
+"""Writes the copy of values, given their offsets in the data and the window, and their number."""
 
 Fill = Callable[[Index, int], None]
-"""Writes padding to a place in the window: how many values."""
+"""Writes padding, given its offset in the window and the number of values."""
 
 
 def is_pixelwise(spec: ConvSpec) -> bool:
@@ -24,11 +24,11 @@ def is_pixelwise(spec: ConvSpec) -> bool:
 
 
 def gather(spec: ConvSpec, pixel: Index, copy: Copy, fill: Fill) -> None:
-    """Write the copying of what a pixel reads, in the order of a kernel's weights.
+    """Write the copying of a pixel's data, in the order of the kernel's weights.
 
     Args:
         spec: the convolution.
-        pixel: its number among all of the output's.
+        pixel: its number among all output pixels.
         copy: writes a copy.
         fill: writes padding.
     """
@@ -92,7 +92,7 @@ def _corner(spec: ConvSpec, pixel: Index) -> tuple[Index, Index, Index]:
 
 
 def _taps(spec: ConvSpec, x: Index, start: Index, to: Index, copy: Copy, fill: Fill) -> None:
-    """Write the copying of a row of the window that is in the image, value by value."""
+    """Write the copying of a window row that is in the image, tap by tap."""
     channels, across = spec.in_channels, spec.dilation[1]
     with T.serial(spec.kernel_width) as n:
         column, place = x + n * across, to + n * channels

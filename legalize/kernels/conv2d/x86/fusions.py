@@ -1,4 +1,4 @@
-"""Kernels that do more: add another tensor, write to a part of one, or a border; scale sums."""
+"""Kernels that also add a tensor, write to a part of one, write a border, or scale sums."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _sum(
 ) -> relax.Expr | None:
     attrs = attrs_of(producer)
     data, weights, *rest = producer.args
-    # What "onednn" adds comes before its rounding; such a kernel adds nothing afterwards.
+    # A kernel with rounding "onednn" adds its tensor before rounding, and none after it.
     if attrs.rounding == ONEDNN or spec_of(other).shape != spec_of(producer).shape:
         return None
     if is_xnnpack(attrs_of(call)):
@@ -53,7 +53,7 @@ def _sum(
 
 
 def _residual(call: relax.Call, other: relax.Expr, isa: Isa) -> Residual | None:
-    """Return the sum in terms of the producer's output; None where it has no exact form."""
+    """Return the sum in terms of the producer's output; None if it has no exact form."""
     attrs, lhs, rhs = attrs_of(call), *(spec_of(operand) for operand in call.args)
     if is_onnxruntime(attrs):
         form = float_form(attrs, lhs, rhs)
@@ -69,7 +69,7 @@ def _residual(call: relax.Call, other: relax.Expr, isa: Isa) -> Residual | None:
 
 
 def _affine_residual(call: relax.Call, other: relax.Expr) -> Residual | None:
-    """Return the sum in integers; None where it has no exact affine form."""
+    """Return the sum in integers; None if it has no exact affine form."""
     operator, attrs = operator_of(call), attrs_of(call)
     assert operator in (quantized_add, quantized_subtract)
     dtypes = spec_of(call.args[0]).dtype, spec_of(call.args[1]).dtype
@@ -107,7 +107,7 @@ def _part(
 def with_border(
     builder: relax.BlockBuilder, call: relax.Call, reader: relax.Call, *, isa: Isa
 ) -> relax.Expr | None:
-    """Return a convolution whose output has a border; arguments as ``table.BORDERS`` says."""
+    """Return a convolution whose output has a border; see ``table.BORDERS`` for the arguments."""
     attrs, border = attrs_of(call), border_for(call, reader)
     if border is None or attrs.rounding == ONEDNN:
         return None
@@ -127,6 +127,6 @@ SCALED = [(quantized_dense, isa.features, partial(_scaled, isa=isa)) for isa in 
 BORDERS = [
     (quantized_conv2d, isa.features, partial(with_border, isa=isa))
     for isa in CONV_ISAS
-    # Without products of bytes data is mostly widened when it is padded.
+    # Without byte products, staging mostly widens data when it pads it.
     if isa.has_byte_products
 ]

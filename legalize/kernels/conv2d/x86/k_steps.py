@@ -1,4 +1,4 @@
-"""The K-steps of a sum, each of as many staged values as an int32 lane holds."""
+"""The K-steps of a sum; each has as many staged values as an int32 lane holds."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def k_step_weights(spec: ConvSpec, kernel: Array) -> Array:
         kernel: of shape [channels, KH, KW, staged_channels].
 
     Returns:
-        Weights of shape [channels + 1, runs, K-steps of a run, spec.k_step]; the last ones are 0.
+        Weights of shape [channels + 1, runs, K-steps of a run, spec.k_step]; the last channel is 0.
     """
     padded = np.pad(kernel, ((0, 1), (0, 0), (0, 0), (0, 0)))
     runs = padded.reshape(len(padded), spec.runs, spec.run_length)
@@ -40,7 +40,7 @@ def k_step_offsets(spec: ConvSpec) -> Array:
 
 
 def k_step_windows(spec: ConvSpec, size: int) -> Array:
-    """Find K-steps, ``size`` at a time, whose values follow one another: int64 [windows, size]."""
+    """Find K-steps, ``size`` at a time, with consecutive values: int64 [windows, size]."""
     windows = np.arange(spec.run_length // (spec.k_step * size)) * size
     first = np.arange(spec.runs)[:, None] * spec.k_steps_per_run + windows
     return np.asarray(first.reshape(-1, 1) + np.arange(size))

@@ -64,10 +64,10 @@ if TYPE_CHECKING:
 
 
 class ConvKernel:
-    """The buffers of one function, and what writes its loops."""
+    """The buffers of one function, and the writer of its loops."""
 
     def __init__(self, plan: Plan, epilogue: Epilogue, weight_dtype: str | None = None) -> None:
-        """Write a plan's function, with weights of what is multiplied, unless said otherwise."""
+        """Write a plan's function; weights have the multiplied dtype unless another is given."""
         self.spec = plan.spec
         self.products = plan.products
         self.isa = plan.products.isa
@@ -79,7 +79,7 @@ class ConvKernel:
             self.residual = ResidualSum(
                 plan.spec.output, residual, self.isa, epilogue.zero_point_left
             )
-        # What is left to add where outputs are stored; a residual sum has it already.
+        # Still to be added when outputs are stored; a residual sum contains it already.
         self.zero_point = 0 if residual is not None else epilogue.zero_point_left
         self.encoding: Buffer | None = None
         self.weight_dtype = weight_dtype or plan.products.weight_dtype
@@ -90,8 +90,8 @@ class ConvKernel:
         border = self.spec.fusion.border
         with IRBuilder() as builder, T.prim_func(s_tir=True):
             T.func_name("conv2d")
-            # Without "noalias" the loads of the rescaling stay where they are used; with it LLVM
-            # lifts them out of the loop of tiles, and spills them.
+            # Without "noalias" the rescaling's loads stay where they are used. With it LLVM lifts
+            # them out of the loop over tiles, and spills them.
             T.func_attr({"global_symbol": "conv2d", "tirx.noalias": False})
             self._declare()
             if border is not None:
@@ -104,7 +104,7 @@ class ConvKernel:
         return function.with_attr(WRITES_OVER, len(function.params) - 2)
 
     def _writes_over_addend(self) -> bool:
-        """Tell whether outputs may lie over the residual's tensor."""
+        """Tell whether outputs may overwrite the residual's tensor."""
         return False
 
     def _loops(self) -> None:
@@ -122,7 +122,7 @@ class ConvKernel:
             self._end_task()
 
     def _tasks_begun(self) -> Index:
-        """Return how many of the tasks that there may be a run has."""
+        """Return how many of the possible tasks a run has."""
         return self.tasks
 
     def _task_count(self) -> int:
@@ -132,10 +132,10 @@ class ConvKernel:
         return microseconds(self.spec, self.products, self.tiling)
 
     def _begin_task(self) -> None:
-        """Write what a thread does before its share."""
+        """Write the code of a thread before its share."""
 
     def _end_task(self) -> None:
-        """Write what a thread does after its share."""
+        """Write the code of a thread after its share."""
 
     def _tiles_in(self, section: Section) -> int:
         return tiles_of(self.spec, section)
@@ -208,7 +208,7 @@ class ConvKernel:
         return self.spec.runs * self.spec.k_steps_per_run
 
     def _declare_k_steps(self) -> None:
-        """Declare what says where the K-steps of a block are, if its constants do."""
+        """Declare the constants that locate the K-steps of a block, if there are any."""
 
     def _declare_last(self) -> None:
         """Declare the constants that come last."""
@@ -234,7 +234,7 @@ class ConvKernel:
         return Pixels.following(first, section.mr)
 
     def _start(self, section: Section, first: Index, vector: Index) -> Vector:
-        """Return what the sums of a vector of channels begin with in the tile of a first pixel."""
+        """Return the starting value of a vector's sums in the tile that begins with a pixel."""
         del section, first
         return self.bias[vector, T.ramp(0, 1, self.isa.lanes)]
 
@@ -249,7 +249,7 @@ class ConvKernel:
     ) -> None:
         """Write how the sums of some pixels become outputs: all, or those whose condition holds.
 
-        ``targets`` are their numbers among those that are written, where the caller knows them.
+        ``targets`` are their numbers among the written pixels, if the caller knows them.
         """
         lanes = self.isa.lanes
         channels = section.nr * lanes
@@ -294,7 +294,7 @@ class ConvKernel:
                 )
 
     def _encodings(self, pixels: Pixels) -> list[Vector]:
-        """Return scale and zero point of each row, where outputs are of float32."""
+        """Return scale and zero point of each row, if outputs are float32."""
         fields, encoding = self.encoding, self.spec.fusion.encoding
         if fields is None or encoding is None:
             return [None] * len(pixels.numbers)
@@ -356,7 +356,7 @@ class ConvKernel:
     def _addend(
         self, section: Section, first_vector: Index, start: Index, number: int, channels: int
     ) -> Vector:
-        """Load a vector of the tensor that is added to a block of ``channels``, if there is one."""
+        """Load a vector of the tensor that is added to a block of ``channels``, if any."""
         if self.addend is None:
             return None
         place = self._place_of_addend(section, first_vector, start, number, channels)
@@ -378,14 +378,14 @@ class ConvKernel:
     def _accumulate(
         self, section: Section, first_vector: Index, first: Index, acc: list[list[Buffer]]
     ) -> None:
-        """Write the sums of products of a tile, where tiles are summed by themselves."""
+        """Write the sums of products of a tile, if tiles are summed separately."""
 
     def _fetch_next(
         self, section: Section, first_vector: Index, turn: Index, turns: int, k_steps: int
     ) -> Callable[[Index], None]:
-        """Tell how each K-step of a tile asks for weights of the next block; see ``fetch_ahead``.
+        """Return what prefetches weights of the next block in each K-step; see ``fetch_ahead``.
 
-        One instruction a product can take weights faster than the outer caches give them.
+        With one instruction for each product, weights can be used faster than caches supply them.
         """
         if not self.isa.has_byte_products or turns == 1 or k_steps == 0:
             return lambda k_step: None
@@ -395,5 +395,5 @@ class ConvKernel:
         )
 
     def _origins(self, section: Section, first: Index) -> Origins:
-        """Return where the pixels of a tile read."""
+        """Return the offsets at which the pixels of a tile read."""
         return origins_of(self.spec, first, section.mr, address)

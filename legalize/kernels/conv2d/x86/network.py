@@ -1,8 +1,7 @@
 """The choice whether a network uses AMX's tiles at all.
 
-A processor that multiplies tiles lowers its clock, for everything else that it does, too. So a few
-layers that tiles make a little faster do not pay in a network that takes most of its time
-elsewhere.
+A processor that multiplies tiles lowers its clock for everything else, too. So tiles do not pay in
+a network that takes most of its time elsewhere, if they make only a few layers a little faster.
 """
 
 from __future__ import annotations
@@ -25,19 +24,19 @@ from legalize.kernels.kernel import has_features
 from qnn_ops import quantized_conv2d, quantized_dense
 from qnn_ops.registry import attrs_of, operator_of, type_spec
 
-# The share of its time that everything else loses; what a call of tiles counts bears the rest.
+# The share of its time that everything else loses; the cost of a call of tiles contains the rest.
 _CLOCK = 0.05
-# Nanoseconds for each element that an operator gives which is not multiplied as convolutions are.
+# Nanoseconds for each result element of an operator other than convolutions and dense layers.
 _ELEMENT = 0.25
 
 _CALLS = {quantized_conv2d: conv_call, quantized_dense: dense_call}
 
 
 def target_of_kernels(mod: tvm.IRModule, target: Target) -> Target:
-    """Return the target whose kernels a network takes: the same, or the same without tiles.
+    """Return the target whose kernels a network uses: the given one, or that without tiles.
 
     Args:
-        mod: with calls of the dialect, as ``UseKernels`` takes them.
+        mod: contains calls of the dialect, as before ``UseKernels``.
         target: the processor.
     """
     if not has_features(target, AMX.features) or prefers_tiles(mod):
@@ -76,7 +75,7 @@ def _calls(mod: tvm.IRModule) -> list[relax.Call]:
 
 
 def _plan_of(call: relax.Call) -> Plan | None:
-    """Plan a convolution or dense layer; None for what is neither."""
+    """Plan a convolution or dense layer; None for any other call."""
     described = _CALLS.get(operator_of(call))
     found = described and described(attrs_of(call), list(call.args), ends_in)
     if not found:

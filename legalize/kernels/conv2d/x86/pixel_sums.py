@@ -1,4 +1,4 @@
-"""Sums of the data under the kernel, which a kernel with a zero point needs once a pixel."""
+"""Sums of the data in each pixel's window, which a kernel with a zero point needs."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from legalize.kernels.isa.x86_instructions import broadcast_bytes, dot_bytes, su
 def pixel_sums(spec: ConvSpec, isa: Isa, source: Buffer, zero_point: Buffer, tasks: int) -> Buffer:
     """Write the loops that compute zw·Σx for every output pixel.
 
-    The sums are taken by vpdpbusd with weights of one, over as many bytes of a run at a time as
-    fit: 1 / out_channels of the convolution's own products.
+    vpdpbusd adds with weights of one, over as many bytes of a run at a time as fit: that takes
+    1 / out_channels of the convolution's own products.
 
     Args:
         spec: the convolution.
@@ -60,7 +60,7 @@ def _window_sum(spec: ConvSpec, isa: Isa, source: Buffer, origin: Index) -> Vect
         position = T.ramp(T.int8(0), T.int8(1), 4 * lanes)
         if size == 4:
             position = T.bitwise_and(position, constant(3))
-        # One where position >= first. A comparison would say so, but TVM's analyser takes no
+        # One where position >= first. A comparison would be plainer, but TVM's analyser takes no
         # constant vector of booleans, and meets it where kernels of one function share it.
         is_new = T.max(T.min(position - constant(first - 1), constant(1)), constant(0))
         value = dot_bytes(get_lanes(acc, lanes), load(offset), is_new, lanes)
@@ -76,5 +76,5 @@ def _window_sum(spec: ConvSpec, isa: Isa, source: Buffer, origin: Index) -> Vect
             add(origin + run + i * size, 0)
         if rest:
             add(origin + run + spec.run_length - size, size - rest)
-    # Of four broadcast bytes, every lane has the whole sum.
+    # Every lane has the whole sum of four broadcast bytes.
     return acc[0] if size == 4 else sum_lanes(get_lanes(acc, lanes), lanes)

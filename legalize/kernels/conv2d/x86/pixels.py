@@ -13,7 +13,7 @@ from legalize.kernels.ir.vectors import Index
 
 
 def target_pixel(spec: ConvSpec, pixel: Index) -> Index:
-    """Return the number of an output pixel among those that are written, border included."""
+    """Return the number of an output pixel among all written pixels, border included."""
     if spec.fusion.border is None:
         return pixel
     pixel = T.Cast("int32", pixel)
@@ -31,8 +31,8 @@ class Pixels:
     """Pixels by their numbers.
 
     Attributes:
-        numbers: of each.
-        first: the number of the first one, if the others follow it one by one.
+        numbers: each pixel's number.
+        first: the number of the first one, if the pixels are consecutive.
     """
 
     numbers: Sequence[Index]
@@ -45,9 +45,9 @@ class Pixels:
         return cls([start + i for i in range(count)], first)
 
     def times(self, size: int) -> list[Index]:
-        """Return where each begins, if a pixel takes a size.
+        """Return the offset of each pixel, if a pixel takes ``size``.
 
-        Neighbours differ by constants, and so share one register for their address.
+        Neighbours differ by constants, so they share one register for their address.
         """
         if self.first is None:
             return [number * size for number in self.numbers]
@@ -56,12 +56,12 @@ class Pixels:
 
 
 def origins_of_outputs(spec: ConvSpec, pixels: Pixels, targets: Sequence[Index]) -> list[Index]:
-    """Return where the outputs of each pixel begin in the target.
+    """Return the offset in the target of each pixel's outputs.
 
     Args:
         spec: the convolution.
-        pixels: of a tile.
-        targets: their numbers among the pixels that are written; empty to compute them.
+        pixels: the pixels of a tile.
+        targets: their numbers among the written pixels; empty to compute them.
     """
     if not targets and spec.fusion.border is None:
         starts = pixels.times(spec.target.whole)

@@ -29,13 +29,13 @@ from legalize.kernels.isa.x86 import Isa, Products
 
 @dataclass(frozen=True)
 class Layout:
-    """Weights as a kernel reads them.
+    """Weights in the layout that a kernel reads.
 
     Attributes:
-        weights: in one row.
-        lists: arrays that say where they belong.
+        weights: the weights in one row.
+        lists: arrays that locate them.
         settings: arrays that come last.
-        known: what the function must know of them.
+        known: facts about them on which the function depends.
     """
 
     weights: Array
@@ -46,14 +46,14 @@ class Layout:
 
 @dataclass(frozen=True)
 class Packed:
-    """A convolution's constants, and what its function must know about them.
+    """A convolution's constants, and the facts on which its function depends.
 
     Attributes:
         epilogue: how accumulators become outputs.
         constants: weights in one row; bias int32 [vectors, lanes]; the lists of the layout; the
             kernel's zero point int32 [1], only if it is asymmetric and the weights are int8;
             the arrays of the epilogue; the settings of the layout.
-        known: what there is to know of the layout.
+        known: the facts about the layout.
     """
 
     epilogue: Epilogue
@@ -67,10 +67,10 @@ class Plan(ABC):
 
     Attributes:
         spec: the convolution, with the dtype of its staged data.
-        products: what its kernel multiplies with.
+        products: the products of its kernel.
         tiling: the tiles of output pixels and channels.
-        cost: what it takes, in the units of tiling.py; it is comparable with other ways' on the
-            same instruction set.
+        cost: in the units of tiling.py; it is comparable with other ways' on the same instruction
+            set.
     """
 
     spec: ConvSpec
@@ -80,7 +80,7 @@ class Plan(ABC):
 
     @property
     def factors(self) -> tuple[int, ...]:
-        """How many times as large sums may come to the epilogue; the cheapest first, 1 last."""
+        """Factors by which the epilogue's sums may be too large; the cheapest first, 1 last."""
         return (1,)
 
     @abstractmethod
@@ -99,10 +99,10 @@ class Plan(ABC):
     def pack(self, weights: Weights) -> Packed:
         """Fold zero points into the bias and lay out weights, bias and multipliers.
 
-        The kernel multiplies raw uint8 data x with int8 weights w. What is left of
+        The kernel multiplies raw uint8 data x with int8 weights w. The rest of
         Σ(x − zx)(w − zw) = Σxw − zx·Σw − zw·Σx + K·zx·zw is constant except for zw·Σx, which is
-        computed only for an asymmetric kernel. Weights of int16 hold w − zw, which leaves
-        constants.
+        computed only for an asymmetric kernel. Weights of int16 hold w − zw, so that only constants
+        remain.
         """
         spec = self.spec
         kernel, zero_point = signed_kernel(spec, weights.kernel, weights.zero_point)
@@ -111,11 +111,11 @@ class Plan(ABC):
         folded_bias, scales = fold(spec, weights, kernel, zero_point)
         lanes = lane_channels(spec, self.products.isa, self.tiling)
         chosen = choose_epilogue(spec.output, spec.fusion.addend, scales, lanes, self.factors)
-        # Data and weights of channels that staging adds are their zero points: the product is zero.
+        # Channels that staging adds hold the zero points, so their products are zero.
         missing = spec.staged_channels - spec.in_channels
         kernel = np.pad(kernel, ((0, 0),) * 3 + ((0, missing),), constant_values=zero_point)
         layout = self.lay_out(kernel, lanes)
-        # Products wrap: that of a sum that fits into 32 bits is right.
+        # Products wrap, but that of a sum that fits 32 bits is right.
         bias = (folded_bias + chosen.offset) * np.int32(chosen.epilogue.factor)
         constants = [layout.weights, deal(bias, lanes), *layout.lists]
         if zero_point:
@@ -134,4 +134,4 @@ def _built(plan: Plan, epilogue: Epilogue, known: Any) -> tirx.PrimFunc:
 
 
 Way = Callable[[ConvSpec, Isa, Weights, float], "Plan | None"]
-"""``plan(spec, isa, weights, most)``: None where the way does not do it, or costs more."""
+"""``plan(spec, isa, weights, most)``: None if the way cannot do it, or costs more than ``most``."""

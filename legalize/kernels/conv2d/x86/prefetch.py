@@ -1,9 +1,8 @@
-"""Fetching weights before the loops come to them.
+"""Prefetches of weights.
 
-Weights lie in the order in which a convolution reads them. Each part is read by several tiles in
-turn: the first one would wait for the outer caches or for memory, as processors look ahead by
-little and not beyond a page. So every tile asks for its share of the part that comes next, step by
-step.
+Weights lie in the order in which a convolution reads them. Several tiles in succession read each
+part. The first tile would wait for the outer caches or for memory, as processors look ahead only a
+little and not beyond a page. So every tile prefetches its share of the next part, step by step.
 """
 
 from __future__ import annotations
@@ -24,18 +23,18 @@ _LINE_BYTES = 64
 def fetch_ahead(
     weights: Buffer, end: Index, size: int, steps: int, turn: Index, turns: int
 ) -> Callable[[Index], None]:
-    """Tell how each step of a loop over a part of the weights asks for some of the next part.
+    """Prefetch some of the next part of the weights in each step of a loop over a part.
 
     Args:
         weights: the buffer.
-        end: where the part ends and the next one begins.
+        end: the offset at which the part ends and the next one begins.
         size: values of the next part.
-        steps: of the loop.
-        turn: how often the loop has run over this part.
-        turns: how often it does in all.
+        steps: steps of the loop.
+        turn: how often the loop has already run over this part.
+        turns: how often it runs in all.
 
     Returns:
-        A function that writes the requests of a step, given its number.
+        A function that writes the prefetches of a step, given its number.
     """
     share = -(-size // (steps * turns))
     first = end + turn * (steps * share)
@@ -43,7 +42,7 @@ def fetch_ahead(
 
     def fetch(step: Index) -> None:
         for value in range(0, share, line):
-            # Past the end of the weights it does nothing: a request is no access.
+            # A prefetch past the end of the weights is harmless, as it is no access.
             place = T.address_of(weights[first + step * share + value])
             flags = [T.int32(flag) for flag in (_READ, _TO_SECOND_LEVEL, _DATA)]
             T.evaluate(T.call_llvm_intrin("void", "llvm.prefetch.p0", place, *flags))

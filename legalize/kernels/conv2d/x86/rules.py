@@ -1,4 +1,4 @@
-"""Calls of convolutions and dense layers that x86 kernels serve."""
+"""Rules for convolutions and dense layers on x86."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _ROUNDINGS = ("tflite", "upward", "float32", "float64", "onednn")
 
 
 def ends_in(attrs: Attrs, _multiplier: Array) -> bool:
-    """Tell whether kernels end in the rounding of a call."""
+    """Tell whether kernels do the rounding of a call."""
     return attrs.rounding in _ROUNDINGS
 
 
@@ -46,7 +46,7 @@ def rules_of(isa: Isa) -> ConvRules:
 def _sum(
     builder: relax.BlockBuilder, attrs: Attrs, operands: Sequence[relax.Expr], *, isa: Isa
 ) -> relax.Expr | None:
-    """Return a convolution that adds a tensor, on processors that do it with one rounding."""
+    """Return a convolution that adds a tensor, on processors with fused multiply-adds."""
     if len(operands) < 4 or isa.lanes < 8:
         return None
     return rules_of(isa).conv2d(builder, attrs, operands)

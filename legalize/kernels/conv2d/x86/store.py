@@ -28,12 +28,12 @@ def store_pixel(
     Args:
         spec: the convolution.
         target: the output as one row.
-        origin: place of the pixel's first channel in it.
+        origin: offset of the pixel's first channel.
         first_vector: the block's first vector of channels.
-        vectors: int32 expressions; their lanes hold channels as ``lane_channels`` deals them.
+        vectors: int32 expressions; ``lane_channels`` gives the channel of each lane.
         channels: how many channels are real; nothing is written past them.
-        ends: finished outputs of four vectors each, as bytes: they are stored in place of the
-            first ``4 · len(ends)`` vectors.
+        ends: finished outputs of four vectors each, as bytes: they replace the first
+            ``4 · len(ends)`` vectors.
         zero_point: see ``narrow``.
     """
     width = lanes_in(vectors[0])
@@ -49,7 +49,7 @@ def store_pixel(
             if real - offset >= lanes:
                 T.buffer_store(target, part, [index])
             elif real - offset == 1:
-                # LLVM 22 makes a masked store of one narrowed lane a store of four bytes.
+                # LLVM 22 turns a masked store of one narrowed lane into a store of four bytes.
                 T.buffer_store(target, T.Shuffle([part], [0]), [start + offset])
             elif real > offset:
                 _store_first(target, part, start + offset, real - offset, width)
@@ -67,8 +67,8 @@ def _store_first(target: Buffer, value: Vector, start: Index, count: int, width:
 def narrow_pixels(output: OutputStage, pixels: list[list[Vector]], zero_point: int) -> list[Vector]:
     """Turn accumulators of pixels that have four vectors together into outputs: bytes for each.
 
-    It takes fewer instructions than the pixels by themselves. ``output`` is of 8 bits, and vectors
-    are of 16 lanes, whose channels are dealt for as many as a pixel has. ``zero_point`` is as in
+    This takes fewer instructions than pixel by pixel. ``output`` has 8 bits, and vectors have 16
+    lanes, whose channels are ordered for the number of vectors in a pixel. ``zero_point`` is as in
     ``narrow``.
     """
     a, b, c, d = (vector for vectors in pixels for vector in vectors)
@@ -76,7 +76,7 @@ def narrow_pixels(output: OutputStage, pixels: list[list[Vector]], zero_point: i
     value = narrow_to_bytes(*halves, output.dtype)
     lanes = lanes_in(value)
     value = kept(_clamp(output, value, lanes))
-    # Of each 16 bytes, the first ones are of the first pixel.
+    # The first of each 16 bytes belong to the first pixel.
     order = np.arange(lanes).reshape(-1, len(pixels), 16 // len(pixels))
     return [T.Shuffle([value], order[:, i].ravel().tolist()) for i in range(len(pixels))]
 
@@ -84,12 +84,12 @@ def narrow_pixels(output: OutputStage, pixels: list[list[Vector]], zero_point: i
 def narrow(
     output: OutputStage, vectors: list[Vector], zero_point: int
 ) -> list[tuple[Vector, int, int]]:
-    """Turn what an epilogue gives into outputs: (value, first channel, channels).
+    """Turn an epilogue's results into outputs: (value, first channel, channels).
 
     Args:
-        output: of what dtype, and how clamped.
+        output: dtype and bounds of the outputs.
         vectors: int32, one, two or four; their channels are in order afterwards.
-        zero_point: what is still to be added to them.
+        zero_point: still to be added to them.
     """
     width = lanes_in(vectors[0])
     lanes = width * len(vectors)
@@ -111,7 +111,7 @@ def narrow(
 
 
 def narrow_words(a: Vector, b: Vector, zero_point: int) -> Vector:
-    """Narrow two vectors to words, to which it adds what is left to add, both saturating."""
+    """Narrow two vectors to words, and add ``zero_point`` to them, both saturating."""
     words = narrow_pair(a, b)
     if zero_point == 0:
         return words
@@ -121,7 +121,7 @@ def narrow_words(a: Vector, b: Vector, zero_point: int) -> Vector:
 
 
 def moved(vector: Vector, zero_point: int) -> Vector:
-    """Add what is left to add to a vector of int32."""
+    """Add the zero point that is still missing to a vector of int32."""
     return vector + splat("int32", zero_point, lanes_in(vector)) if zero_point else vector
 
 

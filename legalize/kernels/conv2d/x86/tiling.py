@@ -8,20 +8,20 @@ The model counts vector instructions:
 
 * The registers hold the accumulators, the weights of a K-step and its data.
 * A K-step takes MR · NR products, but no less than ``_LATENCY``: an accumulator
-  waits that long for its previous product. The loads are hidden behind the products only in
-  part, least of all those of weights that a block has too many of for the first-level cache.
-* Pixels side by side read the same columns of the data: where the weights of all the kernel's
-  columns fit into registers, a tile loads each column once, and not for every pixel.
-* An output vector takes ``_RESCALE``, and ``_SUM`` where a tensor is added; a store, with its
+  waits that long for its previous product. The products hide the loads only in part, least of all
+  loads of weights if those of a block exceed the first-level cache.
+* Adjacent pixels read the same columns of the data: if the weights of all the kernel's columns fit
+  into registers, a tile loads each column once, and not for every pixel.
+* An output vector takes ``_RESCALE``, and ``_SUM`` if a tensor is added; a store, with its
   narrowing, ``_STORE`` by its width.
-* A tile takes ``_TILE``, ``_RANGE`` more where it leaves out taps, and for the address of every
-  pixel ``_NEXT_PIXEL`` where pixels follow one another, ``_ANY_PIXEL`` where it takes a division.
+* A tile takes ``_TILE``, ``_RANGE`` more if it leaves out taps, and for the address of every
+  pixel ``_NEXT_PIXEL`` if pixels are consecutive, ``_ANY_PIXEL`` if it takes a division.
 * The last pixels are computed by a full tile, which overlaps the one before.
 
-The constants were fitted to measurements of every tile on some twenty layers, of which the
-choice came within a few percent of the best one.
+The constants were fitted to measurements of every tile on some twenty layers. There the choice was
+within a few percent of the best one.
 
-The choice is the cheapest tile; of equally cheap ones the first, so it is the same every time.
+The choice is the cheapest tile; the first of equally cheap ones, so it is the same every time.
 """
 
 from __future__ import annotations
@@ -54,13 +54,13 @@ _TILE = 16
 _RANGE = 8
 _NEXT_PIXEL = 1
 _ANY_PIXEL = 8
-# Of one unit, on processors of about 3 GHz; good enough to tell large layers from small ones.
+# For one unit, on processors of about 3 GHz; good enough to tell large layers from small ones.
 MICROSECONDS = 0.2e-3
 
 
 @cache
 def choose_tiling(spec: ConvSpec, products: Products, taps: Taps | None = None) -> Tiling:
-    """Choose the tiles of a convolution that multiply some of its taps, or all.
+    """Choose the tiles of a convolution, which multiply all taps or some.
 
     Returns:
         Sections that cover the vectors of output channels in order. Channels that do not fill
@@ -94,7 +94,7 @@ def registers_of(products: Products, nr: int, mr: int) -> int:
 def shares_columns(
     spec: ConvSpec, products: Products, nr: int, mr: int, taps: Taps | None = None
 ) -> bool:
-    """Tell whether the pixels of a tile lie side by side, and share the columns that they read."""
+    """Tell whether the pixels of a tile are adjacent, and share the columns that they read."""
     columns = spec.kernel_width
     if not products.isa.has_byte_products or spec.strides[1] > 1 or columns == 1:
         return False
@@ -142,14 +142,14 @@ def rescaling_units(spec: ConvSpec, nr: int) -> float:
 
 
 def units(spec: ConvSpec, products: Products, taps: Taps | None = None) -> float:
-    """Estimate what a convolution takes, in the model's instructions."""
+    """Estimate the cost of a convolution, in the model's instructions."""
     return _units(spec, products, choose_tiling(spec, products, taps), taps)
 
 
 def microseconds(
     spec: ConvSpec, products: Products, tiling: Tiling, taps: Taps | None = None
 ) -> float:
-    """Estimate what a convolution takes on one thread, from the model's costs."""
+    """Estimate a convolution's microseconds on one thread, from the model's costs."""
     return _units(spec, products, tiling, taps) * MICROSECONDS
 
 
@@ -161,8 +161,8 @@ def lane_channels(spec: ConvSpec, isa: Isa, tiling: Tiling) -> npt.NDArray[np.in
     """Tell which output channel each lane of each vector holds.
 
     The instructions that narrow four int32 vectors to one of bytes (vpackssdw, vpackuswb)
-    interleave them by 128 bits. The channels are dealt out so that the bytes come out in order:
-    byte 16·q + 4·v + i comes from lane 4·q + i of vector v; for two vectors byte 8·q + 4·v + i.
+    interleave them by 128 bits. Channels are distributed so that the bytes come out in order: byte
+    16·q + 4·v + i comes from lane 4·q + i of vector v; for two vectors byte 8·q + 4·v + i.
 
     Returns:
         int64 of shape [vectors, lanes]; -1 where a lane is past the last channel.

@@ -1,4 +1,4 @@
-"""The ways to compute a convolution on x86. A new one is a folder, and a line here."""
+"""The ways to compute a convolution on x86. A new way is a folder, and a line here."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from legalize.kernels.conv2d.x86.winograd import plan as winograd
 from legalize.kernels.isa.x86 import Isa
 
 WAYS: tuple[Way, ...] = (dot.plan, amx.plan, winograd.plan, pairs.plan)
-"""The first one does everything. What is costly to plan comes last."""
+"""The first way serves every convolution. Ways that are costly to plan come last."""
 
 
 def cheapest_plan(spec: ConvSpec, isa: Isa, weights: Weights) -> Plan:
-    """Choose how a convolution is computed, by the instruction set, its shape and its weights."""
+    """Choose the cheapest way for an instruction set, the convolution's shape and its weights."""
     cheapest: Plan | None = None
     for way in WAYS:
         most = inf if cheapest is None else cheapest.cost

@@ -43,8 +43,8 @@ def depthwise_conv2d(plan: Plan, epilogue: Epilogue) -> tirx.PrimFunc:
     """Build the function that computes a depthwise convolution.
 
     Args:
-        plan: from ``pack_depthwise``, as what follows.
-        epilogue: how accumulators become outputs.
+        plan: from ``pack_depthwise``.
+        epilogue: how accumulators become outputs, from ``pack_depthwise``, too.
 
     Returns:
         A function of the data, int8 of ``spec.staged_shape``; the ``constants`` of
@@ -54,7 +54,7 @@ def depthwise_conv2d(plan: Plan, epilogue: Epilogue) -> tirx.PrimFunc:
 
 
 class _Kernel:
-    """The buffers of one function, and what writes its loops."""
+    """The buffers of one function, and the writer of its loops."""
 
     def __init__(self, plan: Plan, epilogue: Epilogue) -> None:
         self.plan = plan

@@ -18,7 +18,7 @@ from legalize.kernels.isa.arm import Isa
 
 @dataclass(frozen=True)
 class PackedDepthwise:
-    """A depthwise convolution's constants, and what its function must know about them.
+    """A depthwise convolution's constants, with the plan and the epilogue of its function.
 
     Attributes:
         epilogue: how accumulators become outputs.
@@ -36,11 +36,10 @@ class PackedDepthwise:
 def pack_depthwise(spec: ConvSpec, weights: Weights, isa: Isa) -> PackedDepthwise:
     """Fold zero points into weights and bias, and lay them out.
 
-    The kernel multiplies raw int8 data x by w − zw, which is a sum of int8. What is
-    left of Σ(x − zx)(w − zw) is −zx·Σ(w − zw), which is constant.
+    The kernel multiplies raw int8 data x by w − zw, which is a sum of int8. The rest of
+    Σ(x − zx)(w − zw) is −zx·Σ(w − zw), which is constant.
 
-    Weights are ordered by block of channels, row of the kernel if rows are looped over, term,
-    channel.
+    Weights are ordered by block of channels, kernel row (if rows are looped over), term, channel.
 
     Args:
         spec: the convolution.

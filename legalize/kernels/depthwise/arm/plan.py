@@ -7,7 +7,7 @@ fall into short sums by their weights: two taps a sum unless both are −128, mo
 are small.
 
 Weights w − zw that take more than 8 bits are sums of int8: such a tap has two terms. Channels
-are cut into blocks; a rest is computed by a block that overlaps the one before.
+are cut into blocks; the last block overlaps the one before it.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from qnn_ops.attributes import dtype_range
 _WIDTHS = (16, 8)
 _LOWEST, _HIGHEST = dtype_range("int8")
 _SUMS = dtype_range("int16")
-# Kernels of more terms are looped over, row by row.
+# Kernels with more terms are looped over, row by row.
 _MAX_UNROLLED = 30
 # More pixels than this would save loads, but leave LLVM no registers to load ahead.
 _MOST_ACCUMULATORS = {32: 12, 16: 6}
-# Instructions: of a pixel's rescaling and storing, by vector and by itself; of a tile; of a row.
+# Instructions to rescale and store a pixel, for each vector and in addition; for a tile; a row.
 _RESCALE = 4.0
 _PIXEL = 7.0
 _TILE = 8.0
@@ -64,9 +64,9 @@ class Plan:
     Attributes:
         spec: the convolution; as many output channels as input channels.
         isa: the instruction set.
-        short_sums: terms whose products are added in 16 bits; of the first row of the kernel only
-            if the others are looped over.
-        is_looped: whether they are.
+        short_sums: terms whose products are added in 16 bits. If the kernel's rows are looped
+            over, those of the first row only.
+        is_looped: whether the kernel's rows are looped over.
         pixels: output pixels of a tile.
     """
 
@@ -92,7 +92,7 @@ class Plan:
 
     @property
     def terms(self) -> tuple[Term, ...]:
-        """All that ``short_sums`` hold, in order."""
+        """All terms of ``short_sums``, in order."""
         return tuple(term for terms in self.short_sums for term in terms)
 
     def lane_channels(self) -> npt.NDArray[np.int64]:
@@ -105,12 +105,12 @@ class Plan:
 
 
 def _widths(isa: Isa) -> tuple[int, ...]:
-    # A tile of 16 channels leaves no room in the sixteen registers of ARMv7.
+    # A tile of 16 channels does not fit the sixteen registers of ARMv7.
     return _WIDTHS[1:] if isa.neon.is_armv7 else _WIDTHS
 
 
 def split_weights(centred: Array) -> list[Array]:
-    """Write weights w − zw, int64 [KH, KW, channels], as a sum of int8: of as few as it takes."""
+    """Write weights w − zw, int64 [KH, KW, channels], as a sum of as few int8 as it takes."""
     parts: list[Array] = []
     rest = centred
     while not parts or rest.any():
@@ -160,7 +160,7 @@ def choose_plan(spec: ConvSpec, isa: Isa, parts: list[Array]) -> Plan:
         sums = len(short_sums)
         return Plan(spec, isa, short_sums, False, _choose_pixels(spec, isa, len(terms), sums))
     row = [(0, kx, part) for kx in range(width) for part in range(len(parts))]
-    # What holds for every row of the kernel.
+    # Short sums must serve every row of the kernel.
     weights = {term: parts[term[2]][:, term[1]].reshape(height, -1).ravel() for term in row}
     short_sums = _short_sums(row, weights)
     sums = height * len(short_sums)
@@ -187,7 +187,7 @@ def _short_sums(terms: list[Term], weights: dict[Term, Array]) -> tuple[tuple[Te
 
 
 def microseconds(plan: Plan) -> float:
-    """Estimate what the convolution takes on one thread."""
+    """Estimate the convolution's microseconds on one thread."""
     spec = plan.spec
     rows = spec.kernel_height if plan.is_looped else 1
     products, sums = rows * len(plan.terms), rows * len(plan.short_sums)

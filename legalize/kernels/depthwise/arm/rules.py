@@ -1,4 +1,4 @@
-"""Calls of depthwise convolutions that ARM kernels serve."""
+"""Rules for depthwise convolutions on ARM."""
 
 from __future__ import annotations
 

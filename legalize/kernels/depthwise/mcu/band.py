@@ -1,6 +1,6 @@
-"""The rows of the data that a row of a depthwise convolution's output reads, with their padding.
+"""The padded rows of data that one output row of a depthwise convolution reads.
 
-Each is copied once: the next row of the output finds those that it shares in their places.
+Each row is copied once. The next output row finds the rows that it shares where they are.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ class Band:
 
     Args:
         spec: the convolution, without dilation.
-        data: of one dimension.
-        width: bytes that are copied at a time where there are as many; the buffer has as many
-            more than its rows, where channels are no multiple of them.
-        size_of: gives the sizes that loops go to.
+        data: the data, of one dimension.
+        width: bytes that are copied at a time, where there are enough. If the channels are no
+            multiple of it, the buffer has so many bytes more than its rows.
+        size_of: turns a number into the extent of a loop.
     """
 
     def __init__(
@@ -41,14 +41,14 @@ class Band:
         self.buffer = T.alloc_buffer((size,), spec.in_dtype)
 
     def fill(self) -> None:
-        """Write what fills all with padding."""
+        """Write the code that fills all rows with padding."""
         self._fill(0, self.spec.kernel_height * self.pitch)
 
     def read(self, image: Index, y: Index) -> list[Index]:
-        """Write what copies the rows that are new for row ``y`` of the output.
+        """Write the code that copies the rows that output row ``y`` is the first to read.
 
         Returns:
-            Where each row of the window begins.
+            The offset of each row of the window.
         """
         spec = self.spec
         with T.serial(spec.kernel_height) as n:
@@ -61,7 +61,7 @@ class Band:
         ]
 
     def _copy_row(self, image: Index, number: Index) -> None:
-        """Copy a row of the padded data, by its number, or fill it."""
+        """Copy a row of the padded data, by its number, or fill it with padding."""
         spec = self.spec
         top, left, *_ = spec.padding
         row, length = kept(number - top), spec.in_width * spec.in_channels

@@ -1,8 +1,8 @@
-"""Depthwise convolutions with Helium, of windows of up to four by four: a channel at a time.
+"""Depthwise convolutions with Helium, of windows of up to four by four, channel by channel.
 
-A register holds four columns of a channel, each of four rows: all that an output depends on, whose
-products one instruction adds up. So rows are copied first, each once, value by value, to where a
-channel's columns follow one another. Where four rows are two windows, what is read serves two
+A register holds four columns of a channel, each of four rows. That is all that an output depends
+on, and one instruction adds up its products. So rows are copied first, each once, value by value,
+so that a channel's columns are consecutive. If four rows cover two windows, one load serves two
 outputs.
 """
 
@@ -43,13 +43,13 @@ _NARROWEST, _SMALL = 6, 36  # outputs in a row, and in an image that may have fe
 
 
 def serves(spec: ConvSpec) -> bool:
-    """Tell whether windows fit into registers, vectors have the channels, and rows are long.
+    """Tell whether windows fit registers, channels fill a vector, and output rows are long.
 
-    Where they are short, columns take too much memory for what they save, but in small images.
+    For short rows, columns take too much memory for what they save, except in small images.
     """
     fits = spec.kernel_height <= FOUR and spec.kernel_width <= FOUR
     fits = fits and spec.strides[1] <= MOST_ACROSS
-    # Offsets have 16 bits: of eight channels, and of outputs in two rows.
+    # Offsets of eight channels, and of outputs in two rows, must fit 16 bits.
     farthest = max((EIGHT - 1) * _pitch(spec), (spec.out_width + FOUR) * spec.out_channels)
     fits = fits and farthest < 1 << 16
     fits = fits and spec.out_channels >= EIGHT
@@ -61,7 +61,7 @@ def depthwise_conv2d(spec: ConvSpec, epilogue: Epilogue) -> tirx.PrimFunc:
 
     Args:
         spec: the convolution, of int8 and without dilation, which ``serves`` takes.
-        epilogue: what the sums become; its form is not wide.
+        epilogue: turns the sums into outputs; its form is not wide.
 
     Returns:
         A function of the data; int8 weights [channels, taps]; the epilogue's constants; and the
@@ -88,13 +88,13 @@ class _Writer:
             spec, spec.out_channels * self.kind.taps, epilogue.constants()
         )
         self.rows = spec.kernel_height + (self.kind.windows - 1) * spec.strides[0]
-        # A channel's padding on the right is the next one's on the left. A row's place in a
-        # register is its number's, by four.
+        # A channel's right padding is the left padding of the next channel. A row's index in a
+        # register is its number modulo four.
         self.pitch, self.before = _pitch(spec), spec.padding[1] * FOUR
         form = epilogue.form
         assert form is not None
         self.left = int(form.left[0]) - self.kind.doubles
-        # What is read behind the last window's columns, and of more pixels, counts for nothing.
+        # Values read past the last window's columns, or for further pixels, are never used.
         self.width = max(spec.out_width, FOUR)
         more = (self.width - spec.out_width) * spec.strides[1] * FOUR
         self.size = self.before + spec.out_channels * self.pitch + SIZE + more
@@ -116,11 +116,11 @@ class _Writer:
         height, width, channels = map(number, spec.out_shape[1:])
         fill(self.columns[0], spec.input_zero_point, number(self.size))
         with T.serial(unseen_count(-(-spec.out_height // windows))) as turn:
-            # Of the last two rows one may be done again.
+            # One of the last two rows may be computed twice.
             y = kept(T.min(turn * windows, height - windows))
             first = kept(y * spec.strides[0])
             with T.serial(unseen_count(self.rows)) as n:
-                # Else LLVM writes the copy out for each of these.
+                # Otherwise LLVM writes out the copy for each iteration.
                 is_new = T.Or(unseen_index(turn) == 0, unseen_index(n) >= self.rows - step)
                 with T.If(is_new), T.Then():
                     self._copy(image, kept(first + n))
@@ -135,12 +135,12 @@ class _Writer:
         T.buffer_store(self.numbers, value, [NUMBERS.index(name)])
 
     def _set_sizes(self) -> None:
-        """Write the numbers that all rows have."""
+        """Write the numbers that are the same for all rows."""
         spec = self.spec
         width, channels = number(self.width), number(spec.out_channels)
         column = spec.strides[1] * FOUR
         turns, rest = divmod(self.width, FOUR)
-        # Where rows are no whole turns the second one does some pixels again.
+        # If a row is not a multiple of four pixels, the second iteration repeats some pixels.
         counts = (1, turns) if rest else (turns, 0)
         for name, count in zip(("first", "more"), counts, strict=True):
             self._set(name, number(count + 1) - 1)
@@ -153,7 +153,7 @@ class _Writer:
         if not self.kind.has_lefts:
             self._set("left", number(self.left + 1) - 1)
         self._set("pixels", number((1 << FOUR * min(spec.out_width, FOUR)) - 1))
-        # Offsets of 16 bits are two rows', those of 32 bits one row's.
+        # Two rows have offsets of 16 bits; one row has offsets of 32 bits.
         has_two = self.kind.windows == 2
         upper = T.shift_left(channels, T.int32(16))
         self._set("apart", T.bitwise_or(upper, channels) if has_two else channels)
@@ -163,12 +163,12 @@ class _Writer:
             self._set("multiplier", T.int32(self.epilogue.multiplier))
 
     def _set_places(self, slot: Index) -> None:
-        """Write where a register's weights are, whose first row has that place among four."""
+        """Write the offsets of a register's weights, if the window's first row is at ``slot``."""
         height, width = self.spec.kernel_height, self.spec.kernel_width
         taps = T.int32(sum(row * width << 8 * row for row in range(FOUR)))
         bits = kept(slot * 8)
         self._set("taps", T.call_llvm_pure_intrin("int32", "llvm.fshl.i32", taps, taps, bits))
-        # Of each column these rows, and of rows these columns.
+        # These rows of each column, and these columns.
         rows = T.int32(((1 << height) - 1) * 0x11111)
         rows = T.shift_right(T.shift_left(rows, slot), T.int32(FOUR))
         self._set("mask", T.bitwise_and(rows, T.int32((1 << FOUR * width) - 1)))
@@ -180,21 +180,21 @@ class _Writer:
         row = kept(row - spec.padding[0])
         height, width, channels = map(number, spec.in_shape[1:])
         source = self.data[(image * height + row) * width * channels]
-        # Behind all columns is padding.
+        # Padding follows all columns.
         other = self.columns[number(self.size) - SIZE]
         spread(place, source, other, row, height, width, channels, number(self.pitch))
 
 
 def kind_of(spec: ConvSpec, epilogue: Epilogue) -> Kind:
-    """Return what the code of a convolution depends on.
+    """Return the kind of a convolution, on which its code depends.
 
     Args:
         spec: the convolution.
-        epilogue: what the sums become.
+        epilogue: turns the sums into outputs.
     """
     form = epilogue.form
     assert form is not None
-    # Windows below one another whose rows are four or fewer.
+    # Two adjacent windows that together cover at most four rows.
     has_two = spec.strides[0] == 1 and spec.kernel_height < FOUR and spec.out_height > 1
     return Kind(
         windows=2 if has_two else 1,

@@ -1,7 +1,7 @@
 """Depthwise convolutions with Helium: sixteen channels at a time.
 
-The rows that a row of the output reads are copied with their padding, each once. Products of 16
-bits are added up as far as they go, and then widened.
+The rows that an output row reads are copied with their padding, each once. Products are added up
+in 16 bits as far as they fit, and then widened.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from legalize.kernels.ir.vectors import Array, Buffer, Index, Vector, kept, spla
 from legalize.kernels.isa.helium import FOUR, SIZE, narrowed, products, widened
 from legalize.kernels.isa.mcu import reading_words
 
-# Which channels of sixteen each vector of four sums has, as products are dealt to them.
+# Of sixteen channels, those in each vector of four sums, in the order that products have.
 _ORDER = [channel for first in (0, 2, 1, 3) for channel in range(first, SIZE, FOUR)]
 
 
 def lanes_of(spec: ConvSpec) -> int | None:
-    """Return how many channels are computed at a time, of one pixel or, if fewer, of several.
+    """Return how many channels are computed at a time, of one pixel or, if few, of several.
 
-    None where no vector has them.
+    None if they make no whole vector.
     """
     channels = spec.out_channels
     if channels >= SIZE:
@@ -39,7 +39,7 @@ def lanes_of(spec: ConvSpec) -> int | None:
 
 
 def _firsts(channels: int) -> list[int]:
-    """Return the first channel of each vector; the last vector may do some channels again."""
+    """Return the first channel of each vector; the last vector may repeat some channels."""
     return [min(first, max(channels - SIZE, 0)) for first in range(0, channels, SIZE)]
 
 
@@ -49,7 +49,7 @@ def packed(spec: ConvSpec, rows: Array, epilogue: Epilogue) -> tuple[Array, ...]
     Args:
         spec: the convolution.
         rows: int8 [channels, taps].
-        epilogue: what the sums become.
+        epilogue: turns the sums into outputs.
     """
     channels = np.array(
         [(first + np.arange(SIZE)) % spec.out_channels for first in _firsts(spec.out_channels)]
@@ -66,8 +66,8 @@ def depthwise_conv2d(
 
     Args:
         spec: the convolution, of int8 and without dilation; ``lanes_of`` gives its lanes.
-        epilogue: what the sums become; its form is not wide.
-        groups: of taps whose products are added up in 16 bits.
+        epilogue: turns the sums into outputs; its form is not wide.
+        groups: groups of taps whose products are added up in 16 bits.
 
     Returns:
         A function of the data; what ``packed`` gives; and the output.
@@ -100,7 +100,7 @@ class _Writer:
             with T.serial(spec.out_height) as y:
                 rows = self.band.read(image, y)
                 with T.serial(-(-spec.out_width // pixels)) as turn:
-                    # The last ones may be done again.
+                    # The last ones may be computed twice.
                     x = turn if pixels == 1 else kept(T.min(turn * pixels, spec.out_width - pixels))
                     pixel = kept((image * spec.out_height + y) * spec.out_width + x)
                     starts = [kept(row + x * spec.strides[1] * spec.in_channels) for row in rows]
@@ -139,7 +139,7 @@ class _Writer:
     def _halves(
         self, starts: Sequence[Index], group: Index, first: Index, taps: Sequence[int]
     ) -> list[Vector]:
-        """Return the sums of products of some taps: of even channels, and of odd ones."""
+        """Return the sums of the products of some taps, for even and for odd channels."""
         spec, sums = self.spec, [T.alloc_buffer((8,), "int16", scope="global") for _ in range(2)]
         for number, tap in enumerate(taps):
             down, across = divmod(tap, spec.kernel_width)

@@ -15,7 +15,7 @@ from legalize.kernels.depthwise.mcu import columns
 from legalize.kernels.depthwise.mcu.helium import depthwise_conv2d, lanes_of, packed
 from legalize.kernels.ir.vectors import Array
 
-_MOST_TAPS = 32  # which are written one after the other
+_MOST_TAPS = 32  # all are unrolled
 _USUAL = 16  # sums of few products often allow no larger shift
 _MOST_WEIGHTS = 255  # whose products with int8 add up to an int16
 
@@ -26,9 +26,9 @@ class HeliumDepthwise:
 
     Attributes:
         spec: the convolution.
-        epilogue: what the sums become.
-        groups: of taps whose products are added up in 16 bits; None for products of all taps by
-            one instruction, as ``columns`` has them.
+        epilogue: turns the sums into outputs.
+        groups: groups of taps whose products are added up in 16 bits; None where one instruction
+            adds up the products of all taps, as in ``columns``.
         constants: the arrays, in the order of the function's arguments.
     """
 
@@ -42,17 +42,17 @@ class HeliumDepthwise:
         return self
 
     def function(self, _packed: HeliumDepthwise) -> tirx.PrimFunc:
-        """Build the function: see both of the name ``depthwise_conv2d``."""
+        """Build the function: see the two functions ``depthwise_conv2d``."""
         if self.groups is None:
             return columns.depthwise_conv2d(self.spec, self.epilogue)
         return depthwise_conv2d(self.spec, self.epilogue, self.groups)
 
 
 def plan_helium(spec: ConvSpec, weights: Weights) -> HeliumDepthwise | None:
-    """Plan a convolution of each channel by itself, of int8.
+    """Plan a depthwise convolution of int8.
 
-    Where ``columns`` does not serve it, sixteen channels or fewer must make a vector, of several
-    pixels that lie side by side.
+    Where ``columns`` does not serve it, sixteen channels must fill a vector, or fewer channels of
+    several adjacent pixels.
     """
     taps = spec.kernel_height * spec.kernel_width
     if spec.dilation != (1, 1) or taps > _MOST_TAPS or spec.output.dtype != "int8":

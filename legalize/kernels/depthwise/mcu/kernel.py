@@ -1,7 +1,7 @@
 """Depthwise convolutions on microcontrollers.
 
-The rows that a row of the output reads are copied with their padding, each once: the next row of
-the output finds those that it shares in their places.
+The rows that an output row reads are copied with their padding, each once. The next output row
+finds the rows that it shares where they are.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def packed_taps(kernel: Array, *, has_pairs: bool) -> Array:
 
     Args:
         kernel: int8 [KH, KW, channels].
-        has_pairs: whether four channels' are a register.
+        has_pairs: whether the weights of four channels fill a register.
     """
     taps = kernel.reshape(-1, kernel.shape[2])
     if not has_pairs:
@@ -49,11 +49,11 @@ def depthwise_conv2d(spec: ConvSpec, epilogue: Epilogue, *, has_pairs: bool) -> 
 
     Args:
         spec: the convolution, without dilation.
-        epilogue: what the sums become.
-        has_pairs: whether four channels are unpacked at a time, which divide all.
+        epilogue: turns the sums into outputs.
+        has_pairs: whether four channels are unpacked at a time; four must divide their number.
 
     Returns:
-        A function of the data; weights as ``packed_taps`` gives them, the bias and the epilogue's
+        A function of the data; weights from ``packed_taps``, the bias and the epilogue's
         constants; and the output.
     """
     with IRBuilder() as builder, T.prim_func(s_tir=True):

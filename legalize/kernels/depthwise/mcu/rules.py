@@ -1,4 +1,4 @@
-"""Calls of depthwise convolutions that kernels for microcontrollers serve."""
+"""Rules for depthwise convolutions on microcontrollers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from legalize.kernels.isa.mcu import CORES, PAIRS, RISCV32, WORD
 from legalize.kernels.kernel import Row
 from qnn_ops import quantized_conv2d
 
-_MOST_TAPS = 32  # which are written one after the other
+_MOST_TAPS = 32  # all are unrolled
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,7 +30,7 @@ class DepthwisePlan:
 
     Attributes:
         spec: the convolution.
-        epilogue: what the sums become.
+        epilogue: turns the sums into outputs.
         has_pairs: whether four channels are computed at a time.
         constants: the arrays, in the order of the function's arguments.
     """
@@ -50,7 +50,7 @@ class DepthwisePlan:
 
 
 def plan_depthwise(spec: ConvSpec, weights: Weights, *, has_pairs: bool) -> DepthwisePlan | None:
-    """Plan a convolution of each channel by itself, if its rescaling has a form."""
+    """Plan a depthwise convolution, if its rescaling has a form."""
     if not is_served(spec) or spec.dilation != (1, 1):
         return None
     if spec.kernel_height * spec.kernel_width > _MOST_TAPS:

@@ -1,7 +1,7 @@
 """Depthwise convolution of bytes.
 
-Rows are interleaved to cells in a small buffer, with the padding around them, so that no padded
-or shifted copy of the whole data is made:
+Rows are interleaved to cells in a small buffer, with the padding around them. So no padded or
+shifted copy of the whole data is made:
 
     for each task                             in parallel, if there is work for several
       for each few output rows
@@ -48,7 +48,7 @@ from legalize.kernels.ir.vectors import (
 )
 
 _CYCLES_PER_MICROSECOND = 3000
-# Bytes from which on TVM takes a buffer of scope "global" from its workspace.
+# TVM takes a "global" buffer of at least so many bytes from its workspace.
 _OFF_STACK = 1024
 
 
@@ -60,7 +60,7 @@ def depthwise_conv2d(plan: Plan, epilogue: Epilogue) -> tirx.PrimFunc:
 
     Args:
         plan: from ``pack_depthwise``.
-        epilogue: likewise.
+        epilogue: from ``pack_depthwise``, too.
 
     Returns:
         A function of the data, ``spec.in_dtype`` of ``spec.in_shape``; the ``constants`` of
@@ -70,7 +70,7 @@ def depthwise_conv2d(plan: Plan, epilogue: Epilogue) -> tirx.PrimFunc:
 
 
 class _Kernel:
-    """The buffers of one function, and what writes its loops."""
+    """The buffers of one function, and the writer of its loops."""
 
     def __init__(self, plan: Plan, epilogue: Epilogue) -> None:
         self.plan = plan
@@ -95,7 +95,7 @@ class _Kernel:
         return builder.get()
 
     def _rows(self, start: Index, stop: Index) -> None:
-        """Write the loop over the turns of one task, with buffers of its own."""
+        """Write the loop of one task, with buffers of its own."""
         spec, plan = self.spec, self.plan
         parts = []
         first_vector = 0
@@ -151,12 +151,12 @@ class _Part:
         self.pixels = kernel.plan.pixels(section)
         self.plane_size = self.plan.slots(section) * section.width
         size = self.plan.cells * self.spec.strides[1] * PLANES * self.plane_size
-        # Not on the stack: the few pixels of a tiny image would be shuffles of registers, over some
-        # of which LLVM 22 ends the process.
+        # Not on the stack: the few pixels of a tiny image would become shuffles of registers, and
+        # some of these crash LLVM 22.
         self.cells = T.alloc_buffer((max(size, _OFF_STACK),), "uint8", scope="global")
 
     def fill_borders(self) -> None:
-        """Write the padding at the left and the right, which is the same for all rows."""
+        """Write the left and right padding, which is the same for all rows."""
         width = self.section.width
         value = self._cell(self.spec.staged_zero_point, width)
         for phase, first_slot, _, count in self._phases():
@@ -172,7 +172,7 @@ class _Part:
                                 T.buffer_store(self.cells, value, [index])
 
     def _cell(self, value: int, lanes: int) -> Vector:
-        """Return a vector of bytes whose cells hold a value only."""
+        """Return a vector of bytes whose cells hold only this value."""
         bits = value * (0x01010101 if self.plan.form.taps == 4 else 0x00010001)
         signed = bits - (1 << 32) if bits >= 1 << 31 else bits
         return T.reinterpret(f"uint8x{lanes}", T.broadcast(T.int32(signed), lanes // 4))
@@ -204,8 +204,8 @@ class _Part:
         """Sort columns by their remainder to the stride, as tiles read them.
 
         Returns:
-            For each remainder that a column of the kernel has: it; the slot of the first column
-            of the data; that column; the number of columns that are read.
+            For each remainder that a kernel column has: the remainder; the slot of the data's
+            first column; that column; the number of columns that are read.
         """
         spec = self.spec
         stride, left = spec.strides[1], spec.padding[1]
@@ -257,7 +257,7 @@ class _Part:
     def _load_pixel(self, start: Index) -> Vector:
         """Load the block's channels of one pixel, not a byte more: it may be the data's last."""
         source, width, channels = self.kernel.source, self.section.width, self.section.channels
-        # The weights of what is too much are zero.
+        # Surplus lanes meet weights of zero.
         return load_filled(source, start, channels, width)
 
     def _interleave(self, rows: list[Vector], phase: int, slot: Index, lanes: int) -> None:
@@ -267,7 +267,7 @@ class _Part:
             # Slots that no row fills meet weights of zero.
             own += own[:1] * (taps - len(own))
             planes = (interleave_bytes if taps == 4 else interleave_words)(own, lanes)
-            # All planes before the first store: for all that LLVM knows, it changes the data.
+            # Load all planes before the first store: LLVM must assume that it changes the data.
             values = [local_vector(lanes, "uint8") for _ in planes]
             for value, plane in zip(values, planes, strict=True):
                 if self.spec.in_dtype == "int8":
@@ -302,8 +302,8 @@ class _Part:
             [[local_vector(lanes) for _ in range(PLANES)] for _ in range(tiles)]
             for _ in range(plan.rows)
         ]
-        # Plane by plane, so that a plane's weights and constants are loaded once for all tiles; and
-        # all of it before the first store, which for all that LLVM knows changes what is loaded.
+        # Plane by plane, so that a plane's weights and constants are loaded once for all tiles. All
+        # loads precede the first store, as LLVM must assume that it changes what is loaded.
         for plane in range(PLANES):
             own = [[tile[plane] for tile in row] for row in acc]
             bias = kernel.bias[vector + plane, T.ramp(0, 1, lanes)]

@@ -18,7 +18,7 @@ from legalize.kernels.isa.x86 import Isa
 
 @dataclass(frozen=True)
 class PackedDepthwise:
-    """A depthwise convolution's constants, and what its function must know about them.
+    """A depthwise convolution's constants, with the plan and the epilogue of its function.
 
     Attributes:
         epilogue: how accumulators become outputs.
@@ -38,9 +38,9 @@ def pack_depthwise(
 ) -> PackedDepthwise:
     """Fold zero points into weights and bias, and lay them out.
 
-    The kernel multiplies raw uint8 data x by w − zw, which takes 9 bits and a sign: one or two int8
-    where they can be summed to it, else int16. What is left of Σ(x − zx)(w − zw) is −zx·Σ(w − zw),
-    which is constant.
+    The kernel multiplies raw uint8 data x by w − zw, which takes 9 bits and a sign: a sum of one or
+    two int8 where possible, else int16. The rest of Σ(x − zx)(w − zw) is −zx·Σ(w − zw), which is
+    constant.
 
     Weights are ordered by block of channels, product, plane, lane, slot of the cell.
 
@@ -48,7 +48,7 @@ def pack_depthwise(
         spec: the convolution.
         weights: its constants.
         isa: the instruction set of the kernel.
-        plan: to measure others than the chosen one.
+        plan: replaces the chosen plan, for measurements.
 
     Raises:
         QnnError: if an array does not fit the spec.
@@ -65,7 +65,7 @@ def pack_depthwise(
 
 def _lay_out_weights(plan: Plan, centred: Array, lanes: Array) -> Array:
     taps = plan.form.taps
-    # A row and a channel of zeros, which -1 takes.
+    # Append a row and a channel of zeros, which index -1 selects.
     rest = np.pad(centred, ((0, 1), (0, 0), (0, 1)))
     parts = []
     for _ in range(plan.form.terms):

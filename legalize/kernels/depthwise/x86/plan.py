@@ -1,16 +1,16 @@
 """The registers of a depthwise convolution.
 
-Rows are interleaved before they are multiplied: the values that lie one above the other in
-neighbouring rows become the bytes of a cell of 32 bits, one cell per pixel and channel, so that
-one instruction multiplies a cell by its weights and adds the products. A cell holds 4 bytes, for
+Rows are interleaved before they are multiplied: values of one column in neighbouring rows become
+the bytes of a cell of 32 bits, one cell per pixel and channel. So one instruction multiplies a
+cell by its weights and adds the products. A cell holds 4 bytes, for
 vpdpbusd and int8 weights, or 2 values of 16 bits, for vpdpwssd or vpmaddwd and int16 weights. It
 serves every column of the kernel and several output rows. Weights w − zw that take more than 8
 bits are sums of two int8, each of which multiplies the cell; few taps have such weights.
 
-Channels are cut into blocks of 64, 32 and 16, as far as vectors are as wide. A vector of AVX512
-holds 64 values of a row: one pixel of a wide block, or the same channels of 2 or 4 pixels. A rest
-of fewer than 16 channels is computed by a block that overlaps the one before; only where there
-are fewer than 16 channels at all, lanes are left empty.
+Channels are cut into blocks of 64, 32 and 16, up to the width of vectors. A vector of AVX512
+holds 64 values of a row: one pixel of a wide block, or the same channels of 2 or 4 pixels. If
+fewer than 16 channels remain, the last block overlaps the one before. Lanes stay empty only if
+the data has fewer than 16 channels in all.
 """
 
 from __future__ import annotations
@@ -32,8 +32,7 @@ _NARROWEST = 16
 _MAX_ROWS = 4
 _MAX_UNROLLED = 20
 # Cycles: to interleave a vector of cells; to load a vector for products, which waits for nothing
-# but takes a share of what can be issued; to rescale and store an output vector; for a tile's and
-# a row's own overhead.
+# but takes issue slots; to rescale and store an output vector; as overhead of a tile and of a row.
 _INTERLEAVE = 9.0
 _LOAD = 0.4
 _RESCALE = 16.0
@@ -64,9 +63,9 @@ class Product(NamedTuple):
 
     Attributes:
         column: of the kernel.
-        row: of the output, among those that are computed at a time.
-        cell: which the row reads.
-        term: of the weights: 0 or 1.
+        row: the output row, among those that are computed at a time.
+        cell: the cell that the row reads.
+        term: the term of the weights: 0 or 1.
     """
 
     column: int
@@ -76,7 +75,7 @@ class Product(NamedTuple):
 
 
 def choose_cells(centred_kernel: npt.NDArray[np.int64], isa: Isa) -> Cells:
-    """Choose the cheapest products that are exact for these weights, HWC, which are w − zw."""
+    """Choose the cheapest products that are exact for these weights w − zw, HWC."""
     low, high = centred_kernel.min(axis=2), centred_kernel.max(axis=2)
     if not isa.has_byte_products or low.min() < -256 or high.max() > 254:
         return Cells(taps=2)
@@ -92,8 +91,8 @@ class Section:
         first_channel: of the first block.
         blocks: number of blocks.
         width: bytes of a pixel in a block: 64, 32 or 16.
-        channels: how many of them are channels: less than ``width`` only if the whole data has
-            fewer than 16.
+        channels: how many of these bytes are channels: less than ``width`` only if the data has
+            fewer than 16 channels.
     """
 
     first_channel: int
@@ -122,7 +121,7 @@ class Plan:
 
     @property
     def vector_bytes(self) -> int:
-        """Bytes in a vector, and cells in its four planes."""
+        """Bytes in a vector, which is also the number of cells in its four planes."""
         return PLANES * self.isa.lanes
 
     def pixels(self, section: Section) -> int:
@@ -204,7 +203,7 @@ class Plan:
         return (spec.out_width - 1) * spec.strides[1] + reach + 1
 
     def slots(self, section: Section) -> int:
-        """Count a phase's pixels (column modulo stride), those a last vector reads past it, too."""
+        """Count a phase's pixels (column modulo stride), and those that a last vector adds."""
         spec = self.spec
         reach = spec.dilation[1] * (spec.kernel_width - 1) // spec.strides[1]
         return max(spec.out_width, self.tiles * self.pixels(section)) + reach
@@ -217,8 +216,8 @@ class Plan:
         """Tell which channel each lane of the accumulators holds.
 
         Interleaving deals out the values of a vector to four planes of cells: plane i takes values
-        16·j + 4·i to 16·j + 4·i + 3 of each 16 bytes j, which is the order that the instructions
-        which narrow four vectors to one undo.
+        16·j + 4·i to 16·j + 4·i + 3 of each 16 bytes j. The instructions that narrow four vectors
+        to one undo this order.
 
         Returns:
             int64 of shape [vectors, lanes]; -1 for an empty lane.
@@ -239,10 +238,10 @@ class Plan:
 def choose_plan(spec: ConvSpec, isa: Isa, form: Cells) -> Plan:
     """Choose how many rows and vectors are summed at a time: the cheapest by ``cycles``.
 
-    Rows are taken together as far as the cells of the first one hold the others' values: so they
-    share the work of interleaving. Vectors in a row share the loads of weights; their
-    accumulators take no more than all registers, of which narrowing soon frees half. Of equally
-    cheap plans it takes the first, so it is the same every time.
+    Rows are computed together if the first row's cells hold the others' values, so that they share
+    the interleaving. Vectors in a row share the loads of weights. Their accumulators may take all
+    registers, as narrowing soon frees half of them. Among equally cheap plans the first is taken,
+    so the choice is the same every time.
     """
     cells = Plan(spec, isa, form, 1, 1).cells
     plans = []

@@ -1,4 +1,4 @@
-"""Calls of depthwise convolutions that x86 kernels serve."""
+"""Rules for depthwise convolutions on x86."""
 
 from __future__ import annotations
 

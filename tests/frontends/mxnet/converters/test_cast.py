@@ -1,4 +1,4 @@
-"""Changes of dtype, constants, and operators that give what they get outside of training."""
+"""Changes of dtype, constants, and operators that return their input outside of training."""
 
 from __future__ import annotations
 

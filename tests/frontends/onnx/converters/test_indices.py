@@ -1,4 +1,4 @@
-"""Gather, GatherElements, OneHot, TopK, EyeLike and Range: what indices choose or count."""
+"""Gather, GatherElements, OneHot, TopK, EyeLike and Range: choosing and counting by indices."""
 
 from __future__ import annotations
 

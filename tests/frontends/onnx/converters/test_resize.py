@@ -1,4 +1,4 @@
-"""Resize to what lies between neighbours, against ONNX Runtime."""
+"""Resize with interpolation between neighbours, against ONNX Runtime."""
 
 from __future__ import annotations
 

@@ -141,7 +141,7 @@ def test_a_subgraph_takes_what_it_is_given() -> None:
 
 
 def composite(number: int = 1, inner: int = 2) -> bytes:
-    """Return a dense layer and what a subgraph of it runs, whose weights are arguments."""
+    """Return a dense layer and a subgraph that runs it, whose weights are arguments."""
     rng, writer = np.random.default_rng(3), ModelWriter()
     x = writer.tensor("x", (2, 70), "int8", Q)
     y, z = (writer.tensor(name, (2, 64), "int8", Q) for name in "yz")
@@ -222,14 +222,14 @@ def loop_in_a_branch(code: str) -> bytes:
 def test_a_loop_inside_a_composite_runs_in_the_chosen_branch_alone() -> None:
     model = loop_in_a_branch("IF")
     data = np.array([-9, 3, 5, 30], np.int8)
-    # A turn of the loop that is not chosen would have no end.
+    # The loop of the branch that is not chosen would never end.
     for chosen, turns in ((True, 2), (False, -1)):
         inputs = [data, np.array(chosen), np.array(turns, np.int32)]
         assert compare(model, inputs, "llvm").differing == ()
 
 
 def test_so_it_does_in_a_case() -> None:
-    # LiteRT's kernel takes what lies behind the branches' numbers for further ones.
+    # LiteRT's kernel reads the memory after the branches' numbers as further ones.
     choice, case = (_built(loop_in_a_branch(code)) for code in ("IF", "STABLEHLO_CASE"))
     data = np.array([-9, 3, 5, 30], np.int8)
     for number, turns in ((0, 2), (1, 1), (2, -1), (-1, -1)):

@@ -1,4 +1,4 @@
-"""Weights with scales by block, beside LiteRT's default kernels: its reference ones give 0."""
+"""Weights with scales by block, against LiteRT's default kernels: its reference ones give 0."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Array = np.ndarray[Any, Any]
 def weights(
     writer: ModelWriter, rng: np.random.Generator, shape: tuple[int, int], size: int, **changed: Any
 ) -> int:
-    """Add a matrix with its scales; ``changed`` says what is odd about them."""
+    """Add a matrix with its scales; ``changed`` names an irregularity of the scales."""
     scales = rng.uniform(0.001, 0.1, (shape[0], shape[1] // size)).astype(np.float16)
     scales = changed.get("scales", scales)
     name = f"s{len(writer._tensors)}"
@@ -129,7 +129,7 @@ def test_scales_are_a_tensor_of_the_file(place: int, message: str) -> None:
 def _with_details(change: Callable[[list[int]], None]) -> bytes:
     content, _ = dense(np.random.default_rng(0), 2, (4, 64), 48, scales=np.ones((4, 1), np.float16))
     fields = [1, -1, 48]
-    known = np.array(fields[::-1], np.int32).tobytes()  # flatbuffers are written from behind
+    known = np.array(fields[::-1], np.int32).tobytes()  # flatbuffers are written from the end
     assert content.count(known) == 1
     change(fields)
     return content.replace(known, np.array(fields[::-1], np.int32).tobytes())

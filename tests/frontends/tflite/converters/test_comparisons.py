@@ -1,4 +1,4 @@
-"""Comparisons, and what chooses by them: SELECT, BUCKETIZE, ARG_MAX, ARG_MIN and TOPK_V2."""
+"""Comparisons and choices: SELECT, BUCKETIZE, ARG_MAX, ARG_MIN and TOPK_V2."""
 
 from __future__ import annotations
 

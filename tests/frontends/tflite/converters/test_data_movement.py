@@ -26,7 +26,7 @@ def test_reshapes_equal_litert() -> None:
     sheet.operator("SQUEEZE", [data], (ANY, "int8", Q), squeeze_dims=[-2])
     sheet.operator("EXPAND_DIMS", [data, sheet.constant(-1)], (ANY, "int8", Q))
     sheet.operator("EXPAND_DIMS", [data, sheet.constant([1])], (ANY, "int8", Q))
-    # The bytes stay what they are, whatever the file says they mean: so does LiteRT.
+    # The bytes stay the same, whatever encoding the file states, as in LiteRT.
     other = Quantization.per_tensor(0.25, -3)
     sheet.operator("RESHAPE", [data, sheet.constant([12])], (ANY, "int8", other))
     sheet.check()

@@ -154,7 +154,7 @@ def test_values_that_are_keys_of_16_bits() -> None:
     sheet = Sheet()
     detection(sheet, "float32", 5)
     whole = bytes(flexbuffers.Dumps(options()))
-    # Behind the values stand their types, the offset of the map, its type and its width.
+    # The values are followed by their types, the offset of the map, its type and its width.
     damaged = whole[: -3 - len(options())] + b"\x11" * len(options()) + whole[-3:]
     assert whole in sheet.model()
     with pytest.raises(ModelFormatError, match="cannot read max_detections"):

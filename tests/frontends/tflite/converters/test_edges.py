@@ -1,4 +1,4 @@
-"""Operators at the edges of what LiteRT takes: masks, empty tensors, odd operands and options."""
+"""Operators at the limits of LiteRT: masks, empty tensors, odd operands and options."""
 
 from __future__ import annotations
 

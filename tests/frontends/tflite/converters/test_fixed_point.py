@@ -15,7 +15,7 @@ Emitted = Callable[[FixedPoint, relax.Expr], "list[relax.Expr]"]
 
 
 def computed(values: list[int], emitted: Emitted) -> list[np.ndarray]:
-    """Compile what is emitted for a column of numbers, and run it."""
+    """Compile the emitted expression for a column of numbers, and run it."""
     column = np.array(values, np.int64)[:, np.newaxis]
     builder = ModuleBuilder()
     data = builder.add_input("data", column.shape, "int64")

@@ -1,4 +1,4 @@
-"""Operators on float32 tensors, which stand between DEQUANTIZE and QUANTIZE in some models."""
+"""Operators on float32 tensors, which are between DEQUANTIZE and QUANTIZE in some models."""
 
 from __future__ import annotations
 

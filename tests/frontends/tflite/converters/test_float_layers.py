@@ -86,7 +86,7 @@ LAYERS: list[tuple[str, tuple[int, ...], tuple[int, ...], int, tuple[int, ...], 
 
 
 def sheet_of(arrays: dict[int, Array], sign: Any = lambda array: array) -> Sheet:
-    """A sheet of all layers, without activations; arrays by their place."""
+    """A sheet of all layers, without activations; arrays by their index."""
     sheet = Sheet()
     place = 0
 

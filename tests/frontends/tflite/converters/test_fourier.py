@@ -1,4 +1,4 @@
-"""RFFT2D, and what reads its result."""
+"""RFFT2D, and the operators that read its result."""
 
 from __future__ import annotations
 

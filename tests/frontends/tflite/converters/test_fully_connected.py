@@ -66,7 +66,7 @@ def test_compiled_layers_equal_litert(style: str) -> None:
 def add_product(
     sheet: Sheet, dtype: str, shape: tuple[int, ...], units: int, **options: Any
 ) -> None:
-    """Add a layer of two activations, of which the second has its own zero point."""
+    """Add a layer of two activations; the second has its own zero point."""
     rng, depth, other = sheet.rng, shape[-1], "int8" if dtype == "int16" else dtype
     wide = dtype == "int16"
     points = [0, 0] if wide else rng.integers(-9, 9, 2) + (128 if dtype == "uint8" else 0)
@@ -92,7 +92,7 @@ def test_products_of_two_activations_equal_litert(dtype: str) -> None:
 
 
 def test_weights_that_an_operator_computes() -> None:
-    """As in exports of attention: what is multiplied is data, reordered."""
+    """As in exports of attention, the factors are transposed data."""
     sheet = Sheet(seed=6)
     data = sheet.random_input((32, 8), "int8", (encoding := random_quantization(sheet.rng, "int8")))
     rows = sheet.operator("TRANSPOSE", [data, sheet.constant([1, 0])], ((8, 32), "int8", encoding))

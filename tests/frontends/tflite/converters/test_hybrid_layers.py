@@ -32,7 +32,7 @@ def bias(sheet: Sheet, channels: int) -> int:
 
 
 def convolutions(seed: int, kinds: Sequence[int]) -> Sheet:
-    """A sheet of convolutions; bits of a kind say what it has."""
+    """A sheet of convolutions; the bits of a kind are its properties."""
     sheet = Sheet(seed)
     rng = sheet.rng
     for number in kinds:
@@ -149,7 +149,7 @@ def test_transposed_convolutions_are_near_litert_s() -> None:
 
 
 def layers(seed: int, kinds: Sequence[int]) -> Sheet:
-    """A sheet of dense layers; bits of a kind say what it has."""
+    """A sheet of dense layers; the bits of a kind are its properties."""
     sheet = Sheet(seed)
     rng = sheet.rng
     for number in kinds:

@@ -27,7 +27,7 @@ Q = Quantization.per_tensor(0.5, 3)
 
 
 def loop(turns: int | None, step: int = 1) -> bytes:
-    """Return a loop: of each turn's row of the data, a sum; without turns they are an input."""
+    """Return a loop that sums a row of data each iteration; ``turns`` is an input if it is None."""
     writer = ModelWriter()
     x = writer.tensor("x", (5, 1, 3), "int8", Q)
     sums = writer.tensor("zero", (1, 3), "int8", Q, np.full((1, 3), 3, np.int8))
@@ -144,7 +144,7 @@ def test_a_list_of_slices_in_a_loop_equals_litert(known: bool) -> None:
 
 
 def doubling(turns: int) -> bytes:
-    """Return a loop of a known number of turns, each of which doubles its data."""
+    """Return a loop of a known number of iterations, which double their data."""
     writer, kind = ModelWriter(), ((1, 3), "int8", Q)
     x, y = writer.tensor("x", *kind), writer.tensor("y", *kind)
     begin = [
@@ -191,7 +191,7 @@ def smaller(graph: Any) -> None:
 
 
 def nested() -> bytes:
-    """Return a loop of as many turns as an input says, each of which doubles once more often."""
+    """Return a loop whose iterations, as many as an input says, double once more each time."""
     writer, kind = ModelWriter(), ((1, 3), "int8", Q)
     x, turns = writer.tensor("x", *kind), writer.tensor("turns", (), "int32")
     begin = writer.tensor("begin", (), "int32", None, np.array(0, np.int32))
@@ -235,7 +235,7 @@ def test_a_loop_inside_another_runs_in_c(tmp_path: Path) -> None:
 
 
 def branching(step: int) -> bytes:
-    """Return a branch that loops as often as an input says, beside one that does not."""
+    """Return a branch that loops as often as an input says, and one that does not loop."""
     writer, kind = ModelWriter(), ((1, 3), "int8", Q)
     x, n = writer.tensor("x", *kind), writer.tensor("turns", (), "int32")
     flag, y = writer.tensor("flag", (1,), "bool"), writer.tensor("y", *kind)

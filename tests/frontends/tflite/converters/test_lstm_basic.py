@@ -88,7 +88,7 @@ _TOLERANCE = 2e-6
 def write_lstm_basic_floats(
     batch: int, size: int, units: int, *, keeps: bool = True, dtype: str = "float32", **changed: Any
 ) -> bytes:
-    """Write a model of one step; of other shapes of operands, by name, where they are given."""
+    """Write a model of one step, with other shapes of operands, by name, if they are given."""
     writer, rng = ModelWriter(), np.random.default_rng(units)
     shapes = {
         "x": (batch, size),

@@ -143,7 +143,7 @@ CASES: list[dict[str, Any]] = [
 
 
 def given(**options: Any) -> dict[str, Any]:
-    """Return options of two axes, of which a few may be others."""
+    """Return options of two axes, with a few replaced."""
     ones = {f"window_{name}": [1, 1] for name in ("dimensions", "strides", "dilations")}
     return {**ones, "base_dilations": [1, 1], "padding": [0, 0, 0, 0], **options}
 

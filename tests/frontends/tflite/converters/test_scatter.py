@@ -34,7 +34,7 @@ def numbers(sheet: Sheet, shape: tuple[int, ...], dtype: str) -> np.ndarray[Any,
 @pytest.mark.parametrize("dtype", ["int8", "uint8", "int32", "bool", "float32"])
 def test_scattered_parts_equal_litert(dtype: str) -> None:
     sheet = Sheet(seed=6)
-    # Some indices are named twice: what is put there is added up, and integers wrap.
+    # Some indices occur twice: values there are added up, and integers wrap.
     for indices, shape in (
         (np.array([[3], [1], [3], [0]]), (5, 4)),
         (np.array([[[0, 1], [2, 2]], [[2, 2], [1, 0]]]), (3, 3, 2)),

@@ -68,7 +68,7 @@ def test_layers_equal_litert(
 ) -> None:
     sheet = layer(code, scales, activation)
     if code == "FULLY_CONNECTED" and np.isinf([scales[0], *scales[1]]).any():
-        # LiteRT's sums leave what they are made for.
+        # LiteRT's sums leave their range.
         with pytest.raises(QnnError, match="product is infinite"):
             from_tflite(sheet.model())
         return

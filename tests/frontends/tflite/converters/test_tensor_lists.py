@@ -1,6 +1,6 @@
 """Lists of tensors, as Keras' layers over time have them where TensorFlow's operators are kept.
 
-LiteRT's package has none of these operators. What TensorFlow computes is what a list is.
+LiteRT's package has none of these operators. TensorFlow's results define them.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ def test_elements_that_nobody_sets_are_0() -> None:
 
 
 def listed(place: Any = (2, 0)) -> bytes:
-    """Return a list made of a tensor, some of its elements, the one at a place, and its length."""
+    """Return a list made of a tensor, some of its elements, the one at an index, and its length."""
     writer = ModelWriter()
     x, at = writer.tensor("x", (4, 3), "int32"), writer.tensor("at", (), "int32")
     shape = number(writer, (3,))

@@ -26,7 +26,7 @@ def encoding(dtype: str, has_scale: bool) -> Quantization | None:
 
 
 def add(sheet: Sheet, code: str, dtype: str, scaled: Sequence[bool], **options: Any) -> None:
-    """Add an operator of operands and a result, some of which have scales."""
+    """Add an operator; some of its operands and its result may have scales."""
     *of_operands, of_result = scaled
     operands = [
         sheet.input(full_range(sheet.rng, dtype, (3, 3)), encoding(dtype, each))

@@ -14,7 +14,7 @@ from qnn_ops.errors import QnnError
 from tests.support.tflite import Sheet
 
 ANY = (1,)  # a declared shape: LiteRT works shapes out by itself
-# Where rows of one index do not follow one another, LiteRT divides more than once.
+# If rows of one index are not consecutive, LiteRT divides more than once.
 PLACES = [
     ([[0, 0], [0, 1], [2, 0], [2, 5], [3, 1]], [4, 2]),
     ([[1, 0], [1, 1], [0, 0], [1, 5], [1, 1]], [3, 9]),

@@ -203,7 +203,7 @@ def test_the_rest_of_a_shape_is_known_through_any_operator() -> None:
 
 
 def operators(model: bytes) -> set[str]:
-    """Name what is left to do."""
+    """Name the remaining operators."""
     mod, _ = from_tflite(model)
     bindings = mod["main"].body.blocks[0].bindings
     return {each.value.op.name for each in bindings if isinstance(each.value, relax.Call)}

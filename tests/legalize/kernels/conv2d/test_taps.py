@@ -14,7 +14,7 @@ from legalize.kernels.conv2d.tiling import Section
 
 Array = np.ndarray[Any, Any]
 
-# Seven rows, of which three above and three below are padding, on 17 by 17 pixels of 8 channels.
+# Seven kernel rows on 17 by 17 pixels of 8 channels, with three rows of padding above and below.
 TALL = ConvSpec(1, 17, 17, 8, 7, 1, 16, padding=(3, 0, 3, 0), input_zero_point=3)
 WIDE = ConvSpec(1, 17, 17, 8, 1, 7, 16, padding=(0, 3, 0, 3), input_zero_point=3)
 

@@ -23,7 +23,7 @@ from legalize.kernels.conv2d.tiling import (
     ("cut", "parts"),
     [
         ((12, 4, False), [(0, 3, 4)]),
-        # What does not fill the last vector stands in a block that knows where to stop.
+        # Channels that do not fill the last vector are in a block that knows where to stop.
         ((12, 4, True), [(0, 2, 4), (8, 1, 4)]),
         ((4, 4, True), [(0, 1, 4)]),
         ((14, 4, True), [(0, 3, 4), (12, 1, 2)]),

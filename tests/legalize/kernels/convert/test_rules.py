@@ -13,7 +13,7 @@ Array = np.ndarray[Any, Any]
 
 
 def awkward(rng: np.random.Generator, shape: tuple[int, ...], scale: float) -> Array:
-    """Values around the range, ties, what is beside them, and what no integer is."""
+    """Values around the range, ties, their neighbours, NaN and infinities."""
     values = (rng.normal(size=shape) * 100 * scale).astype(np.float32)
     halves = np.array([0.5, -0.5, 1.5, -2.5, 126.5, -127.5], np.float32) * np.float32(scale)
     beside = [np.nextafter(halves, np.float32(end)) for end in (0, np.inf, -np.inf)]

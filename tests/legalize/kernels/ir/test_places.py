@@ -11,7 +11,7 @@ from legalize.kernels.ir.places import address, with_addresses
 
 
 def stores(*, is_hidden: bool) -> tirx.PrimFunc:
-    """Return a function that writes behind a number whose last bits are 0."""
+    """Return a function that writes after an offset whose last bits are 0."""
     with IRBuilder() as builder, T.prim_func(s_tir=True):
         T.func_name("stores")
         T.func_attr({"global_symbol": "stores"})

@@ -86,7 +86,7 @@ def test_each_thread_has_one_task_where_that_is_wanted(
     library = tvm.compile(begin_tasks(most), target="llvm")
     marks = tvm.runtime.tensor(np.zeros(most, np.int32))
     in_threads(library["begin"], marks)
-    # Of which TVM has no more than there are processors.
+    # TVM has no more threads than there are processors.
     begun = min(in_threads(tvm.get_global_func(NUM_THREADS)), most)
     np.testing.assert_array_equal(marks.numpy(), np.arange(most) < begun)
 

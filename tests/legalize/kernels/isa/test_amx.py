@@ -30,7 +30,7 @@ def asking(name: str) -> Any:
 @pytest.mark.skipif(not shutil.which("cc"), reason="no C compiler cc on the path")
 @pytest.mark.skipif(not host_has("sse2"), reason="Linux on x86 has the system call")
 def test_a_library_asks_once(tmp_path: Path) -> None:
-    # The functions of a library count its system calls, in place of libc's.
+    # The functions of a library count its system calls, instead of libc's.
     source = tmp_path / "count.c"
     source.write_text(
         "long calls[4];\n"

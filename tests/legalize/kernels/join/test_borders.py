@@ -17,14 +17,14 @@ from tests.support.programs import Case
 Array = np.ndarray[Any, Any]
 
 ISAS = {isa.name: isa for isa in VECTORS}
-# Of images: how many, rows and columns; channels of each tensor; and the border.
+# The number of images, rows and columns; channels of each tensor; and the border.
 SHAPES = [
     ((2, 5, 6), [16], Border((1, 1, 1, 1), 200)),
     ((1, 3, 7), [3], Border((0, 3, 2, 0), 0)),
     ((1, 1, 1), [70], Border((5, 0, 0, 4), 7)),
     ((2, 4, 3), [16, 5], Border((1, 2, 3, 4), 255)),
     ((1, 6, 9), [64, 96, 1], Border((0, 1, 0, 0), 31)),
-    # Shared out to threads, where there are some.
+    # Shared among threads, if there are several.
     ((1, 200, 30), [64, 64], Border((1, 1, 1, 1), 9)),
 ]
 

@@ -42,7 +42,7 @@ def test_means_of_rows_and_columns(place: Place) -> None:
                 ((3, 4, 100), [2], 0.37),
                 ((600,), [0], 0.37),
                 ((3, 1, 5, 1), [2], 1.0),
-                # Images of which LLVM unrolls all.
+                # Images small enough for LLVM to unroll.
                 ((1, 1, 2, 5), [1, 2], 0.5),
                 ((1, 1, 3, 1), [1, 2], 0.37),
                 ((1, 1, 1, 6), [1, 2], 0.37),
@@ -59,7 +59,7 @@ def test_means_in_float32(place: Place) -> None:
     calls = [
         random_mean(rng, shape, [1, 2], ratio)
         for shape, ratio in [
-            # Of powers of two there are ties.
+            # Powers of two have ties.
             ((1, 8, 8, 70), 0.125),
             ((2, 7, 7, 33), 0.37),
             ((1, 30, 31, 16), 0.05),

@@ -27,7 +27,7 @@ def resize(
 def test_bilinear(place: Place, dtype: str) -> None:
     rng = np.random.default_rng(1)
     shapes = [((1, 5, 6, 40), [9, 13]), ((2, 4, 3, 37), [8, 6]), ((1, 8, 8, 64), [5, 3])]
-    # Images of which LLVM unrolls all.
+    # Images small enough for LLVM to unroll.
     shapes += [((1, 1, 2, 33), [1, 3]), ((1, 2, 1, 32), [1, 1])]
     check_calls(
         place, [resize(rng, dtype, shape, size, method="bilinear") for shape, size in shapes]

@@ -40,7 +40,7 @@ def hostile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def no_build(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing can be compiled: what is found wrong is found before."""
+    """Nothing can be compiled: errors are found before."""
 
     def compile_module(*_arguments: object) -> None:
         pytest.fail("it was compiled before everything was checked")

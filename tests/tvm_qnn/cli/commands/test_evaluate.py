@@ -24,7 +24,7 @@ COUNT = 40
 
 @pytest.fixture(scope="module")
 def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder for what is compiled, so that no model is compiled twice."""
+    """Return a folder for compiled models, so that no model is compiled twice."""
     return tmp_path_factory.mktemp("cache")
 
 

@@ -22,7 +22,7 @@ pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
 
 @pytest.fixture
 def network(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return a small classifier, in the current folder, where there are its inputs, too."""
+    """Return a small classifier, in the current folder, together with its inputs."""
     monkeypatch.chdir(tmp_path)
     model = resnet(Style("int8", "int8", per_channel=True, qdq=True))
     (tmp_path / "net.onnx").write_bytes(model.SerializeToString())

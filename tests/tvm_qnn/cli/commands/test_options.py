@@ -85,7 +85,7 @@ def test_every_command_takes_semantics(
     command: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    # In steps of the sum, which is what it should be taken for, this bias is beyond int32.
+    # In steps of the sum, its correct unit, this bias is beyond int32.
     symbol = write_convolution(tmp_path, bias=127, bias_range=2e5)
     arguments = [*command, str(symbol), "--shape", "data=1,1,1,1", "--semantics", "corrected"]
     if command == ["run"]:

@@ -1,4 +1,4 @@
-"""The formats of packages: what each build system takes."""
+"""The formats of packages, for each build system."""
 
 from __future__ import annotations
 
@@ -165,7 +165,7 @@ class Environment:
         self.appended: dict[str, list[str]] = {}
 
     def Append(self, **values: list[str]) -> None:
-        """Keep what is appended."""
+        """Record the appended items."""
         self.appended.update(values)
 
 

@@ -1,4 +1,4 @@
-"""The outputs that sums become, four channels at a time."""
+"""From sums to outputs, four channels at a time."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ def constants(epilogue: Epilogue, lanes: int = FOUR) -> tuple[Array, ...]:
     """Return the array that ``Fields`` reads, filled with zeros to whole vectors.
 
     Args:
-        epilogue: whose form is not wide.
-        lanes: channels whose numbers of a row lie side by side.
+        epilogue: its form is not wide.
+        lanes: channels whose numbers of a row are adjacent.
     """
     rows = np.stack(epilogue.rows)
     filled = np.pad(rows, ((0, 0), (0, -rows.shape[1] % lanes)))
@@ -26,14 +26,14 @@ def constants(epilogue: Epilogue, lanes: int = FOUR) -> tuple[Array, ...]:
 
 
 class Fields:
-    """The constants of four channels, each read when it is asked for first.
+    """The constants of four channels, each read at its first use.
 
     Args:
-        epilogue: whose they are.
-        buffer: has what ``constants`` gives.
-        group: the number of ``lanes`` channels.
+        epilogue: their epilogue.
+        buffer: contains the array of ``constants``.
+        group: the number of a group of ``lanes`` channels.
         lanes: as in ``constants``.
-        first: of the four among these.
+        first: the first of the four channels in the group.
     """
 
     def __init__(
@@ -51,7 +51,7 @@ class Fields:
         return self._read[number]
 
     def with_bias(self, total: Vector) -> Vector:
-        """Add the bias to sums, if it is not in the form."""
+        """Add the bias to sums, unless the form contains it."""
         epilogue = self.epilogue
         return total if epilogue.bias is None else kept(total + self.row(len(epilogue.rows) - 1))
 
@@ -75,7 +75,7 @@ class Fields:
         """Return sums as outputs of 32 bits; only the lowest eight count.
 
         Args:
-            total: without their bias.
+            total: the sums without their bias.
         """
         total = self.with_bias(total)
         output, form = self.epilogue.output, self.epilogue.form

@@ -1,9 +1,9 @@
 """Convolutions and dense layers with Helium: sums of sixteen products at a time.
 
-What a few pixels read is gathered first, with its padding; where it lies in the data as it is
-needed, nothing is. Of neighbours in a row whose windows overlap, each vector is read once. Sums of
-four channels are rescaled together. Sizes are numbers that nothing is made of, so layers of many
-sizes have one function.
+The data of a few pixels is gathered first, with its padding, unless it already lies in the needed
+order. If the windows of neighbours in a row overlap, each vector is read once. Sums of four
+channels are rescaled together. The code does not depend on sizes, so layers of many sizes share
+one function.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ from legalize.kernels.isa.helium_sums import (
 from legalize.kernels.isa.helium_tiles import MOST_RIGHT, Outputs, compute_tile, having, tile_of
 from legalize.kernels.isa.mcu import number, reading_words
 
-# The channels of four, as they are read where two are computed at a time.
+# The order in which four channels are read, if two are computed at a time.
 _ORDER = [0, 2, 1, 3]
 
-_FEWER = 20  # pixels of a row for each that may be computed twice
+_FEWER = 20  # pixels of a row, for each pixel that may be computed twice
 
 
 def pixels_of(spec: ConvSpec) -> int:
@@ -52,9 +52,9 @@ def pixels_of(spec: ConvSpec) -> int:
 
 
 def span_of(spec: ConvSpec) -> ConvSpec | None:
-    """Return a convolution whose pixels read what a tile's neighbours in a row read together.
+    """Return a convolution whose pixels read all data of a tile's neighbours in a row.
 
-    Of such pixels, vectors of whole taps are read once. None where a tile has no such pixels.
+    For such pixels, vectors of whole taps are read once. None if a tile has no such pixels.
     """
     more = PIXELS - 1
     top, left, bottom, right = spec.padding
@@ -67,7 +67,7 @@ def span_of(spec: ConvSpec) -> ConvSpec | None:
 
 
 def depth_of(spec: ConvSpec) -> int:
-    """Return how far apart gathered pixels are; what fills their last vector is zeros."""
+    """Return the distance between gathered pixels, whose last vector is filled with zeros."""
     depth = spec.kernel_height * spec.kernel_width * spec.in_channels
     filled = -(-depth // SIZE) * SIZE
     return depth if is_pixelwise(spec) or filled > SIZE * max(FEW) else filled
@@ -92,7 +92,7 @@ def packed_rows(spec: ConvSpec, rows: Array) -> Array:
 
     Args:
         spec: the convolution.
-        rows: of each output channel.
+        rows: the weights of each output channel.
     """
     loop = loop_of(spec)
     has_rows = loop in (MANY, ONE_ROWS)
@@ -114,10 +114,10 @@ def conv2d(spec: ConvSpec, epilogue: Epilogue) -> tirx.PrimFunc:
 
     Args:
         spec: the convolution, of int8.
-        epilogue: what the sums become; its form is not wide.
+        epilogue: turns the sums into outputs; its form is not wide.
 
     Returns:
-        A function of the data; weights as ``packed_rows`` gives them, the epilogue's constants;
+        A function of the data; weights from ``packed_rows``, the epilogue's constants;
         and the output.
     """
     with IRBuilder() as builder, T.prim_func(s_tir=True):
@@ -137,7 +137,7 @@ class _Writer:
         self.pixels, self.depth = pixels_of(spec), depth_of(spec)
         self.loop, self.span = loop_of(spec), span_of(spec)
         self.is_read = is_pixelwise(spec)
-        # Rows that are no threes have some pixels twice.
+        # Rows that are no multiple of three repeat some pixels.
         twice = -(-spec.out_width // self.pixels) * self.pixels - spec.out_width
         self.has_rows = self.span is not None or twice * _FEWER <= spec.out_width
         values = spec.kernel_height * spec.kernel_width * spec.in_channels
@@ -159,15 +159,15 @@ class _Writer:
             self.values = T.alloc_buffer((size,), "int8")
 
     def adding(self) -> Any:
-        """Open the part of the function that may call what adds up products."""
+        """Open the part of the function that may call functions that add up products."""
         return adding_up() if self.tile is None else having(self.tile[1])
 
     def write(self) -> None:
         spec, pixels = self.spec, self.pixels
         if self.is_filled:
-            # Nothing of it counts, but nothing of it is undefined.
+            # None of its values count, but none may be undefined.
             fill(self.values[0], 0, number(pixels * self.depth))
-        # The last tile, of all pixels or of a row's, may do some pixels again.
+        # The last tile, of all pixels or of a row, may repeat some pixels.
         if self.is_read:
             with T.serial(unseen_count(-(-spec.out_pixels // pixels))) as turn:
                 first = kept(T.min(turn * pixels, number(spec.out_pixels) - pixels))
@@ -201,7 +201,7 @@ class _Writer:
         self._gather(spec, kept(image), y, x, to)
 
     def _gather_row(self, image: Index, row: Index, column: Index) -> None:
-        """Copy what neighbours in a row read."""
+        """Copy the data that neighbours in a row read."""
         spec, pixels = self.spec, self.pixels
         top, left, *_ = spec.padding
         down, across = spec.strides
@@ -248,7 +248,7 @@ class _Writer:
     def _gather(self, spec: ConvSpec, image: Index, y: Index, x: Index, to: Index) -> None:
         """Copy a window of the padded data, whose first row and column are given."""
         channels, height, width = spec.in_channels, spec.kernel_height, spec.kernel_width
-        # What of the window is in the image, where its taps are neighbours.
+        # The part of the window inside the image, if its taps are adjacent.
         above, rows = _inside(y, height, spec.in_height, spec.padding[::2])
         first, columns = _inside(x, width, spec.in_width, spec.padding[1::2])
         is_dense = spec.dilation == (1, 1)
@@ -265,9 +265,9 @@ class _Writer:
             row = image * number(spec.in_height) + y + above
             source = (row * number(spec.in_width) + x + first) * number(channels)
             place = to + (above * width + first) * number(channels)
-            # Of a single vector columns follow one another as they are; that takes fewer turns.
+            # Columns of a single vector are consecutive already; that takes fewer iterations.
             if self.span is not None and channels > SIZE:
-                # Of each vector the columns follow one another.
+                # The columns of each vector are consecutive.
                 place = self.values[to + above * number(width * channels) + first * SIZE]
                 vectors = number(channels // SIZE)
                 pitches = number(width * channels), number(spec.in_width * channels)
@@ -278,7 +278,7 @@ class _Writer:
             copy_rows(place, source, kept(columns * number(channels)), kept(rows), pitches)
 
     def _copy_taps(self, spec: ConvSpec, image: Index, y: Index, x: Index, to: Index) -> None:
-        """Copy those of a window's taps that are in the image, which lie apart."""
+        """Copy the taps of a dilated window that are in the image."""
         channels, (down, across) = number(spec.in_channels), spec.dilation
         with T.serial(unseen_count(spec.kernel_height)) as n:
             row = kept(y + n * down)
@@ -316,11 +316,11 @@ class _Writer:
 
 
 def _inside(start: Index, size: int, most: int, padding: Sequence[int]) -> tuple[Index, Index]:
-    """Return the first taps of a row or a column that are in the image, and how many are.
+    """Return the first tap of a row or a column that is in the image, and the number of such taps.
 
     Args:
-        start: of the taps in the image.
-        size: how many taps there are.
+        start: where the taps start in the image.
+        size: the number of taps.
         most: the image's size.
         padding: of the image.
     """
@@ -331,7 +331,7 @@ def _inside(start: Index, size: int, most: int, padding: Sequence[int]) -> tuple
 
 
 def _outputs_of(spec: ConvSpec, epilogue: Epilogue) -> Outputs | None:
-    """Return how sums become outputs, where a function of whole tiles does that; else None."""
+    """Return how sums become outputs, if a function of whole tiles does that; otherwise None."""
     form, output = epilogue.form, epilogue.output
     if form is None or (str(output.dtype), output.low, output.high) != ("int8", -128, 127):
         return None

@@ -22,7 +22,7 @@ class HeliumPlan:
 
     Attributes:
         spec: the convolution.
-        epilogue: what the sums become.
+        epilogue: turns the sums into outputs.
     """
 
     spec: ConvSpec
@@ -55,11 +55,11 @@ def plan_helium(spec: ConvSpec, weights: Weights) -> HeliumPlan | None:
 def helium_epilogue(
     spec: ConvSpec, weights: Weights, rows: Array, usual: int = USUAL
 ) -> Epilogue | None:
-    """Return what sums become, if Helium's kernels have the arithmetic.
+    """Return the epilogue, if Helium's kernels have the arithmetic.
 
     Args:
         spec: the convolution.
-        weights: of it.
+        weights: its weights.
         rows: centred weights of each output channel.
         usual: see ``prove``.
     """

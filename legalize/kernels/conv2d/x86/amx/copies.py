@@ -1,7 +1,7 @@
-"""Copying what each output pixel reads side by side, so that a convolution becomes a 1 × 1 one.
+"""Adjacent copies of the data of each output pixel, which turn a convolution into a 1 × 1 one.
 
-AMX's tiles then hold nothing but pixels of the output, whatever the strides are; short runs share a
-chunk; and each row of a tile begins where a line of the cache does.
+AMX's tiles then hold only output pixels, whatever the strides are. Short runs share a chunk, and
+each row of a tile begins with a cache line.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from legalize.kernels.ir.tasks import shared_loop
 from legalize.kernels.ir.vectors import Buffer, Index
 from legalize.kernels.isa.amx import ROW_BYTES
 
-# A distance of pixels that puts too many of them into the same place of the cache.
+# A distance of pixels that puts too many of them into the same set of the cache.
 _BAD_PITCH = 1024
 
 
 def pitch_of(length: int) -> int:
-    """Return the bytes from one copy to the next: lines of the cache, or a half or quarter of one.
+    """Return the bytes from one copy to the next: cache lines, or a half or quarter of one.
 
     Args:
         length: bytes that a pixel reads.
@@ -33,9 +33,9 @@ def pitch_of(length: int) -> int:
 
 
 def can_copy(spec: ConvSpec) -> bool:
-    """Tell whether copies would be of use, and may read a vector past a run.
+    """Tell whether copies are of use, and may read a vector past a run.
 
-    Of long runs without strides they only leave out pixels that are computed for nothing.
+    For long runs without strides they only avoid unused pixels.
     """
     _, _, width, channels = spec.staged_shape
     is_strided = spec.strides != (1, 1)
@@ -45,7 +45,7 @@ def can_copy(spec: ConvSpec) -> bool:
 
 
 def copy_all(spec: ConvSpec, pitch: int, source: Buffer, tasks: int) -> Buffer:
-    """Write the loops that copy what every output pixel reads.
+    """Write the loops that copy the data of every output pixel.
 
     Args:
         spec: the convolution.
@@ -54,7 +54,7 @@ def copy_all(spec: ConvSpec, pitch: int, source: Buffer, tasks: int) -> Buffer:
         tasks: how many tasks share the rows.
 
     Returns:
-        A workspace buffer; what is past a copy, up to the next one, is anything.
+        A workspace buffer; the bytes between a copy and the next one are undefined.
     """
     copies = T.alloc_buffer((spec.out_pixels * pitch,), source.dtype, scope="global")
     _, _, _, channels = spec.staged_shape
@@ -70,10 +70,10 @@ def copy_all(spec: ConvSpec, pitch: int, source: Buffer, tasks: int) -> Buffer:
 
 
 def copy_pixel(spec: ConvSpec, source: Buffer, origin: Index, target: Buffer, place: Index) -> None:
-    """Write the copy of what an output pixel reads, from its first byte on.
+    """Write the copy of an output pixel's data, from its first byte on.
 
-    A run takes one vector where it is no longer. A shorter one takes it, too, unless it is of the
-    last row: what follows it in the data is there, and what is written past it is written anew.
+    A run of at most a vector takes one vector, but a shorter one does so only before the last row:
+    there data follows the run, and the bytes written past it are overwritten.
     """
     _, _, width, channels = spec.staged_shape
     taps, length = spec.kernel_width // spec.taps_per_run, spec.run_length

@@ -1,10 +1,10 @@
 """The time that a convolution takes on a processor with AMX, in its tiles or in vectors.
 
-The model is a sum: each of ``Terms`` counts something, and takes its nanoseconds. They were fitted
-to 291 measurements of the convolutions of Inception V3 and ResNet-50, each cut in all ways, on one
-core of a Xeon with AMX: half of the estimates are within 10 % of the times, nine tenths within
-26 %. What the model chooses takes 0.6 % more time than the best choices in Inception V3, 0.8 % in
-ResNet-50. ``calls``, ``turns`` and ``pixel_sums`` are of an earlier fit, to 191 layers.
+The model is a sum: each of ``Terms`` is a count, multiplied by its nanoseconds. They were fitted to
+291 measurements of the convolutions of Inception V3 and ResNet-50, each cut in all ways, on a core
+of a Xeon with AMX: half of the estimates are within 10 % of the times, nine tenths within 26 %. The
+model's choices take 0.6 % more time than the best ones in Inception V3, 0.8 % in ResNet-50.
+``calls``, ``turns`` and ``pixel_sums`` are from an earlier fit, to 191 layers.
 """
 
 from __future__ import annotations
@@ -21,25 +21,25 @@ if TYPE_CHECKING:
     from legalize.kernels.conv2d.x86.amx.plan import TilePlan
 
 TILES_OF_SUMS = 4
-"""Of a turn."""
+"""Tiles of sums in a turn."""
 
 
 class Terms(NamedTuple):
-    """What is counted of a convolution in tiles; or the nanoseconds that one of each takes.
+    """The counts of a convolution in tiles; or the nanoseconds of one of each.
 
     Attributes:
         calls: one.
-        turns: of all sections.
-        products: of two tiles.
-        loads: of tiles of data or weights.
+        turns: turns of all sections.
+        products: products of two tiles.
+        loads: loads of tiles of data or weights.
         far_tiles: loads of data or weights that are not in the nearest cache.
-        passing_tiles: those of them that a hint keeps out of it.
-        askew_tiles: loads of data whose rows do not begin where a line of the cache does.
-        vectors: of outputs.
+        passing_tiles: far tiles that a hint keeps out of the nearest cache.
+        askew_tiles: loads of data whose rows do not begin with a cache line.
+        vectors: vectors of outputs.
         floors: vectors that are rounded twice below zero.
         pixel_sums: vectors from which their pixel's sum is subtracted.
-        sums: vectors to which a tensor is added, where a pixel has four in a row.
-        narrow_sums: likewise, where it has fewer.
+        sums: vectors to which a tensor is added, if a pixel has four in a row.
+        narrow_sums: vectors to which a tensor is added, if a pixel has fewer.
         copies: KiB that are copied.
     """
 
@@ -73,26 +73,26 @@ NANOSECONDS = Terms(
     narrow_sums=1.03,
     copies=22,
 )
-"""Of a convolution by itself, with data and weights in the caches from the call before."""
+"""For a single convolution, with data and weights in the caches from the call before."""
 
 VECTOR_UNIT = 0.123
-"""Nanoseconds of a unit of tiling.py where tiles are."""
+"""Nanoseconds of a unit of tiling.py on processors with tiles."""
 
 WORTH_IT = 0.85
-"""The share of a convolution's time that another way must not take to be chosen."""
+"""Another way must take less than this share of a convolution's time to be chosen."""
 
-# What a call counts among others, which the tiles make slower, and what copies do.
+# The cost of a call among others, which the tiles slow down, and that of copies.
 _CALL = 1000
 _COPIES = 1500
 
-# Data of all pixels that is in the nearest cache however many weights are.
+# Data of all pixels that stays in the nearest cache, however many weights there are.
 _NEAR_DATA = 24 << 10
-# Or of all pixels, together with the weights of a block.
+# Or data of all pixels together with the weights of a block.
 _NEAR_BOTH = 44 << 10
 
 
 def terms(plan: TilePlan) -> Terms:
-    """Count what a convolution takes."""
+    """Return the counts of a convolution."""
     spec, chunks = plan.spec, plan.runs * plan.chunks
     _, height, width, channels = spec.staged_shape
     size = spec.batch * height * width * channels
@@ -110,7 +110,7 @@ def terms(plan: TilePlan) -> Terms:
         turns += count
         products += count * chunks * tiles * part.nr
         loads += count * chunks * (tiles + part.nr)
-        # Data that is read again soon comes from far once.
+        # Data that is soon read again is loaded from far only once.
         data = count * chunks * tiles / bytes_read.reads
         weights = count * chunks * part.nr * plan.chunk / ROW_BYTES
         if hint.data:
@@ -144,21 +144,21 @@ def terms(plan: TilePlan) -> Terms:
 
 
 def nanoseconds(plan: TilePlan) -> float:
-    """Estimate what a convolution in tiles takes on one thread."""
+    """Estimate the time of a convolution in tiles on one thread."""
     return sum(each * count for each, count in zip(NANOSECONDS, terms(plan), strict=True))
 
 
 def nanoseconds_among_others(plan: TilePlan) -> float:
-    """Estimate what it adds to the time of a network."""
+    """Estimate the time that a convolution in tiles adds to a network."""
     copies = _COPIES if plan.copied else 0
     return nanoseconds(plan) - NANOSECONDS.calls + _CALL + copies
 
 
 def vector_nanoseconds(spec: ConvSpec) -> float:
-    """Estimate what a convolution takes in vectors."""
+    """Estimate the time of a convolution in vectors."""
     return VECTOR_UNIT * units(spec, ByteProducts(AVX512_VNNI))
 
 
 def cost(plan: TilePlan) -> float:
-    """Return the cost of a plan, in the units of tiling.py, such that only clear gains count."""
+    """Return the cost of a plan, in the units of tiling.py, so that only clear gains count."""
     return nanoseconds_among_others(plan) / (WORTH_IT * VECTOR_UNIT)

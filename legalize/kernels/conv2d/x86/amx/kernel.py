@@ -1,8 +1,8 @@
 """Convolution of uint8 data with int8 weights in AMX's tiles.
 
-As ../kernel.py, but the sums of a turn, four tiles of pixels × vectors of channels, are taken at
-once, and go through memory to be rescaled. That is done between the products of the next turn, as
-slots.py says:
+This is like ../kernel.py, but the sums of a turn, four tiles of pixels × vectors of channels, are
+computed at once, and are rescaled from memory. That happens between the products of the next turn;
+see slots.py:
 
     for each turn                               of all blocks of channels
       for each chunk of bytes of each run
@@ -51,20 +51,20 @@ if TYPE_CHECKING:
 # Of the eight tiles: sums, data, weights.
 _SUMS, _DATA, _WEIGHTS = range(TILES_OF_SUMS), (4, 5), (6, 7)
 _LANES = AVX512_VNNI.lanes
-# Up to so many bytes of weights each thread reads all of them, and pixels of its own: what another
-# core wrote comes slower than what both read from the third level.
+# Up to so many bytes of weights, each thread reads all of them, and pixels of its own: data that
+# another core wrote arrives more slowly than weights that both read from the third-level cache.
 _READ_BY_ALL = 768 << 10
-# Values in the tiles of sums, which memory holds of a turn until the next one stores its own.
+# Values in a turn's tiles of sums, which memory holds until the next turn stores its own.
 _TURN_SUMS = len(_SUMS) * amx.ROWS * _LANES
 
 
 class _Place(NamedTuple):
-    """Where a tile of pixels is.
+    """The position of a tile of pixels.
 
     Attributes:
         line: the stretch of its first pixel.
-        pixel: its first one there.
-        is_down: whether the others are below it; None where no tile's are.
+        pixel: the index of its first pixel in the stretch.
+        is_down: whether the other pixels are below it; None if this holds for no tile.
     """
 
     line: Index
@@ -73,7 +73,7 @@ class _Place(NamedTuple):
 
 
 class TileKernel(ConvKernel):
-    """The buffers of one function, and what writes its loops."""
+    """The buffers of one function, and the writer of its loops."""
 
     def __init__(self, plan: TilePlan, epilogue: Epilogue) -> None:
         """Write a plan's function."""
@@ -98,7 +98,7 @@ class TileKernel(ConvKernel):
             self.tiled = copy_all(self.spec, self.plan.pitch, self.source, self.tasks)
 
     def _writes_over_addend(self) -> bool:
-        # What is computed twice would be added to twice.
+        # The tensor would be added twice to outputs that are computed twice.
         plan, fusion = self.plan, self.spec.fusion
         is_in_place = fusion.part is None and fusion.border is None
         if fusion.residual is None or not is_in_place:
@@ -131,7 +131,7 @@ class TileKernel(ConvKernel):
         self._turns(section, 0, self.plan.turns(section), lambda place: place)
 
     def _tasks_begun(self) -> Index:
-        # Each loads a configuration, and rescales its last turn beside no products.
+        # Each task loads a configuration, and rescales its last turn without products beside it.
         self.begun = as_threads(self.tasks)
         return self.begun
 
@@ -145,7 +145,7 @@ class TileKernel(ConvKernel):
             self._turns(section, start, stop, lambda place: place)
 
     def _share_of_pixels(self, section: Section, task: Index) -> None:
-        """Write the same turns of each block: a core then reads mostly what it wrote before."""
+        """Write the same turns of each block, so that a core mostly reads what it wrote before."""
         turns = self.plan.turns_of_block(section)
         first, end = map(kept, share(task, self.begun, turns))
         count = kept(end - first)
@@ -163,9 +163,9 @@ class TileKernel(ConvKernel):
 
         Args:
             section: the section.
-            start: the first one's place in the order.
-            stop: the place after the last one's.
-            number: of the turn at a place.
+            start: the first turn's index in the order.
+            stop: the index after the last turn's.
+            number: returns the number of the turn at an index.
         """
         self._multiply(section, number(start), lambda chunk, product: None)
         loop_between(
@@ -179,7 +179,7 @@ class TileKernel(ConvKernel):
             self._rescale(section, number(stop - 1), row, 1)
 
     def _rescaling(self, section: Section, turn: Index) -> Callable[[Index, int], None]:
-        """Tell how a turn is rescaled: what is written after each chunk's products."""
+        """Return the function that writes a turn's rescaling after each chunk's products."""
         slots = self._slots(section)
 
         def write(chunk: Index, product: int) -> None:
@@ -199,8 +199,8 @@ class TileKernel(ConvKernel):
 
         Args:
             section: the section.
-            turn: of all blocks.
-            write: writes what follows a chunk's products, by their numbers.
+            turn: the turn, counted through all blocks.
+            write: writes the code after a product of a chunk, given both numbers.
         """
         spec, plan, nr = self.spec, self.plan, section.nr
         _, _, width, channels = spec.staged_shape
@@ -222,7 +222,7 @@ class TileKernel(ConvKernel):
         own_turn = T.truncmod(turn, turns)
         size = nr * self.vector_stride
         end = first_vector * self.vector_stride + size
-        # Of one turn, too: its products wait for weights, which the next block's need not do.
+        # Also for blocks of one turn: its products wait for weights, but the next block's need not.
         fetch = fetch_ahead(self.weights, end, size, self.chunks, own_turn, turns)
         passes = hints(plan, section)
         with T.serial(height) as ky, T.serial(taps) as kx:
@@ -257,13 +257,13 @@ class TileKernel(ConvKernel):
                 copy_pixel(self.spec, self.source, origin, self.tiled, place)
 
     def _rescale(self, section: Section, turn: Index, first: Index, count: int) -> None:
-        """Write how the sums of some rows of each tile of a turn become outputs.
+        """Write the code that turns the sums of some rows of a turn's tiles into outputs.
 
         Args:
             section: the section.
-            turn: of all blocks.
-            first: row; near the last one, it is taken as the last possible one.
-            count: how many follow one another.
+            turn: the turn, counted through all blocks.
+            first: the first row; near the end, the last possible one is taken.
+            count: the number of consecutive rows.
         """
         first = unsigned_min(first, self.plan.rows - count)
         first_vector = self._first_vector(section, turn)
@@ -310,7 +310,7 @@ class TileKernel(ConvKernel):
         return unsigned_min(number * at_once, plan.tiles - at_once)
 
     def _place(self, tile: Index) -> _Place:
-        """Return where a tile of pixels is."""
+        """Return the position of a tile of pixels."""
         plan = self.plan
         number = T.truncmod(tile, plan.tiles_per_line)
         first = unsigned_min(number * plan.rows, plan.line_pixels - plan.rows)
@@ -327,7 +327,7 @@ class TileKernel(ConvKernel):
         return _Place(T.Select(is_down, row, line), T.Select(is_down, x, first), is_down)
 
     def _origin_of_tile(self, tile: Index) -> tuple[Index, Index]:
-        """Return the first byte that a tile of pixels reads, and the bytes to the next pixel's."""
+        """Return the first byte that a tile of pixels reads, and the distance between pixels."""
         spec, plan = self.spec, self.plan
         _, height, width, channels = spec.staged_shape
         line, pixel, is_down = self._place(tile)
@@ -345,10 +345,11 @@ class TileKernel(ConvKernel):
         return origin, pitch
 
     def _output_of(self, place: _Place, row: Index) -> tuple[Index, Expr | None]:
-        """Return the output's pixel that is a row of a tile at a place.
+        """Return the output pixel in a row of a tile.
 
         Returns:
-            Its number, and whether it is one; 0 if it is not. None where all are.
+            Its number, or 0 if the row is no output pixel; and a condition that tells whether it
+            is one, or None if all rows are.
         """
         spec, plan = self.spec, self.plan
         start = place.line * (spec.out_pixels // plan.lines)
@@ -363,5 +364,5 @@ class TileKernel(ConvKernel):
         return T.Select(is_real, start + y * plan.real_pixels + x, 0), is_real
 
     def _sums_of(self, section: Section, tile: int, row: Index) -> Index:
-        """Return where in the memory the sums of a row of a turn's tile of pixels begin."""
+        """Return the offset in memory of the sums of a row of a turn's tile of pixels."""
         return (tile * self.plan.rows + row) * (section.nr * _LANES)

@@ -1,11 +1,11 @@
-"""What the nearest cache keeps of the bytes that a turn of tiles reads.
+"""Which of the bytes that a turn of tiles reads stay in the nearest cache.
 
-The turns of a block of channels read the same weights, one after the other; the blocks read the
-same data, and so do the taps of a kernel that has several. Where the weights of a block and the
-data of a turn are more together than the cache keeps, each puts out the other, and both come from
-the second level. A hint leaves one of them there, so that the other one stays near.
+The turns of a block of channels read the same weights, one after the other. The blocks read the
+same data, and so do the taps of a kernel with several. If a block's weights and a turn's data
+together exceed the cache, each evicts the other, and both come from the second level. A hint leaves
+one of them there, so that the other one stays near.
 
-Measured on a Xeon with AMX: one by one, layers take 0.77 to 1.02 of the time without hints.
+Measured on a Xeon with AMX: single layers take 0.77 to 1.02 of the time without hints.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     from legalize.kernels.conv2d.x86.amx.plan import TilePlan
 
 NEAR_BYTES = 47 << 10
-"""Weights of a block and data of a turn that are in the nearest cache."""
+"""Bytes of a block's weights and a turn's data that fit the nearest cache together."""
 
-# Weights that stay there beside data that is read past them, and the most of such data.
+# Weights that stay there beside data that a hint keeps out, and the most of such data.
 _KEPT_WEIGHTS = 36 << 10
 _PASSING_DATA = 36 << 10
-# Data that stays beside weights that are read past it.
+# Data that stays there beside weights that a hint keeps out.
 _KEPT_DATA = 20 << 10
 
 
@@ -32,8 +32,8 @@ class Working(NamedTuple):
     """The bytes that a turn reads.
 
     Attributes:
-        weights: of a block.
-        data: of a turn, each byte once.
+        weights: bytes of a block's weights.
+        data: bytes of a turn's data, each counted once.
         reads: how often a turn reads a byte of data.
     """
 
@@ -48,7 +48,7 @@ class Working(NamedTuple):
 
 
 class Hints(NamedTuple):
-    """Whether each operand is left in the second level of caches."""
+    """Whether each operand is left in the second-level cache."""
 
     data: bool = False
     weights: bool = False
@@ -63,7 +63,7 @@ def working(plan: TilePlan, section: Section) -> Working:
 
 
 def hints(plan: TilePlan, section: Section) -> Hints:
-    """Choose what the loads of a section leave in the second level."""
+    """Choose the operands that a section's loads leave in the second-level cache."""
     weights, data, reads = bytes_read = working(plan, section)
     if bytes_read.is_near:
         return Hints()

@@ -1,4 +1,4 @@
-"""Constants of a convolution as AMX's tiles take them."""
+"""Constants of a convolution in the layout of AMX's tiles."""
 
 from __future__ import annotations
 

@@ -1,19 +1,19 @@
-"""The plan of a convolution in AMX's tiles, if that is worth while.
+"""The plan of a convolution in AMX's tiles, if that pays.
 
 A tile of data has a row for each of up to 16 output pixels, whose bytes lie at one distance, the
-pitch. Pixels of a row of the output do. Those of neighbouring rows, too, if the pixels are
-numbered through the data's padding: a few in each row are then computed for nothing. Or tiles take
-the last pixels of the rows down the image, at the distance of its rows. The plan takes the way with
-the fewest tiles, those down the image counted dearer.
+pitch. Pixels in a row of the output do. So do those of neighbouring rows, if pixels are numbered
+through the data's padding: then a few pixels in each row are computed for nothing. Otherwise tiles
+take the last pixels of the rows down the image, at the distance of its rows. The plan takes the way
+with the fewest tiles, where tiles down the image count more.
 
-A run of bytes is multiplied in chunks of up to 64. They are of one size, as a tile's
-configuration is; the last one ends where the run ends, and meets weights of zero for the bytes
-that the chunk before had.
+A run of bytes is multiplied in chunks of up to 64. All have the same size, as the tiles'
+configuration is fixed. The last chunk ends where the run ends. Bytes that the chunk before already
+had meet weights of zero.
 
-A turn of the loop sums four tiles: of one tile of pixels and four vectors of channels, of two and
-two, or of four and one. Four vectors of a pixel become bytes with the fewest instructions, and one
-store; fewer have fewer weights, which stay in the nearest cache for longer sums. Before that, what
-each pixel reads may be copied side by side: the whole sum is then one run. The cost model chooses.
+A turn of the loop sums four tiles: one tile of pixels and four vectors of channels, two and two, or
+four and one. Four vectors of a pixel become bytes with the fewest instructions, and one store.
+Fewer vectors have fewer weights, which stay in the nearest cache for longer sums. The data of each
+pixel may first be copied side by side: then the whole sum is one run. The cost model chooses.
 """
 
 from __future__ import annotations
@@ -40,27 +40,27 @@ from legalize.kernels.isa.x86 import AVX512_VNNI, ByteProducts, Isa
 WIDTHS = (4, 2, 1)
 """The most vectors of channels in a turn; fewer may be chosen."""
 
-# Bytes of chunks of one size above which full ones are faster.
+# Full chunks are faster than equal chunks of more bytes than this.
 _MOST_ALIKE = 48
 # Copies share the second-level cache with weights and outputs.
 _MOST_COPIES = 1 << 20
 # Tiles across the image that take as long as one down a column, whose rows no prefetcher foresees:
-# 0.9 to 8 of the layers that were measured, two of half of them.
+# 0.9 to 8 in the measured layers, two in half of them.
 _COLUMN_TILE = 1.6
-# Of a first layer, of which a turn's copies are worth it.
+# Of a first layer, for which copies of a turn pay.
 _FEW_CHANNELS = 4
 
 
 @dataclass(frozen=True)
 class TilePlan(Plan):
-    """A convolution cut into tiles; of its tiling, ``mr`` is how many pixels a turn has.
+    """A convolution cut into tiles; ``mr`` of its tiling is the number of pixels in a turn.
 
     Attributes:
-        lines: stretches of pixels at one pitch: one for all, one an image or one a row.
-        line_pixels: pixels of such a stretch, with those that are computed for nothing.
+        lines: stretches of pixels at one pitch: one for all, one for each image or for each row.
+        line_pixels: pixels of such a stretch, including unused ones.
         row_pixels: pixels from a row to the next one within a stretch.
-        real_pixels: how many of these are pixels of the output.
-        columns: pixels at the end of each row that are in no stretch, as tiles take them down.
+        real_pixels: how many of these are output pixels.
+        columns: pixels at the end of each row that tiles down the image compute.
         pitch: bytes from a pixel to the next one.
         chunk: bytes of the sum in a tile.
         chunks: tiles for a run.
@@ -84,7 +84,7 @@ class TilePlan(Plan):
 
     @property
     def run_length(self) -> int:
-        """Bytes of one."""
+        """Bytes of a run."""
         return self.chunk * self.chunks if self.copied else self.spec.run_length
 
     @property
@@ -109,7 +109,7 @@ class TilePlan(Plan):
 
     @property
     def pixels(self) -> int:
-        """Pixels that tiles cover, with those that are computed for nothing."""
+        """Pixels that tiles cover, including unused ones."""
         spec = self.spec
         return self.lines * self.line_pixels + spec.batch * self.columns * spec.out_height
 
@@ -123,7 +123,7 @@ class TilePlan(Plan):
         return section.mr // self.rows
 
     def turns_of_block(self, section: Section) -> int:
-        """Count the turns of a block of channels; the last one repeats tiles if some are left."""
+        """Count the turns of a block of channels; the last one may repeat tiles."""
         return -(-self.tiles // self.tiles_at_once(section))
 
     def turns(self, section: Section) -> int:
@@ -131,7 +131,7 @@ class TilePlan(Plan):
         return section.blocks * self.turns_of_block(section)
 
     def lay_out(self, kernel: Array, lanes: Array) -> Layout:
-        """Cut the weights into chunks, with zeros for what is past a pixel's copy."""
+        """Cut the weights into chunks, with zeros for bytes past a pixel's copy."""
         runs = kernel.reshape(len(kernel), self.runs, -1)
         rest = self.run_length - runs.shape[-1]
         weights = lay_out_chunks(self, np.pad(runs, ((0, 0), (0, 0), (0, rest))), lanes)
@@ -155,19 +155,19 @@ def plan(spec: ConvSpec, isa: Isa, _weights: Weights, most: float) -> TilePlan |
 
 @cache
 def cut(spec: ConvSpec) -> TilePlan:
-    """Cut a convolution into tiles of data as it is, worth it or not."""
+    """Cut a convolution into tiles of uncopied data, whether or not it pays."""
     return min((cut_to_width(spec, nr) for nr in WIDTHS), key=nanoseconds)
 
 
 @cache
 def cut_copied(spec: ConvSpec) -> TilePlan | None:
-    """Cut a convolution into tiles of copied data; None where copies are too many, or no use."""
+    """Cut a convolution into tiles of copied data; None if copies are too many, or of no use."""
     plans = [cut_copied_to_width(spec, nr) for nr in WIDTHS] if can_copy(spec) else []
     return min((plan for plan in plans if plan is not None), key=nanoseconds, default=None)
 
 
 def cut_copied_to_width(spec: ConvSpec, nr: int) -> TilePlan | None:
-    """Cut likewise, with at most so many vectors of channels in a turn."""
+    """Cut a convolution into tiles of copied data, with at most ``nr`` vectors in a turn."""
     length = spec.runs * spec.run_length
     pitch = pitch_of(length)
     chunk = min(pitch, ROW_BYTES)
@@ -184,7 +184,7 @@ def cut_copied_to_width(spec: ConvSpec, nr: int) -> TilePlan | None:
 
 
 def cut_to_width(spec: ConvSpec, nr: int) -> TilePlan:
-    """Cut a convolution into tiles with at most so many vectors of channels in a turn."""
+    """Cut a convolution into tiles with at most ``nr`` vectors of channels in a turn."""
     _, _, width, channels = spec.staged_shape
     stride_y, stride_x = spec.strides
     row, pitch = stride_y * width * channels, stride_x * channels
@@ -223,7 +223,8 @@ class _Way(NamedTuple):
 def _chunks(run_length: int) -> tuple[int, int]:
     """Return the size and number of a run's chunks: whole K-steps, none longer than the run.
 
-    They are alike but where they would be nearly full: full ones begin on lines more often.
+    They have equal sizes unless they would be nearly full: full chunks begin on cache lines more
+    often.
     """
     count = -(-run_length // ROW_BYTES)
     chunk = -(-run_length // (count * DWORD)) * DWORD
@@ -235,15 +236,15 @@ def _chunks(run_length: int) -> tuple[int, int]:
 
 
 def _rows(line_pixels: int) -> int:
-    """Return the pixels of a tile of a stretch: the fewest that make no more tiles.
+    """Return the pixels of a tile of a stretch: the fewest that need no further tile.
 
-    So as few as may be are computed twice.
+    So as few pixels as possible are computed twice.
     """
     return -(-line_pixels // -(-line_pixels // ROWS))
 
 
 def _tiled(spec: ConvSpec, way: _Way, sizes: tuple[int, int, int], nr: int) -> TilePlan:
-    """Cut a convolution into turns, given pitch, chunk and chunks; what it costs is left open."""
+    """Cut a convolution into turns, given pitch, chunk and chunks; its cost is left open."""
     plan = TilePlan(spec, ByteProducts(AVX512_VNNI), (), 0.0, *way, *sizes)
     vectors = AVX512_VNNI.vectors(spec.out_channels)
     is_ragged = spec.out_channels % AVX512_VNNI.lanes != 0

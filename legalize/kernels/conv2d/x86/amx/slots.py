@@ -1,8 +1,8 @@
-"""The places between the products of a turn where pixels of the turn before are rescaled.
+"""The slots between the products of a turn, where pixels of the turn before are rescaled.
 
-Tiles and vectors have units of their own, which work at the same time if their instructions come
-in turn. Pixels are spread over as many chunks as possible. Two follow one another, as their vectors
-of the same channels share constants; more only where there are too few products.
+Tiles and vectors have units of their own, which work at the same time if their instructions
+alternate. Pixels are spread over as many chunks as possible. A slot rescales two pixels, as their
+vectors of the same channels share constants, and more only if there are too few products.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ _A_CHUNK = (1, 2, 4)
 
 @dataclass(frozen=True)
 class Slots:
-    """Where rows of a turn's tiles are rescaled, of all tiles the same ones.
+    """The slots in which rows of a turn's tiles are rescaled, the same rows of each tile.
 
     Attributes:
-        rows: how many a slot has.
-        after: the products of a chunk that a slot follows.
-        chunks: how many chunks, the first ones, have slots.
+        rows: the rows of a slot.
+        after: the products of a chunk after which there is a slot.
+        chunks: how many of the first chunks have slots.
     """
 
     rows: int
@@ -28,7 +28,7 @@ class Slots:
     chunks: int
 
     def first_row(self, chunk: int, product: int) -> int:
-        """Return the first row of the slot after a product; it may be past the last one."""
+        """Return the first row of the slot after a product; it may be past the last row."""
         return (chunk * len(self.after) + self.after.index(product)) * self.rows
 
 
@@ -36,10 +36,10 @@ def slots_of(rows: int, tiles: int, chunks: int, products: int) -> Slots:
     """Choose the slots of a turn.
 
     Args:
-        rows: of a tile of the turn before.
-        tiles: of pixels of that turn.
-        chunks: of the turn.
-        products: of a chunk.
+        rows: rows of a tile of the turn before.
+        tiles: tiles of pixels of that turn.
+        chunks: chunks of the turn.
+        products: products of a chunk.
     """
     sizes = [-(-pixels // tiles) for pixels in _PIXELS]
     ways = [(size, count) for size in sizes for count in _A_CHUNK if count <= products]

@@ -23,13 +23,13 @@ from legalize.kernels.ir.vectors import Buffer, Index, Vector, get_lanes, kept, 
 if TYPE_CHECKING:
     from legalize.kernels.conv2d.x86.dot.plan import DotPlan
 
-# K-steps of a strided sum that are written one after the other, as in networks' first layers, of
-# which a loop takes a tenth on Zen 4; elsewhere it takes nothing.
+# K-steps of a strided sum that are unrolled, as in networks' first layers. There a loop takes a
+# tenth of the time on Zen 4; elsewhere it costs nothing.
 _MOST_WRITTEN_OUT = 12
 
 
 def is_written_out(spec: ConvSpec) -> bool:
-    """Tell whether the K-steps of a sum are written one after the other."""
+    """Tell whether the K-steps of a sum are unrolled."""
     return spec.runs * spec.k_steps_per_run <= _MOST_WRITTEN_OUT and spec.strides[1] > 1
 
 
@@ -47,7 +47,7 @@ class DotKernel(ConvKernel):
         return microseconds(self.spec, self.products, self.tiling, self.taps)
 
     def _declare_last(self) -> None:
-        """Declare the ranges of taps, and what those before one add to a sum in the padding."""
+        """Declare the ranges of taps, and the sums of all taps before each in the padding."""
         if self.taps is None:
             return
         tiles = sum(tiles_of(self.spec, section) for section in self.tiling)
@@ -62,7 +62,7 @@ class DotKernel(ConvKernel):
         return Pixels([self._pixel_down(first + i) for i in range(section.mr)])
 
     def _pixel_down(self, number: Index) -> Index:
-        """Return the output pixel that is this one if they are counted down the columns."""
+        """Return the output pixel with this number, counted down the columns."""
         height, width = self.spec.out_height, self.spec.out_width
         column, y = T.truncdiv(number, height), T.truncmod(number, height)
         if self.spec.batch == 1:
@@ -93,7 +93,7 @@ class DotKernel(ConvKernel):
     def _loops_of(
         self, section: Section, first: Index
     ) -> tuple[tuple[Index, Index], tuple[Index, Index]]:
-        """Return the rows of the kernel and its columns that a tile multiplies."""
+        """Return the kernel rows and columns that a tile multiplies."""
         rows, columns = (0, self.spec.kernel_height), (0, self.spec.kernel_width)
         if self.taps is None:
             return rows, columns
@@ -127,7 +127,7 @@ class DotKernel(ConvKernel):
                     set_lanes(vector, total, products.lanes)
 
         rows, columns = self._loops_of(section, first)
-        # K-steps of a run that some columns are; all of it, unless columns are left out.
+        # The K-steps of some columns in a run; the whole run, unless columns are left out.
         of_tap = k_steps // spec.taps_per_run
         is_cut = self.taps is not None and self.taps.down and taps == 1
         at_once = self._k_steps_at_once(section)
@@ -169,7 +169,7 @@ class DotKernel(ConvKernel):
     def _accumulate_columns(
         self, section: Section, first_vector: Index, first: Index, acc: list[list[Buffer]]
     ) -> None:
-        """Write the sums of pixels side by side: what one loads, those before it multiply, too."""
+        """Write the sums of adjacent pixels, which share the columns that they load."""
         spec, products = self.spec, self.products
         _, _, width, channels = spec.staged_shape
         origin = self._origins(section, first).begins[0]
@@ -203,8 +203,8 @@ class DotKernel(ConvKernel):
     def _k_steps_at_once(self, section: Section) -> int:
         """Count the K-steps that the loop over a run takes at a time.
 
-        Two halve the loop's own cost, where a K-step is one product. But LLVM loads weights of the
-        second one early: with no register left for them it keeps all accumulators in memory.
+        Two halve the loop's own cost, if a K-step is one product. But LLVM loads weights of the
+        second one early: if no register is left for them, it keeps all accumulators in memory.
         """
         taken = registers_of(self.products, section.nr, section.mr)
         return 2 if self.isa.has_byte_products and self.isa.registers - taken >= 2 else 1

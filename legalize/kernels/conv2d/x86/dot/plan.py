@@ -1,4 +1,4 @@
-"""Sums of products of data and weights as an instruction set multiplies them."""
+"""Sums of products of data and weights, by the products of an instruction set."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from legalize.kernels.conv2d.x86.tiling import choose_tiling, units
 from legalize.kernels.ir.vectors import Array
 from legalize.kernels.isa.x86 import ByteProducts, Isa, Products, WidenedProducts, WordProducts
 
-# What a unit counts beside one of pairs, whose loads are hidden behind fewer products; and the
-# units of bytes that each tile widens count more than these take.
+# The weight of a unit relative to one of pairs, whose loads are hidden behind fewer products; and
+# the units of bytes that each tile widens count more than they take.
 _UNIT: dict[type[Products], float] = {
     ByteProducts: 1.0,
     WordProducts: 0.92,
@@ -37,7 +37,7 @@ class DotPlan(Plan):
     """A convolution by the products of its instruction set.
 
     Attributes:
-        taps: which ones tiles multiply; None for all.
+        taps: the taps that tiles multiply; None for all.
     """
 
     taps: Taps | None = None
@@ -45,10 +45,10 @@ class DotPlan(Plan):
     def lay_out(self, kernel: Array, lanes: Array) -> Layout:
         """Order weights by block of channels, run, K-step, vector, part, lane, value.
 
-        The parts are even and odd bytes; for bytes and words there is one.
+        The parts are even and odd bytes of widened data; bytes and words have one part.
         """
         spec, products = self.spec, self.products
-        # Bytes where each is read once: loading them takes longer than widening.
+        # Weights that are read once stay bytes: loading them takes longer than widening.
         is_read_once = all(tiles_of(spec, section) == 1 for section in self.tiling)
         fits = kernel.min() >= -128 and kernel.max() <= 127
         dtype = "int8" if is_read_once and fits else products.weight_dtype
@@ -66,7 +66,7 @@ class DotPlan(Plan):
         return Layout(np.concatenate(packed), settings=self._left_out(kernel, lanes), known=dtype)
 
     def _left_out(self, kernel: Array, lanes: Array) -> tuple[Array, ...]:
-        """Return each tile's range of taps, and what those left out add, unless it is nothing."""
+        """Return each tile's range of taps, and the sums of those left out, unless all are zero."""
         if self.taps is None:
             return ()
         ranges = self.taps.ranges_of(self.tiling)
@@ -81,12 +81,12 @@ class DotPlan(Plan):
 
 
 def plan(spec: ConvSpec, isa: Isa, _weights: Weights, _most: float) -> DotPlan:
-    """Plan a convolution; data of bytes becomes words when it is staged, where that pays."""
+    """Plan a convolution; staging turns bytes of data into words if that pays."""
     return dot_plan(replace(spec, staged_dtype="int16") if prefers_words(spec, isa) else spec, isa)
 
 
 def dot_plan(spec: ConvSpec, isa: Isa) -> DotPlan:
-    """Plan a convolution of data that is staged as the spec says."""
+    """Plan a convolution of data staged as in the spec."""
     products = products_of(spec, isa)
     taps = cheapest_taps(spec, products)
     cost = _UNIT[type(products)] * units(spec, products, taps)
@@ -94,7 +94,7 @@ def dot_plan(spec: ConvSpec, isa: Isa) -> DotPlan:
 
 
 def cheapest_taps(spec: ConvSpec, products: Products) -> Taps | None:
-    """Choose which taps tiles multiply."""
+    """Choose the taps that tiles multiply."""
     if is_written_out(spec):
         return None
     ways = [None, *taps_of(spec)]
@@ -102,14 +102,14 @@ def cheapest_taps(spec: ConvSpec, products: Products) -> Taps | None:
 
 
 def products_of(spec: ConvSpec, isa: Isa) -> Products:
-    """Choose the products of data that is staged as the spec says."""
+    """Choose the products for data staged as in the spec."""
     if isa.has_byte_products:
         return ByteProducts(isa)
     return WordProducts(isa) if spec.staged_dtype == "int16" else WidenedProducts(isa)
 
 
 def prefers_words(spec: ConvSpec, isa: Isa) -> bool:
-    """Tell whether data had better be widened to int16 once, when it is staged, than by each tile.
+    """Tell whether widening data to int16 once, in staging, is faster than in each tile.
 
     Every block of channels and every row of the kernel reads the data again.
     """

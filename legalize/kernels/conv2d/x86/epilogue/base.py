@@ -23,8 +23,8 @@ class Scales:
         shift: int32 [out_channels], positive to the left.
         bias: int32 [out_channels], part of the accumulators.
         bound: no accumulator is further from zero.
-        columns: of outputs of float32.
-        factor: how many times as large the accumulators come.
+        columns: the constants of float32 outputs.
+        factor: the factor by which the given accumulators are too large.
     """
 
     multiplier: Array
@@ -40,8 +40,8 @@ class Chosen(NamedTuple):
 
     Attributes:
         epilogue: the sequence.
-        arrays: its constants, of the dtypes and shapes that it tells: [vectors, rows, lanes].
-        offset: what it wants added to the accumulators, [out_channels] or 0.
+        arrays: its constants, [vectors, rows, lanes], as ``Epilogue.constants`` describes them.
+        offset: to be added to the accumulators, [out_channels] or 0.
     """
 
     epilogue: Epilogue
@@ -53,21 +53,21 @@ class Epilogue(ABC):
     """A sequence of instructions from accumulators to outputs."""
 
     takes_factor: ClassVar[bool] = False
-    """Whether it may take accumulators that are a factor too large."""
+    """Whether it can take accumulators that are too large by a factor."""
     factor: int = 1
-    """How many times as large it takes them."""
+    """The factor by which its accumulators are too large."""
 
     @classmethod
     @abstractmethod
     def choose(
         cls, output: OutputStage, addend: Addend | None, scales: Scales, lanes: Array
     ) -> Chosen | None:
-        """Lay out the constants of this sequence; None where it is not exact.
+        """Lay out the constants of this sequence; None if it is not exact.
 
         Args:
-            output: what accumulators become.
+            output: dtype, zero point, bounds and rounding of the outputs.
             addend: a tensor that is added before rounding.
-            scales: of the accumulators.
+            scales: the accumulators' scales.
             lanes: the channel of each lane, [vectors, lanes].
         """
 
@@ -78,12 +78,12 @@ class Epilogue(ABC):
 
     @property
     def float_sum(self) -> RoundedSum | None:
-        """How the residual's tensor is added to what it gives, if that is floats."""
+        """The sum with the residual's tensor, if this sequence gives floats."""
         return None
 
     @property
     def zero_point_left(self) -> int:
-        """What is still to be added to what it gives: ``narrow_words`` does so more cheaply."""
+        """The number that must still be added to the results: ``narrow_words`` adds it cheaply."""
         return 0
 
     @abstractmethod
@@ -97,8 +97,8 @@ class Epilogue(ABC):
                 the row's scale and zero point, for outputs of float32.
 
         Returns:
-            The outputs, int32, before the clamp and less ``zero_point_left``, if it does not say
-            otherwise; the bits of float32 if there is a ``float_sum``, or outputs are of float32.
+            The outputs, int32, before the clamp and less ``zero_point_left``, unless the subclass
+            says otherwise; the bits of float32 if there is a ``float_sum`` or outputs are float32.
         """
 
 

@@ -1,4 +1,4 @@
-"""The choice of a convolution's epilogue. A new one is a file, and a line here."""
+"""The choice of a convolution's epilogue. A new epilogue is a file, and a line here."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ _MULTIPLIERS = {"float32": "float32", "float64": "float64", "onednn": "float32"}
 
 
 def fold(spec: ConvSpec, weights: Weights, kernel: Array, zero_point: int) -> tuple[Array, Scales]:
-    """Check what is given for each channel, and fold zero points into the bias.
+    """Check the values of each channel, and fold zero points into the bias.
 
     Args:
         spec: the convolution.
         weights: its constants.
-        kernel: of them, OHWI: what is multiplied.
-        zero_point: what is left of the kernel's.
+        kernel: the multiplied weights, OHWI.
+        zero_point: the kernel's zero point that is not in these.
 
     Returns:
         The bias that raw products need, and the scales of accumulators.
@@ -60,13 +60,13 @@ def choose_epilogue(
     """Choose the cheapest sequence that is exact.
 
     Args:
-        output: as ``Epilogue.choose`` takes it, like those that follow.
-        addend: likewise.
-        scales: likewise.
-        lanes: likewise.
-        factors: how many times as large accumulators may come, the cheapest first; the last is 1.
+        output: see ``Epilogue.choose``.
+        addend: see ``Epilogue.choose``.
+        scales: see ``Epilogue.choose``.
+        lanes: see ``Epilogue.choose``.
+        factors: by which accumulators may be too large, the cheapest first; the last is 1.
     """
-    # What takes larger ones reads multipliers of fixed point.
+    # Epilogues that take larger accumulators read fixed-point multipliers.
     factors = factors[-1:] if output.rounding in _MULTIPLIERS else factors
     every = (
         each.choose(output, addend, replace(scales, factor=factor), lanes)

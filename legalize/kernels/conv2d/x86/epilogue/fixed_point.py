@@ -7,15 +7,15 @@ point and h = (p + 2^30) >> 31:
 * ``tflite`` rounding is (h + 2^(e-1) - [h < 0]) >> e for e > 0, and h for e = 0.
 
 A floor of a floor is one floor, so both are (((p + c) >> 31) - [h < 0]) >> e, the last term for
-``tflite`` only, with a constant c per channel that takes up all that is added, z·2^(31+e) too.
-The inner shift costs nothing: it takes the upper half of 2p + 2c. Without the term, and with no e
-of 0, all is one shift: the upper half of p + c, and e − 1.
+``tflite`` only. The constant c of a channel contains all addends, including z·2^(31+e). The inner
+shift costs nothing: it takes the upper half of 2p + 2c. Without the term, and if no e is 0, there
+is one shift: the upper half of p + c, and e − 1.
 
-The last term lowers no result above zero. So it is left out where the clamp begins at the zero
-point, as after a ReLU ("one_floor"; else "two_floors"); and it does not matter whether it asks
-for h < 0 or x < 0, as they only differ where h = 0 and the result is 0.
+The last term lowers no result above zero. So it is left out if the clamp begins at the zero
+point, as after a ReLU ("one_floor"; else "two_floors"). It may test h < 0 or x < 0, as these differ
+only for h = 0, where the result is 0.
 
-Lanes are multiplied as vpmuldq does, even and odd ones apart.
+vpmuldq multiplies even and odd lanes apart.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from legalize.kernels.ir.vectors import Array, Vector, lanes_in
 
 # With accumulators below this, 2x fits its lane, |2p| < 2^62 and |h| < 2^30.
 _MAX_FAST_ACCUMULATOR = 1 << 30
-# And up to this shift z·2^(32+e) < 2^61 can be added to 2p, and z·2^e to h.
+# Up to this shift z·2^(32+e) < 2^61 can be added to 2p, and z·2^e to h.
 _MAX_FOLDED_SHIFT = 21
 
 
@@ -48,7 +48,7 @@ class Sums(Epilogue):
         return Chosen(cls()) if output.dtype == "int32" else None
 
     def emit(self, x: Vector, rows: list[Vector], addend: Vector = None) -> Vector:
-        """Leave the accumulators as they are."""
+        """Return the accumulators unchanged."""
         return x
 
 
@@ -57,10 +57,10 @@ class FixedPoint(Epilogue):
     """One shift of a 64-bit product, or two.
 
     Attributes:
-        zero_point: what is added at the end; None where it is part of the 64-bit addend.
-        has_two_floors: whether the last term is there.
-        has_zero_shift: whether a channel of those with the last term has e = 0.
-        is_doubled: whether it takes the upper half of 2p, or else of p.
+        zero_point: added at the end; None if it is part of the 64-bit addend.
+        has_two_floors: whether there is the last term.
+        has_zero_shift: whether a channel with the last term has e = 0.
+        is_doubled: whether it takes the upper half of 2p, not of p.
     """
 
     zero_point: int | None
@@ -110,7 +110,7 @@ class FixedPoint(Epilogue):
         products, shifts = rows
         lanes = range(lanes_in(x))
         factor = x + x if self.is_doubled else x
-        # Shuffles, as shifts would wait for the port that multiplies.
+        # Shuffles, as shifts would wait for the port of multiplications.
         odd_lanes = T.Shuffle([factor], [lane | 1 for lane in lanes])
         even = _product(factor, products(0)) + products(2)
         odd = _product(odd_lanes, products(1)) + products(3)
@@ -134,17 +134,17 @@ def _product(x: Vector, multiplier: Vector) -> Vector:
 
 
 def _sign_extended(pairs: Vector) -> Vector:
-    """Say that only the lower halves count."""
+    """Sign-extend the lower halves: LLVM learns that only these count."""
     shift = T.broadcast(T.int64(32), lanes_in(pairs))
     return T.shift_right(T.shift_left(pairs, shift), shift)
 
 
 @dataclass(frozen=True)
 class General(Epilogue):
-    """Any shift, step by step in 64-bit lanes; what leaves 32 bits wraps, as in the reference.
+    """Any shift, step by step in 64-bit lanes; results beyond 32 bits wrap, as in the reference.
 
     Attributes:
-        output: what accumulators become.
+        output: dtype, zero point, bounds and rounding of the outputs.
     """
 
     output: OutputStage

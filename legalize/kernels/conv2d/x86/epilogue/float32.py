@@ -1,15 +1,16 @@
-"""Requantization in float32, where it is proved to give the integers of the fixed-point one.
+"""Requantization in float32, if it is proved to give the integers of the fixed-point one.
 
-See steps.py for what the proof looks at. The sequence is
+See steps.py for the proof. The sequence is
 
-    floor(x·s + (x·l + c)),    x: accumulator + offset,   s + l: the scale,   c: what is left
+    floor(x·s + (x·l + c)),    x: accumulator + offset,   s + l: the scale,   c: the rest
 
-It never falls: neither does the conversion of x, nor a fused multiply-add, as s and l are not
-negative. The outer one rounds down, so it changes no floor; and the inner one is so much smaller
-than a step that its rounding hardly ever matters. The offset, which goes into the bias, takes up
-the zero point and the half that makes a floor round, except for a c below s.
+It never falls as x rises, as the conversion of x does not, and neither does a fused multiply-add
+with s and l that are not negative. The outer multiply-add rounds down, so it changes no floor. The
+inner one is so much smaller than a step that its rounding hardly ever matters. The offset is part
+of the bias. It contains the zero point and the half that makes a floor round, except for a rest
+c < s.
 
-TFLite's double rounding lowers the steps below zero by a bit, which takes another c there.
+TFLite's double rounding lowers the steps below zero a little, so they need another c.
 """
 
 from __future__ import annotations
@@ -41,8 +42,8 @@ class Float32(Epilogue):
     """The sequence.
 
     Attributes:
-        has_two_addends: whether c is another one below zero.
-        factor: how many times as large accumulators come.
+        has_two_addends: whether c differs below zero.
+        factor: the factor by which accumulators are too large.
     """
 
     takes_factor: ClassVar[bool] = True
@@ -53,8 +54,8 @@ class Float32(Epilogue):
     def choose(
         cls, output: OutputStage, addend: Addend | None, scales: Scales, lanes: Array
     ) -> Chosen | None:
-        """Serve vectors of AVX512, where there is a proof."""
-        # Only AVX512 rounds down where it is told to, not by the processor's state.
+        """Serve vectors of AVX512, if there is a proof."""
+        # Only AVX512 can round down by an instruction, not by the processor's state.
         if lanes.shape[1] != _LANES:
             return None
         found = float_scales(
@@ -72,11 +73,11 @@ class Float32(Epilogue):
 
     @property
     def constants(self) -> tuple[tuple[str, int], ...]:
-        """s, l, c; and c below zero, and where zero is."""
+        """s, l, c; and, if c differs below zero, that c and the accumulator of zero."""
         return (("float32", 4), ("int32", 1)) if self.has_two_addends else (("float32", 3),)
 
     def emit(self, x: Vector, rows: list[Vector], addend: Vector = None) -> Vector:
-        """Return two fused products and sums."""
+        """Return two fused multiply-adds."""
         table = rows[0]
         addend = table(2)
         if self.has_two_addends:
@@ -120,7 +121,7 @@ def float_scales(
         multiplier: int32 [channels], not negative.
         shift: int32 [channels]; positive to the left.
         accumulator_bound: no accumulator is further from zero.
-        factor: how many times as large accumulators and offsets come.
+        factor: the factor by which accumulators and offsets are too large.
 
     Returns:
         None if there is no proof for every channel.
@@ -130,7 +131,7 @@ def float_scales(
     if shift.max() > 0 or shift.min() < -MAX_SHIFT:
         return None
     outputs = np.arange(output.low + 1, output.high + 1)
-    # A channel whose multiplier is 0 is as good as one whose steps are out of reach.
+    # A channel whose multiplier is 0 counts as one whose steps are out of reach.
     q, e = multiplier.astype(np.int64), -shift.astype(np.int64)
     is_dead = q == 0
     steps = first_accumulators(output, np.where(is_dead, 1 << 30, q)[:, None], e[:, None], outputs)
@@ -148,7 +149,7 @@ def float_scales(
 
     is_below = np.broadcast_to(outputs <= output.zero_point, steps.shape)
     has_two = output.rounding == "tflite" and output.low < output.zero_point
-    # What c must not be less than, and must be less than, if the scale were s + l.
+    # The lower bound of c, and the number that c must stay below, if the scale were s + l.
     least = outputs - (steps + offset[:, None]) * scale[:, None]
     limit = least + scale[:, None]
     middle = target - offset * scale
@@ -178,7 +179,7 @@ def _is_exact(
     """Tell whether the sequence rises where the fixed-point arithmetic does, for every channel."""
 
     def reaches(x: Array, k: Array, *, at_least: bool) -> Array:
-        """Tell whether the result is k or more: surely so, or else possibly so."""
+        """Tell whether the result is k or more: certainly, or else possibly."""
         addend = scales.addend[:, None].astype(np.float64)
         if scales.addend_below is not None:
             addend = np.where(x < 0, scales.addend_below[:, None], addend)
@@ -186,12 +187,12 @@ def _is_exact(
         value = value.astype(np.float32).astype(np.float64)
         product = value * scales.low[:, None]
         inner = product + addend
-        # However the inner sum is rounded. What is left is exact in float64.
+        # For any rounding of the inner sum. The rest is exact in float64.
         slack = (np.abs(product) + np.abs(addend)) * 2.0**-23
         inner = inner - slack if at_least else inner + slack
         return value * scales.high[:, None] - k >= -inner
 
-    # Beyond this, whose sums with offsets are far from the ends of 32 bits, no accumulator lies.
+    # No accumulator lies beyond this, whose sums with offsets are far from the ends of 32 bits.
     is_reached = steps <= MAX_ACCUMULATOR
     is_left = steps - 1 >= -MAX_ACCUMULATOR
     good = reaches(steps, outputs, at_least=True) | ~is_reached

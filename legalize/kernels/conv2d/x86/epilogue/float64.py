@@ -4,15 +4,15 @@ The output for an accumulator x is round_half_away(fl(x·m)) + zp, clamped, wher
 product to float64 (to nearest; TVM's runtimes leave that mode as it is). There are two sequences:
 
 * ``double``: step by step, for any x and m. The clamp comes before the rounding: both rise with
-  x, and the ends of the clamp are integers. Then what is small rounds as trunc(y + copysign(h, y))
-  with h the float64 below one half; h and not one half, as y + 1/2 may itself be rounded up.
+  x, and the ends of the clamp are integers. Then small numbers round as trunc(y + copysign(h, y)),
+  where h is the float64 below one half. It is not one half, as y + 1/2 may itself be rounded up.
 * ``magic``: x·m + (1.5·2^52 + zp), whose lower 32 bits are the result, before the clamp. This
   rounds ties to even, so m is enlarged by some steps of its last bit, to leave no ties.
 
-An output is a step function of x; one that rises at the same places is the same, and ``magic``
-never falls as x rises. So it is offered for an m where it was found to be below k at x_k − 1, and
-k at x_k, for each output k and the smallest accumulator x_k that gives it. Compilers may fuse
-multiplication and addition; it is tried both ways.
+An output is a step function of x. Two such functions that rise at the same x are equal, and
+``magic`` never falls as x rises. So it is offered for an m if it is below k at x_k − 1, and k at
+x_k, for each output k and the smallest accumulator x_k that gives it. Compilers may fuse
+multiplication and addition, so both ways are tried.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Magic(Epilogue):
     """The sequence ``magic``.
 
     Attributes:
-        zero_point: of the outputs.
+        zero_point: the outputs' zero point.
     """
 
     zero_point: int
@@ -51,7 +51,7 @@ class Magic(Epilogue):
     def choose(
         cls, output: OutputStage, addend: Addend | None, scales: Scales, lanes: Array
     ) -> Chosen | None:
-        """Serve rounding "float64", where there is a proof."""
+        """Serve rounding "float64", if there is a proof."""
         if output.rounding != "float64":
             return None
         exact = magic_multiplier(output, scales.multiplier, scales.bound)
@@ -136,7 +136,7 @@ def magic_multiplier(
         return None
     if multiplier.max() >= _MOST:
         return None
-    # What a channel's product must be rounded to, at least, for each output but the lowest.
+    # The least rounded product of a channel for each output but the lowest.
     rounded = np.arange(output.low + 1, output.high + 1) - output.zero_point
     steps, is_reached = _steps(multiplier, rounded, bound)
     is_left = steps > -bound
@@ -159,7 +159,7 @@ def _steps(multiplier: Array, rounded: Array, bound: int) -> tuple[Array, Array]
     """Return the smallest accumulators from -bound on that give each value or more.
 
     Returns:
-        int64 [channels, outputs], ``bound`` + 1 where none does; and where one does.
+        int64 [channels, outputs], ``bound`` + 1 where none does; and a mask of where one does.
     """
     m = multiplier[:, None]
     guess = np.clip(np.floor((rounded - 0.5) / m), -bound, bound).astype(np.int64)
@@ -177,7 +177,7 @@ def _reaches_unfused(x: Array, m: Array, rounded: Array, ties_up: Array) -> Arra
 
 
 def _reaches_fused(x: Array, m: Array, rounded: Array, ties_up: Array) -> Array:
-    """Return the same of the exact product: x·m = (high·2^27 + low)·2^-shift."""
+    """Return the same for the exact product: x·m = (high·2^27 + low)·2^-shift."""
     fraction, exponent = np.frexp(m)
     mantissa = (fraction * 2.0**53).astype(np.int64)
     shift = 53 - exponent.astype(np.int64)

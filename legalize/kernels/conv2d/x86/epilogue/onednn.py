@@ -1,11 +1,11 @@
 """The roundings "onednn" and "float32": sums are scaled in float32; the former adds a tensor there.
 
-With the sum x and its bias b, both converted to float32, a multiplier m per channel and a tensor a
-that has the multiplier k, an output is rint(fma(a, k, (x + b)·m)), plus the zero point and clamped.
+The sum x and its bias b are converted to float32. With a channel's multiplier m, and a tensor a
+with the multiplier k, an output is rint(fma(a, k, (x + b)·m)), plus the zero point and clamped.
 
-Where no sum leaves 24 bits, with or without the bias, x + b is exact, and the bias is added to the
-integers instead, for nothing. Where no product leaves 32 bits, as hardly any does, it need not be
-bounded before the conversion, which gives the lowest integer for whatever is too large.
+If no sum leaves 24 bits, with or without the bias, x + b is exact, so the bias is added to the
+integers instead, at no cost. If no product leaves 32 bits, as is usual, it need not be bounded
+before the conversion, which turns all numbers that are too large into the lowest integer.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from legalize.kernels.isa.x86_instructions import to_int32
 
 _EXACT = 1 << 24
 _MOST = float((1 << 31) - 256)
-# A vector of 8-bit values, zero point subtracted, has none beyond it.
+# No 8-bit value less its zero point is beyond this.
 _MAX_ADDEND = 255
 
 
@@ -33,11 +33,11 @@ class OneDnn(Epilogue):
     """The sequence.
 
     Attributes:
-        zero_point: of the outputs.
-        addend: what is added before rounding.
+        zero_point: the outputs' zero point.
+        addend: the tensor added before rounding, if any.
         adds_bias: whether the bias is added in float32.
         saturates: whether products may leave 32 bits.
-        residual: what is added to the outputs, if it is.
+        residual: the tensor added to the outputs, if any.
     """
 
     zero_point: int
@@ -71,7 +71,7 @@ class OneDnn(Epilogue):
 
     @property
     def float_sum(self) -> RoundedSum | None:
-        """That of the residual."""
+        """The sum with the residual's tensor."""
         return self.residual
 
     def emit(self, x: Vector, rows: list[Vector], addend: Vector = None) -> Vector:

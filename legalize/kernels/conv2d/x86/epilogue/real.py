@@ -1,11 +1,11 @@
-"""Results of float32: sums in steps whose real value the run tells.
+"""Results of float32: sums in steps whose real value is known at run time.
 
-With the sum x of a row and a column, the row's scale a and zero point z, and the column's scale b,
-excess p for each step of the zero point, and bias c, an output is
+For a row with scale a and zero point z, and a column with scale b, excess p for each step of the
+zero point and bias c, the output of the sum x is
 
     real(x − z·p) · (a·b) + c
 
-each product and sum of floats rounded by itself, as LiteRT and ONNX Runtime compute it.
+Each product and sum of floats is rounded by itself, as in LiteRT and ONNX Runtime.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Real(Epilogue):
 
     Attributes:
         has_points: whether sums depend on zero points.
-        has_bias: whether there is one.
+        has_bias: whether a bias is added.
     """
 
     has_points: bool
@@ -51,7 +51,7 @@ class Real(Epilogue):
 
     @property
     def constants(self) -> tuple[tuple[str, int], ...]:
-        """Scales and biases; what zero points add."""
+        """Scales and biases; the excess for each step of zero points."""
         reals = ("float32", 2 if self.has_bias else 1)
         return (reals, ("int32", 1)) if self.has_points else (reals,)
 

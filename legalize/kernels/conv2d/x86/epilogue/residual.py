@@ -1,12 +1,12 @@
 """Adding another quantized tensor to outputs in registers, as integers or floats.
 
-As floats: the output is rounded to a whole number and clamped first. It is then an exact float, so
+As floats: the output is first rounded to a whole number and clamped. It is then an exact float, so
 the sum is ONNX Runtime's own arithmetic, instruction by instruction.
 
-As integers: vectors are narrowed first, and stand beside the tensor's values, so that one
-instruction multiplies both. With AVX512 four become bytes, which clamps them for nothing; two of
-what is left are words. The last one is added to by itself: as it is, or, where one instruction
-multiplies pairs and adds them, in pairs, too.
+As integers: vectors are first narrowed and paired with the tensor's values, so that one instruction
+multiplies both. With AVX512 four vectors become bytes, which also clamps them; of the rest, two
+become words. A single last vector stays as it is, or is also paired, if one instruction multiplies
+and adds pairs.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def load_addend(
         channels: how many are real; nothing is read past them.
 
     Returns:
-        int32 vector; its lanes hold channels as ``lane_channels`` deals them.
+        int32 vector; ``lane_channels`` gives the channel of each lane.
     """
     size = vectors * lanes
     if channels <= 0:
@@ -84,8 +84,8 @@ def load_addend_words(
     """Load two of the vectors as int16, interleaved as ``narrow_pair`` does.
 
     Args:
-        buffer: as ``load_addend`` takes it.
-        start: likewise.
+        buffer: the tensor as one row.
+        start: offset of the first channel.
         vectors: 2 or 4.
         number: the first one of them: 0 or 2.
         lanes: int32 values in a vector.
@@ -102,7 +102,7 @@ def load_addend_words(
 
 
 def _dwords(data: Vector, number: int, lanes: int, *, is_signed: bool) -> Vector:
-    """Repeat one of four vectors: within 128 bits a byte shuffle, which fills up with zeros."""
+    """Widen one of four vectors by a byte shuffle within 128 bits, which fills with zeros."""
     byte = "int8" if is_signed else "uint8"
     zeros = T.broadcast(getattr(T, byte)(0), 4 * lanes)
     # The byte goes to the upper end of its lane, from where a shift extends its sign.
@@ -121,15 +121,15 @@ class RoundedSum:
     """The sum, for vectors of AVX512 and AVX2.
 
     Attributes:
-        output: the convolution's own.
-        form: of its outputs, the form's lhs, and the tensor's values.
+        output: the convolution's output stage.
+        form: the sum of its outputs, lhs, and the tensor's values.
     """
 
     output: OutputStage
     form: FloatForm
 
     def whole(self, value: Vector) -> Vector:
-        """Return the bits of outputs, as values of the model, of sums that were scaled."""
+        """Round scaled sums to outputs, as values of the model, and return the floats' bits."""
         lanes, output = lanes_in(value), self.output
         low, high = (
             splat("float32", float(end - output.zero_point), lanes)
@@ -166,10 +166,10 @@ class ResidualSum:
     """The sums of a convolution's outputs and a tensor.
 
     Attributes:
-        output: the convolution's own.
+        output: the convolution's output stage.
         residual: the tensor, and the sums.
         isa: the instruction set.
-        zero_point: what is left to add to the outputs.
+        zero_point: still to be added to the outputs.
     """
 
     output: OutputStage
@@ -202,7 +202,7 @@ class ResidualSum:
         """Build the expression of the sums of four vectors.
 
         Args:
-            vectors: int32, the convolution's outputs before their clamp, less what is left.
+            vectors: int32, the convolution's outputs before their clamp, less ``zero_point``.
             tensor: the tensor's values, bytes.
 
         Returns:
@@ -221,7 +221,7 @@ class ResidualSum:
         return T.reinterpret(f"int8x{lanes_in(sums)}", flipped(sums))
 
     def _bytes(self, vectors: list[Vector]) -> Vector:
-        """Return outputs as steps from the lowest value, which need not be another addition."""
+        """Return outputs as steps from the lowest value, if possible without another addition."""
         output, zero_point = self.output, self.zero_point
         if zero_point:
             lowest, _ = dtype_range(output.dtype)
@@ -239,8 +239,8 @@ class ResidualSum:
         """Build the expressions of the sums of two vectors.
 
         Args:
-            pair: int32 vectors, the convolution's outputs before their clamp and less the
-                zero point that is left.
+            pair: int32 vectors, the convolution's outputs before their clamp, less
+                ``zero_point``.
             tensor: the tensor's values, from ``load_addend_words``.
 
         Returns:
@@ -264,7 +264,7 @@ class ResidualSum:
         """Build the expression of the sums of one vector.
 
         Args:
-            output: int32 vector, the convolution's outputs before their clamp, less what is left.
+            output: int32 vector, the convolution's outputs before their clamp, less ``zero_point``.
             tensor: int32 vector, the tensor's values.
 
         Returns:

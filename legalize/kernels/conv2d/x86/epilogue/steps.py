@@ -1,9 +1,9 @@
-"""Outputs as functions that rise by steps, and constants of float32 that have them rise there.
+"""Outputs as step functions, and float32 constants with which they have the same steps.
 
 An output is a step function of the accumulator x: it reaches k at some integer x_k, and there are
-at most 255 such steps between the bounds of the clamp. Two functions that rise at the same places
-are the same, so a sequence of instructions whose result never falls as x rises needs to be looked
-at only around the steps of each channel: below k at x_k − 1, and k or more at x_k.
+at most 255 such steps between the bounds of the clamp. Two functions with the same steps are equal.
+So a sequence of instructions whose result never falls as x rises has to be checked only around the
+steps of each channel: it must be below k at x_k − 1, and k or more at x_k.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from legalize.kernels.ir.vectors import Array
 MAX_ACCUMULATOR = 1 << 30
 """Accumulators must stay below it."""
 MAX_OFFSET = 1 << 24
-"""What is added to accumulators must stay below it; their sums stay below 2^31 then."""
+"""Offsets of accumulators must stay below it; then the sums stay below 2^31."""
 MAX_SHIFT = 20
-"""Up to it, all that finds the steps fits in 64 bits; offsets allow no larger ones."""
+"""Up to this shift, the search for steps fits in 64 bits; offsets allow no larger one."""
 
 _MAX_PRODUCT = 1 << 31
 # Scales that are tried, on each side of the nearest one.
 _NEIGHBOURS = 2
-# Far more than float64 rounds.
+# Far more than the rounding errors of float64.
 _MARGIN = 2.0**-40
 
 
@@ -36,9 +36,9 @@ class Steps:
     """The steps of each channel.
 
     Attributes:
-        outputs: int64 [steps], those above the clamp's lower bound.
+        outputs: int64 [steps], the outputs above the clamp's lower bound.
         first: int64 [channels, steps], the least accumulators that give them.
-        scale: float64 [channels], an accumulator's in outputs.
+        scale: float64 [channels], outputs for each unit of the accumulator.
     """
 
     outputs: Array
@@ -47,14 +47,14 @@ class Steps:
 
 
 def fits(scales: Scales, offset: Array) -> bool:
-    """Tell whether accumulators, with offsets added, fit into 32 bits; as large as they come."""
+    """Tell whether accumulators, with their factor and with offsets added, fit 32 bits."""
     largest = int(np.abs(offset.astype(np.int64)).max())
     in_bits = scales.factor == 1 or (scales.bound + largest) * scales.factor < _MAX_PRODUCT
     return largest < MAX_OFFSET and in_bits
 
 
 def steps_of(output: OutputStage, scales: Scales) -> Steps | None:
-    """Find the steps; None where outputs are no bytes, or shifts or accumulators are too large."""
+    """Find the steps; None if outputs are not bytes, or shifts or accumulators are too large."""
     shift = scales.shift
     if output.dtype == "int32" or scales.bound >= MAX_ACCUMULATOR:
         return None
@@ -76,7 +76,7 @@ def first_accumulators(output: OutputStage, q: Array, e: Array, outputs: Array) 
     if output.rounding == "upward":
         # (x·q + 2^(30+e)) >> (31+e) >= k
         return -(-((2 * k - 1) << (30 + e)) // q)
-    # (h + half - [h < 0]) >> e >= k, with h = (x·q + 2^30) >> 31; nothing is taken off for e = 0.
+    # (h + half - [h < 0]) >> e >= k, with h = (x·q + 2^30) >> 31; nothing is subtracted for e = 0.
     h = (k << e) - half + ((k <= 0) & (e > 0))
     return -(-((2 * h - 1) << 30) // q)
 
@@ -99,20 +99,20 @@ def line_through(
 ) -> Line | None:
     """Find lines that reach each limit at its accumulator, and not one before.
 
-    Nothing is rounded but accumulators to float32.
+    Only accumulators are rounded, to float32.
 
     Args:
-        scale: float64 [channels], which the lines' are close to.
+        scale: float64 [channels], close to the lines' scales.
         first: int64 [channels, steps], the accumulators.
         limits: int64 [channels, steps] or [steps].
         lowest: int64 [channels, 1], the lowest accumulator.
-        highest: likewise.
-        factor: how many times as large the lines take accumulators.
+        highest: int64 [channels, 1], the highest accumulator.
+        factor: the factor by which the lines' accumulators are too large.
 
     Returns:
         None if a channel has no such line.
     """
-    # Where a step is out of reach, the furthest accumulator is what must be on its side.
+    # If a step is out of reach, the furthest accumulator must be on its side of the limit.
     at = (factor * np.maximum(first, lowest)).astype(np.float32).astype(np.float64)
     before = (factor * np.minimum(first - 1, highest)).astype(np.float32).astype(np.float64)
     is_reached, is_left = first <= highest, first > lowest
@@ -120,11 +120,11 @@ def line_through(
     best = Line(nearest.copy(), np.zeros(len(scale), np.float32))
     widest = np.full(len(scale), -np.inf)
     for slope in _neighbours(nearest):
-        # These products are exact, and their sums with numbers of 24 bits hardly less so.
+        # These products are exact, and their sums with numbers of 24 bits almost so.
         each = slope[:, None].astype(np.float64)
         least = np.where(is_reached, limits - at * each, -np.inf).max(axis=1, initial=-np.inf)
         most = np.where(is_left, limits - before * each, np.inf).min(axis=1, initial=np.inf)
-        # Where nothing limits one side, any addend does.
+        # If nothing limits one side, any addend serves.
         least = np.where(np.isinf(least), np.minimum(most, 1) - 1, least)
         most = np.where(np.isinf(most), least + 1, most)
         addend = ((least + most) / 2).astype(np.float32)
@@ -136,7 +136,7 @@ def line_through(
 
 
 def _neighbours(scale: Array) -> Iterator[Array]:
-    """Yield float32 numbers, and those next to them."""
+    """Yield float32 numbers, and their neighbours."""
     yield scale
     for end in (0, np.inf):
         near = scale

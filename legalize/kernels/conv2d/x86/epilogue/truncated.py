@@ -1,15 +1,14 @@
-"""Requantization by float32 steps, where they give the same integers: a floor, or truncation.
+"""Requantization by float32 steps, if they give the same integers: a floor, or truncation.
 
-One rounding: the sequence is floor(x·s + c), x: accumulator + offset. The offset goes into the
-bias. It takes up the zero point and the half that makes a floor round, except for a c below s. The
+One rounding: the sequence is floor(x·s + c), x: accumulator + offset. The offset is part of the
+bias. It contains the zero point and the half that makes a floor round, except for a rest c < s. The
 sum is rounded down, which changes no floor.
 
-TFLite's two roundings treat what is below zero as what is above, except for ties of the first one.
-So the sequence is trunc(x·s ± h) plus the zero point: x is the accumulator, and h has the sign of x
-and is a half and what the first rounding adds. The sum is rounded towards zero, which changes
-nothing.
+TFLite's two roundings are symmetric around zero, except for ties of the first one. So the sequence
+is trunc(x·s ± h) plus the zero point: x is the accumulator, and h has the sign of x. Its size is a
+half plus what the first rounding adds. The sum is rounded towards zero, which changes nothing.
 
-Both sequences are as good as the slope s is; see steps.py.
+Both sequences are as exact as the slope s; see steps.py.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ class Floor(Epilogue):
     """The sequence.
 
     Attributes:
-        factor: how many times as large accumulators come.
+        factor: the factor by which accumulators are too large.
     """
 
     takes_factor: ClassVar[bool] = True
@@ -45,8 +44,8 @@ class Floor(Epilogue):
     def choose(
         cls, output: OutputStage, addend: Addend | None, scales: Scales, lanes: Array
     ) -> Chosen | None:
-        """Serve vectors of AVX512, where there is a proof."""
-        # Only AVX512 rounds down where it is told to, not by the processor's state.
+        """Serve vectors of AVX512, if there is a proof."""
+        # Only AVX512 can round down by an instruction, not by the processor's state.
         steps = steps_of(output, scales)
         if steps is None or lanes.shape[1] != _LANES:
             return None
@@ -70,7 +69,7 @@ class Floor(Epilogue):
         return (("float32", 2),)
 
     def emit(self, x: Vector, rows: list[Vector], addend: Vector = None) -> Vector:
-        """Return the floor of one fused product and sum."""
+        """Return the floor of one fused multiply-add."""
         return floor_of_product(T.Cast(f"float32x{_LANES}", x), rows[0](0), rows[0](1))
 
 
@@ -82,8 +81,8 @@ class Truncated(Epilogue):
     """The sequence.
 
     Attributes:
-        zero_point: of the outputs.
-        factor: how many times as large accumulators come.
+        zero_point: the outputs' zero point.
+        factor: the factor by which accumulators are too large.
     """
 
     takes_factor: ClassVar[bool] = True
@@ -94,7 +93,7 @@ class Truncated(Epilogue):
     def choose(
         cls, output: OutputStage, addend: Addend | None, scales: Scales, lanes: Array
     ) -> Chosen | None:
-        """Serve vectors of AVX512 and rounding "tflite", where there is a proof."""
+        """Serve vectors of AVX512 and rounding "tflite", if there is a proof."""
         steps = steps_of(output, scales)
         if steps is None or output.rounding != "tflite" or lanes.shape[1] != _LANES:
             return None

@@ -1,9 +1,9 @@
 """The K-steps whose sums of two products may be added in 16 bits before they are widened.
 
-vpmaddubsw leaves a sum of two products with uint8 data in each int16. Two K-steps' sums add up
-exactly in 16 bits for all data where, of the four weights, neither the positive ones nor the
+vpmaddubsw leaves a sum of two products with uint8 data in each int16. The sums of two K-steps add
+up exactly in 16 bits for all data if, among the four weights, neither the positive ones nor the
 negative ones add up to more than 128. One vpmaddwd then widens both: five instructions for two
-K-steps, three of them multiplications, in place of six and four.
+K-steps, three of them multiplications, instead of six and four.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from legalize.kernels.ir.vectors import Array
 MOST = 128
 """The limit of weights that are added in 16 bits: 255·128 = 32640 fits, 255·129 does not."""
 
-# K-steps among which partners are looked for: more find hardly more of them.
+# K-steps of a shard, in which partners are looked for: larger shards find hardly more.
 _AMONG = 64
-# Shards of them compared at a time, whose table of pairs stays in the cache.
+# Shards that are compared at a time, so that their table of pairs stays in the cache.
 _AT_ONCE = 32
 
 
@@ -25,18 +25,18 @@ def match_k_steps(weights: Array, block: Array) -> Array:
     """Find K-steps to add in 16 bits, two by two.
 
     Args:
-        weights: int8 [K-steps, channels, 4] of which no K-step alone leaves 16 bits.
+        weights: int8 [K-steps, channels, 4]; no K-step alone leaves 16 bits.
         block: int64 [K-steps]; partners are of one block.
 
     Returns:
-        int64 [K-steps]: the number of a K-step's partner; its own number where it has none.
+        int64 [K-steps]: the number of a K-step's partner; its own number if it has none.
     """
     partner = np.arange(len(weights))
     if not len(weights):
         return partner
     sums = _sums(weights)
     shards = _shards(sums, block)
-    # A place that no K-step has fits nothing.
+    # An empty place in a shard fits nothing.
     sums = np.concatenate([sums, np.full((1, sums.shape[1]), 255, np.uint8)])
     for first in range(0, len(shards), _AT_ONCE):
         rows = shards[first : first + _AT_ONCE]
@@ -46,16 +46,16 @@ def match_k_steps(weights: Array, block: Array) -> Array:
 
 
 def _sums(weights: Array) -> Array:
-    """Bound each int16 of a K-step upwards and downwards, over 255: [K-steps, values]."""
+    """Bound each int16 of a K-step from above and below, divided by 255: [K-steps, values]."""
     wide = weights.astype(np.int16)
     pairs = np.concatenate([np.maximum(wide, 0), np.maximum(-wide, 0)], axis=1)
     return (pairs[..., 0::2] + pairs[..., 1::2]).reshape(len(weights), -1).astype(np.uint8)
 
 
 def _shards(sums: Array, block: Array) -> Array:
-    """Deal the K-steps of each block to shards, large and small ones evenly: [shards, K-steps].
+    """Distribute each block's K-steps to shards, large and small ones evenly: [shards, K-steps].
 
-    The number after the last stands for no K-step.
+    The number after the last means no K-step.
     """
     size = np.square(sums, dtype=np.int64).sum(axis=1)
     order = np.lexsort((size, block))
@@ -74,7 +74,7 @@ def _shards(sums: Array, block: Array) -> Array:
 def _fits(sums: Array) -> Array:
     """Find the K-steps of each shard that fit each other: bool [shards, K-steps, K-steps]."""
     values = np.ascontiguousarray(sums.transpose(2, 0, 1))
-    # One more than what is left, so that nothing is below it where nothing is left.
+    # One more than what is left, so that nothing is below it if nothing is left.
     above = np.where(values > MOST, 0, MOST + 1 - values).astype(np.uint8)
     fits = np.empty((*sums.shape[:2], sums.shape[1]), bool)
     fits[:] = ~np.eye(sums.shape[1], dtype=bool)
@@ -86,13 +86,13 @@ def _fits(sums: Array) -> Array:
 
 
 def _match(fits: Array) -> list[tuple[tuple[Array, Array], tuple[Array, Array]]]:
-    """Take the K-step that fits the fewest others, with the one of these that does, and so on.
+    """Pair the K-step that fits the fewest others with that of these that fits the fewest; repeat.
 
     Args:
         fits: from ``_fits``; it is overwritten.
 
     Returns:
-        For each round the places of K-steps and of their partners, as (shards, numbers).
+        For each round the indices of K-steps and of their partners, as (shards, numbers).
     """
     degree = fits.sum(axis=2, dtype=np.int16)
     none = fits.shape[1] + 1

@@ -1,7 +1,7 @@
 """Convolution of uint8 data with weights that are cut for vpmaddubsw.
 
-As in ../kernel.py, but the K-steps of a block of channels are listed by its constants: places,
-the order in which they take their four bytes, and which of them are added in 16 bits.
+This is like ../kernel.py, but constants list the K-steps of a block of channels: their offsets, the
+order in which they take their four bytes, and which of them are added in 16 bits.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 
 # TVM's annotation of a buffer that is read anew each time.
 _VOLATILE = "tirx.volatile"
-# Beside accumulators and weights: data of two K-steps, a sum and two of what LLVM has there, too.
+# Beside accumulators and weights: data of two K-steps, a sum, and two registers for LLVM.
 _REGISTERS = 5
 
 
 class PairsKernel(ConvKernel):
-    """The buffers of one function, and what writes its loops."""
+    """The buffers of one function, and the writer of its loops."""
 
     def __init__(self, plan: Plan, epilogue: Epilogue, k_steps: ListedKSteps) -> None:
         """Write a plan's function, of listed K-steps."""
@@ -103,9 +103,9 @@ class PairsKernel(ConvKernel):
 def _weights_in_registers(isa: Isa, section: Section, kind: KStepKind) -> int:
     """Count the vectors of weights that all pixels of a tile take from registers.
 
-    One K-step's always fit. Of two K-steps LLVM would keep all of them, and accumulators in memory.
-    So the others are read at a place that it cannot know to be the same for every pixel: then
-    the product itself reads them from memory, as it does by itself where there is one pixel. With
+    Those of one K-step always fit. LLVM would keep all weights of two K-steps there, and spill
+    accumulators. So the others are read at an address that LLVM cannot prove to be the same for
+    every pixel: then the product itself reads them from memory, as it does for a single pixel. With
     SSE4.1, whose products overwrite an operand, that takes longer than accumulators in memory.
     """
     vectors = kind.at_once * section.nr

@@ -21,7 +21,7 @@ from legalize.kernels.isa.x86 import Isa
 def list_k_steps(
     spec: ConvSpec, isa: Isa, kernel: Array, tiling: Tiling, lanes: Array
 ) -> tuple[ListedKSteps, list[Array]]:
-    """Lay out weights, and say which bytes they multiply.
+    """Lay out weights, and list the bytes that they multiply.
 
     Args:
         spec: the convolution.
@@ -31,11 +31,11 @@ def list_k_steps(
         lanes: from ``lane_channels``.
 
     Returns:
-        What the kernel must know; and arrays: the weights, int8 in one row, by block, K-step,
-        vector, lane and byte; the places of K-steps, int32 [blocks, K-steps], counted from where a
-        pixel's first K-step reads; for every kind the first K-step and how often its loop runs,
-        int32 [blocks, kinds, 2]; and, if some K-steps are ordered, the orders of all K-steps'
-        bytes, uint8 [blocks, K-steps, 4].
+        The facts that the kernel must know; and arrays: the weights, int8 in one row, by block,
+        K-step, vector, lane and byte; the offsets of K-steps, int32 [blocks, K-steps], from a
+        pixel's first K-step; for every kind the first K-step and the iterations of its loop, int32
+        [blocks, kinds, 2]; and, if some K-steps are ordered, the orders of all K-steps' bytes,
+        uint8 [blocks, K-steps, 4].
     """
     blocks = [paired_blocks(spec, isa, kernel, section, lanes) for section in tiling]
     count = max(part.k_steps.shape[1] for part in blocks)
@@ -66,7 +66,7 @@ def paired_blocks(
     chosen = np.linspace(0, section.blocks - 1, count).astype(int) * section.nr
     vectors = section.first_vector + chosen[:, None] + np.arange(section.nr)
     channels = lanes[vectors].reshape(-1)
-    # -1, an empty lane, takes the zeros.
+    # -1, an empty lane, selects the zeros.
     used, place = np.unique(channels, return_inverse=True)
     k_steps = k_step_weights(spec, kernel[used[used >= 0]])
     place = place - int(used[0] < 0)

@@ -1,6 +1,6 @@
 """Sums of products of bytes by vpmaddubsw, with weights that are cut for it.
 
-How many more K-steps these take is a matter of the weights, of which some blocks are looked at.
+The number of further K-steps depends on the weights; it is estimated from some of their blocks.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class PairsPlan(Plan):
 
 
 def plan(spec: ConvSpec, isa: Isa, weights: Weights, most: float) -> PairsPlan | None:
-    """Plan a convolution, where there is no instruction that multiplies and adds bytes."""
+    """Plan a convolution, if no instruction multiplies and adds bytes."""
     if isa.has_byte_products:
         return None
     least = units(spec, PairProducts(isa))
@@ -55,13 +55,13 @@ def plan(spec: ConvSpec, isa: Isa, weights: Weights, most: float) -> PairsPlan |
 
 
 def pairs_plan(spec: ConvSpec, isa: Isa) -> PairsPlan:
-    """Plan a convolution, worth it or not, as if it took one K-step for each of the sum's."""
+    """Plan a convolution, whether or not it pays, as if weights needed no further K-steps."""
     products = PairProducts(isa)
     return PairsPlan(spec, products, choose_tiling(spec, products), units(spec, products))
 
 
 def _step_cost(planned: PairsPlan, kernel: Array) -> float:
-    """Estimate the cost of the listed K-steps of some blocks, beside the sum's one by one."""
+    """Estimate the cost of the listed K-steps of some blocks, for each K-step of the sum."""
     spec, isa, tiling = planned.spec, planned.products.isa, planned.tiling
     section = max(tiling, key=lambda section: section.blocks * section.nr)
     missing = spec.staged_channels - spec.in_channels

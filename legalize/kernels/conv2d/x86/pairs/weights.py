@@ -1,16 +1,17 @@
 """Weights cut so that vpmaddubsw, which adds two products in 16 bits, never saturates.
 
-It multiplies unsigned data x with signed weights w, and x·w + x'·w' fits 16 bits for all data
-where |w + w'| ≤ 128. Trained weights mostly have it, as large ones are rare: of weights with one
-scale for a tensor a K-step of four bytes and 16 channels has it in 99 of 100 cases, with one for a
-channel in half of them. For the others there are two means:
+It multiplies unsigned data x with signed weights w, and x·w + x'·w' fits 16 bits for all data if
+|w + w'| ≤ 128. Most trained weights satisfy this, as large ones are rare: a K-step of four bytes
+and 16 channels does so in 99 of 100 cases with one scale for a tensor, and in half of them with one
+for each channel. For the others there are two means:
 
-* Which bytes are paired is free within a window of 16, from which vpshufb takes a K-step's four.
-* What is too much for 16 bits becomes weights of another K-step, which reads the same bytes.
+* Any bytes within a window of 16 may be paired, as vpshufb takes a K-step's four bytes from there.
+* The excess over 16 bits becomes weights of another K-step, which reads the same bytes.
 
-So every block of channels has a list of K-steps: the place of the bytes, their order, weights. A
-product takes 3/4 of the instructions that it takes with data of 16 bits, of which no copy is made,
-and half as many bytes of weights; and less where two are added first (see fused_k_steps.py).
+So every block of channels has a list of K-steps: the offset of the bytes, their order, weights. A
+product takes 3/4 of the instructions that it takes with data of 16 bits, needs no copy of such
+data, and half as many bytes of weights. It takes less if two are added first (see
+fused_k_steps.py).
 """
 
 from __future__ import annotations
@@ -25,13 +26,13 @@ from legalize.kernels.conv2d.x86.pairs.fused_k_steps import MOST, match_k_steps
 from legalize.kernels.ir.vectors import DWORD, Array
 
 WINDOW = 4
-"""K-steps, one after the other, whose bytes may change places."""
+"""Consecutive K-steps whose bytes may be exchanged."""
 
 _HALF = WINDOW * DWORD // 2
-# Below this share of K-steps, K-steps that follow are cheaper than shuffles.
+# Below this share of K-steps, further K-steps are cheaper than shuffles.
 _WORTH_ORDERS = 0.08
-# By which bit, or bits, of a place in its window the bytes are parted before they are paired. The
-# first three part K-steps: a half whose bytes fit already keeps them, and its K-steps stay plain.
+# The bit, or bits, of a byte's index in its window that halve the bytes before they are paired. The
+# first three split by K-step: a half whose bytes fit keeps them, and its K-steps stay plain.
 _SPLITS = (8, 4, 12, 1, 2, 9, 5, 3)
 
 
@@ -41,8 +42,8 @@ class KStepKind:
 
     Attributes:
         at_once: how many of them are added in 16 bits.
-        is_ordered: whether they take four of 16 bytes in an order that is listed, too.
-        cost: what one takes, where a single K-step that takes its bytes as they are takes 1.
+        is_ordered: whether they take four of 16 bytes in a listed order.
+        cost: the cost of one, where a single K-step with its bytes in order costs 1.
     """
 
     at_once: int
@@ -57,7 +58,7 @@ K_STEP_KINDS = (
     KStepKind(1, True, 1.06),
 )
 _FUSED, _PLAIN, _ORDERED = range(len(K_STEP_KINDS))
-# What a loop takes beside its K-steps.
+# The cost of a loop beside its K-steps.
 _LOOP = 2.5
 _TRIED = 4
 
@@ -67,8 +68,8 @@ class ListedKSteps:
     """The facts that a kernel must know about the lists of K-steps that it reads.
 
     Attributes:
-        count: K-steps of the block that has most.
-        kinds: for each of ``K_STEP_KINDS`` whether a block has such K-steps.
+        count: K-steps of the block with the most.
+        kinds: for each of ``K_STEP_KINDS`` whether any block has such K-steps.
     """
 
     count: int
@@ -76,7 +77,7 @@ class ListedKSteps:
 
     @property
     def has_orders(self) -> bool:
-        """Whether there are K-steps that take their bytes in an order."""
+        """Whether any K-steps take their bytes in a listed order."""
         listed = zip(K_STEP_KINDS, self.kinds, strict=True)
         return any(kind.is_ordered and is_listed for kind, is_listed in listed)
 
@@ -86,12 +87,12 @@ class PairedBlocks:
     """The K-steps of neighbouring blocks, those of the first kind first.
 
     Attributes:
-        k_steps: int64 [blocks, K-steps], which four bytes of the sum, or the first of a window; 0
-            where a block has none left.
-        orders: uint8 [blocks, K-steps, 4], which bytes from there on.
-        weights: int8 [blocks, channels, K-steps, 4], in this order; what belongs to the same bytes
-            adds up to the weights.
-        counts: int64 [blocks, kinds], how many K-steps of a block are of each of ``K_STEP_KINDS``.
+        k_steps: int64 [blocks, K-steps], the K-step of the sum, or the first of a window; 0 after a
+            block's last one.
+        orders: uint8 [blocks, K-steps, 4], the bytes that it takes from there on.
+        weights: int8 [blocks, channels, K-steps, 4], in this order; those of the same bytes add up
+            to the original weights.
+        counts: int64 [blocks, kinds], the number of a block's K-steps of each of ``K_STEP_KINDS``.
     """
 
     k_steps: Array
@@ -101,7 +102,7 @@ class PairedBlocks:
 
     @property
     def cost(self) -> float:
-        """The cost of a block, in single K-steps that take their bytes as they are."""
+        """The cost of a block, in single K-steps with their bytes in order."""
         costs = np.array([kind.cost for kind in K_STEP_KINDS])
         return float((self.counts @ costs).mean())
 
@@ -111,7 +112,7 @@ def pair_weights(weights: Array, windows: Array) -> PairedBlocks:
 
     Args:
         weights: integers of -255 to 255, [blocks, channels, K-steps, 4].
-        windows: K-steps that follow one another in the data, [windows, 4].
+        windows: K-steps that are consecutive in the data, [windows, 4].
     """
     rest = np.ascontiguousarray(weights.transpose(0, 2, 1, 3), np.int16)
     blocks, count, channels, _ = rest.shape
@@ -139,7 +140,7 @@ def pair_weights(weights: Array, windows: Array) -> PairedBlocks:
 
 @dataclass
 class _Rows:
-    """K-steps of all blocks, in any order: the block of each, and what ``PairedBlocks`` says."""
+    """K-steps of all blocks, in any order: each has its block, and the data of ``PairedBlocks``."""
 
     block: Array
     k_step: Array
@@ -147,7 +148,7 @@ class _Rows:
     weights: Array
 
     def append_empty(self, like: Array) -> None:
-        """Append K-steps of the places that rows have, without weights."""
+        """Append K-steps with the positions of given rows, without weights."""
         self.block = np.concatenate([self.block, self.block[like]])
         self.k_step = np.concatenate([self.k_step, self.k_step[like]])
         self.orders = np.concatenate([self.orders, self.orders[like]])
@@ -162,7 +163,7 @@ def _saturates(weights: Array) -> Array:
 def _reorder(
     weights: Array, k_step: Array, orders: Array, saturates: Array, windows: Array
 ) -> None:
-    """Pair bytes of the windows in which a K-step saturates, as well as may be, in place."""
+    """Pair bytes of the windows in which a K-step saturates, as well as possible, in place."""
     block, window = np.nonzero(saturates[:, windows].any(axis=2))
     rows = windows[window]
     # [windows, channels, 16]
@@ -188,14 +189,14 @@ def _reorder(
 
 
 def _paired(weights: Array, split: int) -> tuple[Array, Array]:
-    """Return the order of 16 bytes that the best pairs within the halves give, and how many fit."""
+    """Return the order of 16 bytes by the best pairs within the halves, and how many fit."""
     places = np.arange(2 * _HALF)
     is_second = np.array([(place & split).bit_count() % 2 for place in places], bool)
     halves = [places[~is_second], places[is_second]]
     found = [_match(weights[..., half]) for half in halves]
     fits = np.concatenate([good for _, good in found], axis=1)
     pairs = [half[_matchings()[number]] for half, (number, _) in zip(halves, found, strict=True)]
-    # Those that saturate last, so that they are in few K-steps.
+    # Pairs that saturate come last, so that they are in few K-steps.
     last = np.argsort(~fits, axis=1, kind="stable")
     order = np.take_along_axis(np.concatenate(pairs, axis=1), last[..., None], axis=1)
     return order.reshape(-1, 2 * _HALF), fits.sum(axis=1)
@@ -241,8 +242,8 @@ def _choose_kinds(blocks: int, rows: _Rows, base: Array) -> tuple[Array, Array]:
 
     Args:
         blocks: number of blocks.
-        rows: the K-steps. Those whose order is that of another K-step become it, and the other way
-            round where a loop over few would cost more than it saves.
+        rows: the K-steps. A K-step whose order is that of a plain K-step becomes one. The reverse
+            happens if a loop over few of them would cost more than it saves.
         base: for each K-step of the data the first one of its window, or -1.
     """
     first = rows.orders[:, 0].astype(np.int64) // DWORD
@@ -251,7 +252,7 @@ def _choose_kinds(blocks: int, rows: _Rows, base: Array) -> tuple[Array, Array]:
     rows.orders[is_plain] = np.arange(DWORD)
     kind = np.where(is_plain, _PLAIN, _ORDERED)
     partner = np.arange(len(kind))
-    # Where few of the first blocks' K-steps have partners, none are looked for in the others.
+    # If few K-steps of the first blocks have partners, the others' are not searched for any.
     for last in sorted({min(_TRIED, blocks), blocks}):
         chosen = np.flatnonzero(is_plain & (rows.block < last))
         found = chosen[match_k_steps(rows.weights[chosen], rows.block[chosen])]
@@ -285,11 +286,11 @@ def _is_worth_a_loop(blocks: int, rows: Array, kind: int, other: int) -> bool:
 
 
 def _listed(blocks: int, rows: _Rows, kind: Array, partner: Array) -> PairedBlocks:
-    """Order the K-steps of each block by kind; give every block as many as the longest one has."""
+    """Order the K-steps of each block by kind; fill every block up to the longest one's number."""
     block, number = rows.block, np.arange(len(kind))
     counts = np.zeros((blocks, len(K_STEP_KINDS)), np.int64)
     np.add.at(counts, (block, kind), 1)
-    # Partners one after the other.
+    # Partners are consecutive.
     by_block = np.lexsort((np.minimum(number, partner), kind, block))
     of_block = counts.sum(axis=1)
     place = np.empty_like(block)

@@ -1,4 +1,4 @@
-"""Products of small matrices of integers and vectors, in few instructions."""
+"""Products of small integer matrices and vectors, in few instructions."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ Factors = tuple[Matrix, ...]
 def both_ways(
     y: Factors, x: Factors, load: Callable[[int, int], Vector], *, wraps: bool
 ) -> list[list[Vector]]:
-    """Multiply a matrix of vectors with one matrix from the left and one, turned, from the right.
+    """Multiply a matrix of vectors by a matrix on the left and a transposed one on the right.
 
     Args:
-        y: the one from the left, in factors.
-        x: the one from the right.
-        load: gives the vector of a row and a column.
-        wraps: whether vectors are of int32 that may leave its range, and come back modulo 2^32.
+        y: the matrix on the left, in factors.
+        x: the matrix on the right.
+        load: returns the vector of a row and a column.
+        wraps: whether vectors are int32 that may leave its range, and come back modulo 2^32.
 
     Returns:
         Rows of vectors.
@@ -45,7 +45,7 @@ def _multiplied(matrix: Factors, vectors: Sequence[Vector], *, wraps: bool) -> l
 
 
 class _Combiner:
-    """Sums of the same vectors with factors; what several sums share is computed once."""
+    """Sums of the same vectors with factors; shared terms are computed once."""
 
     def __init__(self, values: Sequence[Vector], wraps: bool) -> None:
         self._values = values
@@ -84,7 +84,7 @@ class _Combiner:
         return total
 
     def _pair(self, place: int, other: int, *, is_sum: bool) -> Vector:
-        """Return the sum of two vectors, or one less the other."""
+        """Return the sum or the difference of two vectors."""
         key = place, other, is_sum
         if key not in self._pairs:
             change = self._plus if is_sum else self._minus

@@ -1,6 +1,6 @@
 """Convolution of uint8 data with kernels of 3 × 3, 1 × 3 or 3 × 1 by Winograd's transform.
 
-As ../kernel.py, but the sums are products of transformed data and weights:
+This is like ../kernel.py, but the sums are products of transformed data and weights:
 
     for each task
       for each panel of tiles, of 2 × 2 or 4 × 4 outputs each for 3 × 3
@@ -13,8 +13,8 @@ As ../kernel.py, but the sums are products of transformed data and weights:
             transform the sums
             store(narrow(requantize(outputs + bias)))
 
-What belongs to a group lies together: a tile's values of all positions, which are written or read
-one after the other, are in few pages.
+A group's values are stored together, so a tile's values of all positions, which are accessed one
+after the other, are in few pages.
 """
 
 from __future__ import annotations
@@ -47,12 +47,12 @@ from legalize.kernels.isa.x86_instructions import wrapped
 if TYPE_CHECKING:
     from legalize.kernels.conv2d.x86.winograd.plan import WinogradPlan
 
-# Outputs of a tile that end together; those of 4 × 4 would not stay in registers.
+# Outputs of a tile that are finished together; those of 4 × 4 would not stay in registers.
 _PIXELS = 4
 
 
 class WinogradKernel(ConvKernel):
-    """The buffers of one function, and what writes its loops."""
+    """The buffers of one function, and the writer of its loops."""
 
     def __init__(self, plan: WinogradPlan, epilogue: Epilogue) -> None:
         """Write a plan's function."""
@@ -102,7 +102,7 @@ class WinogradKernel(ConvKernel):
         loop_between(T.truncdiv(start, blocks), T.truncdiv(stop + blocks - 1, blocks), panel)
 
     def _blocks(self, section: Section, first: Index, start: Index, stop: Index) -> None:
-        """Write the loop over the blocks of a section that are between two numbers."""
+        """Write the loop over a section's blocks between two numbers."""
 
         def block(number: Index) -> None:
             first_vector = section.first_vector + number * section.nr
@@ -179,7 +179,7 @@ class WinogradKernel(ConvKernel):
     def _end(
         self, section: Section, first_vector: Index, first: Index, group: Index, tile: Index
     ) -> None:
-        """Write how the sums of a group's tile become outputs."""
+        """Write the code that turns the sums of a group's tile into outputs."""
         spec, plan, lanes, nr = self.spec, self.plan, self.isa.lanes, section.nr
         y, x = plan.transform.y, plan.transform.x
         image, row, column = self._place(first + group * plan.group + tile)
@@ -220,20 +220,20 @@ class WinogradKernel(ConvKernel):
             self._finish(section, first_vector, Pixels(pixels), acc, targets=targets)
 
     def _divided(self, value: Vector) -> Vector:
-        """Divide outputs by what they are too large."""
+        """Divide outputs by the factor by which they are too large."""
         transform, lanes = self.plan.transform, self.isa.lanes
         if transform.inverse != 1:
             value = wrapped("mul", value, T.broadcast(T.int32(transform.inverse), lanes))
         return T.shift_right(value, T.broadcast(T.int32(transform.scale_bits), lanes))
 
     def _data_place(self, position: Index, group: Index, tile: Index) -> Index:
-        """Return the place of a tile's first transformed value."""
+        """Return the offset of a tile's first transformed value."""
         block = group * self.plan.transform.positions + position
         return block * self.data_stride + tile * self.spec.in_channels
 
     def _sums_place(
         self, nr: int, position: Index, group: Index, tile: Index, number: int
     ) -> Index:
-        """Return the place of a vector of sums of a tile."""
+        """Return the offset of a vector of a tile's sums."""
         lanes, block = self.isa.lanes, group * self.plan.transform.positions + position
         return T.ramp(block * self.sums_stride + (tile * nr + number) * lanes, 1, lanes)

@@ -26,7 +26,7 @@ def lay_out_transformed(plan: WinogradPlan, kernel: Array, lanes: Array) -> Arra
         and which of the two.
     """
     weights = transform_weights(plan.transform, kernel)
-    # -1, an empty lane, takes the zeros.
+    # -1, an empty lane, selects the zeros.
     padded = np.pad(weights, ((0, 1), (0, 0), (0, 0)))
     pairs = padded.reshape(*padded.shape[:2], -1, 2)
     packed = []

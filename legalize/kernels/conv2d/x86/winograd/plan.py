@@ -1,4 +1,4 @@
-"""The plan of a convolution by Winograd's transform, if that is worth while.
+"""The plan of a convolution by Winograd's transform, if that pays.
 
 The data of a panel of tiles is transformed at once, and stays in the second-level cache for all
 blocks of output channels. For each position of the transform the panel is multiplied with a
@@ -33,7 +33,7 @@ from legalize.kernels.isa.x86 import AVX512_VNNI, Isa, PairProducts, WordDots, W
 _NR = 2
 _LINE = 64
 _MAX_TILES = 14
-# Of transformed data and sums; and where there is one panel, which reads weights once.
+# The most bytes of transformed data and sums; and if there is one panel, which reads weights once.
 _PANEL_BYTES = 300 << 10
 _ONLY_PANEL_BYTES = 384 << 10
 # In the units of tiling.py.
@@ -43,29 +43,29 @@ _WEIGHTS = 0.5
 _LATENCY = 10
 _SUMS = 2
 _LOOP = 12
-# Of weights, each time a panel reads them from the second- or the third-level cache.
+# For weights, each time a panel reads them from the second- or the third-level cache.
 _NEAR_BYTE = 0.01
 _FAR_BYTE = 0.03
 _NEAR_BYTES = 256 << 10
-# Of weights that a run reads for the first time: there are more of them than of plain ones.
+# For weights that a run reads for the first time: there are more of them than of plain ones.
 _FIRST_BYTE = 0.08
 # The share of a convolution's time that transforming data once more may take.
 _AGAIN = 0.04
 _WORTH_IT = 0.85
-# Of what a convolution takes in products of bytes, where those are one instruction.
+# The share of the time in products of bytes, if those are one instruction.
 _WORTH_IT_BESIDE_DOTS = 0.9
 
 
 @dataclass(frozen=True)
 class WinogradPlan(Plan):
-    """A convolution cut into panels of groups of tiles; of its tiling, ``mr`` is a group's size.
+    """A convolution cut into panels of groups of tiles; ``mr`` of its tiling is a group's size.
 
     Attributes:
         transform: of data, weights and outputs.
         rows: tiles that cover the rows of an image's output; the last one overlaps.
-        columns: likewise of the columns.
-        tiles: of all images.
-        panel: tiles of a panel, groups of them.
+        columns: tiles that cover its columns.
+        tiles: tiles of all images.
+        panel: tiles of a panel, in whole groups.
     """
 
     transform: Transform
@@ -76,7 +76,7 @@ class WinogradPlan(Plan):
 
     @property
     def group(self) -> int:
-        """Tiles of a group, which are multiplied at a time."""
+        """Tiles of a group, which are multiplied together."""
         return self.tiling[0].mr
 
     @property
@@ -87,8 +87,8 @@ class WinogradPlan(Plan):
     def stride(self, tile_bytes: int) -> int:
         """Return the bytes from one position's values of a group to the next one's.
 
-        An odd number of cache lines, so that the same tile's values of all positions are not
-        in the same few places of a cache.
+        It is an odd number of cache lines, so that a tile's values of all positions are not in the
+        same few sets of a cache.
         """
         return (-(-self.group * tile_bytes // _LINE) | 1) * _LINE
 
@@ -99,7 +99,7 @@ class WinogradPlan(Plan):
 
     @property
     def units(self) -> float:
-        """Estimate what the convolution takes, in the units of tiling.py."""
+        """Estimate the cost of the convolution, in the units of tiling.py."""
         spec, isa, transform = self.spec, self.products.isa, self.transform
         k_steps = spec.in_channels // 2
         total = self.panels * self._panel_units
@@ -126,10 +126,10 @@ class WinogradPlan(Plan):
 
     @property
     def tasks(self) -> int:
-        """The number of tasks that the convolution is cut into.
+        """The number of tasks into which the convolution is cut.
 
-        Each transforms the data of every panel of which it has a block; more tasks than panels do
-        some of this again, so there are few more.
+        Each transforms the data of every panel of which it has a block. If there are more tasks
+        than panels, some of this is repeated, so there are only a few more.
         """
         total = self.units
         again = int(_AGAIN * total / self._panel_units)
@@ -138,7 +138,7 @@ class WinogradPlan(Plan):
 
     @property
     def factors(self) -> tuple[int, ...]:
-        """As the transform gives sums, or divided."""
+        """The factor of the transform, or 1 for divided sums."""
         return (self.transform.scale, 1)
 
     def lay_out(self, kernel: Array, lanes: Array) -> Layout:
@@ -153,9 +153,9 @@ class WinogradPlan(Plan):
 def plan(spec: ConvSpec, isa: Isa, weights: Weights, most: float) -> WinogradPlan | None:
     """Plan a convolution.
 
-    Where bytes are not multiplied and added by one instruction, it must take less than pairs may
-    take at best, than which nothing else has fewer units. No sum of products may leave int32, or
-    outputs not come back to it.
+    If no instruction multiplies and adds bytes, it must take less than pairs take at best, as no
+    other way has fewer units. No sum of products may leave int32, unless the outputs come back to
+    it.
     """
     if isa.has_byte_products and isa.lanes < AVX512_VNNI.lanes:
         return None
@@ -172,14 +172,14 @@ def plan(spec: ConvSpec, isa: Isa, weights: Weights, most: float) -> WinogradPla
 
 @cache
 def cut(spec: ConvSpec, isa: Isa) -> WinogradPlan | None:
-    """Cut a convolution, worth it or not.
+    """Cut a convolution, whether or not it pays.
 
     Args:
         spec: the convolution.
         isa: the instruction set.
 
     Returns:
-        None where there is no transform, or channels do not fill vectors of words.
+        None if there is no transform, or channels do not fill vectors of words.
     """
     has_dots = isa.has_byte_products
     products = WordDots(isa) if has_dots else WordProducts(isa)

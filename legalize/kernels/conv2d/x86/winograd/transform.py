@@ -2,20 +2,20 @@
 
 For outputs y and taps g along one axis, y = Aᵀ[(G·g) ⊙ (Bᵀ·d)] with four values d of the data
 (Lavin and Gray, "Fast Algorithms for Convolutional Neural Networks", 2015, section 4.1). B and A
-are of 0, 1 and -1, and so is G once it is doubled, except for two 2s: then y comes out doubled, and
-nothing is ever rounded. Along both axes a kernel of 3 × 3 takes 16 products for four outputs, in
-place of 36, of which the sums are four times the convolution's.
+consist of 0, 1 and -1, and so does G after doubling, except for two 2s: then y is doubled, and
+nothing is ever rounded. Along both axes a kernel of 3 × 3 takes 16 products for four outputs,
+instead of 36. The sums are four times the convolution's.
 
-Products of transformed values take 16 bits: two instructions, vpmaddwd and a sum, take the place
-of three for twice as many products of bytes.
+Products of transformed values take 16 bits: two instructions, vpmaddwd and a sum, replace three for
+twice as many products of bytes.
 
-Where one instruction multiplies and adds four bytes, and one two words (vpdpwssd), F(2, 3) would
-gain little. F(4, 3) computes four outputs in six products: 36 for 16 outputs of a 3 × 3 kernel, in
-place of 144. Its matrices are of the points 0, ±1, ±2 and infinity. Weights are taken times 24
-along each axis, so that all is integer, and the last position's times 12, for which outputs
-take twice its sum. Then weights of bytes fit in 16 bits, and so does the data. Outputs come out 576
-times as large, and may leave int32 on their way. But all is done modulo 2^32: times the inverse of
-9, they are 64 times as large, which is right if that fits in int32.
+If one instruction multiplies and adds four bytes, and one two words (vpdpwssd), F(2, 3) would gain
+little. F(4, 3) computes four outputs in six products: 36 for 16 outputs of a 3 × 3 kernel, instead
+of 144. Its matrices are those of the points 0, ±1, ±2 and infinity. Weights are multiplied by 24
+along each axis, so that all are integers. Those of the last position are multiplied by 12, and
+outputs take twice its sum. Then weights of bytes fit in 16 bits, and so does the data. Outputs are
+576 times as large, and intermediate results may leave int32. But all arithmetic is modulo 2^32:
+times the inverse of 9, outputs are 64 times as large, which is right if that fits in int32.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Axis:
         data: Bᵀ, of the data, in factors.
         weights: G times ``scale``.
         outputs: Aᵀ, of the sums of products.
-        scale: by how much the outputs are too large.
+        scale: the factor by which the outputs are too large.
     """
 
     data: Factors
@@ -69,7 +69,7 @@ _TWO = Axis(
 )
 _FOUR = Axis(
     # (4, 0, -5, 0, 1, 0), (0, 4, -4, -1, 1, 0), (0, -4, -4, 1, 1, 0),
-    # (0, 2, -1, -2, 1, 0), (0, -2, -1, 2, 1, 0), (0, 4, 0, -5, 0, 1): what they share at the right.
+    # (0, 2, -1, -2, 1, 0), (0, -2, -1, 2, 1, 0), (0, 4, 0, -5, 0, 1): shared terms at the right.
     data=(
         (
             *((4, 1, 0, 0, 0, 0), (0, 0, 0, 0, 1, 1), (0, 0, 0, 0, -1, 1)),
@@ -109,12 +109,12 @@ class Transform:
 
     @property
     def scale(self) -> int:
-        """By how much outputs are too large."""
+        """The factor by which outputs are too large."""
         return self.y.scale * self.x.scale
 
     @property
     def scale_bits(self) -> int:
-        """By how many bits outputs are to be shifted, once they are divided by what is odd."""
+        """The bits by which outputs are shifted, after division by the scale's odd part."""
         return (self.scale & -self.scale).bit_length() - 1
 
     @property
@@ -125,7 +125,7 @@ class Transform:
 
     @property
     def inverse(self) -> int:
-        """What divides by the odd part of the scale, modulo 2^32."""
+        """The inverse of the scale's odd part, modulo 2^32."""
         return pow(self.scale >> self.scale_bits, -1, 1 << 32)
 
     @cached_property
@@ -170,7 +170,7 @@ def transform_weights(transform: Transform, kernel: Array) -> Array:
         kernel: w − zw, integers of -255 to 255, [out_channels, KH, KW, in_channels].
 
     Returns:
-        int16 [out_channels, positions, in_channels], or int32 where they do not fit.
+        int16 [out_channels, positions, in_channels], or int32 if they do not fit.
     """
     y, x = (np.array(axis.weights, np.int32) for axis in (transform.y, transform.x))
     rows = np.einsum("ia,oabc->oibc", y, kernel.astype(np.int32))
@@ -194,7 +194,7 @@ def stays_in_range(transform: Transform, weights: Array) -> bool:
 
 
 def wraps_back(transform: Transform, kernel: Array) -> bool:
-    """Tell whether outputs that are computed modulo 2^32 are right, whatever the data.
+    """Tell whether outputs computed modulo 2^32 are right, whatever the data.
 
     Args:
         transform: from ``transform_of``.

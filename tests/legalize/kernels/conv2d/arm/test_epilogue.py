@@ -26,7 +26,7 @@ from tests.support.programs import Case
 
 Array = np.ndarray[Any, Any]
 
-# The sequences of fixed point, by what chooses them.
+# The fixed-point sequences, by the conditions that choose them.
 FIXED: dict[str, tuple[dict[str, Any], list[float]]] = {
     "one_shift": ({}, [0.003] * 4),
     "one_shift_and_relu": ({"low": -5}, [0.003] * 4),

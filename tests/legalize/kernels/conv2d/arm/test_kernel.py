@@ -73,7 +73,7 @@ def test_any_number_of_channels(core: Core) -> None:
 @each_core
 @pytest.mark.parametrize("zero_point", [0, 255])
 def test_the_largest_sums_are_exact(core: Core, zero_point: int) -> None:
-    """No sum of two products overflows 16 bits, whatever the weights: all of them −128, too."""
+    """No sum of two products overflows 16 bits for any weights, even if all are −128."""
     spec = changed(
         SPEC,
         in_channels=150,

@@ -29,7 +29,7 @@ def rescaled(sums: Array, multiplier: Array, zero_point: int, bounds: tuple[int,
 
 
 def sums_for(multiplier: Array) -> Array:
-    """Return int32 of all sizes, and beside every tie of every channel, [sums, channels]."""
+    """Return int32 of all sizes, and those around every tie of every channel, [sums, channels]."""
     rng = np.random.default_rng(1)
     sizes = np.exp2(rng.uniform(0, 31, 500)) * rng.choice([-1, 1], 500)
     ties = (np.arange(-300, 300) + 0.5)[:, None] / multiplier

@@ -87,7 +87,7 @@ def case_of(problem: Problem, plan: McuPlan) -> Case:
 def test_pairs_equal_the_definition(tmp_path: Path) -> None:
     rng = np.random.default_rng(6)
     drawn = [random_problem(rng, ("tflite", "upward", "float64")) for _ in range(120)]
-    # Weights of which two channels' make no pair; dense layers; windows of whole words.
+    # Two channels' weights that cannot be joined; dense layers; windows of whole words.
     for how in ("min", "max", "ends"):
         drawn.append(problem_of(POINTWISE, rng, how=how))
     single = replace(POINTWISE, in_height=1, in_width=1)

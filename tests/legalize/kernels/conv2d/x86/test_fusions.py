@@ -37,7 +37,7 @@ each_x86_place = pytest.mark.parametrize(
 
 
 class Problem:
-    """A convolution of bytes, one operand of a sum, with what it gives."""
+    """A convolution of bytes, one operand of a sum, with its result."""
 
     def __init__(
         self,

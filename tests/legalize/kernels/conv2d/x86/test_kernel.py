@@ -223,7 +223,7 @@ def test_dense_of_any_number_of_rows(rows: int) -> None:
 @each_isa
 @pytest.mark.parametrize("zero_point", [-128, 127])
 def test_the_largest_sums_are_exact(zero_point: int, isa: Isa) -> None:
-    """Partial sums near the ends of what weights and data can give: nothing saturates."""
+    """Partial sums near the extremes for weights and data: nothing saturates."""
     spec = changed(
         SPEC,
         in_height=3,

@@ -17,7 +17,7 @@ ASKED = tvm.target.Target(
 
 
 def network(size: int, pools: int) -> tvm.IRModule:
-    """Return a convolution of 28 · 28 pixels behind poolings of larger images."""
+    """Return a convolution of 28 · 28 pixels after poolings of larger images."""
 
     def body(x: relax.Expr, image: relax.Expr) -> list[relax.Expr]:
         for _ in range(pools):

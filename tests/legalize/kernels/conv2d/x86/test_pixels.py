@@ -38,7 +38,7 @@ def test_outputs_have_their_border(place: Place) -> None:
     uint8 = changed(uint8, zero_point=9, low=3, high=250)
     expected, cases = [], []
     for number, (images, channels, border) in enumerate(BORDERS):
-        # The first one is shared out to threads, where there are some.
+        # The first one is shared among threads, if there are several.
         height = 40 if number == 0 else 6
         spec = replace(uint8, batch=images, in_height=height, out_channels=channels)
         problem = problem_of(spec, np.random.default_rng(number))

@@ -12,7 +12,7 @@ _END = 3 * 64
 
 
 def requests(dtype: str, size: int, steps: int, turns: int) -> list[int]:
-    """Return the places that loops of known numbers ask for."""
+    """Return the offsets that loops of known numbers prefetch."""
     with IRBuilder() as builder, T.prim_func(s_tir=True):
         weights = T.arg("weights", T.buffer((1,), dtype))
         for turn in range(turns):

@@ -54,7 +54,7 @@ def lowered(
 
 
 def weights_of(isa: Isa) -> str:
-    """Dtype of what an instruction set multiplies bytes with, and its lanes."""
+    """The dtype by which an instruction set multiplies bytes, and its lanes."""
     return f"{'int8' if isa.has_byte_products else 'int16'} x{isa.lanes}"
 
 

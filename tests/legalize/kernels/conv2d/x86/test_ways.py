@@ -34,7 +34,7 @@ def weights(spec: ConvSpec, sigma: float) -> Array:
 def chosen(
     spec: ConvSpec, isa: Isa, kernel: Array | None = None, zero_point: int = 0
 ) -> tuple[str, str, type]:
-    """Dtype of the staged data, of what it is multiplied with, and the way."""
+    """The dtypes of the staged data and of its weights, and the way."""
     kernel = weights(spec, 15) if kernel is None else kernel
     plan = cheapest_plan(spec, isa, Weights(kernel, zero_point))
     return plan.spec.staged_dtype, plan.products.weight_dtype, type(plan)

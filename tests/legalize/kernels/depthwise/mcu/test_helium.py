@@ -63,7 +63,7 @@ def test_equals_the_definition(tmp_path: Path) -> None:
         for each in (spec, window, bounded):
             drawn.append(problem_of(each, rng, is_depthwise=True))
     drawn += of_all_kinds(rng)
-    # Of so wide an image the offsets need all their bits.
+    # The offsets of so wide an image need all their bits.
     spec = replace(with_channels(WIDE, 9), in_height=3, in_width=1300)
     drawn.append(problem_of(spec, rng, is_depthwise=True))
     for how in ("ends", "min", "max"):

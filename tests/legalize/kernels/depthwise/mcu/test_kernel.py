@@ -102,5 +102,5 @@ def test_a_core_with_pairs_multiplies_halves() -> None:
     code = compiled.module.inspect_source("asm")
     assert code.count("smlabb") >= 18
     assert code.count("smlatt") >= 18
-    # Weights of two taps, and what rescales a channel.
+    # Weights of two taps, and the numbers that rescale a channel.
     assert code.count("ldrd") >= 4 + 4

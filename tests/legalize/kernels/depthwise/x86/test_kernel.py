@@ -1,4 +1,4 @@
-"""The depthwise kernel against the definition, next to what it must not touch."""
+"""The depthwise kernel against the definition, next to memory that it must not touch."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def test_any_number_of_channels(channels: int, out_dtype: str) -> None:
 
 @each_isa
 def test_an_image_of_three_pixels(isa: Isa) -> None:
-    # LLVM 22 ended the process over what was left of it after unrolling.
+    # LLVM 22 crashed on the code that remained after unrolling.
     window = {"kernel_height": 1, "kernel_width": 2, "strides": (2, 2), "padding": (0, 0, 0, 1)}
     check(with_channels(6, in_height=1, in_width=3, **window), isa=isa)
 

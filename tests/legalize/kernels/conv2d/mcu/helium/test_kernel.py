@@ -38,7 +38,7 @@ def test_equals_the_definition(tmp_path: Path) -> None:
         drawn.append(problem_of(replace(pointwise, in_height=1, in_width=1), rng))
     for padding in ((1, 1, 1, 1), (0, 2, 1, 0)):
         drawn.append(problem_of(replace(SPEC, padding=padding, strides=(2, 1)), rng))
-    # Neighbours that share what they read: of one tap's vectors, of some, of more than in a turn.
+    # Neighbours that share data: one tap's vectors, several, more than in an iteration.
     for channels in (16, 32, 80, 128):
         spec = replace(SPEC, in_channels=channels, padding=(1, 1, 1, 1), strides=(2, 1))
         drawn.append(problem_of(spec, rng))

@@ -98,7 +98,7 @@ def test_some_convolutions_are_not_copied() -> None:
     # A 1 × 1 convolution as it is, and rows shorter than two vectors.
     assert not can_copy(sized(14, 14, 64, 64, 1))
     assert not can_copy(sized(6, 6, 3, 64, 3))
-    # Long runs without strides, of which copies only leave out the padding.
+    # Long runs without strides, where copies only avoid the padding.
     assert not can_copy(sized(8, 8, 384, 384, 3))
     assert can_copy(replace(sized(8, 8, 384, 384, 3), strides=(2, 2)))
     assert can_copy(sized(32, 32, 16, 64, 3))

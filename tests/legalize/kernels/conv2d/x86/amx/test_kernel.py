@@ -159,7 +159,7 @@ def test_turns_are_numbered_through_blocks() -> None:
     (section,) = plan.tiling
     assert (section.blocks, plan.turns_of_block(section), plan.turns(section)) == (4, 3, 12)
     function, _ = arguments(problem, plan)
-    # The first turn stands before the loop over the others.
+    # The first turn precedes the loop over the others.
     assert "in range(11)" in function.script()
 
 

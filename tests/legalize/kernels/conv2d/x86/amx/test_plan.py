@@ -104,7 +104,7 @@ def test_what_sixteen_pixels_of_a_row_leave_over_is_taken_down_the_image() -> No
     assert (tiles.tiles, tiles.tiles_across, tiles.tiles_per_column) == (19, 17, 2)
     strided = cut(replace(sized(35, 35, 288, 384, 3), strides=(2, 2), padding=(0, 0, 0, 0)))
     assert (strided.lines, strided.columns, strided.tiles) == (17, 1, 19)
-    # Two tiles fewer, of which nine are dearer.
+    # Two tiles fewer, but nine of them cost more.
     assert cut(sized(35, 35, 96, 96, 3)).columns == 0
     assert cut(sized(9, 17, 96, 96, 3)).columns == 0  # a column is lower than a tile
 

@@ -151,9 +151,9 @@ def test_bytes_give_the_sums_that_words_give(isa: Isa) -> None:
     ("isa", "pixels", "in_channels", "out_channels", "expected"),
     [
         (AVX2, 196, 1024, 256, True),
-        # Too few channels read what would be widened.
+        # Too few channels read the widened data.
         (AVX2, 196, 1024, 16, False),
-        # Each weight is used once: the products are not what takes the time.
+        # Each weight is used once: the products do not take the time.
         (AVX2, 1, 1024, 256, False),
         (AVX512_VNNI, 196, 1024, 256, False),
     ],

@@ -33,7 +33,7 @@ def expected(spec: ConvSpec, x: Array, multiplier: Array) -> Array:
 
 
 def rescale(spec: ConvSpec, x: Array, multiplier: Array, isa: Isa) -> tuple[str, Array]:
-    """Return the kind of the sequence, and what it gives."""
+    """Return the kind of the sequence, and its results."""
     spec = replace(spec, out_channels=x.size)
     kernel = np.zeros((x.size, 1, 1, 4), np.int8)
     plan = dot_plan(spec, isa)
@@ -57,7 +57,7 @@ def around_ties(rng: np.random.Generator, spec: ConvSpec, m: Array, bound: int) 
 
 
 def multipliers(rng: np.random.Generator, how: str, size: int, low: int, high: int) -> Array:
-    """Of any bits; of few bits, which makes ties; or the float64 next to a ratio that does."""
+    """Draw any bits; few bits, which make ties; or the float64 next to a ratio that makes ties."""
     if how == "any":
         fraction = rng.uniform(0.5, 1, size)
     elif how == "few bits":

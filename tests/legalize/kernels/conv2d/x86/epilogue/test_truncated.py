@@ -1,4 +1,4 @@
-"""Requantization by float32 steps, where they give the same integers: a floor, or truncation."""
+"""Requantization by float32 steps, if they give the same integers: a floor, or truncation."""
 
 from __future__ import annotations
 

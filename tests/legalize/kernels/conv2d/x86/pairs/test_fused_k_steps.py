@@ -71,7 +71,7 @@ def test_large_k_steps_take_small_ones() -> None:
 
 
 def test_k_steps_without_weights_have_partners_of_their_own_block() -> None:
-    """Blocks of different lengths are compared at once: what one lacks is no partner."""
+    """Blocks of different lengths are compared at once: a missing K-step is no partner."""
     partner = match_k_steps(np.zeros((7, 2, 4), np.int8), np.array([0, 0, 0, 0, 0, 0, 1]))
     assert sorted(partner[:6]) == list(range(6))
     assert (partner[:6] != np.arange(6)).all()

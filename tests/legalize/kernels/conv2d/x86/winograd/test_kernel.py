@@ -169,7 +169,7 @@ def test_another_tensor_is_added(place: Place) -> None:
         Sum(quantized_add, 48, DTYPES[0], is_rhs=False, **conv),
         in_float32(48, DTYPES[0], model_dtype="uint8", is_rhs=False, **conv),
     ]
-    if place.name == SSE41.name:  # it has no product and sum of one rounding
+    if place.name == SSE41.name:  # it has no fused multiply-add
         del problems[1]
     size = (36 if has_dots else 16) * 64 * 48
     for problem in problems:

@@ -65,7 +65,7 @@ def test_the_same_plan_every_time() -> None:
 
 
 def test_positions_are_an_odd_number_of_cache_lines_apart() -> None:
-    """Powers of two would put a tile's values of all positions in the same places of a cache."""
+    """Powers of two would put a tile's values of all positions in the same sets of a cache."""
     found = plan_of(sized(56, 56, 64, 64, 3))
     for tile_bytes in (64, 128, 96, 1024):
         stride = found.stride(tile_bytes)
@@ -115,7 +115,7 @@ def test_it_is_chosen_where_it_takes_less(
         ((71, 71, 80, 192), True),
         # So many weights that reading them takes what the products save.
         ((14, 14, 256, 256), False),
-        # Few pixels, of which tiles of 4 × 4 compute more than there are.
+        # Few pixels: tiles of 4 × 4 compute more than there are.
         ((7, 7, 64, 64), False),
         ((56, 56, 16, 64), False),
         ((56, 56, 40, 64), False),
