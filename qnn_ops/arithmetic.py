@@ -24,23 +24,28 @@ Float64Array = npt.NDArray[np.float64]
 _INT32 = np.iinfo(np.int32)
 
 
-def round_half_away(x: npt.ArrayLike) -> npt.NDArray[Any]:
+def round_half_away(x: Any) -> Any:
     """Round to the nearest integer, ties away from zero, as C's ``round``.
 
     Args:
-        x: float32 or float64, any shape; anything else is taken as float64.
+        x: float32 or float64, any shape, also an expression; anything else is taken as float64.
 
     Returns:
-        An array of the same shape and float dtype. Infinities and NaNs stay what they are.
+        Values of the same shape and float dtype. Infinities and NaNs stay what they are.
     """
-    values = np.asarray(x)
+    values = x if hasattr(x, "astype") else np.asarray(x)
     if values.dtype != np.float32:
         values = values.astype(np.float64)
     whole = np.trunc(values)
     with np.errstate(invalid="ignore"):
-        is_far = np.abs(values - whole) >= 0.5  # the difference is exact, so a tie is seen as one
-    rounded = np.where(is_far, whole + np.copysign(values.dtype.type(1), values), whole)
-    return np.asarray(rounded, dtype=values.dtype)
+        # The difference is exact, which adding one half to the value would not be.
+        is_far = np.abs(values - whole) >= 0.5
+        return whole + is_far.astype(values.dtype) * np.sign(values)
+
+
+def is_number(x: Any) -> Any:
+    """Tell which floats are not NaN, whose conversion to an integer would be undefined."""
+    return x == x
 
 
 def quantize_multiplier(real: npt.ArrayLike) -> tuple[Int32Array, Int32Array]:
@@ -138,10 +143,23 @@ def multiply_by_quantized_multiplier(
         QnnError: if a value is not an integer within int32, or a shift is outside -31..31.
     """
     shifts = _within("shift", shift, -31, 31)
-    left = np.maximum(shifts, 0)
-    shifted = wrap_to_int32(int32_values("x", x) << left)
-    high = saturating_rounding_doubling_high_mul(shifted, multiplier)
-    return rounding_divide_by_pot(high, np.maximum(-shifts, 0))
+    factor, values = int32_values("multiplier", multiplier), int32_values("x", x).astype(np.int32)
+    # As in saturating_rounding_doubling_high_mul, one product does not fit.
+    return np.minimum(scaled_twice(values, factor, shifts), _INT32.max).astype(np.int32)
+
+
+def scaled_twice(x: Any, multiplier: Any, shift: Any) -> Any:
+    """Compute ``multiply_by_quantized_multiplier`` of int32, without checks, as int64."""
+    shifts = np.asarray(shift, np.int64)
+    left, right = np.maximum(shifts, 0), np.maximum(-shifts, 0)
+    if left.any():
+        x = x << left.astype(np.int32)
+    high = (x.astype(np.int64) * np.asarray(multiplier, np.int64) + (1 << 30)) >> 31
+    if not right.any():
+        return high
+    # Half away from zero: a negative value rounds down at a tie, unless nothing is shifted out.
+    half = (np.int64(1) << right) >> 1
+    return (high + half + ((high >> 63) & np.where(right > 0, -1, 0))) >> right
 
 
 def multiply_by_quantized_multiplier_single(
@@ -164,9 +182,18 @@ def multiply_by_quantized_multiplier_single(
     Raises:
         QnnError: if a value is not an integer within int32, or a shift is outside -31..30.
     """
-    total = 31 - _within("shift", shift, -31, 30)
-    product = int32_values("x", x) * int32_values("multiplier", multiplier)
-    return wrap_to_int32((product + (np.int64(1) << (total - 1))) >> total)
+    shifts = _within("shift", shift, -31, 30)
+    return scaled_once(int32_values("x", x), int32_values("multiplier", multiplier), shifts, 31)
+
+
+def scaled_once(x: Any, multiplier: Any, shift: Any, bits: int) -> Any:
+    """Compute x · multiplier / 2^bits · 2^shift in 64 bits, rounded half up, without checks.
+
+    A result beyond int32 wraps.
+    """
+    total = bits - np.asarray(shift, np.int64)
+    product = x.astype(np.int64) * np.asarray(multiplier, np.int64)
+    return ((product + (np.int64(1) << (total - 1))) >> total).astype(np.int32)
 
 
 def requantize_float32(x: npt.ArrayLike, scale: npt.ArrayLike) -> Int32Array:
@@ -185,10 +212,16 @@ def requantize_float32(x: npt.ArrayLike, scale: npt.ArrayLike) -> Int32Array:
     Raises:
         QnnError: if a value is not an integer within int32, or a scale is infinite or NaN.
     """
-    product = _product(x, scale, np.float32)
-    # Clip as float64: float32 has no 2^31 - 1, and a cast of a value beyond int32 is undefined.
-    rounded = np.rint(product).astype(np.float64)
-    return np.asarray(np.clip(rounded, _INT32.min, _INT32.max), dtype=np.int32)
+    return scaled_float32(int32_values("x", x), _finite(scale, np.float32)).astype(np.int32)
+
+
+def scaled_float32(x: Any, scale: Any) -> Any:
+    """Compute ``requantize_float32`` without checks, as int64."""
+    with np.errstate(over="ignore"):  # an infinite product saturates like any large one
+        product = x.astype(np.float32) * np.asarray(scale, np.float32)
+    # Bounded so that the cast is defined. float32 has no 2^31 - 1, so that end comes after it.
+    bounded = np.clip(np.rint(product), -(2.0**31), 2.0**31)
+    return np.minimum(bounded.astype(np.int64), 2**31 - 1)
 
 
 def requantize_float64(x: npt.ArrayLike, scale: npt.ArrayLike) -> Int32Array:
@@ -207,8 +240,16 @@ def requantize_float64(x: npt.ArrayLike, scale: npt.ArrayLike) -> Int32Array:
     Raises:
         QnnError: if a value is not an integer within int32, or a scale is infinite or NaN.
     """
-    product = _product(x, scale, np.float64)
-    return round_half_away(np.clip(product, _INT32.min, _INT32.max)).astype(np.int32)
+    return scaled_float64(int32_values("x", x), _finite(scale, np.float64)).astype(np.int32)
+
+
+def scaled_float64(x: Any, scale: Any) -> Any:
+    """Compute ``requantize_float64`` without checks, as int64."""
+    with np.errstate(over="ignore"):
+        product = x.astype(np.float64) * np.asarray(scale, np.float64)
+    # Saturated before it is rounded: between the product and the subtraction that rounding
+    # begins with, this also keeps compilers from making one fused multiply-add of the two.
+    return round_half_away(np.clip(product, -(2.0**31), 2.0**31 - 1)).astype(np.int64)
 
 
 def clamp_to(
@@ -328,11 +369,6 @@ def int32_values(name: str, x: npt.ArrayLike) -> Int64Array:
     return _within(name, values, _INT32.min, _INT32.max)
 
 
-def wrap_to_int32(x: npt.ArrayLike) -> Int32Array:
-    """Wrap int64 integers modulo 2^32 into int32, as an unchecked C++ int32 result does."""
-    return np.asarray(x, dtype=np.int64).astype(np.int32)
-
-
 def _integers(name: str, x: npt.ArrayLike) -> Int64Array:
     values = np.asarray(x)
     if not np.issubdtype(values.dtype, np.integer) or values.dtype == np.uint64:
@@ -366,9 +402,8 @@ def positive_float32(name: str, x: npt.ArrayLike) -> npt.NDArray[np.float32]:
     return values
 
 
-def _product(x: npt.ArrayLike, scale: npt.ArrayLike, dtype: type[np.floating[Any]]) -> Any:
+def _finite(scale: npt.ArrayLike, dtype: type[np.floating[Any]]) -> Any:
     scales = np.asarray(scale, dtype)
     if not np.isfinite(scales).all():
         raise QnnError(f"scale must be finite, got {scales[~np.isfinite(scales)][0]}")
-    with np.errstate(over="ignore"):  # an infinite product saturates like any large one
-        return int32_values("x", x).astype(dtype) * scales
+    return scales

@@ -86,12 +86,16 @@ decode_boxes.overflow_rule(cannot_overflow)
 
 @decode_boxes.reference
 def _decode_boxes_reference(attrs: Attrs, encodings: Array, anchors: Array) -> Array:
-    wide = encodings[:, :CORNERS].astype(np.float64)
-    places, sizes = anchors[:, :2].astype(np.float64), anchors[:, 2:].astype(np.float64)
+    def columns(data: Array, first: int) -> Array:
+        return data[..., first : first + CORNERS // 2].astype(np.float64)
+
+    sizes = columns(anchors, 2)
     with np.errstate(over="ignore", invalid="ignore"):
-        centres = wide[:, :2] / np.array([attrs.y_scale, attrs.x_scale]) * sizes + places
-        halves = 0.5 * np.exp(wide[:, 2:] / np.array([attrs.h_scale, attrs.w_scale])) * sizes
-        centre, half = centres.astype(np.float32), halves.astype(np.float32)
+        distances = columns(encodings, 0) / np.array([attrs.y_scale, attrs.x_scale])
+        # Bounded far outside float32, so that no compiler makes one fused multiply-add of the two.
+        centres = np.clip(distances * sizes, -1e300, 1e300) + columns(anchors, 0)
+        growths = np.exp(columns(encodings, 2) / np.array([attrs.h_scale, attrs.w_scale]))
+        centre, half = centres.astype(np.float32), (0.5 * growths * sizes).astype(np.float32)
         return np.concatenate([centre - half, centre + half], axis=1)
 
 

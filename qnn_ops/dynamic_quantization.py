@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from tvm import relax
 
-from qnn_ops.arithmetic import round_half_away
+from qnn_ops.arithmetic import is_number, round_half_away
 from qnn_ops.checks import QUANTIZED, check_dtype
 from qnn_ops.errors import QnnError
-from qnn_ops.onnxruntime import check_arithmetic, is_onnxruntime, quantize_onnxruntime
+from qnn_ops.onnxruntime import check_arithmetic, is_onnxruntime
 from qnn_ops.registry import Attrs, TensorSpec, cannot_overflow, operator
 from qnn_ops.traits import FIXED, Channels, Traits, moving
 
@@ -87,47 +87,52 @@ dynamic_encoding.overflow_rule(cannot_overflow)
 
 @dynamic_encoding.reference
 def _dynamic_encoding_reference(attrs: Attrs, data: Array) -> Array:
-    data = np.where(np.isnan(data), np.float32(0), data)
+    data = np.where(is_number(data), data, np.float32(0))
     if is_whole(attrs):
         data = data.reshape(-1)
-    low, high = data.min(-1), data.max(-1)
     with np.errstate(all="ignore"):
         if is_onnxruntime(attrs):
-            fields = _onnxruntime(low, high)
+            fields = _onnxruntime(*_range(data))
         else:
-            fields = _asymmetric(low, high) if attrs.asymmetric else _symmetric(low, high)
-    return np.stack([np.asarray(field, np.float32) for field in fields], -1)
+            fields = _asymmetric(*_range(data)) if attrs.asymmetric else _symmetric(data)
+    return np.concatenate(fields, -1)
 
 
-def _symmetric(low: Array, high: Array) -> tuple[Array, Array, Array]:
-    size = np.maximum(np.abs(low), np.abs(high))
-    is_zero = size == 0
-    scale = np.where(is_zero, np.float32(1), size / np.float32(127))
-    steps = np.where(is_zero, np.float32(1), np.float32(127) / size)
-    return scale, steps, np.zeros_like(size)
+def _range(data: Array) -> tuple[Array, Array]:
+    """Return the ends of each row and 0."""
+    low, high = data.min(-1, keepdims=True), data.max(-1, keepdims=True)
+    return np.minimum(low, np.float32(0)), np.maximum(high, np.float32(0))
 
 
-def _asymmetric(low: Array, high: Array) -> tuple[Array, Array, Array]:
-    low, high = np.minimum(low, np.float32(0)), np.maximum(high, np.float32(0))
+def _symmetric(data: Array) -> list[Array]:
+    size = np.abs(data).max(-1, keepdims=True)
+    is_zero, one, most = size == 0, np.float32(1), np.float32(127)
+    scale = np.where(is_zero, one, size / most)
+    steps = np.where(is_zero, one, most / np.where(is_zero, one, size))
+    return [scale, steps, np.zeros_like(size)]
+
+
+def _asymmetric(low: Array, high: Array) -> list[Array]:
     length = high - low
-    is_zero = length == 0
-    exact = np.where(is_zero, 1.0, length.astype(np.float64) / 255.0)
-    below, above = low / exact, high / exact
-    takes_low = 128.0 + np.abs(below) < 127.0 + np.abs(above)
+    exact = np.where(length == 0, 1.0, length.astype(np.float64) / 255.0)
+    below, above = low.astype(np.float64) / exact, high.astype(np.float64) / exact
+    # Neither is positive here, or negative there.
+    takes_low = 128.0 - below < 127.0 + above
     point = np.clip(np.where(takes_low, -128.0 - below, 127.0 - above), -128.0, 127.0)
-    scale = exact.astype(np.float32)
-    zero_point = np.where(is_zero | np.isinf(length), 0.0, round_half_away(point))
-    return scale, np.float32(1) / scale, zero_point
+    scale, whole = exact.astype(np.float32), round_half_away(point).astype(np.float32)
+    has_point = (length > 0) & (length <= _MOST)
+    return [scale, np.float32(1) / scale, np.where(has_point, whole, np.float32(0))]
 
 
-def _onnxruntime(low: Array, high: Array) -> tuple[Array, Array, Array]:
-    low, high = np.minimum(low, np.float32(0)), np.maximum(high, np.float32(0))
-    length = high - low
-    scale = np.where(length == 0, np.float32(1), length / np.float32(255))
-    point = np.rint(np.clip(-(low / scale), np.float32(0), np.float32(255)))
-    # An infinite range has none.
-    return scale, np.float32(1) / scale, np.where(np.isinf(length), 0, point) - np.float32(128)
+def _onnxruntime(low: Array, high: Array) -> list[Array]:
+    length, one = high - low, np.float32(1)
+    scale = np.where(length == 0, one, length / np.float32(255))
+    # Not with an infinite length, where it may be no number.
+    end = np.where(length <= _MOST, -(low / scale), np.float32(0))
+    return [scale, one / scale, np.rint(np.clip(end, 0.0, 255.0)) - np.float32(128)]
 
+
+_MOST = np.finfo(np.float32).max
 
 LARGEST_STEPS = 512.0
 """What is beyond it is outside of every range, and within it sums are exact."""
@@ -196,12 +201,15 @@ dynamic_quantize.overflow_rule(cannot_overflow)
 
 @dynamic_quantize.reference
 def _dynamic_quantize_reference(attrs: Attrs, data: Array, encoding: Array) -> Array:
-    if is_onnxruntime(attrs):
-        scale, point = encoding[..., :1], encoding[..., 2:3]
-        values = quantize_onnxruntime(data, scale, point, "int8").astype(np.int64)
-        return np.asarray(values + OFFSETS[attrs.out_dtype], attrs.out_dtype)
+    points, offset = encoding[..., 2:3], OFFSETS[attrs.out_dtype]
     with np.errstate(all="ignore"):
-        steps = np.nan_to_num(round_half_away(data * encoding[..., 1:2]))
-    steps = np.clip(steps, np.float32(-LARGEST_STEPS), np.float32(LARGEST_STEPS))
-    values = np.clip(steps + encoding[..., 2:3], -128, 127)
-    return (values + OFFSETS[attrs.out_dtype]).astype(attrs.out_dtype)
+        if is_onnxruntime(attrs):
+            steps = data / encoding[..., 0:1]
+            low, high = np.float32(-128) - points, np.float32(127) - points
+            bounded = np.clip(np.where(is_number(steps), steps, low), low, high)
+            return ((np.rint(bounded) + points).astype(np.int32) + offset).astype(attrs.out_dtype)
+        steps = data * encoding[..., 1:2]
+    steps = np.where(is_number(steps), steps, np.float32(0))
+    whole = round_half_away(np.clip(steps, -LARGEST_STEPS, LARGEST_STEPS))
+    values = np.clip(whole + points, -128.0, 127.0)
+    return (values.astype(np.int32) + offset).astype(attrs.out_dtype)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from tvm import relax
 
-from qnn_ops.arithmetic import multiply_by_quantized_multiplier, quantize_multiplier
+from qnn_ops.arithmetic import quantize_multiplier, scaled_twice
 from qnn_ops.attributes import bounds_attr, scale_attr, zero_point_attr
 from qnn_ops.checks import (
     ACTIVATIONS,
@@ -187,11 +187,12 @@ def product_multiplier(attrs: Attrs) -> float:
 
 
 def sum_reference(attrs: Attrs, lhs: Array, rhs: Array, sign: int) -> Array:
-    """Compute lhs + sign * rhs in numpy."""
+    """Compute lhs + sign * rhs."""
     lhs_multiplier, rhs_multiplier, result_multiplier = sum_multipliers(attrs)
     shift = left_shift(attrs)
-    total = _on_common_scale(lhs, attrs.lhs_zero_point, lhs_multiplier, shift)
-    total = total + sign * _on_common_scale(rhs, attrs.rhs_zero_point, rhs_multiplier, shift)
+    left = on_common_scale(lhs, attrs.lhs_zero_point, lhs_multiplier, shift)
+    right = on_common_scale(rhs, attrs.rhs_zero_point, rhs_multiplier, shift)
+    total = left + right if sign > 0 else left - right
     if result_multiplier >= 1:
         total = np.clip(total, -LARGEST_TERM, LARGEST_TERM)
     return scale_result(attrs, total, result_multiplier)
@@ -220,19 +221,14 @@ def sum_overflow(attrs: Attrs, _known: Known, _lhs: TensorSpec, _rhs: TensorSpec
 
 def scale_result(attrs: Attrs, accumulator: Array, multiplier: float) -> Array:
     """Bring a sum or product to the output's scale, zero point and clamp range."""
-    return scale_down(
-        accumulator,
-        np.asarray(multiplier),
-        "tflite",
-        attrs.output_zero_point,
-        (attrs.out_min, attrs.out_max),
-        attrs.out_dtype,
-    )
+    point, bounds = attrs.output_zero_point, (attrs.out_min, attrs.out_max)
+    return scale_down(accumulator, multiplier, "tflite", point, bounds, attrs.out_dtype)
 
 
-def _on_common_scale(data: Array, zero_point: int, multiplier: float, shift: int) -> Array:
+def on_common_scale(data: Array, zero_point: int, multiplier: float, shift: int) -> Array:
+    """Return an operand in steps of both operands' scale, in int32."""
     lifted = (data.astype(np.int32) - zero_point) << shift
-    return multiply_by_quantized_multiplier(lifted, *quantize_multiplier(multiplier))
+    return scaled_twice(lifted, *quantize_multiplier(multiplier)).astype(np.int32)
 
 
 def saturating(multiplier: float, out_dtype: str = "int8") -> float:

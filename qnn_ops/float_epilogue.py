@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from qnn_ops.arithmetic import clamp_to, int32_values
 from qnn_ops.checks import QUANTIZED, check_dtype, check_quantization
 from qnn_ops.errors import QnnError
+from qnn_ops.expressions import Expression
 from qnn_ops.registry import Attrs, TensorSpec
 
 ONEDNN = "onednn"
@@ -22,18 +22,20 @@ Float32Array = npt.NDArray[np.float32]
 
 
 def fused_multiply_add_float32(
-    a: npt.ArrayLike, b: npt.ArrayLike, c: npt.ArrayLike
-) -> Float32Array:
+    a: npt.ArrayLike | Expression, b: npt.ArrayLike, c: npt.ArrayLike
+) -> Any:
     """Compute a · b + c in float32, rounded once, half to even.
 
     Args:
-        a: float32, any shape.
+        a: float32, any shape: an array, or an expression as the others may be then.
         b: float32; broadcast with ``a``.
         c: float32; broadcast with both.
 
     Returns:
         float32, the broadcast shape.
     """
+    if isinstance(a, Expression):
+        return a.apply(fused_multiply_add_float32, a, b, c)
     x, y, z = (np.asarray(value, dtype=np.float32).astype(np.float64) for value in (a, b, c))
     with np.errstate(all="ignore"):
         product = x * y  # exact: 48 of 53 bits
@@ -49,32 +51,21 @@ def fused_multiply_add_float32(
         return np.asarray(odd.view(np.float64).astype(np.float32))
 
 
-def float_sums(accumulator: npt.ArrayLike, bias: npt.ArrayLike | None) -> Float32Array:
-    """Convert sums to float32 and add the bias there: two roundings beyond 2^24.
-
-    Args:
-        accumulator: integers within int32, any shape.
-        bias: integers within int32 that broadcast with it, or None.
-    """
-    sums = int32_values("accumulator", accumulator).astype(np.float32)
-    return sums if bias is None else sums + int32_values("bias", bias).astype(np.float32)
-
-
 def scale_in_float32(
-    sums: Float32Array,
+    sums: Any,
     multiplier: npt.ArrayLike,
-    addend: npt.ArrayLike | None = None,
+    addend: Any = None,
     addend_multiplier: float = 1.0,
     *,
     relu_before_addend: bool = False,
-) -> Float32Array:
+) -> Any:
     """Bring sums to the scale of the result, and add another tensor.
 
     Source: the post-operations of oneDNN 2.4's int8 convolution kernels, as MXNet 1.9.1 uses them
     (output scale, eltwise relu, sum): the sum is one fused multiply-add.
 
     Args:
-        sums: from ``float_sums``.
+        sums: float32, an array or an expression.
         multiplier: rounded to float32; broadcast with ``sums``.
         addend: integers, zero point subtracted; shaped as ``sums``.
         addend_multiplier: rounded to float32.
@@ -89,20 +80,22 @@ def scale_in_float32(
     return fused_multiply_add_float32(addend, np.float32(addend_multiplier), result)
 
 
-def round_to(
-    values: Float32Array, zero_point: int, bounds: tuple[int, int], dtype: str
-) -> npt.NDArray[Any]:
+def round_to(values: Any, zero_point: int, bounds: tuple[int, int], dtype: str) -> Any:
     """Round half to even, add the zero point and clamp.
 
     Args:
         values: float32, any shape; no NaN.
-        zero_point: added after rounding.
+        zero_point: added after rounding; 0 for int32.
         bounds: the clamp range.
         dtype: of the result.
     """
-    # Far outside every dtype, yet an exact int64.
-    whole = np.clip(np.rint(values).astype(np.float64), -(2.0**40), 2.0**40).astype(np.int64)
-    return clamp_to(whole + zero_point, dtype, *bounds)
+    if dtype == "int32":
+        # Bounded so that the cast is defined; float32 has no 2^31 - 1, so that comes after it.
+        whole = np.clip(np.rint(values), -(2.0**31), 2.0**31)
+        return np.clip(whole.astype(np.int64), *bounds).astype(np.int32)
+    # Integers of so few bits are exact in float32; bounded there, the cast is defined.
+    low, high = (float(bound - zero_point) for bound in bounds)
+    return (np.clip(np.rint(values), low, high).astype(np.int32) + zero_point).astype(dtype)
 
 
 def check_addend(attrs: Attrs, addend: TensorSpec | None, result: TensorSpec) -> None:
@@ -131,30 +124,30 @@ def addend_multiplier(attrs: Attrs) -> float:
     return float(attrs.addend_scale / attrs.output_scale)
 
 
-def float_epilogue_reference(
-    attrs: Attrs,
-    accumulator: Array,
-    bias: Array | None,
-    multiplier: npt.ArrayLike,
-    addend: Array | None = None,
-) -> Array:
+def float_epilogue(
+    attrs: Attrs, accumulator: Any, bias: Any, multiplier: npt.ArrayLike, addend: Any = None
+) -> Any:
     """Compute an operator's result from its sums.
+
+    The bias is added in float32, two roundings beyond 2^24.
 
     Args:
         attrs: of the call.
-        accumulator: the sums, channels last, without the bias.
-        bias: one per channel.
-        multiplier: how many steps of the result a step of the sum is, or one per channel; not
+        accumulator: the sums without the bias: an array or an expression, as what follows.
+        bias: broadcasts with them, or None.
+        multiplier: how many steps of the result a step of the sum is, broadcasting likewise; not
             used for int32 results, which are the sums.
-        addend: shaped as the sums.
+        addend: shaped as the sums, or None.
     """
-    sums = float_sums(accumulator, bias)
+    sums = accumulator.astype(np.float32)
+    if bias is not None:
+        sums = sums + bias.astype(np.float32)
     bounds = (attrs.out_min, attrs.out_max)
     if attrs.out_dtype == "int32":
         return round_to(sums, 0, bounds, "int32")
     extra: dict[str, Any] = {}
     if addend is not None:
-        extra["addend"] = addend.astype(np.int64) - attrs.addend_zero_point
+        extra["addend"] = addend.astype(np.int32) - attrs.addend_zero_point
         extra["addend_multiplier"] = addend_multiplier(attrs)
         extra["relu_before_addend"] = attrs.relu_before_addend
     scaled = scale_in_float32(sums, multiplier, **extra)

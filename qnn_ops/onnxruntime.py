@@ -14,10 +14,13 @@ import numpy as np
 import numpy.typing as npt
 
 from qnn_ops import float_polynomials as polynomials
+from qnn_ops.arithmetic import is_number
 from qnn_ops.attributes import dtype_range
 from qnn_ops.checks import QUANTIZED, check_choice, check_dtype
 from qnn_ops.errors import QnnError
+from qnn_ops.expressions import sum_in_order, take
 from qnn_ops.float_epilogue import fused_multiply_add_float32
+from qnn_ops.rounded import rounded
 from qnn_ops.traits import OFFSETS
 
 ONNXRUNTIME = "onnxruntime"
@@ -136,7 +139,7 @@ def product_onnxruntime(attrs: Any, lhs: Array, rhs: Array) -> Array:
     )
     zero_point = attrs.output_zero_point - moved_by(attrs.model_dtype, attrs.out_dtype)
     with np.errstate(over="ignore"):
-        scaled = products.astype(np.float32) * product_factor(attrs)
+        scaled = rounded(products.astype(np.float32) * product_factor(attrs))
         return _stored(attrs, scaled + np.float32(zero_point))
 
 
@@ -144,12 +147,12 @@ def _stored(attrs: Any, values: Float32Array) -> Array:
     """Round half to even, and bound; the values include the model's zero point."""
     moved = moved_by(attrs.model_dtype, attrs.out_dtype)
     bounded = np.clip(np.rint(values), attrs.out_min - moved, attrs.out_max - moved)
-    return np.asarray(bounded.astype(np.int32) + moved, attrs.out_dtype)
+    return (bounded.astype(np.int32) + moved).astype(attrs.out_dtype)
 
 
 def quantize_onnxruntime(
-    values: npt.ArrayLike, scale: npt.ArrayLike, zero_point: npt.ArrayLike, dtype: str
-) -> Array:
+    values: Any, scale: npt.ArrayLike, zero_point: npt.ArrayLike, dtype: str
+) -> Any:
     """Quantize as QuantizeLinear: a division, bounded, then rounded half to even.
 
     Args:
@@ -160,12 +163,11 @@ def quantize_onnxruntime(
     """
     low, high = dtype_range(dtype)
     with np.errstate(all="ignore"):
-        steps = np.asarray(values, np.float32) / np.asarray(scale, np.float32)
-    points = np.asarray(zero_point, np.int64)
+        steps = values / np.asarray(scale, np.float32)
+    points = np.asarray(zero_point, np.int32)
     lowest, highest = (low - points).astype(np.float32), (high - points).astype(np.float32)
-    bounded = np.minimum(np.maximum(np.where(np.isnan(steps), lowest, steps), lowest), highest)
-    whole = np.rint(bounded.astype(np.float64)).astype(np.int64) + points
-    return np.asarray(np.clip(whole, low, high), dtype)
+    bounded = np.clip(np.where(is_number(steps), steps, lowest), lowest, highest)
+    return (np.rint(bounded).astype(np.int32) + points).astype(dtype)
 
 
 def conversion_onnxruntime(
@@ -247,18 +249,21 @@ def check_softmax(output_scale: float) -> None:
         raise QnnError(f"output_scale {output_scale:.4g} is too small for a softmax")
 
 
-def softmax_onnxruntime(attrs: Any, data: Array) -> Array:
-    """Compute QLinearSoftmax along the last axis, whose sums are float32 and quotients float64."""
-    table = softmax_table(attrs.input_scale, data.shape[-1])
-    values = data.astype(np.int64)
-    terms = table[255 + values - values.max(axis=-1, keepdims=True)]
-    total = np.zeros((*data.shape[:-1], 1), np.float32)
-    for place in range(data.shape[-1]):  # in this order: every sum is rounded
-        total += terms[..., place : place + 1]
+def softmax_onnxruntime(attrs: Any, distance: Any) -> Any:
+    """Compute QLinearSoftmax along the last axis, whose sums are float32 and quotients float64.
+
+    Args:
+        attrs: of the call.
+        distance: int32, how far each value is below the largest of its row.
+    """
+    # The table has the largest distance first.
+    table = softmax_table(attrs.input_scale, distance.shape[-1])[::-1].copy()
+    terms = take(table, distance)
+    total = sum_in_order(terms)
     factor = np.float64(softmax_factor(attrs.output_scale))
-    steps = np.rint(terms.astype(np.float64) * factor / total).astype(np.int64)
-    bounds = dtype_range(attrs.out_dtype)
-    return np.asarray(np.clip(steps + attrs.output_zero_point, *bounds), attrs.out_dtype)
+    steps = np.rint(terms.astype(np.float64) * factor / total.astype(np.float64))
+    shifted = steps.astype(np.int32) + attrs.output_zero_point
+    return np.clip(shifted, *dtype_range(attrs.out_dtype)).astype(attrs.out_dtype)
 
 
 def logistic(values: npt.ArrayLike) -> Float32Array:

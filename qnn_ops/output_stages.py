@@ -5,6 +5,7 @@ Both give int32 values in the scale of the result; ``clamp_to`` then makes them 
 
 from __future__ import annotations
 
+import numpy as np
 import numpy.typing as npt
 
 from qnn_ops.arithmetic import (
@@ -12,7 +13,6 @@ from qnn_ops.arithmetic import (
     int32_values,
     rounding_divide_by_pot,
     saturating_rounding_doubling_high_mul,
-    wrap_to_int32,
 )
 
 
@@ -42,7 +42,7 @@ def quantize_down_by_fixed_point(
     high = saturating_rounding_doubling_high_mul(acc, multiplier)
     scaled = rounding_divide_by_pot(high, right_shift)
     offset = int32_values("offset_after_shift", offset_after_shift)
-    return wrap_to_int32(scaled + offset)
+    return (scaled + offset).astype(np.int32)
 
 
 def quantize_down_to_uint8_scale(
@@ -72,6 +72,6 @@ def quantize_down_to_uint8_scale(
         QnnError: if a value is not an integer within its range.
     """
     offset = int32_values("result_offset", result_offset)
-    total = wrap_to_int32(int32_values("acc", acc) + offset)
+    total = (int32_values("acc", acc) + offset).astype(np.int32)
     multiplier = int32_values("result_mult_int", result_mult_int)
-    return rounding_divide_by_pot(wrap_to_int32(total * multiplier), result_shift)
+    return rounding_divide_by_pot((total * multiplier).astype(np.int32), result_shift)

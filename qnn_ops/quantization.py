@@ -8,7 +8,7 @@ import numpy as np
 from tvm import relax
 
 from qnn_ops.accumulator_bounds import Bounds, check_scaled
-from qnn_ops.arithmetic import clamp_to, round_half_away
+from qnn_ops.arithmetic import is_number, round_half_away
 from qnn_ops.attributes import (
     Scale,
     ZeroPoint,
@@ -32,6 +32,7 @@ from qnn_ops.checks import (
 from qnn_ops.errors import QnnError
 from qnn_ops.onnxruntime import check_arithmetic, is_onnxruntime, quantize_onnxruntime
 from qnn_ops.registry import Attrs, Known, TensorSpec, cannot_overflow, operator
+from qnn_ops.rounded import rounded
 from qnn_ops.rounding import check_multiplier, scale_down
 from qnn_ops.traits import MOVED_RESULT, Channels, Traits, moving
 from qnn_ops.xnnpack import XNNPACK, is_xnnpack, quantize_xnnpack
@@ -115,31 +116,32 @@ quantize.overflow_rule(cannot_overflow)
 
 @quantize.reference
 def _quantize_reference(attrs: Attrs, data: Array) -> Array:
+    scale, zero_point = (
+        per_axis(values, attrs.axis, data.ndim) for values in (attrs.scale, attrs.zero_point)
+    )
     if is_onnxruntime(attrs):
-        scale = per_axis(attrs.scale, attrs.axis, data.ndim)
-        zero_point = per_axis(attrs.zero_point, attrs.axis, data.ndim)
         return quantize_onnxruntime(data, scale, zero_point, attrs.out_dtype)
     if is_xnnpack(attrs):
-        scale = per_axis(attrs.scale, attrs.axis, data.ndim)
-        zero_point = per_axis(attrs.zero_point, attrs.axis, data.ndim)
         return quantize_xnnpack(data, scale, zero_point, attrs.out_dtype)
-    steps = np.nan_to_num(_rounded(attrs, data).astype(np.float64))
-    # Far outside every integer dtype, and still an exact int64.
-    steps = np.clip(steps, -(2.0**40), 2.0**40).astype(np.int64)
-    zero_point = per_axis(attrs.zero_point, attrs.axis, data.ndim)
-    return clamp_to(steps + zero_point, attrs.out_dtype, *dtype_range(attrs.out_dtype))
-
-
-def _rounded(attrs: Attrs, data: Array) -> Array:
-    """Return the data in steps, rounded to whole ones; float32."""
-
-    def per_channel(values: Any) -> Array:
-        return per_axis(values, attrs.axis, data.ndim).astype(np.float32)
-
+    low, high = dtype_range(attrs.out_dtype)
     if hasattr(attrs, "multiplier"):
+        factor = per_axis(attrs.multiplier, attrs.axis, data.ndim).astype(np.float32)
         with np.errstate(over="ignore"):  # an infinite product saturates like any large one
-            return np.rint(data * per_channel(attrs.multiplier))
-    return round_half_away(data / per_channel(attrs.scale))
+            steps = np.rint(data * factor)
+        if attrs.out_dtype != "int32":
+            # Bounded in float32, which has all of these integers, so that nothing wider is needed.
+            steps = np.where(is_number(steps), steps, np.float32(0))
+            ends = ((end - zero_point).astype(np.float32) for end in (low, high))
+            whole = np.clip(steps, *ends).astype(np.int32)
+            return (whole + zero_point.astype(np.int32)).astype(attrs.out_dtype)
+        rounded_steps = steps
+    else:
+        steps = data / scale.astype(np.float32)
+        rounded_steps = round_half_away(steps)
+    whole = np.where(is_number(steps), rounded_steps, np.float32(0))
+    # Far outside every integer dtype, and still an exact int64.
+    integers = np.clip(whole, -(2.0**40), 2.0**40).astype(np.int64) + zero_point.astype(np.int64)
+    return np.clip(integers, low, high).astype(attrs.out_dtype)
 
 
 @operator(
@@ -200,10 +202,10 @@ dequantize.overflow_rule(cannot_overflow)
 
 @dequantize.reference
 def _dequantize_reference(attrs: Attrs, data: Array) -> Array:
-    zero_point = per_axis(attrs.zero_point, attrs.axis, data.ndim)
+    zero_point = per_axis(attrs.zero_point, attrs.axis, data.ndim).astype(np.int64)
     steps = (data.astype(np.int64) - zero_point).astype(np.float32)
     scale = per_axis(attrs.scale, attrs.axis, data.ndim).astype(np.float32)
-    return np.asarray(steps * scale)
+    return rounded(steps * scale)
 
 
 @operator(
@@ -281,16 +283,11 @@ def _requantize_type(attrs: Attrs, data: TensorSpec) -> TensorSpec:
 
 @requantize.reference
 def _requantize_reference(attrs: Attrs, data: Array) -> Array:
-    centred = data.astype(np.int64) - per_axis(attrs.input_zero_point, attrs.axis, data.ndim)
+    points = per_axis(attrs.input_zero_point, attrs.axis, data.ndim).astype(np.int32)
     multiplier = per_axis(attrs.input_scale, attrs.axis, data.ndim) / attrs.output_scale
-    return scale_down(
-        centred.astype(np.int32),
-        multiplier,
-        attrs.rounding,
-        attrs.output_zero_point,
-        (attrs.out_min, attrs.out_max),
-        attrs.out_dtype,
-    )
+    bounds, point = (attrs.out_min, attrs.out_max), attrs.output_zero_point
+    centred = data.astype(np.int32) - points
+    return scale_down(centred, multiplier, attrs.rounding, point, bounds, attrs.out_dtype)
 
 
 @requantize.overflow_rule

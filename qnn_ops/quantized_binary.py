@@ -8,15 +8,11 @@ from typing import Any
 import numpy as np
 
 from qnn_ops.accumulator_bounds import Bounds, centred_bounds, check_scaled, lifted_beyond_int32
-from qnn_ops.arithmetic import (
-    clamp_to,
-    multiply_by_quantized_multiplier,
-    quantize_multiplier,
-    wrap_to_int32,
-)
+from qnn_ops.arithmetic import quantize_multiplier, scaled_twice
 from qnn_ops.elementwise import (
     ElementwiseOperator,
     elementwise_type,
+    on_common_scale,
     product_multiplier,
     saturating,
     scale_result,
@@ -121,9 +117,9 @@ def quantized_multiply(attrs: Attrs, lhs: Array, rhs: Array) -> Array:
     lhs_values = lhs.astype(np.int32) - attrs.lhs_zero_point
     rhs_values = rhs.astype(np.int32) - attrs.rhs_zero_point
     factor = quantize_multiplier(product_multiplier(attrs))
-    scaled = multiply_by_quantized_multiplier(lhs_values * rhs_values, *factor)
-    moved = wrap_to_int32(scaled.astype(np.int64) + attrs.output_zero_point)
-    return clamp_to(moved, attrs.out_dtype, attrs.out_min, attrs.out_max)
+    scaled = scaled_twice(lhs_values * rhs_values, *factor)
+    moved = (scaled + attrs.output_zero_point).astype(np.int32).astype(np.int64)
+    return np.clip(moved, attrs.out_min, attrs.out_max).astype(attrs.out_dtype)
 
 
 @quantized_multiply.overflow_rule
@@ -152,8 +148,8 @@ def quantized_squared_difference(attrs: Attrs, lhs: Array, rhs: Array) -> Array:
     clamped.
     """
     left, right, result = square_multipliers(attrs)
-    difference = _on_common_scale(lhs, attrs.lhs_zero_point, left) - _on_common_scale(
-        rhs, attrs.rhs_zero_point, right
+    difference = on_common_scale(lhs, attrs.lhs_zero_point, left, SQUARE_SHIFT) - on_common_scale(
+        rhs, attrs.rhs_zero_point, right, SQUARE_SHIFT
     )
     return scale_result(attrs, difference * difference, result)
 
@@ -180,11 +176,6 @@ def _quantized_squared_difference_overflow(
         )
 
 
-def _on_common_scale(data: Array, zero_point: int, multiplier: float) -> Array:
-    lifted = (data.astype(np.int32) - zero_point) << SQUARE_SHIFT
-    return multiply_by_quantized_multiplier(lifted, *quantize_multiplier(multiplier))
-
-
 @ElementwiseOperator
 def quantized_prelu(attrs: Attrs, lhs: Array, rhs: Array) -> Array:
     """Leave what is positive in ``lhs``, and multiply what is negative by the slopes ``rhs``.
@@ -199,11 +190,11 @@ def quantized_prelu(attrs: Attrs, lhs: Array, rhs: Array) -> Array:
     above, below = prelu_multipliers(attrs)
     values = lhs.astype(np.int32) - attrs.lhs_zero_point
     slopes = rhs.astype(np.int32) - attrs.rhs_zero_point
-    kept = multiply_by_quantized_multiplier(np.maximum(values, 0), *quantize_multiplier(above))
+    # One of them is 0, and stays it.
+    kept = scaled_twice(np.maximum(values, 0), *quantize_multiplier(above))
     products = np.minimum(values, 0) * slopes
-    total = kept + multiply_by_quantized_multiplier(products, *quantize_multiplier(below))
-    result = total.astype(np.int64) + attrs.output_zero_point
-    return clamp_to(result, attrs.out_dtype, attrs.out_min, attrs.out_max)
+    total = kept + scaled_twice(products, *quantize_multiplier(below)) + attrs.output_zero_point
+    return np.clip(total, attrs.out_min, attrs.out_max).astype(attrs.out_dtype)
 
 
 def prelu_multipliers(attrs: Attrs) -> tuple[float, float]:

@@ -13,6 +13,7 @@ from qnn_ops.arithmetic import clamp_to, round_half_away
 from qnn_ops.attributes import dtype_range, int_attr, list_attr, scale_attr, zero_point_attr
 from qnn_ops.checks import ACTIVATIONS, check_axis, check_dtype, check_quantization
 from qnn_ops.errors import QnnError
+from qnn_ops.expressions import take
 from qnn_ops.onnxruntime import check_arithmetic, conversion_onnxruntime, is_onnxruntime
 from qnn_ops.registry import Attrs, Known, TensorSpec, check_expr, operator
 from qnn_ops.traits import MOVED_RESULT, Channels, Traits, always, moving
@@ -174,7 +175,8 @@ def _reference(attrs: Attrs, inputs: tuple[Array, ...]) -> Array:
 
     def converted(index: int, data: Array) -> Array:
         table = conversion_table(attrs, index)
-        return data if table is None else table[data.astype(np.int64) - lowest]
+        # The few values that there are: it does not matter what processors make of float32.
+        return data if table is None else take(table, data.astype(np.int32) - lowest)
 
     parts = [converted(index, data) for index, data in enumerate(inputs)]
     return np.concatenate(parts, attrs.axis)

@@ -10,6 +10,7 @@ from tvm import relax
 from qnn_ops.attributes import dtype_range
 from qnn_ops.checks import ACTIVATIONS, check_dtype
 from qnn_ops.errors import QnnError
+from qnn_ops.expressions import take
 from qnn_ops.registry import Attrs, TensorSpec, cannot_overflow, operator
 from qnn_ops.traits import Channels, Traits, moving
 
@@ -63,4 +64,4 @@ quantized_lookup.overflow_rule(cannot_overflow)
 @quantized_lookup.reference
 def _reference(_attrs: Attrs, data: Array, table: Array) -> Array:
     lowest, _ = dtype_range(str(data.dtype))
-    return np.asarray(table[data.astype(np.int64) - lowest])
+    return take(table, data.astype(np.int32) - lowest)

@@ -10,7 +10,7 @@ import numpy as np
 from tvm import relax
 
 from qnn_ops.accumulator_bounds import Bounds, centred_bounds, check_fixed_point
-from qnn_ops.arithmetic import clamp_to, multiply_by_quantized_multiplier, quantize_multiplier
+from qnn_ops.arithmetic import quantize_multiplier, scaled_twice
 from qnn_ops.attributes import dtype_range, int_attr, int_list_attr, scale_attr, zero_point_attr
 from qnn_ops.checks import (
     ACTIVATIONS,
@@ -156,20 +156,20 @@ def stated_multiplier_of(attrs: Attrs, count: int) -> tuple[int, int]:
 @quantized_mean.reference
 def _reference(attrs: Attrs, data: Array) -> Array:
     axes, count = averaged(attrs, data.shape)
-    raw = np.asarray(data.sum(axis=axes, keepdims=attrs.keepdims, dtype=np.int64))
-    sums = np.asarray(raw - count * attrs.input_zero_point)
+    sums = data.astype(np.int32)
+    if axes:
+        sums = sums.sum(axis=axes, keepdims=attrs.keepdims, dtype=np.int32)
     if is_xnnpack(attrs):
-        return mean_xnnpack(attrs, str(data.dtype), raw, count)
+        return mean_xnnpack(attrs, str(data.dtype), sums, count)
+    sums = sums - count * attrs.input_zero_point
+    bounds, point, dtype = dtype_range(attrs.out_dtype), attrs.output_zero_point, attrs.out_dtype
     if is_onnxruntime(attrs):
-        factor = np.asarray(mean_factor(attrs, count))
-        bounds = dtype_range(attrs.out_dtype)
-        point, dtype = attrs.output_zero_point, attrs.out_dtype
-        return scale_down(sums.astype(np.int32), factor, "float32", point, bounds, dtype)
+        return scale_down(sums, mean_factor(attrs, count), "float32", point, bounds, dtype)
     multiplier, shift = multiplier_of(attrs, count)
     if shift > 0:
         sums = np.clip(sums, -LARGEST_SUM, LARGEST_SUM)
-    mean = multiply_by_quantized_multiplier(sums.astype(np.int32), multiplier, shift)
-    return clamp_to(mean.astype(np.int64) + attrs.output_zero_point, attrs.out_dtype)
+    mean = scaled_twice(sums, multiplier, shift) + point
+    return np.clip(mean, *bounds).astype(dtype)
 
 
 @quantized_mean.overflow_rule

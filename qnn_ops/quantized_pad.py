@@ -84,6 +84,6 @@ quantized_pad.overflow_rule(cannot_overflow)
 
 @quantized_pad.reference
 def _reference(attrs: Attrs, data: Array) -> Array:
-    if not data.shape:
+    if not any(attrs.pad_width):
         return data
     return np.pad(data, _pairs(attrs), constant_values=attrs.pad_value)

@@ -106,14 +106,13 @@ def relu_bounds(attrs: Attrs) -> tuple[int, int]:
 
 @quantized_relu.reference
 def _reference(attrs: Attrs, data: Array) -> Array:
-    return scale_down(
-        data.astype(np.int32) - attrs.input_zero_point,
-        np.asarray(relu_multiplier(attrs)),
-        "tflite",
-        attrs.output_zero_point,
-        relu_bounds(attrs),
-        attrs.out_dtype,
-    )
+    multiplier, bounds, point = relu_multiplier(attrs), relu_bounds(attrs), attrs.output_zero_point
+    if multiplier == 1:
+        # Rescaling by exactly one changes nothing. 16 bits hold what two zero points move by.
+        moved = data.astype(np.int16) + (point - attrs.input_zero_point)
+        return np.clip(moved, *bounds).astype(attrs.out_dtype)
+    centred = data.astype(np.int32) - attrs.input_zero_point
+    return scale_down(centred, multiplier, "tflite", point, bounds, attrs.out_dtype)
 
 
 @quantized_relu.overflow_rule

@@ -15,10 +15,10 @@ import numpy as np
 from tvm import relax
 
 from qnn_ops.arithmetic import round_half_away
-from qnn_ops.attributes import ints_attr
+from qnn_ops.attributes import ints_attr, per_axis
 from qnn_ops.checks import ACTIVATIONS, check_choice, check_dtype, check_rank
 from qnn_ops.errors import QnnError
-from qnn_ops.layouts import DATA_LAYOUTS, check_layout, permutation, reorder
+from qnn_ops.layouts import DATA_LAYOUTS, check_layout, reorder
 from qnn_ops.registry import Attrs, TensorSpec, cannot_overflow, operator
 from qnn_ops.traits import Channels, Traits, moving
 
@@ -206,35 +206,55 @@ quantized_resize2d.overflow_rule(cannot_overflow)
 
 @quantized_resize2d.reference
 def _reference(attrs: Attrs, data: Array) -> Array:
-    image = data.transpose(permutation(attrs.layout, "NHWC"))
+    _, height, width, _ = reorder(data.shape, attrs.layout, "NHWC")
+    vertical, horizontal = attrs.layout.index("H"), attrs.layout.index("W")
     if attrs.method == "nearest_neighbor":
-        rows, columns = pixels_of(attrs, image.shape[1:3])
-        result = image[:, rows][:, :, columns]
-    else:
-        vertical, horizontal = taps_of(attrs, image.shape[1:3], str(data.dtype))
-        interpolate = _in_float32 if data.dtype == np.uint8 else _in_integers
-        result = interpolate(image, vertical, horizontal).astype(data.dtype)
-    return np.ascontiguousarray(result.transpose(permutation("NHWC", attrs.layout)))
+        rows, columns = pixels_of(attrs, (height, width))
+        return np.take(np.take(data, rows, axis=vertical), columns, axis=horizontal)
+    down, right = taps_of(attrs, (height, width), str(data.dtype))
+    interpolate = _in_float32 if data.dtype == np.uint8 else _in_integers
+    return interpolate(data, (down, vertical), (right, horizontal)).astype(data.dtype)
 
 
-def _in_float32(image: Array, vertical: Taps, horizontal: Taps) -> Array:
+def _in_float32(data: Array, down: tuple[Taps, int], right: tuple[Taps, int]) -> Array:
+    (vertical, row_axis), (horizontal, column_axis) = down, right
     one = np.float32(1)
-    values = image.astype(np.float32)
-    down, right = vertical.distance[:, None, None], horizontal.distance[:, None]
-    upper = values[:, vertical.lower] * (one - down)
-    lower = values[:, vertical.upper] * down
+
+    def weighted(image: Array, pixels: Array, weight: Array, axis: int) -> Array:
+        return np.take(image, pixels, axis=axis) * per_axis(weight, axis, 4)
+
+    def term(image: Array, pixels: Array, weight: Array) -> Array:
+        # A product must be rounded before it is added. LLVM would fuse the two where the processor
+        # can; a bound that no product reaches (255 times 1.5 times 1.5 at most) keeps them apart.
+        return np.maximum(weighted(image, pixels, weight, column_axis), np.float32(-1024))
+
+    values = data.astype(np.float32)
+    upper = weighted(values, vertical.lower, one - vertical.distance, row_axis)
+    lower = weighted(values, vertical.upper, vertical.distance, row_axis)
     # In the order of the reference kernel: upper left, lower left, upper right, lower right.
-    total = upper[:, :, horizontal.lower] * (one - right)
-    total = total + lower[:, :, horizontal.lower] * (one - right)
-    total = total + upper[:, :, horizontal.upper] * right
-    total = total + lower[:, :, horizontal.upper] * right
-    return np.asarray((total + np.float32(0.5)).astype(np.int32))
+    total = term(upper, horizontal.lower, one - horizontal.distance)
+    total = total + term(lower, horizontal.lower, one - horizontal.distance)
+    total = total + term(upper, horizontal.upper, horizontal.distance)
+    total = total + term(lower, horizontal.upper, horizontal.distance)
+    return (total + np.float32(0.5)).astype(np.int32)
 
 
-def _in_integers(image: Array, vertical: Taps, horizontal: Taps) -> Array:
+def _in_integers(data: Array, down: tuple[Taps, int], right: tuple[Taps, int]) -> Array:
+    # 8 bits by two weights of 10 fraction bits: the sums fit int32; those of 16 bits do not.
+    dtype, sign = (np.int64, 63) if data.dtype == np.int16 else (np.int32, 31)
     one = 1 << FRACTION_BITS
-    values = image.astype(np.int64)
-    down, right = vertical.distance[:, None, None], horizontal.distance[:, None]
-    rows = values[:, vertical.lower] * (one - down) + values[:, vertical.upper] * down
-    total = rows[:, :, horizontal.lower] * (one - right) + rows[:, :, horizontal.upper] * right
-    return np.asarray(np.sign(total) * ((np.abs(total) + one * one // 2) >> (2 * FRACTION_BITS)))
+
+    def between(image: Array, taps: Taps, axis: int) -> Array:
+        near, far = (
+            per_axis(weight, axis, 4).astype(dtype)
+            for weight in (one - taps.distance, taps.distance)
+        )
+        return (
+            np.take(image, taps.lower, axis=axis) * near
+            + np.take(image, taps.upper, axis=axis) * far
+        )
+
+    total = between(between(data.astype(dtype), *down), *right)
+    # Half away from zero: a negative value rounds down at a tie.
+    half = one * one // 2 + (total >> sign)
+    return (total + half) >> (2 * FRACTION_BITS)

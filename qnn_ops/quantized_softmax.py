@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from tvm import relax
 
-from qnn_ops.arithmetic import saturating_rounding_doubling_high_mul
 from qnn_ops.attributes import dtype_range, float_attr, int_attr, scale_attr, zero_point_attr
 from qnn_ops.checks import (
     ACTIVATIONS,
@@ -18,6 +17,7 @@ from qnn_ops.checks import (
     check_quantization,
 )
 from qnn_ops.errors import QnnError
+from qnn_ops.expressions import take
 from qnn_ops.onnxruntime import (
     check_arithmetic,
     check_softmax,
@@ -31,6 +31,7 @@ from qnn_ops.softmax_arithmetic import (
     exp_table,
     exp_table_int16,
     probabilities_int16,
+    product,
     reciprocal,
     scaling_int16,
     sum_term,
@@ -162,24 +163,27 @@ def output_quantization(dtype: str, out_dtype: str) -> tuple[float, int]:
 
 @quantized_softmax.reference
 def _reference(attrs: Attrs, data: Array) -> Array:
+    axis = attrs.axis % data.ndim
+    distance = data.max(axis, keepdims=True).astype(np.int32) - data.astype(np.int32)
     if is_onnxruntime(attrs):
-        return softmax_onnxruntime(attrs, data)
-    values = data.astype(np.int64)
-    distance = values.max(axis=attrs.axis, keepdims=True) - values
+        return softmax_onnxruntime(attrs, distance)
     if data.dtype == np.int16:
-        exponentials = exp_table_int16(attrs.input_scale, attrs.beta)[distance]
-        total = exponentials.sum(axis=attrs.axis, keepdims=True, dtype=np.int64)
+        wide = exp_table_int16(attrs.input_scale, attrs.beta).astype(np.int64)
+        exponentials = take(wide, distance)
+        total = exponentials.sum(axis=axis, dtype=np.int64, keepdims=True)
         return probabilities_int16(exponentials, total)
-    exponentials = exp_table(attrs.input_scale, attrs.beta)[distance]
-    total = sum_term(exponentials).sum(axis=attrs.axis, keepdims=True, dtype=np.int64)
+    # A distance of 8-bit values is one of 256: what depends on it alone is a table.
+    table = exp_table(attrs.input_scale, attrs.beta)
+    terms = take(sum_term(table).astype(np.int64), distance)
+    total = terms.sum(axis=axis, dtype=np.int64, keepdims=True)
     fraction, bits = reciprocal(np.minimum(total, LARGEST_SUM))
     # Q0.31 less the bits of the sum, rounded to the 8 or 16 bits of the result.
     result_bits = np.iinfo(attrs.out_dtype).bits
-    probability = saturating_rounding_doubling_high_mul(fraction, exponentials).astype(np.int64)
-    down = bits + 31 - result_bits
-    steps = (probability + (np.int64(1) << (down - 1))) >> down
+    down = bits + (31 - result_bits)
+    exponentials = take(table.astype(np.int64), distance)
+    steps = (product(fraction, exponentials) + (np.int64(1) << (down - 1))) >> down
     most = (1 << result_bits) - 1
-    return np.asarray(np.minimum(steps, most) + attrs.output_zero_point, attrs.out_dtype)
+    return (np.minimum(steps, most) + attrs.output_zero_point).astype(attrs.out_dtype)
 
 
 @quantized_softmax.overflow_rule

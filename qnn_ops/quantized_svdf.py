@@ -94,17 +94,14 @@ def state_multiplier(attrs: Attrs) -> float:
 
 @quantized_svdf_state.reference
 def _quantized_svdf_state_reference(attrs: Attrs, sums: Array, state: Array) -> Array:
-    filters, dtype = sums.shape[1], str(state.dtype)
-    newest = scale_down(
-        sums,
-        np.asarray(state_multiplier(attrs)),
-        "tflite",
-        attrs.state_zero_point,
-        dtype_range(dtype),
-        dtype,
-    )
-    past = state.reshape(len(state), filters, -1)[:, :, 1:]
-    return np.concatenate([past, newest[:, :, np.newaxis]], axis=2).reshape(state.shape)
+    (batch, filters), dtype = sums.shape, str(state.dtype)
+    multiplier, bounds = state_multiplier(attrs), dtype_range(dtype)
+    newest = scale_down(sums, multiplier, "tflite", attrs.state_zero_point, bounds, dtype)
+    newest = newest.reshape(batch, filters, 1)
+    if state.shape[1] == filters:
+        return newest.reshape(*state.shape)
+    past = state.reshape(batch, filters, -1)[..., 1:]
+    return np.concatenate([past, newest], axis=2).reshape(*state.shape)
 
 
 @operator(
@@ -192,10 +189,12 @@ def output_multiplier(attrs: Attrs) -> float:
 def _quantized_svdf_reference(
     attrs: Attrs, state: Array, weights: Array, bias: Array | None = None
 ) -> Array:
-    filters, steps = weights.shape
-    past = state.reshape(-1, filters, steps).astype(np.int64) - attrs.state_zero_point
-    sums = (past * weights).sum(axis=2).reshape(-1, filters // attrs.rank, attrs.rank).sum(axis=2)
-    sums = (sums if bias is None else sums + bias).astype(np.int32)
-    multiplier = np.asarray(output_multiplier(attrs))
-    bounds = dtype_range("int8")
+    units, steps = weights.shape[0] // attrs.rank, weights.shape[1]
+    centred = state.astype(np.int32) - attrs.state_zero_point
+    # The filters of a result follow one another, so its sum goes over neighbours.
+    past = centred.reshape(state.shape[0], units, attrs.rank * steps)
+    kernel = weights.astype(np.int32).reshape(units, attrs.rank * steps)
+    sums = (past * kernel).sum(axis=2, dtype=np.int32)
+    sums = sums if bias is None else sums + bias
+    multiplier, bounds = output_multiplier(attrs), dtype_range("int8")
     return scale_down(sums, multiplier, "tflite", attrs.output_zero_point, bounds, "int8")

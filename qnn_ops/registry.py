@@ -55,7 +55,7 @@ class Attrs(SimpleNamespace):
 
 Operand: TypeAlias = "TensorSpec | tuple[TensorSpec, ...]"
 TypeRule = Callable[..., TensorSpec]
-Reference = Callable[..., "np.ndarray[Any, Any]"]
+Reference = Callable[..., Any]
 
 
 class Known(Protocol):
@@ -155,16 +155,22 @@ class Operator(Generic[P]):
 
     def apply(self, attrs: Attrs, *arrays: Any) -> np.ndarray[Any, Any]:
         """Compute in numpy what a call with these attributes means, after checking its types."""
-        if self._reference is None:
-            raise QnnError(f"{self.name}: the operator has no reference")
+        arithmetic = self.arithmetic
         spec = self.infer(attrs, *(_array_spec(array) for array in arrays))
-        result = self._reference(attrs, *arrays)
+        result = np.asarray(arithmetic(attrs, *arrays))
         if result.shape != spec.shape or result.dtype != spec.dtype:
             raise QnnError(
                 f"{self.name}: the reference gave {result.dtype}{result.shape}, "
                 f"the type rule says {spec.dtype}{spec.shape}"
             )
         return result
+
+    @property
+    def arithmetic(self) -> Reference:
+        """The reference, for arrays or for expressions, whose types it does not check."""
+        if self._reference is None:
+            raise QnnError(f"{self.name}: the operator has no reference")
+        return self._reference
 
     def check_overflow(self, attrs: Attrs, known: Known, *operands: Operand) -> str:
         """Raise where the framework's integers could overflow; the error names the operator.

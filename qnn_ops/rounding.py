@@ -8,51 +8,28 @@ from typing import Any
 import numpy as np
 
 from qnn_ops.arithmetic import (
-    clamp_to,
-    multiply_by_quantized_multiplier,
-    multiply_by_quantized_multiplier_single,
     quantize_multiplier,
-    requantize_float32,
-    requantize_float64,
+    scaled_float32,
+    scaled_float64,
+    scaled_once,
+    scaled_twice,
 )
 from qnn_ops.errors import QnnError
-from qnn_ops.wide_sums import multiply_by_reduced_multiplier, requantize_wide_float64
+from qnn_ops.wide_sums import MOST_SHIFT, multiply_by_reduced_multiplier
 
 Array = np.ndarray[Any, Any]
 
 
-def _tflite(accumulator: Array, real_multiplier: Array) -> Array:
-    return multiply_by_quantized_multiplier(accumulator, *quantize_multiplier(real_multiplier))
-
-
-def _upward(accumulator: Array, real_multiplier: Array) -> Array:
-    return multiply_by_quantized_multiplier_single(
-        accumulator, *quantize_multiplier(real_multiplier)
-    )
-
-
-def _float32(accumulator: Array, real_multiplier: Array) -> Array:
-    return requantize_float32(accumulator, np.asarray(real_multiplier, dtype=np.float32))
-
-
-def _float64(accumulator: Array, real_multiplier: Array) -> Array:
-    return requantize_float64(accumulator, real_multiplier)
-
-
-def _reduced(accumulator: Array, real_multiplier: Array) -> Array:
-    return multiply_by_reduced_multiplier(accumulator, *quantize_multiplier(real_multiplier))
-
-
-_BY_NAME: dict[str, Callable[[Array, Array], Array]] = {
-    "tflite": _tflite,
-    "upward": _upward,
-    "float32": _float32,
-    "float64": _float64,
+_BY_NAME: dict[str, Callable[[Any, Array], Any]] = {
+    "tflite": lambda x, real: scaled_twice(x, *quantize_multiplier(real)),
+    "upward": lambda x, real: scaled_once(x, *quantize_multiplier(real), 31),
+    "float32": scaled_float32,
+    "float64": scaled_float64,
     # Only the bias is added another way; see qnn_ops.float_epilogue.
-    "onednn": _float32,
-    "reduced": _reduced,
+    "onednn": scaled_float32,
+    "reduced": lambda x, real: multiply_by_reduced_multiplier(x, *quantize_multiplier(real)),
 }
-_OF_INT64 = {"float64": requantize_wide_float64, "reduced": _reduced}
+_MOST_SHIFT = {"tflite": 31, "upward": 30, "reduced": MOST_SHIFT}
 
 
 def check_multiplier(real_multiplier: Array | float, rounding: str) -> None:
@@ -66,29 +43,32 @@ def check_multiplier(real_multiplier: Array | float, rounding: str) -> None:
         QnnError: if one is not finite, or too large for the arithmetic: beyond 2^31 in fixed
             point, beyond float32 for "float32".
     """
-    multiplier = np.asarray(real_multiplier)
-    try:
-        with np.errstate(over="ignore"):
-            _BY_NAME[rounding](np.zeros_like(multiplier, np.int32), multiplier)
-    except QnnError:
+    multiplier = np.asarray(real_multiplier, np.float64)
+    with np.errstate(over="ignore"):
+        single = rounding in ("float32", "onednn")
+        fits = np.isfinite(multiplier.astype(np.float32) if single else multiplier).all()
+    if fits and rounding in _MOST_SHIFT:
+        fits = (quantize_multiplier(multiplier)[1] <= _MOST_SHIFT[rounding]).all()
+    if not fits:
         raise QnnError(
             f"the scales do not go together: a step of what is summed is {multiplier.max():.4g} "
             f"steps of the output, too many for rounding {rounding!r}"
-        ) from None
+        )
 
 
 def scale_down(
-    accumulator: Array,
-    real_multiplier: Array,
+    accumulator: Any,
+    real_multiplier: Array | float,
     rounding: str,
     zero_point: int,
     bounds: tuple[int, int],
     dtype: str,
-) -> Array:
+) -> Any:
     """Turn accumulators into quantized values.
 
     Args:
-        accumulator: int32, any shape; int64 for rounding "reduced" or "float64".
+        accumulator: int32, any shape; int64 for rounding "reduced" or "float64". An array or an
+            expression.
         real_multiplier: float64, how many output steps an accumulator step is; a scalar, or an
             array that broadcasts to the accumulator (one per channel).
         rounding: "tflite" (gemmlowp: doubling high multiply, then rounding shift, each rounded),
@@ -101,8 +81,7 @@ def scale_down(
         dtype: of the result.
 
     Returns:
-        An array of ``dtype``, shaped as the accumulator.
+        Values of ``dtype``, shaped as the accumulator.
     """
-    ways = _OF_INT64 if accumulator.dtype == np.int64 else _BY_NAME
-    scaled = ways[rounding](accumulator, real_multiplier)
-    return clamp_to(scaled.astype(np.int64) + zero_point, dtype, *bounds)
+    scaled = _BY_NAME[rounding](accumulator, np.asarray(real_multiplier, np.float64))
+    return np.clip(scaled.astype(np.int64) + zero_point, *bounds).astype(dtype)

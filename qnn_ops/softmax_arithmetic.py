@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 from functools import cache
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -25,6 +26,8 @@ from qnn_ops.arithmetic import (
     rounding_divide_by_pot,
     saturating_rounding_doubling_high_mul,
 )
+from qnn_ops.attributes import per_axis
+from qnn_ops.expressions import Expression, take
 from qnn_ops.tables_int16 import Int16Array, interpolated, samples
 
 ACCUMULATOR_BITS = 12
@@ -102,39 +105,49 @@ def sum_term(exponentials: npt.ArrayLike) -> Int32Array:
     return rounding_divide_by_pot(exponentials, ACCUMULATOR_BITS)
 
 
-def reciprocal(total: npt.ArrayLike) -> tuple[Int64Array, Int64Array]:
+def reciprocal(total: Any) -> tuple[Any, Any]:
     """Divide one by a number of at least 1: a fraction and a power of two.
 
     Args:
-        total: Q12.19 integers in 2^19..2^31-1, any shape.
+        total: Q12.19 integers in 2^19..2^31-1, int64, any shape.
 
     Returns:
         (fraction, bits): 1 / total is about fraction / 2^31 / 2^bits; fraction is Q0.31 and lies
         within [1/2, 1], bits within 0..11.
     """
-    values = np.asarray(total, dtype=np.int64)
-    bits = np.frexp(values.astype(np.float64))[1].astype(np.int64) - 20  # exact: below 2^53
+    bits = powers_reached(total, range(20, 31))  # from 2 on
     # The total brought into [1, 2), and half of it: Q0.31.
-    half_denominator = (values << (ACCUMULATOR_BITS - bits)) >> 1
-    x = FORTY_EIGHT_OVER_17 + _product(half_denominator, MINUS_32_OVER_17)
+    half_denominator = (total << (ACCUMULATOR_BITS - bits)) >> 1
+    x = product(half_denominator, MINUS_32_OVER_17) + FORTY_EIGHT_OVER_17
     for _ in range(NEWTON_STEPS):
-        error = 2**29 - _product(half_denominator, x)
-        x = x + _product(x, error) * 4  # x * error has four integer bits, x two
+        error = 2**29 - product(half_denominator, x)
+        x = x + product(x, error) * 4  # x * error has four integer bits, x two
     return np.minimum(x * 2, _ONE), bits
+
+
+def powers_reached(total: Any, exponents: range) -> Any:
+    """Count the powers of two that integers reach; those of an expression are 1 along an axis."""
+    powers = 1 << np.array(exponents)
+    if not isinstance(total, Expression):
+        return np.searchsorted(powers, total, side="right")
+    axis = max(axis for axis, size in enumerate(total.shape) if size == 1)
+    reached = (total >= per_axis(powers, axis, total.ndim)).astype(np.int64)
+    return reached.sum(axis=axis, dtype=np.int64, keepdims=True)
+
+
+def product(a: Any, b: Any) -> Any:
+    """Return gemmlowp's doubling high product of int64 that hold int32, except -1 by -1."""
+    return (a * b + (1 << 30)) >> 31
 
 
 def _exp_from_minus_quarter_to_0(a: Int64Array) -> Int64Array:
     """Compute exp of Q0.31 numbers within [-1/4, 0): Taylor's series around -1/8."""
     x = a + (1 << 28)
-    square = _product(x, x)
-    cube = _product(square, x)
-    fourth_over_4 = _halve(_product(square, square), 2)
-    rest = _halve(_product(fourth_over_4 + cube, THIRD) + square, 1)
-    return EXP_MINUS_EIGHTH + _product(EXP_MINUS_EIGHTH, x + rest)
-
-
-def _product(a: npt.ArrayLike, b: npt.ArrayLike) -> Int64Array:
-    return saturating_rounding_doubling_high_mul(a, b).astype(np.int64)
+    square = product(x, x)
+    cube = product(square, x)
+    fourth_over_4 = _halve(product(square, square), 2)
+    rest = _halve(product(fourth_over_4 + cube, THIRD) + square, 1)
+    return EXP_MINUS_EIGHTH + product(EXP_MINUS_EIGHTH, x + rest)
 
 
 def _halve(a: npt.ArrayLike, times: int) -> Int64Array:
@@ -175,23 +188,25 @@ def reciprocal_table_int16() -> Int16Array:
     )
 
 
-def probabilities_int16(exponentials: Int32Array, total: npt.NDArray[np.int64]) -> Int16Array:
+def probabilities_int16(exponentials: Any, total: Any) -> Any:
     """Divide exponentials by their sum.
 
     Args:
-        exponentials: Q0.15.
+        exponentials: int64, Q0.15.
         total: of each row, at least 2^14; broadcasts with them.
 
     Returns:
         int16, Q0.15.
     """
-    bits = np.frexp(total.astype(np.float64))[1].astype(np.int64)  # exact: below 2^53
-    # The sum brought into [1, 2), with 16 bits behind the point, less one.
-    shifted = ((total << (31 - bits)) + (1 << 13)) >> 14
-    place = np.clip(shifted - 2**16, 0, _RANGE)
-    product = exponentials * reciprocal_table_int16()[place].astype(np.int64)
-    down = bits - 1
-    return np.clip((product + (1 << (down - 1))) >> down, 0, 2**15 - 1).astype(np.int16)
+    # The sum has 15 bits at least, and one more for each power that it reaches.
+    more = powers_reached(total, range(15, 31))
+    # Brought into [1, 2), with 16 bits behind the point, less one.
+    shifted = ((total << (16 - more)) + (1 << 13)) >> 14
+    index = (shifted - 2**16).astype(np.int32)
+    inverse = take(reciprocal_table_int16().astype(np.int64), index)
+    down = more + 14
+    steps = (exponentials * inverse + (np.int64(1) << (down - 1))) >> down
+    return np.clip(steps, 0, 2**15 - 1).astype(np.int16)
 
 
 @cache

@@ -14,7 +14,7 @@ from qnn_ops.accumulator_bounds import (
     check_product_sums,
     check_scaled,
 )
-from qnn_ops.float_epilogue import ONEDNN, float_epilogue_reference
+from qnn_ops.float_epilogue import ONEDNN, float_epilogue
 from qnn_ops.registry import Attrs, TensorSpec
 from qnn_ops.rounding import scale_down
 from qnn_ops.wide_sums import check_wide_sums
@@ -24,38 +24,39 @@ Array = np.ndarray[Any, Any]
 
 def result_of_sums(
     attrs: Attrs,
-    sums: Array,
-    bias: Array | None,
-    multiplier: Array,
-    addend: Array | None = None,
+    sums: Any,
+    bias: Any,
+    multiplier: Array | float,
+    addend: Any = None,
     *,
     wide: bool = False,
-) -> Array:
+) -> Any:
     """Compute an operator's result from its sums of products, by its ``rounding``.
 
     Args:
         attrs: of the call.
-        sums: integers, channels last, without the bias; they wrap modulo 2^32 unless ``wide``.
-        bias: int32, or int64 if ``wide``, one per channel, or None.
-        multiplier: how many steps of the result a step of the sum is, or one per channel; not
+        sums: integers without the bias; they wrap modulo 2^32 unless ``wide``. Arrays or
+            expressions, as the bias and the addend.
+        bias: int32, or int64 if ``wide``, that broadcasts with them, or None.
+        multiplier: how many steps of the result a step of the sum is, broadcasting likewise; not
             used for int32 results, which are the sums.
         addend: for rounding "onednn", shaped as the sums.
         wide: whether the sums are 64 bits wide.
     """
     if attrs.rounding == ONEDNN:
-        return float_epilogue_reference(attrs, sums.astype(np.int32), bias, multiplier, addend)
-    accumulator = (sums if bias is None else sums + bias).astype(np.int64 if wide else np.int32)
-    bounds = (attrs.out_min, attrs.out_max)
+        return float_epilogue(attrs, sums.astype(np.int32), bias, multiplier, addend)
+    total = with_bias(sums, bias, wide=wide)
+    bounds, point = (attrs.out_min, attrs.out_max), attrs.output_zero_point
     if attrs.out_dtype == "int32":
-        return np.clip(accumulator, *bounds)
-    return scale_down(
-        accumulator,
-        multiplier,
-        attrs.rounding,
-        attrs.output_zero_point,
-        bounds,
-        attrs.out_dtype,
-    )
+        return np.clip(total.astype(np.int64), *bounds).astype(np.int32)
+    return scale_down(total, multiplier, attrs.rounding, point, bounds, attrs.out_dtype)
+
+
+def with_bias(sums: Any, bias: Any, *, wide: bool = False) -> Any:
+    """Add the bias modulo 2^32, to wide sums as it is."""
+    # Not in uint32: TVM takes the int32 that is made of one for a number that is not negative.
+    total = sums if bias is None else sums.astype(np.int64) + bias.astype(np.int64)
+    return total.astype(np.int64 if wide else np.int32)
 
 
 def check_sums(

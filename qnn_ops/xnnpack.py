@@ -15,9 +15,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from qnn_ops.arithmetic import clamp_to
 from qnn_ops.attributes import dtype_range
 from qnn_ops.errors import QnnError
+from qnn_ops.rounded import rounded
 from qnn_ops.rounding import scale_down
 from qnn_ops.traits import OFFSETS
 
@@ -94,10 +94,11 @@ def sum_terms(attrs: Any, sign: int = 1) -> SumTerms:
 def sum_xnnpack(attrs: Any, lhs: Array, rhs: Array, sign: int = 1) -> Array:
     """Add, or with the sign -1 subtract, in fixed point, ties up."""
     first, second, shift = sum_terms(attrs, sign)
-    total = (lhs.astype(np.int64) - attrs.lhs_zero_point) * first
-    total = total + (rhs.astype(np.int64) - attrs.rhs_zero_point) * second
-    steps = (total + (1 << (shift - 1))) >> shift
-    return _stored(attrs, steps)
+    # int32 has room for it, and for what it is rounded with.
+    left = (lhs.astype(np.int32) - attrs.lhs_zero_point) * first
+    right = (rhs.astype(np.int32) - attrs.rhs_zero_point) * second
+    steps = ((left + right + (1 << (shift - 1))) >> shift) + attrs.output_zero_point
+    return np.clip(steps, attrs.out_min, attrs.out_max).astype(attrs.out_dtype)
 
 
 def product_xnnpack(attrs: Any, lhs: Array, rhs: Array, factor: np.float32) -> Array:
@@ -107,7 +108,7 @@ def product_xnnpack(attrs: Any, lhs: Array, rhs: Array, factor: np.float32) -> A
     )
     bounds = (attrs.out_min, attrs.out_max)
     point, dtype = attrs.output_zero_point, attrs.out_dtype
-    return scale_down(products, np.asarray(factor), "float32", point, bounds, dtype)
+    return scale_down(products, float(factor), "float32", point, bounds, dtype)
 
 
 def mean_terms(attrs: Any, dtype: str, count: int) -> MeanTerms:
@@ -132,9 +133,9 @@ def mean_xnnpack(attrs: Any, dtype: str, sums: Array, count: int) -> Array:
         count: how many are in each.
     """
     terms = mean_terms(attrs, dtype, count)
-    scaled = (sums - terms.taken).astype(np.float32) * terms.factor
+    scaled = rounded((sums - terms.taken).astype(np.float32) * terms.factor)
     steps = np.clip(np.rint(scaled + terms.constant), *dtype_range("int8"))
-    return np.asarray(steps.astype(np.int32) + terms.given, attrs.out_dtype)
+    return (steps.astype(np.int32) + terms.given).astype(attrs.out_dtype)
 
 
 def reciprocal(scale: npt.ArrayLike) -> Array:
@@ -144,8 +145,8 @@ def reciprocal(scale: npt.ArrayLike) -> Array:
 
 
 def quantize_xnnpack(
-    values: npt.ArrayLike, scale: npt.ArrayLike, zero_point: npt.ArrayLike, dtype: str
-) -> Array:
+    values: Any, scale: npt.ArrayLike, zero_point: npt.ArrayLike, dtype: str
+) -> Any:
     """Quantize by a product with the reciprocal of the scale, rounded half to even.
 
     Args:
@@ -155,11 +156,13 @@ def quantize_xnnpack(
         dtype: of the result.
     """
     low, high = dtype_range(dtype)
-    points = np.asarray(zero_point, np.int64)
+    points = np.asarray(zero_point, np.int32)
+    lowest, highest = (low - points).astype(np.float32), (high - points).astype(np.float32)
     with np.errstate(all="ignore"):
-        steps = np.asarray(values, np.float32) * reciprocal(scale)
-    bounded = np.clip(np.where(np.isnan(steps), np.inf, steps), low - points, high - points)
-    return np.asarray(np.rint(bounded).astype(np.int64) + points, dtype)
+        steps = values * reciprocal(scale)
+    # fmin takes the number beside NaN, as XNNPACK does.
+    bounded = np.maximum(np.fmin(steps, highest), lowest)
+    return (np.rint(bounded).astype(np.int32) + points).astype(dtype)
 
 
 def clamp_table(
@@ -181,7 +184,3 @@ def clamp_table(
     output, zero_point, out_dtype = result
     steps = bounded * reciprocal(output) + np.float32(zero_point)
     return np.asarray(np.clip(np.rint(steps), *dtype_range(out_dtype)), out_dtype)
-
-
-def _stored(attrs: Any, steps: Array) -> Array:
-    return clamp_to(steps + attrs.output_zero_point, attrs.out_dtype, attrs.out_min, attrs.out_max)

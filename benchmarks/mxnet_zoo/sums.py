@@ -38,7 +38,7 @@ def rounded_apart(
     mod: tvm.IRModule, params: Mapping[str, Any], inputs: Sequence[Array]
 ) -> list[Array]:
     """Compute the answers of a model that rounds products before it adds them to sums."""
-    with patch("legalize.primitives.layers.multiply_add", _apart):
+    with patch("legalize.primitives.float_arithmetic.multiply_add", _apart):
         library = qnn.build(mod, _TARGET, params, num_threads=1)
     return [library.run(data) for data in inputs]
 

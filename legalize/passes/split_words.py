@@ -12,11 +12,12 @@ from tvm.relax.expr_functor import mutator
 
 from legalize.passes.rewriter import CallRewriter, module_pass, with_attrs
 from legalize.primitives.fixed_point import const
-from legalize.primitives.layers import result_of_sums, with_bias
 from qnn_ops import quantized_conv2d, quantized_dense
 from qnn_ops.arithmetic import conv_multiplier, dense_multiplier
 from qnn_ops.attributes import dtype_range, per_axis
+from qnn_ops.expressions import emitted
 from qnn_ops.registry import Operator, attrs_of, spec_of
+from qnn_ops.sums import result_of_sums
 from qnn_ops.wide_sums import is_wide
 
 # int32 holds the sum of so many products of centred bytes.
@@ -77,15 +78,15 @@ def _finished(builder: relax.BlockBuilder, call: relax.Call, sums: relax.Expr) -
     if call.op.name == quantized_conv2d.op.name:
         axis = attrs.out_layout.index("C")
     bias = call.args[2] if len(call.args) > 2 else None
-    total, wide = sums, True
+    wide = True
     if bias is not None:
         channels = spec_of(bias)
         wide = is_wide("int16", channels.dtype)
         shape = [1] * rank
         shape[axis] = channels.shape[0]
-        total = with_bias(sums, R.reshape(bias, shape), wide=wide)
+        bias = R.reshape(bias, shape)
     factor = per_axis(_multiplier(call), axis, rank)
-    return result_of_sums(builder, attrs, total, None, factor, wide=wide)
+    return emitted(builder, result_of_sums, attrs, sums, bias, factor, wide=wide)
 
 
 def _depth(call: relax.Call) -> int:

@@ -12,7 +12,9 @@ from tvm.tirx import call_llvm_pure_intrin
 
 from legalize.primitives.loops import call_loops
 from legalize.primitives.registry import primitive
+from qnn_ops.expressions import Expression, implement, operand
 from qnn_ops.float_arithmetic import OTHER, fused_multiply_add, natural_power, reinterpret
+from qnn_ops.float_epilogue import fused_multiply_add_float32
 from qnn_ops.registry import Attrs, TensorSpec, spec_of
 
 
@@ -48,6 +50,13 @@ def multiply_add(
         compute, *operands, primfunc_name_hint="fused_multiply_add"
     )
     return result
+
+
+@implement(fused_multiply_add_float32)
+def _multiply_add(*factors_and_addend: Any) -> Expression:
+    first: Expression = factors_and_addend[0]
+    operands = (operand(each, np.float32) for each in factors_and_addend)
+    return first.to(multiply_add(first.builder, *operands))
 
 
 def _at(tensor: te.Tensor, indices: tuple[Any, ...]) -> Any:

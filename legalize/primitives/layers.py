@@ -9,60 +9,20 @@ import numpy as np
 from tvm import relax
 from tvm.relax import op as R
 
-from legalize.primitives.fixed_point import const, saturate, scale_down
-from legalize.primitives.float_arithmetic import multiply_add
+from legalize.primitives.fixed_point import const, scale_down
 from legalize.primitives.registry import primitive
 from qnn_ops.arithmetic import conv_multiplier, dense_multiplier
 from qnn_ops.attributes import dtype_range, per_axis
-from qnn_ops.float_epilogue import ONEDNN, addend_multiplier
+from qnn_ops.expressions import emitted
 from qnn_ops.layouts import permutation, reorder
 from qnn_ops.matmul import matmul_multiplier, quantized_matmul, rounding_of
 from qnn_ops.quantized_conv2d import quantized_conv2d
 from qnn_ops.quantized_dense import quantized_dense
 from qnn_ops.registry import Attrs, spec_of
+from qnn_ops.sums import result_of_sums
 from qnn_ops.wide_sums import is_wide
 
 Array = np.ndarray[Any, Any]
-
-
-def float_epilogue(
-    builder: relax.BlockBuilder,
-    attrs: Attrs,
-    accumulator: relax.Expr,
-    bias: relax.Expr | None,
-    multiplier: Array | float,
-    addend: relax.Expr | None = None,
-) -> relax.Expr:
-    """Turn int32 sums into an operator's result.
-
-    Args:
-        builder: of the function.
-        attrs: of the call.
-        accumulator: int32 expression, without the bias.
-        bias: int32 expression that broadcasts with it.
-        multiplier: how many steps of the result a step of the sum is, broadcasting likewise.
-        addend: the operand of that name, shaped as the sums.
-    """
-    sums = R.astype(accumulator, "float32")
-    if bias is not None:
-        sums = R.add(sums, R.astype(bias, "float32"))
-    bounds = (attrs.out_min, attrs.out_max)
-    if attrs.out_dtype == "int32":
-        # Bounded so that the cast is defined; float32 has no 2^31 - 1, so that comes after it.
-        whole = R.clip(R.round(sums), -2147483648.0, 2147483648.0)
-        return saturate(R.astype(whole, "int64"), bounds, "int32")
-    scaled = R.multiply(sums, const(multiplier, "float32"))
-    if addend is not None:
-        if attrs.relu_before_addend:
-            scaled = R.maximum(scaled, const(0, "float32"))
-        centred = R.subtract(R.astype(addend, "int32"), const(attrs.addend_zero_point, "int32"))
-        factor = const(addend_multiplier(attrs), "float32")
-        scaled = multiply_add(builder, R.astype(centred, "float32"), factor, scaled)
-    zero_point = attrs.output_zero_point
-    # Integers of so few bits are exact in float32; bounded there, the cast is defined.
-    low, high = (float(bound - zero_point) for bound in bounds)
-    whole = R.astype(R.clip(R.round(scaled), low, high), "int32")
-    return R.astype(R.add(whole, const(zero_point, "int32")), attrs.out_dtype)
 
 
 _LARGEST_PRODUCT = 255 * 255
@@ -90,53 +50,6 @@ def wrapped(sums: relax.Expr, dtype: str, *, wide: bool = False) -> relax.Expr:
     return sums if dtype == "int32" or wide else R.astype(sums, "int32")
 
 
-def with_bias(accumulator: relax.Expr, bias: relax.Expr, *, wide: bool = False) -> relax.Expr:
-    """Add the bias modulo 2^32, to wide sums as it is."""
-    # Not in uint32: TVM takes the int32 that is made of one for a number that is not negative.
-    total = R.add(R.astype(accumulator, "int64"), R.astype(bias, "int64"))
-    return total if wide else R.astype(total, "int32")
-
-
-def result_of_sums(
-    builder: relax.BlockBuilder,
-    attrs: Attrs,
-    accumulator: relax.Expr,
-    bias: relax.Expr | None,
-    multiplier: Array | float,
-    addend: relax.Expr | None = None,
-    *,
-    wide: bool = False,
-) -> relax.Expr:
-    """Turn sums into an operator's result; the counterpart of qnn_ops.sums.
-
-    Args:
-        builder: of the function.
-        attrs: of the call.
-        accumulator: int32 expression, without the bias; int64 if ``wide``.
-        bias: int32 or int64 expression that broadcasts with it.
-        multiplier: how many steps of the result a step of the sum is, broadcasting likewise; not
-            used for int32 results, which are the sums.
-        addend: for rounding "onednn", shaped as the sums.
-        wide: whether the sums are 64 bits wide.
-    """
-    if attrs.rounding == ONEDNN:
-        return float_epilogue(builder, attrs, accumulator, bias, multiplier, addend)
-    if bias is not None:
-        accumulator = with_bias(accumulator, bias, wide=wide)
-    bounds = (attrs.out_min, attrs.out_max)
-    if attrs.out_dtype == "int32":
-        return saturate(R.astype(accumulator, "int64"), bounds, "int32")
-    return scale_down(
-        builder,
-        accumulator,
-        multiplier,
-        attrs.rounding,
-        attrs.output_zero_point,
-        bounds,
-        attrs.out_dtype,
-    )
-
-
 @primitive(quantized_dense)
 def _quantized_dense(
     builder: relax.BlockBuilder,
@@ -160,7 +73,7 @@ def _quantized_dense(
     is_sum = attrs.out_dtype == "int32"
     scales = (attrs.input_scale, attrs.kernel_scale, attrs.output_scale)
     multiplier = 1.0 if is_sum else dense_multiplier(*scales, attrs.rounding)
-    return result_of_sums(builder, attrs, accumulator, bias, multiplier, wide=wide)
+    return emitted(builder, result_of_sums, attrs, accumulator, bias, multiplier, wide=wide)
 
 
 @primitive(quantized_conv2d)
@@ -207,9 +120,8 @@ def _quantized_conv2d(
         multiplier = per_axis(factor, channel_axis, 4)
     if addend is not None and attrs.out_layout != attrs.data_layout:
         addend = R.permute_dims(addend, permutation(attrs.out_layout, attrs.data_layout))
-    return in_out_layout(
-        result_of_sums(builder, attrs, accumulator, bias, multiplier, addend, wide=wide)
-    )
+    operands = accumulator, bias, multiplier, addend
+    return in_out_layout(emitted(builder, result_of_sums, attrs, *operands, wide=wide))
 
 
 @primitive(quantized_matmul)

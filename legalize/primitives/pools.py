@@ -1,4 +1,4 @@
-"""quantized_pool2d, quantized_mean and reduce_windows in Relax primitives."""
+"""quantized_pool2d and reduce_windows in Relax primitives."""
 
 from __future__ import annotations
 
@@ -13,19 +13,11 @@ from tvm.relax import op as R
 from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tirx as T
 
-from legalize.primitives.fixed_point import (
-    const,
-    multiply_by_quantized_multiplier,
-    saturate,
-    scale_down,
-)
+from legalize.primitives.fixed_point import const
 from legalize.primitives.loops import call_loops, cell, put
-from legalize.primitives.quantized_binary import mean_xnnpack
 from legalize.primitives.registry import primitive
 from qnn_ops.attributes import dtype_range
 from qnn_ops.layouts import permutation, reorder
-from qnn_ops.onnxruntime import is_onnxruntime, mean_factor
-from qnn_ops.quantized_mean import LARGEST_SUM, averaged, multiplier_of, quantized_mean
 from qnn_ops.quantized_pool2d import (
     bounds,
     origin_of,
@@ -37,7 +29,6 @@ from qnn_ops.quantized_pool2d import (
 from qnn_ops.reduce_windows import reduce_windows
 from qnn_ops.reduce_windows import window_counts as element_counts
 from qnn_ops.registry import Attrs, TensorSpec, spec_of
-from qnn_ops.xnnpack import is_xnnpack
 
 Array = np.ndarray[Any, Any]
 
@@ -117,29 +108,6 @@ def _divide(dividend: relax.Expr, taps: Array, dtype: str) -> relax.Expr:
         return R.floor_divide(dividend, const(taps, "int32"))
     reciprocal = -(-(1 << 22) // taps)
     return R.right_shift(R.multiply(dividend, const(reciprocal, "int32")), const(22, "int32"))
-
-
-@primitive(quantized_mean)
-def _quantized_mean(builder: relax.BlockBuilder, attrs: Attrs, data: relax.Expr) -> relax.Expr:
-    axes, count = averaged(attrs, spec_of(data).shape)
-    sums = R.astype(data, "int32")
-    if axes:
-        sums = R.sum(sums, list(axes), keepdims=attrs.keepdims)
-    if is_xnnpack(attrs):
-        return mean_xnnpack(builder, attrs, spec_of(data).dtype, sums, count)
-    sums = R.subtract(sums, const(count * attrs.input_zero_point, "int32"))
-    if is_onnxruntime(attrs):
-        bounds, point = dtype_range(attrs.out_dtype), attrs.output_zero_point
-        factor = mean_factor(attrs, count)
-        return scale_down(builder, sums, factor, "float32", point, bounds, attrs.out_dtype)
-    multiplier, shift = multiplier_of(attrs, count)
-    if shift > 0:
-        sums = R.minimum(R.maximum(sums, const(-LARGEST_SUM, "int32")), const(LARGEST_SUM, "int32"))
-    mean = multiply_by_quantized_multiplier(
-        builder, sums, np.asarray(multiplier), np.asarray(shift)
-    )
-    shifted = R.add(mean, const(attrs.output_zero_point, "int64"))
-    return saturate(shifted, dtype_range(attrs.out_dtype), attrs.out_dtype)
 
 
 _COMBINED: dict[str, Callable[[Any, Any], Any]] = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 from tvm import relax
 from tvm.relax import op as R
 
@@ -78,7 +79,7 @@ def _alike(group: Group, expr: relax.Expr) -> Operand:
 def _padded(group: Group, call: relax.Call, data: relax.Expr) -> relax.Expr:
     if str(call.attrs.pad_mode) != "constant":
         raise LeftInFloatError("padding that is no constant")
-    value = quantize_onnxruntime(float(call.attrs.pad_value), *group.encoding)
+    value = quantize_onnxruntime(np.float32(call.attrs.pad_value), *group.encoding)
     return quantized_pad(data, [int(size) for size in call.attrs.pad_width], int(value))
 
 
@@ -118,7 +119,7 @@ def _pad(group: Group, call: relax.Call) -> relax.Expr:
     data = _integers(group, call.args[0])
     if str(call.attrs.pad_mode) != "constant":
         return relax.Call(call.op, [data], call.attrs, call.ty_args)
-    value = quantize_xnnpack(float(call.attrs.pad_value), *group.encoding)
+    value = quantize_xnnpack(np.float32(call.attrs.pad_value), *group.encoding)
     return quantized_pad(data, [int(size) for size in call.attrs.pad_width], int(value))
 
 

@@ -9,11 +9,12 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from qnn_ops.float_epilogue import (
-    float_sums,
+    float_epilogue,
     fused_multiply_add_float32,
     round_to,
     scale_in_float32,
 )
+from qnn_ops.registry import Attrs
 
 FLOATS = st.floats(-(2.0**50), 2.0**50, width=32, allow_subnormal=False)
 
@@ -63,7 +64,10 @@ def test_infinities_stay_and_zeros_are_exact() -> None:
 
 
 def test_the_bias_is_added_in_float32() -> None:
-    sums = float_sums(np.array([2**24 + 1, 2**24 + 3, 5]), np.array([1, 1, -7]))
+    attrs = Attrs(out_dtype="int32", out_min=-(2**31), out_max=2**31 - 1)
+    sums = float_epilogue(
+        attrs, np.array([2**24 + 1, 2**24 + 3, 5]), np.array([1, 1, -7]), np.float32(1)
+    )
     # 2^24 + 1 is rounded to even before the bias is added, and the sum to even again.
     np.testing.assert_array_equal(sums, [2**24, 2**24 + 4, -2])
 

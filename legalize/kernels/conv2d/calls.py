@@ -16,13 +16,14 @@ from legalize.kernels.conv2d.spec import UNFUSED, Addend, ConvSpec, Encoding, Fu
 from legalize.kernels.ir.vectors import Array
 from legalize.kernels.kernel import Rule
 from legalize.primitives.fixed_point import saturate, scale_down
-from legalize.primitives.layers import float_epilogue, with_bias
 from qnn_ops.arithmetic import conv_multiplier, dense_multiplier, quantize_multiplier
 from qnn_ops.attributes import dtype_range
 from qnn_ops.checks import QUANTIZED
-from qnn_ops.float_epilogue import ONEDNN, addend_multiplier
+from qnn_ops.expressions import emitted
+from qnn_ops.float_epilogue import ONEDNN, addend_multiplier, float_epilogue
 from qnn_ops.layouts import permutation
 from qnn_ops.registry import Attrs, constant_of, spec_of
+from qnn_ops.sums import with_bias
 
 Multiplier = Callable[[Attrs, str], Array]
 """Functions of a call and its weights' dtype: they return the result's steps in a step of sums."""
@@ -81,7 +82,7 @@ def sums_first(
             return None
         is_sum = attrs.out_dtype == "int32"
         factor = 1.0 if is_sum else multiplier(attrs, spec_of(weights).dtype)
-        return float_epilogue(builder, attrs, builder.emit(sums), bias, factor, addend)
+        return emitted(builder, float_epilogue, attrs, sums, bias, factor, addend)
 
     return served
 
@@ -325,7 +326,7 @@ def finish(builder: relax.BlockBuilder, call: ConvCall, result: relax.Expr) -> r
     attrs = call.attrs
     bounds = (attrs.out_min, attrs.out_max)
     if call.bias is not None:
-        result = with_bias(result, relax.const(call.bias, "int32"))
+        result = emitted(builder, with_bias, result, relax.const(call.bias, "int32"))
     if attrs.out_dtype == "int32":
         if bounds == dtype_range("int32"):
             return result

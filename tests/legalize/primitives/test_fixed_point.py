@@ -10,6 +10,7 @@ from tvm import relax
 from legalize.primitives import fixed_point
 from qnn_ops import arithmetic, rounding
 from qnn_ops.checks import ROUNDINGS
+from qnn_ops.expressions import Expression
 from tests.support.operators import run
 
 Array = np.ndarray[Any, Any]
@@ -19,7 +20,7 @@ EDGES = [INT32.min, INT32.min + 1, -(2**30), -3, -2, -1, 0, 1, 2, 3, 2**30 - 1, 
 
 
 def computed(
-    build: Callable[[relax.BlockBuilder, relax.Expr], relax.Expr],
+    build: Callable[[Expression], Expression],
     values: Array,
     target: Any = "llvm",
 ) -> Array:
@@ -28,7 +29,7 @@ def computed(
     data = relax.Var("x", relax.TensorType(values.shape, str(values.dtype)))
     with builder.function("main", [data]):
         with builder.dataflow():
-            result = builder.emit_output(builder.emit(build(builder, data)))
+            result = builder.emit_output(build(Expression(builder, data)).expr)
         builder.emit_func_output(result)
     return run(builder.get(), [values], target)
 
@@ -54,9 +55,7 @@ def test_double_rounding_equals_numpy_for_every_shift() -> None:
     # Left shifts wrap in int32, as they do in numpy's version.
     multiplier, shift = every_shift(-31, 31)
     actual = computed(
-        lambda builder, x: fixed_point.multiply_by_quantized_multiplier(
-            builder, x, multiplier, shift
-        ),
+        lambda x: arithmetic.scaled_twice(x, multiplier, shift),
         values,
     )
     expected = arithmetic.multiply_by_quantized_multiplier(values, multiplier, shift)
@@ -67,9 +66,7 @@ def test_double_rounding_equals_numpy_for_every_shift() -> None:
 def test_double_rounding_equals_numpy_for_a_scalar_multiplier(shift: int) -> None:
     values, multiplier = accumulators(3), np.array(1518500250)
     actual = computed(
-        lambda builder, x: fixed_point.multiply_by_quantized_multiplier(
-            builder, x, multiplier, np.array(shift)
-        ),
+        lambda x: arithmetic.scaled_twice(x, multiplier, shift),
         values,
     )
     expected = arithmetic.multiply_by_quantized_multiplier(values, multiplier, shift)
@@ -80,9 +77,7 @@ def test_single_rounding_equals_numpy_for_every_shift() -> None:
     values = accumulators(4)
     multiplier, shift = every_shift(-31, 0)
     actual = computed(
-        lambda _builder, x: fixed_point.multiply_by_quantized_multiplier_single(
-            x, multiplier, shift
-        ),
+        lambda x: arithmetic.scaled_once(x, multiplier, shift, 31),
         values,
     )
     expected = arithmetic.multiply_by_quantized_multiplier_single(values, multiplier, shift)
@@ -93,9 +88,7 @@ def test_single_rounding_to_the_left_is_exact_where_int32_holds_it() -> None:
     values = np.arange(-(2**10), 2**10, dtype=np.int32)
     multiplier, shift = every_shift(0, 19)
     actual = computed(
-        lambda _builder, x: fixed_point.multiply_by_quantized_multiplier_single(
-            x, multiplier, shift
-        ),
+        lambda x: arithmetic.scaled_once(x, multiplier, shift, 31),
         values,
     )
     expected = arithmetic.multiply_by_quantized_multiplier_single(values, multiplier, shift)
@@ -117,14 +110,14 @@ def test_rounding_half_away_equals_numpy(dtype: str) -> None:
             np.array([0.0, -0.0, np.inf, -np.inf, 2.0**23 - 0.5, 2.0**23 + 1], dtype),
         ]
     )
-    actual = computed(fixed_point.round_half_away, values)
+    actual = computed(arithmetic.round_half_away, values)
     assert actual.dtype == dtype
     np.testing.assert_array_equal(actual, arithmetic.round_half_away(values))
 
 
 def test_saturate_clamps_and_casts() -> None:
     values = np.array([-(2**40), -130, -129, -128, 0, 99, 100, 101, 2**40])
-    actual = computed(lambda _builder, x: fixed_point.saturate(x, (-128, 100), "int8"), values)
+    actual = computed(lambda x: x.to(fixed_point.saturate(x.expr, (-128, 100), "int8")), values)
     expected = np.array([-128, -128, -128, -128, 0, 99, 100, 100, 100], np.int8)
     np.testing.assert_array_equal(actual, expected)
     assert actual.dtype == np.int8
@@ -141,9 +134,7 @@ def test_scale_down_equals_numpy(rounding_name: str, out_dtype: str) -> None:
     zero_point, bounds = 17, (int(info.min) + 5, int(info.max) - 5)
     values = accumulators(7)
     actual = computed(
-        lambda builder, x: fixed_point.scale_down(
-            builder, x, multiplier, rounding_name, zero_point, bounds, out_dtype
-        ),
+        lambda x: rounding.scale_down(x, multiplier, rounding_name, zero_point, bounds, out_dtype),
         values,
     )
     expected = rounding.scale_down(values, multiplier, rounding_name, zero_point, bounds, out_dtype)
@@ -156,9 +147,7 @@ def test_float_products_beyond_int32_saturate(rounding_name: str) -> None:
     values = np.array(EDGES, np.int32)
     bounds = (-(2**31), 2**31 - 1)
     actual = computed(
-        lambda builder, x: fixed_point.scale_down(
-            builder, x, 1e30, rounding_name, 0, bounds, "int32"
-        ),
+        lambda x: rounding.scale_down(x, 1e30, rounding_name, 0, bounds, "int32"),
         values,
     )
     expected = rounding.scale_down(values, np.array(1e30), rounding_name, 0, bounds, "int32")

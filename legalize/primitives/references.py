@@ -1,0 +1,68 @@
+"""Operators whose primitives are their references, called with expressions."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from tvm import relax
+
+from legalize.primitives.registry import primitive
+from qnn_ops.boxes import decode_boxes
+from qnn_ops.dynamic_quantization import dynamic_encoding, dynamic_quantize
+from qnn_ops.expressions import emitted
+from qnn_ops.quantization import dequantize, quantize, requantize
+from qnn_ops.quantized_binary import (
+    quantized_add,
+    quantized_multiply,
+    quantized_prelu,
+    quantized_squared_difference,
+    quantized_subtract,
+)
+from qnn_ops.quantized_concat import quantized_concat
+from qnn_ops.quantized_lookup import quantized_lookup
+from qnn_ops.quantized_mean import quantized_mean
+from qnn_ops.quantized_pad import quantized_pad
+from qnn_ops.quantized_relu import quantized_relu
+from qnn_ops.quantized_resize2d import quantized_resize2d
+from qnn_ops.quantized_softmax import quantized_softmax
+from qnn_ops.quantized_svdf import quantized_svdf, quantized_svdf_state
+from qnn_ops.registry import Attrs, Operator, constant_of
+
+
+def _lower(
+    operator: Operator[Any], builder: relax.BlockBuilder, attrs: Attrs, *operands: relax.Expr
+) -> relax.Expr:
+    return emitted(builder, operator.arithmetic, attrs, *operands)
+
+
+for _operator in (
+    decode_boxes,
+    dynamic_encoding,
+    dynamic_quantize,
+    quantize,
+    quantized_add,
+    quantized_concat,
+    quantized_lookup,
+    quantized_mean,
+    quantized_multiply,
+    quantized_pad,
+    quantized_prelu,
+    quantized_relu,
+    quantized_resize2d,
+    quantized_softmax,
+    quantized_squared_difference,
+    quantized_subtract,
+    quantized_svdf,
+    quantized_svdf_state,
+    requantize,
+):
+    primitive(_operator)(partial(_lower, _operator))
+
+
+@primitive(dequantize)
+def _dequantize(builder: relax.BlockBuilder, attrs: Attrs, data: relax.Expr) -> relax.Expr:
+    known = constant_of(data)
+    if known is not None:  # numpy is sooner done than code for one run
+        return relax.const(dequantize.apply(attrs, known), "float32")
+    return _lower(dequantize, builder, attrs, data)
