@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from qnn_ops.errors import LeftInFloatWarning
+from tests.frontends.onnx import test_biases
 from tests.support.linking import needs_linker
 from tests.support.onnx_sessions import check_equal, model_of, onnx
 from tvm_qnn import onnxruntime as own
@@ -65,6 +67,15 @@ def test_a_known_model_is_not_compiled(compiled: list[Any]) -> None:
     check_equal(result(model(), X[:1]), 2 * X[:1])
     check_equal(result(model(3)), 3 * X)
     assert compiled == [((2, 3),), ((1, 3),), ((2, 3),)]
+
+
+def test_a_known_model_warns_as_its_build_did(compiled: list[Any]) -> None:
+    left = test_biases.model(2 * test_biases.STEP).SerializeToString()
+    for _ in range(2):
+        with pytest.warns(LeftInFloatWarning, match="the scale of the bias") as caught:
+            own.InferenceSession(left)
+        assert len(caught) == 1
+    assert len(compiled) == 1
 
 
 def test_constants_in_other_files_are_part_of_the_key(tmp_path: Path) -> None:
