@@ -1,4 +1,4 @@
-"""The project's exceptions, and the error of an index out of range in compiled code."""
+"""The project's exceptions, a warning, and the error of an index out of range."""
 
 from __future__ import annotations
 
@@ -14,6 +14,10 @@ class QnnError(ValueError):
     Registered with TVM's FFI, so that a type rule's error crosses TVM's C++ and
     reaches the caller as what it is.
     """
+
+
+class LeftInFloatWarning(UserWarning):
+    """Operators between dequantize and quantize are computed in float32; the text says why."""
 
 
 # Ctrl-C while TVM's C++ runs a pass or a rule of ours: without this it would arrive as one of

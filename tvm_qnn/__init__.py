@@ -25,8 +25,9 @@ if TYPE_CHECKING:
         from_tflite,
     )
     from frontends.torch import from_exported_program
-    from legalize.passes.fold_qdq import LeftInFloatWarning, fold_qdq
+    from legalize.passes.fold_qdq import fold_qdq
     from qnn_ops import *  # noqa: F403
+    from qnn_ops.errors import LeftInFloatWarning
     from tvm_qnn.build import build
     from tvm_qnn.compare import Comparison, compare
     from tvm_qnn.library.library import Library, load
@@ -65,7 +66,7 @@ make_lazy(
     __name__,
     {
         "Comparison": ("tvm_qnn.compare",),
-        "LeftInFloatWarning": ("legalize.passes.fold_qdq",),
+        "LeftInFloatWarning": ("qnn_ops.errors",),
         "Library": ("tvm_qnn.library.library",),
         "NotQuantizedWarning": ("frontends.tflite",),
         "QnnError": ("qnn_ops.errors",),

@@ -14,9 +14,8 @@ import tvm
 from tvm import relax
 
 from legalize import lower, relax_pipeline
-from legalize.passes.fold_qdq import LeftInFloatWarning
 from legalize.passes.in_strips import Choice
-from qnn_ops.errors import QnnError
+from qnn_ops.errors import LeftInFloatWarning, QnnError
 from qnn_ops.input_ranges import with_input_ranges
 from qnn_ops.registry import TensorSpec
 from qnn_ops.serial import serial

@@ -28,7 +28,7 @@ from frontends.tflite.interface import (
     needed_operators,
     tensor_names,
 )
-from frontends.tflite.model import COMPLEX, HANDLE, VARIANT, Model, Operator, Tensor
+from frontends.tflite.model import COMPLEX, DTYPES, HANDLE, VARIANT, Model, Operator, Tensor
 from frontends.tflite.notes import (
     check_micro,
     warn_of_comparisons,
@@ -39,7 +39,7 @@ from frontends.tflite.reader import read_model, read_signature
 from frontends.tflite.signatures import warn_of_others
 from frontends.tflite.sparsity import BITS
 from frontends.tflite.states import states_of
-from frontends.tflite.values import DTYPES, ElementsError, Values
+from frontends.tflite.values import ElementsError, Values
 from qnn_ops.errors import QnnError
 from qnn_ops.registry import spec_of
 from qnn_ops.serial import serial

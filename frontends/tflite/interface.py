@@ -9,9 +9,8 @@ from math import inf
 
 from tvm import relax
 
-from frontends.tflite.model import COMPLEX, VARIANT, Model, Operator, State, Tensor
+from frontends.tflite.model import COMPLEX, INPUT_DTYPES, VARIANT, Model, Operator, State, Tensor
 from frontends.tflite.roles import NO_ROLE, roles_of
-from frontends.tflite.values import INPUT_DTYPES
 from qnn_ops.attributes import int_list_attr
 from qnn_ops.errors import QnnError
 from qnn_ops.registry import TensorSpec, spec_of

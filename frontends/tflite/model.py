@@ -16,6 +16,11 @@ COMPLEX = "complex64"
 VARIANT = "variant"
 """The type of lists of tensors."""
 
+DTYPES = ("float32", "int8", "uint8", "int16", "int32", "int64", "bool")
+"""Types of tensors that an operator may write."""
+INPUT_DTYPES = (*DTYPES, "float16")
+"""Types of inputs and constants: a DEQUANTIZE reads float16."""
+
 
 @dataclass(frozen=True, eq=False)
 class Tensor:

@@ -10,17 +10,11 @@ from tvm import relax
 from frontends.builder import ModuleBuilder
 from frontends.errors import UnsupportedError
 from frontends.tflite.growth import Growth
-from frontends.tflite.model import Model, State, Tensor
+from frontends.tflite.model import DTYPES, INPUT_DTYPES, Model, State, Tensor
 from qnn_ops.errors import QnnError
-
-DTYPES = ("float32", "int8", "uint8", "int16", "int32", "int64", "bool")
-"""Types of tensors that an operator may write."""
 
 _MOST_OPERATORS = 10_000
 _MOST_DEPTH = 8
-
-INPUT_DTYPES = (*DTYPES, "float16")
-"""Types of inputs and constants: a DEQUANTIZE reads float16."""
 
 
 class ElementsError(QnnError):

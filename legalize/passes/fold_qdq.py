@@ -29,7 +29,7 @@ from legalize.qdq.group import (
 )
 from qnn_ops import dequantize, quantize
 from qnn_ops.checks import ACTIVATIONS, check_choice
-from qnn_ops.errors import QnnError
+from qnn_ops.errors import LeftInFloatWarning, QnnError
 from qnn_ops.onnxruntime import ONNXRUNTIME
 from qnn_ops.registry import Operator, attrs_of, constant_of, operator_of, spec_of
 from qnn_ops.serial import serial
@@ -40,10 +40,6 @@ ATTRIBUTE = "qdq_arithmetic"
 
 LEFT = "left_in_float"
 """An attribute beside it: other operators that an importer knows to be computed in float32."""
-
-
-class LeftInFloatWarning(UserWarning):
-    """Operators between dequantize and quantize are computed in float32; the message says why."""
 
 
 def FoldQdq(arithmetic: str | None = None) -> tvm.transform.Pass:

@@ -11,7 +11,7 @@ import pytest
 
 import tvm_qnn as qnn
 from frontends.onnx import from_onnx
-from legalize.passes.fold_qdq import LeftInFloatWarning
+from qnn_ops.errors import LeftInFloatWarning
 from tvm_qnn.oracle import onnxruntime_tensors
 
 onnx = pytest.importorskip("onnx", reason="onnx is not installed")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import warnings
 from collections import OrderedDict
 from collections.abc import Iterable
@@ -11,14 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from frontends.tflite import from_tflite
-from frontends.tflite.interface import tensor_names
 from frontends.tflite.model import Model, Tensor
 from frontends.tflite.states import states_of
 from qnn_ops.errors import QnnError
-from qnn_ops.signature import signature_of
-from tvm_qnn.build import build
 from tvm_qnn.library.arrays import results_of
+from tvm_qnn.library.known import library_of
 from tvm_qnn.library.library import Library
 from tvm_qnn.library.session import Session
 from tvm_qnn.litert.details import Stored, details, litert_name, read_stored
@@ -31,6 +29,7 @@ Shape = tuple[int, ...]
 MOST_BUILT = 8
 """Shapes of the inputs for which a subgraph keeps what was compiled."""
 
+_READERS = ("tflite", "flatbuffers")
 NOT_READY = "Invoke called on model that is not ready."
 _NO_MEMORY = "Tensor data is null. Run allocate_tensors() first"
 
@@ -79,7 +78,6 @@ class Graph:
         self._model = model
         self._variables = variables
         self._num_threads, self._keep = num_threads, keep
-        self._names = tensor_names(model.tensors)
         self._shapes: dict[int, Shape] = {each.index: each.shape for each in model.tensors}
         self._input_indices = tuple(dict.fromkeys(model.inputs))
         self._inputs: dict[int, Array] = {}
@@ -172,12 +170,13 @@ class Graph:
         others = (t for t in self._model.tensors if t.index not in self._input_indices)
         self._shapes |= {tensor.index: tensor.shape for tensor in others}
         self._shapes |= {index: array.shape for index, array in now.outputs.items()}
-        self._is_ready, self._is_exact = True, False
+        self._is_ready, self._is_exact = True, self._keep
 
     def _build(self) -> _Built:
-        mod, params = self._imported("all" if self._keep else None)
-        library = build(mod, "host", params, num_threads=self._num_threads)
         model = self._model
+        shapes = [self._shapes[index] for index in self._input_indices]
+        told = json.dumps(["tflite", self._number, shapes, self._outputs]).encode()
+        library = library_of(_READERS, [told, self._content], self._compiled, self._num_threads)
         indices = model.computed if self._keep else model.outputs
         outputs: dict[int, Array] = {}
         results = [
@@ -190,18 +189,35 @@ class Graph:
             self._variables.add(self._state_keys, library.signature.states, self._number)
         return _Built(library, session, outputs, results)
 
+    @property
+    def _outputs(self) -> str | None:
+        """What the library returns, as ``from_tflite`` takes it."""
+        return "all" if self._keep else None
+
+    def _compiled(self) -> Library:
+        from tvm_qnn.build import build
+
+        mod, params = self._imported(self._outputs)
+        return build(mod, "host", params, num_threads=self._num_threads)
+
     @cached_property
     def _state_keys(self) -> list[int | tuple[str, str]]:
         return [state.key for state in states_of(self._model)]
 
     def _imported(self, outputs: str | None) -> tuple[Any, Any]:
-        shapes = {self._names[index]: self._shapes[index] for index in self._input_indices}
+        from frontends.tflite import from_tflite
+        from frontends.tflite.interface import tensor_names
+
+        names = tensor_names(self._model.tensors)
+        shapes = {names[index]: self._shapes[index] for index in self._input_indices}
         return from_tflite(self._model, shapes, outputs=outputs)
 
     def _find_shapes(self) -> None:
         """Find the shapes that tensors between the operators have with the present inputs."""
         if self._is_exact:
             return
+        from qnn_ops.signature import signature_of
+
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # they were given when the model was compiled
             infos = signature_of(self._imported("all")[0]).outputs

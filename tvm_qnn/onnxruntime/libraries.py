@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import itertools
+import json
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
 
 from frontends.errors import ModelFormatError
 from qnn_ops.errors import QnnError
@@ -114,15 +118,11 @@ class Libraries:
             return self.runners[key]
 
     def _build(self, shapes: dict[str, Shape]) -> Runner:
-        from tvm_qnn.onnxruntime.known import known
+        from tvm_qnn.library.known import library_of
 
         proto = self._with_inputs(shapes)
-        place = known(proto, shapes)
-        library = place.find(self._num_threads) if place else None
-        if library is None:
-            library = self._compiled(proto, shapes)
-            if place:
-                place.keep(library)
+        compiled = partial(self._compiled, proto, shapes)
+        library = library_of(["onnx"], _parts(proto, shapes), compiled, self._num_threads)
         return Runner(library, self._cuts(library, proto, shapes), len(self._model.outputs))
 
     def _compiled(self, proto: Any, shapes: dict[str, Shape]) -> Library:
@@ -164,6 +164,19 @@ class Libraries:
         del result.graph.initializer[:]
         result.graph.initializer.extend(kept)
         return result
+
+
+def _parts(proto: Any, shapes: dict[str, Shape]) -> Iterator[Any]:
+    """Yield what decides on the library of a model: it, its shapes and data in other files."""
+    from frontends.onnx.mapped import is_mapped, mapped_array, without_mapped
+
+    mapped = list(filter(is_mapped, proto.graph.initializer))
+    yield json.dumps(["onnx", list(shapes.items())]).encode()
+    yield (without_mapped(proto) if mapped else proto).SerializeToString(deterministic=True)
+    for tensor in mapped:
+        array = mapped_array(tensor)
+        yield f"{tensor.name} {array.dtype} {array.shape}".encode()
+        yield np.ascontiguousarray(array).data
 
 
 def _open_axis(value: Any) -> int:

@@ -41,7 +41,8 @@ def sources_digest(*folders: Path) -> str:
             add(digest, os.path.relpath(place, folder).encode())
             for name in sorted(each for each in names if each.endswith(".py")):
                 add(digest, name.encode())
-                add(digest, Path(place, name).read_bytes())
+                with open(f"{place}/{name}", "rb") as file:  # likewise
+                    add(digest, file.read())
     # Not its 260 MB: a compiler of the same version that was built anew has another time.
     for path in sorted((folder_of("tvm") / "lib").glob("*tvm_*")):
         status = path.stat()

@@ -22,8 +22,8 @@ from frontends.tflite.converters.registry import (
     int16_converter,
     whole_converter,
 )
+from frontends.tflite.model import DTYPES
 from frontends.tflite.options import MirrorPadOptions, ReverseSequenceOptions, StablehloPadOptions
-from frontends.tflite.values import DTYPES
 from qnn_ops import quantized_pad
 from qnn_ops.errors import QnnError
 from qnn_ops.registry import spec_of

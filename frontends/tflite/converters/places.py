@@ -14,7 +14,7 @@ from tvm.relax import op as R
 from frontends.errors import UnsupportedError
 from frontends.tflite.converters.context import Context, Operand, reshaped
 from frontends.tflite.converters.registry import data_converter
-from frontends.tflite.values import DTYPES
+from frontends.tflite.model import DTYPES
 from qnn_ops.errors import QnnError
 from qnn_ops.registry import TensorSpec
 

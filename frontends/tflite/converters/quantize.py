@@ -11,10 +11,9 @@ from frontends.tflite.converters.comparisons import unequal
 from frontends.tflite.converters.context import Context, Operand, per_channel, per_tensor
 from frontends.tflite.converters.plain import zero_points
 from frontends.tflite.converters.registry import data_converter
-from frontends.tflite.model import Tensor
+from frontends.tflite.model import DTYPES, Tensor
 from frontends.tflite.options import FakeQuantOptions
 from frontends.tflite.sparsity import BITS
-from frontends.tflite.values import DTYPES
 from qnn_ops import dequantize, quantize, requantize
 from qnn_ops.arithmetic import round_half_away
 from qnn_ops.errors import QnnError

@@ -17,8 +17,8 @@ from frontends.tflite.converters.context import Context, reshaped
 from frontends.tflite.converters.gather import checked_indices, take_at
 from frontends.tflite.converters.registry import flex_converter
 from frontends.tflite.flex import FLEX, TensorListOptions
-from frontends.tflite.model import Model, Operator
-from frontends.tflite.values import DTYPES, ElementsError
+from frontends.tflite.model import DTYPES, Model, Operator
+from frontends.tflite.values import ElementsError
 from qnn_ops.errors import QnnError
 from qnn_ops.registry import spec_of
 

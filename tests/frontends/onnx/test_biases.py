@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from frontends.onnx import from_onnx
-from legalize.passes.fold_qdq import LeftInFloatWarning, fold_qdq
+from legalize.passes.fold_qdq import fold_qdq
+from qnn_ops.errors import LeftInFloatWarning
 from tests.support.onnx_graphs import check_equal, model_of
 
 Array = np.ndarray[Any, Any]

@@ -11,8 +11,7 @@ import pytest
 import tvm_qnn as qnn
 from frontends.errors import ModelFormatError, UnsupportedOperatorError
 from frontends.onnx import from_onnx
-from legalize.passes.fold_qdq import LeftInFloatWarning
-from qnn_ops.errors import QnnError
+from qnn_ops.errors import LeftInFloatWarning, QnnError
 from tests.support.onnx_networks import NETWORKS, Network, Style
 from tvm_qnn.oracle import onnxruntime_tensors
 

@@ -13,9 +13,9 @@ from tvm import relax
 from tvm.relax import op as R
 
 from legalize.lower import lower
-from legalize.passes.fold_qdq import ATTRIBUTE, FoldQdq, LeftInFloatWarning, fold_qdq
+from legalize.passes.fold_qdq import ATTRIBUTE, FoldQdq, fold_qdq
 from qnn_ops import quantized_add, quantized_conv2d, quantized_dense, quantized_mean
-from qnn_ops.errors import QnnError
+from qnn_ops.errors import LeftInFloatWarning, QnnError
 from qnn_ops.registry import attrs_of
 from tests.support.modules import module
 from tests.support.operators import run

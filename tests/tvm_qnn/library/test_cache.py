@@ -15,7 +15,7 @@ from click.testing import CliRunner
 from tvm import relax
 
 import tvm_qnn
-from legalize.passes.fold_qdq import LeftInFloatWarning
+from qnn_ops.errors import LeftInFloatWarning
 from tests.support.linking import needs_linker
 from tests.support.modules import adder
 from tvm_qnn import digits

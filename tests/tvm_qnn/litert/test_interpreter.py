@@ -18,8 +18,8 @@ from frontends.tflite.writer import ModelWriter
 from qnn_ops import QnnError
 from tests.tvm_qnn.litert.models import addition, chain, counter, filters, two_inputs
 from tests.tvm_qnn.litert.programs import made
-from tvm_qnn import build
 from tvm_qnn import litert as package
+from tvm_qnn.library.known import library_of
 from tvm_qnn.litert import interpreter as ours
 
 Array = np.ndarray[Any, Any]
@@ -266,11 +266,11 @@ def test_a_shape_that_the_model_does_not_take(module: Any) -> None:
 def test_some_shapes_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     built = []
 
-    def counted(*arguments: Any, **options: Any) -> Any:
+    def counted(*arguments: Any) -> Any:
         built.append(1)
-        return build(*arguments, **options)
+        return library_of(*arguments)
 
-    monkeypatch.setattr("tvm_qnn.litert.graph.build", counted)
+    monkeypatch.setattr("tvm_qnn.litert.graph.library_of", counted)
     monkeypatch.setattr("tvm_qnn.litert.graph.MOST_BUILT", 2)
     interpreter = made(ours, chain())
     for rows in (1, 2, 1, 2, 3, 2, 1):  # the first two again and again; the third replaces one

@@ -11,7 +11,7 @@ import tvm_qnn as qnn
 from frontends.errors import UnsupportedOperatorError
 from frontends.onnx import from_onnx
 from frontends.onnx.source import OnnxSource
-from legalize.passes.fold_qdq import LeftInFloatWarning
+from qnn_ops.errors import LeftInFloatWarning
 from tests.support.onnx_graphs import check_equal, compiled, model_of, on_runtime, steps_apart
 from tests.support.onnx_recurrent import DIRECTIONS, recurrent
 

@@ -1,8 +1,8 @@
 """Models that were compiled before: their libraries are found without TVM's compiler.
 
 ``tvm_qnn.build`` keeps libraries under keys of imported modules. Here are those keys, by digests of
-all that decides what a model's import and build give: the model, its constants in other files, the
-shapes, the processor, and what imports and compiles.
+all that decides what a model's import and build give: the model, its shapes, the processor, and
+what imports and compiles.
 """
 
 from __future__ import annotations
@@ -13,15 +13,14 @@ import json
 import platform
 import re
 import sys
-from collections.abc import Mapping
+import warnings
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from qnn_ops.errors import QnnError
+from qnn_ops.errors import LeftInFloatWarning, QnnError
 from tvm_qnn.io.kept import DIGEST_SIZE, Kept, cache_folder
 from tvm_qnn.io.outputs import replacing
 from tvm_qnn.library.cache import BuildCache
@@ -29,7 +28,7 @@ from tvm_qnn.library.library import Library
 from tvm_qnn.library.metadata import runtime_versions
 from tvm_qnn.target.sources import add, folder_of, sources_digest
 
-FOLDER = "onnx"
+FOLDER = "models"
 """The keys' place in the folder of the user's cache."""
 
 LIMIT = 1_000_000
@@ -59,7 +58,11 @@ class Known:
         self._key = key
 
     def find(self, num_threads: int | None) -> Library | None:
-        """Return the library if it was compiled before and is still there."""
+        """Return the library if it was compiled before and is still there.
+
+        Warns:
+            LeftInFloatWarning: as the build warned.
+        """
         try:
             build = self._kept.path(self._key).read_text(encoding="ascii")
         except (OSError, UnicodeDecodeError):
@@ -73,6 +76,8 @@ class Known:
             library._ready()  # while there is the file
         except QnnError:
             return None
+        for text in library.metadata.left_in_float:
+            warnings.warn(text, LeftInFloatWarning, stacklevel=2)
         return library
 
     def keep(self, library: Library) -> None:
@@ -87,28 +92,47 @@ class Known:
             self._kept.make_room(path)
 
 
-def known(proto: Any, shapes: Mapping[str, tuple[int, ...]]) -> Known | None:
+def known(packages: Iterable[str], parts: Iterable[Any]) -> Known | None:
     """Return the place of a model's library; None where nothing is kept.
 
     Args:
-        proto: from ``frontends.onnx.reader.read_proto``.
-        shapes: of its inputs.
+        packages: that read the model, by the names of their distributions.
+        parts: the model, its format, shapes, and what else the importer is asked for: bytes, or
+            contiguous arrays behind what tells their lengths.
     """
     folder = cache_folder()
     if folder is None or _has_passes():
         return None
-    from frontends.onnx.mapped import is_mapped, mapped_array, without_mapped
-
     digest = hashlib.blake2b(digest_size=DIGEST_SIZE)
-    texts = [json.dumps(list(shapes.items())), json.dumps(_makers()), _processor()]
-    for text in texts:
+    versions = {name: version(name) for name in packages}
+    for text in (json.dumps(versions), json.dumps(_makers()), _processor()):
         add(digest, text.encode())
-    add(digest, without_mapped(proto).SerializeToString(deterministic=True))
-    for tensor in filter(is_mapped, proto.graph.initializer):
-        array = mapped_array(tensor)
-        add(digest, f"{tensor.name} {array.dtype} {array.shape}".encode())
-        add(digest, np.ascontiguousarray(array).data)
+    for part in parts:
+        add(digest, part)
     return Known(folder, digest.hexdigest())
+
+
+def library_of(
+    packages: Iterable[str],
+    parts: Iterable[Any],
+    compiled: Callable[[], Library],
+    num_threads: int | None,
+) -> Library:
+    """Return a model's library, which is compiled if it was not before.
+
+    Args:
+        packages: as ``known`` takes them, as are the parts.
+        parts: of the key.
+        compiled: imports and builds the model for "host", with the cache.
+        num_threads: as ``tvm_qnn.build`` takes it.
+    """
+    place = known(packages, parts)
+    library = place.find(num_threads) if place else None
+    if library is None:
+        library = compiled()
+        if place:
+            place.keep(library)
+    return library
 
 
 def _has_passes() -> bool:
@@ -127,9 +151,9 @@ def _has_passes() -> bool:
 @functools.cache
 def _makers() -> dict[str, str]:
     """Return what tells of all that imports and compiles."""
-    packages = {name: version(name) for name in ("numpy", "onnx")}
     sources = sources_digest(*map(folder_of, _SOURCES))
-    return {**runtime_versions(), **packages, "sources": sources, "python": sys.version}
+    makers = {"sources": sources, "python": sys.version, "numpy": version("numpy")}
+    return {**runtime_versions(), **makers}
 
 
 @functools.cache

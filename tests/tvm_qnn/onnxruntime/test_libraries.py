@@ -1,4 +1,4 @@
-"""Models that were compiled before."""
+"""Libraries of models, some of which were compiled before."""
 
 from __future__ import annotations
 
@@ -9,14 +9,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-import tvm
 
+from qnn_ops.errors import LeftInFloatWarning
+from tests.frontends.onnx import test_biases
 from tests.support.linking import needs_linker
 from tests.support.onnx_sessions import check_equal, model_of, onnx
 from tvm_qnn import onnxruntime as own
 from tvm_qnn.io import kept
-from tvm_qnn.onnxruntime import known as known_models
-from tvm_qnn.onnxruntime.known import FOLDER, known
 from tvm_qnn.onnxruntime.libraries import Libraries
 
 pytestmark = needs_linker
@@ -30,7 +29,7 @@ print(session.run(None, {"x": numpy.ones((2, 3), numpy.float32)})[0].sum(), "tvm
 """
 
 
-@pytest.fixture
+@pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv(kept.VARIABLE, str(tmp_path / "cache"))
     return tmp_path / "cache"
@@ -61,17 +60,24 @@ def result(source: Any, data: Any = X) -> Any:
     return own.InferenceSession(source).run(None, {"x": data})[0]
 
 
-def test_a_known_model_is_not_compiled(folder: Path, compiled: list[Any]) -> None:
+def test_a_known_model_is_not_compiled(compiled: list[Any]) -> None:
     for _ in range(2):
         check_equal(result(model()), 2 * X)
     assert compiled == [((2, 3),)]
     check_equal(result(model(), X[:1]), 2 * X[:1])
     check_equal(result(model(3)), 3 * X)
     assert compiled == [((2, 3),), ((1, 3),), ((2, 3),)]
-    assert len(list((folder / FOLDER).iterdir())) == 3
 
 
-@pytest.mark.usefixtures("folder")
+def test_a_known_model_warns_as_its_build_did(compiled: list[Any]) -> None:
+    left = test_biases.model(2 * test_biases.STEP).SerializeToString()
+    for _ in range(2):
+        with pytest.warns(LeftInFloatWarning, match="the scale of the bias") as caught:
+            own.InferenceSession(left)
+        assert len(caught) == 1
+    assert len(compiled) == 1
+
+
 def test_constants_in_other_files_are_part_of_the_key(tmp_path: Path) -> None:
     # So large that they stay there.
     path, data = str(tmp_path / "m.onnx"), np.ones((1, 20_000), np.float32)
@@ -94,51 +100,3 @@ def test_another_process_needs_no_compiler(folder: Path, tmp_path: Path) -> None
     ]
     assert told == [["12.0", "True"], ["12.0", "False"]]
     assert folder.is_dir()
-
-
-@pytest.mark.parametrize("content", ["", "nonsense", "0" * 48, "\xff"])
-def test_a_key_that_is_damaged_is_made_anew(
-    content: str, folder: Path, compiled: list[Any]
-) -> None:
-    result(model())
-    (path,) = (folder / FOLDER).iterdir()
-    before = path.read_bytes()
-    path.write_text(content, encoding="latin-1")
-    check_equal(result(model()), 2 * X)
-    assert len(compiled) == 2
-    assert path.read_bytes() == before
-
-
-def test_a_library_that_was_removed_is_made_anew(folder: Path, compiled: list[Any]) -> None:
-    result(model())
-    for path in folder.glob("*.so"):
-        path.unlink()
-    check_equal(result(model()), 2 * X)
-    assert len(compiled) == 2
-
-
-def test_what_imports_is_part_of_the_key(
-    folder: Path, compiled: list[Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    result(model())
-    monkeypatch.setattr(known_models, "_makers", lambda: {"sources": "changed"})
-    result(model())
-    monkeypatch.setattr(known_models, "_processor", lambda: "another")
-    result(model())
-    assert len(compiled) == len(list((folder / FOLDER).iterdir())) == 3
-
-
-def test_nothing_is_kept_where_nothing_shall_be(
-    compiled: list[Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv(kept.VARIABLE, "0")
-    result(model())
-    result(model())
-    assert len(compiled) == 2
-
-
-@pytest.mark.usefixtures("folder")
-def test_nothing_is_known_where_passes_are_others() -> None:
-    assert known(model(), {}) is not None
-    with tvm.transform.PassContext(disabled_pass=["FuseOps"]):
-        assert known(model(), {}) is None
