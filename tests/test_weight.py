@@ -24,7 +24,7 @@ LINES = {
     "tvm_qnn": 14_200,
     "tvm_qnn/cli": 3_400,
     "tvm_qnn/litert": 1_100,
-    "tvm_qnn/onnxruntime": 2_050,
+    "tvm_qnn/onnxruntime": 2_100,
     "tvm_qnn/relay": 4_000,
     "tvm_qnn/standalone": 3_100,
     "tvm_qnn/zoo": 3_500,
