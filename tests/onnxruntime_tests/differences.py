@@ -29,6 +29,16 @@ _BY_DESIGN = {
         *("create_allocator", "shared_allocator_using_create_and_register_allocator"),
     ),
     "asks for a private function": ("check_and_normalize_provider_args",),
+    # Of later versions:
+    "there are no lines of a log": ("set_default_logger_callback",),
+    "results own their memory": ("run_session_owned_output_is_zero_copy",),
+    "descriptions of devices and memory are not there": (
+        *("ort_device", "ort_memory_info", "ort_memory_info_create_v2"),
+    ),
+    "there is one provider, and it has all nodes": (
+        *("get_graph_provider_assignment_info", "get_graph_provider_assignment_info_not_enabled"),
+    ),
+    "operators of ai.onnx.ml are refused": ("tree_ensemble_logistic",),
 }
 
 _SAY_NOTHING = {

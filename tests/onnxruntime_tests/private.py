@@ -84,3 +84,4 @@ class _Session:
 setattr(own.InferenceSession, "_sess", property(_Session))  # noqa: B010
 setattr(own.OrtValue, "_ortvalue", property(lambda value: value))  # noqa: B010
 setattr(own.OrtValue, "_get_c_value", lambda value: value)  # noqa: B010
+setattr(own.OrtValue, "to_dlpack", own.OrtValue.__dlpack__)  # noqa: B010
