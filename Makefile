@@ -17,6 +17,8 @@
 #                apache/tvm that has Relay; LIVE=a program that starts a Python with Relay, too)
 #   make test-litert  LiteRT's own tests of its interpreter on tvm_qnn.litert (LITERT=a checkout of
 #                google-ai-edge/LiteRT)
+#   make test-onnxruntime  ONNX Runtime's own tests of its sessions on tvm_qnn.onnxruntime
+#                (ONNXRUNTIME=a checkout of microsoft/onnxruntime)
 #   make test-targets  compile the models of the tests for every target, run or emulate what can
 #                be, and check the instructions: a share of them (ALL=1: all, in hours)
 #   make bench   time tvm-qnn and its peers (MODELS="m.tflite resnet50:int8": on these), and
@@ -34,7 +36,7 @@ BIN := .venv/bin
 SAY := @printf '==> %s\n'
 
 .DEFAULT_GOAL := help
-.PHONY: help demo quick test test-arm test-avx512 test-mcu test-torch test-ray test-serve test-relay test-litert test-targets lint types layers bench docs axe mxnet clean
+.PHONY: help demo quick test test-arm test-avx512 test-mcu test-torch test-ray test-serve test-relay test-litert test-onnxruntime test-targets lint types layers bench docs axe mxnet clean
 
 help:
 	@sed -n '3,$${/^#/!q;s/^# \{0,1\}//p;}' Makefile
@@ -131,6 +133,11 @@ test-relay: .venv/installed-test
 test-litert: .venv/installed-test
 	$(SAY) "LiteRT's own tests of its interpreter"
 	@$(if $(LITERT),$(BIN)/python -m tests.litert_tests '$(LITERT)',echo "skipped: name a checkout, LITERT=…")
+
+# A checkout of microsoft/onnxruntime.
+test-onnxruntime: .venv/installed-test
+	$(SAY) "ONNX Runtime's own tests of its sessions"
+	@$(if $(ONNXRUNTIME),$(BIN)/python -m tests.onnxruntime_tests '$(ONNXRUNTIME)',echo "skipped: name a checkout, ONNXRUNTIME=…")
 
 lint: .venv/installed-test
 	$(SAY) "Lint"

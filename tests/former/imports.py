@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import re
+from tests.support.peer_tests import with_changes
 
 CHANGES = (
     # Names that the façade has in a module of its own.
@@ -21,13 +21,4 @@ CHANGES = (
 
 def changed(source: str) -> str:
     """Return a script with its import lines changed."""
-    return "\n".join(map(_changed_line, source.split("\n")))
-
-
-def _changed_line(line: str) -> str:
-    statement = line.lstrip()
-    for pattern, replacement in CHANGES:
-        if re.match(pattern, statement):
-            indent = line[: len(line) - len(statement)]
-            return indent + re.sub(pattern, replacement, statement, count=1)
-    return line
+    return with_changes(source, CHANGES)

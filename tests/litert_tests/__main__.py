@@ -11,13 +11,8 @@ the same is run on the installed ai_edge_litert.
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 import tempfile
-from collections import Counter
 from pathlib import Path
-from xml.etree import ElementTree
 
 import click
 
@@ -25,8 +20,8 @@ from tests.litert_tests.differences import DIFFERENCES
 from tests.litert_tests.imports import changed
 from tests.litert_tests.models import write_models
 from tests.litert_tests.stand_ins import FOLDER
+from tests.support.peer_tests import BY_DESIGN, FAILED, PASSED, SKIPPED, Table, run_file
 
-ROOT = Path(__file__).parents[2]
 FILE = Path("tflite/python/interpreter_test.py")
 
 
@@ -38,46 +33,15 @@ def main(checkout: Path, on_litert: bool, show: bool) -> None:
     """Run the tests of a CHECKOUT of google-ai-edge/LiteRT and print a table."""
     if not (checkout / FILE).is_file():
         raise click.ClickException(f"{checkout} has no {FILE}")
+    package = "ai_edge_litert" if on_litert else "tvm_qnn.litert"
+    table = Table(PASSED, BY_DESIGN, SKIPPED, FAILED, show=show)
     with tempfile.TemporaryDirectory() as name:
-        cases = _cases(checkout, Path(name), "ai_edge_litert" if on_litert else "tvm_qnn.litert")
-    counts = Counter[str]()
-    for test, problem in cases:
-        kind = "passed" if problem is None else problem[0]
-        if kind == "failed" and test in DIFFERENCES and not on_litert:
-            kind = "differs by design"
-            if show:
-                print(f"  {test}: {DIFFERENCES[test]}")
-        elif problem and show:
-            print(f"  {test}: {kind}: {problem[1]}")
-        counts[kind] += 1
-    kinds = ("passed", "differs by design", "skipped", "failed")
-    print(f"| file | {' | '.join(kinds)} |\n|---|---:|---:|---:|---:|")
-    print(f"| {FILE.name} | {' | '.join(str(counts[kind]) for kind in kinds)} |")
-    raise SystemExit(int(counts["failed"] > 0))
-
-
-def _cases(checkout: Path, folder: Path, package: str) -> list[tuple[str, tuple[str, str] | None]]:
-    """Run the tests; return each one's name, and what kept it from passing."""
-    copy, report = folder / FILE.name, folder / "report.xml"
-    copy.write_text(changed((checkout / FILE).read_text(), package))
-    write_models(checkout, folder)
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-o", "addopts="]
-    command += [f"--rootdir={folder}", f"--junitxml={report}", str(copy)]
-    environment = {**os.environ, FOLDER: str(folder), "PYTHONPATH": str(ROOT)}
-    done = subprocess.run(
-        command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False
-    )
-    if not report.exists() or "collection failure" in report.read_text():
-        raise click.ClickException(f"{FILE.name}: cannot be run\n{done.stdout[-2000:]}")
-    cases: list[tuple[str, tuple[str, str] | None]] = []
-    for case in ElementTree.parse(report).iter("testcase"):
-        test = f"{(case.get('classname') or '').rsplit('.', 1)[-1]}::{case.get('name')}"
-        problem = None
-        for kind, tag in (("skipped", "skipped"), ("failed", "failure"), ("failed", "error")):
-            if (found := case.find(tag)) is not None:
-                problem = kind, (found.get("message") or "")[:300]
-        cases.append((test, problem))
-    return cases
+        copy = Path(name, FILE.name)
+        copy.write_text(changed((checkout / FILE).read_text(), package))
+        write_models(checkout, copy.parent)
+        cases = run_file(copy, environment={FOLDER: name})
+    table.add(FILE.name, cases, {} if on_litert else DIFFERENCES)
+    raise SystemExit(int(table.failed > 0))
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import re
+from tests.support.peer_tests import with_changes
 
 _STAND_INS = "from tests.litert_tests.stand_ins import"
 CHANGES = (
@@ -18,7 +18,4 @@ CHANGES = (
 def changed(source: str, package: str) -> str:
     """Return the tests with their import lines changed; the interpreter is that of a package."""
     line = r"from tflite\.python import interpreter as"
-    changes = ((line, f"from {package} import interpreter as"), *CHANGES)
-    for pattern, replacement in changes:
-        source = re.sub(rf"^{pattern}", replacement, source, flags=re.MULTILINE)
-    return source
+    return with_changes(source, ((line, f"from {package} import interpreter as"), *CHANGES))

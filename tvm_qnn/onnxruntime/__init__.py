@@ -14,6 +14,7 @@ from collections.abc import Callable
 
 from tvm_qnn.onnxruntime import capi
 from tvm_qnn.onnxruntime.binding import IOBinding
+from tvm_qnn.onnxruntime.errors import WrongState
 from tvm_qnn.onnxruntime.model import ModelMetadata, NodeArg
 from tvm_qnn.onnxruntime.providers import CPU
 from tvm_qnn.onnxruntime.session import InferenceSession
@@ -62,7 +63,15 @@ def set_default_logger_severity(severity: int) -> None:
 
 
 def set_default_logger_callback(callback: Callable[..., object] | None, severity: int = 2) -> None:
-    """Do nothing: there are no lines of ONNX Runtime's log."""
+    """Check the arguments, and call nothing: there are no lines of ONNX Runtime's log.
+
+    Raises:
+        WrongState: it cannot be called, or there is no such severity.
+    """
+    if severity not in range(5):
+        raise WrongState(f"Invalid logging severity: {severity}. They are 0 to 4.")
+    if callback is not None and not callable(callback):
+        raise WrongState("callback must be a callable")
 
 
 def set_default_logger_verbosity(verbosity: int) -> None:

@@ -123,6 +123,7 @@ def read_model(source: str | bytes, options: SessionOptions) -> Model:
     where = source if isinstance(source, str) else None
     _set_sizes(raw, options.sizes_by_name, options.sizes_by_denotation)
     _set_constants(raw, options.initializers)
+    _set_files(raw, options.files)
     try:
         if where is not None:
             map_constants(raw, os.path.dirname(os.path.abspath(where)))
@@ -187,6 +188,28 @@ def _set_constants(proto: Any, values: Mapping[str, OrtValue]) -> None:
         if name not in known:
             raise InvalidArgument(f"the model has no initializer {name!r}")
         known[name].CopyFrom(to_tensor(value.array, name))
+
+
+def _set_files(proto: Any, files: Mapping[str, bytes]) -> None:
+    """Give constants their values from files that a session is given.
+
+    Raises:
+        Fail: a file is too short.
+    """
+    from frontends.onnx.mapped import is_external
+
+    for tensor in filter(is_external, proto.graph.initializer):
+        place = {entry.key: entry.value for entry in tensor.external_data}
+        content = files.get(place.get("location", ""))
+        if content is None:
+            continue
+        first = int(place.get("offset", 0))
+        length = int(place.get("length", len(content) - first))
+        if not 0 <= first <= first + length <= len(content):
+            raise Fail(f"the file {place['location']!r} is too short for {tensor.name!r}")
+        tensor.raw_data = content[first : first + length]
+        tensor.data_location = tensor.DEFAULT
+        del tensor.external_data[:]
 
 
 def _described(proto: Any, raw: Any) -> Model:

@@ -225,8 +225,12 @@ class InferenceSession:
         providers: Sequence[Any] | None = None,
         provider_options: Sequence[Mapping[Any, Any]] | None = None,
     ) -> None:
-        """Check providers as the constructor does; nothing else changes."""
-        check_providers(providers, provider_options, falls_back=self._falls_back)
+        """Check providers, without falling back; nothing else changes.
+
+        Raises:
+            QnnError: they are malformed, or unknown.
+        """
+        check_providers(providers, provider_options, falls_back=False)
 
     def enable_fallback(self) -> None:
         """Let what is wrong with providers be a warning."""

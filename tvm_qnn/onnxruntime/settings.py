@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
 from typing import Any, ClassVar
 
@@ -186,7 +186,7 @@ class SessionOptions(_Settings):
     profile_file_prefix: str
     use_deterministic_compute: bool
     use_per_session_threads: bool
-    _own = ("_entries", "initializers", "sizes_by_name", "sizes_by_denotation")
+    _own = ("_entries", "files", "initializers", "sizes_by_name", "sizes_by_denotation")
     _defaults: ClassVar[Mapping[str, tuple[Any, Check]]] = {
         "enable_cpu_mem_arena": (True, _flag),
         "enable_mem_pattern": (True, _flag),
@@ -207,6 +207,7 @@ class SessionOptions(_Settings):
     def __init__(self) -> None:
         """Begin with ONNX Runtime's defaults."""
         super().__init__()
+        self.files: dict[str, bytes] = {}
         self.initializers: dict[str, OrtValue] = {}
         self.sizes_by_name: dict[str, int] = {}
         self.sizes_by_denotation: dict[str, int] = {}
@@ -245,6 +246,31 @@ class SessionOptions(_Settings):
     def add_external_initializers(self, names: list[str], values: list[OrtValue]) -> None:
         """Give constants, which may lie in other files, their values."""
         self.initializers.update(zip(names, values, strict=True))
+
+    def add_external_initializers_from_files_in_memory(
+        self, names: Sequence[str], buffers: Sequence[Any], lengths: Sequence[int]
+    ) -> None:
+        """Give files of constants their contents.
+
+        Args:
+            names: of the files, as the model has them.
+            buffers: bytes, or what shows its memory.
+            lengths: of the files, in bytes.
+
+        Raises:
+            WrongState: a file is given twice, or the lists are not of one length.
+            WrongType: a content is not bytes.
+        """
+        if not len(names) == len(buffers) == len(lengths):
+            raise WrongState("there must be one content and one length for each file")
+        for name, buffer, length in zip(names, buffers, lengths, strict=True):
+            if name in self.files:
+                raise WrongState(f"the file {name!r} is given twice")
+            try:
+                self.files[name] = bytes(memoryview(buffer).cast("B")[:length])
+            except TypeError:
+                kind = type(buffer).__name__
+                raise WrongType(f"the content of {name!r} must be bytes, got {kind}") from None
 
     def add_free_dimension_override_by_name(self, name: str, size: int) -> None:
         """Say how long the dimensions of this name are."""

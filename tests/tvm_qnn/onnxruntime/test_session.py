@@ -428,6 +428,11 @@ def test_providers_can_be_set_again() -> None:
     check_same(work)
 
 
+@pytest.mark.parametrize("providers", [["Foo"], ["CPUExecutionProvider", "Foo"], [3]])
+def test_providers_that_are_set_again_must_be_known(providers: Any) -> None:
+    check_same_error(lambda ort: ort.InferenceSession(sums()).set_providers(providers))
+
+
 def test_the_module_tells_what_there_is() -> None:
     assert own.get_available_providers() == ["CPUExecutionProvider"]
     assert "Build Info" in own.get_build_info()
@@ -436,6 +441,13 @@ def test_the_module_tells_what_there_is() -> None:
     own.set_default_logger_severity(3)
     for name in set(own.__all__) - {"MeaninglessSettingWarning"}:
         assert hasattr(real, name), name
+
+
+@pytest.mark.parametrize(("callback", "severity"), [("text", 2), (print, 5), (None, -1)])
+def test_what_takes_no_lines_of_the_log_is_refused(callback: Any, severity: int) -> None:
+    check_same_error(lambda ort: ort.set_default_logger_callback(callback, severity), text=False)
+    own.set_default_logger_callback(print, 4)
+    own.set_default_logger_callback(None)
 
 
 def test_neither_package_is_imported_before_it_is_needed() -> None:

@@ -212,6 +212,53 @@ def test_constants_are_given_by_the_program(tmp_path: Path) -> None:
         own.InferenceSession(sums(), options)
 
 
+def two_sums(folder: Path) -> bytes:
+    """Return a model of two constants in one file; the second one begins at its byte 4096."""
+    model = model_of(
+        [("x", "FLOAT", ["N", 3])],
+        [("z", "FLOAT", None)],
+        [("Add", "x k", "y"), ("Add", "y l", "z")],
+        {"k": np.ones(3, np.float32), "l": np.full(3, 2, np.float32)},
+    )
+    path = folder / "model.onnx"
+    onnx.save(model, path, save_as_external_data=True, location="data.bin", size_threshold=0)
+    return path.read_bytes()
+
+
+@pytest.mark.parametrize("kind", [bytes, bytearray, memoryview, lambda b: np.frombuffer(b, "i4")])
+def test_files_of_constants_are_given_by_the_program(kind: Any, tmp_path: Path) -> None:
+    model = two_sums(tmp_path)
+    content = (tmp_path / "data.bin").read_bytes()
+
+    def work(ort: Any) -> Any:
+        options, held = ort.SessionOptions(), kind(content)
+        options.add_external_initializers_from_files_in_memory(["data.bin"], [held], [len(content)])
+        return ort.InferenceSession(model, options).run(None, {"x": X})
+
+    check_same(work)
+    assert work(own)[0].tolist() == [[4, 4, 4]] * 2
+
+
+@pytest.mark.parametrize(
+    ("names", "buffers", "lengths"),
+    [
+        *((["a"], [b"1"], []), (["a", "a"], [b"1", b"1"], [1, 1]), (["a"], ["text"], [4])),
+        (["data.bin"], [bytes(4)], [4]),
+    ],
+)
+def test_files_of_constants_that_do_not_fit_are_refused(
+    names: Any, buffers: Any, lengths: Any, tmp_path: Path
+) -> None:
+    model = two_sums(tmp_path)
+
+    def work(ort: Any) -> Any:
+        options = ort.SessionOptions()
+        options.add_external_initializers_from_files_in_memory(names, buffers, lengths)
+        return ort.InferenceSession(model, options)
+
+    check_same_error(work, text=False)
+
+
 def test_operators_of_other_libraries_are_refused() -> None:
     ours, _ = both(lambda ort: ort.SessionOptions().register_custom_ops_library("none.so"))
     assert isinstance(ours.error, QnnError)
