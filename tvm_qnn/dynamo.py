@@ -7,12 +7,14 @@ those of ``from_exported_program``.
 
 from __future__ import annotations
 
+import threading
 import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
+from torch._dynamo.convert_frame import compile_lock
 
 from frontends.torch import from_exported_program
 from qnn_ops.errors import QnnError
@@ -49,8 +51,10 @@ def backend(
 
     Returns:
         A function of the graph's inputs. It returns tensors without gradients. A graph that cannot
-        be imported runs in PyTorch, with an ``EagerWarning`` that says why. So does a call with an
-        input that is not in this machine's memory, or that wants a gradient.
+        be imported runs in PyTorch, with an ``EagerWarning`` that says why; so does one whose
+        parameters want gradients, or whose outputs share memory with inputs or with one another. A
+        call with an input that is not in this machine's memory, or that wants a gradient, runs in
+        PyTorch, too.
 
     Raises:
         QnnError: if there is no such option.
@@ -79,40 +83,68 @@ class _Compiled:
         # The tensors stay with a library: as long as they live, no other has their ids.
         self._libraries: OrderedDict[Key, tuple[Library, object]] = OrderedDict()
         self._reason = ""
+        self._lock = threading.Lock()
 
     def __call__(self, *inputs: Any) -> Any:
         """Run the graph."""
         values = [each for number, each in enumerate(inputs) if number not in self._fixed]
-        if not self._reason and all(map(_is_plain, values)):
+        reason = self._reason
+        if not reason and all(map(_is_plain, values)):
             try:
-                library = self._library(inputs, values)
-                arrays = [
-                    (each.detach() if each.requires_grad else each).numpy() for each in values
-                ]
-                return tuple(map(torch.from_numpy, results_of(library.run(*arrays))))
-            except QnnError as error:
-                self._reason = " ".join(str(error).split())
-                text = f"a graph runs in PyTorch, not in tvm_qnn: {self._reason}"
-                warnings.warn(text, EagerWarning, stacklevel=2)
-        return self._graph(*inputs)
+                return self._run(inputs, values)
+            except Exception as error:  # whatever PyTorch, TVM or numpy meets
+                reason = " ".join(str(error).split()) or type(error).__name__
+        results = self._graph(*inputs)  # raises, where the call is at fault and not the graph
+        if reason and not self._reason:
+            self._reason = reason
+            text = f"a graph runs in PyTorch, not in tvm_qnn: {reason}"
+            warnings.warn(text, EagerWarning, stacklevel=2)
+        return results
+
+    def _run(self, inputs: Sequence[Any], values: Sequence[torch.Tensor]) -> tuple[Any, ...]:
+        library = self._library(inputs, values)
+        arrays = [(each.detach() if each.requires_grad else each).numpy() for each in values]
+        return tuple(map(torch.from_numpy, results_of(library.run(*arrays))))
 
     def _library(self, inputs: Sequence[Any], values: Sequence[torch.Tensor]) -> Library:
         """Return the library for some inputs; builds it if it is new."""
         key = tuple([each.shape for each in values] + [_identity(inputs[i]) for i in self._fixed])
-        if key in self._libraries:
+        if library := self._known(key):
+            return library
+        # Export changes what all threads see of PyTorch. Under this lock none of them compiles.
+        with compile_lock:
+            if library := self._known(key):
+                return library
+            fixed = {number: inputs[number] for number in self._fixed}
+            library = self._built(fixed, tuple(values))
+            with self._lock:
+                self._libraries[key] = library, fixed
+                if len(self._libraries) > _MOST_SHAPES:
+                    self._libraries.popitem(last=False)
+        return library
+
+    def _known(self, key: Key) -> Library | None:
+        with self._lock:
+            if key not in self._libraries:
+                return None
             self._libraries.move_to_end(key)
             return self._libraries[key][0]
-        fixed = {number: inputs[number] for number in self._fixed}
+
+    def _built(self, fixed: Mapping[int, Any], values: tuple[torch.Tensor, ...]) -> Library:
+        """Build the graph.
+
+        Raises:
+            QnnError: its results would not be PyTorch's, or it is not imported.
+        """
+        if torch.is_grad_enabled() and any(map(_wants_gradient, fixed.values())):
+            raise QnnError("its parameters want gradients: call it in torch.no_grad()")
         try:
-            program = torch.export.export(_Bound(self._graph, fixed), tuple(values))
+            program = torch.export.export(_Bound(self._graph, fixed), values)
         except Exception as error:  # whatever PyTorch meets
             raise QnnError(f"it cannot be exported: {error}") from error
+        _check(program)
         mod, params = from_exported_program(program)
-        library = build(mod, params=params, **self._options)
-        self._libraries[key] = library, fixed
-        if len(self._libraries) > _MOST_SHAPES:
-            self._libraries.popitem(last=False)
-        return library
+        return build(mod, params=params, **self._options)
 
 
 class _Bound(torch.nn.Module):
@@ -145,8 +177,36 @@ def _is_plain(tensor: torch.Tensor) -> bool:
     return tensor.is_cpu and not (tensor.requires_grad and torch.is_grad_enabled())
 
 
+def _wants_gradient(value: Any) -> bool:
+    return isinstance(value, torch.Tensor) and value.requires_grad
+
+
 def _identity(value: Any) -> Any:
     """Return a size, or for a tensor what changes when it is replaced or written to."""
-    if isinstance(value, int | float):
+    if not isinstance(value, torch.Tensor):
         return value
-    return id(value), 0 if value.is_inference() else value._version
+    version = 0 if value.is_inference() else value._version
+    return id(value), version, value.data_ptr(), value.requires_grad
+
+
+def _check(program: torch.export.ExportedProgram) -> None:
+    """Raise unless the results of a program can be those of PyTorch.
+
+    Raises:
+        QnnError: an output is a view, which the caller may write to, or there is bfloat16. TVM
+            rounds bfloat16 at other points than PyTorch does, and numpy has none.
+    """
+    tensors = {node: node.meta.get("val") for node in program.graph.nodes}
+    if any(getattr(each, "dtype", None) == torch.bfloat16 for each in tensors.values()):
+        raise QnnError("it computes in bfloat16")
+    seen = {_memory(tensors[node]) for node in tensors if node.op == "placeholder"}
+    for node in program.graph.output_node().all_input_nodes:
+        memory = _memory(tensors[node])
+        if memory in seen:
+            raise QnnError(f"its output {node.name} shares memory with an input or another output")
+        seen.add(memory)
+
+
+def _memory(tensor: Any) -> Any:
+    """Return a key that tensors of one memory share."""
+    return tensor.untyped_storage()._cdata if isinstance(tensor, torch.Tensor) else object()

@@ -80,7 +80,7 @@ def _shares(node: Any) -> bool:
 
 _INEXACT = {
     *("celu.default", "clamp_max.default", "instance_norm.default"),
-    *("rsub.Scalar", "rsub.Tensor"),
+    *("rsub.Scalar", "rsub.Tensor", "std.correction"),
 }
 """Operators to which TVM's importer gives another meaning."""
 

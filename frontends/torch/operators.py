@@ -12,6 +12,7 @@ from frontends.errors import UnsupportedError
 from frontends.torch.delegated import delegated_rules
 from frontends.torch.dynamic import DYNAMIC, check_dynamic, dynamic_rules
 from frontends.torch.floats import INT_PRODUCT
+from frontends.torch.hazards import check_hazards
 from frontends.torch.inductor import (
     check_product,
     inductor_rules,
@@ -198,6 +199,7 @@ def reasons(program: Any, known: Collection[str], constants: Mapping[str, Array]
         try:
             _check(node, known, constants, dtype)
             check_product(node, constants)
+            check_hazards(node, constants)
         except UnsupportedError as error:
             found[number] = str(error)
     return found

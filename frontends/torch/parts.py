@@ -25,11 +25,16 @@ CLAMPING = (
 
 
 def clamp(node: Any, importer: Any) -> Any:
-    """Bound values; TVM's importer uses infinity as a bound, which integers do not have."""
+    """Bound values, from below first.
+
+    TVM's importer uses infinity as a bound, which integers do not have, and exchanges bounds that
+    cross.
+    """
     data, *ends = values_of(node)
     tensor, emit = importer.env[data], importer.block_builder.emit
     dtype = spec_of(tensor).dtype
-    if dtype.startswith("float"):
+    do_cross = None not in ends and ends[0] > ends[1]
+    if dtype.startswith("float") and not do_cross:
         return type(importer).create_convert_map(importer)[operator_of(node)](node)
     for end, bound in zip(ends, (R.maximum, R.minimum), strict=True):
         if end is not None:

@@ -1,8 +1,10 @@
 from __future__ import annotations
 
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 from importlib.metadata import entry_points
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -13,6 +15,7 @@ torch = pytest.importorskip("torch", reason="torch is not installed")
 
 from tests.support.torch_networks import quantized  # noqa: E402
 from tvm_qnn.dynamo import EagerWarning, backend  # noqa: E402
+from tvm_qnn.library.library import Library  # noqa: E402
 from tvm_qnn.oracle import xnnpack_outputs  # noqa: E402
 
 pytestmark = pytest.mark.torch
@@ -104,3 +107,102 @@ def test_options_are_checked() -> None:
         run(torch.zeros(1, 3, 32, 32))
     with pytest.raises(QnnError, match="options are target"):
         backend(torch.fx.symbolic_trace(network()), [], options={"threads": 1})
+
+
+def silent(function: Any, *inputs: Any) -> Any:
+    """Return what a compiled function gives, and assert that nothing of it ran in PyTorch."""
+    with warnings.catch_warnings(), torch.no_grad():
+        warnings.simplefilter("error", EagerWarning)
+        return function(*inputs)
+
+
+def test_random_numbers_are_drawn_by_every_call() -> None:
+    run = compiled(torch.nn.Dropout(0.5).train())
+    with pytest.warns(EagerWarning, match="dropout.default: it is random"), torch.no_grad():
+        first, second = run(torch.ones(300)), run(torch.ones(300))
+    assert not torch.equal(first, second)
+
+
+VIEWS = {
+    "of an input": lambda x: (x.view(-1), x + 1),
+    "of another output": lambda x: ((y := x + 1).view(-1), y),
+    "of what stays inside": lambda x: ((y := x + 1)[0], y.t()),
+}
+
+
+@pytest.mark.parametrize("name", VIEWS)
+def test_outputs_share_memory_as_in_pytorch(name: str) -> None:
+    run, x, y = compiled(VIEWS[name]), torch.zeros(2, 2), torch.zeros(2, 2)
+    with pytest.warns(EagerWarning, match="shares memory with an input or another output"):
+        results, wanted = run(x), VIEWS[name](y)
+    for each in (results, wanted):
+        each[0].add_(1)
+    torch.testing.assert_close((x, *results), (y, *wanted))
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float32])
+def test_bfloat16_is_pytorchs(dtype: Any) -> None:
+    x = torch.randn(64).to(dtype)
+    run = compiled(lambda x: (x.bfloat16() * 2 + 1).float())
+    with pytest.warns(EagerWarning, match="it computes in bfloat16"):
+        assert torch.equal(run(x), (x.bfloat16() * 2 + 1).float())
+
+
+def test_integers_divided_by_zero_are_an_error_and_no_crash() -> None:
+    run, ones = compiled(lambda x, y: x // y), torch.ones(3, dtype=torch.int64)
+    with pytest.warns(EagerWarning, match="divides integers by numbers that may be 0"):
+        assert torch.equal(run(ones, ones), ones)
+    with pytest.raises(RuntimeError, match="ZeroDivisionError"):
+        run(ones, ones * 0)
+
+
+def test_tensors_that_numpy_cannot_read_are_pytorchs() -> None:
+    run = compiled(lambda x: torch.func.grad(lambda y: (y * y).sum())(x) + 1)
+    with pytest.warns(EagerWarning, match="not supported for tensor subclasses"):
+        assert run(torch.ones(3)).tolist() == [3, 3, 3]
+
+
+def test_parameters_that_want_gradients_get_them() -> None:
+    model, x = torch.nn.Linear(4, 2), torch.ones(1, 4)
+    run = compiled(model)
+    with pytest.warns(EagerWarning, match="its parameters want gradients"):
+        run(x).sum().backward()
+    assert model.bias.grad.tolist() == [1, 1]
+    silent(run, x)
+
+
+@pytest.mark.filterwarnings("ignore:computed in float32")
+def test_a_parameter_whose_memory_is_another_is_seen() -> None:
+    model, x = torch.nn.Linear(4, 2), torch.randn(1, 4)
+    run = compiled(model)
+    silent(run, x)
+    model.weight.data = torch.randn(2, 4)
+    torch.testing.assert_close(silent(run, x), model(x), atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.filterwarnings("ignore:computed in float32")
+def test_a_call_at_fault_does_not_end_what_is_compiled() -> None:
+    table = torch.randn(3, 4)
+    run = compiled(lambda i: table[i] * 2)
+    silent(run, torch.tensor([0, 2]))
+    with pytest.raises(IndexError, match="out of bounds"):
+        silent(run, torch.tensor([0, 3]))
+    with mock.patch.object(Library, "run", side_effect=Library.run, autospec=True) as ran:
+        assert torch.equal(silent(run, torch.tensor([0, 2])), table[[0, 2]] * 2)
+    assert ran.call_count == 1
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_threads_share_a_compiled_model() -> None:
+    model = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.ReLU(), torch.nn.Linear(8, 2))
+    torch._dynamo.reset()
+    run = torch.compile(model, backend=backend, dynamic=True, options={"num_threads": 1})
+
+    def work(step: int) -> None:
+        with torch.no_grad():
+            for number in range(20):
+                x = torch.randn(number * step % 7 + 1, 4)
+                torch.testing.assert_close(run(x), model(x), atol=1e-5, rtol=1e-5)
+
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(work, (1, 5)))

@@ -42,6 +42,8 @@ CASES: dict[str, tuple[Callable[..., Any], float]] = {
     "mish": (functional.mish, 1e-6),
     "threshold": (lambda x: functional.threshold(x, 0.1, 20), 0),
     "variance": (lambda x: x.var(1), 1e-5),
+    "deviation": (lambda x: x.std(1), 1e-5),
+    "deviation of all": (lambda x: torch.std(x, correction=0), 1e-5),
     "pixel_unshuffle": (lambda x: functional.pixel_unshuffle(x[:, :, :8], 2), 0),
     "movedim": (lambda x: x.movedim(1, -1), 0),
     "instance norm": (lambda x: functional.instance_norm(x, eps=0.01), 1e-5),

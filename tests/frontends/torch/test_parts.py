@@ -25,6 +25,7 @@ functional = torch.nn.functional
 
 CASES: dict[str, Callable[..., Any]] = {
     "both": lambda x: x.clamp(-0.2, 0.3),
+    "crossing": lambda x: x.clamp(0.3, -0.2),
     "low": lambda x: x.clamp(min=0.1),
     "high": lambda x: x.clamp(max=0.1),
     "largest": lambda x: x.clamp_max(0.1),
