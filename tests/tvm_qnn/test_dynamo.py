@@ -14,6 +14,7 @@ from qnn_ops.errors import QnnError
 torch = pytest.importorskip("torch", reason="torch is not installed")
 
 from tests.support.torch_networks import quantized  # noqa: E402
+from tests.tvm_qnn.dynamo_programs import PROGRAMS  # noqa: E402
 from tvm_qnn.dynamo import EagerWarning, backend  # noqa: E402
 from tvm_qnn.library.library import Library  # noqa: E402
 from tvm_qnn.oracle import xnnpack_outputs  # noqa: E402
@@ -36,6 +37,17 @@ def compiled(model: Any) -> Any:
 def test_pytorch_finds_the_backend() -> None:
     (found,) = entry_points(group="torch_dynamo_backends", name="tvm_qnn")
     assert found.load() is backend
+
+
+@pytest.mark.filterwarnings("ignore:computed in float32")
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.__name__)
+def test_a_program_changes_one_line(program: Any) -> None:
+    with warnings.catch_warnings(), torch.no_grad():
+        warnings.simplefilter("error", EagerWarning)
+        # Sums of floats have another order.
+        torch.testing.assert_close(
+            program(compiled), program(lambda model: model), rtol=1e-4, atol=1e-5
+        )
 
 
 def test_a_quantized_model_computes_what_the_delegate_does() -> None:
