@@ -1,9 +1,11 @@
-"""The integers by which quantized values are compared."""
+"""Comparisons: the integers by which quantized values are compared, and of numbers with NaN."""
 
 from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
+from tvm import relax
+from tvm.relax import op as R
 
 from qnn_ops.arithmetic import (
     multiply_by_quantized_multiplier,
@@ -12,6 +14,7 @@ from qnn_ops.arithmetic import (
 )
 from qnn_ops.attributes import dtype_range
 from qnn_ops.errors import QnnError
+from qnn_ops.registry import spec_of
 
 _LEFT_SHIFT = 8
 
@@ -50,3 +53,12 @@ def comparison_table(scale: float, zero_point: int, dtype: str) -> npt.NDArray[n
     if np.abs(products.astype(np.int64)).max() >= 1 << max(32 - int(shift), 0):
         raise QnnError(f"LiteRT's builds differ in how they compare tensors of the scale {scale}")
     return np.where(products < 0, -1, 1).astype(np.int32)
+
+
+def unequal(lhs: relax.Expr, rhs: relax.Expr) -> relax.Expr:
+    """Tell where numbers differ. TVM's own operator does not find that NaN differs from all."""
+    differ = R.not_equal(lhs, rhs)
+    if not spec_of(rhs).dtype.startswith("float"):
+        return differ
+    # The negation of "equal" is simplified to TVM's operator again.
+    return R.logical_or(differ, R.logical_or(R.isnan(lhs), R.isnan(rhs)))

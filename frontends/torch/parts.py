@@ -46,6 +46,40 @@ _EXTREMES = {"amax.default": R.max, "amin.default": R.min}
 EXTREMES = tuple(_EXTREMES)
 
 
+UNEQUAL = ("ne.Tensor", "ne.Scalar")
+PROMOTED = (
+    *("lt.Scalar", "le.Scalar", "gt.Scalar", "ge.Scalar", "eq.Scalar"),
+    *("mul.Tensor", "div.Tensor"),
+)
+
+
+def promoted(node: Any, importer: Any) -> Any:
+    """Compute in float32 where integers meet a fraction or are divided, as PyTorch does.
+
+    TVM's importer makes an integer of the fraction.
+    """
+    name, env = operator_of(node).replace("_.", "."), importer.env
+    rule = type(importer).create_convert_map(importer)[name]
+    if name != "div.Tensor" and not any(isinstance(each, float) for each in node.args):
+        return rule(node)
+    tensors = {each: env[each] for each in node.args if hasattr(each, "meta")}
+    for each, tensor in tensors.items():
+        if not spec_of(tensor).dtype.startswith("float"):
+            env[each] = importer.block_builder.emit(R.astype(tensor, "float32"))
+    result = rule(node)
+    env.update(tensors)
+    return result
+
+
+def different(node: Any, importer: Any) -> Any:
+    """Tell where numbers differ. TVM's own operator does not find that NaN differs from all."""
+    result = promoted(node, importer)
+    for operand in importer.retrieve_args(node)[:2]:
+        if isinstance(operand, relax.Expr) and spec_of(operand).dtype.startswith("float"):
+            result = importer.block_builder.emit(R.logical_or(result, R.isnan(operand)))
+    return result
+
+
 def extreme(node: Any, importer: Any) -> relax.Var:
     """Reduce by a maximum or a minimum; no axes mean all."""
     data, axes, keeps = values_of(node)
@@ -69,7 +103,7 @@ def scaled_sum(node: Any, importer: Any) -> Any:
     """Add, or subtract, ``alpha`` times the second operand: TVM's importer ignores ``alpha``."""
     name, alpha = _OF_TVM[operator_of(node)], node.kwargs.get("alpha", 1)
     if alpha == 1:
-        return type(importer).create_convert_map(importer)[name](node)
+        return promoted(node, importer)
     operands = importer.retrieve_args(node)[:2]
     dtype = next(spec_of(each).dtype for each in operands if isinstance(each, relax.Expr))
     left, right = (

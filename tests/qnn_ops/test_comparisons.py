@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from tvm import relax
 
-from qnn_ops.comparisons import comparison_table
+import tvm_qnn
+from qnn_ops.comparisons import comparison_table, unequal
 from qnn_ops.errors import QnnError
+from tests.support.modules import module
 
 
 def test_values_stand_for_their_real_ones_in_steps_of_256() -> None:
@@ -34,3 +37,11 @@ def test_what_builds_do_not_agree_on() -> None:
 def test_scales_must_be_positive_and_not_one(scale: float) -> None:
     with pytest.raises(QnnError, match="compares no tensors of the scale"):
         comparison_table(scale, 0, "int8")
+
+
+def test_nan_differs_from_all() -> None:
+    a = np.array([np.nan, np.nan, 0, 1], np.float32)
+    b = np.array([np.nan, 1, 0, 2], np.float32)
+    ty = relax.TensorType((4,), "float32")
+    library = tvm_qnn.build(module({"a": ty, "b": ty}, unequal), "host")
+    assert library.run(a, b).tolist() == [True, True, False, True]

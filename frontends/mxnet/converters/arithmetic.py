@@ -13,6 +13,7 @@ from tvm.relax import op as R
 from frontends.errors import UnsupportedError
 from frontends.mxnet.converters.context import Context
 from frontends.mxnet.converters.registry import converter
+from qnn_ops.comparisons import unequal
 from qnn_ops.errors import QnnError
 
 _Function = Callable[[relax.Expr, relax.Expr], relax.Expr]
@@ -28,7 +29,7 @@ _SAME_SHAPE: dict[_Function, tuple[str, ...]] = {
     R.maximum: ("_maximum", "_Maximum"),
     R.minimum: ("_minimum", "_Minimum"),
     R.equal: ("_equal", "_Equal"),
-    R.not_equal: ("_not_equal", "_Not_Equal"),
+    unequal: ("_not_equal", "_Not_Equal"),
     R.greater: ("_greater", "_Greater"),
     R.greater_equal: ("_greater_equal", "_Greater_Equal"),
     R.less: ("_lesser", "_Lesser"),
@@ -43,7 +44,7 @@ _BROADCAST: dict[_Function, tuple[str, ...]] = {
     R.maximum: ("broadcast_maximum",),
     R.minimum: ("broadcast_minimum",),
     R.equal: ("broadcast_equal",),
-    R.not_equal: ("broadcast_not_equal",),
+    unequal: ("broadcast_not_equal",),
     R.greater: ("broadcast_greater",),
     R.greater_equal: ("broadcast_greater_equal",),
     R.less: ("broadcast_lesser",),
@@ -58,7 +59,7 @@ _NUMBER: dict[_Function, tuple[str, ...]] = {
     R.maximum: ("_maximum_scalar", "_MaximumScalar"),
     R.minimum: ("_minimum_scalar", "_MinimumScalar"),
     R.equal: ("_equal_scalar", "_EqualScalar"),
-    R.not_equal: ("_not_equal_scalar", "_NotEqualScalar"),
+    unequal: ("_not_equal_scalar", "_NotEqualScalar"),
     R.greater: ("_greater_scalar", "_GreaterScalar"),
     R.greater_equal: ("_greater_equal_scalar", "_GreaterEqualScalar"),
     R.less: ("_lesser_scalar", "_LesserScalar"),
@@ -69,7 +70,7 @@ _OF_NUMBER: dict[_Function, tuple[str, ...]] = {
     R.divide: ("_rdiv_scalar", "_RDivScalar"),
     R.power: ("_rpower_scalar", "_RPowerScalar"),
 }
-_COMPARISONS = (R.equal, R.not_equal, R.greater, R.greater_equal, R.less, R.less_equal)
+_COMPARISONS = (R.equal, unequal, R.greater, R.greater_equal, R.less, R.less_equal)
 
 
 def _register(
@@ -135,4 +136,4 @@ def convert_where(ctx: Context) -> relax.Expr:
     zero = relax.const(np.zeros((), ctx.dtype(0)), ctx.dtype(0))
     if shapes[0] != shapes[1]:
         condition = R.reshape(condition, (*shapes[0], *[1] * (len(shapes[1]) - 1)))
-    return R.where(R.not_equal(condition, zero), ctx.expr(1), ctx.expr(2))
+    return R.where(unequal(condition, zero), ctx.expr(1), ctx.expr(2))

@@ -12,6 +12,7 @@ from tvm.relax import op as R
 from frontends.errors import UnsupportedError
 from frontends.onnx.converters.registry import Operands, converter, operands_of
 from qnn_ops import suppress_by_class
+from qnn_ops.comparisons import unequal
 from qnn_ops.registry import constant_of, spec_of
 from qnn_ops.suppression import ROW
 
@@ -30,7 +31,7 @@ def _non_zero(
     if spec.dtype == "bool":
         flags = data
     else:
-        flags = emit(R.not_equal(data, relax.const(np.zeros((), spec.dtype), spec.dtype)))
+        flags = emit(unequal(data, relax.const(np.zeros((), spec.dtype), spec.dtype)))
     indices, count = _indices(builder, emit(R.reshape(flags, (prod(spec.shape),))))
     rows = []
     for axis, size in enumerate(spec.shape):

@@ -18,19 +18,9 @@ from frontends.tflite.model import Tensor
 from frontends.tflite.options import ArgMaxOptions, ArgMinOptions, BucketizeOptions
 from qnn_ops import top_indices
 from qnn_ops.attributes import dtype_range
-from qnn_ops.comparisons import comparison_table
+from qnn_ops.comparisons import comparison_table, unequal
 from qnn_ops.errors import QnnError
 from qnn_ops.indices import INDEX_DTYPES
-from qnn_ops.registry import spec_of
-
-
-def unequal(lhs: relax.Expr, rhs: relax.Expr) -> relax.Expr:
-    """Tell where numbers differ; TVM does not find that what is no number differs from all."""
-    differ = R.not_equal(lhs, rhs)
-    if spec_of(lhs).dtype != "float32":
-        return differ
-    return R.logical_or(differ, R.logical_or(R.isnan(lhs), R.isnan(rhs)))
-
 
 _COMPARISONS: dict[str, Callable[..., relax.Expr]] = {
     "EQUAL": R.equal,

@@ -7,7 +7,6 @@ from tvm import relax
 from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
-from frontends.tflite.converters.comparisons import unequal
 from frontends.tflite.converters.context import Context, Operand, per_channel, per_tensor
 from frontends.tflite.converters.plain import zero_points
 from frontends.tflite.converters.registry import data_converter
@@ -16,6 +15,7 @@ from frontends.tflite.options import FakeQuantOptions
 from frontends.tflite.sparsity import BITS
 from qnn_ops import dequantize, quantize, requantize
 from qnn_ops.arithmetic import round_half_away
+from qnn_ops.comparisons import unequal
 from qnn_ops.errors import QnnError
 from qnn_ops.rounded import rounded
 

@@ -28,6 +28,7 @@ def boxes_and_scores(count: int = 40) -> dict[str, Array]:
 BOXES = boxes_and_scores()
 FLAGS = RNG.random((3, 5, 4)) < 0.4
 REALS = {"x": np.where(FLAGS, np.float32(0), RNG.normal(0, 1, FLAGS.shape).astype(np.float32))}
+NANS = np.array([np.nan, 0, 1], np.float32)
 LIMITS: dict[str, Any] = {
     "k": np.array([12]),
     "t": np.array([0.4], np.float32),
@@ -84,6 +85,7 @@ CASES: dict[str, Case] = {
         "y",
     ),
     "NonZero": ([("NonZero", "x", "y", {})], REALS, {}, "y:int64"),
+    "NonZero of NaN": ([("NonZero", "x", "y", {})], {"x": NANS}, {}, "y:int64"),
     "NonZero of truth values": ([("NonZero", "x", "y", {})], {"x": FLAGS[0]}, {}, "y:int64"),
     "NonZero of zeros": ([("NonZero", "x", "y", {})], {"x": np.zeros(5, np.int64)}, {}, "y:int64"),
     "elements by a mask": (

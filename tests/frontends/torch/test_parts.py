@@ -181,3 +181,30 @@ def test_a_mask_is_no_index() -> None:
     program = program_of(lambda _module, x, mask: x[mask], torch.ones(2, 3), torch.ones(2) > 0)
     with pytest.raises(UnsupportedOperatorError, match="must be integers"):
         from_exported_program(program)
+
+
+@pytest.mark.parametrize("other", ["itself", 0, 0.5])
+def test_nan_differs_from_all(other: Any) -> None:
+    values = torch.tensor([float("nan"), 0.0, 0.5, float("inf")])
+    same_as_torch(lambda x: x != (x if other == "itself" else other), values)
+
+
+CASES_FRACTIONS: dict[str, Callable[..., Any]] = {
+    "less": lambda x: x < 0.5,
+    "at most": lambda x: x <= -0.5,
+    "more": lambda x: x > 0.5,
+    "at least": lambda x: x >= 0.5,
+    "equal": lambda x: x == 0.5,
+    "different": lambda x: x != 0.5,
+    "sum": lambda x: x + 0.5,
+    "difference": lambda x: x - 0.5,
+    "the other way": lambda x: 0.5 - x,
+    "product": lambda x: x * 0.5,
+    "quotient": lambda x: x / 2,
+    "of both": lambda x: (x * 0.5) / x,
+}
+
+
+@pytest.mark.parametrize("name", CASES_FRACTIONS)
+def test_integers_beside_fractions(name: str) -> None:
+    same_as_torch(CASES_FRACTIONS[name], torch.tensor([-2, -1, 1, 3]))
