@@ -29,7 +29,7 @@ NOT_DRAWN: dict[str, str] = {
         (
             *("BiasGelu", "Celu", "FastGelu", "OneHot", "QuickGelu", "RMSNormalization"),
             *("Attention", "EmbedLayerNormalization", "GroupQueryAttention"),
-            *("MultiHeadAttention", "QAttention"),
+            *("MultiHeadAttention", "QAttention", "MatMulInteger16"),
             *("FusedGemm", "FusedMatMul", "QEmbedLayerNormalization"),
             *("SimplifiedLayerNormalization", "SkipLayerNormalization"),
             "SkipSimplifiedLayerNormalization",
