@@ -4,7 +4,8 @@ python -m benchmarks.bench_one_line                        # MobileNet V2 in TFL
 python -m benchmarks.bench_one_line my_model.tflite onnx/mobilenet_v2:u8s8
 
 A start is that of a new process, from the import to a model that is ready, and was compiled before.
-A call runs the model on zeros. The programs take turns; the table has medians.
+A call runs the model on zeros. ``Library.run`` of tvm_qnn itself stands beside them: a package's
+calls cost more by what it adds. The programs take turns; the table has medians.
 """
 
 from __future__ import annotations
@@ -46,6 +47,17 @@ feeds = {{given.name: np.zeros(given.shape, dtype)}}
 
 def call():
     return model.run(None, feeds)
+"""
+
+_OWN = """
+import {module} as qnn
+importer = qnn.from_onnx if path.endswith(".onnx") else qnn.from_tflite
+mod, params = importer(path)
+library = qnn.build(mod, "host", params, num_threads=1)
+arrays = [np.zeros(info.shape, info.dtype) for info in library.inputs]
+
+def call():
+    return library.run(*arrays)
 """
 
 _PROGRAM = """
@@ -92,13 +104,17 @@ def main(arguments: tuple[str, ...], repeat: int, calls: int) -> None:
     rows = []
     for name, model in models(arguments or DEFAULT):
         uses, packages = PROGRAMS[suffix_of(model)]
-        texts = [_PROGRAM.format(uses=uses.format(module=m), calls=calls) for m in packages]
+        programs = {**dict.fromkeys(packages, uses), "tvm_qnn": _OWN}
+        texts = [
+            _PROGRAM.format(uses=text.format(module=module), calls=calls)
+            for module, text in programs.items()
+        ]
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / f"model{suffix_of(model)}"
             path.write_bytes(model)
             timed(texts[0], path)  # which compiles the model
             runs = [[timed(text, path) for text in texts] for _ in range(repeat)]
-        for package, found in zip(packages, zip(*runs, strict=True), strict=True):
+        for package, found in zip(programs, zip(*runs, strict=True), strict=True):
             start, call = (statistics.median(each[i] for each in found) for i in (0, 1))
             rows.append([name, package, f"{start:.2f}", f"{call * 1e3:.3f}"])
     click.echo(markdown_table(["model", "package", "start, s", "call, ms"], rows))

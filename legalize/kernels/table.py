@@ -43,7 +43,7 @@ from legalize.kernels.svdf import rules as svdf
 from qnn_ops.registry import Operator
 
 _VECTORS: tuple[VectorIsa, ...] = (*x86_vectors.VECTORS, *neon_vectors.VECTORS)
-"""Of each architecture the fastest first."""
+"""The vectors of each architecture, the fastest first."""
 
 # For the vectors of every instruction set.
 _VECTOR_ROWS: tuple[tuple[Operator[Any], VectorRule], ...] = (

@@ -1,4 +1,4 @@
-"""What an interpreter tells of tensors and operators is what LiteRT tells."""
+"""An interpreter describes tensors and operators as LiteRT does."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ _MOST_COPIES = 1 << 20
 # Tiles across the image that take as long as one down a column, whose rows no prefetcher foresees:
 # 0.9 to 8 in the measured layers, two in half of them.
 _COLUMN_TILE = 1.6
-# Of a first layer, for which copies of a turn pay.
+# With so few channels, as a first layer has, copies of a turn pay off.
 _FEW_CHANNELS = 4
 
 
