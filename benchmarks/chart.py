@@ -24,7 +24,7 @@ def save_bars(
     """Draw a group of bars for each model, one bar for each program.
 
     Args:
-        path: of the PNG file.
+        path: of the picture.
         title: above the chart.
         unit: what the bars measure.
         groups: the models.
@@ -48,7 +48,7 @@ def save_bars(
     axes.invert_yaxis()
     axes.set_xlabel(unit)
     figure.suptitle(title, fontsize=9, x=0.01, ha="left")
-    axes.margins(x=0.1)
+    axes.margins(x=0.1, y=0.02)
     if logarithmic:
         axes.set_xscale("log", subs=())
         least, most = axes.get_xlim()

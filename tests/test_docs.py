@@ -10,9 +10,12 @@ from types import ModuleType
 
 import pytest
 
+import frontends.mxnet.converters  # noqa: F401 (registers the rules)
 import tvm_qnn
+from frontends.mxnet.converters.registry import CONVERTERS
+from frontends.tflite.converters.registry import DATA, HYBRID, QUANTIZED
 from legalize import passes
-from qnn_ops.registry import OPERATORS
+from qnn_ops.registry import OPERATORS, PREFIX
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
@@ -20,8 +23,8 @@ PAGES = [
     *(ROOT / name for name in ("README.md", "CONTRIBUTING.md")),
     *(path for folder in ("", "guides", "reference") for path in (DOCS / folder).glob("*.md")),
 ]
-# Written when the documentation is built, or by benchmarks.
-MADE = {DOCS / "operators.md", ROOT / "out"}
+# Written by benchmarks.
+MADE = {ROOT / "out"}
 
 
 def extension(name: str) -> ModuleType:
@@ -64,11 +67,25 @@ def test_the_reference_has_every_pass_operator_and_name() -> None:
     modules = {getattr(passes, name).__module__ for name in passes.__all__}
     listed = set(re.findall(r":: (legalize\.passes\.\w+)", text_of("reference/legalize.md")))
     assert modules <= listed
-    operators = {name.removeprefix("relax.qnn.") for name in OPERATORS}
+    operators = {name.removeprefix(PREFIX) for name in OPERATORS}
     text = extension("operator_table").with_operators(text_of("reference/qnn_ops.md"))
     assert set(re.findall(r"autofunction:: qnn_ops\.(\w+)", text)) == operators
     own = set(tvm_qnn.__all__) - operators
     assert own <= set(re.findall(r"\w+", text_of("reference/tvm_qnn.md")))
+
+
+def test_the_page_of_operators_has_a_row_for_each() -> None:
+    made = extension("operator_table")
+    page = made.with_tables(text_of("operators.md"))
+    assert "<!--" not in page
+    rows = dict(re.findall(r"^\| `(\w[\w:]*)` \| (.*) \|$", page, re.MULTILINE))
+    assert {name.removeprefix(PREFIX) for name in OPERATORS} | {*QUANTIZED, *DATA} <= {*rows}
+    assert {*HYBRID} | {*CONVERTERS} <= {*rows}
+    assert rows["SOFTMAX"] == "`quantized_softmax`"
+    assert rows["EMBEDDING_LOOKUP"] == "`counted_indices`"
+    assert rows["RESHAPE"] == "Relax's own, on the integers"
+    assert rows["quantized_prelu"] == "yes | – | –"
+    assert "avx512vnni" in rows["quantized_conv2d"]
 
 
 def test_every_tutorial_has_its_place_in_the_gallery() -> None:
@@ -77,14 +94,14 @@ def test_every_tutorial_has_its_place_in_the_gallery() -> None:
     assert sorted(map(place, names)) == list(range(len(names)))
 
 
-def test_charts_of_speed_show_the_tables_of_the_readme(tmp_path: Path) -> None:
+def test_charts_of_speed_show_the_tables(tmp_path: Path) -> None:
     speed = extension("speed_charts")
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    found = speed.charts(readme)
+    tables = text_of("performance.md").partition("<!-- /speed -->")[0]
+    found = speed.charts(text_of("performance.md"))
     assert len(found) == 5
     with_tiles, without = found[:2]
     assert (with_tiles.title + ", no AMX", with_tiles.models) == (without.title, without.models)
-    rows = re.findall(r"^(\| [^|]+) \| [\d.]+ \| ([\d.]+ \(.*)", readme, re.MULTILINE)
+    rows = re.findall(r"^(\| [^|]+) \| [\d.]+ \| ([\d.]+ \(.*)", tables, re.MULTILINE)
     said = [(model, float(each)) for model, row in rows for each in re.findall(r"\(([.\d]+)", row)]
     drawn: list[tuple[str, float]] = []
     for chart in found:

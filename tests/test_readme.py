@@ -1,66 +1,40 @@
-"""The README's tables say what the code does."""
+"""The README says what the other pages and the code say."""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
 
-import frontends.mxnet.converters  # noqa: F401 (registers the rules)
-from frontends.mxnet.converters.registry import CONVERTERS
-from frontends.tflite.converters.registry import DATA, HYBRID, QUANTIZED
-from legalize.kernels.table import KERNELS
-from qnn_ops.registry import OPERATORS, PREFIX
+import pytest
 
-README = Path(__file__).parent.parent.joinpath("README.md").read_text()
+from tvm_qnn.target.target import NAMES
 
-
-def section(title: str) -> str:
-    return README.split(f"## {title}\n")[1].split("\n## ")[0]
+ROOT = Path(__file__).parents[1]
+README = ROOT.joinpath("README.md").read_text("utf-8")
+SPEED = README.split("## Speed\n")[1].split("\n## ")[0]
+ROWS = [line for line in SPEED.splitlines() if re.match(r"\| [\w].*\d", line)]
 
 
-def rows(framework: str = "") -> list[list[str]]:
-    """List the cells of each row of a framework's table of operators, or of all, without heads."""
-    text = section("Supported operators")
-    if framework:
-        text = text.split(f"| {framework} |")[1].split("\n\n")[0]
-    lines = [line for line in text.splitlines() if line[:2] == "| "]
-    cells = [line.split("|")[1:-1] for line in lines]
-    return [row for row in cells if "R.qnn." not in row[1]]
+def test_it_is_short() -> None:
+    assert len(README.splitlines()) <= 150
 
 
-def test_the_table_names_each_converted_operator_and_no_other() -> None:
-    codes = {
-        code for row in rows("TFLite") for code in re.findall(r"\b[A-Z][A-Za-z0-9_]+\b", row[0])
-    }
-    assert codes == {code.removeprefix("CUSTOM:") for code in {*QUANTIZED, *DATA}}
+@pytest.mark.parametrize("row", ROWS)
+def test_times_are_those_of_the_page_of_performance(row: str) -> None:
+    assert f"\n{row}\n" in ROOT.joinpath("docs/performance.md").read_text("utf-8")
 
 
-def test_the_table_names_each_hybrid_operator_and_no_other() -> None:
-    codes = {code for row in rows("hybrid") for code in re.findall(r"\b[A-Z]\w{2,}\b", row[0])}
-    assert codes == set(HYBRID)
+def test_the_picture_has_the_times_of_the_table() -> None:
+    picture = ROOT.joinpath("docs/pictures/speed.svg").read_text("utf-8")
+    texts = re.findall(r"<text[^>]*>([^<]*)</text>", picture)
+    assert [text for text in texts if f"| {text} |" in SPEED and "," in text] == [
+        row.split("|")[1].strip() for row in ROWS
+    ]
+    for ratio in re.findall(r"\(([\d.]+)\)", "".join(ROWS)):
+        assert f"{1 / float(ratio):.2g}" in texts
 
 
-def test_the_table_names_a_name_of_each_operator_of_mxnet_and_no_other() -> None:
-    names = {name for row in rows("MXNet") for name in re.findall(r"\w+", row[0].split(";")[0])}
-    assert names <= set(CONVERTERS)
-    named = {CONVERTERS[name] for name in names}
-    # The table only describes these families.
-    modules = {"activations", "arithmetic", "cast"}
-    missing = {
-        name
-        for name, rule in CONVERTERS.items()
-        if rule not in named and rule.__module__.rpartition(".")[2] not in modules
-    }
-    assert not missing
-
-
-def test_the_table_names_each_operator_of_the_dialect() -> None:
-    named = set(re.findall(r"`(\w+)`", section("Supported operators")))
-    assert named == {name.removeprefix("relax.qnn.") for name in OPERATORS}
-
-
-def test_the_table_says_which_operators_have_kernels() -> None:
-    for _, operators, kernels in rows():
-        names = [PREFIX + name for name in re.findall(r"`(\w+)`", operators)]
-        has_kernels = any(name in KERNELS for name in names)
-        assert (kernels.strip() == "portable") is not has_kernels, operators
+def test_targets_that_it_names_are_known() -> None:
+    named = set(re.findall(r"--target ([\w-]+)", README))
+    assert {"cortex-m4", "wasm32"} <= named
+    assert named <= {*NAMES, "host"}

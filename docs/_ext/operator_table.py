@@ -4,23 +4,10 @@ from __future__ import annotations
 
 import functools
 import types
-from collections.abc import Iterable
-from pathlib import Path
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-PAGE = Path(__file__).parents[1] / "operators.md"
 MARK = ".. every operator of the dialect"
-HEAD = """# Supported operators
-
-This page is written from the project's own tables when the documentation is built.
-
-## The dialect
-
-On int8 and uint8 tensors; scales for a whole tensor, or one for each channel of weights.
-*Primitives* are integer Relax operators, for any processor that TVM compiles for. A kernel serves
-targets that have all the instruction set extensions of its name; where several do, the fastest is
-taken.
-"""
 
 
 def operators_of(code: str, rule: Any) -> list[str]:
@@ -80,50 +67,75 @@ def _names(code: types.CodeType) -> Iterable[str]:
             yield from _names(constant)
 
 
-def _row(*cells: str) -> str:
-    return f"| {' | '.join(cells)} |\n"
+def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
+    lines = (head, tuple("---" for _ in head), *rows)
+    return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
 
 
 def _code(names: Iterable[str]) -> str:
     return ", ".join(f"`{name}`" for name in names)
 
 
-def page() -> str:
-    """Return the page, in Markdown."""
+def _of_dialect() -> str:
     import legalize  # noqa: F401 (fills the tables of kernels)
-    from frontends.mxnet.converters.registry import CONVERTERS
-    from frontends.tflite.converters.registry import DATA, FLOAT, HYBRID, QUANTIZED
     from legalize.kernels.table import KERNELS
     from qnn_ops.registry import OPERATORS, PREFIX
 
-    text = HEAD + "\n" + _row("operator", "primitives", "x86 kernels", "ARM kernels")
-    text += _row("---", "---", "---", "---")
+    rows = []
     for name in sorted(OPERATORS):
         kernels = [", ".join(kernel.features) for kernel in KERNELS.get(name, [])]
         arm = [k for k in kernels if any(word in k for word in ("neon", "dotprod", "i8mm"))]
         x86 = [k for k in kernels if k not in arm]
-        cells = ("yes", *("<br>".join(dict.fromkeys(each)) or "–" for each in (x86, arm)))
-        text += _row(f"`{name.removeprefix(PREFIX)}`", *cells)
-    text += "\n## TFLite\n\n[](operators_by_type.md) says what LiteRT has of each type.\n"
-    text += "\nOn int8 and uint8 tensors:\n\n"
-    text += _row("operator", "becomes") + _row("---", "---")
-    for code in sorted({**QUANTIZED, **DATA}):
-        names = operators_of(code, {**QUANTIZED, **DATA}[code])
-        text += _row(code, _code(names) if names else "Relax's own, on the integers")
-    text += "\nOn float32 data and int8 or uint8 weights (hybrid):\n\n"
-    text += _row("operator", "becomes") + _row("---", "---")
-    for code in sorted(HYBRID):
-        text += _row(code, _code(operators_of(code, HYBRID[code])))
-    floats = sorted(set(FLOAT) - set(QUANTIZED) - set(DATA))
-    text += "\nIn float32, between a dequantize and a quantize where the tensors are quantized: "
-    text += ", ".join(floats) + ".\n\n## MXNet\n\n"
-    text += _row("operator", "becomes") + _row("---", "---")
-    made = {code: operators_of(code, CONVERTERS[code]) for code in sorted(CONVERTERS)}
-    for code, names in made.items():
-        if names:
-            text += _row(f"`{code}`", _code(names))
-    others = [code for code, names in made.items() if not names]
-    text += f"\nAs Relax's own operators, in the tensors' own type: {_code(others)}.\n"
+        cells = ("<br>".join(dict.fromkeys(each)) or "–" for each in (x86, arm))
+        rows.append((f"`{name.removeprefix(PREFIX)}`", "yes", *cells))
+    return _table(("operator", "primitives", "x86 kernels, microcontrollers", "ARM kernels"), rows)
+
+
+def _becomes(rules: Mapping[str, Any], otherwise: str) -> str:
+    made = {code: operators_of(code, rules[code]) for code in sorted(rules)}
+    rows = [(_code([code]), _code(names) or otherwise) for code, names in made.items()]
+    return _table(("operator", "becomes"), rows)
+
+
+def _of_tflite() -> str:
+    from frontends.tflite.converters.registry import DATA, QUANTIZED
+
+    return _becomes({**QUANTIZED, **DATA}, "Relax's own, on the integers")
+
+
+def _of_hybrid_tflite() -> str:
+    from frontends.tflite.converters.registry import HYBRID
+
+    return _becomes(HYBRID, "Relax's own, in float32")
+
+
+def _of_float_tflite() -> str:
+    from frontends.tflite.converters.registry import DATA, FLOAT, QUANTIZED
+
+    return f"{_code(sorted({*FLOAT} - {*QUANTIZED} - {*DATA}))}.\n"
+
+
+def _of_mxnet() -> str:
+    import frontends.mxnet.converters  # noqa: F401 (registers the rules)
+    from frontends.mxnet.converters.registry import CONVERTERS
+
+    return _becomes(CONVERTERS, "Relax's own, in the tensors' own type")
+
+
+TABLES: dict[str, Callable[[], str]] = {
+    "<!-- operators of the dialect -->\n": _of_dialect,
+    "<!-- operators of TFLite -->\n": _of_tflite,
+    "<!-- hybrid operators of TFLite -->\n": _of_hybrid_tflite,
+    "<!-- float operators of TFLite -->\n": _of_float_tflite,
+    "<!-- operators of MXNet -->\n": _of_mxnet,
+}
+
+
+def with_tables(text: str) -> str:
+    """Make a page that has each table where its mark stands."""
+    for mark, table in TABLES.items():
+        if mark in text:
+            text = text.replace(mark, table())
     return text
 
 
@@ -140,17 +152,10 @@ def with_operators(text: str) -> str:
 
 
 def _fill(_app: Any, _page: str, source: list[str]) -> None:
-    source[0] = with_operators(source[0])
-
-
-def _write(_app: Any) -> None:
-    content = page()
-    if not PAGE.exists() or PAGE.read_text("utf-8") != content:
-        PAGE.write_text(content, "utf-8")
+    source[0] = with_operators(with_tables(source[0]))
 
 
 def setup(app: Any) -> dict[str, bool]:
     """Register the extension; Sphinx calls this."""
-    app.connect("builder-inited", _write)
     app.connect("source-read", _fill)
     return {"parallel_read_safe": True}

@@ -1,4 +1,4 @@
-"""Draws the README's tables of speed as charts, when the documentation is built."""
+"""Draws the tables of docs/performance.md as charts, when the documentation is built."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ class Chart(NamedTuple):
         return f"{self.title}: {' and '.join(parts)} as {OURS}"
 
 
-def charts(readme: str) -> list[Chart]:
-    """Return a chart for each three columns of the README's tables of speed.
+def charts(page: str) -> list[Chart]:
+    """Return a chart for each three columns of the tables of speed.
 
     Raises:
         ValueError: if a table has another form.
     """
-    section = readme.partition("<!-- speed -->")[2].partition("<!-- /speed -->")[0]
+    section = page.partition("<!-- speed -->")[2].partition("<!-- /speed -->")[0]
     found: list[Chart] = []
     machine = ""
     for paragraph in section.split("\n\n"):
@@ -53,7 +53,9 @@ def charts(readme: str) -> list[Chart]:
         if text.startswith("|"):
             found += _of_table(machine, text)
     if not found or not all(each.title for each in found):
-        raise ValueError("README.md: the tables of speed, or the machines above them, are missing")
+        raise ValueError(
+            "performance.md: tables of speed, or the machines above them, are missing"
+        )
     return found
 
 
@@ -80,7 +82,7 @@ def _times(cell: str) -> float | None:
         return None
     ratio = _RATIO.fullmatch(cell)
     if ratio is None:
-        raise ValueError(f"README.md: a table of speed has {cell!r}, not a time and a ratio")
+        raise ValueError(f"performance.md: a table of speed has {cell!r}, not a time and a ratio")
     return 1 / float(ratio[1])
 
 
@@ -112,7 +114,7 @@ def with_charts(text: str, found: list[Chart]) -> str:
 
 
 def _charts() -> list[Chart]:
-    return charts((ROOT / "README.md").read_text(encoding="utf-8"))
+    return charts((ROOT / "docs" / "performance.md").read_text(encoding="utf-8"))
 
 
 def _write(_app: Any) -> None:
