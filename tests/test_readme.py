@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tvm_qnn.target.boards import BOARDS
 from tvm_qnn.target.target import NAMES
 
 ROOT = Path(__file__).parents[1]
@@ -37,4 +38,4 @@ def test_the_picture_has_the_times_of_the_table() -> None:
 def test_targets_that_it_names_are_known() -> None:
     named = set(re.findall(r"--target ([\w-]+)", README))
     assert {"cortex-m4", "wasm32"} <= named
-    assert named <= {*NAMES, "host"}
+    assert named <= {*NAMES, *BOARDS, "host"}

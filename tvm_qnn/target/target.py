@@ -11,6 +11,7 @@ from tvm.target import codegen
 
 from qnn_ops.errors import QnnError
 from tvm_qnn.target import microcontrollers
+from tvm_qnn.target.boards import BOARDS
 from tvm_qnn.target.options import with_options
 from tvm_qnn.target.processor import TILES, extensions_here, parts, told_of
 from tvm_qnn.target.requirements import Requirements
@@ -84,7 +85,8 @@ def parse_target(target: TargetLike) -> tvm.target.Target:
     Args:
         target: "host" for this machine; or one of ``NAMES``, alone or with options, as in
             "aarch64 -mcpu=cortex-a72" (microcontrollers with a floating-point unit also with
-            "+hardfloat", as in "cortex-m4+hardfloat"); or a kind and options, as in
+            "+hardfloat", as in "cortex-m4+hardfloat"); or one of ``BOARDS`` or a processor, as
+            "raspberrypi4" or "cortex-a72", likewise; or a kind and options, as in
             "llvm -mcpu=znver4 -mattr=+avx512f,+avx512vnni"; or the same as a dict,
             {"kind": "llvm", "mcpu": "znver4"}; or a ``tvm.target.Target``.
 
@@ -173,8 +175,10 @@ def _fields(text: str) -> dict[str, Any]:
     if not text.split():
         raise QnnError("the target is empty; for this machine it is 'host'")
     kind, *options = text.split()
-    named = microcontrollers.with_hard_floats(kind) or NAMES.get(kind)
-    fields: dict[str, Any] = dict(named or {"kind": kind})
+    if kind in BOARDS:
+        kind, *first = BOARDS[kind].target.split()
+        options = [*first, *options]
+    fields: dict[str, Any] = dict(_named(kind) or {"kind": kind})
     for option in options:
         key, separator, value = option.lstrip("-").partition("=")
         if not option.startswith("-") or not separator:
@@ -184,6 +188,15 @@ def _fields(text: str) -> dict[str, Any]:
         else:
             fields[key] = int(value) if value.isdecimal() else value
     return fields
+
+
+def _named(kind: str) -> dict[str, Any] | None:
+    """Return the options of one of ``NAMES`` or of a processor that LLVM knows; None otherwise."""
+    named = microcontrollers.with_hard_floats(kind) or NAMES.get(kind)
+    if named or kind in tvm.target.Target.list_kinds():
+        return named
+    platforms = (NAMES[name] for name in _PLATFORMS if _knows(NAMES[name], kind, kind))
+    return next(({**platform, "mcpu": kind} for platform in platforms), None)
 
 
 def _check_kind(kind: Any, target: TargetLike) -> None:

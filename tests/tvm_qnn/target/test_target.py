@@ -13,6 +13,7 @@ from tests.support.machine_code import assembly
 from tests.support.modules import module
 from tvm_qnn import build
 from tvm_qnn.target import microcontrollers
+from tvm_qnn.target.boards import BOARDS
 from tvm_qnn.target.target import (
     EXTENSIONS,
     NAMES,
@@ -54,6 +55,19 @@ def test_a_name_means_an_instruction_set(name: str) -> None:
     assert {names.get(part, part) for part in extension} <= features
     # And no later one.
     assert name == "aarch64-dotprod" or "dotprod" not in features or "i8mm" in features
+
+
+@pytest.mark.parametrize("name", BOARDS)
+def test_a_board_means_its_processor(name: str) -> None:
+    assert str(parse_target(name)) == str(parse_target(BOARDS[name].target))
+    assert str(parse_target(f"{name} -mcpu=generic").attrs["mcpu"]) == "generic"
+
+
+def test_a_processor_means_its_platform() -> None:
+    wanted = {**ARM, "mcpu": "cortex-a72", "mattr": ["+neon"]}
+    assert str(parse_target("cortex-a72")) == str(parse_target(wanted))
+    assert str(parse_target("znver4").attrs["mtriple"]) == "x86_64-linux-gnu"
+    assert "armv7" in str(parse_target("cortex-a7").attrs["mtriple"])
 
 
 def test_a_name_takes_options() -> None:

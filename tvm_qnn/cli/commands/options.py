@@ -272,10 +272,12 @@ def target_option(function: F) -> F:
 
 def _targets(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
     """Return the names of targets that begin with what is typed so far."""
+    from tvm_qnn.target.boards import BOARDS
     from tvm_qnn.target.target import NAMES
 
     before, comma, begun = incomplete.rpartition(",")
-    return [before + comma + name for name in ("host", *NAMES) if name.startswith(begun)]
+    names = ("host", *NAMES, *BOARDS)
+    return [before + comma + name for name in names if name.startswith(begun)]
 
 
 def progress() -> Terminal:

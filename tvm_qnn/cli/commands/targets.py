@@ -12,19 +12,23 @@ from tvm_qnn.cli.commands.json_output import json_option, print_json
 def targets(as_json: bool) -> None:
     """List the names that --target takes, and say what this machine has.
 
-    Beside these names, --target takes "host", which is this machine, and what TVM does: "llvm
-    -mcpu=znver4". A name takes options, too: "aarch64 -mcpu=cortex-a72".
+    Beside these names, --target takes a processor's name that LLVM knows, as "cortex-a72", and
+    what TVM does: "llvm -mcpu=znver4". A name takes options, too: "aarch64 -mcpu=cortex-a72".
     """
+    from tvm_qnn.target.boards import BOARDS
     from tvm_qnn.target.target import NAMES, host_target, parse_target, why_not_here
 
     host = host_target()
     rows: list[tuple[str, object, str | None]] = [("host", host, None)]
-    rows += [(name, parse_target(name), why_not_here(parse_target(name))) for name in NAMES]
+    named = ((name, parse_target(name)) for name in (*NAMES, *BOARDS))
+    rows += [(name, target, why_not_here(target)) for name, target in named]
+    boards = {name: board.what for name, board in BOARDS.items()}
     if as_json:
         print_json(
             [
                 {
                     "name": name,
+                    "board": boards.get(name),
                     "processor": _processor(target),
                     "runs_here": reason is None,
                     "reason": reason,
@@ -37,11 +41,10 @@ def targets(as_json: bool) -> None:
 
     from tvm_qnn.io.terminal import Terminal, styled
 
-    table = Table("target", "processor", "here")
+    table = Table("target", "processor or board", "here")
     for name, target, reason in rows:
-        table.add_row(
-            name, _processor(target), styled("runs", "green") if reason is None else reason
-        )
+        here = styled("runs", "green") if reason is None else reason.split(", this machine")[0]
+        table.add_row(name, boards.get(name, _processor(target)), here)
     Terminal().print(table)
 
 

@@ -5,6 +5,7 @@ import json
 from click.testing import CliRunner
 
 from tvm_qnn.cli import main
+from tvm_qnn.target.boards import BOARDS
 from tvm_qnn.target.target import NAMES
 
 
@@ -12,8 +13,9 @@ def test_every_name_is_listed_and_this_machine_runs_its_own() -> None:
     result = CliRunner().invoke(main, ["targets", "--json"])
     assert result.exit_code == 0, result.output
     rows = {row["name"]: row for row in json.loads(result.stdout)}
-    assert set(rows) == {"host", *NAMES}
+    assert set(rows) == {"host", *NAMES, *BOARDS}
     assert rows["host"]["runs_here"]
+    assert rows["raspberrypi4"]["board"] == "Raspberry Pi 4: Cortex-A72"
     assert not (rows["aarch64"]["runs_here"] and rows["x86-avx2"]["runs_here"])
 
 
@@ -21,3 +23,4 @@ def test_the_table() -> None:
     result = CliRunner().invoke(main, ["targets"])
     assert result.exit_code == 0
     assert "armv7-neon" in result.stdout
+    assert "Raspberry Pi 4" in result.stdout
