@@ -51,12 +51,14 @@ class Options:
         layers: whether they are listed.
         semantics: as ``from_tflite`` takes it.
         beside: the folder of other programs; None for none.
+        plain_c: whether the board's compiler gets plain C.
     """
 
     functions: int
     layers: bool
     semantics: str
     beside: Path | None
+    plain_c: bool
 
 
 @dataclass(frozen=True)
@@ -82,6 +84,7 @@ def count(
     arena: bool = False,
     ram_limit: int | None = None,
     tells_calls: bool = False,
+    plain_c: bool = False,
 ) -> Result:
     """Count the instructions of a model of one input and one output.
 
@@ -94,13 +97,15 @@ def count(
         arena: whether input and output lie in the workspace.
         ram_limit: as ``export_c`` takes it.
         tells_calls: as ``run`` takes it.
+        plain_c: whether the board's compiler gets plain C, instead of an object file.
 
     Raises:
         QnnError: if a tool is missing, or an output is not LiteRT's, or for other semantics not
             what it is on this machine.
     """
     mod, params = from_tflite(model, semantics=semantics)
-    export_c(mod, core, params, folder / "model", arena=arena, ram_limit=ram_limit)
+    target = "c" if plain_c else core
+    export_c(mod, target, params, folder / "model", arena=arena, ram_limit=ram_limit)
     result = run(BOARDS[core], folder, runs, tells_calls=tells_calls)
     outputs = _litert(model, runs) if semantics == "litert" else _here(mod, params, runs)
     for number, (made, wanted) in enumerate(zip(result.outputs, outputs, strict=True)):
@@ -172,7 +177,11 @@ def _rows(
         for core in cores:
             inputs = inputs_of(model)
             with tempfile.TemporaryDirectory() as folder:
-                result = count(model, core, inputs, Path(folder), semantics=options.semantics)
+                result = count(
+                    *(model, core, inputs, Path(folder)),
+                    semantics=options.semantics,
+                    plain_c=options.plain_c,
+                )
             yield _row(name, core, result, macs)
             for function, share in [*result.functions.items()][: options.functions]:
                 yield f"  {function}", "", f"{share:,}", "", "", "", ""
@@ -200,6 +209,7 @@ def _row(name: str, core: str, result: Result, macs: int) -> tuple[str, ...]:
 @click.option("--core", "cores", multiple=True, type=click.Choice(list(BOARDS)))
 @click.option("--functions", default=0, show_default=True, help="How many to list, the first ones.")
 @click.option("--layers", is_flag=True, help="List the layers of `tvm-qnn report`.")
+@click.option("--plain-c", is_flag=True, help="Give the board's compiler plain C.")
 @click.option("--reference", "semantics", default=SEMANTICS[0], type=click.Choice(SEMANTICS))
 @click.option(
     "--beside",

@@ -163,7 +163,8 @@ def run(
 
     Args:
         board: which one.
-        export: the folder that has ``model.c``, ``model.h`` and ``model.o``; gets the program.
+        export: the folder that has ``model.c``, ``model.h`` and ``model.o``, or for plain C
+            ``model_weights.c``; gets the program.
         inputs: of each run the model's input.
         hard: whether floats are passed in registers of their own.
         tells_calls: whether the program tells of each call of a run, for which it takes some
@@ -199,7 +200,8 @@ def _link(board: Board, export: Path, *, hard: bool, tells_calls: bool) -> Path:
     family, program, script = board.family, export / "program.elf", export / "program.ld"
     script.write_text(board.map + (_HERE / "board.ld").read_text())
     own = [_HERE / name for name in ("run_model.c", "board.c", family.start)]
-    sources = [*own, export / "model.c", export / "model.o"]
+    code = next(name for name in ("model.o", "model_weights.c") if (export / name).exists())
+    sources = [*own, export / "model.c", export / code]
     core = [f"-I{_HERE}", f"-I{export}"]
     core += [f"-mcpu={board.core}"] if board.core else []
     core += [f"-mfloat-abi={'hard' if hard else 'soft'}"] if family is ARM else []

@@ -14,9 +14,9 @@ from legalize.call_plan import Call, Place
 from legalize.kernels.kernel import IS_KERNEL
 
 # Emits no instruction; LLVM keeps no values of memory in registers across it.
-_BARRIER = "qnn_barrier"
+BARRIER = "qnn_barrier"
 _BARRIER_CODE = f"""
-define linkonce_odr hidden void @{_BARRIER}() alwaysinline {{
+define linkonce_odr hidden void @{BARRIER}() alwaysinline {{
   call void asm sideeffect "", "~{{memory}}"()
   ret void
 }}
@@ -35,7 +35,7 @@ def body_of(mod: tvm.IRModule, call: Call, pointer: Callable[[Place], Any]) -> l
         tirx.DeclBuffer(parameter, data=pointer(place))
         for parameter, place in zip(function.params, call.arguments, strict=True)
     ]
-    return [*tensors, function.body, tirx.Evaluate(tirx.call_extern("void", _BARRIER))]
+    return [*tensors, function.body, tirx.Evaluate(tirx.call_extern("void", BARRIER))]
 
 
 def with_barrier(statements: list[Any]) -> tirx.Stmt:

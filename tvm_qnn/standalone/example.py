@@ -10,6 +10,7 @@ import numpy as np
 import tvm
 
 from tvm_qnn.standalone.sources import Program
+from tvm_qnn.target.microcontrollers import is_plain_c
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,7 @@ def memory_of(program: Program) -> Memory:
         }
     else:
         names = {
-            kind: [f"workspace + {m}_{kind.upper()}_{i}_OFFSET" for i in range(count)]
+            kind: [f"(char *)workspace + {m}_{kind.upper()}_{i}_OFFSET" for i in range(count)]
             for kind, count in ends
         }
     if signature.states:
@@ -55,7 +56,9 @@ def memory_of(program: Program) -> Memory:
     }
     return Memory(
         "\n".join(
-            f"static _Alignas({m}_ALIGNMENT) unsigned char {name}[{size}];"
+            f"static int64_t {name}[({size} + 7) / 8];"
+            if program.code is not None
+            else f"static _Alignas({m}_ALIGNMENT) unsigned char {name}[{size}];"
             for name, size in blocks.items()
         ),
         f"""\
@@ -81,7 +84,7 @@ def example(program: Program) -> str:
 /* Runs the model on files: one for each input, then one for each output, of raw elements.
  * Input files may hold several examples after one another; so do the output files then.
  *
- *   {compiler(program.target)} -O2 -o {prefix} {prefix}_main.c {prefix}.c {prefix}.o -lm
+ *   {compiler(program.target)} -O2 -o {prefix} {prefix}_main.c {" ".join(program.units)} -lm
  *   ./{prefix} INPUT... OUTPUT... */
 #include <stdio.h>
 
@@ -124,6 +127,8 @@ int main(int count, char **names) {{
 
 def compiler(target: tvm.target.Target) -> str:
     """Return the command of a C compiler for a target."""
+    if is_plain_c(target):
+        return "cc -std=c99"
     attrs = target.attrs
     triple = str(attrs.get("mtriple", ""))
     architecture = triple.split("-")[0]
@@ -167,7 +172,7 @@ def vectors_program(program: Program, vectors: Sequence[Vector]) -> str:
     return f"""\
 /* Runs the model on test vectors, in their order, and compares every byte of its outputs.
  *
- *   {compiler(program.target)} -O2 -o {prefix}_test {prefix}_test.c {prefix}.c {prefix}.o -lm
+ *   {compiler(program.target)} -O2 -o {prefix}_test {prefix}_test.c {" ".join(program.units)} -lm
  *
  * Ends with 0 if all are as they shall be, else with 1. */
 #include <stdio.h>

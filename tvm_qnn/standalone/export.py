@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import tvm
@@ -20,7 +21,9 @@ from tvm_qnn.standalone.example import Vector, example, vectors_program
 from tvm_qnn.standalone.image import archive, write_object
 from tvm_qnn.standalone.lean import lean
 from tvm_qnn.standalone.packages import Package
+from tvm_qnn.standalone.plain import code_in_c, weights_file
 from tvm_qnn.standalone.symbols import offered_symbols, undefined_symbols
+from tvm_qnn.target.microcontrollers import is_plain_c
 from tvm_qnn.target.options import options_kept
 
 _TEST = "_test.c"
@@ -70,16 +73,19 @@ def export_standalone(
         raise QnnError(f"cannot write {path}: there is no folder {path.parent}")
     arranged = arrange(lowered, signature, target, prefix, arena=arena)
     constants, offsets = pack_constants(arranged, signature)
+    layers = None if names is None else names(arranged)
+    program = sources.Program(prefix, signature, target, arranged, offsets, None, layers)
     with filling(path.parent) as folder:
-        file = folder / f"{prefix}.o"
-        with options_kept(target):
-            step("write the machine code")
-            code = code_of(arranged)
-            write_object(file, code, sources.weights(prefix), constants, arranged.alignment)
-        needs = undefined_symbols(file.read_bytes())
-        layers = None if names is None else names(arranged)
-        program = sources.Program(prefix, signature, target, arranged, offsets, needs, layers)
-        texts = {
+        file = None if is_plain_c(target) else folder / f"{prefix}.o"
+        if file is None:
+            program, texts = _in_plain_c(program, constants)
+        else:
+            with options_kept(target):
+                step("write the machine code")
+                code = code_of(arranged)
+                write_object(file, code, program.weights, constants, arranged.alignment)
+            program, texts = replace(program, needs=undefined_symbols(file.read_bytes())), {}
+        texts |= {
             **sources.files(program),
             f"{prefix}.hpp": cpp_header(program),
             f"{prefix}_main.c": example(program),
@@ -89,12 +95,28 @@ def export_standalone(
         if package is not None:
             texts = {package.place(name): text for name, text in texts.items()}
             texts |= package.texts(program)
-            file = _packed(package, program, file)
+            file = None if file is None else _packed(package, program, file)
         for name, text in texts.items():
             place = folder / name
             place.parent.mkdir(parents=True, exist_ok=True)
             place.write_text(text, encoding="utf-8")
-        return sorted([*texts, str(file.relative_to(folder))])
+        made = [] if file is None else [str(file.relative_to(folder))]
+        return sorted([*texts, *made])
+
+
+def _in_plain_c(
+    program: sources.Program, constants: bytes
+) -> tuple[sources.Program, dict[str, str]]:
+    """Return a model with its functions in C, and the file of its constants."""
+    step("write C")
+    source = code_in_c(program.arranged, program.prefix, program.names)
+    program = replace(program, code=source.text, needs=sorted(source.calls))
+    states = b""
+    if program.signature.states:
+        begin = program.offsets[len(program.plan.constants)]
+        states = constants[begin : begin + program.state_size]
+    text = weights_file(program, states)
+    return program, {f"{program.prefix}_weights.c": text}
 
 
 def _packed(package: Package, program: sources.Program, file: Path) -> Path:

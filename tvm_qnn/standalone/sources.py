@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import prod
 
 import numpy as np
 import tvm
@@ -12,6 +14,7 @@ import tvm
 from legalize.call_plan import Call, Constant, Input, Output, Place, Plan, Temporary
 from qnn_ops.tensor_info import Signature, TensorInfo
 from tvm_qnn.standalone.arrangement import Arrangement, size_of, state_size
+from tvm_qnn.target.microcontrollers import is_plain_c
 
 _C_TYPES = {"float16": "uint16_t", "float32": "float", "float64": "double", "bool": "uint8_t"}
 
@@ -29,6 +32,7 @@ class Program:
         needs: the functions of other libraries that the object calls; None: not known.
         names: of the layers to which the calls of a run belong; None where a call is named after
             its function.
+        code: its functions as C99; None where an object file has them.
     """
 
     prefix: str
@@ -38,6 +42,7 @@ class Program:
     offsets: tuple[int, ...]
     needs: Sequence[str] | None
     names: Sequence[str] | None = None
+    code: str | None = None
 
     @property
     def alignment(self) -> int:
@@ -48,6 +53,12 @@ class Program:
     def plan(self) -> Plan:
         """The calls of a run."""
         return self.arranged.plan
+
+    @property
+    def units(self) -> tuple[str, ...]:
+        """The files that a program is linked of, beside its own."""
+        ends = (".c", ".o") if self.code is None else (".c", "_weights.c")
+        return tuple(f"{self.prefix}{end}" for end in ends)
 
     @property
     def macro(self) -> str:
@@ -80,6 +91,8 @@ class Program:
     @property
     def machine(self) -> str:
         """The target in a few words."""
+        if is_plain_c(self.target):
+            return "any compiler of C99"
         attrs = self.target.attrs
         words = [attrs.get("mtriple"), attrs.get("mcpu"), *attrs.get("mattr", ())]
         return " ".join(str(word) for word in words if word) or "the machine that made it"
@@ -99,6 +112,16 @@ def files(program: Program) -> dict[str, str]:
     }
 
 
+def constant(prefix: str, number: int) -> str:
+    """Return the name of a constant in plain C."""
+    return f"{prefix}_constant_{number}"
+
+
+def initial(prefix: str) -> str:
+    """Return the name of the states before the first run in plain C."""
+    return f"{prefix}_initial_state"
+
+
 def _header(program: Program) -> str:
     m, prefix, signature = program.macro, program.prefix, program.signature
     tensors = [
@@ -113,10 +136,12 @@ def _header(program: Program) -> str:
     ]
     return f"""\
 /* A quantized model, made by tvm-qnn for {program.machine}.
- * {prefix}.o has its code and its weights, and calls {_needs(program)}
+ * {_holders(program)} {_needs(program)}
  */
 #ifndef {m}_H
 #define {m}_H
+
+#include <stdint.h>
 
 #ifdef __cplusplus
 extern "C" {{
@@ -182,6 +207,13 @@ int {program.prefix}_reset(void *state);
 """
 
 
+def _holders(program: Program) -> str:
+    code, weights = program.units[0 if program.code is not None else 1], program.units[1]
+    if code == weights:
+        return f"{code} has its code and its weights, and calls"
+    return f"{code} has its code, {weights} its weights. They call"
+
+
 def _needs(program: Program) -> str:
     """List the functions that the object calls, in lines of the header's comment."""
     names = program.needs
@@ -202,6 +234,8 @@ def _constants_of(macro: str, what: str, info: TensorInfo) -> list[str]:
     name = info.name.replace("*/", "* /")
     lines = [f"/* {what}: {name}, {c_type(info.dtype)} [{shape}] */"]
     lines.append(f"#define {macro}_SIZE {size_of(info)} /* bytes */")
+    lines.append(f"#define {macro}_COUNT {prod(info.shape)} /* elements */")
+    lines.append(f"typedef {c_type(info.dtype)} {macro.lower()}_t;")
     if info.scale is not None:
         lines.append(f"/* real value = (integer - {macro}_ZERO_POINT) * {macro}_SCALE */")
         lines.append(f"#define {macro}_SCALE {info.scale!r}f")
@@ -225,26 +259,16 @@ def c_type(dtype: str) -> str:
 
 def _support(program: Program) -> str:
     m, prefix = program.macro, program.prefix
-    functions = {}
-    for call in program.plan.calls:
-        if call.function:
-            shifts = program.arranged.members_of(call)[1:]
-            kinds = [
-                "int32_t" if i in shifts else "const void *" for i in range(len(call.arguments))
-            ]
-            kinds += ["int32_t"] * len(_numbers(program, call))
-            functions[_symbol(program, call)] = ", ".join(kinds)
-    declarations = [f"extern void {symbol}({kinds});" for symbol, kinds in functions.items()]
+    is_real = program.code is not None and re.search(r"\bNAN\b|\bINFINITY\b", program.code)
+    maths = "#include <math.h>\n" if program.code is not None and (program.needs or is_real) else ""
     return f"""\
-/* Calls the functions of {prefix}.o, in their order. */
+/* {_what_it_has(program)} */
 #include "{prefix}.h"
 
-#include <stdint.h>
+{maths}#include <stdint.h>
 #include <string.h>
 
-extern const unsigned char {program.weights}[];
-{chr(10).join(declarations)}
-
+{_callees(program)}
 /* Define {m}_HOOK as the name of a function of yours, to follow a run: it gets the number and the
  * layer's name of each call before it, and how many there were and a null pointer at the end. */
 #ifdef {m}_HOOK
@@ -258,11 +282,10 @@ static int is_wrong(const void *pointer) {{
 }}
 
 {_reset(program)}int {prefix}_run({program.arguments}) {{
-  const unsigned char *const constants = {program.weights};
-  unsigned char *const memory = (unsigned char *)workspace;
+{_constants_pointer(program)}  unsigned char *const memory = (unsigned char *)workspace;
 
 {_state_check(program)}  if (is_wrong(workspace)) return 1;
-{_tensors_check(program)}  (void)constants, (void)memory;
+{_tensors_check(program)}  (void)memory;
 
 {chr(10).join(_hooked(program, number, call) for number, call in enumerate(program.plan.calls))}
   {m}_HOOK({len(program.plan.calls)}, 0);
@@ -271,14 +294,58 @@ static int is_wrong(const void *pointer) {{
 """
 
 
+def _what_it_has(program: Program) -> str:
+    if program.code is None:
+        return f"Calls the functions of {program.prefix}.o, in their order."
+    return "The layers of a quantized model, and the function that calls them in their order."
+
+
+def _constants_pointer(program: Program) -> str:
+    if program.code is not None:
+        return ""
+    return f"  const unsigned char *const constants = {program.weights};\n  (void)constants;\n"
+
+
+def _callees(program: Program) -> str:
+    """Declare the constants and the functions of an object file, or write them in C."""
+    if program.code is not None:
+        return f"{constant_declarations(program)}\n{program.code}"
+    functions = {}
+    for call in program.plan.calls:
+        if call.function:
+            shifts = program.arranged.members_of(call)[1:]
+            kinds = [
+                "int32_t" if i in shifts else "const void *" for i in range(len(call.arguments))
+            ]
+            kinds += ["int32_t"] * len(_numbers(program, call))
+            functions[_symbol(program, call)] = ", ".join(kinds)
+    lines = [f"extern const unsigned char {program.weights}[];"]
+    lines += [f"extern void {symbol}({kinds});" for symbol, kinds in functions.items()]
+    return "\n".join(lines) + "\n"
+
+
+def constant_declarations(program: Program) -> str:
+    """Declare the constants of plain C, for C++ as C has them."""
+    names = [
+        f"extern const {c_type(str(each.numpy().dtype))} {constant(program.prefix, number)}[];"
+        for number, each in enumerate(program.plan.constants)
+    ]
+    if program.signature.states:
+        names.append(f"extern const unsigned char {initial(program.prefix)}[];")
+    lines = ["#ifdef __cplusplus", 'extern "C" {', "#endif", *names]
+    return "\n".join([*lines, "#ifdef __cplusplus", "}", "#endif"]) + "\n"
+
+
 def _reset(program: Program) -> str:
     if not program.signature.states:
         return ""
-    first = program.offsets[len(program.plan.constants)]
+    begin = initial(program.prefix)
+    if program.code is None:
+        begin = f"{program.weights} + {program.offsets[len(program.plan.constants)]}"
     return f"""\
 int {program.prefix}_reset(void *state) {{
   if (is_wrong(state)) return 1;
-  memcpy(state, {program.weights} + {first}, {program.state_size});
+  memcpy(state, {begin}, {program.state_size});
   return 0;
 }}
 
@@ -378,6 +445,8 @@ def _pointer(program: Program, place: Place) -> str:
         if state < 0:
             return f"outputs[{place.number}]"
         return f"kept + {program.state_size + program.state_offsets[state]}"
+    if isinstance(place, Constant) and program.code is not None:
+        return constant(program.prefix, place.number)
     if isinstance(place, Constant):
         return f"constants + {program.offsets[place.number]}"
     return f"memory + {program.arranged.layout.offsets[place.number]}"

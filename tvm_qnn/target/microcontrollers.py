@@ -26,6 +26,11 @@ _NO_FLOATS = "-fpregs"
 # LLVM 22 multiplies vectors of words that become floats by a wrong power of two.
 _NO_FLOAT_VECTORS = "-mve.fp"
 
+_RISCV32 = {"kind": "llvm", "mtriple": "riscv32-unknown-none-elf", "mattr": ["+m", "+c"]}
+
+PLAIN_C = "c99"
+"""The key of a target whose code is C."""
+
 NAMES: dict[str, dict[str, Any]] = {
     "cortex-m0plus": _M0PLUS,
     "cortex-m3": _thumb("thumbv7m", "cortex-m3"),
@@ -34,8 +39,10 @@ NAMES: dict[str, dict[str, Any]] = {
     "cortex-m33": _thumb("thumbv8m.main", "cortex-m33", _NO_FLOATS),
     "cortex-m55": _thumb("thumbv8.1m.main", "cortex-m55", _NO_FLOAT_VECTORS),
     "cortex-m85": _thumb("thumbv8.1m.main", "cortex-m85", _NO_FLOAT_VECTORS),
-    "riscv32": {"kind": "llvm", "mtriple": "riscv32-unknown-none-elf", "mattr": ["+m", "+c"]},
+    "riscv32": _RISCV32,
     "wasm32": {"kind": "llvm", "mtriple": "wasm32-unknown-unknown"},
+    # Any processor, by its own compiler: kernels are those of one without special instructions.
+    "c": {**_RISCV32, "keys": [PLAIN_C, "cpu"], "vector-width": 64},
 }
 """Targets by name; each Cortex with a floating-point unit also with ``HARD_FLOAT`` at its end."""
 
@@ -106,6 +113,15 @@ def is_bare(target: Any) -> bool:
     return _BARE.match(str(target.attrs.get("mtriple", ""))) is not None
 
 
+def is_plain_c(target: Any) -> bool:
+    """Tell whether the code of a target is C99.
+
+    Args:
+        target: of TVM.
+    """
+    return PLAIN_C in target.keys
+
+
 def saves_flash(target: Any) -> bool:
     """Tell whether one function for several layers is worth some instructions.
 
@@ -115,7 +131,7 @@ def saves_flash(target: Any) -> bool:
     Args:
         target: of TVM.
     """
-    return _DIVIDES.match(str(target.attrs.get("mtriple", ""))) is not None
+    return is_plain_c(target) or _DIVIDES.match(str(target.attrs.get("mtriple", ""))) is not None
 
 
 def has_loops(target: Any) -> bool:

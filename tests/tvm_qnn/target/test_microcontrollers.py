@@ -18,7 +18,7 @@ from tvm_qnn.target.target import parse_target, requirements
 _M0PLUS = {
     f"__aeabi_{name}" for name in ("lmul", "lasr", "llsl", "llsr", "idiv", "uidiv", "uidivmod")
 }
-_ALIGNMENTS = {"cortex-m55": 8, "cortex-m85": 8, "wasm32": 16}
+_ALIGNMENTS = {"cortex-m55": 8, "cortex-m85": 8, "wasm32": 16, "c": 8}
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -31,7 +31,7 @@ def test_a_name_sets_the_core_and_its_alignment(name: str) -> None:
 
 
 @pytest.mark.parametrize("model", [digits.model("int8"), digits.model("uint8"), dense_layers()])
-@pytest.mark.parametrize("name", [name for name in NAMES if name != "wasm32"])
+@pytest.mark.parametrize("name", [name for name in NAMES if name not in ("wasm32", "c")])
 def test_networks_of_integers_call_no_function_of_floats(
     name: str, model: bytes, tmp_path: Path
 ) -> None:

@@ -22,7 +22,7 @@ def targets(as_json: bool) -> None:
     rows: list[tuple[str, object, str | None]] = [("host", host, None)]
     named = ((name, parse_target(name)) for name in (*NAMES, *BOARDS))
     rows += [(name, target, why_not_here(target)) for name, target in named]
-    boards = {name: board.what for name, board in BOARDS.items()}
+    boards = {name: board.what for name, board in BOARDS.items()} | {"c": "any, as C99"}
     if as_json:
         print_json(
             [

@@ -9,6 +9,7 @@ import tvm
 from qnn_ops.errors import QnnError
 from tvm_qnn.standalone.packages import formats
 from tvm_qnn.standalone.packages.formats import Package
+from tvm_qnn.target.microcontrollers import is_plain_c
 
 PACKAGES: dict[str, Package] = {
     "cmake": formats.CMAKE,
@@ -31,7 +32,7 @@ def package_for(name: str, target: tvm.target.Target) -> Package:
         raise QnnError(f"package must be one of {', '.join(PACKAGES)}, got {name!r}")
     package = PACKAGES[name]
     triple = str(target.attrs.get("mtriple", ""))
-    if not re.match(package.triples, triple):
+    if not is_plain_c(target) and not re.match(package.triples, triple):
         raise QnnError(f"the package {name!r} is for {package.processors}, not for {triple}")
     return package
 

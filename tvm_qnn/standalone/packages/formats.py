@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import PurePosixPath
+from typing import Any
 from xml.sax.saxutils import escape, quoteattr
 
 from tvm_qnn.standalone.cpp import class_name
@@ -24,7 +25,7 @@ class Package:
 
     Attributes:
         texts: the files that tell the build system what there is, by their paths.
-        processors: those that it is for, in words.
+        processors: those that it is for, in words; with plain C it is for any.
         triples: a pattern for the beginning of their targets' platforms.
         code: the folder of the sources and headers.
         library: where machine code and weights lie as a static library; None: they are an object
@@ -61,8 +62,13 @@ def sentence(program: Program) -> str:
 
 _OF_EVERY_C = {"memcpy", "memset", "memmove", "memcmp"}
 
-AS_OBJECT = "PROPERTIES EXTERNAL_OBJECT ON GENERATED ON"
-"""What CMake shall know of an object file among the sources."""
+_AS_OBJECT = "PROPERTIES EXTERNAL_OBJECT ON GENERATED ON"
+
+
+def _known_to_cmake(program: Program, indent: str = "") -> str:
+    """Return the line that tells CMake of an object file among the sources, if there is one."""
+    objects = [name for name in program.units if name.endswith(".o")]
+    return "".join(f"{indent}set_source_files_properties({n} {_AS_OBJECT})\n" for n in objects)
 
 
 def _cmake_texts(program: Program) -> dict[str, str]:
@@ -76,8 +82,7 @@ cmake_minimum_required(VERSION 3.16)
 project({target} LANGUAGES C)
 
 # The model: {name}.h and {name}.hpp say how to call it.
-set_source_files_properties({name}.o {AS_OBJECT})
-add_library({target} STATIC {name}.c {name}.o)
+{_known_to_cmake(program)}add_library({target} STATIC {" ".join(program.units)})
 target_include_directories({target} PUBLIC "${{CMAKE_CURRENT_SOURCE_DIR}}")
 {maths}
 if(CMAKE_SOURCE_DIR STREQUAL CMAKE_CURRENT_SOURCE_DIR)
@@ -106,6 +111,8 @@ def _arduino_library(program: Program) -> str:
 
 def _arduino_texts(program: Program) -> dict[str, str]:
     name = program.prefix
+    precompiled = f"precompiled=true\nldflags=-l{library_name(program)}\n"
+    precompiled = precompiled if program.code is None else ""
     return {
         "library.properties": f"""\
 name={name}
@@ -118,9 +125,7 @@ category=Data Processing
 url=
 architectures=*
 includes={name}.hpp
-precompiled=true
-ldflags=-l{library_name(program)}
-""",
+{precompiled}""",
         f"{EXAMPLES}/{name}/{name}.ino": f"""\
 // Runs the model once a second.
 #include <{name}.hpp>
@@ -141,7 +146,7 @@ void loop() {{
 
 
 ARDUINO = Package(_arduino_texts, "Cortex-M", r"thumb", code="src", library=_arduino_library)
-"""A library for Arduino, with its machine code compiled before."""
+"""A library for Arduino; its machine code is compiled before, or it is plain C."""
 
 
 def _zephyr_texts(program: Program) -> dict[str, str]:
@@ -162,9 +167,8 @@ config {option}
 """,
         "CMakeLists.txt": f"""\
 if(CONFIG_{option})
-  set_source_files_properties({name}.o {AS_OBJECT})
-  zephyr_library_named({name}_model)
-  zephyr_library_sources({name}.c {name}.o)
+{_known_to_cmake(program, "  ")}  zephyr_library_named({name}_model)
+  zephyr_library_sources({" ".join(program.units)})
   zephyr_include_directories(.)
 endif()
 """,
@@ -179,12 +183,28 @@ _SCHEMA = "1.7.7"
 _KINDS = {"h": "header", "hpp": "header", "c": "source", "o": "object"}
 
 
-def _cmsis_texts(program: Program) -> dict[str, str]:
-    name = program.prefix
+def _condition(program: Program) -> str:
+    """Return the cores that machine code is for, in a pack's words; plain C is for all."""
+    if program.code is not None:
+        return ""
     # As the packs of devices name their cores: Cortex-M0+, Cortex-M4.
     core = str(program.target.attrs["mcpu"]).replace("plus", "+").title()
+    return f"""\
+  <conditions>
+    <condition id="core">
+      <require Dcore={quoteattr(core)}/>
+    </condition>
+  </conditions>
+"""
+
+
+def _cmsis_texts(program: Program) -> dict[str, str]:
+    name = program.prefix
+    condition = _condition(program)
+    names = (f"{name}.h", f"{name}.hpp", *program.units)
     files = "\n".join(
-        f'        <file category="{kind}" name="{name}.{end}"/>' for end, kind in _KINDS.items()
+        f'        <file category="{_KINDS[each.rpartition(".")[2]]}" name="{each}"/>'
+        for each in names
     )
     described = f"<description>{escape(sentence(program))}</description>"
     return {
@@ -198,14 +218,9 @@ def _cmsis_texts(program: Program) -> dict[str, str]:
   <releases>
     <release version="{VERSION}">As it was compiled.</release>
   </releases>
-  <conditions>
-    <condition id="core">
-      <require Dcore={quoteattr(core)}/>
-    </condition>
-  </conditions>
-  <components>
-    <component Cclass="Machine Learning" Cgroup="Model" Csub="{name}" Cversion="{VERSION}" \
-condition="core">
+{condition}  <components>
+    <component Cclass="Machine Learning" Cgroup="Model" Csub="{name}" Cversion="{VERSION}"\
+{' condition="core"' if condition else ""}>
       {described}
       <files>
 {files}
@@ -226,7 +241,7 @@ def _platformio_library(program: Program) -> str:
 
 
 def _platformio_texts(program: Program) -> dict[str, str]:
-    manifest = {
+    manifest: dict[str, Any] = {
         "name": program.prefix,
         "version": VERSION,
         "description": sentence(program),
@@ -234,8 +249,10 @@ def _platformio_texts(program: Program) -> dict[str, str]:
         "headers": f"{program.prefix}.h",
         "frameworks": "*",
         "platforms": "*",
-        "build": {"extraScript": "link.py"},
     }
+    if program.code is not None:
+        return {"library.json": f"{json.dumps(manifest, indent=2)}\n"}
+    manifest["build"] = {"extraScript": "link.py"}
     return {
         "library.json": f"{json.dumps(manifest, indent=2)}\n",
         "link.py": f"""\
@@ -260,19 +277,19 @@ PLATFORMIO = Package(
 
 def _esp_idf_texts(program: Program) -> dict[str, str]:
     name = program.prefix
+    sources, code, targets = " ".join(program.units), "", ""
+    if program.code is None:
+        sources = f"{name}.c"
+        code = f"{_known_to_cmake(program)}target_sources(${{COMPONENT_LIB}} PRIVATE {name}.o)\n"
+        targets = "targets: [esp32c2, esp32c3, esp32c5, esp32c6, esp32h2]\n"
     return {
-        "CMakeLists.txt": f"""\
-idf_component_register(SRCS {name}.c INCLUDE_DIRS .)
-set_source_files_properties({name}.o {AS_OBJECT})
-target_sources(${{COMPONENT_LIB}} PRIVATE {name}.o)
-""",
+        "CMakeLists.txt": f"idf_component_register(SRCS {sources} INCLUDE_DIRS .)\n{code}",
         "idf_component.yml": f"""\
 version: "{VERSION}"
 description: {json.dumps(sentence(program))}
-targets: [esp32c2, esp32c3, esp32c5, esp32c6, esp32h2]
-""",
+{targets}""",
     }
 
 
 ESP_IDF = Package(_esp_idf_texts, "32-bit RISC-V", r"riscv32")
-"""A component of ESP-IDF, for Espressif's processors with RISC-V."""
+"""A component of ESP-IDF: machine code for Espressif's processors with RISC-V, plain C for all."""

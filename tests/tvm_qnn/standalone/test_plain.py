@@ -1,0 +1,91 @@
+from __future__ import annotations
+
+import re
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import tvm_qnn
+from tests.frontends.tflite.converters.test_variables import inputs as inputs_of_ring
+from tests.frontends.tflite.converters.test_variables import ring
+from tests.support.plain_c import SANITIZERS, WARNINGS, needs_gcc, run_plain_c
+from tests.support.standalone import check_call, run_example
+from tests.targets.models import Loaded, Model, models
+from tvm_qnn import digits
+from tvm_qnn.build import export_c
+
+SMALL = ("digits int8", "every kernel uint8", "fused int8", "random graphs 0")
+MODELS = {model.name: model for model in models(1)}
+
+
+def loaded(name: str) -> Loaded:
+    model: Model = MODELS[name]
+    found = model.load()
+    assert found is not None
+    return found
+
+
+@needs_gcc
+@pytest.mark.parametrize("name", SMALL)
+def test_a_model_gives_the_numbers_of_its_framework(name: str, tmp_path: Path) -> None:
+    model = loaded(name)
+    results = run_plain_c(model.mod, model.params, model.inputs, tmp_path, "-O1", *SANITIZERS)
+    assert model.differs(results) is None
+
+
+@needs_gcc
+def test_inputs_and_outputs_may_lie_in_the_workspace(tmp_path: Path) -> None:
+    model = loaded("digits uint8")
+    run = partial(run_plain_c, model.mod, model.params, model.inputs, tmp_path)
+    assert model.differs(run("-O2", *SANITIZERS, arena=True)) is None
+
+
+@needs_gcc
+def test_a_stream_of_runs_keeps_its_state(tmp_path: Path) -> None:
+    mod, params = tvm_qnn.from_tflite(ring())
+    library = tvm_qnn.build(mod, "host", params)
+    runs = inputs_of_ring(4)
+    export_c(mod, "c", params, tmp_path / "model")
+    sources = [tmp_path / f"model{end}" for end in ("_main.c", ".c", "_weights.c")]
+    program = tmp_path / "program"
+    check_call(["gcc", "-std=c99", *SANITIZERS, "-o", program, *sources])
+    results = run_example([program], library.signature, runs, tmp_path)
+    library.reset()
+    for inputs, outputs in zip(runs, results, strict=True):
+        np.testing.assert_array_equal(outputs[0], library.run(*inputs))
+
+
+@needs_gcc
+def test_files_are_c99_and_cpp_and_small(tmp_path: Path) -> None:
+    mod, params = tvm_qnn.from_tflite(digits.model("int8"))
+    files = export_c(mod, "c", params, tmp_path / "model", test_vectors=2)
+    names = ("model.c", "model.h", "model.hpp", "model_main.c", "model_test.c", "model_weights.c")
+    assert files == sorted(names)
+    for name in ("model.c", "model_weights.c"):
+        line = ["g++", "-std=c++11", "-x", "c++", "-Wall", "-Wextra", "-Werror", "-c"]
+        check_call([*line, "-o", tmp_path / "cpp.o", tmp_path / name])
+    text = (tmp_path / "model.c").read_text("utf-8")
+    assert set(re.findall(r"#include <(\S+)>", text)) == {"stdint.h", "string.h"}
+    functions = re.findall(r"^static void .*?^}", text, re.MULTILINE | re.DOTALL)
+    assert functions
+    assert max(function.count("\n") for function in functions) < 300
+    assert not re.search(r"malloc|alloca", text)
+    test = [tmp_path / f"model{end}" for end in ("_test.c", ".c", "_weights.c")]
+    check_call(["gcc", "-std=c99", "-O2", "-o", tmp_path / "test", *test])
+    assert "2 vectors: every byte" in check_call([tmp_path / "test"])
+
+
+@needs_gcc
+def test_the_header_stands_alone(tmp_path: Path) -> None:
+    mod, params = tvm_qnn.from_tflite(digits.model("int8"))
+    for target in ("c", "cortex-m4"):
+        export_c(mod, target, params, tmp_path / "model")
+        program = tmp_path / "use.c"
+        program.write_text(
+            '#include "model.h"\nstatic model_input_0_t input[MODEL_INPUT_0_COUNT];\n'
+            "float first(void);\nfloat first(void) {\n"
+            "  return (float)(input[0] - MODEL_INPUT_0_ZERO_POINT) * MODEL_INPUT_0_SCALE;\n}\n"
+        )
+        check_call(["gcc", *WARNINGS, "-c", "-o", tmp_path / "use.o", program])

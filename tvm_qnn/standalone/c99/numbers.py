@@ -1,0 +1,50 @@
+"""Types and numbers as C99 writes them."""
+
+from __future__ import annotations
+
+import re
+from math import isinf, isnan
+from typing import Any
+
+import numpy as np
+
+from qnn_ops.errors import QnnError
+
+_TYPES = {"float32": "float", "float64": "double", "bool": "uint8_t"}
+
+
+def c_type(dtype: str) -> str:
+    """Return C's type of a number.
+
+    Raises:
+        QnnError: C99 has none, as for float16.
+    """
+    if dtype in ("float16", "bfloat16"):
+        raise QnnError(f"plain C has no {dtype}: export the model for a processor instead")
+    return _TYPES.get(dtype, f"{dtype}_t")
+
+
+def c_number(value: Any, dtype: str) -> str:
+    """Write a number as C does.
+
+    Args:
+        value: of Python or numpy.
+        dtype: its type.
+    """
+    if dtype.startswith("float"):
+        return _c_real(float(value), dtype)
+    number = int(value)
+    end = {"uint32": "U", "uint64": "ULL", "int64": "LL"}.get(dtype, "")
+    if number in (-(2**31), -(2**63)):  # C has no such literal
+        return f"({number + 1}{end} - 1)"
+    return f"({number}{end})" if number < 0 else f"{number}{end}"
+
+
+def _c_real(number: float, dtype: str) -> str:
+    if isnan(number) or isinf(number):
+        name = "NAN" if isnan(number) else "INFINITY"
+        return f"({'-' if number < 0 else ''}({c_type(dtype)}){name})"
+    text = f"{np.float32(number):.9g}" if dtype == "float32" else f"{number:.17g}"
+    text = text if re.search(r"[.e]", text) else f"{text}.0"
+    text += "f" if dtype == "float32" else ""
+    return f"({text})" if text.startswith("-") else text

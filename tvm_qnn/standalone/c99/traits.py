@@ -1,0 +1,70 @@
+"""What is known of an expression of TIR."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import tvm
+from tvm import tirx
+from tvm.ir.expr import TensorLoad
+from tvm_ffi import structural_walk
+
+from legalize.passes.bodies import BARRIER
+
+
+def bits(node: Any) -> int:
+    """Return how many bits an integer takes at most, beside its sign."""
+    match node:
+        case tirx.IntImm():
+            return int(node.value).bit_length()
+        case tirx.Add() | tirx.Sub():
+            return max(bits(node.a), bits(node.b)) + 1
+        case tirx.Mul():
+            return bits(node.a) + bits(node.b)
+        case tirx.Min() | tirx.Max():
+            return max(bits(node.a), bits(node.b))
+        case tirx.RShift() if isinstance(node.b, tirx.IntImm):
+            return max(bits(node.a) - int(node.b.value), 0)
+        case tirx.Cast() if "int" in str(node.value.ty) and "int" in str(node.ty):
+            return bits(node.value)
+    return int(re.sub(r"\D", "", scalar_dtype(node)) or 1) - 1
+
+
+def may_fail(value: Any) -> bool:
+    """Tell whether an expression reads memory or divides integers, which a choice may guard."""
+    found: list[Any] = []
+
+    def visit(node: Any) -> None:
+        divides = isinstance(node, tirx.Div | tirx.Mod) and "int" in str(node.ty)
+        if divides or isinstance(node, TensorLoad):
+            found.append(node)
+
+    structural_walk(value, visit)
+    return bool(found)
+
+
+def does_nothing(value: Any) -> bool:
+    """Tell whether a statement is a number alone, or a barrier between bodies that were joined."""
+    is_barrier = isinstance(value, tvm.ir.Call) and value.args[0] == BARRIER
+    return is_barrier or isinstance(value, tirx.IntImm)
+
+
+def dtype_of(buffer: Any) -> str:
+    """Return the type of a buffer's elements."""
+    return str(buffer.dtype)
+
+
+def scalar_dtype(node: Any) -> str:
+    """Return the type of an expression, or of each element of a vector."""
+    return str(node.ty).partition("x")[0]
+
+
+def lanes(node: Any) -> int:
+    """Count the elements of a vector; a number is one."""
+    return int(str(node.ty).partition("x")[2] or 1)
+
+
+def is_zero(number: Any) -> bool:
+    """Tell whether an expression is the number 0."""
+    return number is None or (isinstance(number, tirx.IntImm) and int(number.value) == 0)
