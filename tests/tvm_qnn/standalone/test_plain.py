@@ -89,3 +89,13 @@ def test_the_header_stands_alone(tmp_path: Path) -> None:
             "  return (float)(input[0] - MODEL_INPUT_0_ZERO_POINT) * MODEL_INPUT_0_SCALE;\n}\n"
         )
         check_call(["gcc", *WARNINGS, "-c", "-o", tmp_path / "use.o", program])
+
+
+@needs_gcc
+def test_the_snippet_of_the_guide_compiles(tmp_path: Path) -> None:
+    guide = Path(__file__).parents[3] / "docs" / "guides" / "plain_c.md"
+    (snippet,) = guide.read_text("utf-8").split("```c\n")[1:]
+    (tmp_path / "use.c").write_text(snippet.split("```")[0])
+    mod, params = tvm_qnn.from_tflite(digits.model("int8"))
+    export_c(mod, "c", params, tmp_path / "keywords", arena=True)
+    check_call(["gcc", *WARNINGS, "-c", "-o", tmp_path / "use.o", tmp_path / "use.c"])
