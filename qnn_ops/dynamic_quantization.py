@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from tvm import relax
 
+from qnn_ops import declared
 from qnn_ops.arithmetic import is_number, round_half_away
 from qnn_ops.checks import QUANTIZED, check_dtype
 from qnn_ops.errors import QnnError
-from qnn_ops.onnxruntime import check_arithmetic, is_onnxruntime
+from qnn_ops.onnxruntime import ARITHMETICS, is_onnxruntime
 from qnn_ops.registry import Attrs, TensorSpec, cannot_overflow, operator
 from qnn_ops.traits import FIXED, Channels, Traits, moving
 
@@ -28,8 +29,12 @@ SCALE_FIELD, POINT_FIELD = 0, 2
     traits=FIXED,
 )
 def dynamic_encoding(
-    data: relax.Expr, asymmetric: bool, *, arithmetic: str = "tflite", whole: bool = False
-) -> relax.Call:
+    data: relax.Expr,
+    asymmetric: declared.Flag,
+    *,
+    arithmetic: Annotated[str, declared.choice(*ARITHMETICS, implied=True)] = "tflite",
+    whole: declared.ImpliedFlag = False,
+) -> None:
     """Choose how each row of real numbers becomes int8.
 
     Source of the arithmetic: LiteRT's SymmetricQuantizeFloats and AsymmetricQuantizeFloats, which
@@ -56,12 +61,6 @@ def dynamic_encoding(
     Raises:
         QnnError: if a dtype or shape does not fit.
     """
-    attrs: dict[str, Any] = {"asymmetric": bool(asymmetric)}
-    if arithmetic != "tflite":
-        attrs["arithmetic"] = arithmetic
-    if whole:
-        attrs["whole"] = True
-    return dynamic_encoding.call([data], **attrs)
 
 
 def is_whole(attrs: Attrs) -> bool:
@@ -76,7 +75,6 @@ def _dynamic_encoding_type(attrs: Attrs, data: TensorSpec) -> TensorSpec:
         raise QnnError(f"data must have rows of at least 1 element, got shape {data.shape}")
     if 0 in data.shape and is_whole(attrs):
         raise QnnError(f"data must have elements, got shape {data.shape}")
-    check_arithmetic(attrs)
     if is_onnxruntime(attrs) and not attrs.asymmetric:
         raise QnnError("arithmetic 'onnxruntime' has zero points")
     return TensorSpec((FIELDS,) if is_whole(attrs) else (*data.shape[:-1], FIELDS), "float32")
@@ -155,10 +153,10 @@ OFFSETS = {"int8": 0, "uint8": 128}
 def dynamic_quantize(
     data: relax.Expr,
     encoding: relax.Expr,
-    out_dtype: str = "int8",
+    out_dtype: declared.Text = "int8",
     *,
-    arithmetic: str = "tflite",
-) -> relax.Call:
+    arithmetic: Annotated[str, declared.choice(*ARITHMETICS, implied=True)] = "tflite",
+) -> None:
     """Quantize rows of real numbers, each by an encoding of its own.
 
     Source of the arithmetic: LiteRT's SymmetricQuantizeFloats and AsymmetricQuantizeFloats: a
@@ -179,10 +177,6 @@ def dynamic_quantize(
     Raises:
         QnnError: if a dtype or shape does not fit.
     """
-    attrs: dict[str, Any] = {"out_dtype": out_dtype}
-    if arithmetic != "tflite":
-        attrs["arithmetic"] = arithmetic
-    return dynamic_quantize.call([data, encoding], **attrs)
 
 
 @dynamic_quantize.type_rule
@@ -190,7 +184,6 @@ def _dynamic_quantize_type(attrs: Attrs, data: TensorSpec, encoding: TensorSpec)
     for name, spec in (("data", data), ("encoding", encoding)):
         check_dtype(name, spec.dtype, ("float32",))
     check_dtype("out_dtype", attrs.out_dtype, QUANTIZED)
-    check_arithmetic(attrs)
     if encoding.shape not in ((FIELDS,), (*data.shape[:-1], FIELDS)):
         raise QnnError(f"an encoding of shape {encoding.shape} for data of shape {data.shape}")
     return TensorSpec(data.shape, attrs.out_dtype)

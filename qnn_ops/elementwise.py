@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from inspect import cleandoc
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from tvm import relax
 
+from qnn_ops import declared
 from qnn_ops.arithmetic import quantize_multiplier, scaled_twice
-from qnn_ops.attributes import bounds_attr, scale_attr, zero_point_attr
 from qnn_ops.checks import (
     ACTIVATIONS,
     QUANTIZED,
     check_alike,
     check_bounds,
-    check_choice,
     check_dtype,
     check_quantization,
 )
@@ -24,7 +23,7 @@ from qnn_ops.onnxruntime import ONNXRUNTIME, check_arithmetic, is_onnxruntime
 from qnn_ops.registry import Attrs, Known, Operator, Reference, TensorSpec
 from qnn_ops.rounding import scale_down
 from qnn_ops.traits import MOVED_RESULT, Channels, Traits
-from qnn_ops.xnnpack import XNNPACK, is_xnnpack
+from qnn_ops.xnnpack import is_xnnpack
 
 Array = np.ndarray[Any, Any]
 
@@ -35,6 +34,53 @@ _LEFT_SHIFT_INT16 = 15
 
 LARGEST_TERM = 2**16 - 1
 """Terms beyond it saturate any result whose multiplier is at least 1."""
+
+
+def _out_dtype(given: declared.Given) -> Any:
+    return given["out_dtype"]
+
+
+def _is_onnxruntime(given: declared.Given) -> bool:
+    return bool(given["arithmetic"] == ONNXRUNTIME)
+
+
+def _elementwise(
+    lhs: relax.Expr,
+    rhs: relax.Expr,
+    lhs_scale: declared.LhsScale,
+    lhs_zero_point: declared.LhsZeroPoint,
+    rhs_scale: declared.RhsScale,
+    rhs_zero_point: declared.RhsZeroPoint,
+    output_scale: declared.OutputScale,
+    output_zero_point: declared.OutputZeroPoint,
+    out_dtype: declared.Text,
+    out_min: declared.OutMin = None,
+    out_max: declared.OutMax = None,
+    *,
+    arithmetic: Annotated[str, declared.choice("tflite", implied=True)] = "tflite",
+    model_dtype: Annotated[
+        str | None,
+        declared.choice(*QUANTIZED, default=_out_dtype, needed=_is_onnxruntime),
+    ] = None,
+) -> None:
+    """Compute one result of two values.
+
+    Args:
+        lhs: int8, uint8 or int16, any shape. int16 is of the operands and the result, or of none,
+            and takes zero points of 0 only.
+        rhs: int8, uint8 or int16, a shape that broadcasts with that of ``lhs`` as in numpy.
+        out_dtype: int8, uint8 or int16.
+        arithmetic: "tflite"; for 8 bits also "xnnpack", and of sums and products "onnxruntime".
+        model_dtype: for arithmetic "onnxruntime", what the model's tensors are, int8 or uint8: its
+            float32 sums see the zero points. Default: ``out_dtype``.
+
+    Returns:
+        A call whose result has the broadcast shape and ``out_dtype``.
+
+    Raises:
+        QnnError: if the shapes do not broadcast or a dtype or quantization does not fit (raised
+            when the call's type is inferred).
+    """
 
 
 class ElementwiseOperator(Operator[...]):
@@ -54,78 +100,14 @@ class ElementwiseOperator(Operator[...]):
             clamps=True,
             channels=Channels.ANYWHERE,
         )
-        super().__init__(reference, ("lhs", "rhs"), traits)
-        self.__doc__ = f"{cleandoc(reference.__doc__ or '')}\n\n{cleandoc(_ARGUMENTS)}\n"
-        self.__wrapped__ = self.__call__
-        self.arithmetics = ("tflite", *arithmetics)
+        super().__init__(_elementwise, ("lhs", "rhs"), traits, reference.__name__)
+        self.declaration.attributes["arithmetic"] = declared.choice(
+            "tflite", *arithmetics, implied=True
+        )
+        _, arguments = (self.__doc__ or "").split("\n\n", 1)
+        self.__doc__ = f"{cleandoc(reference.__doc__ or '')}\n\n{arguments}"
         self.type_rule(elementwise_type)
         self.reference(reference)
-
-    def __call__(
-        self,
-        lhs: relax.Expr,
-        rhs: relax.Expr,
-        lhs_scale: float,
-        lhs_zero_point: int,
-        rhs_scale: float,
-        rhs_zero_point: int,
-        output_scale: float,
-        output_zero_point: int,
-        out_dtype: str,
-        out_min: int | None = None,
-        out_max: int | None = None,
-        *,
-        arithmetic: str = "tflite",
-        model_dtype: str | None = None,
-    ) -> relax.Call:
-        """Build the Relax call; see the operator's own documentation for the arguments."""
-        low, high = bounds_attr(out_dtype, out_min, out_max)
-        stated: dict[str, Any] = {}
-        if arithmetic != "tflite":
-            check_choice(f"{self.name}: arithmetic", arithmetic, self.arithmetics)
-            stated = {"arithmetic": arithmetic}
-        if arithmetic == ONNXRUNTIME:
-            stated["model_dtype"] = model_dtype or out_dtype
-        return self.call(
-            [lhs, rhs],
-            lhs_scale=scale_attr(lhs_scale),
-            lhs_zero_point=zero_point_attr(lhs_zero_point),
-            rhs_scale=scale_attr(rhs_scale),
-            rhs_zero_point=zero_point_attr(rhs_zero_point),
-            output_scale=scale_attr(output_scale),
-            output_zero_point=zero_point_attr(output_zero_point),
-            out_dtype=out_dtype,
-            out_min=low,
-            out_max=high,
-            **stated,
-        )
-
-
-_ARGUMENTS = """
-    Args:
-        lhs: int8, uint8 or int16, any shape. int16 is of the operands and the result, or of none,
-            and takes zero points of 0 only.
-        rhs: int8, uint8 or int16, a shape that broadcasts with that of ``lhs`` as in numpy.
-        lhs_scale: real value of one step of ``lhs``.
-        lhs_zero_point: the value of ``lhs`` that means 0.
-        rhs_scale: real value of one step of ``rhs``.
-        rhs_zero_point: the value of ``rhs`` that means 0.
-        output_scale: real value of one step of the result.
-        output_zero_point: the result's value that means 0.
-        out_dtype: int8, uint8 or int16.
-        out_min: lowest value of the result (a fused activation); default: the dtype's.
-        out_max: highest value of the result; default: the dtype's.
-        arithmetic: "tflite"; for 8 bits also "xnnpack", and of sums and products "onnxruntime".
-        model_dtype: for arithmetic "onnxruntime", what the model's tensors are, int8 or uint8: its
-            float32 sums see the zero points. Default: ``out_dtype``.
-
-    Returns:
-        A call whose result has the broadcast shape and ``out_dtype``.
-
-    Raises:
-        QnnError: if the shapes do not broadcast or a dtype or quantization does not fit (raised
-            when the call's type is inferred).
-"""
 
 
 def elementwise_type(attrs: Attrs, lhs: TensorSpec, rhs: TensorSpec) -> TensorSpec:
@@ -133,9 +115,7 @@ def elementwise_type(attrs: Attrs, lhs: TensorSpec, rhs: TensorSpec) -> TensorSp
     dtypes = {"lhs": lhs.dtype, "rhs": rhs.dtype, "out_dtype": attrs.out_dtype}
     for name, dtype in dtypes.items():
         check_dtype(name, dtype, ACTIVATIONS)
-    check_arithmetic(attrs, *dtypes.values(), others=(XNNPACK,))
-    if is_onnxruntime(attrs):
-        check_dtype("model_dtype", attrs.model_dtype, QUANTIZED)
+    check_arithmetic(attrs, *dtypes.values())
     points = ("lhs_zero_point", "rhs_zero_point", "output_zero_point")
     check_alike(dtypes, {name: getattr(attrs, name) for name in points})
     check_quantization("lhs", attrs.lhs_scale, attrs.lhs_zero_point, lhs.dtype)

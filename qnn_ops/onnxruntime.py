@@ -16,7 +16,7 @@ import numpy.typing as npt
 from qnn_ops import float_polynomials as polynomials
 from qnn_ops.arithmetic import is_number
 from qnn_ops.attributes import dtype_range
-from qnn_ops.checks import QUANTIZED, check_choice, check_dtype
+from qnn_ops.checks import QUANTIZED, check_dtype
 from qnn_ops.errors import QnnError
 from qnn_ops.expressions import sum_in_order, take
 from qnn_ops.float_epilogue import fused_multiply_add_float32
@@ -61,16 +61,9 @@ def arithmetic_of(attrs: Any) -> str:
     return str(getattr(attrs, "arithmetic", ARITHMETICS[0]))
 
 
-def check_arithmetic(attrs: Any, *dtypes: str, others: tuple[str, ...] = ()) -> None:
-    """Raise unless a call's arithmetic is a known one, and takes tensors of these dtypes.
-
-    Args:
-        attrs: of the call.
-        dtypes: of its tensors.
-        others: what the operator has beside TFLite's and ONNX Runtime's.
-    """
-    arithmetic = getattr(attrs, "arithmetic", "tflite")
-    check_choice("arithmetic", arithmetic, (*ARITHMETICS, *others))
+def check_arithmetic(attrs: Any, *dtypes: str) -> None:
+    """Raise unless a call's arithmetic takes tensors of these dtypes."""
+    arithmetic = arithmetic_of(attrs)
     if arithmetic != "tflite":
         for dtype in dtypes:
             check_dtype(f"a tensor of arithmetic {arithmetic!r}", dtype, QUANTIZED)

@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from tvm import relax
 
+from qnn_ops import declared
 from qnn_ops.accumulator_bounds import centred_bounds, check_scaled
 from qnn_ops.arithmetic import clamp_to, round_half_away
-from qnn_ops.attributes import dtype_range, int_attr, list_attr, scale_attr, zero_point_attr
+from qnn_ops.attributes import dtype_range
 from qnn_ops.checks import ACTIVATIONS, check_axis, check_dtype, check_quantization
 from qnn_ops.errors import QnnError
 from qnn_ops.expressions import take
-from qnn_ops.onnxruntime import check_arithmetic, conversion_onnxruntime, is_onnxruntime
-from qnn_ops.registry import Attrs, Known, TensorSpec, check_expr, operator
+from qnn_ops.onnxruntime import (
+    ARITHMETICS,
+    check_arithmetic,
+    conversion_onnxruntime,
+    is_onnxruntime,
+)
+from qnn_ops.registry import Attrs, Known, TensorSpec, operator
 from qnn_ops.traits import MOVED_RESULT, Channels, Traits, always, moving
 
 Array = np.ndarray[Any, Any]
@@ -50,15 +56,15 @@ def _moved(attrs: Attrs, dtype: str) -> dict[str, Any]:
 )
 def quantized_concat(
     quantized_inputs: Sequence[relax.Expr] | relax.Expr,
-    input_scales: Sequence[float],
-    input_zero_points: Sequence[int],
-    output_scale: float,
-    output_zero_point: int,
-    out_dtype: str,
-    axis: int = -1,
+    input_scales: declared.Scales,
+    input_zero_points: declared.ZeroPoints,
+    output_scale: declared.OutputScale,
+    output_zero_point: declared.OutputZeroPoint,
+    out_dtype: declared.Text,
+    axis: declared.Int = -1,
     *,
-    arithmetic: str = "tflite",
-) -> relax.Call:
+    arithmetic: Annotated[str, declared.choice(*ARITHMETICS, implied=True)] = "tflite",
+) -> None:
     """Join quantized tensors along an axis, each expressed in the output's scale first.
 
     An input with the output's scale and zero point is copied. Any other one goes through
@@ -76,8 +82,6 @@ def quantized_concat(
             shape; a list of them or an expression of a tuple type.
         input_scales: for each input, real value of one step.
         input_zero_points: for each input, its value that means 0.
-        output_scale: real value of one step of the result.
-        output_zero_point: the result's value that means 0.
         out_dtype: the inputs' dtype.
         axis: along which to join.
         arithmetic: "tflite", or "onnxruntime" for 8 bits.
@@ -88,24 +92,6 @@ def quantized_concat(
     Raises:
         QnnError: if a shape, dtype, the axis or a quantization does not fit.
     """
-    if not isinstance(quantized_inputs, relax.Expr):
-        inputs = list_attr("quantized_inputs", quantized_inputs)
-        for index, item in enumerate(inputs):
-            check_expr(f"quantized_inputs[{index}]", item)
-        quantized_inputs = relax.Tuple(inputs)
-    stated = {} if arithmetic == "tflite" else {"arithmetic": arithmetic}
-    return quantized_concat.call(
-        [quantized_inputs],
-        input_scales=[scale_attr(scale) for scale in list_attr("input_scales", input_scales)],
-        input_zero_points=[
-            zero_point_attr(point) for point in list_attr("input_zero_points", input_zero_points)
-        ],
-        output_scale=scale_attr(output_scale),
-        output_zero_point=zero_point_attr(output_zero_point),
-        out_dtype=out_dtype,
-        axis=int_attr("axis", axis),
-        **stated,
-    )
 
 
 @quantized_concat.type_rule

@@ -3,24 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from tvm import relax
 
+from qnn_ops import declared
 from qnn_ops.accumulator_bounds import Bounds, centred_bounds, check_fixed_point
 from qnn_ops.arithmetic import quantize_multiplier, scaled_twice
-from qnn_ops.attributes import dtype_range, int_attr, int_list_attr, scale_attr, zero_point_attr
-from qnn_ops.checks import (
-    ACTIVATIONS,
-    check_alike,
-    check_axis,
-    check_dtype,
-    check_quantization,
-)
+from qnn_ops.attributes import dtype_range
+from qnn_ops.checks import ACTIVATIONS, check_alike, check_axis, check_dtype, check_quantization
 from qnn_ops.errors import QnnError
-from qnn_ops.onnxruntime import check_arithmetic, is_onnxruntime, mean_factor
+from qnn_ops.onnxruntime import ARITHMETICS, check_arithmetic, is_onnxruntime, mean_factor
 from qnn_ops.registry import Attrs, Known, TensorSpec, operator
 from qnn_ops.rounding import scale_down
 from qnn_ops.traits import MOVED_RESULT, Channels, Traits
@@ -49,16 +43,16 @@ LARGEST_SUM = 2**16 - 1
 )
 def quantized_mean(
     quantized_data: relax.Expr,
-    axis: int | Sequence[int],
-    keepdims: bool,
-    input_scale: float,
-    input_zero_point: int,
-    output_scale: float,
-    output_zero_point: int,
-    out_dtype: str,
+    axis: declared.Axes,
+    keepdims: declared.Flag,
+    input_scale: declared.InputScale,
+    input_zero_point: declared.InputZeroPoint,
+    output_scale: declared.OutputScale,
+    output_zero_point: declared.OutputZeroPoint,
+    out_dtype: declared.Text,
     *,
-    arithmetic: str = "tflite",
-) -> relax.Call:
+    arithmetic: Annotated[str, declared.choice(*ARITHMETICS, XNNPACK, implied=True)] = "tflite",
+) -> None:
     """Average a quantized tensor along axes.
 
     Source of the arithmetic: TFLite's reference MEAN. The sum of n values, less their zero points,
@@ -76,10 +70,6 @@ def quantized_mean(
         axis: one axis or several; negative ones count from the last. None at all (an empty
             list) averages nothing and only changes the scale.
         keepdims: whether averaged axes stay, with size 1.
-        input_scale: real value of one step of the data.
-        input_zero_point: the data's value that means 0.
-        output_scale: real value of one step of the result.
-        output_zero_point: the result's value that means 0.
         out_dtype: int8 or uint8; for int16 data int16.
         arithmetic: "tflite"; "onnxruntime" or "xnnpack" for 8 bits.
 
@@ -90,18 +80,6 @@ def quantized_mean(
         QnnError: if an axis, a dtype or a quantization does not fit, or there are no values to
             average or more than 2^23, of int16 2^16 - 1 (raised when the call's type is inferred).
     """
-    stated = {} if arithmetic == "tflite" else {"arithmetic": arithmetic}
-    return quantized_mean.call(
-        [quantized_data],
-        axis=[int_attr("axis", axis)] if np.ndim(axis) == 0 else int_list_attr("axis", axis),
-        keepdims=bool(keepdims),
-        input_scale=scale_attr(input_scale),
-        input_zero_point=zero_point_attr(input_zero_point),
-        output_scale=scale_attr(output_scale),
-        output_zero_point=zero_point_attr(output_zero_point),
-        out_dtype=out_dtype,
-        **stated,
-    )
 
 
 @quantized_mean.type_rule
@@ -109,7 +87,7 @@ def _type(attrs: Attrs, data: TensorSpec) -> TensorSpec:
     dtypes = {"quantized_data": data.dtype, "out_dtype": attrs.out_dtype}
     for name, dtype in dtypes.items():
         check_dtype(name, dtype, ACTIVATIONS)
-    check_arithmetic(attrs, *dtypes.values(), others=(XNNPACK,))
+    check_arithmetic(attrs, *dtypes.values())
     points = ("input_zero_point", "output_zero_point")
     check_alike(dtypes, {name: getattr(attrs, name) for name in points})
     check_quantization("input", attrs.input_scale, attrs.input_zero_point, data.dtype)

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from tvm import relax
 
-from qnn_ops.attributes import dtype_range, int_attr, ints_attr, padding_attr
-from qnn_ops.checks import ACTIVATIONS, check_bounds, check_choice, check_dtype, check_rank
+from qnn_ops import declared
+from qnn_ops.attributes import dtype_range
+from qnn_ops.checks import ACTIVATIONS, check_bounds, check_dtype, check_rank
 from qnn_ops.errors import QnnError
-from qnn_ops.layouts import DATA_LAYOUTS, check_layout, permutation, reorder
+from qnn_ops.layouts import permutation, reorder
 from qnn_ops.registry import Attrs, TensorSpec, cannot_overflow, operator
 from qnn_ops.traits import OFFSETS, Channels, Traits, always, shifted
 from qnn_ops.windows import sliding_windows, window_count
@@ -46,17 +46,17 @@ def _moved(attrs: Attrs, dtype: str) -> dict[str, Any]:
 )
 def quantized_pool2d(
     quantized_data: relax.Expr,
-    pool_type: str,
-    pool_size: int | Sequence[int],
-    strides: int | Sequence[int] = (1, 1),
-    padding: int | Sequence[int] = (0, 0),
-    layout: str = "NCHW",
-    out_min: int | None = None,
-    out_max: int | None = None,
-    origin: int = 0,
-    rounding: str = "half_away",
-    count_include_pad: bool = False,
-) -> relax.Call:
+    pool_type: Annotated[str, declared.choice(*POOL_TYPES)],
+    pool_size: declared.Size,
+    strides: declared.Strides = (1, 1),
+    padding: declared.Padding = (0, 0),
+    layout: declared.Layout = "NCHW",
+    out_min: declared.OptionalInt = None,
+    out_max: declared.OptionalInt = None,
+    origin: declared.ImpliedInt = 0,
+    rounding: Annotated[str, declared.choice(*ROUNDINGS, implied=True)] = "half_away",
+    count_include_pad: declared.ImpliedFlag = False,
+) -> None:
     """Take the maximum or the average of each window of an image.
 
     The result has the data's scale and zero point. Padded positions are never the maximum. Nor do
@@ -73,9 +73,6 @@ def quantized_pool2d(
         quantized_data: int8, uint8 or int16, [N, H, W, C] or [N, C, H, W].
         pool_type: "max" or "avg".
         pool_size: the window in pixels: one value or (height, width).
-        strides: of the window, in pixels: one value or (vertical, horizontal).
-        padding: in pixels: one value, (vertical, horizontal) or (top, left, bottom, right).
-        layout: NHWC or NCHW.
         out_min: lowest value of the result (a fused activation); default: the dtype's.
         out_max: highest value of the result; default: the dtype's.
         origin: the value from which an average's ties round away, or beside which they round to
@@ -90,34 +87,12 @@ def quantized_pool2d(
         QnnError: if a shape, dtype, layout or bound does not fit, or a window covers nothing
             but padding (raised when the call's type is inferred).
     """
-    attrs: dict[str, Any] = {
-        "pool_type": pool_type,
-        "pool_size": ints_attr("pool_size", pool_size, 2),
-        "strides": ints_attr("strides", strides, 2),
-        "padding": padding_attr(padding),
-        "layout": layout,
-    }
-    # The dtype, and with it the default bounds, is the operand's: known only to the type rule.
-    if out_min is not None:
-        attrs["out_min"] = int_attr("out_min", out_min)
-    if out_max is not None:
-        attrs["out_max"] = int_attr("out_max", out_max)
-    if origin:
-        attrs["origin"] = int_attr("origin", origin)
-    if rounding != "half_away":
-        attrs["rounding"] = rounding
-    if count_include_pad:
-        attrs["count_include_pad"] = True
-    return quantized_pool2d.call([quantized_data], **attrs)
 
 
 @quantized_pool2d.type_rule
 def _type(attrs: Attrs, data: TensorSpec) -> TensorSpec:
     check_dtype("quantized_data", data.dtype, ACTIVATIONS)
     check_rank("quantized_data", data, 4)
-    check_choice("pool_type", attrs.pool_type, POOL_TYPES)
-    check_choice("rounding", rounding_of(attrs), ROUNDINGS)
-    check_layout("layout", attrs.layout, DATA_LAYOUTS)
     check_bounds(data.dtype, *bounds(attrs, data.dtype))
     low, high = dtype_range(data.dtype)
     if not low <= origin_of(attrs) <= high:

@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from tvm import relax
 
-from qnn_ops.attributes import dtype_range, float_attr, int_attr, scale_attr, zero_point_attr
-from qnn_ops.checks import (
-    ACTIVATIONS,
-    check_alike,
-    check_axis,
-    check_dtype,
-    check_quantization,
-)
+from qnn_ops import declared
+from qnn_ops.attributes import dtype_range
+from qnn_ops.checks import ACTIVATIONS, check_alike, check_axis, check_dtype, check_quantization
 from qnn_ops.errors import QnnError
 from qnn_ops.expressions import take
 from qnn_ops.onnxruntime import (
+    ARITHMETICS,
     check_arithmetic,
     check_softmax,
     is_onnxruntime,
@@ -57,16 +53,16 @@ OUTPUT_SCALE_WIDE = 1 / 65536
 )
 def quantized_softmax(
     quantized_data: relax.Expr,
-    input_scale: float,
-    input_zero_point: int,
-    output_scale: float,
-    output_zero_point: int,
-    out_dtype: str,
-    beta: float = 1.0,
-    axis: int = -1,
+    input_scale: declared.InputScale,
+    input_zero_point: declared.InputZeroPoint,
+    output_scale: declared.OutputScale,
+    output_zero_point: declared.OutputZeroPoint,
+    out_dtype: declared.Text,
+    beta: declared.Float = 1.0,
+    axis: declared.Int = -1,
     *,
-    arithmetic: str = "tflite",
-) -> relax.Call:
+    arithmetic: Annotated[str, declared.choice(*ARITHMETICS, implied=True)] = "tflite",
+) -> None:
     """Turn quantized logits into probabilities: exp(beta * x) over its sum along an axis.
 
     The result's scale is 1/256 and its zero point the lowest value of its dtype, so that it covers
@@ -86,7 +82,6 @@ def quantized_softmax(
 
     Args:
         quantized_data: int8, uint8 or int16, any shape of at least one dimension.
-        input_scale: real value of one step of the data.
         input_zero_point: the data's value that means 0; has no influence on the result.
         output_scale: 1/256, or as above (TFLite's tolerance of a thousandth applies).
         output_zero_point: -128 for int8, 0 for uint8; as above for int16.
@@ -102,18 +97,6 @@ def quantized_softmax(
         QnnError: if the axis, a dtype or a quantization does not fit, beta is not positive, or
             there is nothing along the axis (raised when the call's type is inferred).
     """
-    stated = {} if arithmetic == "tflite" else {"arithmetic": arithmetic}
-    return quantized_softmax.call(
-        [quantized_data],
-        input_scale=scale_attr(input_scale),
-        input_zero_point=zero_point_attr(input_zero_point),
-        output_scale=scale_attr(output_scale),
-        output_zero_point=zero_point_attr(output_zero_point),
-        out_dtype=out_dtype,
-        beta=float_attr("beta", beta),
-        axis=int_attr("axis", axis),
-        **stated,
-    )
 
 
 @quantized_softmax.type_rule

@@ -1,11 +1,11 @@
 """One decorator that turns a Python function into a Relax operator.
 
 An operator's file contains the public function with the operator's traits, its type rule, its numpy
-reference, and a rule that tells where the model's own framework would overflow::
+reference, and a rule that tells where the model's own framework would overflow. The function has no
+body: its signature declares the operands and attributes, by the types of ``qnn_ops.declared``::
 
     @operator("quantized_data", traits=Traits(...))
-    def quantized_relu(quantized_data: relax.Expr, ...) -> relax.Call:
-        return quantized_relu.call([quantized_data], kind=kind, ...)
+    def quantized_relu(quantized_data: relax.Expr, input_scale: InputScale, ...) -> None: ...
 
     @quantized_relu.type_rule
     def _type(attrs: Attrs, data: TensorSpec) -> TensorSpec: ...
@@ -33,6 +33,8 @@ from tvm import relax
 from tvm.relax import script as relax_script
 from tvm.relax.script import parser as relax_parser
 
+from qnn_ops.attributes import list_attr
+from qnn_ops.declarations import Declaration
 from qnn_ops.errors import QnnError
 from qnn_ops.traits import Traits
 
@@ -79,15 +81,18 @@ class Operator(Generic[P]):
     """A Relax operator of this dialect; calling it builds the call."""
 
     def __init__(
-        self, function: Callable[P, Any], tensors: tuple[str, ...], traits: Traits | None
+        self,
+        function: Callable[P, None],
+        tensors: tuple[str, ...],
+        traits: Traits | None,
+        name: str = "",
     ) -> None:
-        """Register ``function`` under its own name; ``tensors`` are its tensor parameters."""
-        self.name = function.__name__
+        """Register ``function`` by its name or another; ``tensors`` are its tensor parameters."""
+        self.name = self.__name__ = name or function.__name__
         self.tensors = tensors
-        self.__doc__ = function.__doc__
-        self.__name__ = function.__name__
-        self.__wrapped__ = function
-        self._function = function
+        self.declaration = Declaration(function, tensors)
+        self.__doc__ = self.declaration.document(function.__doc__ or "")
+        self.__signature__ = self.declaration.signature(relax.Call)
         self._type_rule: TypeRule | None = None
         self._reference: Reference | None = None
         self._overflow_rule: OverflowRule | None = None
@@ -101,7 +106,9 @@ class Operator(Generic[P]):
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> relax.Call:
         """Build the Relax call; see the operator's own documentation for the arguments."""
-        return self._function(*args, **kwargs)
+        given = self.declaration.given(args, kwargs)
+        operands = [self._operand(name, given[name]) for name in self.tensors]
+        return self.call(operands, **self.declaration.attrs(given))
 
     def __repr__(self) -> str:
         """Return the operator's name in TVM."""
@@ -140,11 +147,21 @@ class Operator(Generic[P]):
             check_expr(f"{self.name}: {name}", operand)
         return relax.Call(self.op, operands, tvm.ir.make_node("ir.DictAttrs", **attrs))
 
+    def _operand(self, name: str, value: Any) -> Any:
+        """Return an operand; one that is declared as several tensors becomes a tuple."""
+        if name not in self.declaration.tuples or isinstance(value, relax.Expr):
+            return value
+        fields = list_attr(name, value)
+        for index, field in enumerate(fields):
+            check_expr(f"{name}[{index}]", field)
+        return relax.Tuple(fields)
+
     def infer(self, attrs: Attrs, *operands: Operand) -> TensorSpec:
         """Apply the type rule; an error names the operator."""
         if self._type_rule is None:
             raise QnnError(f"{self.name}: the operator has no type rule")
         try:
+            self.declaration.check(attrs)
             return self._type_rule(attrs, *operands)
         except QnnError as error:
             raise QnnError(f"{self.name}: {error}") from None
@@ -223,15 +240,15 @@ relax_parser.qnn = R_QNN
 
 def operator(
     *tensors: str, traits: Traits | None = None
-) -> Callable[[Callable[P, Any]], Operator[P]]:
-    """Register the decorated function as a Relax operator.
+) -> Callable[[Callable[P, None]], Operator[P]]:
+    """Register the decorated declaration as a Relax operator.
 
     Args:
         tensors: names of its operands.
         traits: what passes need to know of it; without them none of those passes takes it.
     """
 
-    def decorate(function: Callable[P, Any]) -> Operator[P]:
+    def decorate(function: Callable[P, None]) -> Operator[P]:
         return Operator(function, tensors, traits)
 
     return decorate

@@ -8,12 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from qnn_ops.accumulator_bounds import (
-    Weights,
-    centred_bounds,
-    check_product_sums,
-    check_scaled,
-)
+from qnn_ops.accumulator_bounds import Weights, centred_bounds, check_product_sums, check_scaled
 from qnn_ops.float_epilogue import ONEDNN, float_epilogue
 from qnn_ops.registry import Attrs, TensorSpec
 from qnn_ops.rounding import scale_down
