@@ -62,11 +62,6 @@ def blockwise_dense(
     """
 
 
-def quantizes(attrs: Attrs) -> bool:
-    """Tell whether a layer makes integers of its data."""
-    return bool(getattr(attrs, "quantizes_data", False))
-
-
 @blockwise_dense.type_rule
 def _type(
     attrs: Attrs,
@@ -119,7 +114,7 @@ def _reference(
     units, blocks = scales.shape
     steps = integers_of(weights, attrs.bits).astype(np.float32).reshape(units, blocks, -1)
     zero = np.full((1, 1), middle_of(attrs.bits), np.float32) if points is None else points
-    if quantizes(attrs):
+    if attrs.quantizes_data:
         return _integer_product(data, steps - zero[..., None], scales)
     with np.errstate(all="ignore"):
         real = ((steps - zero[..., None]) * scales[..., None]).reshape(units, -1)[

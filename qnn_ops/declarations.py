@@ -34,6 +34,13 @@ class Declaration:
             if name not in tensors
         }
 
+    @property
+    def implied(self) -> dict[str, Any]:
+        """The values of the attributes that a call has only where they differ."""
+        return {
+            name: self._defaults[name] for name, each in self.attributes.items() if each.implied
+        }
+
     def given(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
         """Return all parameters' values by their names; raise TypeError as Python's calls do."""
         self._function(*args, **kwargs)

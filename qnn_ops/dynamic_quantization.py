@@ -63,21 +63,16 @@ def dynamic_encoding(
     """
 
 
-def is_whole(attrs: Attrs) -> bool:
-    """Tell whether a call encodes a whole tensor."""
-    return bool(getattr(attrs, "whole", False))
-
-
 @dynamic_encoding.type_rule
 def _dynamic_encoding_type(attrs: Attrs, data: TensorSpec) -> TensorSpec:
     check_dtype("data", data.dtype, ("float32",))
-    if 0 in data.shape[-1:] or (not data.shape and not is_whole(attrs)):
+    if 0 in data.shape[-1:] or (not data.shape and not attrs.whole):
         raise QnnError(f"data must have rows of at least 1 element, got shape {data.shape}")
-    if 0 in data.shape and is_whole(attrs):
+    if 0 in data.shape and attrs.whole:
         raise QnnError(f"data must have elements, got shape {data.shape}")
     if is_onnxruntime(attrs) and not attrs.asymmetric:
         raise QnnError("arithmetic 'onnxruntime' has zero points")
-    return TensorSpec((FIELDS,) if is_whole(attrs) else (*data.shape[:-1], FIELDS), "float32")
+    return TensorSpec((FIELDS,) if attrs.whole else (*data.shape[:-1], FIELDS), "float32")
 
 
 dynamic_encoding.overflow_rule(cannot_overflow)
@@ -86,7 +81,7 @@ dynamic_encoding.overflow_rule(cannot_overflow)
 @dynamic_encoding.reference
 def _dynamic_encoding_reference(attrs: Attrs, data: Array) -> Array:
     data = np.where(is_number(data), data, np.float32(0))
-    if is_whole(attrs):
+    if attrs.whole:
         data = data.reshape(-1)
     with np.errstate(all="ignore"):
         if is_onnxruntime(attrs):

@@ -90,11 +90,6 @@ def float_conv2d(
     """
 
 
-def order_of(attrs: Attrs) -> str:
-    """Return the order of a call's sums."""
-    return str(getattr(attrs, "order", ORDERS[0]))
-
-
 @dataclass(frozen=True)
 class Parts:
     """How ONNX Runtime cuts the products of a sum.
@@ -137,7 +132,7 @@ def parts_of(attrs: Attrs, window: Sequence[int], inputs: int, units: int, pixel
         units: its output channels.
         pixels: of an image of the result.
     """
-    taps, order = prod(window), order_of(attrs)
+    taps, order = prod(window), attrs.order
     if order == ORDERS[1]:
         return Parts(1, panel_of(taps * inputs, pixels), units == attrs.groups)
     if order == ORDERS[3]:
@@ -234,7 +229,7 @@ def _reference(attrs: Attrs, data: Array, kernel: Array, bias: Array | None = No
         return taps[..., place, row, column], weights[:, row, column, channel]
 
     with np.errstate(all="ignore"):
-        if order_of(attrs) == ORDERS[0]:
+        if attrs.order == ORDERS[0]:
             total = np.zeros((*taps.shape[:3], units), np.float32)
             for place in np.ndindex(height, width, inputs):
                 data_of, weight = pair(*place)

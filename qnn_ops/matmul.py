@@ -11,7 +11,7 @@ from qnn_ops import declared
 from qnn_ops.arithmetic import Float64Array, conv_multiplier
 from qnn_ops.checks import QUANTIZED, check_dtype, check_quantization
 from qnn_ops.errors import QnnError
-from qnn_ops.float_conv2d import ORDERS, order_of, panel_of
+from qnn_ops.float_conv2d import ORDERS, panel_of
 from qnn_ops.float_epilogue import fused_multiply_add_float32
 from qnn_ops.registry import Attrs, TensorSpec, cannot_overflow, operator
 from qnn_ops.rounding import check_multiplier, scale_down
@@ -75,7 +75,7 @@ def _float_matmul_reference(attrs: Attrs, lhs: Array, rhs: Array) -> Array:
     depth, columns = rhs.shape[-2:]
     zeros = total = np.zeros((*outer, lhs.shape[-2], columns), np.float32)
     with np.errstate(all="ignore"):
-        if order_of(attrs) == ORDERS[0]:
+        if attrs.order == ORDERS[0]:
             for k in range(depth):
                 total = total + lhs[..., :, k, None] * rhs[..., None, k, :]
             return total
@@ -145,16 +145,11 @@ def quantized_matmul(
     """
 
 
-def rounding_of(attrs: Attrs) -> str:
-    """Return how a product's sums are rounded."""
-    return str(getattr(attrs, "rounding", ROUNDINGS[0]))
-
-
 def matmul_multiplier(attrs: Attrs) -> Float64Array:
     """Return the result's steps of one step of its sums."""
     # The product of the scales is rounded to float32, as that of a convolution of uint8.
     scales = attrs.lhs_scale, attrs.rhs_scale, attrs.output_scale
-    return conv_multiplier(*scales, "uint8", rounding_of(attrs))
+    return conv_multiplier(*scales, "uint8", attrs.rounding)
 
 
 @quantized_matmul.type_rule
@@ -174,7 +169,7 @@ def _quantized_matmul_type(attrs: Attrs, lhs: TensorSpec, rhs: TensorSpec) -> Te
     check_quantization("lhs", attrs.lhs_scale, attrs.lhs_zero_point, lhs.dtype)
     check_quantization("rhs", attrs.rhs_scale, attrs.rhs_zero_point, rhs.dtype)
     check_quantization("output", attrs.output_scale, attrs.output_zero_point, attrs.out_dtype)
-    check_multiplier(matmul_multiplier(attrs), rounding_of(attrs))
+    check_multiplier(matmul_multiplier(attrs), attrs.rounding)
     return TensorSpec((*batches, lhs.shape[-2], columns), attrs.out_dtype)
 
 
@@ -187,7 +182,7 @@ def _quantized_matmul_reference(attrs: Attrs, lhs: Array, rhs: Array) -> Array:
     return scale_down(
         sums.astype(np.int32),
         matmul_multiplier(attrs),
-        rounding_of(attrs),
+        attrs.rounding,
         attrs.output_zero_point,
         (int(limits.min), int(limits.max)),
         attrs.out_dtype,

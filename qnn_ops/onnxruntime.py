@@ -53,17 +53,12 @@ class SumTerms(NamedTuple):
 
 def is_onnxruntime(attrs: Any) -> bool:
     """Tell whether a call has ONNX Runtime's arithmetic."""
-    return arithmetic_of(attrs) == ONNXRUNTIME
-
-
-def arithmetic_of(attrs: Any) -> str:
-    """Return a call's arithmetic."""
-    return str(getattr(attrs, "arithmetic", ARITHMETICS[0]))
+    return attrs.arithmetic == ONNXRUNTIME
 
 
 def check_arithmetic(attrs: Any, *dtypes: str) -> None:
     """Raise unless a call's arithmetic takes tensors of these dtypes."""
-    arithmetic = arithmetic_of(attrs)
+    arithmetic = attrs.arithmetic
     if arithmetic != "tflite":
         for dtype in dtypes:
             check_dtype(f"a tensor of arithmetic {arithmetic!r}", dtype, QUANTIZED)

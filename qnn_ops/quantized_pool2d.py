@@ -30,7 +30,7 @@ def _moved(attrs: Attrs, dtype: str) -> dict[str, Any]:
     """Move the attributes that change with the data; an average's ties keep their direction."""
     changes = shifted(attrs, dtype, "out_min", "out_max")
     if attrs.pool_type == "avg":
-        changes["origin"] = origin_of(attrs) + OFFSETS[dtype]
+        changes["origin"] = attrs.origin + OFFSETS[dtype]
     return changes
 
 
@@ -95,7 +95,7 @@ def _type(attrs: Attrs, data: TensorSpec) -> TensorSpec:
     check_rank("quantized_data", data, 4)
     check_bounds(data.dtype, *bounds(attrs, data.dtype))
     low, high = dtype_range(data.dtype)
-    if not low <= origin_of(attrs) <= high:
+    if not low <= attrs.origin <= high:
         raise QnnError(f"origin must lie within {data.dtype}, got {attrs.origin}")
     most = _MOST_TAPS[data.dtype]
     if math.prod(attrs.pool_size) > most:
@@ -111,20 +111,10 @@ def bounds(attrs: Attrs, dtype: str) -> tuple[int, int]:
     return getattr(attrs, "out_min", low), getattr(attrs, "out_max", high)
 
 
-def origin_of(attrs: Attrs) -> int:
-    """Return the value from which an average's ties round away."""
-    return getattr(attrs, "origin", 0)
-
-
-def rounding_of(attrs: Attrs) -> str:
-    """Return the rounding of averages."""
-    return getattr(attrs, "rounding", "half_away")
-
-
 def window_counts(attrs: Attrs, image: tuple[int, int]) -> Array:
     """Compute the divisor of each window's sum: int64 [output height, output width]."""
     taps = valid_taps(attrs, image)
-    if getattr(attrs, "count_include_pad", False):
+    if attrs.count_include_pad:
         return np.full_like(taps, math.prod(attrs.pool_size))
     return taps
 
@@ -178,10 +168,10 @@ def _reference(attrs: Attrs, data: Array) -> Array:
     if attrs.pool_type == "max":
         pooled = _windows(attrs, image, int(np.iinfo(data.dtype).min)).max(axis=(-2, -1))
     else:
-        origin = origin_of(attrs)
+        origin = attrs.origin
         sums = _windows(attrs, image - origin, 0).sum(axis=(-2, -1))
         counts = window_counts(attrs, image.shape[1:3])[:, :, None]
-        if rounding_of(attrs) == "half_even":
+        if attrs.rounding == "half_even":
             quotients = np.rint(sums.astype(np.float32) / counts.astype(np.float32))
             pooled = quotients.astype(np.int64) + origin
         else:

@@ -52,7 +52,11 @@ class TensorSpec:
 
 
 class Attrs(SimpleNamespace):
-    """An operator's attributes as plain Python values, by the names of the public function."""
+    """An operator's attributes as plain Python values, by the names of the public function.
+
+    Each operator has a subclass, whose class attributes are what calls leave out: the defaults of
+    implied attributes.
+    """
 
 
 Operand: TypeAlias = "TensorSpec | tuple[TensorSpec, ...]"
@@ -91,6 +95,7 @@ class Operator(Generic[P]):
         self.name = self.__name__ = name or function.__name__
         self.tensors = tensors
         self.declaration = Declaration(function, tensors)
+        self.attrs: type[Attrs] = type("Attrs", (Attrs,), self.declaration.implied)
         self.__doc__ = self.declaration.document(function.__doc__ or "")
         self.__signature__ = self.declaration.signature(relax.Call)
         self._type_rule: TypeRule | None = None
@@ -267,9 +272,11 @@ def operator_of(expr: Any) -> Operator[Any] | None:
 
 def attrs_of(call: relax.Call) -> Attrs:
     """Return a call's attributes as plain Python values."""
+    operator = operator_of(call)
+    kind = Attrs if operator is None else operator.attrs
     if call.attrs is None:
-        return Attrs()
-    return Attrs(**{key: _plain(call.attrs[key]) for key in call.attrs.keys()})  # noqa: SIM118
+        return kind()
+    return kind(**{key: _plain(call.attrs[key]) for key in call.attrs.keys()})  # noqa: SIM118
 
 
 def check_expr(name: str, value: Any) -> None:

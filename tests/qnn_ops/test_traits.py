@@ -74,7 +74,7 @@ def test_every_zero_point_moves_with_a_tensor(name: str) -> None:
     traits, parameters = OPERATORS[name].traits, signature(OPERATORS[name]).parameters
     # Weights are not moved.
     points = {each for each in parameters if "zero_point" in each} - {"kernel_zero_point"}
-    attrs = Attrs(
+    attrs = OPERATORS[name].attrs(
         **{each: (1, 2) if each.endswith("s") else 1 for each in points},
         input_scales=(0.5, 0.25),
         output_scale=0.5,
