@@ -16,6 +16,9 @@ from qnn_ops import attributes
 from qnn_ops.attributes import Scale, ZeroPoint, dtype_range
 from qnn_ops.layouts import DATA_LAYOUTS, KERNEL_LAYOUTS
 
+LITERT = "tflite"
+"""The arithmetic that every operator has."""
+
 Given: TypeAlias = "Mapping[str, Any]"
 """The arguments of a call, by the names of the parameters."""
 
@@ -57,6 +60,11 @@ def choice(*allowed: str, text: str = "", **rules: Any) -> Attribute:
     return Attribute(_as_given, text or f"{quoted}.", allowed, **rules)
 
 
+def arithmetic_of(*names: str) -> Attribute:
+    """Declare whose integers a call has, by names of frameworks; LiteRT's where it says nothing."""
+    return choice(*names, implied=True)
+
+
 def bound(end: int, text: str) -> Attribute:
     """Declare a bound of the result: by default the lowest (0) or highest (1) of ``out_dtype``."""
     return Attribute(
@@ -95,6 +103,7 @@ def _zero_points(name: str, values: Any) -> list[Any]:
     return [attributes.zero_point_attr(value) for value in attributes.list_attr(name, values)]
 
 
+Arithmetic = Annotated[str, arithmetic_of(LITERT)]
 Text = Annotated[str, Attribute(_as_given)]
 Names = Annotated[Sequence[str], Attribute(attributes.list_attr)]
 Flag = Annotated[bool, Attribute(flag)]

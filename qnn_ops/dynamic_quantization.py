@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
 from tvm import relax
@@ -11,7 +11,7 @@ from qnn_ops import declared
 from qnn_ops.arithmetic import is_number, round_half_away
 from qnn_ops.checks import QUANTIZED, check_dtype
 from qnn_ops.errors import QnnError
-from qnn_ops.onnxruntime import ARITHMETICS, is_onnxruntime
+from qnn_ops.onnxruntime import ONNXRUNTIME
 from qnn_ops.registry import Attrs, TensorSpec, cannot_overflow, operator
 from qnn_ops.traits import FIXED, Channels, Traits, moving
 
@@ -32,7 +32,7 @@ def dynamic_encoding(
     data: relax.Expr,
     asymmetric: declared.Flag,
     *,
-    arithmetic: Annotated[str, declared.choice(*ARITHMETICS, implied=True)] = "tflite",
+    arithmetic: declared.Arithmetic = "tflite",
     whole: declared.ImpliedFlag = False,
 ) -> None:
     """Choose how each row of real numbers becomes int8.
@@ -70,7 +70,7 @@ def _dynamic_encoding_type(attrs: Attrs, data: TensorSpec) -> TensorSpec:
         raise QnnError(f"data must have rows of at least 1 element, got shape {data.shape}")
     if 0 in data.shape and attrs.whole:
         raise QnnError(f"data must have elements, got shape {data.shape}")
-    if is_onnxruntime(attrs) and not attrs.asymmetric:
+    if attrs.arithmetic == ONNXRUNTIME and not attrs.asymmetric:
         raise QnnError("arithmetic 'onnxruntime' has zero points")
     return TensorSpec((FIELDS,) if attrs.whole else (*data.shape[:-1], FIELDS), "float32")
 
@@ -78,17 +78,26 @@ def _dynamic_encoding_type(attrs: Attrs, data: TensorSpec) -> TensorSpec:
 dynamic_encoding.overflow_rule(cannot_overflow)
 
 
+def _rows(attrs: Attrs, data: Array) -> Array:
+    """Return the rows without what is no number."""
+    data = np.where(is_number(data), data, np.float32(0))
+    return data.reshape(-1) if attrs.whole else data
+
+
 @dynamic_encoding.reference
 def _dynamic_encoding_reference(attrs: Attrs, data: Array) -> Array:
-    data = np.where(is_number(data), data, np.float32(0))
-    if attrs.whole:
-        data = data.reshape(-1)
+    rows = _rows(attrs, data)
     with np.errstate(all="ignore"):
-        if is_onnxruntime(attrs):
-            fields = _onnxruntime(*_range(data))
-        else:
-            fields = _asymmetric(*_range(data)) if attrs.asymmetric else _symmetric(data)
+        fields = _asymmetric(*_range(rows)) if attrs.asymmetric else _symmetric(rows)
     return np.concatenate(fields, -1)
+
+
+def _dynamic_encoding_onnxruntime(attrs: Attrs, data: Array) -> Array:
+    with np.errstate(all="ignore"):
+        return np.concatenate(_onnxruntime(*_range(_rows(attrs, data))), -1)
+
+
+dynamic_encoding.computed_by(ONNXRUNTIME, _dynamic_encoding_onnxruntime)
 
 
 def _range(data: Array) -> tuple[Array, Array]:
@@ -150,7 +159,7 @@ def dynamic_quantize(
     encoding: relax.Expr,
     out_dtype: declared.Text = "int8",
     *,
-    arithmetic: Annotated[str, declared.choice(*ARITHMETICS, implied=True)] = "tflite",
+    arithmetic: declared.Arithmetic = "tflite",
 ) -> None:
     """Quantize rows of real numbers, each by an encoding of its own.
 
@@ -191,13 +200,20 @@ dynamic_quantize.overflow_rule(cannot_overflow)
 def _dynamic_quantize_reference(attrs: Attrs, data: Array, encoding: Array) -> Array:
     points, offset = encoding[..., 2:3], OFFSETS[attrs.out_dtype]
     with np.errstate(all="ignore"):
-        if is_onnxruntime(attrs):
-            steps = data / encoding[..., 0:1]
-            low, high = np.float32(-128) - points, np.float32(127) - points
-            bounded = np.clip(np.where(is_number(steps), steps, low), low, high)
-            return ((np.rint(bounded) + points).astype(np.int32) + offset).astype(attrs.out_dtype)
         steps = data * encoding[..., 1:2]
     steps = np.where(is_number(steps), steps, np.float32(0))
     whole = round_half_away(np.clip(steps, -LARGEST_STEPS, LARGEST_STEPS))
     values = np.clip(whole + points, -128.0, 127.0)
     return (values.astype(np.int32) + offset).astype(attrs.out_dtype)
+
+
+def _dynamic_quantize_onnxruntime(attrs: Attrs, data: Array, encoding: Array) -> Array:
+    points, offset = encoding[..., 2:3], OFFSETS[attrs.out_dtype]
+    low, high = np.float32(-128) - points, np.float32(127) - points
+    with np.errstate(all="ignore"):
+        steps = data / encoding[..., 0:1]
+    bounded = np.clip(np.where(is_number(steps), steps, low), low, high)
+    return ((np.rint(bounded) + points).astype(np.int32) + offset).astype(attrs.out_dtype)
+
+
+dynamic_quantize.computed_by(ONNXRUNTIME, _dynamic_quantize_onnxruntime)

@@ -19,11 +19,10 @@ from qnn_ops.checks import (
     check_quantization,
 )
 from qnn_ops.errors import QnnError
-from qnn_ops.onnxruntime import ONNXRUNTIME, check_arithmetic, is_onnxruntime
+from qnn_ops.onnxruntime import ONNXRUNTIME, check_arithmetic
 from qnn_ops.registry import Attrs, Known, Operator, Reference, TensorSpec
 from qnn_ops.rounding import scale_down
 from qnn_ops.traits import MOVED_RESULT, Channels, Traits
-from qnn_ops.xnnpack import is_xnnpack
 
 Array = np.ndarray[Any, Any]
 
@@ -57,7 +56,7 @@ def _elementwise(
     out_min: declared.OutMin = None,
     out_max: declared.OutMax = None,
     *,
-    arithmetic: Annotated[str, declared.choice("tflite", implied=True)] = "tflite",
+    arithmetic: declared.Arithmetic = "tflite",
     model_dtype: Annotated[
         str | None,
         declared.choice(*QUANTIZED, default=_out_dtype, needed=_is_onnxruntime),
@@ -86,12 +85,12 @@ def _elementwise(
 class ElementwiseOperator(Operator[...]):
     """An operator on two tensors, which decorates its own reference: that is what differs."""
 
-    def __init__(self, reference: Reference, *, arithmetics: tuple[str, ...] = ()) -> None:
+    def __init__(self, reference: Reference, **others: Reference) -> None:
         """Register the operator; its documentation begins with the reference's own.
 
         Args:
             reference: computes it.
-            arithmetics: that it has beside TFLite's.
+            others: compute it in other arithmetics, by their names.
         """
         traits = Traits(
             zero_points={"lhs": "lhs_zero_point", "rhs": "rhs_zero_point"},
@@ -101,13 +100,12 @@ class ElementwiseOperator(Operator[...]):
             channels=Channels.ANYWHERE,
         )
         super().__init__(_elementwise, ("lhs", "rhs"), traits, reference.__name__)
-        self.declaration.attributes["arithmetic"] = declared.choice(
-            "tflite", *arithmetics, implied=True
-        )
         _, arguments = (self.__doc__ or "").split("\n\n", 1)
         self.__doc__ = f"{cleandoc(reference.__doc__ or '')}\n\n{arguments}"
         self.type_rule(elementwise_type)
         self.reference(reference)
+        for arithmetic, other in others.items():
+            self.computed_by(arithmetic, other)
 
 
 def elementwise_type(attrs: Attrs, lhs: TensorSpec, rhs: TensorSpec) -> TensorSpec:
@@ -180,8 +178,6 @@ def sum_reference(attrs: Attrs, lhs: Array, rhs: Array, sign: int) -> Array:
 
 def sum_overflow(attrs: Attrs, _known: Known, _lhs: TensorSpec, _rhs: TensorSpec) -> None:
     """Raise where TFLite does not define a sum or a difference of such scales."""
-    if is_xnnpack(attrs) or is_onnxruntime(attrs):
-        return
     # The operands are brought to half of the larger scale at most: 2^28 is not exceeded.
     *_, result = sum_multipliers(attrs)
     shift = left_shift(attrs)

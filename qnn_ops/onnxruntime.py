@@ -24,7 +24,6 @@ from qnn_ops.rounded import rounded
 from qnn_ops.traits import OFFSETS
 
 ONNXRUNTIME = "onnxruntime"
-ARITHMETICS = ("tflite", ONNXRUNTIME)
 
 # What QLinearSoftmax leaves free below the largest float32, as a logarithm; and the values a row
 # may have for each step of floor(1 / output_scale) before a product leaves float32.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Annotated, Any
 
 import numpy as np
@@ -20,13 +22,14 @@ from qnn_ops.checks import (
     check_quantization,
     check_stated_multiplier,
 )
+from qnn_ops.declared import LITERT
 from qnn_ops.errors import QnnError
-from qnn_ops.onnxruntime import ARITHMETICS, is_onnxruntime, quantize_onnxruntime
+from qnn_ops.onnxruntime import ONNXRUNTIME, quantize_onnxruntime
 from qnn_ops.registry import Attrs, Known, TensorSpec, cannot_overflow, operator
 from qnn_ops.rounded import rounded
 from qnn_ops.rounding import check_multiplier, scale_down
 from qnn_ops.traits import MOVED_RESULT, Channels, Traits, moving
-from qnn_ops.xnnpack import XNNPACK, is_xnnpack, quantize_xnnpack
+from qnn_ops.xnnpack import XNNPACK, quantize_xnnpack
 
 Array = np.ndarray[Any, Any]
 
@@ -49,7 +52,7 @@ def quantize(
     axis: declared.Axis = -1,
     *,
     multiplier: declared.Multiplier = None,
-    arithmetic: Annotated[str, declared.choice(*ARITHMETICS, XNNPACK, implied=True)] = "tflite",
+    arithmetic: declared.Arithmetic = "tflite",
 ) -> None:
     """Quantize real numbers: clamp(round(data / scale) + zero_point).
 
@@ -81,8 +84,7 @@ def _quantize_type(attrs: Attrs, data: TensorSpec) -> TensorSpec:
     channels = data.shape[check_axis(attrs.axis, len(data.shape))] if data.shape else None
     check_quantization("{}", attrs.scale, attrs.zero_point, attrs.out_dtype, channels)
     check_stated_multiplier(attrs, channels)
-    is_other = is_onnxruntime(attrs) or is_xnnpack(attrs)
-    if is_other and (hasattr(attrs, "multiplier") or attrs.out_dtype == "int32"):
+    if attrs.arithmetic != LITERT and (hasattr(attrs, "multiplier") or attrs.out_dtype == "int32"):
         raise QnnError(f"arithmetic {attrs.arithmetic!r} has no multiplier, and gives 8 or 16 bits")
     return TensorSpec(data.shape, attrs.out_dtype)
 
@@ -90,15 +92,25 @@ def _quantize_type(attrs: Attrs, data: TensorSpec) -> TensorSpec:
 quantize.overflow_rule(cannot_overflow)
 
 
-@quantize.reference
-def _quantize_reference(attrs: Attrs, data: Array) -> Array:
+def _along_axis(attrs: Attrs, data: Array) -> tuple[Array, Array]:
+    """Return scale and zero point, shaped to broadcast with the data."""
     scale, zero_point = (
         per_axis(values, attrs.axis, data.ndim) for values in (attrs.scale, attrs.zero_point)
     )
-    if is_onnxruntime(attrs):
-        return quantize_onnxruntime(data, scale, zero_point, attrs.out_dtype)
-    if is_xnnpack(attrs):
-        return quantize_xnnpack(data, scale, zero_point, attrs.out_dtype)
+    return scale, zero_point
+
+
+def _quantize_by(rule: Callable[..., Array], attrs: Attrs, data: Array) -> Array:
+    return rule(data, *_along_axis(attrs, data), attrs.out_dtype)
+
+
+quantize.computed_by(ONNXRUNTIME, partial(_quantize_by, quantize_onnxruntime))
+quantize.computed_by(XNNPACK, partial(_quantize_by, quantize_xnnpack))
+
+
+@quantize.reference
+def _quantize_reference(attrs: Attrs, data: Array) -> Array:
+    scale, zero_point = _along_axis(attrs, data)
     low, high = dtype_range(attrs.out_dtype)
     if hasattr(attrs, "multiplier"):
         factor = per_axis(attrs.multiplier, attrs.axis, data.ndim).astype(np.float32)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
 from tvm import relax
@@ -14,11 +14,11 @@ from qnn_ops.arithmetic import quantize_multiplier, scaled_twice
 from qnn_ops.attributes import dtype_range
 from qnn_ops.checks import ACTIVATIONS, check_alike, check_axis, check_dtype, check_quantization
 from qnn_ops.errors import QnnError
-from qnn_ops.onnxruntime import ARITHMETICS, check_arithmetic, is_onnxruntime, mean_factor
+from qnn_ops.onnxruntime import ONNXRUNTIME, check_arithmetic, mean_factor
 from qnn_ops.registry import Attrs, Known, TensorSpec, operator
 from qnn_ops.rounding import scale_down
 from qnn_ops.traits import MOVED_RESULT, Channels, Traits
-from qnn_ops.xnnpack import XNNPACK, is_xnnpack, mean_xnnpack
+from qnn_ops.xnnpack import XNNPACK, mean_xnnpack
 
 Array = np.ndarray[Any, Any]
 
@@ -51,7 +51,7 @@ def quantized_mean(
     output_zero_point: declared.OutputZeroPoint,
     out_dtype: declared.Text,
     *,
-    arithmetic: Annotated[str, declared.choice(*ARITHMETICS, XNNPACK, implied=True)] = "tflite",
+    arithmetic: declared.Arithmetic = "tflite",
 ) -> None:
     """Average a quantized tensor along axes.
 
@@ -131,29 +131,43 @@ def stated_multiplier_of(attrs: Attrs, count: int) -> tuple[int, int]:
     return (q << shift) // count, exponent - shift
 
 
-@quantized_mean.reference
-def _reference(attrs: Attrs, data: Array) -> Array:
+def _sums(attrs: Attrs, data: Array) -> tuple[Array, int]:
+    """Return the sums of the values as they are, and how many each has."""
     axes, count = averaged(attrs, data.shape)
     sums = data.astype(np.int32)
     if axes:
         sums = sums.sum(axis=axes, keepdims=attrs.keepdims, dtype=np.int32)
-    if is_xnnpack(attrs):
-        return mean_xnnpack(attrs, str(data.dtype), sums, count)
+    return sums, count
+
+
+def _onnxruntime(attrs: Attrs, data: Array) -> Array:
+    sums, count = _sums(attrs, data)
+    centred, factor = sums - count * attrs.input_zero_point, mean_factor(attrs, count)
+    point, bounds = attrs.output_zero_point, dtype_range(attrs.out_dtype)
+    return scale_down(centred, factor, "float32", point, bounds, attrs.out_dtype)
+
+
+def _xnnpack(attrs: Attrs, data: Array) -> Array:
+    return mean_xnnpack(attrs, str(data.dtype), *_sums(attrs, data))
+
+
+quantized_mean.computed_by(ONNXRUNTIME, _onnxruntime)
+quantized_mean.computed_by(XNNPACK, _xnnpack)
+
+
+@quantized_mean.reference
+def _reference(attrs: Attrs, data: Array) -> Array:
+    sums, count = _sums(attrs, data)
     sums = sums - count * attrs.input_zero_point
-    bounds, point, dtype = dtype_range(attrs.out_dtype), attrs.output_zero_point, attrs.out_dtype
-    if is_onnxruntime(attrs):
-        return scale_down(sums, mean_factor(attrs, count), "float32", point, bounds, dtype)
     multiplier, shift = multiplier_of(attrs, count)
     if shift > 0:
         sums = np.clip(sums, -LARGEST_SUM, LARGEST_SUM)
-    mean = scaled_twice(sums, multiplier, shift) + point
-    return np.clip(mean, *bounds).astype(dtype)
+    mean = scaled_twice(sums, multiplier, shift) + attrs.output_zero_point
+    return np.clip(mean, *dtype_range(attrs.out_dtype)).astype(attrs.out_dtype)
 
 
 @quantized_mean.overflow_rule
 def _overflow(attrs: Attrs, _known: Known, data: TensorSpec) -> None:
-    if is_onnxruntime(attrs) or is_xnnpack(attrs):
-        return
     _, count = averaged(attrs, data.shape)
     sums = centred_bounds(data.dtype, attrs.input_zero_point) * Bounds.of(count, count)
     check_fixed_point(sums, *stated_multiplier_of(attrs, count), attrs.output_zero_point)

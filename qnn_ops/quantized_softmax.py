@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
 from tvm import relax
@@ -14,10 +14,9 @@ from qnn_ops.checks import ACTIVATIONS, check_alike, check_axis, check_dtype, ch
 from qnn_ops.errors import QnnError
 from qnn_ops.expressions import take
 from qnn_ops.onnxruntime import (
-    ARITHMETICS,
+    ONNXRUNTIME,
     check_arithmetic,
     check_softmax,
-    is_onnxruntime,
     softmax_onnxruntime,
 )
 from qnn_ops.registry import Attrs, Known, TensorSpec, operator
@@ -61,7 +60,7 @@ def quantized_softmax(
     beta: declared.Float = 1.0,
     axis: declared.Int = -1,
     *,
-    arithmetic: Annotated[str, declared.choice(*ARITHMETICS, implied=True)] = "tflite",
+    arithmetic: declared.Arithmetic = "tflite",
 ) -> None:
     """Turn quantized logits into probabilities: exp(beta * x) over its sum along an axis.
 
@@ -110,9 +109,11 @@ def _type(attrs: Attrs, data: TensorSpec) -> TensorSpec:
         check_alike(dtypes, {name: getattr(attrs, name) for name in points})
     check_quantization("input", attrs.input_scale, attrs.input_zero_point, data.dtype)
     check_quantization("output", attrs.output_scale, attrs.output_zero_point, attrs.out_dtype)
-    if is_onnxruntime(attrs):
-        _check_onnxruntime(attrs, data)
-        return TensorSpec(data.shape, attrs.out_dtype)
+    _CHECKS[attrs.arithmetic](attrs, data)
+    return TensorSpec(data.shape, attrs.out_dtype)
+
+
+def _check_litert(attrs: Attrs, data: TensorSpec) -> None:
     scale, point = output_quantization(data.dtype, attrs.out_dtype)
     if abs(attrs.output_scale - scale) > 0.001 * scale or attrs.output_zero_point != point:
         raise QnnError(
@@ -123,7 +124,6 @@ def _type(attrs: Attrs, data: TensorSpec) -> TensorSpec:
         raise QnnError(f"beta must be positive and finite, got {attrs.beta}")
     if data.shape[check_axis(attrs.axis, len(data.shape))] == 0:
         raise QnnError(f"there must be values along axis {attrs.axis}, got shape {data.shape}")
-    return TensorSpec(data.shape, attrs.out_dtype)
 
 
 def _check_onnxruntime(attrs: Attrs, data: TensorSpec) -> None:
@@ -136,6 +136,9 @@ def _check_onnxruntime(attrs: Attrs, data: TensorSpec) -> None:
     check_softmax(attrs.output_scale)
 
 
+_CHECKS = {declared.LITERT: _check_litert, ONNXRUNTIME: _check_onnxruntime}
+
+
 def output_quantization(dtype: str, out_dtype: str) -> tuple[float, int]:
     """Return scale and zero point of a softmax's result, by the dtypes of its data and of it."""
     if dtype == "int16":
@@ -144,12 +147,22 @@ def output_quantization(dtype: str, out_dtype: str) -> tuple[float, int]:
     return scale, dtype_range(out_dtype)[0]
 
 
+def _distance(attrs: Attrs, data: Array) -> Array:
+    """Return how far each value is below the largest one along the axis."""
+    largest = data.max(attrs.axis % data.ndim, keepdims=True)
+    return largest.astype(np.int32) - data.astype(np.int32)
+
+
+def _onnxruntime(attrs: Attrs, data: Array) -> Array:
+    return softmax_onnxruntime(attrs, _distance(attrs, data))
+
+
+quantized_softmax.computed_by(ONNXRUNTIME, _onnxruntime)
+
+
 @quantized_softmax.reference
 def _reference(attrs: Attrs, data: Array) -> Array:
-    axis = attrs.axis % data.ndim
-    distance = data.max(axis, keepdims=True).astype(np.int32) - data.astype(np.int32)
-    if is_onnxruntime(attrs):
-        return softmax_onnxruntime(attrs, distance)
+    axis, distance = attrs.axis % data.ndim, _distance(attrs, data)
     if data.dtype == np.int16:
         wide = exp_table_int16(attrs.input_scale, attrs.beta).astype(np.int64)
         exponentials = take(wide, distance)
@@ -171,8 +184,6 @@ def _reference(attrs: Attrs, data: Array) -> Array:
 
 @quantized_softmax.overflow_rule
 def _overflow(attrs: Attrs, _known: Known, data: TensorSpec) -> None:
-    if is_onnxruntime(attrs):
-        return
     if data.dtype == "int16":
         _check_int16(attrs, data)
         return

@@ -35,6 +35,7 @@ from tvm.relax.script import parser as relax_parser
 
 from qnn_ops.attributes import list_attr
 from qnn_ops.declarations import Declaration
+from qnn_ops.declared import LITERT, arithmetic_of
 from qnn_ops.errors import QnnError
 from qnn_ops.traits import Traits
 
@@ -99,7 +100,7 @@ class Operator(Generic[P]):
         self.__doc__ = self.declaration.document(function.__doc__ or "")
         self.__signature__ = self.declaration.signature(relax.Call)
         self._type_rule: TypeRule | None = None
-        self._reference: Reference | None = None
+        self._references: dict[str, Reference] = {}
         self._overflow_rule: OverflowRule | None = None
         self._traits = traits
         op_name = PREFIX + self.name
@@ -125,12 +126,18 @@ class Operator(Generic[P]):
         return rule
 
     def reference(self, function: Reference) -> Reference:
-        """Decorate the operator's arithmetic in numpy: ``function(attrs, *arrays)``."""
-        self._reference = function
+        """Decorate what the operator computes, in numpy: ``function(attrs, *arrays)``."""
+        self._references[LITERT] = function
         return function
 
+    def computed_by(self, arithmetic: str, function: Reference) -> None:
+        """State what the operator computes in another arithmetic than LiteRT's."""
+        self._references[arithmetic] = function
+        others = [name for name in self._references if name != LITERT]
+        self.declaration.attributes["arithmetic"] = arithmetic_of(LITERT, *others)
+
     def overflow_rule(self, rule: OverflowRule) -> OverflowRule:
-        """Decorate what raises where the framework's own integers could overflow."""
+        """Decorate what raises where LiteRT's integers could overflow; those of others cannot."""
         self._overflow_rule = rule
         return rule
 
@@ -177,9 +184,10 @@ class Operator(Generic[P]):
 
     def apply(self, attrs: Attrs, *arrays: Any) -> np.ndarray[Any, Any]:
         """Compute in numpy what a call with these attributes means, after checking its types."""
-        arithmetic = self.arithmetic
+        if self._references.get(LITERT) is None:
+            raise QnnError(f"{self.name}: the operator has no reference")
         spec = self.infer(attrs, *(_array_spec(array) for array in arrays))
-        result = np.asarray(arithmetic(attrs, *arrays))
+        result = np.asarray(self.compute(attrs, *arrays))
         if result.shape != spec.shape or result.dtype != spec.dtype:
             raise QnnError(
                 f"{self.name}: the reference gave {result.dtype}{result.shape}, "
@@ -187,12 +195,9 @@ class Operator(Generic[P]):
             )
         return result
 
-    @property
-    def arithmetic(self) -> Reference:
-        """The reference, for arrays or for expressions, whose types it does not check."""
-        if self._reference is None:
-            raise QnnError(f"{self.name}: the operator has no reference")
-        return self._reference
+    def compute(self, attrs: Attrs, *values: Any) -> Any:
+        """Apply the reference of a call's arithmetic to arrays or expressions, without checks."""
+        return self._references[getattr(attrs, "arithmetic", LITERT)](attrs, *values)
 
     def check_overflow(self, attrs: Attrs, known: Known, *operands: Operand) -> str:
         """Raise where the framework's integers could overflow; the error names the operator.
@@ -202,6 +207,8 @@ class Operator(Generic[P]):
         """
         if self._overflow_rule is None:
             raise QnnError(f"{self.name}: the operator does not say when it overflows")
+        if getattr(attrs, "arithmetic", LITERT) != LITERT:
+            return ""
         try:
             wraps = self._overflow_rule(attrs, known, *operands)
         except QnnError as error:

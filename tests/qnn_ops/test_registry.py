@@ -68,7 +68,7 @@ def test_every_operator_is_whole(name: str) -> None:
     assert getattr(qnn_ops, op.name) is op
     assert op.name in qnn_ops.__all__
     assert op._type_rule is not None
-    assert op._reference is not None
+    assert op._references["tflite"] is not None
     assert name in legalize.primitives.PRIMITIVES
     assert hasattr(R_QNN, op.name)
     assert repr(op) == f"<operator {name}>"
