@@ -118,7 +118,7 @@ def _fold(mod: tvm.IRModule, arithmetic: str, *, is_promised: bool) -> tvm.IRMod
     result = folder.rewrite_module(folder.mod_)
     if folder.missing and is_promised:
         raise QnnError(
-            f"{RUNTIMES[arithmetic]} computes these in integers, for which there is no rule: "
+            f"{RUNTIMES[arithmetic].name} computes these in integers, for which there is no rule: "
             + _listed(folder.missing)
         )
     left = [*folder.missing, *folder.left, *noted]
