@@ -15,7 +15,6 @@ from qnn_ops.arithmetic import is_number, round_half_away
 from qnn_ops.attributes import dtype_range, per_axis
 from qnn_ops.checks import (
     QUANTIZED,
-    ROUNDINGS,
     check_axis,
     check_bounds,
     check_dtype,
@@ -27,7 +26,7 @@ from qnn_ops.errors import QnnError
 from qnn_ops.onnxruntime import ONNXRUNTIME, quantize_onnxruntime
 from qnn_ops.registry import Attrs, Known, TensorSpec, cannot_overflow, operator
 from qnn_ops.rounded import rounded
-from qnn_ops.rounding import check_multiplier, scale_down
+from qnn_ops.rounding import ROUNDINGS, check_multiplier, scale_down
 from qnn_ops.traits import MOVED_RESULT, Channels, Traits, moving
 from qnn_ops.xnnpack import XNNPACK, quantize_xnnpack
 

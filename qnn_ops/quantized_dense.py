@@ -14,7 +14,6 @@ from qnn_ops.arithmetic import dense_multiplier
 from qnn_ops.checks import (
     ACTIVATIONS,
     QUANTIZED,
-    SUM_ROUNDINGS,
     check_bounds,
     check_dtype,
     check_quantization,
@@ -22,7 +21,7 @@ from qnn_ops.checks import (
 )
 from qnn_ops.errors import QnnError
 from qnn_ops.registry import Attrs, Known, TensorSpec, operator
-from qnn_ops.rounding import check_multiplier
+from qnn_ops.rounding import SUM_ROUNDINGS, check_multiplier
 from qnn_ops.sums import check_sums, result_of_sums
 from qnn_ops.traits import MOVED_RESULT, Channels, Traits
 from qnn_ops.wide_sums import check_sum_types, is_wide

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import inspect
-from typing import get_args
+from typing import Any, get_args
 
 import pytest
 
@@ -9,7 +9,7 @@ import qnn_ops
 from qnn_ops.registry import Operator
 from tvm_qnn.relay.qnn import op
 
-ALIKE = {
+ALIKE: dict[str, Operator[Any]] = {
     "conv2d": qnn_ops.quantized_conv2d,
     "dense": qnn_ops.quantized_dense,
     "dequantize": qnn_ops.dequantize,
@@ -23,7 +23,7 @@ QUANTIZATION |= {"scale", "zero_point", "output_scale", "output_zero_point"}
 
 @pytest.mark.parametrize("name", ALIKE)
 def test_parameters_are_those_of_the_dialect_where_both_have_them(name: str) -> None:
-    operator: Operator[...] = ALIKE[name]
+    operator = ALIKE[name]
     theirs = inspect.signature(operator).parameters
     ours = inspect.signature(getattr(op, name), eval_str=True).parameters
     shared = set(ours) & set(operator.declaration.attributes) - QUANTIZATION
