@@ -63,7 +63,7 @@ def int_attr(name: str, value: Any) -> int:
 
 
 def int_list_attr(name: str, values: Any) -> list[int]:
-    """Return ``values`` as a list of ints, of whatever length."""
+    """Return ``values`` as a list of ints of any length."""
     try:
         return [index(value) for value in values]
     except TypeError:
@@ -71,7 +71,7 @@ def int_list_attr(name: str, values: Any) -> list[int]:
 
 
 def list_attr(name: str, values: Any) -> list[Any]:
-    """Return ``values`` as a list, of whatever length and content."""
+    """Return ``values`` as a list of any length and content."""
     try:
         return list(values)
     except TypeError:

@@ -101,24 +101,24 @@ Before = Callable[[int, int], bool]
 
 
 def first_in_order(values: Array, count: int) -> list[int]:
-    """Return the places of the largest values, in falling order: std::partial_sort."""
+    """Return the indices of the largest values, in falling order: std::partial_sort."""
     if count == 1:
         return [int(np.argmax(values))]
-    places = list(range(len(values)))
+    indices = list(range(len(values)))
 
     def before(one: int, other: int) -> bool:
         return bool(values[one] > values[other])
 
     for parent in reversed(range(count // 2)):
-        sift(places, parent, count, places[parent], before)
-    for each in range(count, len(places)):
-        if before(places[each], places[0]):
-            value, places[each] = places[each], places[0]
-            sift(places, 0, count, value, before)
+        sift(indices, parent, count, indices[parent], before)
+    for each in range(count, len(indices)):
+        if before(indices[each], indices[0]):
+            value, indices[each] = indices[each], indices[0]
+            sift(indices, 0, count, value, before)
     for last in reversed(range(1, count)):
-        value, places[last] = places[last], places[0]
-        sift(places, 0, last, value, before)
-    return places[:count]
+        value, indices[last] = indices[last], indices[0]
+        sift(indices, 0, last, value, before)
+    return indices[:count]
 
 
 def push(heap: list[int], value: int, before: Before) -> None:
@@ -240,11 +240,11 @@ def _select_boxes_reference(attrs: Attrs, boxes: Array, scores: Array) -> Array:
 def _of_all(attrs: Attrs, boxes: Array, scores: Array) -> Array:
     classes = scores.shape[1]
     chosen = _chosen(attrs, boxes, scores.max(axis=1), attrs.most)
-    places = np.full((attrs.most, attrs.classes_per_box), -1, np.int32)
+    indices = np.full((attrs.most, attrs.classes_per_box), -1, np.int32)
     for row, box in enumerate(chosen):
         best = first_in_order(scores[box], min(attrs.classes_per_box, classes))
-        places[row, : len(best)] = [box * classes + each for each in best]
-    return np.concatenate([np.array([len(chosen)], np.int32), places.ravel()])
+        indices[row, : len(best)] = [box * classes + each for each in best]
+    return np.concatenate([np.array([len(chosen)], np.int32), indices.ravel()])
 
 
 def _by_class(attrs: Attrs, boxes: Array, scores: Array) -> Array:
@@ -254,7 +254,7 @@ def _by_class(attrs: Attrs, boxes: Array, scores: Array) -> Array:
         for each in range(classes)
         for rank, box in enumerate(_chosen(attrs, boxes, scores[:, each], attrs.most_of_class))
     ]
-    best = [place for *_, place in sorted(found)][: attrs.most]
+    best = [index for *_, index in sorted(found)][: attrs.most]
     unused = [-1] * (attrs.most - len(best))
     return np.array([len(best), *best, *unused], np.int32)
 

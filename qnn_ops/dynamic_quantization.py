@@ -21,7 +21,7 @@ FIELDS = 3
 """The numbers that encode a row: its scale, how many steps a unit is, its zero point."""
 
 SCALE_FIELD, POINT_FIELD = 0, 2
-"""The places of two of them."""
+"""The indices of two of them."""
 
 
 @operator(
@@ -137,7 +137,7 @@ def _onnxruntime(low: Array, high: Array) -> list[Array]:
 _MOST = np.finfo(np.float32).max
 
 LARGEST_STEPS = 512.0
-"""What is beyond it is outside of every range, and within it sums are exact."""
+"""Larger numbers are outside of every range; up to it sums are exact."""
 
 OFFSETS = {"int8": 0, "uint8": 128}
 """What each dtype adds to the values."""

@@ -225,24 +225,24 @@ def _reference(attrs: Attrs, data: Array, kernel: Array, bias: Array | None = No
     number = np.arange(units) // (units // attrs.groups)
 
     def pair(row: int, column: int, channel: int) -> tuple[Array, Array]:
-        place = number * inputs + channel
-        return taps[..., place, row, column], weights[:, row, column, channel]
+        index = number * inputs + channel
+        return taps[..., index, row, column], weights[:, row, column, channel]
 
     with np.errstate(all="ignore"):
         if attrs.order == ORDERS[0]:
             total = np.zeros((*taps.shape[:3], units), np.float32)
-            for place in np.ndindex(height, width, inputs):
-                data_of, weight = pair(*place)
-                is_inside = inside[..., place[0], place[1]] > 0
+            for index in np.ndindex(height, width, inputs):
+                data_of, weight = pair(*index)
+                is_inside = inside[..., index[0], index[1]] > 0
                 total = np.where(is_inside, total + data_of * weight, total)
         else:
             parts = parts_of(attrs, (height, width), inputs, units, prod(taps.shape[1:3]))
-            places = sorted(
+            indices = sorted(
                 np.ndindex(height, width, inputs),
-                key=lambda place: (place[2] // parts.block, *place),
+                key=lambda index: (index[2] // parts.block, *index),
             )
             first = bias if parts.follow_bias else None
-            total = _in_parts([pair(*place) for place in places], parts, first)
+            total = _in_parts([pair(*index) for index in indices], parts, first)
             bias = None if parts.follow_bias else bias
         if bias is not None:
             total = total + bias

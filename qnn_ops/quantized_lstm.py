@@ -217,18 +217,18 @@ def _step(
     seeing = [name for name in names if name != "cell"]
 
     def gate(name: str) -> Array:
-        place = names.index(name)
-        part = slice(place * cells, (place + 1) * cells)
-        value = _saturated(_scaled(sums[:, part], attrs.input_multipliers[place]))
-        more = _scaled(recurrent[:, part], attrs.recurrent_multipliers[place])
+        index = names.index(name)
+        part = slice(index * cells, (index + 1) * cells)
+        value = _saturated(_scaled(sums[:, part], attrs.input_multipliers[index]))
+        more = _scaled(recurrent[:, part], attrs.recurrent_multipliers[index])
         value = _saturated(value + more)
         if "peepholes" in parts and name in seeing:
             row = seeing.index(name)
             product = parts["peepholes"][row].astype(np.int64) * cell
             value = _saturated(value + _scaled(product, attrs.peephole_multipliers[row]))
         if "norm_weights" in parts:
-            rows = parts["norm_weights"][place], parts["norm_bias"][place]
-            value = normalized(value, *rows, attrs.norm_scales[place])
+            rows = parts["norm_weights"][index], parts["norm_bias"][index]
+            value = normalized(value, *rows, attrs.norm_scales[index])
         return tanh(value, GATE_BITS) if name == "cell" else logistic(value)
 
     forget = gate("forget")

@@ -66,12 +66,12 @@ Reference = Callable[..., Any]
 
 
 class Known(Protocol):
-    """What is known of a call's operands, by their places."""
+    """The constant operands of a call, by their indices."""
 
-    def __call__(self, place: int) -> np.ndarray[Any, Any]:
+    def __call__(self, index: int) -> np.ndarray[Any, Any]:
         """Return the value of an operand, which has to be constant."""
 
-    def has(self, place: int) -> bool:
+    def has(self, index: int) -> bool:
         """Tell whether an operand is constant."""
 
 
@@ -178,7 +178,7 @@ class Operator(Generic[P]):
         except QnnError as error:
             raise QnnError(f"{self.name}: {error}") from None
         except (AttributeError, IndexError, TypeError, ValueError) as error:
-            # What an attribute or operand should be, it is not: a call made by hand, not by the
+            # An attribute or operand is missing or of another kind: a call made by hand, not by the
             # function.
             raise QnnError(f"{self.name}: malformed call: {error}") from error
 
