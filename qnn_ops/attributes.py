@@ -1,7 +1,7 @@
 """Attributes brought to one form, so that equal calls are structurally equal.
 
 Scales become Python floats that hold float32 values exactly, zero points become ints; one
-per channel becomes a list. The public functions call these; the type rules then check.
+per channel becomes a list.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def int_attr(name: str, value: Any) -> int:
 
 
 def int_list_attr(name: str, values: Any) -> list[int]:
-    """Return ``values`` as a list of ints, of whatever length."""
+    """Return ``values`` as a list of ints of any length."""
     try:
         return [index(value) for value in values]
     except TypeError:
@@ -71,7 +71,7 @@ def int_list_attr(name: str, values: Any) -> list[int]:
 
 
 def list_attr(name: str, values: Any) -> list[Any]:
-    """Return ``values`` as a list, of whatever length and content."""
+    """Return ``values`` as a list of any length and content."""
     try:
         return list(values)
     except TypeError:
@@ -110,15 +110,6 @@ def per_axis(value: Any, axis: int, rank: int) -> np.ndarray[Any, Any]:
     if values.ndim == 0:
         return values
     return values.reshape([-1 if dim == axis % rank else 1 for dim in range(rank)])
-
-
-def bounds_attr(dtype: str, out_min: int | None, out_max: int | None) -> tuple[int, int]:
-    """Return the clamp range of a result: the given bounds, or those of ``dtype``."""
-    lowest, highest = dtype_range(dtype)
-    return (
-        lowest if out_min is None else int_attr("out_min", out_min),
-        highest if out_max is None else int_attr("out_max", out_max),
-    )
 
 
 def dtype_range(dtype: str) -> tuple[int, int]:

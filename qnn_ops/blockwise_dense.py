@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from tvm import relax
 
+from qnn_ops import declared
 from qnn_ops.checks import check_dtype, check_rank
 from qnn_ops.errors import QnnError
 from qnn_ops.registry import Attrs, TensorSpec, cannot_overflow, operator
@@ -26,10 +27,10 @@ def blockwise_dense(
     scales: relax.Expr,
     points: relax.Expr | None = None,
     *,
-    bits: int,
-    block_size: int,
-    quantizes_data: bool = False,
-) -> relax.Call:
+    bits: declared.Int,
+    block_size: declared.Int,
+    quantizes_data: declared.ImpliedFlag = False,
+) -> None:
     """Multiply rows of float32 by weights of a few bits.
 
     A weight is the float32 (q - zero point) · scale, both steps rounded. Products are added up in
@@ -59,16 +60,6 @@ def blockwise_dense(
     Raises:
         QnnError: if a dtype, a shape or an attribute does not fit.
     """
-    operands = [data, weights, scales, points]
-    attrs: dict[str, Any] = {"bits": int(bits), "block_size": int(block_size)}
-    if quantizes_data:
-        attrs["quantizes_data"] = True
-    return blockwise_dense.call(operands, **attrs)
-
-
-def quantizes(attrs: Attrs) -> bool:
-    """Tell whether a layer makes integers of its data."""
-    return bool(getattr(attrs, "quantizes_data", False))
 
 
 @blockwise_dense.type_rule
@@ -123,7 +114,7 @@ def _reference(
     units, blocks = scales.shape
     steps = integers_of(weights, attrs.bits).astype(np.float32).reshape(units, blocks, -1)
     zero = np.full((1, 1), middle_of(attrs.bits), np.float32) if points is None else points
-    if quantizes(attrs):
+    if attrs.quantizes_data:
         return _integer_product(data, steps - zero[..., None], scales)
     with np.errstate(all="ignore"):
         real = ((steps - zero[..., None]) * scales[..., None]).reshape(units, -1)[

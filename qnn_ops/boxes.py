@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from tvm import relax
 
-from qnn_ops.attributes import float_attr, int_attr
+from qnn_ops import declared
 from qnn_ops.checks import check_dtype, check_rank
 from qnn_ops.errors import QnnError
 from qnn_ops.registry import Attrs, TensorSpec, cannot_overflow, operator
@@ -34,11 +34,11 @@ CORNERS = 4
 def decode_boxes(
     encodings: relax.Expr,
     anchors: relax.Expr,
-    y_scale: float,
-    x_scale: float,
-    h_scale: float,
-    w_scale: float,
-) -> relax.Call:
+    y_scale: declared.Float,
+    x_scale: declared.Float,
+    h_scale: declared.Float,
+    w_scale: declared.Float,
+) -> None:
     """Turn boxes that are stated relative to anchors into corners.
 
     Source of the arithmetic: DecodeCenterSizeBoxes of TFLite's kernels/detection_postprocess.cc:
@@ -59,9 +59,6 @@ def decode_boxes(
     Raises:
         QnnError: if a dtype, a shape or a scale does not fit.
     """
-    scales = {"y_scale": y_scale, "x_scale": x_scale, "h_scale": h_scale, "w_scale": w_scale}
-    attrs = {name: float_attr(name, value) for name, value in scales.items()}
-    return decode_boxes.call([encodings, anchors], **attrs)
 
 
 @decode_boxes.type_rule
@@ -104,24 +101,24 @@ Before = Callable[[int, int], bool]
 
 
 def first_in_order(values: Array, count: int) -> list[int]:
-    """Return the places of the largest values, in falling order: std::partial_sort."""
+    """Return the indices of the largest values, in falling order: std::partial_sort."""
     if count == 1:
         return [int(np.argmax(values))]
-    places = list(range(len(values)))
+    indices = list(range(len(values)))
 
     def before(one: int, other: int) -> bool:
         return bool(values[one] > values[other])
 
     for parent in reversed(range(count // 2)):
-        sift(places, parent, count, places[parent], before)
-    for each in range(count, len(places)):
-        if before(places[each], places[0]):
-            value, places[each] = places[each], places[0]
-            sift(places, 0, count, value, before)
+        sift(indices, parent, count, indices[parent], before)
+    for each in range(count, len(indices)):
+        if before(indices[each], indices[0]):
+            value, indices[each] = indices[each], indices[0]
+            sift(indices, 0, count, value, before)
     for last in reversed(range(1, count)):
-        value, places[last] = places[last], places[0]
-        sift(places, 0, last, value, before)
-    return places[:count]
+        value, indices[last] = indices[last], indices[0]
+        sift(indices, 0, last, value, before)
+    return indices[:count]
 
 
 def push(heap: list[int], value: int, before: Before) -> None:
@@ -173,13 +170,13 @@ _MOST = 1 << 31
 def select_boxes(
     boxes: relax.Expr,
     scores: relax.Expr,
-    by_class: bool,
-    most: int,
-    most_of_class: int,
-    classes_per_box: int,
-    score_threshold: float,
-    iou_threshold: float,
-) -> relax.Call:
+    by_class: declared.Flag,
+    most: declared.Int,
+    most_of_class: declared.Int,
+    classes_per_box: declared.Int,
+    score_threshold: declared.Float,
+    iou_threshold: declared.Float,
+) -> None:
     """Choose boxes by their scores, without those that overlap a better one.
 
     Of what is equal comes first: the box of the lower number; by class, the lower class; of the
@@ -206,15 +203,6 @@ def select_boxes(
     Raises:
         QnnError: if a dtype, a shape or a number does not fit.
     """
-    return select_boxes.call(
-        [boxes, scores],
-        by_class=bool(by_class),
-        most=int_attr("most", most),
-        most_of_class=int_attr("most_of_class", most_of_class),
-        classes_per_box=int_attr("classes_per_box", classes_per_box),
-        score_threshold=float_attr("score_threshold", score_threshold),
-        iou_threshold=float_attr("iou_threshold", iou_threshold),
-    )
 
 
 @select_boxes.type_rule
@@ -252,11 +240,11 @@ def _select_boxes_reference(attrs: Attrs, boxes: Array, scores: Array) -> Array:
 def _of_all(attrs: Attrs, boxes: Array, scores: Array) -> Array:
     classes = scores.shape[1]
     chosen = _chosen(attrs, boxes, scores.max(axis=1), attrs.most)
-    places = np.full((attrs.most, attrs.classes_per_box), -1, np.int32)
+    indices = np.full((attrs.most, attrs.classes_per_box), -1, np.int32)
     for row, box in enumerate(chosen):
         best = first_in_order(scores[box], min(attrs.classes_per_box, classes))
-        places[row, : len(best)] = [box * classes + each for each in best]
-    return np.concatenate([np.array([len(chosen)], np.int32), places.ravel()])
+        indices[row, : len(best)] = [box * classes + each for each in best]
+    return np.concatenate([np.array([len(chosen)], np.int32), indices.ravel()])
 
 
 def _by_class(attrs: Attrs, boxes: Array, scores: Array) -> Array:
@@ -266,7 +254,7 @@ def _by_class(attrs: Attrs, boxes: Array, scores: Array) -> Array:
         for each in range(classes)
         for rank, box in enumerate(_chosen(attrs, boxes, scores[:, each], attrs.most_of_class))
     ]
-    best = [place for *_, place in sorted(found)][: attrs.most]
+    best = [index for *_, index in sorted(found)][: attrs.most]
     unused = [-1] * (attrs.most - len(best))
     return np.array([len(best), *best, *unused], np.int32)
 

@@ -14,8 +14,6 @@ if TYPE_CHECKING:  # it imports TVM
 
 QUANTIZED = ("int8", "uint8")
 ACTIVATIONS = (*QUANTIZED, "int16")
-ROUNDINGS = ("tflite", "upward", "float32", "float64")
-SUM_ROUNDINGS = (*ROUNDINGS, "onednn", "reduced")
 
 
 def check_dtype(name: str, dtype: str, allowed: Sequence[str]) -> None:

@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 from tvm import relax
 
+from qnn_ops import declared
 from qnn_ops.arithmetic import is_number, round_half_away
 from qnn_ops.checks import QUANTIZED, check_dtype
 from qnn_ops.errors import QnnError
-from qnn_ops.onnxruntime import check_arithmetic, is_onnxruntime
+from qnn_ops.onnxruntime import ONNXRUNTIME
 from qnn_ops.registry import Attrs, TensorSpec, cannot_overflow, operator
 from qnn_ops.traits import FIXED, Channels, Traits, moving
 
@@ -20,7 +21,7 @@ FIELDS = 3
 """The numbers that encode a row: its scale, how many steps a unit is, its zero point."""
 
 SCALE_FIELD, POINT_FIELD = 0, 2
-"""The places of two of them."""
+"""The indices of two of them."""
 
 
 @operator(
@@ -28,8 +29,12 @@ SCALE_FIELD, POINT_FIELD = 0, 2
     traits=FIXED,
 )
 def dynamic_encoding(
-    data: relax.Expr, asymmetric: bool, *, arithmetic: str = "tflite", whole: bool = False
-) -> relax.Call:
+    data: relax.Expr,
+    asymmetric: declared.Flag,
+    *,
+    arithmetic: declared.Arithmetic = "tflite",
+    whole: declared.ImpliedFlag = False,
+) -> None:
     """Choose how each row of real numbers becomes int8.
 
     Source of the arithmetic: LiteRT's SymmetricQuantizeFloats and AsymmetricQuantizeFloats, which
@@ -56,46 +61,43 @@ def dynamic_encoding(
     Raises:
         QnnError: if a dtype or shape does not fit.
     """
-    attrs: dict[str, Any] = {"asymmetric": bool(asymmetric)}
-    if arithmetic != "tflite":
-        attrs["arithmetic"] = arithmetic
-    if whole:
-        attrs["whole"] = True
-    return dynamic_encoding.call([data], **attrs)
-
-
-def is_whole(attrs: Attrs) -> bool:
-    """Tell whether a call encodes a whole tensor."""
-    return bool(getattr(attrs, "whole", False))
 
 
 @dynamic_encoding.type_rule
 def _dynamic_encoding_type(attrs: Attrs, data: TensorSpec) -> TensorSpec:
     check_dtype("data", data.dtype, ("float32",))
-    if 0 in data.shape[-1:] or (not data.shape and not is_whole(attrs)):
+    if 0 in data.shape[-1:] or (not data.shape and not attrs.whole):
         raise QnnError(f"data must have rows of at least 1 element, got shape {data.shape}")
-    if 0 in data.shape and is_whole(attrs):
+    if 0 in data.shape and attrs.whole:
         raise QnnError(f"data must have elements, got shape {data.shape}")
-    check_arithmetic(attrs)
-    if is_onnxruntime(attrs) and not attrs.asymmetric:
+    if attrs.arithmetic == ONNXRUNTIME and not attrs.asymmetric:
         raise QnnError("arithmetic 'onnxruntime' has zero points")
-    return TensorSpec((FIELDS,) if is_whole(attrs) else (*data.shape[:-1], FIELDS), "float32")
+    return TensorSpec((FIELDS,) if attrs.whole else (*data.shape[:-1], FIELDS), "float32")
 
 
 dynamic_encoding.overflow_rule(cannot_overflow)
 
 
+def _rows(attrs: Attrs, data: Array) -> Array:
+    """Return the rows without what is no number."""
+    data = np.where(is_number(data), data, np.float32(0))
+    return data.reshape(-1) if attrs.whole else data
+
+
 @dynamic_encoding.reference
 def _dynamic_encoding_reference(attrs: Attrs, data: Array) -> Array:
-    data = np.where(is_number(data), data, np.float32(0))
-    if is_whole(attrs):
-        data = data.reshape(-1)
+    rows = _rows(attrs, data)
     with np.errstate(all="ignore"):
-        if is_onnxruntime(attrs):
-            fields = _onnxruntime(*_range(data))
-        else:
-            fields = _asymmetric(*_range(data)) if attrs.asymmetric else _symmetric(data)
+        fields = _asymmetric(*_range(rows)) if attrs.asymmetric else _symmetric(rows)
     return np.concatenate(fields, -1)
+
+
+def _dynamic_encoding_onnxruntime(attrs: Attrs, data: Array) -> Array:
+    with np.errstate(all="ignore"):
+        return np.concatenate(_onnxruntime(*_range(_rows(attrs, data))), -1)
+
+
+dynamic_encoding.computed_by(ONNXRUNTIME, _dynamic_encoding_onnxruntime)
 
 
 def _range(data: Array) -> tuple[Array, Array]:
@@ -135,7 +137,7 @@ def _onnxruntime(low: Array, high: Array) -> list[Array]:
 _MOST = np.finfo(np.float32).max
 
 LARGEST_STEPS = 512.0
-"""What is beyond it is outside of every range, and within it sums are exact."""
+"""Larger numbers are outside of every range; up to it sums are exact."""
 
 OFFSETS = {"int8": 0, "uint8": 128}
 """What each dtype adds to the values."""
@@ -155,10 +157,10 @@ OFFSETS = {"int8": 0, "uint8": 128}
 def dynamic_quantize(
     data: relax.Expr,
     encoding: relax.Expr,
-    out_dtype: str = "int8",
+    out_dtype: declared.Text = "int8",
     *,
-    arithmetic: str = "tflite",
-) -> relax.Call:
+    arithmetic: declared.Arithmetic = "tflite",
+) -> None:
     """Quantize rows of real numbers, each by an encoding of its own.
 
     Source of the arithmetic: LiteRT's SymmetricQuantizeFloats and AsymmetricQuantizeFloats: a
@@ -179,10 +181,6 @@ def dynamic_quantize(
     Raises:
         QnnError: if a dtype or shape does not fit.
     """
-    attrs: dict[str, Any] = {"out_dtype": out_dtype}
-    if arithmetic != "tflite":
-        attrs["arithmetic"] = arithmetic
-    return dynamic_quantize.call([data, encoding], **attrs)
 
 
 @dynamic_quantize.type_rule
@@ -190,7 +188,6 @@ def _dynamic_quantize_type(attrs: Attrs, data: TensorSpec, encoding: TensorSpec)
     for name, spec in (("data", data), ("encoding", encoding)):
         check_dtype(name, spec.dtype, ("float32",))
     check_dtype("out_dtype", attrs.out_dtype, QUANTIZED)
-    check_arithmetic(attrs)
     if encoding.shape not in ((FIELDS,), (*data.shape[:-1], FIELDS)):
         raise QnnError(f"an encoding of shape {encoding.shape} for data of shape {data.shape}")
     return TensorSpec(data.shape, attrs.out_dtype)
@@ -203,13 +200,20 @@ dynamic_quantize.overflow_rule(cannot_overflow)
 def _dynamic_quantize_reference(attrs: Attrs, data: Array, encoding: Array) -> Array:
     points, offset = encoding[..., 2:3], OFFSETS[attrs.out_dtype]
     with np.errstate(all="ignore"):
-        if is_onnxruntime(attrs):
-            steps = data / encoding[..., 0:1]
-            low, high = np.float32(-128) - points, np.float32(127) - points
-            bounded = np.clip(np.where(is_number(steps), steps, low), low, high)
-            return ((np.rint(bounded) + points).astype(np.int32) + offset).astype(attrs.out_dtype)
         steps = data * encoding[..., 1:2]
     steps = np.where(is_number(steps), steps, np.float32(0))
     whole = round_half_away(np.clip(steps, -LARGEST_STEPS, LARGEST_STEPS))
     values = np.clip(whole + points, -128.0, 127.0)
     return (values.astype(np.int32) + offset).astype(attrs.out_dtype)
+
+
+def _dynamic_quantize_onnxruntime(attrs: Attrs, data: Array, encoding: Array) -> Array:
+    points, offset = encoding[..., 2:3], OFFSETS[attrs.out_dtype]
+    low, high = np.float32(-128) - points, np.float32(127) - points
+    with np.errstate(all="ignore"):
+        steps = data / encoding[..., 0:1]
+    bounded = np.clip(np.where(is_number(steps), steps, low), low, high)
+    return ((np.rint(bounded) + points).astype(np.int32) + offset).astype(attrs.out_dtype)
+
+
+dynamic_quantize.computed_by(ONNXRUNTIME, _dynamic_quantize_onnxruntime)

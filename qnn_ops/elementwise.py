@@ -3,28 +3,26 @@
 from __future__ import annotations
 
 from inspect import cleandoc
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from tvm import relax
 
+from qnn_ops import declared
 from qnn_ops.arithmetic import quantize_multiplier, scaled_twice
-from qnn_ops.attributes import bounds_attr, scale_attr, zero_point_attr
 from qnn_ops.checks import (
     ACTIVATIONS,
     QUANTIZED,
     check_alike,
     check_bounds,
-    check_choice,
     check_dtype,
     check_quantization,
 )
 from qnn_ops.errors import QnnError
-from qnn_ops.onnxruntime import ONNXRUNTIME, check_arithmetic, is_onnxruntime
+from qnn_ops.onnxruntime import ONNXRUNTIME, check_arithmetic
 from qnn_ops.registry import Attrs, Known, Operator, Reference, TensorSpec
 from qnn_ops.rounding import scale_down
 from qnn_ops.traits import MOVED_RESULT, Channels, Traits
-from qnn_ops.xnnpack import XNNPACK, is_xnnpack
 
 Array = np.ndarray[Any, Any]
 
@@ -37,84 +35,40 @@ LARGEST_TERM = 2**16 - 1
 """Terms beyond it saturate any result whose multiplier is at least 1."""
 
 
-class ElementwiseOperator(Operator[...]):
-    """An operator on two tensors, which decorates its own reference: that is what differs."""
-
-    def __init__(self, reference: Reference, *, arithmetics: tuple[str, ...] = ()) -> None:
-        """Register the operator; its documentation begins with the reference's own.
-
-        Args:
-            reference: computes it.
-            arithmetics: that it has beside TFLite's.
-        """
-        traits = Traits(
-            zero_points={"lhs": "lhs_zero_point", "rhs": "rhs_zero_point"},
-            moved=MOVED_RESULT,
-            keeps=None,
-            clamps=True,
-            channels=Channels.ANYWHERE,
-        )
-        super().__init__(reference, ("lhs", "rhs"), traits)
-        self.__doc__ = f"{cleandoc(reference.__doc__ or '')}\n\n{cleandoc(_ARGUMENTS)}\n"
-        self.__wrapped__ = self.__call__
-        self.arithmetics = ("tflite", *arithmetics)
-        self.type_rule(elementwise_type)
-        self.reference(reference)
-
-    def __call__(
-        self,
-        lhs: relax.Expr,
-        rhs: relax.Expr,
-        lhs_scale: float,
-        lhs_zero_point: int,
-        rhs_scale: float,
-        rhs_zero_point: int,
-        output_scale: float,
-        output_zero_point: int,
-        out_dtype: str,
-        out_min: int | None = None,
-        out_max: int | None = None,
-        *,
-        arithmetic: str = "tflite",
-        model_dtype: str | None = None,
-    ) -> relax.Call:
-        """Build the Relax call; see the operator's own documentation for the arguments."""
-        low, high = bounds_attr(out_dtype, out_min, out_max)
-        stated: dict[str, Any] = {}
-        if arithmetic != "tflite":
-            check_choice(f"{self.name}: arithmetic", arithmetic, self.arithmetics)
-            stated = {"arithmetic": arithmetic}
-        if arithmetic == ONNXRUNTIME:
-            stated["model_dtype"] = model_dtype or out_dtype
-        return self.call(
-            [lhs, rhs],
-            lhs_scale=scale_attr(lhs_scale),
-            lhs_zero_point=zero_point_attr(lhs_zero_point),
-            rhs_scale=scale_attr(rhs_scale),
-            rhs_zero_point=zero_point_attr(rhs_zero_point),
-            output_scale=scale_attr(output_scale),
-            output_zero_point=zero_point_attr(output_zero_point),
-            out_dtype=out_dtype,
-            out_min=low,
-            out_max=high,
-            **stated,
-        )
+def _out_dtype(given: declared.Given) -> Any:
+    return given["out_dtype"]
 
 
-_ARGUMENTS = """
+def _is_onnxruntime(given: declared.Given) -> bool:
+    return bool(given["arithmetic"] == ONNXRUNTIME)
+
+
+def _elementwise(
+    lhs: relax.Expr,
+    rhs: relax.Expr,
+    lhs_scale: declared.LhsScale,
+    lhs_zero_point: declared.LhsZeroPoint,
+    rhs_scale: declared.RhsScale,
+    rhs_zero_point: declared.RhsZeroPoint,
+    output_scale: declared.OutputScale,
+    output_zero_point: declared.OutputZeroPoint,
+    out_dtype: declared.Text,
+    out_min: declared.OutMin = None,
+    out_max: declared.OutMax = None,
+    *,
+    arithmetic: declared.Arithmetic = "tflite",
+    model_dtype: Annotated[
+        str | None,
+        declared.choice(*QUANTIZED, default=_out_dtype, needed=_is_onnxruntime),
+    ] = None,
+) -> None:
+    """Compute one result of two values.
+
     Args:
         lhs: int8, uint8 or int16, any shape. int16 is of the operands and the result, or of none,
             and takes zero points of 0 only.
         rhs: int8, uint8 or int16, a shape that broadcasts with that of ``lhs`` as in numpy.
-        lhs_scale: real value of one step of ``lhs``.
-        lhs_zero_point: the value of ``lhs`` that means 0.
-        rhs_scale: real value of one step of ``rhs``.
-        rhs_zero_point: the value of ``rhs`` that means 0.
-        output_scale: real value of one step of the result.
-        output_zero_point: the result's value that means 0.
         out_dtype: int8, uint8 or int16.
-        out_min: lowest value of the result (a fused activation); default: the dtype's.
-        out_max: highest value of the result; default: the dtype's.
         arithmetic: "tflite"; for 8 bits also "xnnpack", and of sums and products "onnxruntime".
         model_dtype: for arithmetic "onnxruntime", what the model's tensors are, int8 or uint8: its
             float32 sums see the zero points. Default: ``out_dtype``.
@@ -125,7 +79,33 @@ _ARGUMENTS = """
     Raises:
         QnnError: if the shapes do not broadcast or a dtype or quantization does not fit (raised
             when the call's type is inferred).
-"""
+    """
+
+
+class ElementwiseOperator(Operator[...]):
+    """An operator on two tensors, which decorates its own reference: that is what differs."""
+
+    def __init__(self, reference: Reference, **others: Reference) -> None:
+        """Register the operator; its documentation begins with the reference's own.
+
+        Args:
+            reference: computes it.
+            others: compute it in other arithmetics, by their names.
+        """
+        traits = Traits(
+            zero_points={"lhs": "lhs_zero_point", "rhs": "rhs_zero_point"},
+            moved=MOVED_RESULT,
+            keeps=None,
+            clamps=True,
+            channels=Channels.ANYWHERE,
+        )
+        super().__init__(_elementwise, ("lhs", "rhs"), traits, reference.__name__)
+        _, arguments = (self.__doc__ or "").split("\n\n", 1)
+        self.__doc__ = f"{cleandoc(reference.__doc__ or '')}\n\n{arguments}"
+        self.type_rule(elementwise_type)
+        self.reference(reference)
+        for arithmetic, other in others.items():
+            self.computed_by(arithmetic, other)
 
 
 def elementwise_type(attrs: Attrs, lhs: TensorSpec, rhs: TensorSpec) -> TensorSpec:
@@ -133,9 +113,7 @@ def elementwise_type(attrs: Attrs, lhs: TensorSpec, rhs: TensorSpec) -> TensorSp
     dtypes = {"lhs": lhs.dtype, "rhs": rhs.dtype, "out_dtype": attrs.out_dtype}
     for name, dtype in dtypes.items():
         check_dtype(name, dtype, ACTIVATIONS)
-    check_arithmetic(attrs, *dtypes.values(), others=(XNNPACK,))
-    if is_onnxruntime(attrs):
-        check_dtype("model_dtype", attrs.model_dtype, QUANTIZED)
+    check_arithmetic(attrs, *dtypes.values())
     points = ("lhs_zero_point", "rhs_zero_point", "output_zero_point")
     check_alike(dtypes, {name: getattr(attrs, name) for name in points})
     check_quantization("lhs", attrs.lhs_scale, attrs.lhs_zero_point, lhs.dtype)
@@ -200,8 +178,6 @@ def sum_reference(attrs: Attrs, lhs: Array, rhs: Array, sign: int) -> Array:
 
 def sum_overflow(attrs: Attrs, _known: Known, _lhs: TensorSpec, _rhs: TensorSpec) -> None:
     """Raise where TFLite does not define a sum or a difference of such scales."""
-    if is_xnnpack(attrs) or is_onnxruntime(attrs):
-        return
     # The operands are brought to half of the larger scale at most: 2^28 is not exceeded.
     *_, result = sum_multipliers(attrs)
     shift = left_shift(attrs)

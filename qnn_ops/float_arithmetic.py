@@ -28,7 +28,7 @@ Array = np.ndarray[Any, Any]
         channels=Channels.ANYWHERE,
     ),
 )
-def fused_multiply_add(lhs: relax.Expr, rhs: relax.Expr, addend: relax.Expr) -> relax.Call:
+def fused_multiply_add(lhs: relax.Expr, rhs: relax.Expr, addend: relax.Expr) -> None:
     """Compute lhs * rhs + addend, rounded to float32 once.
 
     A product that is rounded before the sum gives another number about one time in two, which
@@ -45,7 +45,6 @@ def fused_multiply_add(lhs: relax.Expr, rhs: relax.Expr, addend: relax.Expr) -> 
     Raises:
         QnnError: if a dtype does not fit or the shapes do not broadcast.
     """
-    return fused_multiply_add.call([lhs, rhs, addend])
 
 
 @fused_multiply_add.type_rule
@@ -76,7 +75,7 @@ DTYPES = ("int32", "float32")
 
 
 @operator("data", "exponent", traits=FIXED)
-def natural_power(data: relax.Expr, exponent: relax.Expr) -> relax.Call:
+def natural_power(data: relax.Expr, exponent: relax.Expr) -> None:
     """Multiply each number with itself, as often as one number says.
 
     The bits of the exponent say how, from the second highest on: each squares what there is, and
@@ -94,7 +93,6 @@ def natural_power(data: relax.Expr, exponent: relax.Expr) -> relax.Call:
     Raises:
         QnnError: if a dtype or a shape does not fit.
     """
-    return natural_power.call([data, exponent])
 
 
 @natural_power.type_rule
@@ -134,7 +132,7 @@ OTHER = {"float32": "int32", "int32": "float32"}
 
 
 @operator("data", traits=FIXED)
-def reinterpret(data: relax.Expr) -> relax.Call:
+def reinterpret(data: relax.Expr) -> None:
     """Read the bits of numbers as others'.
 
     Args:
@@ -146,7 +144,6 @@ def reinterpret(data: relax.Expr) -> relax.Call:
     Raises:
         QnnError: if the dtype or the shape does not fit.
     """
-    return reinterpret.call([data])
 
 
 @reinterpret.type_rule

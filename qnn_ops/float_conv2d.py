@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from tvm import relax
 
-from qnn_ops.attributes import float_attr, int_attr, ints_attr, padding_attr
-from qnn_ops.checks import check_choice, check_dtype, check_rank
+from qnn_ops import declared
+from qnn_ops.checks import check_dtype, check_rank
 from qnn_ops.errors import QnnError
 from qnn_ops.float_epilogue import fused_multiply_add_float32
-from qnn_ops.layouts import DATA_LAYOUTS, KERNEL_LAYOUTS, check_layout, permutation, reorder
+from qnn_ops.layouts import permutation, reorder
 from qnn_ops.registry import Attrs, TensorSpec, cannot_overflow, operator
 from qnn_ops.traits import Channels, Traits
 from qnn_ops.windows import sliding_windows, window_count
@@ -44,17 +44,17 @@ def float_conv2d(
     kernel: relax.Expr,
     bias: relax.Expr | None = None,
     *,
-    strides: int | Sequence[int] = (1, 1),
-    padding: int | Sequence[int] = (0, 0),
-    dilation: int | Sequence[int] = (1, 1),
-    groups: int = 1,
-    data_layout: str = "NHWC",
-    kernel_layout: str = "OHWI",
-    out_layout: str = "",
-    low: float | None = None,
-    high: float | None = None,
-    order: str = "tflite",
-) -> relax.Call:
+    strides: declared.Strides = (1, 1),
+    padding: declared.Padding = (0, 0),
+    dilation: declared.Dilation = (1, 1),
+    groups: declared.Int = 1,
+    data_layout: declared.Layout = "NHWC",
+    kernel_layout: declared.KernelLayout = "OHWI",
+    out_layout: declared.OutLayout = "",
+    low: declared.OptionalFloat = None,
+    high: declared.OptionalFloat = None,
+    order: Annotated[str, declared.choice(*ORDERS, implied=True)] = "tflite",
+) -> None:
     """Convolve float32 data with a float32 kernel.
 
     Products are added to 0 one by one, in the order of the kernel's rows, its columns and its
@@ -75,13 +75,7 @@ def float_conv2d(
         kernel: float32, O output channels by I = C / groups input channels by the window, in the
             order of ``kernel_layout``.
         bias: float32 [O].
-        strides: of the window, in pixels: one value or (vertical, horizontal).
-        padding: in pixels: one value, (vertical, horizontal) or (top, left, bottom, right).
-        dilation: distance of the window's taps: one value or (vertical, horizontal).
         groups: how many groups the channels fall into; C for a depthwise convolution.
-        data_layout: NHWC or NCHW.
-        kernel_layout: OIHW, OHWI, HWIO, IHWO or HWOI.
-        out_layout: NHWC or NCHW; empty for the data's.
         low: lowest value of the result; None for any.
         high: highest value of the result; None for any.
         order: "tflite"; "onnxruntime" for weights that it computes in a run, such as dequantized
@@ -94,25 +88,6 @@ def float_conv2d(
     Raises:
         QnnError: if a shape, dtype, layout or attribute does not fit.
     """
-    attrs: dict[str, Any] = {
-        "strides": ints_attr("strides", strides, 2),
-        "padding": padding_attr(padding),
-        "dilation": ints_attr("dilation", dilation, 2),
-        "groups": int_attr("groups", groups),
-        "data_layout": data_layout,
-        "kernel_layout": kernel_layout,
-        "out_layout": out_layout or data_layout,
-    }
-    bounds = {"low": low, "high": high}
-    attrs |= {name: float_attr(name, end) for name, end in bounds.items() if end is not None}
-    if order != ORDERS[0]:
-        attrs["order"] = order
-    return float_conv2d.call([data, kernel, bias], **attrs)
-
-
-def order_of(attrs: Attrs) -> str:
-    """Return the order of a call's sums."""
-    return str(getattr(attrs, "order", ORDERS[0]))
 
 
 @dataclass(frozen=True)
@@ -157,7 +132,7 @@ def parts_of(attrs: Attrs, window: Sequence[int], inputs: int, units: int, pixel
         units: its output channels.
         pixels: of an image of the result.
     """
-    taps, order = prod(window), order_of(attrs)
+    taps, order = prod(window), attrs.order
     if order == ORDERS[1]:
         return Parts(1, panel_of(taps * inputs, pixels), units == attrs.groups)
     if order == ORDERS[3]:
@@ -220,9 +195,6 @@ def _type(
     for name, spec in (("data", data), ("kernel", kernel)):
         check_dtype(name, spec.dtype, ("float32",))
         check_rank(name, spec, 4)
-    for name, allowed in (("data", DATA_LAYOUTS), ("kernel", KERNEL_LAYOUTS)):
-        check_layout(f"{name}_layout", getattr(attrs, f"{name}_layout"), allowed)
-    check_layout("out_layout", attrs.out_layout, DATA_LAYOUTS)
     batch, *sizes, channels = reorder(data.shape, attrs.data_layout, "NHWC")
     units, *window, inputs = reorder(kernel.shape, attrs.kernel_layout, "OHWI")
     groups = attrs.groups
@@ -233,7 +205,6 @@ def _type(
         )
     if bias is not None and (bias.dtype, bias.shape) != ("float32", (units,)):
         raise QnnError(f"bias must be float32 of shape ({units},), got {bias.dtype} {bias.shape}")
-    check_choice("order", order_of(attrs), ORDERS)
     low, high = bounds_of(attrs)
     if not all(np.isfinite(end) for end in (low, high) if end is not None):
         raise QnnError(f"bounds must be finite, got {low} and {high}")
@@ -254,24 +225,24 @@ def _reference(attrs: Attrs, data: Array, kernel: Array, bias: Array | None = No
     number = np.arange(units) // (units // attrs.groups)
 
     def pair(row: int, column: int, channel: int) -> tuple[Array, Array]:
-        place = number * inputs + channel
-        return taps[..., place, row, column], weights[:, row, column, channel]
+        index = number * inputs + channel
+        return taps[..., index, row, column], weights[:, row, column, channel]
 
     with np.errstate(all="ignore"):
-        if order_of(attrs) == ORDERS[0]:
+        if attrs.order == ORDERS[0]:
             total = np.zeros((*taps.shape[:3], units), np.float32)
-            for place in np.ndindex(height, width, inputs):
-                data_of, weight = pair(*place)
-                is_inside = inside[..., place[0], place[1]] > 0
+            for index in np.ndindex(height, width, inputs):
+                data_of, weight = pair(*index)
+                is_inside = inside[..., index[0], index[1]] > 0
                 total = np.where(is_inside, total + data_of * weight, total)
         else:
             parts = parts_of(attrs, (height, width), inputs, units, prod(taps.shape[1:3]))
-            places = sorted(
+            indices = sorted(
                 np.ndindex(height, width, inputs),
-                key=lambda place: (place[2] // parts.block, *place),
+                key=lambda index: (index[2] // parts.block, *index),
             )
             first = bias if parts.follow_bias else None
-            total = _in_parts([pair(*place) for place in places], parts, first)
+            total = _in_parts([pair(*index) for index in indices], parts, first)
             bias = None if parts.follow_bias else bias
         if bias is not None:
             total = total + bias

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import numpy.typing as npt
 from tvm import relax
 
+from qnn_ops import declared
 from qnn_ops import float_polynomials as polynomials
-from qnn_ops.checks import check_choice, check_dtype
+from qnn_ops.checks import check_dtype
 from qnn_ops.float_epilogue import fused_multiply_add_float32 as fma
 from qnn_ops.onnxruntime import gru_tangent, hyperbolic_tangent, logistic
 from qnn_ops.registry import Attrs, TensorSpec, cannot_overflow, operator
@@ -29,7 +30,7 @@ FUNCTIONS = (
     "data",
     traits=Traits(zero_points={}, moved=None, keeps=None, clamps=False, channels=Channels.ANYWHERE),
 )
-def float_function(data: relax.Expr, function: str) -> relax.Call:
+def float_function(data: relax.Expr, function: Annotated[str, declared.choice(*FUNCTIONS)]) -> None:
     """Apply a function to each element.
 
     Source of the arithmetic: MLAS, ONNX Runtime's library, where the processor has fused
@@ -51,13 +52,11 @@ def float_function(data: relax.Expr, function: str) -> relax.Call:
     Raises:
         QnnError: if the dtype does not fit, or the function is another one.
     """
-    return float_function.call([data], function=function)
 
 
 @float_function.type_rule
 def _type(attrs: Attrs, data: TensorSpec) -> TensorSpec:
     check_dtype("data", data.dtype, ("float32",))
-    check_choice("function", attrs.function, FUNCTIONS)
     return data
 
 

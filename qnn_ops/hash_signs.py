@@ -120,7 +120,7 @@ MOST = 60
 
 
 @operator("items", "weights", "seeds", traits=FIXED)
-def hash_signs(items: relax.Expr, weights: relax.Expr, seeds: relax.Expr) -> relax.Call:
+def hash_signs(items: relax.Expr, weights: relax.Expr, seeds: relax.Expr) -> None:
     """Tell for each seed whether a weighted sum of the hashes of items is positive.
 
     An item is hashed behind the bytes of a seed. The hash is an int64, which becomes float64, as is
@@ -137,7 +137,6 @@ def hash_signs(items: relax.Expr, weights: relax.Expr, seeds: relax.Expr) -> rel
     Raises:
         QnnError: if a dtype or a shape does not fit.
     """
-    return hash_signs.call([items, weights, seeds])
 
 
 @hash_signs.type_rule

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from tvm import relax
 
-from qnn_ops.attributes import int_attr
+from qnn_ops import declared
 from qnn_ops.checks import check_dtype, check_rank
 from qnn_ops.errors import QnnError, refuse_index
 from qnn_ops.registry import Attrs, TensorSpec, cannot_overflow, operator
@@ -20,8 +20,8 @@ COUNTED_DTYPES = ("int8", "uint8", "int16", "int32", "int64")
 
 @operator("indices", traits=FIXED)
 def counted_indices(
-    indices: relax.Expr, size: int, source: str, from_end: bool = False
-) -> relax.Call:
+    indices: relax.Expr, size: declared.Int, source: declared.Text, from_end: declared.Flag = False
+) -> None:
     """Check indices when the model runs, and count negative ones from the end.
 
     An index out of range ends the run with a QnnError that names the source and the index.
@@ -39,7 +39,6 @@ def counted_indices(
     Raises:
         QnnError: if the dtype does not fit, or the size is below 1.
     """
-    return counted_indices.call([indices], size=size, source=source, from_end=from_end)
 
 
 @counted_indices.type_rule
@@ -69,7 +68,7 @@ INDEX_DTYPES = ("int8", "uint8", "int16", "int32", "int64", "float32")
     "data",
     traits=FIXED,
 )
-def top_indices(data: relax.Expr, count: int) -> relax.Call:
+def top_indices(data: relax.Expr, count: declared.Int) -> None:
     """Find the largest elements of each row: the largest first, of equal ones the first in the row.
 
     Source of the order: TopContainer of TFLite's kernels/topk_v2.cc.
@@ -84,7 +83,6 @@ def top_indices(data: relax.Expr, count: int) -> relax.Call:
     Raises:
         QnnError: if the dtype, the shape or the count does not fit.
     """
-    return top_indices.call([data], count=int_attr("count", count))
 
 
 @top_indices.type_rule

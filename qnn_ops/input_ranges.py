@@ -29,29 +29,29 @@ def with_input_ranges(mod: tvm.IRModule, signature: Signature) -> Signature:
     """
     encodings = dict(_encodings(mod))
     inputs = tuple(
-        replace(info, low=encodings[place].real_range[0], high=encodings[place].real_range[1])
-        if place in encodings
+        replace(info, low=encodings[index].real_range[0], high=encodings[index].real_range[1])
+        if index in encodings
         else info
-        for place, info in enumerate(signature.inputs)
+        for index, info in enumerate(signature.inputs)
     )
     return replace(signature, inputs=inputs)
 
 
 def _encodings(mod: tvm.IRModule) -> Iterator[tuple[int, Encoding]]:
-    """Give the place of each such parameter, and the encoding that it is quantized to."""
+    """Give the index of each such parameter, and the encoding that it is quantized to."""
     main = main_function(mod)
     if not isinstance(main.body, relax.SeqExpr):
         return
-    source: dict[relax.Var, int] = {param: place for place, param in enumerate(main.params)}
+    source: dict[relax.Var, int] = {param: index for index, param in enumerate(main.params)}
     for block in main.body.blocks:
         for binding in block.bindings:
             call = binding.value if isinstance(binding, relax.VarBinding) else None
             if not isinstance(call, relax.Call) or not call.args or call.args[0] not in source:
                 continue
-            place = source[call.args[0]]
+            index = source[call.args[0]]
             if isinstance(call.op, tvm.ir.Op) and call.op.name in _MOVERS:
-                source[binding.var] = place
+                source[binding.var] = index
             elif call.op == quantize.op:
                 attrs = attrs_of(call)
                 if isinstance(attrs.scale, float) and attrs.out_dtype in ("int8", "uint8"):
-                    yield place, Encoding(attrs.scale, attrs.zero_point, attrs.out_dtype)
+                    yield index, Encoding(attrs.scale, attrs.zero_point, attrs.out_dtype)

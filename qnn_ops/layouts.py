@@ -2,17 +2,9 @@
 
 from __future__ import annotations
 
-from qnn_ops.errors import QnnError
-
 DATA_LAYOUTS = ("NHWC", "NCHW")
 KERNEL_LAYOUTS = ("OIHW", "OHWI", "HWIO", "IHWO", "HWOI")
 """OHWI: TFLite. IHWO: TFLite's depthwise kernels, with I = 1. OIHW: MXNet."""
-
-
-def check_layout(name: str, layout: str, allowed: tuple[str, ...]) -> None:
-    """Raise unless ``layout`` is one of ``allowed``."""
-    if layout not in allowed:
-        raise QnnError(f"{name} must be one of {', '.join(allowed)}, got {layout!r}")
 
 
 def permutation(source: str, target: str) -> tuple[int, ...]:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from tvm import relax
 
+from qnn_ops import declared
 from qnn_ops.arithmetic import Float64Array, conv_multiplier
-from qnn_ops.attributes import scale_attr, zero_point_attr
-from qnn_ops.checks import QUANTIZED, check_choice, check_dtype, check_quantization
+from qnn_ops.checks import QUANTIZED, check_dtype, check_quantization
 from qnn_ops.errors import QnnError
-from qnn_ops.float_conv2d import ORDERS, order_of, panel_of
+from qnn_ops.float_conv2d import ORDERS, panel_of
 from qnn_ops.float_epilogue import fused_multiply_add_float32
 from qnn_ops.registry import Attrs, TensorSpec, cannot_overflow, operator
 from qnn_ops.rounding import check_multiplier, scale_down
@@ -21,7 +21,11 @@ Array = np.ndarray[Any, Any]
 
 
 @operator("lhs", "rhs", traits=FIXED)
-def float_matmul(lhs: relax.Expr, rhs: relax.Expr, order: str = "tflite") -> relax.Call:
+def float_matmul(
+    lhs: relax.Expr,
+    rhs: relax.Expr,
+    order: Annotated[str, declared.choice(*ORDERS[:2], implied=True)] = "tflite",
+) -> None:
     """Multiply float32 matrices.
 
     Products are added to 0 one by one, in the order of the depth; each product and each sum is
@@ -45,13 +49,10 @@ def float_matmul(lhs: relax.Expr, rhs: relax.Expr, order: str = "tflite") -> rel
     Raises:
         QnnError: if a shape or dtype does not fit.
     """
-    attrs = {} if order == ORDERS[0] else {"order": order}
-    return float_matmul.call([lhs, rhs], **attrs)
 
 
 @float_matmul.type_rule
 def _float_matmul_type(attrs: Attrs, lhs: TensorSpec, rhs: TensorSpec) -> TensorSpec:
-    check_choice("order", order_of(attrs), ORDERS[:2])
     for name, spec in (("lhs", lhs), ("rhs", rhs)):
         check_dtype(name, spec.dtype, ("float32",))
         if len(spec.shape) < 2:
@@ -74,7 +75,7 @@ def _float_matmul_reference(attrs: Attrs, lhs: Array, rhs: Array) -> Array:
     depth, columns = rhs.shape[-2:]
     zeros = total = np.zeros((*outer, lhs.shape[-2], columns), np.float32)
     with np.errstate(all="ignore"):
-        if order_of(attrs) == ORDERS[0]:
+        if attrs.order == ORDERS[0]:
             for k in range(depth):
                 total = total + lhs[..., :, k, None] * rhs[..., None, k, :]
             return total
@@ -105,17 +106,17 @@ ROUNDINGS = ("tflite", "float32")
 def quantized_matmul(
     lhs: relax.Expr,
     rhs: relax.Expr,
-    lhs_scale: float,
-    lhs_zero_point: int,
-    rhs_scale: float,
-    rhs_zero_point: int,
-    output_scale: float,
-    output_zero_point: int,
-    out_dtype: str,
+    lhs_scale: declared.LhsScale,
+    lhs_zero_point: declared.LhsZeroPoint,
+    rhs_scale: declared.RhsScale,
+    rhs_zero_point: declared.RhsZeroPoint,
+    output_scale: declared.OutputScale,
+    output_zero_point: declared.OutputZeroPoint,
+    out_dtype: declared.Text,
     *,
-    transpose_rhs: bool = False,
-    rounding: str = "tflite",
-) -> relax.Call:
+    transpose_rhs: declared.Flag = False,
+    rounding: Annotated[str, declared.choice(*ROUNDINGS, implied=True)] = "tflite",
+) -> None:
     """Multiply quantized matrices.
 
     The integer sum Σ(lhs - lhs_zero_point)(rhs - rhs_zero_point), in int32 (wrapping), is
@@ -129,12 +130,8 @@ def quantized_matmul(
     Args:
         lhs: int8 or uint8, [..., M, K].
         rhs: int8 or uint8, [..., K, N]; the axes before broadcast with those of lhs.
-        lhs_scale: real value of one step of lhs.
         lhs_zero_point: its value that means 0.
-        rhs_scale: real value of one step of rhs.
         rhs_zero_point: its value that means 0.
-        output_scale: real value of one step of the result.
-        output_zero_point: the result's value that means 0.
         out_dtype: int8 or uint8.
         transpose_rhs: whether rhs is [..., N, K].
         rounding: "tflite" or "float32", see qnn_ops.rounding.
@@ -146,31 +143,13 @@ def quantized_matmul(
         QnnError: if a shape, dtype or quantization does not fit (raised when the call's type is
             inferred).
     """
-    attrs: dict[str, Any] = {
-        "lhs_scale": scale_attr(lhs_scale),
-        "lhs_zero_point": zero_point_attr(lhs_zero_point),
-        "rhs_scale": scale_attr(rhs_scale),
-        "rhs_zero_point": zero_point_attr(rhs_zero_point),
-        "output_scale": scale_attr(output_scale),
-        "output_zero_point": zero_point_attr(output_zero_point),
-        "out_dtype": out_dtype,
-        "transpose_rhs": bool(transpose_rhs),
-    }
-    if rounding != ROUNDINGS[0]:
-        attrs["rounding"] = rounding
-    return quantized_matmul.call([lhs, rhs], **attrs)
-
-
-def rounding_of(attrs: Attrs) -> str:
-    """Return how a product's sums are rounded."""
-    return str(getattr(attrs, "rounding", ROUNDINGS[0]))
 
 
 def matmul_multiplier(attrs: Attrs) -> Float64Array:
     """Return the result's steps of one step of its sums."""
     # The product of the scales is rounded to float32, as that of a convolution of uint8.
     scales = attrs.lhs_scale, attrs.rhs_scale, attrs.output_scale
-    return conv_multiplier(*scales, "uint8", rounding_of(attrs))
+    return conv_multiplier(*scales, "uint8", attrs.rounding)
 
 
 @quantized_matmul.type_rule
@@ -190,8 +169,7 @@ def _quantized_matmul_type(attrs: Attrs, lhs: TensorSpec, rhs: TensorSpec) -> Te
     check_quantization("lhs", attrs.lhs_scale, attrs.lhs_zero_point, lhs.dtype)
     check_quantization("rhs", attrs.rhs_scale, attrs.rhs_zero_point, rhs.dtype)
     check_quantization("output", attrs.output_scale, attrs.output_zero_point, attrs.out_dtype)
-    check_choice("rounding", rounding_of(attrs), ROUNDINGS)
-    check_multiplier(matmul_multiplier(attrs), rounding_of(attrs))
+    check_multiplier(matmul_multiplier(attrs), attrs.rounding)
     return TensorSpec((*batches, lhs.shape[-2], columns), attrs.out_dtype)
 
 
@@ -204,7 +182,7 @@ def _quantized_matmul_reference(attrs: Attrs, lhs: Array, rhs: Array) -> Array:
     return scale_down(
         sums.astype(np.int32),
         matmul_multiplier(attrs),
-        rounding_of(attrs),
+        attrs.rounding,
         attrs.output_zero_point,
         (int(limits.min), int(limits.max)),
         attrs.out_dtype,

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from qnn_ops import float_polynomials as polynomials
 from qnn_ops.arithmetic import is_number
 from qnn_ops.attributes import dtype_range
-from qnn_ops.checks import QUANTIZED, check_choice, check_dtype
+from qnn_ops.checks import QUANTIZED, check_dtype
 from qnn_ops.errors import QnnError
 from qnn_ops.expressions import sum_in_order, take
 from qnn_ops.float_epilogue import fused_multiply_add_float32
@@ -24,7 +24,6 @@ from qnn_ops.rounded import rounded
 from qnn_ops.traits import OFFSETS
 
 ONNXRUNTIME = "onnxruntime"
-ARITHMETICS = ("tflite", ONNXRUNTIME)
 
 # What QLinearSoftmax leaves free below the largest float32, as a logarithm; and the values a row
 # may have for each step of floor(1 / output_scale) before a product leaves float32.
@@ -53,24 +52,12 @@ class SumTerms(NamedTuple):
 
 def is_onnxruntime(attrs: Any) -> bool:
     """Tell whether a call has ONNX Runtime's arithmetic."""
-    return arithmetic_of(attrs) == ONNXRUNTIME
+    return attrs.arithmetic == ONNXRUNTIME
 
 
-def arithmetic_of(attrs: Any) -> str:
-    """Return a call's arithmetic."""
-    return str(getattr(attrs, "arithmetic", ARITHMETICS[0]))
-
-
-def check_arithmetic(attrs: Any, *dtypes: str, others: tuple[str, ...] = ()) -> None:
-    """Raise unless a call's arithmetic is a known one, and takes tensors of these dtypes.
-
-    Args:
-        attrs: of the call.
-        dtypes: of its tensors.
-        others: what the operator has beside TFLite's and ONNX Runtime's.
-    """
-    arithmetic = getattr(attrs, "arithmetic", "tflite")
-    check_choice("arithmetic", arithmetic, (*ARITHMETICS, *others))
+def check_arithmetic(attrs: Any, *dtypes: str) -> None:
+    """Raise unless a call's arithmetic takes tensors of these dtypes."""
+    arithmetic = attrs.arithmetic
     if arithmetic != "tflite":
         for dtype in dtypes:
             check_dtype(f"a tensor of arithmetic {arithmetic!r}", dtype, QUANTIZED)

@@ -47,15 +47,15 @@ class _Known:
     operands: Sequence[relax.Expr]
     params: Params
 
-    def __call__(self, place: int) -> npt.NDArray[Any]:
-        value = constant_of(self.operands[place])
+    def __call__(self, index: int) -> npt.NDArray[Any]:
+        value = constant_of(self.operands[index])
         if value is not None:
             return value
-        if not self.has(place):
+        if not self.has(index):
             raise QnnError("weights and bias must be constant")
-        return np.asarray(self.params[self.operands[place].name].numpy())
+        return np.asarray(self.params[self.operands[index].name].numpy())
 
-    def has(self, place: int) -> bool:
-        operand = self.operands[place]
+    def has(self, index: int) -> bool:
+        operand = self.operands[index]
         is_parameter = isinstance(operand, relax.Var) and operand.name in self.params
         return is_parameter or constant_of(operand) is not None

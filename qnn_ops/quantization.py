@@ -2,40 +2,33 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from functools import partial
+from typing import Annotated, Any
 
 import numpy as np
 from tvm import relax
 
+from qnn_ops import declared
 from qnn_ops.accumulator_bounds import Bounds, check_scaled
 from qnn_ops.arithmetic import is_number, round_half_away
-from qnn_ops.attributes import (
-    Scale,
-    ZeroPoint,
-    bounds_attr,
-    dtype_range,
-    int_attr,
-    per_axis,
-    scale_attr,
-    zero_point_attr,
-)
+from qnn_ops.attributes import dtype_range, per_axis
 from qnn_ops.checks import (
     QUANTIZED,
-    ROUNDINGS,
     check_axis,
     check_bounds,
-    check_choice,
     check_dtype,
     check_quantization,
     check_stated_multiplier,
 )
+from qnn_ops.declared import LITERT
 from qnn_ops.errors import QnnError
-from qnn_ops.onnxruntime import check_arithmetic, is_onnxruntime, quantize_onnxruntime
+from qnn_ops.onnxruntime import ONNXRUNTIME, quantize_onnxruntime
 from qnn_ops.registry import Attrs, Known, TensorSpec, cannot_overflow, operator
 from qnn_ops.rounded import rounded
-from qnn_ops.rounding import check_multiplier, scale_down
+from qnn_ops.rounding import ROUNDINGS, check_multiplier, scale_down
 from qnn_ops.traits import MOVED_RESULT, Channels, Traits, moving
-from qnn_ops.xnnpack import XNNPACK, is_xnnpack, quantize_xnnpack
+from qnn_ops.xnnpack import XNNPACK, quantize_xnnpack
 
 Array = np.ndarray[Any, Any]
 
@@ -52,14 +45,14 @@ Array = np.ndarray[Any, Any]
 )
 def quantize(
     data: relax.Expr,
-    scale: Scale,
-    zero_point: ZeroPoint,
-    out_dtype: str,
-    axis: int = -1,
+    scale: declared.ScaleOrScales,
+    zero_point: declared.PointOrPoints,
+    out_dtype: declared.Text,
+    axis: declared.Axis = -1,
     *,
-    multiplier: Scale | None = None,
-    arithmetic: str = "tflite",
-) -> relax.Call:
+    multiplier: declared.Multiplier = None,
+    arithmetic: declared.Arithmetic = "tflite",
+) -> None:
     """Quantize real numbers: clamp(round(data / scale) + zero_point).
 
     Source of the arithmetic: TFLite's reference QUANTIZE from float: a float32 division, rounded
@@ -71,10 +64,7 @@ def quantize(
     Args:
         data: float32, any shape. NaN has no integer and gives the zero point; with arithmetic
             "onnxruntime" the lowest one, with "xnnpack" the highest.
-        scale: real value of one step, or one per channel along ``axis``.
-        zero_point: the integer that means 0, or one per channel.
         out_dtype: int8, uint8, int16 or int32.
-        axis: of the channels.
         multiplier: how many steps a unit of the data is, or one number per channel: what the
             data is multiplied by, where a framework has not the quotient by ``scale`` in mind.
         arithmetic: "tflite", "onnxruntime" or "xnnpack"; only the first takes a ``multiplier``.
@@ -85,17 +75,6 @@ def quantize(
     Raises:
         QnnError: if a dtype, the axis or the quantization does not fit.
     """
-    attrs: dict[str, Any] = {
-        "scale": scale_attr(scale),
-        "zero_point": zero_point_attr(zero_point),
-        "out_dtype": out_dtype,
-        "axis": int_attr("axis", axis),
-    }
-    if multiplier is not None:
-        attrs["multiplier"] = scale_attr(multiplier)
-    if arithmetic != "tflite":
-        attrs["arithmetic"] = arithmetic
-    return quantize.call([data], **attrs)
 
 
 @quantize.type_rule
@@ -104,9 +83,7 @@ def _quantize_type(attrs: Attrs, data: TensorSpec) -> TensorSpec:
     channels = data.shape[check_axis(attrs.axis, len(data.shape))] if data.shape else None
     check_quantization("{}", attrs.scale, attrs.zero_point, attrs.out_dtype, channels)
     check_stated_multiplier(attrs, channels)
-    check_arithmetic(attrs, others=(XNNPACK,))
-    is_other = is_onnxruntime(attrs) or is_xnnpack(attrs)
-    if is_other and (hasattr(attrs, "multiplier") or attrs.out_dtype == "int32"):
+    if attrs.arithmetic != LITERT and (hasattr(attrs, "multiplier") or attrs.out_dtype == "int32"):
         raise QnnError(f"arithmetic {attrs.arithmetic!r} has no multiplier, and gives 8 or 16 bits")
     return TensorSpec(data.shape, attrs.out_dtype)
 
@@ -114,15 +91,25 @@ def _quantize_type(attrs: Attrs, data: TensorSpec) -> TensorSpec:
 quantize.overflow_rule(cannot_overflow)
 
 
-@quantize.reference
-def _quantize_reference(attrs: Attrs, data: Array) -> Array:
+def _along_axis(attrs: Attrs, data: Array) -> tuple[Array, Array]:
+    """Return scale and zero point, shaped to broadcast with the data."""
     scale, zero_point = (
         per_axis(values, attrs.axis, data.ndim) for values in (attrs.scale, attrs.zero_point)
     )
-    if is_onnxruntime(attrs):
-        return quantize_onnxruntime(data, scale, zero_point, attrs.out_dtype)
-    if is_xnnpack(attrs):
-        return quantize_xnnpack(data, scale, zero_point, attrs.out_dtype)
+    return scale, zero_point
+
+
+def _quantize_by(rule: Callable[..., Array], attrs: Attrs, data: Array) -> Array:
+    return rule(data, *_along_axis(attrs, data), attrs.out_dtype)
+
+
+quantize.computed_by(ONNXRUNTIME, partial(_quantize_by, quantize_onnxruntime))
+quantize.computed_by(XNNPACK, partial(_quantize_by, quantize_xnnpack))
+
+
+@quantize.reference
+def _quantize_reference(attrs: Attrs, data: Array) -> Array:
+    scale, zero_point = _along_axis(attrs, data)
     low, high = dtype_range(attrs.out_dtype)
     if hasattr(attrs, "multiplier"):
         factor = per_axis(attrs.multiplier, attrs.axis, data.ndim).astype(np.float32)
@@ -156,11 +143,11 @@ def _quantize_reference(attrs: Attrs, data: Array) -> Array:
 )
 def dequantize(
     quantized_data: relax.Expr,
-    scale: Scale,
-    zero_point: ZeroPoint,
-    out_dtype: str = "float32",
-    axis: int = -1,
-) -> relax.Call:
+    scale: declared.ScaleOrScales,
+    zero_point: declared.PointOrPoints,
+    out_dtype: declared.Text = "float32",
+    axis: declared.Axis = -1,
+) -> None:
     """Give the real numbers that quantized values stand for: scale * (data - zero_point).
 
     Source of the arithmetic: TFLite's reference DEQUANTIZE: an integer difference, then one
@@ -168,10 +155,7 @@ def dequantize(
 
     Args:
         quantized_data: int8, uint8, int16 or int32, any shape.
-        scale: real value of one step, or one per channel along ``axis``.
-        zero_point: the integer that means 0, or one per channel.
         out_dtype: float32.
-        axis: of the channels.
 
     Returns:
         A call whose result is float32 of the data's shape.
@@ -179,13 +163,6 @@ def dequantize(
     Raises:
         QnnError: if a dtype, the axis or the quantization does not fit.
     """
-    return dequantize.call(
-        [quantized_data],
-        scale=scale_attr(scale),
-        zero_point=zero_point_attr(zero_point),
-        out_dtype=out_dtype,
-        axis=int_attr("axis", axis),
-    )
 
 
 @dequantize.type_rule
@@ -220,16 +197,16 @@ def _dequantize_reference(attrs: Attrs, data: Array) -> Array:
 )
 def requantize(
     quantized_data: relax.Expr,
-    input_scale: Scale,
-    input_zero_point: ZeroPoint,
-    output_scale: float,
-    output_zero_point: int,
-    out_dtype: str,
-    axis: int = -1,
-    rounding: str = "tflite",
-    out_min: int | None = None,
-    out_max: int | None = None,
-) -> relax.Call:
+    input_scale: declared.ScaleOrScales,
+    input_zero_point: declared.PointOrPoints,
+    output_scale: declared.OutputScale,
+    output_zero_point: declared.OutputZeroPoint,
+    out_dtype: declared.Text,
+    axis: declared.Axis = -1,
+    rounding: Annotated[str, declared.choice(*ROUNDINGS)] = "tflite",
+    out_min: declared.OutMin = None,
+    out_max: declared.OutMax = None,
+) -> None:
     """Express quantized values, or int32 accumulators, in another scale and zero point.
 
     clamp(round((data - input_zero_point) * input_scale / output_scale) + output_zero_point).
@@ -240,13 +217,9 @@ def requantize(
         quantized_data: int8, uint8, int16 or int32, any shape.
         input_scale: real value of one step of the data, or one per channel along ``axis``.
         input_zero_point: the data's value that means 0, or one per channel.
-        output_scale: real value of one step of the result.
-        output_zero_point: the result's value that means 0.
         out_dtype: int8, uint8, int16 or int32.
-        axis: of the channels.
         rounding: "tflite", "upward", "float32" or "float64"; see qnn_ops.rounding.
         out_min: lowest value of the result; default: the dtype's.
-        out_max: highest value of the result; default: the dtype's.
 
     Returns:
         A call whose result has the data's shape and ``out_dtype``.
@@ -254,19 +227,6 @@ def requantize(
     Raises:
         QnnError: if a dtype, the axis or a quantization does not fit.
     """
-    low, high = bounds_attr(out_dtype, out_min, out_max)
-    return requantize.call(
-        [quantized_data],
-        input_scale=scale_attr(input_scale),
-        input_zero_point=zero_point_attr(input_zero_point),
-        output_scale=scale_attr(output_scale),
-        output_zero_point=zero_point_attr(output_zero_point),
-        out_dtype=out_dtype,
-        axis=int_attr("axis", axis),
-        rounding=rounding,
-        out_min=low,
-        out_max=high,
-    )
 
 
 @requantize.type_rule
@@ -276,7 +236,6 @@ def _requantize_type(attrs: Attrs, data: TensorSpec) -> TensorSpec:
     check_quantization("input", attrs.input_scale, attrs.input_zero_point, data.dtype, channels)
     check_quantization("output", attrs.output_scale, attrs.output_zero_point, attrs.out_dtype)
     check_bounds(attrs.out_dtype, attrs.out_min, attrs.out_max)
-    check_choice("rounding", attrs.rounding, ROUNDINGS)
     check_multiplier(np.asarray(attrs.input_scale) / attrs.output_scale, attrs.rounding)
     return TensorSpec(data.shape, attrs.out_dtype)
 

@@ -21,19 +21,17 @@ from qnn_ops.elementwise import (
 )
 from qnn_ops.errors import QnnError
 from qnn_ops.onnxruntime import (
-    ONNXRUNTIME,
-    is_onnxruntime,
     product_factor,
     product_onnxruntime,
     sum_onnxruntime,
 )
 from qnn_ops.registry import Attrs, Known, TensorSpec
-from qnn_ops.xnnpack import XNNPACK, check_sum, is_xnnpack, product_xnnpack, sum_xnnpack
+from qnn_ops.xnnpack import XNNPACK, check_sum, product_xnnpack, sum_xnnpack
 
 Array = np.ndarray[Any, Any]
 
 
-@partial(ElementwiseOperator, arithmetics=(ONNXRUNTIME, XNNPACK))
+@partial(ElementwiseOperator, onnxruntime=sum_onnxruntime, xnnpack=sum_xnnpack)
 def quantized_add(attrs: Attrs, lhs: Array, rhs: Array) -> Array:
     """Add two quantized tensors.
 
@@ -49,16 +47,12 @@ def quantized_add(attrs: Attrs, lhs: Array, rhs: Array) -> Array:
     "xnnpack", that of XNNPACK: both factors are integers of up to 21 bits, their sum is shifted
     once and rounds ties up; see qnn_ops.xnnpack.
     """
-    if is_onnxruntime(attrs):
-        return sum_onnxruntime(attrs, lhs, rhs)
-    if is_xnnpack(attrs):
-        return sum_xnnpack(attrs, lhs, rhs)
     return sum_reference(attrs, lhs, rhs, 1)
 
 
 @quantized_add.type_rule
-def _quantized_add_type(attrs: Attrs, lhs: TensorSpec, rhs: TensorSpec) -> TensorSpec:
-    if is_xnnpack(attrs):
+def _sum_type(attrs: Attrs, lhs: TensorSpec, rhs: TensorSpec) -> TensorSpec:
+    if attrs.arithmetic == XNNPACK:
         check_sum(attrs)
     return elementwise_type(attrs, lhs, rhs)
 
@@ -66,7 +60,7 @@ def _quantized_add_type(attrs: Attrs, lhs: TensorSpec, rhs: TensorSpec) -> Tenso
 quantized_add.overflow_rule(sum_overflow)
 
 
-@partial(ElementwiseOperator, arithmetics=(XNNPACK,))
+@partial(ElementwiseOperator, xnnpack=partial(sum_xnnpack, sign=-1))
 def quantized_subtract(attrs: Attrs, lhs: Array, rhs: Array) -> Array:
     """Subtract a quantized tensor from another.
 
@@ -79,22 +73,18 @@ def quantized_subtract(attrs: Attrs, lhs: Array, rhs: Array) -> Array:
     With arithmetic "xnnpack", that of XNNPACK: a sum whose second factor is negative; see
     quantized_add and qnn_ops.xnnpack.
     """
-    if is_xnnpack(attrs):
-        return sum_xnnpack(attrs, lhs, rhs, -1)
     return sum_reference(attrs, lhs, rhs, -1)
 
 
-@quantized_subtract.type_rule
-def _quantized_subtract_type(attrs: Attrs, lhs: TensorSpec, rhs: TensorSpec) -> TensorSpec:
-    if is_xnnpack(attrs):
-        check_sum(attrs)
-    return elementwise_type(attrs, lhs, rhs)
-
-
+quantized_subtract.type_rule(_sum_type)
 quantized_subtract.overflow_rule(sum_overflow)
 
 
-@partial(ElementwiseOperator, arithmetics=(ONNXRUNTIME, XNNPACK))
+def _product_xnnpack(attrs: Attrs, lhs: Array, rhs: Array) -> Array:
+    return product_xnnpack(attrs, lhs, rhs, product_factor(attrs))
+
+
+@partial(ElementwiseOperator, onnxruntime=product_onnxruntime, xnnpack=_product_xnnpack)
 def quantized_multiply(attrs: Attrs, lhs: Array, rhs: Array) -> Array:
     """Multiply two quantized tensors element by element.
 
@@ -110,10 +100,6 @@ def quantized_multiply(attrs: Attrs, lhs: Array, rhs: Array) -> Array:
     is rounded half to even; see qnn_ops.onnxruntime. With arithmetic "xnnpack" the same product is
     rounded first, and the zero point added then.
     """
-    if is_onnxruntime(attrs):
-        return product_onnxruntime(attrs, lhs, rhs)
-    if is_xnnpack(attrs):
-        return product_xnnpack(attrs, lhs, rhs, product_factor(attrs))
     lhs_values = lhs.astype(np.int32) - attrs.lhs_zero_point
     rhs_values = rhs.astype(np.int32) - attrs.rhs_zero_point
     factor = quantize_multiplier(product_multiplier(attrs))
@@ -126,8 +112,6 @@ def quantized_multiply(attrs: Attrs, lhs: Array, rhs: Array) -> Array:
 def _quantized_multiply_overflow(
     attrs: Attrs, _known: Known, lhs: TensorSpec, rhs: TensorSpec
 ) -> str:
-    if is_onnxruntime(attrs) or is_xnnpack(attrs):
-        return ""
     left = centred_bounds(lhs.dtype, attrs.lhs_zero_point)
     right = centred_bounds(rhs.dtype, attrs.rhs_zero_point)
     return lifted_beyond_int32(left * right, quantize_multiplier(product_multiplier(attrs))[1])

@@ -8,14 +8,15 @@ from typing import Any
 import numpy as np
 from tvm import relax
 
+from qnn_ops import declared
 from qnn_ops.accumulator_bounds import centred_bounds, check_scaled
 from qnn_ops.arithmetic import clamp_to, round_half_away
-from qnn_ops.attributes import dtype_range, int_attr, list_attr, scale_attr, zero_point_attr
+from qnn_ops.attributes import dtype_range
 from qnn_ops.checks import ACTIVATIONS, check_axis, check_dtype, check_quantization
 from qnn_ops.errors import QnnError
 from qnn_ops.expressions import take
-from qnn_ops.onnxruntime import check_arithmetic, conversion_onnxruntime, is_onnxruntime
-from qnn_ops.registry import Attrs, Known, TensorSpec, check_expr, operator
+from qnn_ops.onnxruntime import ONNXRUNTIME, check_arithmetic, conversion_onnxruntime
+from qnn_ops.registry import Attrs, Known, TensorSpec, operator
 from qnn_ops.traits import MOVED_RESULT, Channels, Traits, always, moving
 
 Array = np.ndarray[Any, Any]
@@ -27,7 +28,7 @@ def _moved(attrs: Attrs, dtype: str) -> dict[str, Any]:
     Its inputs have its quantization by then, except for ONNX Runtime's: that it converts x less the
     zero point, whatever the dtype.
     """
-    if is_onnxruntime(attrs):
+    if attrs.arithmetic == ONNXRUNTIME:
         return moving("output_zero_point", "input_zero_points")(attrs, dtype)
     changes = MOVED_RESULT(attrs, dtype)
     count = len(attrs.input_scales)
@@ -50,15 +51,15 @@ def _moved(attrs: Attrs, dtype: str) -> dict[str, Any]:
 )
 def quantized_concat(
     quantized_inputs: Sequence[relax.Expr] | relax.Expr,
-    input_scales: Sequence[float],
-    input_zero_points: Sequence[int],
-    output_scale: float,
-    output_zero_point: int,
-    out_dtype: str,
-    axis: int = -1,
+    input_scales: declared.Scales,
+    input_zero_points: declared.ZeroPoints,
+    output_scale: declared.OutputScale,
+    output_zero_point: declared.OutputZeroPoint,
+    out_dtype: declared.Text,
+    axis: declared.Int = -1,
     *,
-    arithmetic: str = "tflite",
-) -> relax.Call:
+    arithmetic: declared.Arithmetic = "tflite",
+) -> None:
     """Join quantized tensors along an axis, each expressed in the output's scale first.
 
     An input with the output's scale and zero point is copied. Any other one goes through
@@ -76,8 +77,6 @@ def quantized_concat(
             shape; a list of them or an expression of a tuple type.
         input_scales: for each input, real value of one step.
         input_zero_points: for each input, its value that means 0.
-        output_scale: real value of one step of the result.
-        output_zero_point: the result's value that means 0.
         out_dtype: the inputs' dtype.
         axis: along which to join.
         arithmetic: "tflite", or "onnxruntime" for 8 bits.
@@ -88,24 +87,6 @@ def quantized_concat(
     Raises:
         QnnError: if a shape, dtype, the axis or a quantization does not fit.
     """
-    if not isinstance(quantized_inputs, relax.Expr):
-        inputs = list_attr("quantized_inputs", quantized_inputs)
-        for index, item in enumerate(inputs):
-            check_expr(f"quantized_inputs[{index}]", item)
-        quantized_inputs = relax.Tuple(inputs)
-    stated = {} if arithmetic == "tflite" else {"arithmetic": arithmetic}
-    return quantized_concat.call(
-        [quantized_inputs],
-        input_scales=[scale_attr(scale) for scale in list_attr("input_scales", input_scales)],
-        input_zero_points=[
-            zero_point_attr(point) for point in list_attr("input_zero_points", input_zero_points)
-        ],
-        output_scale=scale_attr(output_scale),
-        output_zero_point=zero_point_attr(output_zero_point),
-        out_dtype=out_dtype,
-        axis=int_attr("axis", axis),
-        **stated,
-    )
 
 
 @quantized_concat.type_rule
@@ -143,7 +124,7 @@ def _type(attrs: Attrs, inputs: tuple[TensorSpec, ...]) -> TensorSpec:
 def _check_input_quantization(attrs: Attrs, index: int, spec: TensorSpec) -> None:
     scale, zero_point = attrs.input_scales[index], attrs.input_zero_points[index]
     check_quantization(f"input_{{}}s[{index}]", scale, zero_point, spec.dtype)
-    converts = spec.dtype == "uint8" or is_onnxruntime(attrs)
+    converts = spec.dtype == "uint8" or attrs.arithmetic == ONNXRUNTIME
     if not converts and conversion_table(attrs, index) is not None:
         raise QnnError(
             f"{spec.dtype} inputs must have the output's scale {attrs.output_scale} and zero point "
@@ -156,17 +137,24 @@ def conversion_table(attrs: Attrs, index: int) -> Array | None:
     scale, zero_point = attrs.input_scales[index], attrs.input_zero_points[index]
     if (scale, zero_point) == (attrs.output_scale, attrs.output_zero_point):
         return None
-    if is_onnxruntime(attrs):
-        output = attrs.output_scale, attrs.output_zero_point, attrs.out_dtype
-        return conversion_onnxruntime(scale, zero_point, *output)
-    lowest, highest = dtype_range(attrs.out_dtype)
+    output = attrs.output_scale, attrs.output_zero_point, attrs.out_dtype
+    return _CONVERSIONS[attrs.arithmetic](scale, zero_point, *output)
+
+
+def _conversion_litert(
+    scale: float, zero_point: int, output_scale: float, output_zero_point: int, dtype: str
+) -> Array:
+    lowest, highest = dtype_range(dtype)
     values = np.arange(lowest, highest + 1).astype(np.float32)
     with np.errstate(all="ignore"):
-        factor = np.float32(scale) * (np.float32(1) / np.float32(attrs.output_scale))
+        factor = np.float32(scale) * (np.float32(1) / np.float32(output_scale))
         steps = round_half_away(values * factor + np.float32(-zero_point) * factor)
     # Far outside every 8-bit dtype, and still an exact int64.
     steps = np.clip(np.nan_to_num(steps), -(2.0**40), 2.0**40).astype(np.int64)
-    return clamp_to(steps + attrs.output_zero_point, attrs.out_dtype)
+    return clamp_to(steps + output_zero_point, dtype)
+
+
+_CONVERSIONS = {declared.LITERT: _conversion_litert, ONNXRUNTIME: conversion_onnxruntime}
 
 
 @quantized_concat.reference
@@ -182,10 +170,11 @@ def _reference(attrs: Attrs, inputs: tuple[Array, ...]) -> Array:
     return np.concatenate(parts, attrs.axis)
 
 
+quantized_concat.computed_by(ONNXRUNTIME, _reference)
+
+
 @quantized_concat.overflow_rule
 def _overflow(attrs: Attrs, _known: Known, _inputs: tuple[TensorSpec, ...]) -> None:
-    if is_onnxruntime(attrs):
-        return
     # A floating-point product, too, that becomes an int32 before it is clamped.
     for scale, zero_point in zip(attrs.input_scales, attrs.input_zero_points, strict=True):
         data = centred_bounds(attrs.out_dtype, zero_point)

@@ -3,46 +3,38 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from functools import partial
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from tvm import relax
 
+from qnn_ops import declared
 from qnn_ops.accumulator_bounds import Weights
 from qnn_ops.arithmetic import conv_multiplier
-from qnn_ops.attributes import (
-    Scale,
-    ZeroPoint,
-    bounds_attr,
-    int_attr,
-    ints_attr,
-    padding_attr,
-    scale_attr,
-    zero_point_attr,
-)
 from qnn_ops.checks import (
     ACTIVATIONS,
     QUANTIZED,
-    SUM_ROUNDINGS,
     check_bounds,
-    check_choice,
     check_dtype,
     check_quantization,
     check_rank,
 )
 from qnn_ops.errors import QnnError
 from qnn_ops.float_epilogue import check_addend
-from qnn_ops.layouts import DATA_LAYOUTS, KERNEL_LAYOUTS, check_layout, permutation, reorder
+from qnn_ops.layouts import permutation, reorder
 from qnn_ops.registry import Attrs, Known, TensorSpec, operator
-from qnn_ops.rounding import check_multiplier
+from qnn_ops.rounding import SUM_ROUNDINGS, check_multiplier
 from qnn_ops.sums import check_sums, result_of_sums
 from qnn_ops.traits import MOVED_RESULT, Channels, Traits
 from qnn_ops.wide_sums import check_sum_types, is_wide
 from qnn_ops.windows import sliding_windows, window_count
 
 Array = np.ndarray[Any, Any]
+
+
+def _has_addend(given: declared.Given) -> bool:
+    return given["addend"] is not None
 
 
 @operator(
@@ -61,32 +53,34 @@ Array = np.ndarray[Any, Any]
 def quantized_conv2d(
     quantized_data: relax.Expr,
     quantized_kernel: relax.Expr,
-    input_scale: float,
-    input_zero_point: int,
-    kernel_scale: Scale,
-    kernel_zero_point: ZeroPoint,
-    output_scale: float,
-    output_zero_point: int,
-    out_dtype: str,
-    strides: int | Sequence[int] = (1, 1),
-    padding: int | Sequence[int] = (0, 0),
-    dilation: int | Sequence[int] = (1, 1),
-    groups: int = 1,
-    channels: int | None = None,
-    kernel_size: int | Sequence[int] | None = None,
-    data_layout: str = "NCHW",
-    kernel_layout: str = "OIHW",
-    out_layout: str = "",
+    input_scale: declared.InputScale,
+    input_zero_point: declared.InputZeroPoint,
+    kernel_scale: declared.KernelScale,
+    kernel_zero_point: declared.KernelZeroPoint,
+    output_scale: declared.OutputScale,
+    output_zero_point: declared.OutputZeroPoint,
+    out_dtype: declared.Text,
+    strides: declared.Strides = (1, 1),
+    padding: declared.Padding = (0, 0),
+    dilation: declared.Dilation = (1, 1),
+    groups: declared.Int = 1,
+    channels: declared.OptionalInt = None,
+    kernel_size: declared.OptionalSize = None,
+    data_layout: declared.Layout = "NCHW",
+    kernel_layout: declared.KernelLayout = "OIHW",
+    out_layout: declared.OutLayout = "",
     *,
     bias: relax.Expr | None = None,
-    out_min: int | None = None,
-    out_max: int | None = None,
-    rounding: str = "tflite",
+    out_min: declared.OutMin = None,
+    out_max: declared.OutMax = None,
+    rounding: Annotated[str, declared.choice(*SUM_ROUNDINGS)] = "tflite",
     addend: relax.Expr | None = None,
-    addend_scale: float = 1.0,
-    addend_zero_point: int = 0,
-    relu_before_addend: bool = False,
-) -> relax.Call:
+    addend_scale: Annotated[float, declared.scale("", needed=_has_addend)] = 1.0,
+    addend_zero_point: Annotated[int, declared.zero_point("", needed=_has_addend)] = 0,
+    relu_before_addend: Annotated[
+        bool, declared.Attribute(declared.flag, needed=_has_addend)
+    ] = False,
+) -> None:
     """Convolve quantized data with a quantized kernel.
 
     The integer sum over the window is Σ(data - input_zero_point)(kernel - kernel_zero_point) +
@@ -112,26 +106,14 @@ def quantized_conv2d(
         quantized_data: int8, uint8 or int16, [N, H, W, C] or [N, C, H, W].
         quantized_kernel: int8 or uint8, O output channels by I = C / groups input channels by
             the window, in the order of ``kernel_layout``.
-        input_scale: real value of one step of the data.
-        input_zero_point: the data's value that means 0.
-        kernel_scale: real value of one step of the kernel, or one per output channel.
-        kernel_zero_point: the kernel's value that means 0, or one per output channel.
         output_scale: real value of one step of the result; unused for int32 results.
         output_zero_point: the result's value that means 0; unused for int32 results.
         out_dtype: int8 or uint8, or int32 for the sum itself; for int16 data int16.
-        strides: of the window, in pixels: one value or (vertical, horizontal).
-        padding: in pixels: one value, (vertical, horizontal) or (top, left, bottom, right).
-        dilation: distance of the window's taps: one value or (vertical, horizontal).
         groups: how many groups the channels fall into; C for a depthwise convolution, whose
             output channel c * M + m belongs to input channel c (M: channel multiplier).
         channels: O, if given, is checked against the kernel's shape.
         kernel_size: the window's height and width, if given, are checked likewise.
-        data_layout: NHWC or NCHW.
-        kernel_layout: OIHW, OHWI, HWIO, IHWO or HWOI.
-        out_layout: NHWC or NCHW; empty for the data's.
         bias: int32 [O], for int16 data int32 or int64, in steps of input_scale * kernel_scale.
-        out_min: lowest value of the result (a fused activation); default: the dtype's.
-        out_max: highest value of the result; default: the dtype's.
         rounding: "tflite", "upward", "float32" or "float64", see qnn_ops.rounding; or "onednn";
             of 64-bit sums "reduced" or "float64".
         addend: int8 or uint8, shaped as the result; needs rounding "onednn" and a bias.
@@ -146,36 +128,6 @@ def quantized_conv2d(
         QnnError: if a shape, dtype, layout or quantization does not fit (raised when the call's
             type is inferred).
     """
-    low, high = bounds_attr(out_dtype, out_min, out_max)
-    attrs: dict[str, Any] = {
-        "input_scale": scale_attr(input_scale),
-        "input_zero_point": zero_point_attr(input_zero_point),
-        "kernel_scale": scale_attr(kernel_scale),
-        "kernel_zero_point": zero_point_attr(kernel_zero_point),
-        "output_scale": scale_attr(output_scale),
-        "output_zero_point": zero_point_attr(output_zero_point),
-        "out_dtype": out_dtype,
-        "strides": ints_attr("strides", strides, 2),
-        "padding": padding_attr(padding),
-        "dilation": ints_attr("dilation", dilation, 2),
-        "groups": int_attr("groups", groups),
-        "data_layout": data_layout,
-        "kernel_layout": kernel_layout,
-        "out_layout": out_layout or data_layout,
-        "out_min": low,
-        "out_max": high,
-        "rounding": rounding,
-    }
-    # The two that only restate the kernel's shape are kept only where given.
-    if channels is not None:
-        attrs["channels"] = int_attr("channels", channels)
-    if kernel_size is not None:
-        attrs["kernel_size"] = ints_attr("kernel_size", kernel_size, 2)
-    if addend is not None:
-        attrs["addend_scale"] = scale_attr(addend_scale)
-        attrs["addend_zero_point"] = zero_point_attr(addend_zero_point)
-        attrs["relu_before_addend"] = bool(relu_before_addend)
-    return quantized_conv2d.call([quantized_data, quantized_kernel, bias, addend], **attrs)
 
 
 # LiteRT's, of strides and dilation; and what an int32 counts.
@@ -194,9 +146,6 @@ def _type(
     check_dtype("quantized_kernel", kernel.dtype, QUANTIZED)
     check_rank("quantized_data", data, 4)
     check_rank("quantized_kernel", kernel, 4)
-    check_layout("data_layout", attrs.data_layout, DATA_LAYOUTS)
-    check_layout("kernel_layout", attrs.kernel_layout, KERNEL_LAYOUTS)
-    check_layout("out_layout", attrs.out_layout, DATA_LAYOUTS)
     batch, height, width, in_channels = reorder(data.shape, attrs.data_layout, "NHWC")
     out_channels, *window, kernel_channels = reorder(kernel.shape, attrs.kernel_layout, "OHWI")
     _check_channels(attrs, in_channels, out_channels, kernel_channels)
@@ -259,7 +208,6 @@ def _check_channels(attrs: Attrs, in_channels: int, out_channels: int, per_group
 
 def _check_output(attrs: Attrs, kernel_dtype: str) -> None:
     check_dtype("out_dtype", attrs.out_dtype, (*ACTIVATIONS, "int32"))
-    check_choice("rounding", attrs.rounding, SUM_ROUNDINGS)
     check_bounds(attrs.out_dtype, attrs.out_min, attrs.out_max)
     if attrs.out_dtype != "int32":
         check_quantization("output", attrs.output_scale, attrs.output_zero_point, attrs.out_dtype)

@@ -3,34 +3,25 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from tvm import relax
 
+from qnn_ops import declared
 from qnn_ops.accumulator_bounds import Weights
 from qnn_ops.arithmetic import dense_multiplier
-from qnn_ops.attributes import (
-    Scale,
-    ZeroPoint,
-    bounds_attr,
-    int_attr,
-    scale_attr,
-    zero_point_attr,
-)
 from qnn_ops.checks import (
     ACTIVATIONS,
     QUANTIZED,
-    SUM_ROUNDINGS,
     check_bounds,
-    check_choice,
     check_dtype,
     check_quantization,
     check_rank,
 )
 from qnn_ops.errors import QnnError
 from qnn_ops.registry import Attrs, Known, TensorSpec, operator
-from qnn_ops.rounding import check_multiplier
+from qnn_ops.rounding import SUM_ROUNDINGS, check_multiplier
 from qnn_ops.sums import check_sums, result_of_sums
 from qnn_ops.traits import MOVED_RESULT, Channels, Traits
 from qnn_ops.wide_sums import check_sum_types, is_wide
@@ -53,20 +44,20 @@ Array = np.ndarray[Any, Any]
 def quantized_dense(
     quantized_data: relax.Expr,
     quantized_weight: relax.Expr,
-    input_scale: float,
-    input_zero_point: int,
-    kernel_scale: Scale,
-    kernel_zero_point: ZeroPoint,
-    output_scale: float,
-    output_zero_point: int,
-    out_dtype: str,
-    units: int | None = None,
+    input_scale: declared.InputScale,
+    input_zero_point: declared.InputZeroPoint,
+    kernel_scale: declared.KernelScale,
+    kernel_zero_point: declared.KernelZeroPoint,
+    output_scale: declared.OutputScale,
+    output_zero_point: declared.OutputZeroPoint,
+    out_dtype: declared.Text,
+    units: declared.OptionalInt = None,
     *,
     bias: relax.Expr | None = None,
-    out_min: int | None = None,
-    out_max: int | None = None,
-    rounding: str = "float64",
-) -> relax.Call:
+    out_min: declared.OutMin = None,
+    out_max: declared.OutMax = None,
+    rounding: Annotated[str, declared.choice(*SUM_ROUNDINGS)] = "float64",
+) -> None:
     """Multiply the last axis of quantized data by a quantized weight matrix.
 
     The integer sum Σ(data - input_zero_point)(weight - kernel_zero_point) + bias, in int32
@@ -82,8 +73,6 @@ def quantized_dense(
     Args:
         quantized_data: int8, uint8 or int16, [..., K]: at least one axis.
         quantized_weight: int8 or uint8, [units, K]; constant, or what a run computes.
-        input_scale: real value of one step of the data.
-        input_zero_point: the data's value that means 0.
         kernel_scale: real value of one step of the weight, or one per unit.
         kernel_zero_point: the weight's value that means 0, or one per unit.
         output_scale: real value of one step of the result; unused for int32 results.
@@ -91,8 +80,6 @@ def quantized_dense(
         out_dtype: int8 or uint8, or int32 for the sum itself; for int16 data int16.
         units: if given, is checked against the weight's shape.
         bias: int32 [units], for int16 data int32 or int64, in steps of input_scale * kernel_scale.
-        out_min: lowest value of the result (a fused activation); default: the dtype's.
-        out_max: highest value of the result; default: the dtype's.
         rounding: "tflite", "upward", "float32" or "float64", see qnn_ops.rounding; or "onednn",
             as in ``quantized_conv2d``; of 64-bit sums "float64" or "reduced".
 
@@ -103,22 +90,6 @@ def quantized_dense(
         QnnError: if a shape, dtype or quantization does not fit (raised when the call's type is
             inferred).
     """
-    low, high = bounds_attr(out_dtype, out_min, out_max)
-    attrs: dict[str, Any] = {
-        "input_scale": scale_attr(input_scale),
-        "input_zero_point": zero_point_attr(input_zero_point),
-        "kernel_scale": scale_attr(kernel_scale),
-        "kernel_zero_point": zero_point_attr(kernel_zero_point),
-        "output_scale": scale_attr(output_scale),
-        "output_zero_point": zero_point_attr(output_zero_point),
-        "out_dtype": out_dtype,
-        "out_min": low,
-        "out_max": high,
-        "rounding": rounding,
-    }
-    if units is not None:
-        attrs["units"] = int_attr("units", units)
-    return quantized_dense.call([quantized_data, quantized_weight, bias], **attrs)
 
 
 @quantized_dense.type_rule
@@ -144,7 +115,6 @@ def _type(
         raise QnnError(f"bias must have shape ({units},), got {bias.shape}")
     check_sum_types(attrs, data, weight, bias)
     check_dtype("out_dtype", attrs.out_dtype, (*ACTIVATIONS, "int32"))
-    check_choice("rounding", attrs.rounding, SUM_ROUNDINGS)
     check_bounds(attrs.out_dtype, attrs.out_min, attrs.out_max)
     if attrs.out_dtype != "int32":
         check_quantization("output", attrs.output_scale, attrs.output_zero_point, attrs.out_dtype)

@@ -28,7 +28,7 @@ Array = np.ndarray[Any, Any]
         channels=Channels.ANYWHERE_IN_FIRST,
     ),
 )
-def quantized_lookup(quantized_data: relax.Expr, table: relax.Expr) -> relax.Call:
+def quantized_lookup(quantized_data: relax.Expr, table: relax.Expr) -> None:
     """Replace each value by its entry of a table: any function of one value, exactly.
 
     ``qnn_ops.tables`` makes the tables of LOGISTIC, TANH and others.
@@ -44,7 +44,6 @@ def quantized_lookup(quantized_data: relax.Expr, table: relax.Expr) -> relax.Cal
     Raises:
         QnnError: if a dtype or the table's shape does not fit.
     """
-    return quantized_lookup.call([quantized_data, table])
 
 
 @quantized_lookup.type_rule

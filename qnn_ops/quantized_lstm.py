@@ -8,17 +8,17 @@ from typing import Any
 import numpy as np
 from tvm import relax
 
+from qnn_ops import declared
 from qnn_ops.arithmetic import (
     clamp_to,
     multiply_by_quantized_multiplier,
     quantize_multiplier,
     rounding_divide_by_pot,
 )
-from qnn_ops.attributes import int_attr, list_attr, zero_point_attr
 from qnn_ops.checks import check_rank
 from qnn_ops.errors import QnnError
 from qnn_ops.gates import GATE_BITS, MOST_BITS, MOST_SCALE, ONE, logistic, normalized, tanh
-from qnn_ops.registry import Attrs, TensorSpec, cannot_overflow, check_expr, operator
+from qnn_ops.registry import Attrs, TensorSpec, cannot_overflow, operator
 from qnn_ops.rounding import check_multiplier
 from qnn_ops.traits import FIXED
 
@@ -48,19 +48,19 @@ def quantized_lstm(
     cell: relax.Expr,
     weights: relax.Expr,
     extras: Sequence[relax.Expr] | relax.Expr,
-    extra_names: Sequence[str],
-    input_multipliers: Sequence[float],
-    recurrent_multipliers: Sequence[float],
-    peephole_multipliers: Sequence[float],
-    norm_scales: Sequence[float],
-    cell_exponent: int,
-    cell_clip: int,
-    hidden_zero_point: int,
-    product_multiplier: float,
-    product_zero_point: int,
-    projection_multiplier: float = 1.0,
-    projection_clip: int = 0,
-) -> relax.Call:
+    extra_names: declared.Names,
+    input_multipliers: declared.Doubles,
+    recurrent_multipliers: declared.Doubles,
+    peephole_multipliers: declared.Doubles,
+    norm_scales: declared.Doubles,
+    cell_exponent: declared.Int,
+    cell_clip: declared.Int,
+    hidden_zero_point: declared.OnePoint,
+    product_multiplier: declared.Double,
+    product_zero_point: declared.Int,
+    projection_multiplier: declared.Double = 1.0,
+    projection_clip: declared.Int = 0,
+) -> None:
     """Run the steps of an LSTM, given what its gates have of the data.
 
     A gate is what it has of the data, of the hidden values of the step before and, with peepholes,
@@ -104,25 +104,6 @@ def quantized_lstm(
     Raises:
         QnnError: if a dtype, a shape or a number does not fit.
     """
-    if not isinstance(extras, relax.Expr):
-        for each in extras:
-            check_expr("quantized_lstm: an extra", each)
-        extras = relax.Tuple(list(extras))
-    return quantized_lstm.call(
-        [sums, hidden, cell, weights, extras],
-        extra_names=list_attr("extra_names", extra_names),
-        input_multipliers=[float(each) for each in input_multipliers],
-        recurrent_multipliers=[float(each) for each in recurrent_multipliers],
-        peephole_multipliers=[float(each) for each in peephole_multipliers],
-        norm_scales=[float(each) for each in norm_scales],
-        cell_exponent=int_attr("cell_exponent", cell_exponent),
-        cell_clip=int_attr("cell_clip", cell_clip),
-        hidden_zero_point=zero_point_attr(hidden_zero_point),
-        product_multiplier=float(product_multiplier),
-        product_zero_point=int_attr("product_zero_point", product_zero_point),
-        projection_multiplier=float(projection_multiplier),
-        projection_clip=int_attr("projection_clip", projection_clip),
-    )
 
 
 @quantized_lstm.type_rule
@@ -236,18 +217,18 @@ def _step(
     seeing = [name for name in names if name != "cell"]
 
     def gate(name: str) -> Array:
-        place = names.index(name)
-        part = slice(place * cells, (place + 1) * cells)
-        value = _saturated(_scaled(sums[:, part], attrs.input_multipliers[place]))
-        more = _scaled(recurrent[:, part], attrs.recurrent_multipliers[place])
+        index = names.index(name)
+        part = slice(index * cells, (index + 1) * cells)
+        value = _saturated(_scaled(sums[:, part], attrs.input_multipliers[index]))
+        more = _scaled(recurrent[:, part], attrs.recurrent_multipliers[index])
         value = _saturated(value + more)
         if "peepholes" in parts and name in seeing:
             row = seeing.index(name)
             product = parts["peepholes"][row].astype(np.int64) * cell
             value = _saturated(value + _scaled(product, attrs.peephole_multipliers[row]))
         if "norm_weights" in parts:
-            rows = parts["norm_weights"][place], parts["norm_bias"][place]
-            value = normalized(value, *rows, attrs.norm_scales[place])
+            rows = parts["norm_weights"][index], parts["norm_bias"][index]
+            value = normalized(value, *rows, attrs.norm_scales[index])
         return tanh(value, GATE_BITS) if name == "cell" else logistic(value)
 
     forget = gate("forget")

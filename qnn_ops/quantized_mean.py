@@ -3,28 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from tvm import relax
 
+from qnn_ops import declared
 from qnn_ops.accumulator_bounds import Bounds, centred_bounds, check_fixed_point
 from qnn_ops.arithmetic import quantize_multiplier, scaled_twice
-from qnn_ops.attributes import dtype_range, int_attr, int_list_attr, scale_attr, zero_point_attr
-from qnn_ops.checks import (
-    ACTIVATIONS,
-    check_alike,
-    check_axis,
-    check_dtype,
-    check_quantization,
-)
+from qnn_ops.attributes import dtype_range
+from qnn_ops.checks import ACTIVATIONS, check_alike, check_axis, check_dtype, check_quantization
 from qnn_ops.errors import QnnError
-from qnn_ops.onnxruntime import check_arithmetic, is_onnxruntime, mean_factor
+from qnn_ops.onnxruntime import ONNXRUNTIME, check_arithmetic, mean_factor
 from qnn_ops.registry import Attrs, Known, TensorSpec, operator
 from qnn_ops.rounding import scale_down
 from qnn_ops.traits import MOVED_RESULT, Channels, Traits
-from qnn_ops.xnnpack import XNNPACK, is_xnnpack, mean_xnnpack
+from qnn_ops.xnnpack import XNNPACK, mean_xnnpack
 
 Array = np.ndarray[Any, Any]
 
@@ -49,16 +43,16 @@ LARGEST_SUM = 2**16 - 1
 )
 def quantized_mean(
     quantized_data: relax.Expr,
-    axis: int | Sequence[int],
-    keepdims: bool,
-    input_scale: float,
-    input_zero_point: int,
-    output_scale: float,
-    output_zero_point: int,
-    out_dtype: str,
+    axis: declared.Axes,
+    keepdims: declared.Flag,
+    input_scale: declared.InputScale,
+    input_zero_point: declared.InputZeroPoint,
+    output_scale: declared.OutputScale,
+    output_zero_point: declared.OutputZeroPoint,
+    out_dtype: declared.Text,
     *,
-    arithmetic: str = "tflite",
-) -> relax.Call:
+    arithmetic: declared.Arithmetic = "tflite",
+) -> None:
     """Average a quantized tensor along axes.
 
     Source of the arithmetic: TFLite's reference MEAN. The sum of n values, less their zero points,
@@ -76,10 +70,6 @@ def quantized_mean(
         axis: one axis or several; negative ones count from the last. None at all (an empty
             list) averages nothing and only changes the scale.
         keepdims: whether averaged axes stay, with size 1.
-        input_scale: real value of one step of the data.
-        input_zero_point: the data's value that means 0.
-        output_scale: real value of one step of the result.
-        output_zero_point: the result's value that means 0.
         out_dtype: int8 or uint8; for int16 data int16.
         arithmetic: "tflite"; "onnxruntime" or "xnnpack" for 8 bits.
 
@@ -90,18 +80,6 @@ def quantized_mean(
         QnnError: if an axis, a dtype or a quantization does not fit, or there are no values to
             average or more than 2^23, of int16 2^16 - 1 (raised when the call's type is inferred).
     """
-    stated = {} if arithmetic == "tflite" else {"arithmetic": arithmetic}
-    return quantized_mean.call(
-        [quantized_data],
-        axis=[int_attr("axis", axis)] if np.ndim(axis) == 0 else int_list_attr("axis", axis),
-        keepdims=bool(keepdims),
-        input_scale=scale_attr(input_scale),
-        input_zero_point=zero_point_attr(input_zero_point),
-        output_scale=scale_attr(output_scale),
-        output_zero_point=zero_point_attr(output_zero_point),
-        out_dtype=out_dtype,
-        **stated,
-    )
 
 
 @quantized_mean.type_rule
@@ -109,7 +87,7 @@ def _type(attrs: Attrs, data: TensorSpec) -> TensorSpec:
     dtypes = {"quantized_data": data.dtype, "out_dtype": attrs.out_dtype}
     for name, dtype in dtypes.items():
         check_dtype(name, dtype, ACTIVATIONS)
-    check_arithmetic(attrs, *dtypes.values(), others=(XNNPACK,))
+    check_arithmetic(attrs, *dtypes.values())
     points = ("input_zero_point", "output_zero_point")
     check_alike(dtypes, {name: getattr(attrs, name) for name in points})
     check_quantization("input", attrs.input_scale, attrs.input_zero_point, data.dtype)
@@ -153,29 +131,43 @@ def stated_multiplier_of(attrs: Attrs, count: int) -> tuple[int, int]:
     return (q << shift) // count, exponent - shift
 
 
-@quantized_mean.reference
-def _reference(attrs: Attrs, data: Array) -> Array:
+def _sums(attrs: Attrs, data: Array) -> tuple[Array, int]:
+    """Return the sums of the values as they are, and how many each has."""
     axes, count = averaged(attrs, data.shape)
     sums = data.astype(np.int32)
     if axes:
         sums = sums.sum(axis=axes, keepdims=attrs.keepdims, dtype=np.int32)
-    if is_xnnpack(attrs):
-        return mean_xnnpack(attrs, str(data.dtype), sums, count)
+    return sums, count
+
+
+def _onnxruntime(attrs: Attrs, data: Array) -> Array:
+    sums, count = _sums(attrs, data)
+    centred, factor = sums - count * attrs.input_zero_point, mean_factor(attrs, count)
+    point, bounds = attrs.output_zero_point, dtype_range(attrs.out_dtype)
+    return scale_down(centred, factor, "float32", point, bounds, attrs.out_dtype)
+
+
+def _xnnpack(attrs: Attrs, data: Array) -> Array:
+    return mean_xnnpack(attrs, str(data.dtype), *_sums(attrs, data))
+
+
+quantized_mean.computed_by(ONNXRUNTIME, _onnxruntime)
+quantized_mean.computed_by(XNNPACK, _xnnpack)
+
+
+@quantized_mean.reference
+def _reference(attrs: Attrs, data: Array) -> Array:
+    sums, count = _sums(attrs, data)
     sums = sums - count * attrs.input_zero_point
-    bounds, point, dtype = dtype_range(attrs.out_dtype), attrs.output_zero_point, attrs.out_dtype
-    if is_onnxruntime(attrs):
-        return scale_down(sums, mean_factor(attrs, count), "float32", point, bounds, dtype)
     multiplier, shift = multiplier_of(attrs, count)
     if shift > 0:
         sums = np.clip(sums, -LARGEST_SUM, LARGEST_SUM)
-    mean = scaled_twice(sums, multiplier, shift) + point
-    return np.clip(mean, *bounds).astype(dtype)
+    mean = scaled_twice(sums, multiplier, shift) + attrs.output_zero_point
+    return np.clip(mean, *dtype_range(attrs.out_dtype)).astype(attrs.out_dtype)
 
 
 @quantized_mean.overflow_rule
 def _overflow(attrs: Attrs, _known: Known, data: TensorSpec) -> None:
-    if is_onnxruntime(attrs) or is_xnnpack(attrs):
-        return
     _, count = averaged(attrs, data.shape)
     sums = centred_bounds(data.dtype, attrs.input_zero_point) * Bounds.of(count, count)
     check_fixed_point(sums, *stated_multiplier_of(attrs, count), attrs.output_zero_point)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from tvm import relax
 
-from qnn_ops.attributes import dtype_range, int_attr, int_list_attr
+from qnn_ops import declared
+from qnn_ops.attributes import dtype_range
 from qnn_ops.checks import ACTIVATIONS, check_dtype
 from qnn_ops.errors import QnnError
 from qnn_ops.registry import Attrs, TensorSpec, cannot_overflow, operator
@@ -28,8 +28,8 @@ Array = np.ndarray[Any, Any]
     ),
 )
 def quantized_pad(
-    quantized_data: relax.Expr, pad_width: Sequence[int], pad_value: int
-) -> relax.Call:
+    quantized_data: relax.Expr, pad_width: declared.Ints, pad_value: declared.Int
+) -> None:
     """Surround quantized data with a constant.
 
     Source: TFLite's PAD, where the constant is the zero point, and PADV2.
@@ -47,11 +47,6 @@ def quantized_pad(
         QnnError: if the dtype, the length or a value of ``pad_width``, or ``pad_value`` does not
             fit.
     """
-    return quantized_pad.call(
-        [quantized_data],
-        pad_width=int_list_attr("pad_width", pad_width),
-        pad_value=int_attr("pad_value", pad_value),
-    )
 
 
 @quantized_pad.type_rule

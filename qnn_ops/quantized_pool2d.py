@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from tvm import relax
 
-from qnn_ops.attributes import dtype_range, int_attr, ints_attr, padding_attr
-from qnn_ops.checks import ACTIVATIONS, check_bounds, check_choice, check_dtype, check_rank
+from qnn_ops import declared
+from qnn_ops.attributes import dtype_range
+from qnn_ops.checks import ACTIVATIONS, check_bounds, check_dtype, check_rank
 from qnn_ops.errors import QnnError
-from qnn_ops.layouts import DATA_LAYOUTS, check_layout, permutation, reorder
+from qnn_ops.layouts import permutation, reorder
 from qnn_ops.registry import Attrs, TensorSpec, cannot_overflow, operator
 from qnn_ops.traits import OFFSETS, Channels, Traits, always, shifted
 from qnn_ops.windows import sliding_windows, window_count
@@ -30,7 +30,7 @@ def _moved(attrs: Attrs, dtype: str) -> dict[str, Any]:
     """Move the attributes that change with the data; an average's ties keep their direction."""
     changes = shifted(attrs, dtype, "out_min", "out_max")
     if attrs.pool_type == "avg":
-        changes["origin"] = origin_of(attrs) + OFFSETS[dtype]
+        changes["origin"] = attrs.origin + OFFSETS[dtype]
     return changes
 
 
@@ -46,17 +46,17 @@ def _moved(attrs: Attrs, dtype: str) -> dict[str, Any]:
 )
 def quantized_pool2d(
     quantized_data: relax.Expr,
-    pool_type: str,
-    pool_size: int | Sequence[int],
-    strides: int | Sequence[int] = (1, 1),
-    padding: int | Sequence[int] = (0, 0),
-    layout: str = "NCHW",
-    out_min: int | None = None,
-    out_max: int | None = None,
-    origin: int = 0,
-    rounding: str = "half_away",
-    count_include_pad: bool = False,
-) -> relax.Call:
+    pool_type: Annotated[str, declared.choice(*POOL_TYPES)],
+    pool_size: declared.Size,
+    strides: declared.Strides = (1, 1),
+    padding: declared.Padding = (0, 0),
+    layout: declared.Layout = "NCHW",
+    out_min: declared.OptionalInt = None,
+    out_max: declared.OptionalInt = None,
+    origin: declared.ImpliedInt = 0,
+    rounding: Annotated[str, declared.choice(*ROUNDINGS, implied=True)] = "half_away",
+    count_include_pad: declared.ImpliedFlag = False,
+) -> None:
     """Take the maximum or the average of each window of an image.
 
     The result has the data's scale and zero point. Padded positions are never the maximum. Nor do
@@ -73,9 +73,6 @@ def quantized_pool2d(
         quantized_data: int8, uint8 or int16, [N, H, W, C] or [N, C, H, W].
         pool_type: "max" or "avg".
         pool_size: the window in pixels: one value or (height, width).
-        strides: of the window, in pixels: one value or (vertical, horizontal).
-        padding: in pixels: one value, (vertical, horizontal) or (top, left, bottom, right).
-        layout: NHWC or NCHW.
         out_min: lowest value of the result (a fused activation); default: the dtype's.
         out_max: highest value of the result; default: the dtype's.
         origin: the value from which an average's ties round away, or beside which they round to
@@ -90,37 +87,15 @@ def quantized_pool2d(
         QnnError: if a shape, dtype, layout or bound does not fit, or a window covers nothing
             but padding (raised when the call's type is inferred).
     """
-    attrs: dict[str, Any] = {
-        "pool_type": pool_type,
-        "pool_size": ints_attr("pool_size", pool_size, 2),
-        "strides": ints_attr("strides", strides, 2),
-        "padding": padding_attr(padding),
-        "layout": layout,
-    }
-    # The dtype, and with it the default bounds, is the operand's: known only to the type rule.
-    if out_min is not None:
-        attrs["out_min"] = int_attr("out_min", out_min)
-    if out_max is not None:
-        attrs["out_max"] = int_attr("out_max", out_max)
-    if origin:
-        attrs["origin"] = int_attr("origin", origin)
-    if rounding != "half_away":
-        attrs["rounding"] = rounding
-    if count_include_pad:
-        attrs["count_include_pad"] = True
-    return quantized_pool2d.call([quantized_data], **attrs)
 
 
 @quantized_pool2d.type_rule
 def _type(attrs: Attrs, data: TensorSpec) -> TensorSpec:
     check_dtype("quantized_data", data.dtype, ACTIVATIONS)
     check_rank("quantized_data", data, 4)
-    check_choice("pool_type", attrs.pool_type, POOL_TYPES)
-    check_choice("rounding", rounding_of(attrs), ROUNDINGS)
-    check_layout("layout", attrs.layout, DATA_LAYOUTS)
     check_bounds(data.dtype, *bounds(attrs, data.dtype))
     low, high = dtype_range(data.dtype)
-    if not low <= origin_of(attrs) <= high:
+    if not low <= attrs.origin <= high:
         raise QnnError(f"origin must lie within {data.dtype}, got {attrs.origin}")
     most = _MOST_TAPS[data.dtype]
     if math.prod(attrs.pool_size) > most:
@@ -136,20 +111,10 @@ def bounds(attrs: Attrs, dtype: str) -> tuple[int, int]:
     return getattr(attrs, "out_min", low), getattr(attrs, "out_max", high)
 
 
-def origin_of(attrs: Attrs) -> int:
-    """Return the value from which an average's ties round away."""
-    return getattr(attrs, "origin", 0)
-
-
-def rounding_of(attrs: Attrs) -> str:
-    """Return the rounding of averages."""
-    return getattr(attrs, "rounding", "half_away")
-
-
 def window_counts(attrs: Attrs, image: tuple[int, int]) -> Array:
     """Compute the divisor of each window's sum: int64 [output height, output width]."""
     taps = valid_taps(attrs, image)
-    if getattr(attrs, "count_include_pad", False):
+    if attrs.count_include_pad:
         return np.full_like(taps, math.prod(attrs.pool_size))
     return taps
 
@@ -203,10 +168,10 @@ def _reference(attrs: Attrs, data: Array) -> Array:
     if attrs.pool_type == "max":
         pooled = _windows(attrs, image, int(np.iinfo(data.dtype).min)).max(axis=(-2, -1))
     else:
-        origin = origin_of(attrs)
+        origin = attrs.origin
         sums = _windows(attrs, image - origin, 0).sum(axis=(-2, -1))
         counts = window_counts(attrs, image.shape[1:3])[:, :, None]
-        if rounding_of(attrs) == "half_even":
+        if attrs.rounding == "half_even":
             quotients = np.rint(sums.astype(np.float32) / counts.astype(np.float32))
             pooled = quotients.astype(np.int64) + origin
         else:

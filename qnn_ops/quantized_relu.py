@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from tvm import relax
 
+from qnn_ops import declared
 from qnn_ops.accumulator_bounds import centred_bounds, check_activation, check_scaled
 from qnn_ops.activations import activation_range
-from qnn_ops.attributes import scale_attr, zero_point_attr
-from qnn_ops.checks import (
-    ACTIVATIONS,
-    check_alike,
-    check_choice,
-    check_dtype,
-    check_quantization,
-)
+from qnn_ops.checks import ACTIVATIONS, check_alike, check_dtype, check_quantization
 from qnn_ops.registry import Attrs, Known, TensorSpec, operator
 from qnn_ops.rounding import check_multiplier, scale_down
 from qnn_ops.traits import MOVED_RESULT, Channels, Traits
@@ -38,13 +32,13 @@ KINDS = ("relu", "relu6", "relu_0_to_1", "relu_n1_to_1")
 )
 def quantized_relu(
     quantized_data: relax.Expr,
-    input_scale: float,
-    input_zero_point: int,
-    output_scale: float,
-    output_zero_point: int,
-    out_dtype: str,
-    kind: str = "relu",
-) -> relax.Call:
+    input_scale: declared.InputScale,
+    input_zero_point: declared.InputZeroPoint,
+    output_scale: declared.OutputScale,
+    output_zero_point: declared.OutputZeroPoint,
+    out_dtype: declared.Text,
+    kind: Annotated[str, declared.choice(*KINDS)] = "relu",
+) -> None:
     """Express quantized values in the output's scale and clamp them to the activation's range.
 
     clamp(round((data - input_zero_point) * input_scale / output_scale) + output_zero_point) with
@@ -53,10 +47,6 @@ def quantized_relu(
 
     Args:
         quantized_data: int8, uint8 or int16, any shape.
-        input_scale: real value of one step of the data.
-        input_zero_point: the data's value that means 0.
-        output_scale: real value of one step of the result.
-        output_zero_point: the result's value that means 0.
         out_dtype: int8 or uint8; for int16 data int16.
         kind: "relu" (from 0), "relu6" (0 to 6), "relu_0_to_1" or "relu_n1_to_1" (-1 to 1).
 
@@ -66,15 +56,6 @@ def quantized_relu(
     Raises:
         QnnError: if a dtype, the kind or a quantization does not fit.
     """
-    return quantized_relu.call(
-        [quantized_data],
-        input_scale=scale_attr(input_scale),
-        input_zero_point=zero_point_attr(input_zero_point),
-        output_scale=scale_attr(output_scale),
-        output_zero_point=zero_point_attr(output_zero_point),
-        out_dtype=out_dtype,
-        kind=kind,
-    )
 
 
 @quantized_relu.type_rule
@@ -84,7 +65,6 @@ def _type(attrs: Attrs, data: TensorSpec) -> TensorSpec:
         check_dtype(name, dtype, ACTIVATIONS)
     points = ("input_zero_point", "output_zero_point")
     check_alike(dtypes, {name: getattr(attrs, name) for name in points})
-    check_choice("kind", attrs.kind, KINDS)
     check_quantization("input", attrs.input_scale, attrs.input_zero_point, data.dtype)
     check_quantization("output", attrs.output_scale, attrs.output_zero_point, attrs.out_dtype)
     check_multiplier(relu_multiplier(attrs), "tflite")

@@ -7,18 +7,18 @@ arithmetic, rounding included: no other way to compute them picks the same pixel
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from tvm import relax
 
+from qnn_ops import declared
 from qnn_ops.arithmetic import round_half_away
-from qnn_ops.attributes import ints_attr, per_axis
-from qnn_ops.checks import ACTIVATIONS, check_choice, check_dtype, check_rank
+from qnn_ops.attributes import per_axis
+from qnn_ops.checks import ACTIVATIONS, check_dtype, check_rank
 from qnn_ops.errors import QnnError
-from qnn_ops.layouts import DATA_LAYOUTS, check_layout, reorder
+from qnn_ops.layouts import reorder
 from qnn_ops.registry import Attrs, TensorSpec, cannot_overflow, operator
 from qnn_ops.traits import Channels, Traits, moving
 
@@ -111,12 +111,12 @@ METHODS = ("bilinear", "nearest_neighbor")
 )
 def quantized_resize2d(
     quantized_data: relax.Expr,
-    size: Sequence[int],
-    method: str,
-    align_corners: bool = False,
-    half_pixel_centers: bool = False,
-    layout: str = "NHWC",
-) -> relax.Call:
+    size: declared.Size,
+    method: Annotated[str, declared.choice(*METHODS)],
+    align_corners: declared.Flag = False,
+    half_pixel_centers: declared.Flag = False,
+    layout: declared.Layout = "NHWC",
+) -> None:
     """Resize quantized images.
 
     The result has the data's scale and zero point.
@@ -135,7 +135,6 @@ def quantized_resize2d(
         align_corners: whether the centres of the corner pixels stay where they are.
         half_pixel_centers: whether a pixel's centre lies half a pixel from its edge; bilinear
             interpolation takes only one of the two.
-        layout: NHWC or NCHW.
 
     Returns:
         A call whose result has the data's dtype and layout.
@@ -144,22 +143,12 @@ def quantized_resize2d(
         QnnError: if a shape, a dtype, the method or the layout does not fit (raised when the
             call's type is inferred).
     """
-    return quantized_resize2d.call(
-        [quantized_data],
-        size=ints_attr("size", size, 2),
-        method=method,
-        align_corners=bool(align_corners),
-        half_pixel_centers=bool(half_pixel_centers),
-        layout=layout,
-    )
 
 
 @quantized_resize2d.type_rule
 def _type(attrs: Attrs, data: TensorSpec) -> TensorSpec:
     check_dtype("quantized_data", data.dtype, ACTIVATIONS)
     check_rank("quantized_data", data, 4)
-    check_choice("method", attrs.method, METHODS)
-    check_layout("layout", attrs.layout, DATA_LAYOUTS)
     batch, height, width, channels = reorder(data.shape, attrs.layout, "NHWC")
     if min(height, width, *attrs.size) < 1:
         raise QnnError(

@@ -8,20 +8,15 @@ from typing import Any
 import numpy as np
 from tvm import relax
 
-from qnn_ops.attributes import dtype_range, float_attr, int_attr, scale_attr, zero_point_attr
-from qnn_ops.checks import (
-    ACTIVATIONS,
-    check_alike,
-    check_axis,
-    check_dtype,
-    check_quantization,
-)
+from qnn_ops import declared
+from qnn_ops.attributes import dtype_range
+from qnn_ops.checks import ACTIVATIONS, check_alike, check_axis, check_dtype, check_quantization
 from qnn_ops.errors import QnnError
 from qnn_ops.expressions import take
 from qnn_ops.onnxruntime import (
+    ONNXRUNTIME,
     check_arithmetic,
     check_softmax,
-    is_onnxruntime,
     softmax_onnxruntime,
 )
 from qnn_ops.registry import Attrs, Known, TensorSpec, operator
@@ -57,16 +52,16 @@ OUTPUT_SCALE_WIDE = 1 / 65536
 )
 def quantized_softmax(
     quantized_data: relax.Expr,
-    input_scale: float,
-    input_zero_point: int,
-    output_scale: float,
-    output_zero_point: int,
-    out_dtype: str,
-    beta: float = 1.0,
-    axis: int = -1,
+    input_scale: declared.InputScale,
+    input_zero_point: declared.InputZeroPoint,
+    output_scale: declared.OutputScale,
+    output_zero_point: declared.OutputZeroPoint,
+    out_dtype: declared.Text,
+    beta: declared.Float = 1.0,
+    axis: declared.Int = -1,
     *,
-    arithmetic: str = "tflite",
-) -> relax.Call:
+    arithmetic: declared.Arithmetic = "tflite",
+) -> None:
     """Turn quantized logits into probabilities: exp(beta * x) over its sum along an axis.
 
     The result's scale is 1/256 and its zero point the lowest value of its dtype, so that it covers
@@ -86,7 +81,6 @@ def quantized_softmax(
 
     Args:
         quantized_data: int8, uint8 or int16, any shape of at least one dimension.
-        input_scale: real value of one step of the data.
         input_zero_point: the data's value that means 0; has no influence on the result.
         output_scale: 1/256, or as above (TFLite's tolerance of a thousandth applies).
         output_zero_point: -128 for int8, 0 for uint8; as above for int16.
@@ -102,18 +96,6 @@ def quantized_softmax(
         QnnError: if the axis, a dtype or a quantization does not fit, beta is not positive, or
             there is nothing along the axis (raised when the call's type is inferred).
     """
-    stated = {} if arithmetic == "tflite" else {"arithmetic": arithmetic}
-    return quantized_softmax.call(
-        [quantized_data],
-        input_scale=scale_attr(input_scale),
-        input_zero_point=zero_point_attr(input_zero_point),
-        output_scale=scale_attr(output_scale),
-        output_zero_point=zero_point_attr(output_zero_point),
-        out_dtype=out_dtype,
-        beta=float_attr("beta", beta),
-        axis=int_attr("axis", axis),
-        **stated,
-    )
 
 
 @quantized_softmax.type_rule
@@ -127,9 +109,11 @@ def _type(attrs: Attrs, data: TensorSpec) -> TensorSpec:
         check_alike(dtypes, {name: getattr(attrs, name) for name in points})
     check_quantization("input", attrs.input_scale, attrs.input_zero_point, data.dtype)
     check_quantization("output", attrs.output_scale, attrs.output_zero_point, attrs.out_dtype)
-    if is_onnxruntime(attrs):
-        _check_onnxruntime(attrs, data)
-        return TensorSpec(data.shape, attrs.out_dtype)
+    _CHECKS[attrs.arithmetic](attrs, data)
+    return TensorSpec(data.shape, attrs.out_dtype)
+
+
+def _check_litert(attrs: Attrs, data: TensorSpec) -> None:
     scale, point = output_quantization(data.dtype, attrs.out_dtype)
     if abs(attrs.output_scale - scale) > 0.001 * scale or attrs.output_zero_point != point:
         raise QnnError(
@@ -140,7 +124,6 @@ def _type(attrs: Attrs, data: TensorSpec) -> TensorSpec:
         raise QnnError(f"beta must be positive and finite, got {attrs.beta}")
     if data.shape[check_axis(attrs.axis, len(data.shape))] == 0:
         raise QnnError(f"there must be values along axis {attrs.axis}, got shape {data.shape}")
-    return TensorSpec(data.shape, attrs.out_dtype)
 
 
 def _check_onnxruntime(attrs: Attrs, data: TensorSpec) -> None:
@@ -153,6 +136,9 @@ def _check_onnxruntime(attrs: Attrs, data: TensorSpec) -> None:
     check_softmax(attrs.output_scale)
 
 
+_CHECKS = {declared.LITERT: _check_litert, ONNXRUNTIME: _check_onnxruntime}
+
+
 def output_quantization(dtype: str, out_dtype: str) -> tuple[float, int]:
     """Return scale and zero point of a softmax's result, by the dtypes of its data and of it."""
     if dtype == "int16":
@@ -161,12 +147,22 @@ def output_quantization(dtype: str, out_dtype: str) -> tuple[float, int]:
     return scale, dtype_range(out_dtype)[0]
 
 
+def _distance(attrs: Attrs, data: Array) -> Array:
+    """Return how far each value is below the largest one along the axis."""
+    largest = data.max(attrs.axis % data.ndim, keepdims=True)
+    return largest.astype(np.int32) - data.astype(np.int32)
+
+
+def _onnxruntime(attrs: Attrs, data: Array) -> Array:
+    return softmax_onnxruntime(attrs, _distance(attrs, data))
+
+
+quantized_softmax.computed_by(ONNXRUNTIME, _onnxruntime)
+
+
 @quantized_softmax.reference
 def _reference(attrs: Attrs, data: Array) -> Array:
-    axis = attrs.axis % data.ndim
-    distance = data.max(axis, keepdims=True).astype(np.int32) - data.astype(np.int32)
-    if is_onnxruntime(attrs):
-        return softmax_onnxruntime(attrs, distance)
+    axis, distance = attrs.axis % data.ndim, _distance(attrs, data)
     if data.dtype == np.int16:
         wide = exp_table_int16(attrs.input_scale, attrs.beta).astype(np.int64)
         exponentials = take(wide, distance)
@@ -188,8 +184,6 @@ def _reference(attrs: Attrs, data: Array) -> Array:
 
 @quantized_softmax.overflow_rule
 def _overflow(attrs: Attrs, _known: Known, data: TensorSpec) -> None:
-    if is_onnxruntime(attrs):
-        return
     if data.dtype == "int16":
         _check_int16(attrs, data)
         return

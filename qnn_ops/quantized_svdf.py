@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 from tvm import relax
 
-from qnn_ops.attributes import dtype_range, int_attr, scale_attr, zero_point_attr
+from qnn_ops import declared
+from qnn_ops.attributes import dtype_range
 from qnn_ops.checks import check_dtype, check_quantization, check_rank
 from qnn_ops.errors import QnnError
 from qnn_ops.registry import Attrs, TensorSpec, cannot_overflow, operator
@@ -33,11 +34,11 @@ def float32_ratio(first: float, second: float, divisor: float) -> float:
 def quantized_svdf_state(
     sums: relax.Expr,
     state: relax.Expr,
-    input_scale: float,
-    weights_scale: float,
-    state_scale: float,
-    state_zero_point: int,
-) -> relax.Call:
+    input_scale: declared.InputScale,
+    weights_scale: declared.OneScale,
+    state_scale: declared.OneScale,
+    state_zero_point: declared.OnePoint,
+) -> None:
     """Forget each filter's oldest value, and remember the one that a sum stands for.
 
     Source of the arithmetic: EvalIntegerSVDF of TFLite's kernels/internal/reference/svdf.h; with
@@ -47,7 +48,6 @@ def quantized_svdf_state(
     Args:
         sums: int32, [batch, filters]: products of the data and each filter's weights, added up.
         state: int16 or int8, [batch, filters * steps]: the values of each filter, the newest last.
-        input_scale: real value of one step of the data.
         weights_scale: real value of one step of the weights.
         state_scale: real value of one step of the state.
         state_zero_point: the state's integer that means 0; 0 for int16.
@@ -58,13 +58,6 @@ def quantized_svdf_state(
     Raises:
         QnnError: if a dtype, a shape or the quantization does not fit.
     """
-    return quantized_svdf_state.call(
-        [sums, state],
-        input_scale=scale_attr(input_scale),
-        weights_scale=scale_attr(weights_scale),
-        state_scale=scale_attr(state_scale),
-        state_zero_point=zero_point_attr(state_zero_point),
-    )
 
 
 @quantized_svdf_state.type_rule
@@ -113,14 +106,14 @@ def _quantized_svdf_state_reference(attrs: Attrs, sums: Array, state: Array) -> 
 def quantized_svdf(
     state: relax.Expr,
     weights_time: relax.Expr,
-    rank: int,
-    state_scale: float,
-    state_zero_point: int,
-    weights_scale: float,
-    output_scale: float,
-    output_zero_point: int,
+    rank: declared.Int,
+    state_scale: declared.OneScale,
+    state_zero_point: declared.OnePoint,
+    weights_scale: declared.OneScale,
+    output_scale: declared.OutputScale,
+    output_zero_point: declared.OutputZeroPoint,
     bias: relax.Expr | None = None,
-) -> relax.Call:
+) -> None:
     """Weigh what the filters gave over time, and add up ``rank`` neighbouring filters.
 
     Source of the arithmetic: EvalIntegerSVDF of TFLite's kernels/internal/reference/svdf.h; with
@@ -134,7 +127,6 @@ def quantized_svdf(
         state_scale: real value of one step of the state.
         state_zero_point: the state's integer that means 0; 0 for int16.
         weights_scale: real value of one step of the weights.
-        output_scale: real value of one step of the result.
         output_zero_point: the result's integer that means 0.
         bias: int32, [filters / rank], or None.
 
@@ -144,15 +136,6 @@ def quantized_svdf(
     Raises:
         QnnError: if a dtype, a shape or the quantization does not fit.
     """
-    return quantized_svdf.call(
-        [state, weights_time, bias],
-        rank=int_attr("rank", rank),
-        state_scale=scale_attr(state_scale),
-        state_zero_point=zero_point_attr(state_zero_point),
-        weights_scale=scale_attr(weights_scale),
-        output_scale=scale_attr(output_scale),
-        output_zero_point=zero_point_attr(output_zero_point),
-    )
 
 
 @quantized_svdf.type_rule

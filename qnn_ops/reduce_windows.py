@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from tvm import relax
 
-from qnn_ops.attributes import int_list_attr
-from qnn_ops.checks import check_choice, check_dtype
+from qnn_ops import declared
+from qnn_ops.checks import check_dtype
 from qnn_ops.errors import QnnError
 from qnn_ops.registry import Attrs, TensorSpec, cannot_overflow, operator
 from qnn_ops.traits import FIXED
@@ -24,11 +24,11 @@ REDUCTIONS = ("add", "multiply", "maximum", "minimum", "all", "any")
 def reduce_windows(
     data: relax.Expr,
     start: relax.Expr,
-    window: Sequence[int],
-    strides: Sequence[int],
-    dilations: Sequence[int],
-    reduction: str = "add",
-) -> relax.Call:
+    window: declared.Ints,
+    strides: declared.Ints,
+    dilations: declared.Ints,
+    reduction: Annotated[str, declared.choice(*REDUCTIONS)] = "add",
+) -> None:
     """Combine a value with the elements of each window, in their order.
 
     Source: StridedReduce of TFLite's kernels/stablehlo_reduce_window.cc. Of two numbers "maximum"
@@ -50,20 +50,12 @@ def reduce_windows(
     Raises:
         QnnError: if a dtype, a shape or an attribute does not fit.
     """
-    return reduce_windows.call(
-        [data, start],
-        window=int_list_attr("window", window),
-        strides=int_list_attr("strides", strides),
-        dilations=int_list_attr("dilations", dilations),
-        reduction=reduction,
-    )
 
 
 @reduce_windows.type_rule
 def _type(attrs: Attrs, data: TensorSpec, start: TensorSpec) -> TensorSpec:
     check_dtype("data", data.dtype, DTYPES)
     check_dtype("start", start.dtype, (data.dtype,))
-    check_choice("reduction", attrs.reduction, REDUCTIONS)
     if start.shape != (1,):
         raise QnnError(f"start must have shape (1,), got {start.shape}")
     for name in ("window", "strides", "dilations"):

@@ -1,11 +1,11 @@
 """One decorator that turns a Python function into a Relax operator.
 
 An operator's file contains the public function with the operator's traits, its type rule, its numpy
-reference, and a rule that tells where the model's own framework would overflow::
+reference, and a rule that tells where the model's own framework would overflow. The function has no
+body: its signature declares the operands and attributes, by the types of ``qnn_ops.declared``::
 
     @operator("quantized_data", traits=Traits(...))
-    def quantized_relu(quantized_data: relax.Expr, ...) -> relax.Call:
-        return quantized_relu.call([quantized_data], kind=kind, ...)
+    def quantized_relu(quantized_data: relax.Expr, input_scale: InputScale, ...) -> None: ...
 
     @quantized_relu.type_rule
     def _type(attrs: Attrs, data: TensorSpec) -> TensorSpec: ...
@@ -33,6 +33,9 @@ from tvm import relax
 from tvm.relax import script as relax_script
 from tvm.relax.script import parser as relax_parser
 
+from qnn_ops.attributes import list_attr
+from qnn_ops.declarations import Declaration
+from qnn_ops.declared import LITERT, arithmetic_of
 from qnn_ops.errors import QnnError
 from qnn_ops.traits import Traits
 
@@ -50,7 +53,11 @@ class TensorSpec:
 
 
 class Attrs(SimpleNamespace):
-    """An operator's attributes as plain Python values, by the names of the public function."""
+    """An operator's attributes as plain Python values, by the names of the public function.
+
+    Each operator has a subclass, whose class attributes are what calls leave out: the defaults of
+    implied attributes.
+    """
 
 
 Operand: TypeAlias = "TensorSpec | tuple[TensorSpec, ...]"
@@ -59,12 +66,12 @@ Reference = Callable[..., Any]
 
 
 class Known(Protocol):
-    """What is known of a call's operands, by their places."""
+    """The constant operands of a call, by their indices."""
 
-    def __call__(self, place: int) -> np.ndarray[Any, Any]:
+    def __call__(self, index: int) -> np.ndarray[Any, Any]:
         """Return the value of an operand, which has to be constant."""
 
-    def has(self, place: int) -> bool:
+    def has(self, index: int) -> bool:
         """Tell whether an operand is constant."""
 
 
@@ -79,17 +86,21 @@ class Operator(Generic[P]):
     """A Relax operator of this dialect; calling it builds the call."""
 
     def __init__(
-        self, function: Callable[P, Any], tensors: tuple[str, ...], traits: Traits | None
+        self,
+        function: Callable[P, None],
+        tensors: tuple[str, ...],
+        traits: Traits | None,
+        name: str = "",
     ) -> None:
-        """Register ``function`` under its own name; ``tensors`` are its tensor parameters."""
-        self.name = function.__name__
+        """Register ``function`` by its name or another; ``tensors`` are its tensor parameters."""
+        self.name = self.__name__ = name or function.__name__
         self.tensors = tensors
-        self.__doc__ = function.__doc__
-        self.__name__ = function.__name__
-        self.__wrapped__ = function
-        self._function = function
+        self.declaration = Declaration(function, tensors)
+        self.attrs: type[Attrs] = type("Attrs", (Attrs,), self.declaration.implied)
+        self.__doc__ = self.declaration.document(function.__doc__ or "")
+        self.__signature__ = self.declaration.signature(relax.Call)
         self._type_rule: TypeRule | None = None
-        self._reference: Reference | None = None
+        self._references: dict[str, Reference] = {}
         self._overflow_rule: OverflowRule | None = None
         self._traits = traits
         op_name = PREFIX + self.name
@@ -101,7 +112,9 @@ class Operator(Generic[P]):
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> relax.Call:
         """Build the Relax call; see the operator's own documentation for the arguments."""
-        return self._function(*args, **kwargs)
+        given = self.declaration.given(args, kwargs)
+        operands = [self._operand(name, given[name]) for name in self.tensors]
+        return self.call(operands, **self.declaration.attrs(given))
 
     def __repr__(self) -> str:
         """Return the operator's name in TVM."""
@@ -113,12 +126,18 @@ class Operator(Generic[P]):
         return rule
 
     def reference(self, function: Reference) -> Reference:
-        """Decorate the operator's arithmetic in numpy: ``function(attrs, *arrays)``."""
-        self._reference = function
+        """Decorate what the operator computes, in numpy: ``function(attrs, *arrays)``."""
+        self._references[LITERT] = function
         return function
 
+    def computed_by(self, arithmetic: str, function: Reference) -> None:
+        """State what the operator computes in another arithmetic than LiteRT's."""
+        self._references[arithmetic] = function
+        others = [name for name in self._references if name != LITERT]
+        self.declaration.attributes["arithmetic"] = arithmetic_of(LITERT, *others)
+
     def overflow_rule(self, rule: OverflowRule) -> OverflowRule:
-        """Decorate what raises where the framework's own integers could overflow."""
+        """Decorate what raises where LiteRT's integers could overflow; those of others cannot."""
         self._overflow_rule = rule
         return rule
 
@@ -140,24 +159,35 @@ class Operator(Generic[P]):
             check_expr(f"{self.name}: {name}", operand)
         return relax.Call(self.op, operands, tvm.ir.make_node("ir.DictAttrs", **attrs))
 
+    def _operand(self, name: str, value: Any) -> Any:
+        """Return an operand; one that is declared as several tensors becomes a tuple."""
+        if name not in self.declaration.tuples or isinstance(value, relax.Expr):
+            return value
+        fields = list_attr(name, value)
+        for index, field in enumerate(fields):
+            check_expr(f"{name}[{index}]", field)
+        return relax.Tuple(fields)
+
     def infer(self, attrs: Attrs, *operands: Operand) -> TensorSpec:
         """Apply the type rule; an error names the operator."""
         if self._type_rule is None:
             raise QnnError(f"{self.name}: the operator has no type rule")
         try:
+            self.declaration.check(attrs)
             return self._type_rule(attrs, *operands)
         except QnnError as error:
             raise QnnError(f"{self.name}: {error}") from None
         except (AttributeError, IndexError, TypeError, ValueError) as error:
-            # What an attribute or operand should be, it is not: a call made by hand, not by the
+            # An attribute or operand is missing or of another kind: a call made by hand, not by the
             # function.
             raise QnnError(f"{self.name}: malformed call: {error}") from error
 
     def apply(self, attrs: Attrs, *arrays: Any) -> np.ndarray[Any, Any]:
         """Compute in numpy what a call with these attributes means, after checking its types."""
-        arithmetic = self.arithmetic
+        if self._references.get(LITERT) is None:
+            raise QnnError(f"{self.name}: the operator has no reference")
         spec = self.infer(attrs, *(_array_spec(array) for array in arrays))
-        result = np.asarray(arithmetic(attrs, *arrays))
+        result = np.asarray(self.compute(attrs, *arrays))
         if result.shape != spec.shape or result.dtype != spec.dtype:
             raise QnnError(
                 f"{self.name}: the reference gave {result.dtype}{result.shape}, "
@@ -165,12 +195,9 @@ class Operator(Generic[P]):
             )
         return result
 
-    @property
-    def arithmetic(self) -> Reference:
-        """The reference, for arrays or for expressions, whose types it does not check."""
-        if self._reference is None:
-            raise QnnError(f"{self.name}: the operator has no reference")
-        return self._reference
+    def compute(self, attrs: Attrs, *values: Any) -> Any:
+        """Apply the reference of a call's arithmetic to arrays or expressions, without checks."""
+        return self._references[getattr(attrs, "arithmetic", LITERT)](attrs, *values)
 
     def check_overflow(self, attrs: Attrs, known: Known, *operands: Operand) -> str:
         """Raise where the framework's integers could overflow; the error names the operator.
@@ -180,6 +207,8 @@ class Operator(Generic[P]):
         """
         if self._overflow_rule is None:
             raise QnnError(f"{self.name}: the operator does not say when it overflows")
+        if getattr(attrs, "arithmetic", LITERT) != LITERT:
+            return ""
         try:
             wraps = self._overflow_rule(attrs, known, *operands)
         except QnnError as error:
@@ -223,15 +252,15 @@ relax_parser.qnn = R_QNN
 
 def operator(
     *tensors: str, traits: Traits | None = None
-) -> Callable[[Callable[P, Any]], Operator[P]]:
-    """Register the decorated function as a Relax operator.
+) -> Callable[[Callable[P, None]], Operator[P]]:
+    """Register the decorated declaration as a Relax operator.
 
     Args:
         tensors: names of its operands.
         traits: what passes need to know of it; without them none of those passes takes it.
     """
 
-    def decorate(function: Callable[P, Any]) -> Operator[P]:
+    def decorate(function: Callable[P, None]) -> Operator[P]:
         return Operator(function, tensors, traits)
 
     return decorate
@@ -250,9 +279,11 @@ def operator_of(expr: Any) -> Operator[Any] | None:
 
 def attrs_of(call: relax.Call) -> Attrs:
     """Return a call's attributes as plain Python values."""
+    operator = operator_of(call)
+    kind = Attrs if operator is None else operator.attrs
     if call.attrs is None:
-        return Attrs()
-    return Attrs(**{key: _plain(call.attrs[key]) for key in call.attrs.keys()})  # noqa: SIM118
+        return kind()
+    return kind(**{key: _plain(call.attrs[key]) for key in call.attrs.keys()})  # noqa: SIM118
 
 
 def check_expr(name: str, value: Any) -> None:

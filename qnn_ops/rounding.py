@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,21 +16,47 @@ from qnn_ops.arithmetic import (
     scaled_twice,
 )
 from qnn_ops.errors import QnnError
-from qnn_ops.wide_sums import MOST_SHIFT, multiply_by_reduced_multiplier
+from qnn_ops.wide_sums import MOST_SHIFT, REDUCED, multiply_by_reduced_multiplier
 
 Array = np.ndarray[Any, Any]
 
 
-_BY_NAME: dict[str, Callable[[Any, Array], Any]] = {
-    "tflite": lambda x, real: scaled_twice(x, *quantize_multiplier(real)),
-    "upward": lambda x, real: scaled_once(x, *quantize_multiplier(real), 31),
-    "float32": scaled_float32,
-    "float64": scaled_float64,
-    # Only the bias is added another way; see qnn_ops.float_epilogue.
-    "onednn": scaled_float32,
-    "reduced": lambda x, real: multiply_by_reduced_multiplier(x, *quantize_multiplier(real)),
+@dataclass(frozen=True)
+class Rounding:
+    """A way to scale an accumulator down.
+
+    Attributes:
+        scaled: multiplies integers by real multipliers, and rounds.
+        most_shift: how far to the left a fixed-point multiplier may shift; None without those.
+        is_single: whether multipliers are float32.
+        of_litert: whether it is LiteRT's, whose sums wrap in int32.
+    """
+
+    scaled: Callable[[Any, Array], Any]
+    most_shift: int | None = None
+    is_single: bool = False
+    of_litert: bool = False
+
+
+ROUNDINGS = {
+    "tflite": Rounding(
+        lambda x, real: scaled_twice(x, *quantize_multiplier(real)), 31, of_litert=True
+    ),
+    "upward": Rounding(lambda x, real: scaled_once(x, *quantize_multiplier(real), 31), 30),
+    "float32": Rounding(scaled_float32, is_single=True),
+    "float64": Rounding(scaled_float64, of_litert=True),
 }
-_MOST_SHIFT = {"tflite": 31, "upward": 30, "reduced": MOST_SHIFT}
+"""The roundings of all operators that scale."""
+
+SUM_ROUNDINGS = {
+    **ROUNDINGS,
+    # Only the bias is added another way; see qnn_ops.float_epilogue.
+    "onednn": Rounding(scaled_float32, is_single=True),
+    REDUCED: Rounding(
+        lambda x, real: multiply_by_reduced_multiplier(x, *quantize_multiplier(real)), MOST_SHIFT
+    ),
+}
+"""The roundings of convolutions and dense layers."""
 
 
 def check_multiplier(real_multiplier: Array | float, rounding: str) -> None:
@@ -44,11 +71,11 @@ def check_multiplier(real_multiplier: Array | float, rounding: str) -> None:
             point, beyond float32 for "float32".
     """
     multiplier = np.asarray(real_multiplier, np.float64)
+    rule = SUM_ROUNDINGS[rounding]
     with np.errstate(over="ignore"):
-        single = rounding in ("float32", "onednn")
-        fits = np.isfinite(multiplier.astype(np.float32) if single else multiplier).all()
-    if fits and rounding in _MOST_SHIFT:
-        fits = (quantize_multiplier(multiplier)[1] <= _MOST_SHIFT[rounding]).all()
+        fits = np.isfinite(multiplier.astype(np.float32) if rule.is_single else multiplier).all()
+    if fits and rule.most_shift is not None:
+        fits = (quantize_multiplier(multiplier)[1] <= rule.most_shift).all()
     if not fits:
         raise QnnError(
             f"the scales do not go together: a step of what is summed is {multiplier.max():.4g} "
@@ -83,5 +110,5 @@ def scale_down(
     Returns:
         Values of ``dtype``, shaped as the accumulator.
     """
-    scaled = _BY_NAME[rounding](accumulator, np.asarray(real_multiplier, np.float64))
+    scaled = SUM_ROUNDINGS[rounding].scaled(accumulator, np.asarray(real_multiplier, np.float64))
     return np.clip(scaled.astype(np.int64) + zero_point, *bounds).astype(dtype)

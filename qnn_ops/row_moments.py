@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from tvm import relax
 
-from qnn_ops.checks import check_choice, check_dtype, check_rank
+from qnn_ops import declared
+from qnn_ops.checks import check_dtype, check_rank
 from qnn_ops.errors import QnnError
 from qnn_ops.float_epilogue import fused_multiply_add_float32
 from qnn_ops.registry import Attrs, TensorSpec, cannot_overflow, operator
@@ -22,7 +23,7 @@ WIDE, LANES = 4, 8
 
 
 @operator("rows", traits=FIXED)
-def row_moments(rows: relax.Expr, order: str) -> relax.Call:
+def row_moments(rows: relax.Expr, order: Annotated[str, declared.choice(*ORDERS)]) -> None:
     """Compute the mean of each row, and that of the squared distances from it.
 
     Elements are added one by one, and each product, quotient and sum is rounded. The last two
@@ -44,14 +45,12 @@ def row_moments(rows: relax.Expr, order: str) -> relax.Call:
     Raises:
         QnnError: if a dtype, a shape or the order does not fit.
     """
-    return row_moments.call([rows], order=order)
 
 
 @row_moments.type_rule
 def _type(attrs: Attrs, rows: TensorSpec) -> TensorSpec:
     check_dtype("rows", rows.dtype, ("float32",))
     check_rank("rows", rows, 2)
-    check_choice("order", attrs.order, ORDERS)
     if 0 in rows.shape:
         raise QnnError(f"rows must have elements, got shape {rows.shape}")
     return TensorSpec((rows.shape[0], 2), "float32")

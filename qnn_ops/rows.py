@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from tvm import relax
 
-from qnn_ops.attributes import int_attr
-from qnn_ops.checks import check_choice, check_dtype, check_rank
+from qnn_ops import declared
+from qnn_ops.checks import check_dtype, check_rank
 from qnn_ops.errors import QnnError
 from qnn_ops.registry import Attrs, TensorSpec, cannot_overflow, operator
 from qnn_ops.traits import FIXED
@@ -19,8 +19,12 @@ Array = np.ndarray[Any, Any]
 
 @operator("rows", "weights", "indices", traits=FIXED)
 def average_rows(
-    rows: relax.Expr, weights: relax.Expr, indices: relax.Expr, count: int, is_root: bool = False
-) -> relax.Call:
+    rows: relax.Expr,
+    weights: relax.Expr,
+    indices: relax.Expr,
+    count: declared.Int,
+    is_root: declared.Flag = False,
+) -> None:
     """Add rows up at indices, and divide by the sum of their weights, or by its root.
 
     Consecutive rows of the same index are added up, then divided. Later rows of that index are
@@ -40,11 +44,6 @@ def average_rows(
     Raises:
         QnnError: if a dtype, a shape or the count does not fit.
     """
-    return average_rows.call(
-        [rows, weights, indices],
-        count=int_attr("count", count),
-        is_root=bool(is_root),
-    )
 
 
 @average_rows.type_rule
@@ -94,8 +93,11 @@ REDUCTIONS = ("update", "add", "multiply", "maximum", "minimum")
     traits=FIXED,
 )
 def scatter_rows(
-    data: relax.Expr, indices: relax.Expr, rows: relax.Expr, reduction: str = "update"
-) -> relax.Call:
+    data: relax.Expr,
+    indices: relax.Expr,
+    rows: relax.Expr,
+    reduction: Annotated[str, declared.choice(*REDUCTIONS)] = "update",
+) -> None:
     """Put rows at indices, one after the other, or combine each with what is there.
 
     Source of the order: ScatterNd, SparseToDense and UnsortedSegmentRef of TFLite's
@@ -114,7 +116,6 @@ def scatter_rows(
     Raises:
         QnnError: if a dtype or a shape does not fit.
     """
-    return scatter_rows.call([data, indices, rows], reduction=reduction)
 
 
 @scatter_rows.type_rule
@@ -123,7 +124,6 @@ def _scatter_rows_type(
 ) -> TensorSpec:
     check_dtype("data", data.dtype, DTYPES)
     check_dtype("indices", indices.dtype, ("int32",))
-    check_choice("reduction", attrs.reduction, REDUCTIONS)
     for name, spec, rank in (("data", data, 2), ("indices", indices, 1), ("rows", rows, 2)):
         check_rank(name, spec, rank)
     if rows.dtype != data.dtype or rows.shape != (indices.shape[0], data.shape[1]):

@@ -16,6 +16,7 @@ from qnn_ops.registry import TensorSpec, spec_of, type_spec
 from qnn_ops.tensor_info import Signature, TensorInfo
 
 __all__ = [
+    "ARITHMETIC",
     "ATTRIBUTE",
     "Signature",
     "TensorInfo",
@@ -26,6 +27,9 @@ __all__ = [
 ]
 
 ATTRIBUTE = "qnn_signature"
+
+ARITHMETIC = "arithmetic"
+"""The attribute that says whose integers a function's quantize-dequantize groups mean."""
 
 
 def with_signature(function: relax.Function, signature: Signature) -> relax.Function:

@@ -171,8 +171,8 @@ def exp_table_int16(input_scale: float, beta: float) -> Int32Array:
     """
     distances = -np.arange(_RANGE + 1)
     scaled = multiply_by_quantized_multiplier(distances, *scaling_int16(input_scale, beta))
-    places = np.clip(scaled.astype(np.int64) + 2**15 - 1, -(2**15), 2**15 - 1)
-    return _exponentials()[places + 2**15].astype(np.int32)
+    indices = np.clip(scaled.astype(np.int64) + 2**15 - 1, -(2**15), 2**15 - 1)
+    return _exponentials()[indices + 2**15].astype(np.int32)
 
 
 def scaling_int16(input_scale: float, beta: float) -> tuple[Int32Array, Int32Array]:

@@ -8,15 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from qnn_ops.accumulator_bounds import (
-    Weights,
-    centred_bounds,
-    check_product_sums,
-    check_scaled,
-)
+from qnn_ops.accumulator_bounds import Weights, centred_bounds, check_product_sums, check_scaled
 from qnn_ops.float_epilogue import ONEDNN, float_epilogue
 from qnn_ops.registry import Attrs, TensorSpec
-from qnn_ops.rounding import scale_down
+from qnn_ops.rounding import SUM_ROUNDINGS, scale_down
 from qnn_ops.wide_sums import check_wide_sums
 
 Array = np.ndarray[Any, Any]
@@ -90,7 +85,7 @@ def check_sums(
             check_wide_sums(attrs, weights, values, multiplier())
         return ""
     scaling = None
-    is_litert = attrs.rounding in ("tflite", "float64") and attrs.out_dtype != "int32"
+    is_litert = SUM_ROUNDINGS[attrs.rounding].of_litert and attrs.out_dtype != "int32"
     if is_litert:
         scaling = partial(
             check_scaled,

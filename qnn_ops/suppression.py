@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from tvm import relax
 
-from qnn_ops.attributes import float_attr, int_attr
+from qnn_ops import declared
 from qnn_ops.boxes import CORNERS, overlap, pop, push
 from qnn_ops.checks import check_dtype
 from qnn_ops.errors import QnnError
@@ -26,10 +26,10 @@ Array = np.ndarray[Any, Any]
 def suppress_boxes(
     boxes: relax.Expr,
     scores: relax.Expr,
-    most: int,
-    score_threshold: float,
-    iou_threshold: float,
-) -> relax.Call:
+    most: declared.Int,
+    score_threshold: declared.Float,
+    iou_threshold: declared.Float,
+) -> None:
     """Choose boxes of one class by their scores, without those that overlap a better one.
 
     A chosen box waits on among the others: it is dropped because it overlaps itself, unless its
@@ -53,12 +53,6 @@ def suppress_boxes(
     Raises:
         QnnError: if a dtype, a shape or a number does not fit.
     """
-    return suppress_boxes.call(
-        [boxes, scores],
-        most=int_attr("most", most),
-        score_threshold=float_attr("score_threshold", score_threshold),
-        iou_threshold=float_attr("iou_threshold", iou_threshold),
-    )
 
 
 @suppress_boxes.type_rule
@@ -118,10 +112,10 @@ def suppress_by_class(
     scores: relax.Expr,
     count: relax.Expr,
     limits: relax.Expr,
-    most: int,
-    has_centers: bool = False,
-    takes_all: bool = False,
-) -> relax.Call:
+    most: declared.Int,
+    has_centers: declared.Flag = False,
+    takes_all: declared.Flag = False,
+) -> None:
     """Choose boxes of each class by their scores, without those that overlap a better one.
 
     Equal scores come in the order of their boxes.
@@ -146,12 +140,6 @@ def suppress_by_class(
     Raises:
         QnnError: if a dtype, a shape or a number does not fit.
     """
-    return suppress_by_class.call(
-        [boxes, scores, count, limits],
-        most=int_attr("most", most),
-        has_centers=bool(has_centers),
-        takes_all=bool(takes_all),
-    )
 
 
 @suppress_by_class.type_rule

@@ -59,10 +59,10 @@ def samples(
     first, last = scale * real(_LOW - input_zero_point), scale * real(_HIGH - input_zero_point)
     step = (last - first) / real(_STEPS)
     inverse = real(2**16) / (step_of_result * real(_HIGH) - step_of_result * real(_LOW))
-    places = np.arange(_STEPS + 1).astype(real)
+    indices = np.arange(_STEPS + 1).astype(real)
     with np.errstate(all="ignore"):
-        values = np.asarray(function(first + places * step), real)
-        middles = np.asarray(function(first + places[:-1] * step + step / real(2)), real)
+        values = np.asarray(function(first + indices * step), real)
+        middles = np.asarray(function(first + indices[:-1] * step + step / real(2)), real)
         end = np.asarray(function(np.array([last], real)), real)
         steps = round_half_away(values[:-1] * inverse)
         lines = round_half_away((values[1:] * inverse + steps) / real(2))
@@ -85,11 +85,11 @@ def interpolated(table: Int16Array) -> Int16Array:
     Returns:
         int16 [65536].
     """
-    places = (EVERY_INT16 >> _BITS) + _STEPS // 2
+    indices = (EVERY_INT16 >> _BITS) + _STEPS // 2
     offsets = EVERY_INT16 & ((1 << _BITS) - 1)
     slopes = (table[1:].astype(np.int64) - table[:-1]).astype(np.int16).astype(np.int64)
-    rise = (slopes[places] * offsets + (1 << (_BITS - 1))) >> _BITS
-    return (table[places] + rise).astype(np.int16)
+    rise = (slopes[indices] * offsets + (1 << (_BITS - 1))) >> _BITS
+    return (table[indices] + rise).astype(np.int16)
 
 
 Float32Array = npt.NDArray[np.float32]
@@ -296,20 +296,20 @@ def _fine_steps(input_scale: float, shifts: tuple[int, ...]) -> npt.NDArray[np.i
 
 def _between(size: npt.NDArray[np.int64], bits: int) -> npt.NDArray[np.int64]:
     """Return the logistic function of positive numbers, samples ``bits`` bits apart."""
-    places = np.minimum(size >> bits, _SIGMOIDS - 2)
+    indices = np.minimum(size >> bits, _SIGMOIDS - 2)
     table = _sigmoids()
-    rise = (size & ((1 << bits) - 1)) * (table[places + 1] - table[places])
-    return (table[places] << bits) + rise
+    rise = (size & ((1 << bits) - 1)) * (table[indices + 1] - table[indices])
+    return (table[indices] << bits) + rise
 
 
 def _sigmoids() -> npt.NDArray[np.int64]:
     """Sample the logistic function, each sample less half of the line's error after it."""
-    places = np.arange(_SIGMOIDS + 1, dtype=np.float64)
+    indices = np.arange(_SIGMOIDS + 1, dtype=np.float64)
 
     def value(at: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
         return np.asarray(2.0**16 / (1.0 + np.exp(-at / 24)))
 
-    values, middles = value(places), value(places[:-1] + 0.5)
+    values, middles = value(indices), value(indices[:-1] + 0.5)
     errors = (values[1:] + values[:-1]) / 2 - middles
     table = round_half_away(values[:-1] - errors / 2).astype(np.int64)
     table[-1] = 2**16 - 1

@@ -14,11 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from qnn_ops.accumulator_bounds import Bounds, check_scaled
-from qnn_ops.arithmetic import (
-    clamp_to,
-    multiply_by_quantized_multiplier,
-    quantize_multiplier,
-)
+from qnn_ops.arithmetic import clamp_to, multiply_by_quantized_multiplier, quantize_multiplier
 from qnn_ops.attributes import dtype_range
 from qnn_ops.c_functions import by_c
 from qnn_ops.errors import QnnError

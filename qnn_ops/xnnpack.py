@@ -65,7 +65,7 @@ class MeanTerms(NamedTuple):
 
 def is_xnnpack(attrs: Any) -> bool:
     """Tell whether a call has XNNPACK's arithmetic."""
-    return getattr(attrs, "arithmetic", "tflite") == XNNPACK
+    return attrs.arithmetic == XNNPACK
 
 
 def check_sum(attrs: Any) -> None:

@@ -31,8 +31,9 @@ from legalize.kernels.table import kernel
 from legalize.primitives.fixed_point import const
 from legalize.primitives.fixed_point import scale_down as scale_down_primitive
 from legalize.primitives.registry import primitive
+from qnn_ops import declared
 from qnn_ops.accumulator_bounds import centred_bounds, check_scaled
-from qnn_ops.attributes import dtype_range, scale_attr, zero_point_attr
+from qnn_ops.attributes import dtype_range
 from qnn_ops.checks import check_dtype, check_quantization
 from qnn_ops.registry import Attrs, Known, TensorSpec, operator, spec_of
 from qnn_ops.rounding import scale_down
@@ -41,8 +42,9 @@ from qnn_ops.traits import Channels, Traits
 # %%
 # What it means
 # -------------
-# The public function makes the call; the decorator registers it with TVM as
-# ``relax.qnn.quantized_abs`` and names its tensor operands. Numbers become attributes. The traits
+# The public function is a signature: the decorator registers it with TVM as
+# ``relax.qnn.quantized_abs``, names its tensor operands, and makes calls of it. The other
+# parameters are attributes, whose types in ``qnn_ops.declared`` say what form they have. The traits
 # are what passes over the whole graph need to know: which zero point moves along where data or
 # result becomes uint8 (none here: they are int8 only), whether the result ends in a clamp to bounds
 # that an activation may narrow, and where the channels are.
@@ -54,19 +56,12 @@ from qnn_ops.traits import Channels, Traits
 )
 def quantized_abs(
     quantized_data: relax.Expr,
-    input_scale: float,
-    input_zero_point: int,
-    output_scale: float,
-    output_zero_point: int,
-) -> relax.Call:
+    input_scale: declared.InputScale,
+    input_zero_point: declared.InputZeroPoint,
+    output_scale: declared.OutputScale,
+    output_zero_point: declared.OutputZeroPoint,
+) -> None:
     """Compute |data| in the output's scale and zero point; int8, any shape."""
-    return quantized_abs.call(
-        [quantized_data],
-        input_scale=scale_attr(input_scale),
-        input_zero_point=zero_point_attr(input_zero_point),
-        output_scale=scale_attr(output_scale),
-        output_zero_point=zero_point_attr(output_zero_point),
-    )
 
 
 # %%

@@ -50,7 +50,7 @@ from qnn_ops.errors import QnnError
 from qnn_ops.onnxruntime import ONNXRUNTIME
 from qnn_ops.registry import type_spec
 from qnn_ops.serial import serial
-from qnn_ops.signature import Signature, TensorInfo, with_signature
+from qnn_ops.signature import ARITHMETIC, Signature, TensorInfo, with_signature
 
 _OF_SHAPES = (
     *("Attention", "FusedMatMul", "GroupQueryAttention", "MultiHeadAttention", "QAttention"),
@@ -149,7 +149,7 @@ def _imported(proto: Any, shapes: Shapes | None) -> Imported:
         raise ModelFormatError(f"the ONNX model cannot be imported: {reason_of(error)}") from None
     mod, results = _with_results(mod, written, values)
     main = mod["main"].with_attr("num_input", len(whole.graph.input))
-    main = main.with_attr("qdq_arithmetic", ONNXRUNTIME)
+    main = main.with_attr(ARITHMETIC, ONNXRUNTIME)
     mod["main"] = with_signature(main, _signature(onnx, whole, main))
     return Imported(mod, {}, results)
 

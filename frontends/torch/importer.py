@@ -28,7 +28,7 @@ from frontends.torch.reader import (
 )
 from frontends.torch.shapes import with_shapes
 from qnn_ops.serial import serial
-from qnn_ops.signature import Signature, with_signature
+from qnn_ops.signature import ARITHMETIC, Signature, with_signature
 from qnn_ops.xnnpack import XNNPACK
 
 
@@ -114,7 +114,7 @@ def import_program(program: Any) -> Imported:
     mod, results = _with_results(mod, calls_of(program), importer.env)
     main = mod["main"].with_attr("num_input", len(inputs))
     if not of_inductor:  # its groups are already written out
-        main = main.with_attr("qdq_arithmetic", XNNPACK)
+        main = main.with_attr(ARITHMETIC, XNNPACK)
         if left := left_in_float(program, constants):
             main = main.with_attr("left_in_float", left)
     mod["main"] = with_signature(main, signature)

@@ -33,10 +33,7 @@ from qnn_ops.errors import LeftInFloatWarning, QnnError
 from qnn_ops.onnxruntime import ONNXRUNTIME
 from qnn_ops.registry import Operator, attrs_of, constant_of, operator_of, spec_of
 from qnn_ops.serial import serial
-from qnn_ops.signature import main_function
-
-ATTRIBUTE = "qdq_arithmetic"
-"""An attribute of ``main``: whose integers its groups of dequantize, operator, quantize mean."""
+from qnn_ops.signature import ARITHMETIC, main_function
 
 LEFT = "left_in_float"
 """An attribute beside it: other operators that an importer knows to be computed in float32."""
@@ -51,7 +48,7 @@ def FoldQdq(arithmetic: str | None = None) -> tvm.transform.Pass:
 
     Args:
         arithmetic: "onnxruntime" or "xnnpack": whose integers the groups mean. None: the attribute
-            ``qdq_arithmetic`` of ``main`` decides; a module without it stays as it is. An importer
+            ``arithmetic`` of ``main`` decides; a module without it stays as it is. An importer
             that sets the attribute promises the runtime's integers. Then a group that has integers
             there and no rule here is an error; without the attribute it is a warning. A group that
             the runtime leaves in float is always a warning. With the attribute, the remaining float
@@ -101,7 +98,7 @@ def fold_qdq(mod: tvm.IRModule, arithmetic: str = ONNXRUNTIME) -> tvm.IRModule:
 def _mark_of(mod: tvm.IRModule) -> str:
     for variable, function in mod.functions_items():
         if variable.name_hint == "main" and getattr(function, "attrs", None) is not None:
-            return str(function.attrs[ATTRIBUTE]) if ATTRIBUTE in function.attrs else ""
+            return str(function.attrs[ARITHMETIC]) if ARITHMETIC in function.attrs else ""
     return ""
 
 
@@ -112,13 +109,13 @@ def _fold(mod: tvm.IRModule, arithmetic: str, *, is_promised: bool) -> tvm.IRMod
         if isinstance(function, relax.Function):
             if function.attrs is not None and LEFT in function.attrs:
                 noted += map(str, function.attrs[LEFT])
-            function = function.without_attr(ATTRIBUTE).without_attr(LEFT)
+            function = function.without_attr(ARITHMETIC).without_attr(LEFT)
             adopter.builder_.update_func(variable, adopter.visit_expr(function))
     folder = _FoldQdq(adopter.builder_.finalize(), arithmetic)
     result = folder.rewrite_module(folder.mod_)
     if folder.missing and is_promised:
         raise QnnError(
-            f"{RUNTIMES[arithmetic]} computes these in integers, for which there is no rule: "
+            f"{RUNTIMES[arithmetic].name} computes these in integers, for which there is no rule: "
             + _listed(folder.missing)
         )
     left = [*folder.missing, *folder.left, *noted]

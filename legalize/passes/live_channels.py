@@ -120,7 +120,7 @@ def keeps_channels(call: Any) -> bool:
     """Tell whether each channel of a call's result depends only on its first operand's channel."""
     if operator_of(call) is quantized_pool2d:
         attrs = attrs_of(call)
-        return attrs.layout == "NHWC" and not getattr(attrs, "count_include_pad", False)
+        return attrs.layout == "NHWC" and not attrs.count_include_pad
     if not is_reshape(call):
         return False
     source, result = spec_of(call.args[0]).shape, spec_of(call).shape

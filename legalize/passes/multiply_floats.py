@@ -18,7 +18,7 @@ from legalize.passes.channels_last_rules import static_shape
 from legalize.passes.rewriter import constant_variables, count_uses
 from legalize.qdq.group import operator_name
 from qnn_ops import float_matmul as float_matmul_op
-from qnn_ops.float_conv2d import ORDERS, order_of, panel_of
+from qnn_ops.float_conv2d import ORDERS, panel_of
 from qnn_ops.registry import attrs_of, spec_of
 
 _PERMUTE, _FLOAT = "relax.permute_dims", "float32"
@@ -102,7 +102,7 @@ class _MultiplyFloats(PyExprMutator):
         (lhs, left), (rhs, right) = map(self._source, call.args, known)
         if 1 not in right.strides[-2:]:
             rhs, right = call.args[1], _plain(known[1])
-        sums = "" if name == _PRODUCTS[0] else order_of(attrs_of(call))
+        sums = "" if name == _PRODUCTS[0] else attrs_of(call).order
         panel = panel_of(*known[1][-2:]) if sums == ORDERS[1] else 0
         spec = FloatMatmul(left, right, output, sums != ORDERS[0], panel)
         return (spec, [lhs, rhs]) if is_served(spec, self.isa) else None

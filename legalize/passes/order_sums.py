@@ -16,7 +16,7 @@ from legalize.passes.rewriter import count_uses
 from legalize.qdq.convolutions import sizes_of
 from legalize.qdq.group import operator_name
 from qnn_ops import dequantize, float_conv2d, float_matmul
-from qnn_ops.float_conv2d import ORDERS, is_laid_out, order_of, panel_of
+from qnn_ops.float_conv2d import ORDERS, is_laid_out, panel_of
 from qnn_ops.registry import attrs_of, constant_of, operator_of, spec_of
 
 _LAYOUTS = {"relax.nn.conv1d": ("NCW", "OIW"), "relax.nn.conv2d": ("NCHW", "OIHW")}
@@ -85,7 +85,7 @@ class _Writer(PyExprMutator):
                 continue
             product = self._binding(reshape.args[0])
             is_product = operator_of(product) is float_conv2d and len(product.args) == 2
-            if not is_product or order_of(attrs_of(product)) != ORDERS[3]:
+            if not is_product or attrs_of(product).order != ORDERS[3]:
                 continue
             units = spec_of(product).shape[3]
             if bias.size == units == bias.shape[-1] and self.uses[original.args[place]] == 1:

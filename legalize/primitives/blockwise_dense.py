@@ -9,7 +9,7 @@ from tvm import relax
 from tvm.relax import op as R
 
 from legalize.primitives.registry import primitive
-from qnn_ops.blockwise_dense import blockwise_dense, middle_of, quantizes
+from qnn_ops.blockwise_dense import blockwise_dense, middle_of
 from qnn_ops.registry import Attrs, spec_of
 from qnn_ops.rounded import rounded
 
@@ -37,7 +37,7 @@ def _blockwise_dense(
         points = relax.const(np.float32(middle_of(attrs.bits)))
     else:
         points = R.expand_dims(points, -1)
-    if quantizes(attrs):
+    if attrs.quantizes_data:
         weights = R.subtract(R.astype(steps, "int16"), R.astype(points, "int16"))
         return _integer_product(builder, data, builder.emit(weights), scales)
     real = R.multiply(R.subtract(steps, points), R.expand_dims(scales, -1))

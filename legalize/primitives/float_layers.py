@@ -14,7 +14,7 @@ from tvm.script.ir_builder import tirx as T
 
 from legalize.primitives.loops import call_loops
 from legalize.primitives.registry import primitive
-from qnn_ops.float_conv2d import ORDERS, bounds_of, counts_of, float_conv2d, order_of
+from qnn_ops.float_conv2d import ORDERS, bounds_of, counts_of, float_conv2d
 from qnn_ops.layouts import permutation
 from qnn_ops.matmul import float_matmul
 from qnn_ops.registry import Attrs, spec_of
@@ -67,7 +67,7 @@ def _float_conv2d(
     images = moved(data, attrs.data_layout, "NHWC")
     weights = moved(kernel, attrs.kernel_layout, "HWIO")
     sizes, window = spec_of(images).shape, spec_of(weights).shape
-    if order_of(attrs) != ORDERS[0]:
+    if attrs.order != ORDERS[0]:
         result = R.nn.conv2d(
             images,
             weights,
@@ -129,7 +129,7 @@ def _conv2d(
 def _float_matmul(
     builder: relax.BlockBuilder, attrs: Attrs, lhs: relax.Expr, rhs: relax.Expr
 ) -> relax.Expr:
-    if order_of(attrs) != ORDERS[0]:
+    if attrs.order != ORDERS[0]:
         return R.matmul(lhs, rhs)
     (*left, rows, depth), (*right, _, columns) = spec_of(lhs).shape, spec_of(rhs).shape
     rank = max(len(left), len(right))

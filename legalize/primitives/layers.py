@@ -15,7 +15,7 @@ from qnn_ops.arithmetic import conv_multiplier, dense_multiplier
 from qnn_ops.attributes import dtype_range, per_axis
 from qnn_ops.expressions import emitted
 from qnn_ops.layouts import permutation, reorder
-from qnn_ops.matmul import matmul_multiplier, quantized_matmul, rounding_of
+from qnn_ops.matmul import matmul_multiplier, quantized_matmul
 from qnn_ops.quantized_conv2d import quantized_conv2d
 from qnn_ops.quantized_dense import quantized_dense
 from qnn_ops.registry import Attrs, spec_of
@@ -137,6 +137,6 @@ def _quantized_matmul(
     # Apart: fused with what subtracts, it would subtract for each product anew.
     left, right = (builder.emit(each) for each in (centred(lhs, attrs.lhs_zero_point), right))
     sums = wrapped(R.matmul(left, right, out_dtype=dtype), dtype)
-    how = matmul_multiplier(attrs), rounding_of(attrs), attrs.output_zero_point
+    how = matmul_multiplier(attrs), attrs.rounding, attrs.output_zero_point
     bounds = dtype_range(attrs.out_dtype)
     return scale_down(builder, builder.emit(sums), *how, bounds, attrs.out_dtype)

@@ -20,9 +20,7 @@ from qnn_ops.attributes import dtype_range
 from qnn_ops.layouts import permutation, reorder
 from qnn_ops.quantized_pool2d import (
     bounds,
-    origin_of,
     quantized_pool2d,
-    rounding_of,
     valid_taps,
     window_counts,
 )
@@ -73,11 +71,11 @@ def _average(builder: relax.BlockBuilder, attrs: Attrs, data: relax.Expr) -> rel
         out_dtype="int32",
     )
     taps = _laid_out(attrs, window_counts(attrs, (height, width)))
-    origin = origin_of(attrs)
+    origin = attrs.origin
     if origin:
         on_image = _laid_out(attrs, valid_taps(attrs, (height, width)))
         sums = R.subtract(sums, const(on_image * origin, "int32"))
-    if rounding_of(attrs) == "half_even":
+    if attrs.rounding == "half_even":
         real = R.divide(R.astype(sums, "float32"), const(taps, "float32"))
         quotient = R.astype(R.round(real), "int32")
     elif origin == dtype_range(spec.dtype)[0]:

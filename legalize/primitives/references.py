@@ -33,7 +33,7 @@ from qnn_ops.registry import Attrs, Operator, constant_of
 def _lower(
     operator: Operator[Any], builder: relax.BlockBuilder, attrs: Attrs, *operands: relax.Expr
 ) -> relax.Expr:
-    return emitted(builder, operator.arithmetic, attrs, *operands)
+    return emitted(builder, operator.compute, attrs, *operands)
 
 
 for _operator in (

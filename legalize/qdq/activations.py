@@ -16,8 +16,6 @@ from tvm import relax
 from tvm.relax import op as R
 
 from legalize.qdq.group import (
-    BIASED,
-    ORT,
     Group,
     LeftInFloatError,
     NoRuleError,
@@ -92,7 +90,7 @@ def _softmax(group: Group, call: relax.Call) -> relax.Expr:
     swapped = list(range(rank))
     swapped[axis], swapped[-1] = swapped[-1], swapped[axis]
     values = data.data if axis == rank - 1 else emit(R.permute_dims(data.data, swapped))
-    result = quantized_softmax(values, **data.input, **group.result(), **ORT)
+    result = quantized_softmax(values, **data.input, **group.result(), arithmetic=group.arithmetic)
     return result if axis == rank - 1 else R.permute_dims(emit(result), swapped)
 
 
@@ -105,18 +103,18 @@ _ACTIVATIONS = ("relax.clip", "relax.nn.relu", "relax.nn.relu6")
 
 @rule("nn.relu", arithmetics=[XNNPACK])
 def _xnnpack_relu(group: Group, call: relax.Call) -> relax.Expr:
-    return _ended(group, call, (0.0, math.inf), {_SUM, *BIASED[XNNPACK]})
+    return _ended(group, call, (0.0, math.inf), {_SUM, *group.runtime.biased})
 
 
 @rule("nn.relu6", arithmetics=[XNNPACK])
 def _relu6(group: Group, call: relax.Call) -> relax.Expr:
-    return _ended(group, call, (0.0, 6.0), set(BIASED[XNNPACK]))
+    return _ended(group, call, (0.0, 6.0), set(group.runtime.biased))
 
 
 @rule("clip", arithmetics=[XNNPACK])
 def _xnnpack_clip(group: Group, call: relax.Call) -> relax.Expr:
     low, high = (number(end) for end in call.args[1:])
-    return _ended(group, call, (low, high), set(BIASED[XNNPACK]))
+    return _ended(group, call, (low, high), set(group.runtime.biased))
 
 
 def _ended(
@@ -198,7 +196,7 @@ def _merged(group: Group, quantized: relax.Expr) -> relax.Expr | None:
         raise NoRuleError("an activation of another scale after a maximum")
     parts = [inner, *map(group.value, inner.args)] if name == _SUM else [inner]
     names = {operator_name(part) for part in parts} - {_ROWS}  # it moves an axis in between
-    if names.isdisjoint(BIASED[XNNPACK]):
+    if names.isdisjoint(group.runtime.biased):
         return None
     try:
         return group.folded(value.args[0])

@@ -14,7 +14,7 @@ from tvm import relax
 from tvm.relax import op as R
 
 from legalize.qdq.group import (
-    TABLES,
+    RUNTIMES,
     Group,
     LeftInFloatError,
     NoRuleError,
@@ -28,7 +28,7 @@ from qnn_ops.registry import constant_of, spec_of
 from qnn_ops.xnnpack import XNNPACK
 
 
-@biased("nn.conv2d", arithmetics=tuple(TABLES))
+@biased("nn.conv2d", arithmetics=tuple(RUNTIMES))
 def _conv2d(group: Group, call: relax.Call, bias: relax.Expr | None) -> relax.Expr:
     attrs = call.attrs
     layouts = {name: str(getattr(attrs, name)) for name in ("data_layout", "kernel_layout")}
@@ -104,7 +104,7 @@ def convolution(
     )
 
 
-@biased("nn.conv1d", arithmetics=tuple(TABLES))
+@biased("nn.conv1d", arithmetics=tuple(RUNTIMES))
 def _conv1d(group: Group, call: relax.Call, bias: relax.Expr | None) -> relax.Expr:
     data, weights = operands_of(group, call)
     attrs = call.attrs

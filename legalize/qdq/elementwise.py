@@ -7,8 +7,7 @@ from typing import Any
 from tvm import relax
 
 from legalize.qdq.group import (
-    BIASED,
-    ORT,
+    RUNTIMES,
     Group,
     LeftInFloatError,
     NoRuleError,
@@ -19,15 +18,20 @@ from qnn_ops import quantized_add, quantized_concat, quantized_multiply, quantiz
 from qnn_ops.xnnpack import XNNPACK
 
 
-@rule("add")
+@rule("add", arithmetics=tuple(RUNTIMES))
 def _add(group: Group, call: relax.Call) -> relax.Expr:
     biased = with_bias(group, call)
-    return of_pair(group, call, quantized_add, **ORT) if biased is None else biased
+    return of_pair(group, call, quantized_add) if biased is None else biased
 
 
-@rule("multiply")
+@rule("subtract", arithmetics=[XNNPACK])
+def _subtract(group: Group, call: relax.Call) -> relax.Expr:
+    return of_pair(group, call, quantized_subtract)
+
+
+@rule("multiply", arithmetics=tuple(RUNTIMES))
 def _multiply(group: Group, call: relax.Call) -> relax.Expr:
-    return of_pair(group, call, quantized_multiply, **ORT)
+    return of_pair(group, call, quantized_multiply)
 
 
 def with_bias(group: Group, call: relax.Call) -> relax.Expr | None:
@@ -38,7 +42,7 @@ def with_bias(group: Group, call: relax.Call) -> relax.Expr | None:
     """
     for expr, other in (call.args, reversed(call.args)):
         value = group.value(expr)
-        name, rules = operator_name(value), BIASED[group.arithmetic]
+        name, rules = operator_name(value), group.runtime.biased
         if name in rules:
             if group.uses.get(expr, 0) > 1:
                 raise LeftInFloatError(f"the result of {name} has other readers")
@@ -46,14 +50,13 @@ def with_bias(group: Group, call: relax.Call) -> relax.Expr | None:
     return None
 
 
-def of_pair(group: Group, call: relax.Call, operator: Any, **arithmetic: str) -> relax.Expr:
+def of_pair(group: Group, call: relax.Call, operator: Any) -> relax.Expr:
     """Return the call of the dialect's operator of two tensors.
 
     Args:
         group: the group that it replaces.
         call: the group's float operator.
         operator: the dialect's operator.
-        arithmetic: its attribute of that name.
 
     Raises:
         NoRuleError, LeftInFloatError: as ``Group.activation`` does.
@@ -67,25 +70,9 @@ def of_pair(group: Group, call: relax.Call, operator: Any, **arithmetic: str) ->
         rhs_scale=rhs.scale,
         rhs_zero_point=rhs.zero_point,
         **group.result(),
-        **arithmetic,
+        arithmetic=group.arithmetic,
     )
     return result
-
-
-@rule("add", arithmetics=[XNNPACK])
-def _xnnpack_add(group: Group, call: relax.Call) -> relax.Expr:
-    biased = with_bias(group, call)
-    return of_pair(group, call, quantized_add, arithmetic=XNNPACK) if biased is None else biased
-
-
-@rule("subtract", arithmetics=[XNNPACK])
-def _subtract(group: Group, call: relax.Call) -> relax.Expr:
-    return of_pair(group, call, quantized_subtract, arithmetic=XNNPACK)
-
-
-@rule("multiply", arithmetics=[XNNPACK])
-def _xnnpack_multiply(group: Group, call: relax.Call) -> relax.Expr:
-    return of_pair(group, call, quantized_multiply, arithmetic=XNNPACK)
 
 
 @rule("concat", arithmetics=[XNNPACK])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -20,9 +20,6 @@ from qnn_ops.xnnpack import XNNPACK, reciprocal
 
 Array = np.ndarray[Any, Any]
 
-ORT: dict[str, Any] = {"arithmetic": ONNXRUNTIME}
-"""The attribute of operators that have more than one arithmetic."""
-
 MOVEMENTS = {
     f"relax.{name}"
     for name in (
@@ -31,10 +28,6 @@ MOVEMENTS = {
     )
 }
 """Operators that return their first operand's values unchanged."""
-
-
-RUNTIMES = {ONNXRUNTIME: "ONNX Runtime", XNNPACK: "XNNPACK"}
-"""By arithmetic, the runtime whose integers groups mean."""
 
 _NEAR, _SHARE = np.float32(1e-6), np.float32(1e-2)
 """How far the scale of a bias may be from the product of scales in ONNX Runtime 1.32."""
@@ -125,6 +118,11 @@ class Group:
         """The arithmetic of the group's integers."""
         return str(self.attrs.arithmetic)
 
+    @property
+    def runtime(self) -> Runtime:
+        """The runtime whose integers the group means."""
+        return RUNTIMES[self.arithmetic]
+
     def bounded(self, bounds: tuple[int, int]) -> Group:
         """Return the group with these bounds of its result."""
         return replace(self, bounds=bounds)
@@ -146,11 +144,9 @@ class Group:
         name = "relax.split" if is_part else operator_name(call)
         if isinstance(expr, relax.Var) and self.uses.get(expr, 0) > 1:
             raise LeftInFloatError(f"the result of {name} has other readers")
-        rules = TABLES[self.arithmetic]
-        if name not in rules:
-            runtime = RUNTIMES[self.arithmetic]
-            raise LeftInFloatError(f"{runtime} has no integers for {name or 'this'}")
-        return rules[name](self, call)
+        if name not in self.runtime.rules:
+            raise LeftInFloatError(f"{self.runtime.name} has no integers for {name or 'this'}")
+        return self.runtime.rules[name](self, call)
 
     def value(self, expr: relax.Expr) -> Any:
         """Return a variable's value; return anything else unchanged."""
@@ -202,7 +198,7 @@ class Group:
         value = self.value(expr)
         while operator_name(value) in MOVEMENTS:
             value = self.value(value.args[0])
-        if self.arithmetic != ONNXRUNTIME or operator_of(value) is not dequantize:
+        if not self.runtime.compares_scales or operator_of(value) is not dequantize:
             return
         attrs, wanted = attrs_of(value), self._float32(data.bias_steps(weights))
         far = np.abs(self._float32(attrs.scale) - wanted) > _NEAR + _SHARE * np.abs(wanted)
@@ -243,12 +239,7 @@ class Group:
             real = constant_of(value)
             if real is None:
                 raise LeftInFloatError("a bias must be a constant")
-            values = real.reshape(-1).astype(np.float32)
-            if self.arithmetic == XNNPACK:
-                steps = np.rint(values * data.bias_factors(weights)).astype(np.float64)
-                integers = np.clip(steps, -(2.0**31), 2.0**31 - 1).astype(np.int32)
-            else:
-                integers = bias_steps(values, data.bias_steps(weights))
+            integers = self.runtime.bias(real.reshape(-1).astype(np.float32), data, weights)
         shape = spec_of(expr).shape
         if integers.size != math.prod(shape):
             raise NoRuleError(f"a bias of shape {integers.shape} that is repeated to {shape}")
@@ -273,19 +264,45 @@ class Group:
 Rule = Callable[[Group, relax.Call], relax.Expr]
 """Returns the integers that a group quantizes, or raises as ``Group.folded`` does."""
 
-RULES: dict[str, Rule] = {}
-"""ONNX Runtime's rules, by the name of the Relax operator."""
-
-XNNPACK_RULES: dict[str, Rule] = {}
-"""XNNPACK's rules, by the name of the Relax operator."""
-
-TABLES = {ONNXRUNTIME: RULES, XNNPACK: XNNPACK_RULES}
-"""The rules by arithmetic."""
-
 Biased = Callable[[Group, relax.Call, "relax.Expr | None"], relax.Expr]
+"""As a rule, given what is added to the operator's result as a bias."""
 
-BIASED: dict[str, dict[str, Biased]] = {ONNXRUNTIME: {}, XNNPACK: {}}
-"""By arithmetic, the rules of operators to which a bias may be added, by their names."""
+
+@dataclass(frozen=True)
+class Runtime:
+    """A runtime whose integers groups mean.
+
+    Attributes:
+        name: for messages.
+        bias: returns a float32 bias in steps of the products of data and weights.
+        compares_scales: whether the scale of an integer bias decides what it computes.
+        multiplies_activations: whether it multiplies two activations in integers.
+        rules: its rules, by the name of the Relax operator.
+        biased: the rules of operators to which a bias may be added, likewise.
+    """
+
+    name: str
+    bias: Callable[[Array, Operand, Operand], Array]
+    compares_scales: bool
+    multiplies_activations: bool
+    rules: dict[str, Rule] = field(default_factory=dict)
+    biased: dict[str, Biased] = field(default_factory=dict)
+
+
+def _bias_onnxruntime(values: Array, data: Operand, weights: Operand) -> Array:
+    return bias_steps(values, data.bias_steps(weights))
+
+
+def _bias_xnnpack(values: Array, data: Operand, weights: Operand) -> Array:
+    steps = np.rint(values * data.bias_factors(weights)).astype(np.float64)
+    return np.clip(steps, -(2.0**31), 2.0**31 - 1).astype(np.int32)
+
+
+RUNTIMES = {
+    ONNXRUNTIME: Runtime("ONNX Runtime", _bias_onnxruntime, True, True),
+    XNNPACK: Runtime("XNNPACK", _bias_xnnpack, False, False),
+}
+"""The runtimes by arithmetic."""
 
 
 def rule(*names: str, arithmetics: Sequence[str] = (ONNXRUNTIME,)) -> Callable[[Rule], Rule]:
@@ -293,7 +310,7 @@ def rule(*names: str, arithmetics: Sequence[str] = (ONNXRUNTIME,)) -> Callable[[
 
     def decorate(function: Rule) -> Rule:
         for arithmetic in arithmetics:
-            TABLES[arithmetic].update({f"relax.{name}": function for name in names})
+            RUNTIMES[arithmetic].rules.update({f"relax.{name}": function for name in names})
         return function
 
     return decorate
@@ -304,8 +321,9 @@ def biased(name: str, *, arithmetics: Sequence[str] = (ONNXRUNTIME,)) -> Callabl
 
     def decorate(function: Biased) -> Biased:
         for arithmetic in arithmetics:
-            BIASED[arithmetic][f"relax.{name}"] = function
-            TABLES[arithmetic][f"relax.{name}"] = lambda group, call: function(group, call, None)
+            runtime = RUNTIMES[arithmetic]
+            runtime.biased[f"relax.{name}"] = function
+            runtime.rules[f"relax.{name}"] = lambda group, call: function(group, call, None)
         return function
 
     return decorate

@@ -9,7 +9,7 @@ from tvm import relax
 from tvm.relax import op as R
 
 from legalize.qdq.group import (
-    TABLES,
+    RUNTIMES,
     Group,
     LeftInFloatError,
     NoRuleError,
@@ -22,7 +22,6 @@ from legalize.qdq.group import (
 from qnn_ops import quantized_dense, quantized_matmul
 from qnn_ops.attributes import dtype_range
 from qnn_ops.registry import constant_of, spec_of
-from qnn_ops.xnnpack import XNNPACK
 
 Array = np.ndarray[Any, Any]
 
@@ -30,7 +29,7 @@ _MATRIX = 2
 """The axes of a matrix."""
 
 
-@biased("matmul", arithmetics=tuple(TABLES))
+@biased("matmul", arithmetics=tuple(RUNTIMES))
 def _matmul(group: Group, call: relax.Call, bias: relax.Expr | None) -> relax.Expr:
     data = group.activation(call.args[0])
     weights, is_transposed = _weights(group, call.args[1])
@@ -39,8 +38,8 @@ def _matmul(group: Group, call: relax.Call, bias: relax.Expr | None) -> relax.Ex
     if not is_constant or len(spec_of(weights.data).shape) != 2:
         if bias is not None:
             raise LeftInFloatError("something is added to a product of two activations")
-        if group.arithmetic == XNNPACK:
-            raise LeftInFloatError("XNNPACK multiplies two activations in float")
+        if not group.runtime.multiplies_activations:
+            raise LeftInFloatError(f"{group.runtime.name} multiplies two activations in float")
         return _of_two(group, data, weights, is_transposed)
     if not spec_of(data.data).shape:
         raise NoRuleError("a product of matrices needs one matrix of weights")

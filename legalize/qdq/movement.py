@@ -8,9 +8,7 @@ from tvm.relax import op as R
 
 from legalize.qdq.group import (
     MOVEMENTS,
-    ORT,
-    RULES,
-    TABLES,
+    RUNTIMES,
     Group,
     LeftInFloatError,
     NoRuleError,
@@ -19,7 +17,7 @@ from legalize.qdq.group import (
     rule,
 )
 from qnn_ops import dequantize, quantize, quantized_concat, quantized_lookup, quantized_pad
-from qnn_ops.onnxruntime import conversion_onnxruntime, quantize_onnxruntime
+from qnn_ops.onnxruntime import ONNXRUNTIME, conversion_onnxruntime, quantize_onnxruntime
 from qnn_ops.registry import operator_of, spec_of
 from qnn_ops.xnnpack import XNNPACK, quantize_xnnpack
 
@@ -36,7 +34,7 @@ def _concat(group: Group, call: relax.Call) -> relax.Expr:
         [operand.encoding[1] for operand in operands],
         **group.result(),
         axis=int(call.attrs.axis),
-        **ORT,
+        arithmetic=group.arithmetic,
     )
 
 
@@ -63,9 +61,9 @@ def _chosen(group: Group, call: relax.Call) -> relax.Expr:
     return relax.Call(call.op, [data, *call.args[1:]], call.attrs, call.ty_args)
 
 
-for _rules in TABLES.values():
-    _rules.update(dict.fromkeys(MOVEMENTS, _moved))
-RULES.update(dict.fromkeys(CHOICES, _chosen))
+for _runtime in RUNTIMES.values():
+    _runtime.rules.update(dict.fromkeys(MOVEMENTS, _moved))
+RUNTIMES[ONNXRUNTIME].rules.update(dict.fromkeys(CHOICES, _chosen))
 
 
 def _alike(group: Group, expr: relax.Expr) -> Operand:
@@ -128,5 +126,5 @@ def _integers(group: Group, expr: relax.Expr) -> relax.Expr:
         operand = group.quantized(expr)
         if operand.encoding == group.encoding:
             return operand.data
-    call = quantize(group.renewed(expr), *group.encoding, arithmetic=XNNPACK)
+    call = quantize(group.renewed(expr), *group.encoding, arithmetic=group.arithmetic)
     return group.builder.emit(call)

@@ -7,11 +7,11 @@ from tvm import relax
 from tvm.relax import op as R
 
 from legalize.qdq.group import (
-    ORT,
-    TABLES,
+    RUNTIMES,
     Group,
     LeftInFloatError,
     NoRuleError,
+    Operand,
     operator_name,
     rule,
 )
@@ -21,7 +21,7 @@ from qnn_ops.registry import spec_of
 from qnn_ops.xnnpack import XNNPACK
 
 
-@rule("nn.max_pool2d", arithmetics=tuple(TABLES))
+@rule("nn.max_pool2d", arithmetics=tuple(RUNTIMES))
 @rule("nn.max_pool3d")
 def _max_pool(group: Group, call: relax.Call) -> relax.Expr:
     data, attrs = group.activation(call.args[0]), call.attrs
@@ -53,7 +53,7 @@ def _average_pool(group: Group, call: relax.Call) -> relax.Expr:
     axes = [place for place, letter in enumerate(str(attrs.layout)) if letter in "DHW"]
     image = [spec_of(data.data).shape[axis] for axis in axes]
     if not any(map(int, attrs.padding)) and [int(size) for size in attrs.pool_size] == image:
-        return quantized_mean(data.data, axes, True, **data.input, **group.result(), **ORT)
+        return _averaged(group, data, axes)
     emit = group.builder.emit
     real = emit(dequantize(data.data, data.scale, data.zero_point))
     mean = emit(relax.Call(call.op, [real], attrs, call.ty_args))
@@ -104,14 +104,14 @@ def _mean(group: Group, call: relax.Call) -> relax.Expr:
     is_image = rank > 2 and axes in (list(range(2, rank)), list(range(1, rank - 1)))
     if not is_image or not bool(call.attrs.keepdims):
         raise LeftInFloatError("a mean is not of images")
-    return quantized_mean(data.data, axes, True, **data.input, **group.result(), **ORT)
+    return _averaged(group, data, axes)
 
 
 @rule("nn.adaptive_avg_pool2d", arithmetics=[XNNPACK])
 def _adaptive_avg_pool2d(group: Group, call: relax.Call) -> relax.Expr:
     if [int(size) for size in call.attrs.output_size or ()] != [1, 1]:
         raise LeftInFloatError("an average is not of whole images")
-    return _averaged(group, call)
+    return _averaged(group, group.activation(call.args[0]), [2, 3])
 
 
 @rule("mean", arithmetics=[XNNPACK])
@@ -120,11 +120,9 @@ def _xnnpack_mean(group: Group, call: relax.Call) -> relax.Expr:
     axes = sorted(int(axis) % rank for axis in call.attrs.axis or ())
     if rank != 4 or axes != [2, 3] or not bool(call.attrs.keepdims):
         raise LeftInFloatError("a mean is not of images, or drops their axes")
-    return _averaged(group, call)
+    return _averaged(group, group.activation(call.args[0]), [2, 3])
 
 
-def _averaged(group: Group, call: relax.Call) -> relax.Expr:
-    data = group.activation(call.args[0])
-    return quantized_mean(
-        data.data, [2, 3], True, **data.input, **group.result(), arithmetic=XNNPACK
-    )
+def _averaged(group: Group, data: Operand, axes: list[int]) -> relax.Expr:
+    encodings = {**data.input, **group.result()}
+    return quantized_mean(data.data, axes, True, **encodings, arithmetic=group.arithmetic)

@@ -7,7 +7,6 @@ import pytest
 
 from qnn_ops import QnnError
 from qnn_ops.attributes import (
-    bounds_attr,
     dtype_range,
     float_attr,
     int_attr,
@@ -126,14 +125,6 @@ def test_values_per_axis_broadcast_along_it() -> None:
         assert values.shape[axis] == data.shape[axis]
         assert values.size == data.shape[axis]
     assert per_axis(0.5, 1, 3).shape == ()
-
-
-def test_bounds_default_to_the_range_of_the_dtype() -> None:
-    assert bounds_attr("uint8", None, None) == (0, 255)
-    assert bounds_attr("int8", 3, None) == (3, 127)
-    assert bounds_attr("int32", None, 4) == (-(2**31), 4)
-    with pytest.raises(QnnError, match=r"out_min must be an integer, got 0\.5"):
-        bounds_attr("int8", 0.5, None)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("dtype", ["int64", "float32", "", "bool"])

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import inspect
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,7 +12,7 @@ from tvm import relax
 
 import legalize.primitives
 import qnn_ops
-from qnn_ops import QnnError, quantize, quantized_concat, quantized_conv2d
+from qnn_ops import QnnError, declared, quantize, quantized_concat, quantized_conv2d
 from qnn_ops.registry import (
     OPERATORS,
     R_QNN,
@@ -37,10 +39,9 @@ def scaled() -> Iterator[Operator[Any]]:
         data: relax.Expr,
         other: relax.Expr | None = None,
         offset: relax.Expr | None = None,
-        factor: int = 2,
-    ) -> relax.Call:
+        factor: declared.Int = 2,
+    ) -> None:
         """Multiply."""
-        return scaled_for_test.call([data, other, offset], factor=factor)
 
     yield scaled_for_test
     del OPERATORS[scaled_for_test.op.name]
@@ -67,7 +68,7 @@ def test_every_operator_is_whole(name: str) -> None:
     assert getattr(qnn_ops, op.name) is op
     assert op.name in qnn_ops.__all__
     assert op._type_rule is not None
-    assert op._reference is not None
+    assert op._references["tflite"] is not None
     assert name in legalize.primitives.PRIMITIVES
     assert hasattr(R_QNN, op.name)
     assert repr(op) == f"<operator {name}>"
@@ -78,8 +79,8 @@ def test_every_operator_is_documented(name: str) -> None:
     text = OPERATORS[name].__doc__ or ""
     for section in ("Args:", "Returns:", "Raises:"):
         assert section in text
-    for tensor in OPERATORS[name].tensors:
-        assert f"{tensor}: " in text
+    for parameter in inspect.signature(OPERATORS[name]).parameters:
+        assert re.search(rf"^    {parameter}: \S", text, re.MULTILINE), parameter
 
 
 def test_an_operator_without_rules_says_so(scaled: Operator[Any]) -> None:

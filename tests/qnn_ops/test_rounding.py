@@ -7,8 +7,7 @@ import pytest
 
 from qnn_ops import QnnError
 from qnn_ops.arithmetic import requantize_float64
-from qnn_ops.checks import ROUNDINGS
-from qnn_ops.rounding import check_multiplier, scale_down
+from qnn_ops.rounding import ROUNDINGS, check_multiplier, scale_down
 
 INT32 = np.iinfo(np.int32)
 FULL = (int(INT32.min), int(INT32.max))

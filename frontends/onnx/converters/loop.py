@@ -16,6 +16,7 @@ from frontends.onnx.package import onnx_package
 from qnn_ops.errors import QnnError
 from qnn_ops.loop import loop
 from qnn_ops.registry import TensorSpec, constant_of, spec_of
+from qnn_ops.signature import ARITHMETIC
 
 _BEFORE_CARRIED = 2
 _NEXT, _GOES_ON = "tvm_qnn_next_turn", "tvm_qnn_goes_on"
@@ -125,6 +126,6 @@ def _body(body: Any, specs: Sequence[TensorSpec], carried: int, opset: int) -> r
         raise UnsupportedError("a loop inside a loop")
     function = mod["main"]
     for name in list(function.attrs.keys()):
-        if name != "qdq_arithmetic":
+        if name != ARITHMETIC:
             function = function.without_attr(name)
     return function

@@ -18,6 +18,7 @@ from frontends.steps import run_steps
 from qnn_ops import dequantize
 from qnn_ops.onnxruntime import ONNXRUNTIME
 from qnn_ops.registry import attrs_of, constant_of, operator_of, spec_of
+from qnn_ops.signature import ARITHMETIC
 
 Array = np.ndarray[Any, Any]
 Weights = FloatWeights | ByteWeights
@@ -170,9 +171,7 @@ class Layer:
                 return new
             return self._kept(builder, read[1], old, new)
 
-        made, *new = run_steps(
-            self.builder, sequences, begin, written, {"qdq_arithmetic": ONNXRUNTIME}
-        )
+        made, *new = run_steps(self.builder, sequences, begin, written, {ARITHMETIC: ONNXRUNTIME})
         last = new[: len(self.states)]
         if idle is not None:
             last[0] = new[-1]

@@ -17,7 +17,7 @@ from legalize.kernels.call import call_tir
 from legalize.kernels.isa.base import VectorIsa
 from legalize.kernels.kernel import VectorRule
 from qnn_ops import blockwise_dense
-from qnn_ops.blockwise_dense import middle_of, quantizes
+from qnn_ops.blockwise_dense import middle_of
 from qnn_ops.registry import Attrs, Operator, constant_of, spec_of
 
 
@@ -39,7 +39,7 @@ def _multiply(
     one = one_point(points, middle_of(attrs.bits))
     dtype = point_dtype(points[0]) if one is None else ""
     how = attrs.bits, attrs.block_size, dtype, one or 0.0
-    is_integer, depth = quantizes(attrs), shape[-1]
+    is_integer, depth = attrs.quantizes_data, shape[-1]
     if is_integer:  # zeros change neither the largest number of a block nor its sums
         depth += -depth % attrs.block_size
     quads = is_integer and multiplies_quads(isa, attrs.bits)

@@ -77,7 +77,7 @@ def sums_first(
         sums_attrs = {**vars(attrs), "out_dtype": "int32", "out_min": low, "out_max": high}
         sums_attrs["rounding"] = "tflite"
         data, weights, bias, addend = (*operands, None, None)[:4]
-        sums = rule(builder, Attrs(**sums_attrs), [data, weights])
+        sums = rule(builder, type(attrs)(**sums_attrs), [data, weights])
         if sums is None:
             return None
         is_sum = attrs.out_dtype == "int32"

@@ -94,7 +94,7 @@ def _attrs_of(attrs: Attrs, group: int) -> Attrs:
         if isinstance(values, tuple):
             size = len(values) // attrs.groups
             own[name] = values[group * size : (group + 1) * size]
-    return Attrs(**{**vars(attrs), **own})
+    return type(attrs)(**{**vars(attrs), **own})
 
 
 def _part(array: Any, axis: int, group: int, groups: int) -> Any:

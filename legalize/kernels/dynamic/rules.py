@@ -12,8 +12,7 @@ from legalize.kernels.dynamic import kernel
 from legalize.kernels.isa.base import VectorIsa
 from legalize.kernels.kernel import VectorRule
 from qnn_ops import dynamic_encoding, dynamic_quantize
-from qnn_ops.dynamic_quantization import FIELDS, is_whole
-from qnn_ops.onnxruntime import arithmetic_of
+from qnn_ops.dynamic_quantization import FIELDS
 from qnn_ops.registry import Attrs, Operator, spec_of
 
 
@@ -27,8 +26,8 @@ def _encode(
     shape = spec_of(operands[0]).shape
     if 0 in shape:
         return None
-    whole = is_whole(attrs)
-    function = kernel.encode(isa, shape, bool(attrs.asymmetric), arithmetic_of(attrs), whole)
+    whole = attrs.whole
+    function = kernel.encode(isa, shape, bool(attrs.asymmetric), attrs.arithmetic, whole)
     result = (FIELDS,) if whole else (*shape[:-1], FIELDS)
     return call_tir(builder, "dynamic_encoding", function, list(operands), result, "float32")
 
@@ -44,7 +43,7 @@ def _quantize(
     if 0 in shape:
         return None
     whole = spec_of(operands[1]).shape == (FIELDS,)
-    function = kernel.quantize(isa, shape, attrs.out_dtype, arithmetic_of(attrs), whole)
+    function = kernel.quantize(isa, shape, attrs.out_dtype, attrs.arithmetic, whole)
     operands = list(operands)
     return call_tir(builder, "dynamic_quantize", function, operands, shape, attrs.out_dtype)
 

@@ -16,7 +16,7 @@ from legalize.kernels.float_conv2d.spec import Axis, FloatConv
 from legalize.kernels.isa.base import VectorIsa
 from legalize.kernels.kernel import VectorRule
 from qnn_ops import float_conv2d
-from qnn_ops.float_conv2d import ORDERS, bounds_of, counts_of, order_of, parts_of
+from qnn_ops.float_conv2d import ORDERS, bounds_of, counts_of, parts_of
 from qnn_ops.layouts import permutation, reorder
 from qnn_ops.registry import Attrs, Operator, constant_of, spec_of
 
@@ -34,7 +34,7 @@ def _convolve(
         return None
     units, *window, inputs = sizes
     parts = None
-    if order_of(attrs) != ORDERS[0]:
+    if attrs.order != ORDERS[0]:
         pixels = prod(counts_of(attrs, shape[1:3], window))
         parts = parts_of(attrs, window, inputs, units, pixels)
         if not isa.fuses_products or (inputs == 1 and prod(window) > _MOST_TAPS):

@@ -100,7 +100,7 @@ def _tabulate(
     """Tabulate an operator that is a function of one byte, and return a call of the table."""
     low, high = dtype_range(spec_of(data).dtype)
     values = np.arange(low, high + 1).astype(spec_of(data).dtype)
-    of_a_row = Attrs(**{**vars(attrs), "axis": -1})
+    of_a_row = type(attrs)(**{**vars(attrs), "axis": -1})
     table = operator.apply(of_a_row, values)
     return _change_bytes(builder, isa, data, table, attrs.out_dtype, border)
 

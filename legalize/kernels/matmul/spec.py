@@ -14,7 +14,7 @@ from legalize.kernels.ir.vectors import Array
 from qnn_ops.arithmetic import quantize_multiplier
 from qnn_ops.attributes import dtype_range
 from qnn_ops.checks import QUANTIZED
-from qnn_ops.matmul import matmul_multiplier, rounding_of
+from qnn_ops.matmul import matmul_multiplier
 from qnn_ops.registry import Attrs, constant_of, spec_of
 
 _FLIP = 128
@@ -128,7 +128,7 @@ class MatmulCall:
 def matmul_call(attrs: Attrs, lhs: relax.Expr, rhs: relax.Expr) -> MatmulCall | None:
     """Describe a call of ``quantized_matmul``; None if no kernel computes it."""
     low, high = dtype_range(attrs.out_dtype)
-    output = OutputStage(attrs.out_dtype, attrs.output_zero_point, low, high, rounding_of(attrs))
+    output = OutputStage(attrs.out_dtype, attrs.output_zero_point, low, high, attrs.rounding)
     points = attrs.lhs_zero_point, attrs.rhs_zero_point
     return _described(lhs, rhs, attrs.transpose_rhs, points, output, matmul_multiplier(attrs), None)
 

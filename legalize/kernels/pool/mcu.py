@@ -21,7 +21,7 @@ from legalize.kernels.isa.mcu import CORES, PAIRS, RISCV32, WORD, add_bytes, fla
 from legalize.kernels.kernel import Row
 from legalize.kernels.pool.spec import PoolSpec, pool_spec
 from qnn_ops import quantized_pool2d
-from qnn_ops.quantized_pool2d import rounding_of, window_counts
+from qnn_ops.quantized_pool2d import window_counts
 from qnn_ops.registry import Attrs, spec_of
 
 _BYTES = ("int8", "uint8")
@@ -160,7 +160,7 @@ def _average(
     data = spec_of(operands[0])
     if attrs.pool_type != "avg" or attrs.layout != "NHWC" or data.dtype not in _BYTES:
         return None
-    if rounding_of(attrs) != "half_away" or getattr(attrs, "count_include_pad", False):
+    if attrs.rounding != "half_away" or attrs.count_include_pad:
         return None
     batch, height, width, channels = data.shape
     taps = window_counts(attrs, (height, width))

@@ -16,7 +16,7 @@ from legalize.kernels.pool.averages import MAX_TAPS, divisors
 from legalize.kernels.pool.kernel import LEAST_CHANNELS, pool
 from legalize.kernels.pool.spec import pool_spec
 from qnn_ops import quantized_pool2d
-from qnn_ops.quantized_pool2d import bounds, origin_of, rounding_of, window_counts
+from qnn_ops.quantized_pool2d import bounds, window_counts
 from qnn_ops.registry import Attrs, Operator, TensorSpec, spec_of
 
 
@@ -37,7 +37,7 @@ def _pool(
         return None
     is_average = attrs.pool_type == "avg"
     is_whole = taps.shape == (1, 1) and int(taps[0, 0]) == height * width
-    if is_average and is_whole and rounding_of(attrs) == "half_away" and taps[0, 0] > MAX_TAPS:
+    if is_average and is_whole and attrs.rounding == "half_away" and taps[0, 0] > MAX_TAPS:
         function = _mean_of_images(attrs, data, out_shape, isa)
         return call_tir(builder, "mean", function, [operands[0]], out_shape, data.dtype)
     if is_average and not 2 <= taps.min() <= taps.max() <= MAX_TAPS:
@@ -60,7 +60,7 @@ def _mean_of_images(
         axes=(batch, height * width, channels),
         in_dtype=data.dtype,
         out_dtype=data.dtype,
-        finish=Division(origin_of(attrs), bounds(attrs, data.dtype)),
+        finish=Division(attrs.origin, bounds(attrs, data.dtype)),
     )
     return mean(isa, spec)
 

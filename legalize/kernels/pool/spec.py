@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from qnn_ops.quantized_pool2d import bounds, origin_of, rounding_of
+from qnn_ops.quantized_pool2d import bounds
 from qnn_ops.registry import Attrs, TensorSpec
 
 
@@ -52,7 +52,7 @@ def pool_spec(attrs: Attrs, data: TensorSpec, out_shape: tuple[int, int, int, in
         strides=attrs.strides,
         padding=attrs.padding[:2],
         bounds=bounds(attrs, data.dtype),
-        origin=origin_of(attrs),
-        rounding=rounding_of(attrs),
-        count_include_pad=getattr(attrs, "count_include_pad", False),
+        origin=attrs.origin,
+        rounding=attrs.rounding,
+        count_include_pad=attrs.count_include_pad,
     )

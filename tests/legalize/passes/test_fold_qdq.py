@@ -13,10 +13,11 @@ from tvm import relax
 from tvm.relax import op as R
 
 from legalize.lower import lower
-from legalize.passes.fold_qdq import ATTRIBUTE, FoldQdq, fold_qdq
+from legalize.passes.fold_qdq import FoldQdq, fold_qdq
 from qnn_ops import quantized_add, quantized_conv2d, quantized_dense, quantized_mean
 from qnn_ops.errors import LeftInFloatWarning, QnnError
 from qnn_ops.registry import attrs_of
+from qnn_ops.signature import ARITHMETIC
 from tests.support.modules import module
 from tests.support.operators import run
 
@@ -203,7 +204,7 @@ def test_what_becomes_a_table_is_not_told() -> None:
 
     mod = module(image("uint8"), body)
     assert "relax.minimum" in calls(folded(mod))
-    mod["main"] = mod["main"].with_attr(ATTRIBUTE, "onnxruntime")
+    mod["main"] = mod["main"].with_attr(ARITHMETIC, "onnxruntime")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert "relax.minimum" not in calls(lower(mod, tvm.target.Target("llvm")))
@@ -216,7 +217,7 @@ def test_a_module_that_promises_integers_says_what_has_no_rule() -> None:
 
     mod = module(image("uint8"), body)
     assert FoldQdq()(mod) is not None
-    mod["main"] = mod["main"].with_attr(ATTRIBUTE, "onnxruntime")
+    mod["main"] = mod["main"].with_attr(ARITHMETIC, "onnxruntime")
     with pytest.raises(QnnError, match=r"no rule: relax\.nn\.avg_pool2d: an average of windows"):
         FoldQdq()(mod)
 
@@ -224,7 +225,7 @@ def test_a_module_that_promises_integers_says_what_has_no_rule() -> None:
 def test_only_a_module_that_says_so_is_folded_when_it_is_lowered() -> None:
     mod = module(image("uint8"), lambda x: conv(x, "uint8", (5.0, 7)))
     assert calls(FoldQdq()(mod)) == calls(mod)
-    mod["main"] = mod["main"].with_attr(ATTRIBUTE, "onnxruntime")
+    mod["main"] = mod["main"].with_attr(ARITHMETIC, "onnxruntime")
     assert calls(FoldQdq()(mod)) == ["relax.qnn.quantized_conv2d"]
 
 

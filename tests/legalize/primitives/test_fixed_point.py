@@ -9,8 +9,8 @@ from tvm import relax
 
 from legalize.primitives import fixed_point
 from qnn_ops import arithmetic, rounding
-from qnn_ops.checks import ROUNDINGS
 from qnn_ops.expressions import Expression
+from qnn_ops.rounding import ROUNDINGS
 from tests.support.operators import run
 
 Array = np.ndarray[Any, Any]

@@ -77,7 +77,7 @@ def test_the_same_build_is_compiled_once(folder: Path, compilations: list[tvm.IR
 @needs_linker
 def test_a_library_from_the_cache_warns_as_its_build_did(folder: Path) -> None:
     mod = adder()
-    marks = {"qdq_arithmetic": "xnnpack", "left_in_float": ["a reason"]}
+    marks = {"arithmetic": "xnnpack", "left_in_float": ["a reason"]}
     mod["main"] = mod["main"].with_attrs(marks)
     for _ in range(2):
         with pytest.warns(LeftInFloatWarning, match="computed in float32: a reason") as caught:

@@ -42,7 +42,7 @@ class Adders:
             self.compiled.append(number)
             mod = adder()
             if self.reason:
-                marks = {"qdq_arithmetic": "xnnpack", "left_in_float": [self.reason]}
+                marks = {"arithmetic": "xnnpack", "left_in_float": [self.reason]}
                 mod["main"] = mod["main"].with_attrs(marks)
             params = {"w": np.full((2, 3), number, np.int8)}
             return build(mod, "host", params, num_threads=1)

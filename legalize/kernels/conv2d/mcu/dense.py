@@ -41,7 +41,7 @@ def dense_in_two(
         return None
     whole = {"out_dtype": "int32", "out_min": _LEAST, "out_max": _MOST, "rounding": "tflite"}
     fields = {**vars(attrs), **whole}
-    sums = rule(builder, Attrs(**fields), operands)
+    sums = rule(builder, type(attrs)(**fields), operands)
     if sums is None:
         data, weights, bias = (*operands, None)[:3]
         sums = quantized_dense(data, weights, bias=bias, **fields)

@@ -16,6 +16,7 @@ import numpy as np
 from tvm import relax
 
 import qnn_ops
+from qnn_ops import declared
 from qnn_ops.errors import QnnError
 from tvm_qnn.relay import nn
 from tvm_qnn.relay import op as plain
@@ -37,8 +38,8 @@ def quantize(
     data: relax.Expr,
     output_scale: Any,
     output_zero_point: Any,
-    axis: int = -1,
-    out_dtype: str = "int8",
+    axis: declared.Axis = -1,
+    out_dtype: declared.Text = "int8",
 ) -> relax.Call:
     """Quantize float32 data to int8, uint8, int16, uint16 or int32: round(x / scale) + zero point.
 
@@ -55,8 +56,8 @@ def dequantize(
     data: relax.Expr,
     input_scale: Any,
     input_zero_point: Any,
-    axis: int = -1,
-    out_dtype: str = "float32",
+    axis: declared.Axis = -1,
+    out_dtype: declared.Text = "float32",
 ) -> relax.Call:
     """Return the real numbers of quantized data as float32 or float16: (q - zero point) · scale."""
     dtype = spec("dequantize: data", data).dtype
@@ -111,16 +112,16 @@ def conv2d(
     kernel_zero_point: Any,
     input_scale: Any,
     kernel_scale: Any,
-    kernel_size: int | Sequence[int] | None,
-    channels: int | None,
-    strides: int | Sequence[int] = (1, 1),
-    padding: int | Sequence[int] = (0, 0),
-    dilation: int | Sequence[int] = (1, 1),
-    groups: int = 1,
-    data_layout: str = "NCHW",
-    kernel_layout: str = "OIHW",
-    out_layout: str = "",
-    out_dtype: str = "int32",
+    kernel_size: declared.OptionalSize,
+    channels: declared.OptionalInt,
+    strides: declared.Strides = (1, 1),
+    padding: declared.Padding = (0, 0),
+    dilation: declared.Dilation = (1, 1),
+    groups: declared.Int = 1,
+    data_layout: declared.Layout = "NCHW",
+    kernel_layout: declared.KernelLayout = "OIHW",
+    out_layout: declared.OutLayout = "",
+    out_dtype: declared.Text = "int32",
 ) -> relax.Call:
     """Return the integer sums of a quantized convolution; see ``qnn_ops.quantized_conv2d``."""
     if out_dtype != "int32":
@@ -172,8 +173,8 @@ def dense(
     kernel_zero_point: Any,
     input_scale: Any,
     kernel_scale: Any,
-    units: int | None = None,
-    out_dtype: str = "int32",
+    units: declared.OptionalInt = None,
+    out_dtype: declared.Text = "int32",
 ) -> relax.Call:
     """Return the integer sums of a quantized dense layer; see ``qnn_ops.quantized_dense``."""
     if out_dtype != "int32":
@@ -313,7 +314,7 @@ def softmax(
     zero_point: Any,
     output_scale: Any,
     output_zero_point: Any,
-    axis: int = -1,
+    axis: declared.Int = -1,
 ) -> relax.Call:
     """Compute probabilities of quantized logits; see ``qnn_ops.quantized_softmax``."""
     call = qnn_ops.quantized_softmax(
