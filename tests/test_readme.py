@@ -7,7 +7,7 @@ from pathlib import Path
 
 import frontends.mxnet.converters  # noqa: F401 (registers the rules)
 from frontends.mxnet.converters.registry import CONVERTERS
-from frontends.tflite.converters.registry import DATA, HYBRID, QUANTIZED
+from frontends.tflite.converters.registry import codes_with
 from legalize.kernels.table import KERNELS
 from qnn_ops.registry import OPERATORS, PREFIX
 
@@ -32,12 +32,12 @@ def test_the_table_names_each_converted_operator_and_no_other() -> None:
     codes = {
         code for row in rows("TFLite") for code in re.findall(r"\b[A-Z][A-Za-z0-9_]+\b", row[0])
     }
-    assert codes == {code.removeprefix("CUSTOM:") for code in {*QUANTIZED, *DATA}}
+    assert codes == {code.removeprefix("CUSTOM:") for code in codes_with("quantized", "data")}
 
 
 def test_the_table_names_each_hybrid_operator_and_no_other() -> None:
     codes = {code for row in rows("hybrid") for code in re.findall(r"\b[A-Z]\w{2,}\b", row[0])}
-    assert codes == set(HYBRID)
+    assert codes == set(codes_with("hybrid"))
 
 
 def test_the_table_names_a_name_of_each_operator_of_mxnet_and_no_other() -> None:

@@ -92,7 +92,8 @@ def page() -> str:
     """Return the page, in Markdown."""
     import legalize  # noqa: F401 (fills the tables of kernels)
     from frontends.mxnet.converters.registry import CONVERTERS
-    from frontends.tflite.converters.registry import DATA, FLOAT, HYBRID, QUANTIZED
+    from frontends.tflite.converters.registry import OPERATORS as OPERATORS_OF_TFLITE
+    from frontends.tflite.converters.registry import codes_with
     from legalize.kernels.table import KERNELS
     from qnn_ops.registry import OPERATORS, PREFIX
 
@@ -107,14 +108,15 @@ def page() -> str:
     text += "\n## TFLite\n\n[](operators_by_type.md) says what LiteRT has of each type.\n"
     text += "\nOn int8 and uint8 tensors:\n\n"
     text += _row("operator", "becomes") + _row("---", "---")
-    for code in sorted({**QUANTIZED, **DATA}):
-        names = operators_of(code, {**QUANTIZED, **DATA}[code])
+    for code in codes_with("quantized", "data"):
+        row = OPERATORS_OF_TFLITE[code]
+        names = operators_of(code, row.data or row.quantized)
         text += _row(code, _code(names) if names else "Relax's own, on the integers")
     text += "\nOn float32 data and int8 or uint8 weights (hybrid):\n\n"
     text += _row("operator", "becomes") + _row("---", "---")
-    for code in sorted(HYBRID):
-        text += _row(code, _code(operators_of(code, HYBRID[code])))
-    floats = sorted(set(FLOAT) - set(QUANTIZED) - set(DATA))
+    for code in codes_with("hybrid"):
+        text += _row(code, _code(operators_of(code, OPERATORS_OF_TFLITE[code].hybrid)))
+    floats = sorted({*codes_with("floats")} - {*codes_with("quantized", "data")})
     text += "\nIn float32, between a dequantize and a quantize where the tensors are quantized: "
     text += ", ".join(floats) + ".\n\n## MXNet\n\n"
     text += _row("operator", "becomes") + _row("---", "---")

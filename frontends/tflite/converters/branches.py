@@ -1,4 +1,4 @@
-"""IF, STABLEHLO_CASE and STABLEHLO_COMPOSITE."""
+"""IF, STABLEHLO_CASE, STABLEHLO_COMPOSITE."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from frontends.tflite.converters.control import (
     run,
     subgraph,
 )
-from frontends.tflite.converters.registry import data_converter
+from frontends.tflite.converters.registry import MOVED, OPERATORS, Row
 from frontends.tflite.model import Model
 from frontends.tflite.options import (
     IfOptions,
@@ -34,7 +34,6 @@ from qnn_ops.registry import TensorSpec, spec_of
 _MOST_BRANCHES = 256
 
 
-@data_converter("IF")
 def convert_if(ctx: Context) -> list[relax.Expr]:
     """Run the branch that a constant chooses; else both, and choose their results.
 
@@ -52,7 +51,6 @@ def convert_if(ctx: Context) -> list[relax.Expr]:
     return _choice(ctx, branches, [flag], arguments)
 
 
-@data_converter("STABLEHLO_CASE")
 def convert_case(ctx: Context) -> list[relax.Expr]:
     """Run the branch of a number, which is the last one where there is none of that number.
 
@@ -120,7 +118,6 @@ def _choice(
     return chosen
 
 
-@data_converter("STABLEHLO_COMPOSITE")
 def convert_composite(ctx: Context) -> list[relax.Expr]:
     """Run the subgraph, whatever name the file has for what it computes."""
     graph = subgraph(ctx, ctx.options(StableHLOCompositeOptions).decomposition_subgraph_index)
@@ -218,3 +215,12 @@ def _check_alike(made: Sequence[Sequence[TensorSpec]]) -> None:
 
 def _emitted(ctx: Context, value: Value) -> relax.Var:
     return ctx.builder.emit(expr_of(value))
+
+
+OPERATORS.update(
+    {
+        "IF": Row(data=convert_if, micro=MOVED, fills=True),
+        "STABLEHLO_CASE": Row(data=convert_case, fills=True),
+        "STABLEHLO_COMPOSITE": Row(data=convert_composite, fills=True),
+    }
+)

@@ -9,7 +9,7 @@ from tvm.relax import op as R
 from frontends.errors import UnsupportedError
 from frontends.tflite.converters.context import Context, Operand, reshaped
 from frontends.tflite.converters.quantize import real
-from frontends.tflite.converters.registry import data_converter
+from frontends.tflite.converters.registry import OPERATORS, Row
 from frontends.tflite.custom_options import DetectionPostProcessOptions
 from qnn_ops import decode_boxes, select_boxes, suppress_boxes
 from qnn_ops.errors import QnnError
@@ -20,7 +20,6 @@ _MOST = 1 << 31  # elements of a result
 _MOST_BOXES = 1 << 24  # of those that overlap no better one
 
 
-@data_converter("CUSTOM:TFLite_Detection_PostProcess")
 def convert_detection(ctx: Context) -> list[relax.Expr]:
     """Decode boxes, and choose the best.
 
@@ -127,13 +126,11 @@ def _real(ctx: Context, operand: Operand) -> relax.Expr:
     return ctx.builder.emit(real(operand))
 
 
-@data_converter("NON_MAX_SUPPRESSION_V4")
 def convert_suppression(ctx: Context) -> list[relax.Expr]:
     """Choose boxes that overlap no better one."""
     return list(_suppressed(ctx))
 
 
-@data_converter("NON_MAX_SUPPRESSION_V5")
 def convert_suppression_with_scores(ctx: Context) -> list[relax.Expr]:
     """Choose boxes that overlap no better one, and give their scores."""
     if _number(ctx, 5) != 0:
@@ -171,3 +168,12 @@ def _number(ctx: Context, position: int) -> float:
     if tensor.dtype != "float32" or data.size != 1:
         raise QnnError(f"input {position}, {tensor.label}, must be one float32")
     return float(data.ravel()[0])
+
+
+OPERATORS.update(
+    {
+        "CUSTOM:TFLite_Detection_PostProcess": Row(data=convert_detection),
+        "NON_MAX_SUPPRESSION_V4": Row(data=convert_suppression),
+        "NON_MAX_SUPPRESSION_V5": Row(data=convert_suppression_with_scores),
+    }
+)

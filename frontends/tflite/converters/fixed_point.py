@@ -7,6 +7,7 @@ from tvm import relax
 from tvm.relax import op as R
 
 from frontends.builder import ModuleBuilder
+from qnn_ops.attributes import dtype_range
 from qnn_ops.inverse_sqrt import HALF_SQRT_2, HALF_THREE, ITERATIONS
 from qnn_ops.softmax_arithmetic import FORTY_EIGHT_OVER_17, MINUS_32_OVER_17, NEWTON_STEPS
 
@@ -128,3 +129,9 @@ class FixedPoint:
 def number(value: int) -> relax.Expr:
     """Return a constant of int64."""
     return relax.const(np.asarray(value, np.int64), "int64")
+
+
+def saturated(value: relax.Expr, dtype: str) -> relax.Expr:
+    """Return int64 values as those of a narrower type that lie next to them."""
+    low, high = dtype_range(dtype)
+    return R.astype(R.minimum(R.maximum(value, number(low)), number(high)), dtype)

@@ -15,11 +15,10 @@ from frontends.tflite.converters.context import Array, Context, reshaped
 from frontends.tflite.converters.convolution import (
     check_ranks,
     check_windows,
+    rows_of,
     same_ends,
     window_padding,
 )
-from frontends.tflite.converters.fully_connected import rows_of
-from frontends.tflite.converters.registry import float_converter
 from frontends.tflite.converters.transpose_conv import check_size, in_phases, output_shape
 from frontends.tflite.options import (
     Conv2DOptions,
@@ -34,7 +33,6 @@ from qnn_ops.registry import spec_of
 from qnn_ops.windows import window_count
 
 
-@float_converter("CONV_2D")
 def convert_float_conv_2d(ctx: Context) -> relax.Expr:
     """Return a convolution, in groups where the kernel has fewer input channels than the data."""
     data, kernel = ctx.input(0), ctx.input(1)
@@ -43,7 +41,6 @@ def convert_float_conv_2d(ctx: Context) -> relax.Expr:
     return _convolved(ctx, ctx.options(Conv2DOptions), "OHWI", groups)
 
 
-@float_converter("DEPTHWISE_CONV_2D")
 def convert_float_depthwise_conv_2d(ctx: Context) -> relax.Expr:
     """Return a convolution of every channel by itself; the kernel is [1, height, width, C * M]."""
     check_ranks(ctx.input(0), ctx.input(1))
@@ -77,7 +74,6 @@ def _convolved(
     )
 
 
-@float_converter("FULLY_CONNECTED")
 def convert_float_fully_connected(ctx: Context) -> relax.Expr:
     """Return a dense layer; unless the rank is to be kept, the data is seen as rows of K values."""
     options = ctx.options(FullyConnectedOptions)
@@ -92,7 +88,6 @@ def convert_float_fully_connected(ctx: Context) -> relax.Expr:
     return reshaped(ctx.builder.emit(sums), (*outer, units))
 
 
-@float_converter("TRANSPOSE_CONV")
 def convert_float_transpose_conv(ctx: Context) -> relax.Expr:
     """Return what a convolution of these weights would have taken: of the size that is stated.
 
@@ -173,7 +168,6 @@ def bias_of(ctx: Context, position: int, channels: int) -> relax.Expr | None:
 _NAMES = ("depth", "height", "width")
 
 
-@float_converter("CONV_3D")
 def convert_conv_3d(ctx: Context) -> relax.Expr:
     """Return a convolution of volumes; the kernel is [depth, height, width, in, out]."""
     data, kernel, options = ctx.input(0), ctx.input(1), ctx.options(Conv3DOptions)
@@ -195,7 +189,6 @@ def convert_conv_3d(ctx: Context) -> relax.Expr:
     return activate(options.activation, with_bias(ctx, sums, 2, kernel.shape[4]))
 
 
-@float_converter("CONV_3D_TRANSPOSE")
 def convert_conv_3d_transpose(ctx: Context) -> relax.Expr:
     """Return what a convolution would have taken; the kernel is [depth, height, width, out, in]."""
     shape, kernel, data = ctx.integers(0), ctx.input(1), ctx.input(2)

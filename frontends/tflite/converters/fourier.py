@@ -6,6 +6,7 @@ A complex tensor is one of float32 here, whose last axis holds the two parts.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 from tvm import relax
@@ -13,14 +14,12 @@ from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
 from frontends.tflite.converters.context import Context
-from frontends.tflite.converters.registry import data_converter
+from frontends.tflite.converters.registry import OPERATORS, Row
 from qnn_ops.errors import QnnError
 
 _MOST = 4096
-_PARTS = {"REAL": 0, "IMAG": 1}
 
 
-@data_converter("RFFT2D")
 def convert_rfft2d(ctx: Context) -> relax.Expr:
     """Return a Fourier transform of real matrices, as products with those of cosines and sines.
 
@@ -55,18 +54,23 @@ def convert_rfft2d(ctx: Context) -> relax.Expr:
     return R.astype(R.stack([real, imaginary], rank), "float32")
 
 
-@data_converter("COMPLEX_ABS", *_PARTS)
-def convert_complex(ctx: Context) -> relax.Expr:
-    """Return a part of complex numbers, or their sizes."""
+def convert_part(place: int, ctx: Context) -> relax.Expr:
+    """Return a part of complex numbers."""
+    return R.take(_complex(ctx), relax.const(np.int32(place)), len(ctx.input(0).shape) - 1, "clip")
+
+
+def convert_size(ctx: Context) -> relax.Expr:
+    """Return the sizes of complex numbers."""
+    wide, axis = ctx.builder.emit(R.astype(_complex(ctx), "float64")), len(ctx.input(0).shape) - 1
+    square = ctx.builder.emit(R.sum(ctx.builder.emit(R.multiply(wide, wide)), [axis]))
+    return R.astype(R.sqrt(square), "float32")
+
+
+def _complex(ctx: Context) -> relax.Expr:
     data = ctx.input(0)
     if data.tensor.dtype != "complex64":
         raise UnsupportedError(f"of {data.tensor.dtype}")
-    code, axis = ctx.operator.code, len(data.shape) - 1
-    if code in _PARTS:
-        return R.take(data.expr, relax.const(np.int32(_PARTS[code])), axis, "clip")
-    wide = ctx.builder.emit(R.astype(data.expr, "float64"))
-    square = ctx.builder.emit(R.sum(ctx.builder.emit(R.multiply(wide, wide)), [axis]))
-    return R.astype(R.sqrt(square), "float32")
+    return data.expr
 
 
 def _lengths(ctx: Context) -> Sequence[int]:
@@ -79,3 +83,13 @@ def _lengths(ctx: Context) -> Sequence[int]:
 def _angles(rows: np.ndarray, columns: np.ndarray, length: int) -> np.ndarray:
     # The product modulo the length: cosines of small angles are the exact ones.
     return 2 * np.pi * (np.outer(rows, columns) % length) / length
+
+
+OPERATORS.update(
+    {
+        "COMPLEX_ABS": Row(data=convert_size, takes_complex=True),
+        "IMAG": Row(data=partial(convert_part, 1), takes_complex=True),
+        "REAL": Row(data=partial(convert_part, 0), takes_complex=True),
+        "RFFT2D": Row(data=convert_rfft2d, gives_complex=True),
+    }
+)

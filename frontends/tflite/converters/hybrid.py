@@ -125,3 +125,21 @@ def check_result(ctx: Context) -> None:
     """Raise unless the operator gives float32."""
     if ctx.output().dtype != "float32":
         raise UnsupportedError(f"{ctx.output().dtype} of float32 data and quantized weights")
+
+
+def blocks_of(ctx: Context) -> tuple[Array, Array]:
+    """Return weights [rows, blocks, size] and float32 scales [rows, blocks]."""
+    table, array = ctx.tensor(1), ctx.constant(1)
+    blocks = table.blocks
+    assert blocks is not None
+    if array.ndim != 2 or 0 in array.shape or array.shape[1] % blocks.size:
+        raise QnnError(f"{table.label} of shape {table.shape} has blocks of {blocks.size}")
+    rows, count = array.shape[0], array.shape[1] // blocks.size
+    scales = ctx.model.tensors[blocks.scales]
+    if scales.dtype != "float16" or scales.data is None or scales.data.size != rows * count:
+        raise QnnError(
+            f"the scales {scales.label} of {table.label} must be {rows * count} constants of "
+            f"float16, got {scales.dtype} of shape {scales.shape}"
+        )
+    values = scales.data.reshape(rows, count).astype(np.float32)
+    return array.reshape(rows, count, blocks.size), values

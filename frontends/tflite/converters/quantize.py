@@ -8,8 +8,8 @@ from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
 from frontends.tflite.converters.context import Context, Operand, per_channel, per_tensor
-from frontends.tflite.converters.plain import zero_points
-from frontends.tflite.converters.registry import data_converter
+from frontends.tflite.converters.registry import CONVERTED, OPERATORS, Row
+from frontends.tflite.converters.scales import zero_points
 from frontends.tflite.model import DTYPES, Tensor
 from frontends.tflite.options import FakeQuantOptions
 from frontends.tflite.sparsity import BITS
@@ -29,7 +29,6 @@ _QUANTIZE = {
 }
 
 
-@data_converter("QUANTIZE")
 def convert_quantize(ctx: Context) -> relax.Expr:
     """Quantize from float32, or from one quantization to another."""
     data, result = ctx.input(0), ctx.output()
@@ -55,7 +54,6 @@ def _packed(ctx: Context, data: Operand, result: Tensor) -> relax.Expr:
     return R.maximum(R.minimum(wide, relax.const(7, "int8")), relax.const(-8, "int8"))
 
 
-@data_converter("DEQUANTIZE")
 def convert_dequantize(ctx: Context) -> relax.Expr:
     """Dequantize to float32."""
     data = ctx.input(0)
@@ -89,7 +87,6 @@ def _axis(tensor: Tensor) -> int:
     return tensor.quantization.axis if tensor.quantization is not None else 0
 
 
-@data_converter("CAST")
 def convert_cast(ctx: Context) -> relax.Expr:
     """Convert numbers, whatever scale the file states; integers wrap, floats saturate."""
     data, dtype = ctx.input(0), ctx.output().dtype
@@ -124,7 +121,6 @@ def _ends(dtype: str) -> tuple[int, int]:
     return int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)
 
 
-@data_converter("FAKE_QUANT")
 def convert_fake_quant(ctx: Context) -> relax.Expr:
     """Round float32 values to evenly spaced ones, 0 among them; half away from the lowest.
 
@@ -163,3 +159,18 @@ def _grid(options: FakeQuantOptions) -> tuple[np.float32, np.float32, np.float32
 
 def _number(value: np.float32) -> relax.Expr:
     return relax.const(value, "float32")
+
+
+_UNPACKS = ("int4", "int2", "constant int2")
+OPERATORS.update(
+    {
+        "CAST": Row(data=convert_cast, unpacks=_UNPACKS),
+        "DEQUANTIZE": Row(
+            data=convert_dequantize, micro=CONVERTED, unpacks=_UNPACKS, is_complemented=True
+        ),
+        "FAKE_QUANT": Row(data=convert_fake_quant),
+        "QUANTIZE": Row(
+            data=convert_quantize, micro=CONVERTED, unpacks=_UNPACKS, is_complemented=True
+        ),
+    }
+)

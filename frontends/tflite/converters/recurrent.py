@@ -14,9 +14,9 @@ from frontends import steps
 from frontends.builder import ModuleBuilder
 from frontends.errors import UnsupportedError
 from frontends.tflite.converters.activations import activate, check_clamps
-from frontends.tflite.converters.bits import read_as
 from frontends.tflite.converters.context import Array, Context, per_tensor, reshaped
 from frontends.tflite.converters.hybrid import SUMS, centred, quantized_rows
+from frontends.tflite.converters.integers import read_as
 from frontends.tflite.model import Tensor
 from qnn_ops import float_function, quantized_dense
 from qnn_ops.errors import QnnError

@@ -1,4 +1,4 @@
-"""RNN, UNIDIRECTIONAL_SEQUENCE_RNN and the bidirectional layers."""
+"""RNN, LSTM and their kin, one way and both ways."""
 
 from __future__ import annotations
 
@@ -11,8 +11,10 @@ from tvm.relax import op as R
 from frontends.errors import UnsupportedError
 from frontends.tflite.converters.context import Context, reshaped
 from frontends.tflite.converters.hybrid import check_result
-from frontends.tflite.converters.lstm import run_lstm
-from frontends.tflite.converters.lstm_operands import Places
+from frontends.tflite.converters.lstm_basic import DATA, basic_lstm, float_basic_lstm
+from frontends.tflite.converters.lstm_floats import float_lstm
+from frontends.tflite.converters.lstm_integers import integer_lstm
+from frontends.tflite.converters.lstm_operands import ALONE, LstmOperands, Places
 from frontends.tflite.converters.recurrent import (
     RowWeights,
     Way,
@@ -23,16 +25,84 @@ from frontends.tflite.converters.recurrent import (
     run_steps,
     state_of,
 )
-from frontends.tflite.converters.registry import data_converter
+from frontends.tflite.converters.registry import OPERATORS, Row
 from frontends.tflite.options import (
     BidirectionalSequenceLSTMOptions,
     BidirectionalSequenceRNNOptions,
+    LSTMOptions,
     RNNOptions,
     SequenceRNNOptions,
     UnidirectionalSequenceLSTMOptions,
 )
 from qnn_ops.errors import QnnError
 from qnn_ops.registry import spec_of
+
+_WEIGHTS = ("float32", "int8", "uint8")
+
+
+def convert_lstm(ctx: Context) -> relax.Expr | list[relax.Expr]:
+    """Run an LSTM over the steps of a sequence, or one; it goes on where the run before ended."""
+    options = _options(ctx)
+    if options is None:
+        return float_basic_lstm(ctx) if ctx.tensor(DATA).dtype == "float32" else basic_lstm(ctx)
+    return run_lstm(ctx, options, ALONE, Way(options.time_major))
+
+
+def run_lstm(
+    ctx: Context, options: UnidirectionalSequenceLSTMOptions, at: Places, way: Way
+) -> relax.Expr:
+    """Return the results of one LSTM of an operator, and change its states.
+
+    Args:
+        ctx: the operator.
+        options: of it.
+        at: where the operands are.
+        way: how it goes over its data.
+    """
+    operands = LstmOperands.of(ctx, at)
+    data = ctx.input(at.data)
+    dtypes = data.tensor.dtype, operands.weights[-1].dtype
+    if dtypes not in _RULES:
+        raise UnsupportedError(f"of {dtypes[0]} data and {dtypes[1]} weights")
+    rule, kept, counted = _RULES[dtypes]
+    if 0 in data.shape:
+        raise QnnError(f"{data.tensor.label} has no elements")
+    rows = way.begin(ctx, at.data)
+    batch, steps, _ = spec_of(rows).shape
+    hidden = state_of(ctx, operands.hidden, batch, operands.outputs, kept)
+    cells = state_of(ctx, operands.cells, batch, operands.count, counted)
+    if ctx.output().dtype != dtypes[0]:
+        raise UnsupportedError(f"an {ctx.output().dtype} result of {dtypes[0]} data")
+    beside = {} if at.beside is None else {"beside": way.begin_beside(ctx, at.beside[0], rows)}
+    results = rule(ctx, operands, options, rows, hidden, cells, **beside)
+    for tensor, new in zip((operands.hidden, operands.cells), results[1:], strict=True):
+        ctx.values.change(tensor, reshaped(new, tensor.shape))
+    result = ctx.builder.emit(reshaped(results[0], (batch, steps, operands.outputs)))
+    return way.end(ctx, result, len(data.shape))
+
+
+def _options(ctx: Context) -> UnidirectionalSequenceLSTMOptions | None:
+    """Return the options, those of a single step as those of a sequence; None of a basic kernel."""
+    if ctx.operator.code != "LSTM":
+        return ctx.options(UnidirectionalSequenceLSTMOptions)
+    options = ctx.options(LSTMOptions)
+    if options.kernel_type:
+        return None
+    return UnidirectionalSequenceLSTMOptions(
+        activation=options.activation,
+        cell_clip=options.cell_clip,
+        proj_clip=options.proj_clip,
+        time_major=False,
+        asymmetric_quantize_inputs=options.asymmetric_quantize_inputs,
+    )
+
+
+_RULES = {
+    ("int8", "int8"): (integer_lstm, "int8", "int16"),
+    **{("float32", weights): (float_lstm, "float32", "float32") for weights in _WEIGHTS},
+}
+"""By types of data and weights: the rule, and the types of hidden values and of cells."""
+
 
 _DTYPES = ("float32", "int8", "uint8")
 
@@ -52,7 +122,6 @@ class RnnPlaces:
     beside: tuple[int, int] | None = None
 
 
-@data_converter("RNN", "UNIDIRECTIONAL_SEQUENCE_RNN")
 def convert_rnn(ctx: Context) -> relax.Expr:
     """Run a plain recurrent layer over the steps of a sequence, or one, from where it ended."""
     if ctx.operator.code == "RNN":
@@ -133,7 +202,6 @@ _RNNS = (RnnPlaces(0, 1), RnnPlaces(0, 5))
 _RNN_BESIDE, _RNN_WEIGHTS = 9, (10, 11)
 
 
-@data_converter("BIDIRECTIONAL_SEQUENCE_LSTM")
 def convert_bidirectional_lstm(ctx: Context) -> relax.Expr | list[relax.Expr]:
     """Run an LSTM over the steps of a sequence, and another one from the last step to the first."""
     given = ctx.options(BidirectionalSequenceLSTMOptions)
@@ -160,7 +228,6 @@ def convert_bidirectional_lstm(ctx: Context) -> relax.Expr | list[relax.Expr]:
     return _joined(ctx, results, merged=given.merge_outputs)
 
 
-@data_converter("BIDIRECTIONAL_SEQUENCE_RNN")
 def convert_bidirectional_rnn(ctx: Context) -> relax.Expr | list[relax.Expr]:
     """Run a plain recurrent layer over a sequence, and another one from its last step."""
     given = ctx.options(BidirectionalSequenceRNNOptions)
@@ -210,3 +277,15 @@ def _joined(
     if len(ctx.operator.outputs) != needed:
         raise QnnError(f"needs {needed} outputs, got {len(ctx.operator.outputs)}")
     return R.concat([ctx.builder.emit(each) for each in results], axis=2) if merged else results
+
+
+OPERATORS.update(
+    {
+        "BIDIRECTIONAL_SEQUENCE_LSTM": Row(data=convert_bidirectional_lstm),
+        "BIDIRECTIONAL_SEQUENCE_RNN": Row(data=convert_bidirectional_rnn),
+        "LSTM": Row(data=convert_lstm),
+        "RNN": Row(data=convert_rnn),
+        "UNIDIRECTIONAL_SEQUENCE_LSTM": Row(data=convert_lstm),
+        "UNIDIRECTIONAL_SEQUENCE_RNN": Row(data=convert_rnn),
+    }
+)

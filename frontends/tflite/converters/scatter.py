@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from math import prod
 from typing import Any
 
@@ -24,7 +25,7 @@ from frontends.tflite.converters.gather import (
     strides_of,
     without,
 )
-from frontends.tflite.converters.registry import data_converter
+from frontends.tflite.converters.registry import OPERATORS, Row
 from frontends.tflite.options import OneHotOptions, StablehloScatterOptions
 from qnn_ops import scatter_rows
 from qnn_ops.errors import QnnError
@@ -33,7 +34,6 @@ from qnn_ops.registry import TensorSpec
 _DTYPES = ("bool", "int8", "uint8", "int32", "int64", "float32")
 
 
-@data_converter("SCATTER_ND")
 def convert_scatter_nd(ctx: Context) -> relax.Expr:
     """Add parts to zeros at indices along the first axes; the last axis holds one index."""
     indices, parts, shape = ctx.input(0), ctx.input(1), ctx.integers(2)
@@ -56,7 +56,6 @@ def convert_scatter_nd(ctx: Context) -> relax.Expr:
     return reshaped(ctx.builder.emit(R.astype(summed, dtype)), shape)
 
 
-@data_converter("SPARSE_TO_DENSE")
 def convert_sparse_to_dense(ctx: Context) -> relax.Expr:
     """Put values, or one for all, at indices in a tensor that is filled with another."""
     indices, shape = ctx.input(0), ctx.integers(1, ("int32", "int64"))
@@ -81,13 +80,11 @@ def convert_sparse_to_dense(ctx: Context) -> relax.Expr:
     return reshaped(_scattered(ctx, filled, flat, each, "update"), shape)
 
 
-@data_converter(*SEGMENT_REDUCTIONS)
-def convert_segments(ctx: Context) -> relax.Expr:
+def convert_segments(reduction: str, begin: Callable[[Any], Any], ctx: Context) -> relax.Expr:
     """Reduce the rows of each segment; a row of a negative one is left out."""
-    return _reduced(ctx, ctx.integer(2), *SEGMENT_REDUCTIONS[ctx.operator.code])
+    return _reduced(ctx, ctx.integer(2), reduction, begin)
 
 
-@data_converter("SEGMENT_SUM")
 def convert_segment_sum(ctx: Context) -> relax.Expr:
     """Sum up the rows of each segment, which are numbered in order."""
     indices = ctx.input(1)
@@ -162,7 +159,6 @@ _REDUCTIONS = {
 }
 
 
-@data_converter("STABLEHLO_SCATTER")
 def convert_stablehlo_scatter(ctx: Context) -> relax.Expr:
     """Put slices at indices, element by element, or combine them with what is there.
 
@@ -257,7 +253,6 @@ def _reduction(ctx: Context, number: int) -> str:
     return _REDUCTIONS[code]
 
 
-@data_converter("ONE_HOT")
 def convert_one_hot(ctx: Context) -> relax.Expr:
     """Give one value at each index that is named along a new axis, and another elsewhere."""
     indices, depth = ctx.input(0), ctx.integer(1)
@@ -277,3 +272,18 @@ def convert_one_hot(ctx: Context) -> relax.Expr:
         return R.zeros(shape, ctx.output().dtype)
     is_named = R.equal(R.expand_dims(indices.expr, axis), relax.const(numbers))
     return R.where(is_named, *(reshaped(value.expr, ()) for value in values))
+
+
+OPERATORS.update(
+    {
+        "ONE_HOT": Row(data=convert_one_hot),
+        "SCATTER_ND": Row(data=convert_scatter_nd, fills=True),
+        "SEGMENT_SUM": Row(data=convert_segment_sum, fills=True),
+        "SPARSE_TO_DENSE": Row(data=convert_sparse_to_dense, fills=True),
+        "STABLEHLO_SCATTER": Row(data=convert_stablehlo_scatter, fills=True),
+        **{
+            code: Row(data=partial(convert_segments, *reduction), fills=True)
+            for code, reduction in SEGMENT_REDUCTIONS.items()
+        },
+    }
+)

@@ -27,7 +27,6 @@ from frontends.tflite.converters.convolution import (
     int16_bias_type,
     window_padding,
 )
-from frontends.tflite.converters.registry import converter, int16_converter
 from frontends.tflite.options import TransposeConvOptions
 from qnn_ops import QnnError, quantized_concat, quantized_conv2d
 
@@ -82,8 +81,6 @@ class _Axis:
         return taps - 1 - self.first, self.first + self.steps - self.size
 
 
-@int16_converter("TRANSPOSE_CONV")
-@converter("TRANSPOSE_CONV")
 def convert_transpose_conv(ctx: Context) -> relax.Expr:
     """Return a convolution that spreads pixels; the first operand is the output's shape."""
     options = ctx.options(TransposeConvOptions)

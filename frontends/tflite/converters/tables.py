@@ -1,4 +1,4 @@
-"""EMBEDDING_LOOKUP_SPARSE and LSH_PROJECTION: rows that are weighted and summed up."""
+"""Tables that are looked up in: EMBEDDING_LOOKUP, HASHTABLE_LOOKUP and LSH_PROJECTION."""
 
 from __future__ import annotations
 
@@ -9,19 +9,76 @@ from tvm import relax
 from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
-from frontends.tflite.converters.bits import read_as
 from frontends.tflite.converters.context import Context, reshaped
 from frontends.tflite.converters.gather import checked_indices, strides_of, take_at
-from frontends.tflite.converters.registry import data_converter
+from frontends.tflite.converters.hybrid import blocks_of, check_result, scales_of, weights_of
+from frontends.tflite.converters.integers import read_as
+from frontends.tflite.converters.registry import OPERATORS, Row
+from frontends.tflite.converters.scales import EIGHT_BITS
+from frontends.tflite.model import DTYPES
 from frontends.tflite.options import EmbeddingLookupSparseOptions, LSHProjectionOptions
 from qnn_ops import average_rows, hash_signs, scatter_rows
 from qnn_ops.errors import QnnError
 from qnn_ops.rounded import rounded
 
-_DTYPES = ("int32", "int32", "int32", "float32", "float32")
+
+def convert_embedding_lookup(ctx: Context) -> relax.Expr:
+    """Take rows of a table, whose numbers are the first operand; real ones of int8 or uint8."""
+    indices, table = ctx.input(0), ctx.input(1)
+    dtype, is_hybrid = ctx.output().dtype, _is_hybrid(ctx)
+    if table.tensor.dtype != dtype and not is_hybrid:
+        raise UnsupportedError(f"{dtype} from a table of {table.tensor.dtype}")
+    if table.tensor.packed and not is_hybrid:
+        packed = table.tensor.packed
+        raise UnsupportedError(f"{dtype} from a table of {packed}, which LiteRT does not unpack")
+    if len(indices.shape) != 1 or len(table.shape) < 2:
+        raise QnnError(f"rows {indices.shape} of a table of shape {table.shape}")
+    found = checked_indices(ctx, 0, table.shape[:1])
+    if not is_hybrid:
+        return take_at(table.expr, found, 0)
+    rows, _ = weights_of(ctx, 1)
+    scales = scales_of(ctx, 1, table.shape[0])
+    shape = (*indices.shape, *[1] * (len(table.shape) - 1))
+    scale: relax.Expr = relax.const(scales[0])
+    if scales.size > 1:
+        scale = reshaped(ctx.builder.emit(take_at(relax.const(scales), found, 0)), shape)
+    product = R.multiply(R.astype(take_at(rows, found, 0), "float32"), scale)
+    return rounded(ctx.builder.emit(product))
 
 
-@data_converter("EMBEDDING_LOOKUP_SPARSE")
+def _is_hybrid(ctx: Context) -> bool:
+    """Tell whether an operator's table of bytes stands for real numbers, and they are wanted."""
+    table = ctx.tensor(1)
+    if ctx.output().dtype != "float32" or table.dtype not in EIGHT_BITS:
+        return False
+    if table.quantization is not None and table.quantization.zero_point[0] != 0:
+        raise QnnError(f"{table.label} has the zero point {table.quantization.zero_point[0]}")
+    return True
+
+
+def convert_embedding_by_block(ctx: Context) -> relax.Expr:
+    """Take rows of a table as real numbers.
+
+    Source of the arithmetic: EvalBlockwise of LiteRT's embedding_lookup.cc.
+    """
+    places, table = ctx.input(0), ctx.tensor(1)
+    check_result(ctx)
+    array, scales = blocks_of(ctx)
+    if len(places.shape) != 1:
+        raise QnnError(f"rows {places.shape} of a table of shape {table.shape}")
+    if not table.packed:
+        raise UnsupportedError(f"{table.label} has scales by block, and is neither int4 nor int2")
+    found, emit = checked_indices(ctx, 0, table.shape[:1]), ctx.builder.emit
+    rows = emit(take_at(weights_of(ctx, 1)[0], found, 0))
+    factors = emit(take_at(relax.const(scales), found, 0))
+    values = R.astype(reshaped(rows, (*places.shape, *array.shape[1:])), "float32")
+    product = R.multiply(values, reshaped(factors, (*places.shape, scales.shape[1], 1)))
+    return reshaped(emit(rounded(emit(product))), (*places.shape, table.shape[1]))
+
+
+_OF_SPARSE = ("int32", "int32", "int32", "float32", "float32")
+
+
 def convert_embedding_lookup_sparse(ctx: Context) -> relax.Expr:
     """Take rows of a table, each times its weight, and add up those of one index.
 
@@ -29,7 +86,7 @@ def convert_embedding_lookup_sparse(ctx: Context) -> relax.Expr:
     """
     operands = ctx.inputs()
     dtypes = tuple(operand.tensor.dtype for operand in operands)
-    if dtypes != _DTYPES:
+    if dtypes != _OF_SPARSE:
         raise UnsupportedError(f"of {', '.join(dtypes)}")
     numbers, indices, sizes, weights, table = operands
     emit, wanted, shape = ctx.builder.emit, ctx.integers(2), table.shape
@@ -76,7 +133,6 @@ def convert_embedding_lookup_sparse(ctx: Context) -> relax.Expr:
 _BITS = 32
 
 
-@data_converter("LSH_PROJECTION")
 def convert_lsh_projection(ctx: Context) -> relax.Expr:
     """Give the signs of sums of hashes: as they are, or those of a function as one number's bits.
 
@@ -118,3 +174,44 @@ def convert_lsh_projection(ctx: Context) -> relax.Expr:
     indices = (np.arange(count) << bits).astype(np.int32)
     parts = emit(R.multiply(emit(reshaped(signs, (count, bits))), relax.const(powers)))
     return R.add(emit(R.sum(parts, [1])), relax.const(indices))
+
+
+def convert_hashtable_lookup(ctx: Context) -> list[relax.Expr]:
+    """Take the rows of a table whose keys are asked for, or zeros, and tell which there are."""
+    wanted, keys, table = ctx.inputs()
+    dtype = table.tensor.dtype
+    if {wanted.tensor.dtype, keys.tensor.dtype} != {"int32"} or dtype not in DTYPES:
+        raise UnsupportedError(f"of {keys.tensor.dtype} in a table of {dtype}")
+    if len(wanted.shape) != 1 or keys.shape != table.shape[:1]:
+        raise QnnError(f"{keys.shape} keys of a table of shape {table.shape}")
+    if 0 in table.shape:
+        raise UnsupportedError("of a table without elements")
+    if 0 in wanted.shape:
+        return [R.zeros((0, *table.shape[1:]), dtype), R.zeros((0,), "uint8")]
+    if keys.tensor.is_constant and np.any(np.diff(ctx.constant(1)) <= 0):
+        raise QnnError(f"{keys.tensor.label} must have keys that rise")
+    columns, row = reshaped(wanted.expr, (-1, 1)), reshaped(keys.expr, (1, -1))
+    is_key = ctx.builder.emit(R.astype(R.equal(columns, row), "int8"))
+    places = ctx.builder.emit(R.argmax(is_key, 1))
+    hits = ctx.builder.emit(R.max(is_key, 1))
+    found = R.greater(reshaped(hits, (*wanted.shape, *[1] * (len(table.shape) - 1))), _zero("int8"))
+    taken = R.take(table.expr, places, 0, "clip")
+    return [R.where(found, taken, _zero(dtype)), R.astype(hits, "uint8")]
+
+
+def _zero(dtype: str) -> relax.Expr:
+    return relax.const(np.zeros((), dtype), dtype)
+
+
+OPERATORS.update(
+    {
+        "EMBEDDING_LOOKUP": Row(
+            data=convert_embedding_lookup,
+            by_block=convert_embedding_by_block,
+            unpacks=("constant int2",),
+        ),
+        "EMBEDDING_LOOKUP_SPARSE": Row(data=convert_embedding_lookup_sparse, fills=True),
+        "HASHTABLE_LOOKUP": Row(data=convert_hashtable_lookup),
+        "LSH_PROJECTION": Row(data=convert_lsh_projection),
+    }
+)
