@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from frontends.tflite.options import StridedSliceOptions
+from frontends.tflite.options.moves import StridedSliceOptions
 from qnn_ops.errors import QnnError
 
 SEGMENT_REDUCTIONS: dict[str, tuple[str, Any]] = {

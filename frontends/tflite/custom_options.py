@@ -12,7 +12,7 @@ from flatbuffers import flexbuffers
 from frontends.errors import ModelFormatError
 from frontends.tflite.flatbuffer import Table
 from frontends.tflite.flex import LISTS, read_list_options
-from frontends.tflite.options import Options
+from frontends.tflite.options.base import Options
 
 # What the flexbuffers runtime raises on wild offsets, lengths and types.
 _RUNTIME_ERRORS = (

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from flatbuffers import flexbuffers
 
-from frontends.tflite.options import Options
+from frontends.tflite.options.base import Options
 
 FLEX = "CUSTOM:Flex"
 """The names of these operators begin with it."""

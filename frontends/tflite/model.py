@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from frontends.tflite.options import Options
+from frontends.tflite.options.base import Options
 from frontends.tflite.quantization import Blocks, Quantization
 
 HANDLE = "resource"

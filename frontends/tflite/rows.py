@@ -9,7 +9,7 @@ import numpy as np
 
 from frontends.tflite.interface import needed_operators
 from frontends.tflite.model import Model, Operator
-from frontends.tflite.options import ConcatenationOptions
+from frontends.tflite.options.moves import ConcatenationOptions
 
 _SAME_NUMBER = ("EXPAND_DIMS", "RESHAPE", "SQUEEZE")
 

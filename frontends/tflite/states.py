@@ -12,7 +12,7 @@ import numpy as np
 from frontends.errors import UnsupportedOperatorError
 from frontends.tflite.folding.fold import fold
 from frontends.tflite.model import DTYPES, HANDLE, Key, Model, Operator, State, Tensor
-from frontends.tflite.options import CallOnceOptions, VarHandleOptions
+from frontends.tflite.options.values import CallOnceOptions, VarHandleOptions
 from qnn_ops.errors import QnnError
 
 Array = np.ndarray[Any, Any]

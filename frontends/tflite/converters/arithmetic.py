@@ -22,7 +22,8 @@ from frontends.tflite.converters.scales import (
     zero_points,
 )
 from frontends.tflite.model import Tensor
-from frontends.tflite.options import AddOptions, DivOptions, MulOptions, Options, SubOptions
+from frontends.tflite.options.base import Options
+from frontends.tflite.options.values import AddOptions, DivOptions, MulOptions, SubOptions
 from qnn_ops import (
     quantized_add,
     quantized_multiply,
@@ -184,16 +185,8 @@ def _means_nothing(tensor: Tensor) -> bool:
 def convert_prelu(ctx: Context) -> relax.Expr:
     """Multiply what is negative by a slope; the slopes, the second operand, are broadcast."""
     data, slopes, result = ctx.input(0), ctx.input(1), ctx.output()
-    call = ctx.builder.typed(
-        quantized_prelu(
-            data.expr,
-            slopes.expr,
-            *data.quantization,
-            *slopes.quantization,
-            *per_tensor(result),
-            result.dtype,
-        )
-    )
+    encodings = (*data.quantization, *slopes.quantization, *per_tensor(result))
+    call = ctx.builder.typed(quantized_prelu(data.expr, slopes.expr, *encodings, result.dtype))
     if spec_of(call).shape != data.shape:
         raise QnnError(f"slopes of shape {slopes.shape} do not broadcast to {data.shape}")
     return call

@@ -21,7 +21,7 @@ from frontends.tflite.converters.control import (
 )
 from frontends.tflite.converters.registry import MOVED, OPERATORS, Row
 from frontends.tflite.model import Model
-from frontends.tflite.options import (
+from frontends.tflite.options.values import (
     IfOptions,
     StablehloCaseOptions,
     StableHLOCompositeOptions,

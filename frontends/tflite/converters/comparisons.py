@@ -17,7 +17,7 @@ from frontends.tflite.converters.context import Context, Operand, reshaped
 from frontends.tflite.converters.registry import MOVED, OPERATORS, Row, Rule, row_of
 from frontends.tflite.converters.scales import EIGHT_BITS, ENCODED
 from frontends.tflite.model import Tensor
-from frontends.tflite.options import ArgMaxOptions, ArgMinOptions, BucketizeOptions
+from frontends.tflite.options.values import ArgMaxOptions, ArgMinOptions, BucketizeOptions
 from qnn_ops import top_indices
 from qnn_ops.attributes import dtype_range
 from qnn_ops.comparisons import comparison_table, unequal

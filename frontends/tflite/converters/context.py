@@ -13,7 +13,7 @@ from tvm.relax import op as R
 
 from frontends.builder import ModuleBuilder
 from frontends.tflite.model import Model, Operator, Tensor
-from frontends.tflite.options import Options
+from frontends.tflite.options.base import Options
 from frontends.tflite.values import Values
 from qnn_ops.errors import QnnError
 from qnn_ops.registry import TensorSpec, spec_of

@@ -13,7 +13,11 @@ from frontends.errors import UnsupportedError
 from frontends.tflite.converters.activations import check_clamps, clamp_range
 from frontends.tflite.converters.context import Context, Operand, per_channel, per_tensor, reshaped
 from frontends.tflite.model import Tensor
-from frontends.tflite.options import Conv2DOptions, DepthwiseConv2DOptions, FullyConnectedOptions
+from frontends.tflite.options.layers import (
+    Conv2DOptions,
+    DepthwiseConv2DOptions,
+    FullyConnectedOptions,
+)
 from qnn_ops import quantized_conv2d, quantized_dense
 from qnn_ops.errors import QnnError
 from qnn_ops.windows import window_count

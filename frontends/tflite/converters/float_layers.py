@@ -20,7 +20,7 @@ from frontends.tflite.converters.convolution import (
     window_padding,
 )
 from frontends.tflite.converters.transpose_conv import check_size, in_phases, output_shape
-from frontends.tflite.options import (
+from frontends.tflite.options.layers import (
     Conv2DOptions,
     Conv3DOptions,
     DepthwiseConv2DOptions,

@@ -21,7 +21,7 @@ from frontends.tflite.converters.scales import (
     check_symmetric,
     with_least_scale,
 )
-from frontends.tflite.options import (
+from frontends.tflite.options.values import (
     GeluOptions,
     LeakyReluOptions,
     LocalResponseNormalizationOptions,

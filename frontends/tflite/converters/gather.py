@@ -14,7 +14,7 @@ from frontends.tflite.axes import axis_of
 from frontends.tflite.converters.context import Array, Context, Operand, reshaped
 from frontends.tflite.converters.fixed_point import number
 from frontends.tflite.converters.registry import MOVED, OPERATORS, Row
-from frontends.tflite.options import GatherOptions, StablehloGatherOptions
+from frontends.tflite.options.moves import GatherOptions, StablehloGatherOptions
 from qnn_ops import counted_indices
 from qnn_ops.errors import QnnError
 

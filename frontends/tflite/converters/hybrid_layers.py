@@ -26,7 +26,7 @@ from frontends.tflite.converters.hybrid import (
 )
 from frontends.tflite.converters.matmul import result_shape, swapped
 from frontends.tflite.converters.recurrent import bent
-from frontends.tflite.options import (
+from frontends.tflite.options.layers import (
     BatchMatMulOptions,
     Conv2DOptions,
     DepthwiseConv2DOptions,

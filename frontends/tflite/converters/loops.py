@@ -30,7 +30,7 @@ from frontends.tflite.converters.registry import OPERATORS, Row
 from frontends.tflite.flex import FLEX, TensorListOptions
 from frontends.tflite.folding import fold
 from frontends.tflite.model import DTYPES, Model, Operator
-from frontends.tflite.options import WhileOptions
+from frontends.tflite.options.values import WhileOptions
 from frontends.tflite.values import ElementsError
 from qnn_ops.errors import QnnError
 from qnn_ops.registry import spec_of

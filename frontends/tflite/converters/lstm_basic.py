@@ -13,7 +13,7 @@ from frontends.tflite.converters.context import Context, Operand, per_tensor, re
 from frontends.tflite.converters.fixed_point import FixedPoint, number
 from frontends.tflite.converters.hybrid import SUMS
 from frontends.tflite.converters.recurrent import RowWeights, check_constants
-from frontends.tflite.options import LSTMOptions
+from frontends.tflite.options.layers import LSTMOptions
 from qnn_ops import float_function, quantized_dense, quantized_lookup
 from qnn_ops.arithmetic import quantize_multiplier
 from qnn_ops.errors import QnnError

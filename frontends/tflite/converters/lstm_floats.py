@@ -20,7 +20,7 @@ from frontends.tflite.converters.recurrent import (
     real_of,
     run_steps,
 )
-from frontends.tflite.options import UnidirectionalSequenceLSTMOptions
+from frontends.tflite.options.layers import UnidirectionalSequenceLSTMOptions
 from qnn_ops import float_function
 from qnn_ops.errors import QnnError
 from qnn_ops.registry import spec_of

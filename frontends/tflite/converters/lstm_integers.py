@@ -13,7 +13,7 @@ from frontends.tflite.converters.context import Array, Context, per_tensor
 from frontends.tflite.converters.hybrid import SUMS
 from frontends.tflite.converters.lstm_operands import LstmOperands
 from frontends.tflite.model import Tensor
-from frontends.tflite.options import UnidirectionalSequenceLSTMOptions
+from frontends.tflite.options.layers import UnidirectionalSequenceLSTMOptions
 from qnn_ops import quantized_dense, quantized_lstm
 from qnn_ops.errors import QnnError
 from qnn_ops.quantized_lstm import EXTRAS

@@ -11,7 +11,7 @@ from tvm.relax import op as R
 from frontends.errors import UnsupportedError
 from frontends.tflite.converters.context import Context, per_tensor, reshaped
 from frontends.tflite.converters.scales import check_symmetric, zero_points
-from frontends.tflite.options import BatchMatMulOptions
+from frontends.tflite.options.layers import BatchMatMulOptions
 from qnn_ops import float_conv2d, float_matmul, quantized_dense, quantized_matmul
 from qnn_ops.arithmetic import quantize_multiplier
 from qnn_ops.errors import QnnError

@@ -13,7 +13,7 @@ from frontends.tflite.converters.context import Context, per_tensor
 from frontends.tflite.converters.fixed_point import FixedPoint, number, saturated
 from frontends.tflite.converters.functions import of_zero
 from frontends.tflite.converters.registry import COMPUTED, OPERATORS, Row
-from frontends.tflite.options import SoftmaxOptions
+from frontends.tflite.options.values import SoftmaxOptions
 from qnn_ops import quantized_softmax
 from qnn_ops.arithmetic import multiply_by_quantized_multiplier, quantize_multiplier
 from qnn_ops.attributes import dtype_range

@@ -17,7 +17,11 @@ from frontends.tflite.converters.context import Context, Operand, per_tensor, re
 from frontends.tflite.converters.registry import MOVED, OPERATORS, Row
 from frontends.tflite.converters.scales import check_same_quantization
 from frontends.tflite.model import DTYPES
-from frontends.tflite.options import MirrorPadOptions, ReverseSequenceOptions, StablehloPadOptions
+from frontends.tflite.options.moves import (
+    MirrorPadOptions,
+    ReverseSequenceOptions,
+    StablehloPadOptions,
+)
 from qnn_ops import quantized_pad
 from qnn_ops.errors import QnnError
 from qnn_ops.registry import TensorSpec, spec_of

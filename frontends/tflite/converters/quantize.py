@@ -11,7 +11,7 @@ from frontends.tflite.converters.context import Context, Operand, per_channel, p
 from frontends.tflite.converters.registry import CONVERTED, OPERATORS, Row
 from frontends.tflite.converters.scales import zero_points
 from frontends.tflite.model import DTYPES, Tensor
-from frontends.tflite.options import FakeQuantOptions
+from frontends.tflite.options.values import FakeQuantOptions
 from frontends.tflite.sparsity import BITS
 from qnn_ops import dequantize, quantize, requantize
 from qnn_ops.arithmetic import round_half_away

@@ -23,10 +23,7 @@ from frontends.tflite.converters.scales import (
     lacks_scale,
     zero_points,
 )
-from frontends.tflite.options import (
-    CumsumOptions,
-    ReducerOptions,
-)
+from frontends.tflite.options.values import CumsumOptions, ReducerOptions
 from qnn_ops import quantized_mean, requantize
 from qnn_ops.arithmetic import quantize_multiplier
 from qnn_ops.errors import QnnError

@@ -16,7 +16,7 @@ from frontends.tflite.converters.context import Context, Operand, reshaped
 from frontends.tflite.converters.registry import MOVED, OPERATORS, Row
 from frontends.tflite.converters.scales import check_same_quantization
 from frontends.tflite.model import COMPLEX, HANDLE
-from frontends.tflite.options import (
+from frontends.tflite.options.moves import (
     DepthToSpaceOptions,
     ReshapeOptions,
     SpaceToDepthOptions,

@@ -26,7 +26,7 @@ from frontends.tflite.converters.recurrent import (
     state_of,
 )
 from frontends.tflite.converters.registry import OPERATORS, Row
-from frontends.tflite.options import (
+from frontends.tflite.options.layers import (
     BidirectionalSequenceLSTMOptions,
     BidirectionalSequenceRNNOptions,
     LSTMOptions,

@@ -26,7 +26,7 @@ from frontends.tflite.converters.gather import (
     without,
 )
 from frontends.tflite.converters.registry import OPERATORS, Row
-from frontends.tflite.options import OneHotOptions, StablehloScatterOptions
+from frontends.tflite.options.moves import OneHotOptions, StablehloScatterOptions
 from qnn_ops import scatter_rows
 from qnn_ops.errors import QnnError
 from qnn_ops.registry import TensorSpec

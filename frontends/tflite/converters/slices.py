@@ -16,7 +16,7 @@ from frontends.tflite.converters.context import Context, Operand, per_tensor, re
 from frontends.tflite.converters.registry import MOVED, OPERATORS, Row
 from frontends.tflite.converters.scales import check_same_quantization, check_symmetric
 from frontends.tflite.model import Tensor
-from frontends.tflite.options import (
+from frontends.tflite.options.moves import (
     ConcatenationOptions,
     PackOptions,
     SplitOptions,

@@ -21,7 +21,7 @@ from frontends.tflite.converters.hybrid import (
 )
 from frontends.tflite.converters.recurrent import bent
 from frontends.tflite.converters.registry import OPERATORS, Row
-from frontends.tflite.options import SVDFOptions
+from frontends.tflite.options.layers import SVDFOptions
 from qnn_ops import quantized_dense, quantized_svdf, quantized_svdf_state
 from qnn_ops.errors import QnnError
 

@@ -16,7 +16,7 @@ from frontends.tflite.converters.integers import read_as
 from frontends.tflite.converters.registry import OPERATORS, Row
 from frontends.tflite.converters.scales import EIGHT_BITS
 from frontends.tflite.model import DTYPES
-from frontends.tflite.options import EmbeddingLookupSparseOptions, LSHProjectionOptions
+from frontends.tflite.options.moves import EmbeddingLookupSparseOptions, LSHProjectionOptions
 from qnn_ops import average_rows, hash_signs, scatter_rows
 from qnn_ops.errors import QnnError
 from qnn_ops.rounded import rounded

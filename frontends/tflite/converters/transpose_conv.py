@@ -27,7 +27,7 @@ from frontends.tflite.converters.convolution import (
     int16_bias_type,
     window_padding,
 )
-from frontends.tflite.options import TransposeConvOptions
+from frontends.tflite.options.layers import TransposeConvOptions
 from qnn_ops import QnnError, quantized_concat, quantized_conv2d
 
 # Of phases that differ in their taps. More make one convolution, with taps that are 0.

@@ -19,11 +19,8 @@ from frontends.tflite.converters.registry import COMPUTED, OPERATORS, Row
 from frontends.tflite.converters.scales import (
     check_same_dtype,
 )
-from frontends.tflite.options import (
-    Pool2DOptions,
-    ReduceWindowOptions,
-    StablehloReduceWindowOptions,
-)
+from frontends.tflite.options.layers import Pool2DOptions
+from frontends.tflite.options.moves import ReduceWindowOptions, StablehloReduceWindowOptions
 from qnn_ops import quantized_pool2d, reduce_windows
 from qnn_ops.errors import QnnError
 from qnn_ops.reduce_windows import window_counts

@@ -10,7 +10,7 @@ import numpy as np
 
 from frontends.tflite.axes import axis_of
 from frontends.tflite.folding.node import DTYPES, MOST, Array, Node, Rule, broadcast
-from frontends.tflite.options import CumsumOptions, ReducerOptions
+from frontends.tflite.options.values import CumsumOptions, ReducerOptions
 from qnn_ops.errors import QnnError
 
 

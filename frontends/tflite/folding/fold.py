@@ -10,7 +10,7 @@ import numpy as np
 from frontends.tflite.folding import arithmetic, moves
 from frontends.tflite.folding.node import DTYPES, MOST, Array, Node
 from frontends.tflite.model import Model, Operator, Tensor
-from frontends.tflite.options import ShapeOptions
+from frontends.tflite.options.moves import ShapeOptions
 from qnn_ops.errors import QnnError
 
 _RULES = {**arithmetic.RULES, **moves.RULES}

@@ -15,7 +15,7 @@ from frontends.tflite.axes import (
     split_sizes,
 )
 from frontends.tflite.folding.node import MOST, Array, Node, Rule
-from frontends.tflite.options import (
+from frontends.tflite.options.moves import (
     ConcatenationOptions,
     GatherOptions,
     PackOptions,

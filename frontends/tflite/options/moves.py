@@ -1,4 +1,4 @@
-"""Options: what moves values about."""
+"""Options of operators that move values."""
 
 from __future__ import annotations
 
@@ -149,3 +149,57 @@ class ShapeOptions(Options):
     """Shape of a tensor; `out_type` is "int32" or "int64"."""
 
     out_type: str
+
+
+@dataclass(frozen=True)
+class StablehloPadOptions(Options):
+    """For each axis how much is put before it, behind it, and between two neighbours."""
+
+    edge_padding_low: tuple[int, ...]
+    edge_padding_high: tuple[int, ...]
+    interior_padding: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class StablehloGatherOptions(Options):
+    """Which axes of the result are a slice's, and which axes of the data a place names."""
+
+    offset_dims: tuple[int, ...]
+    collapsed_slice_dims: tuple[int, ...]
+    start_index_map: tuple[int, ...]
+    index_vector_dim: int
+    slice_sizes: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class StablehloScatterOptions(Options):
+    """Which axes of the updates are a slice's, and which axes of the data a place names."""
+
+    update_window_dims: tuple[int, ...]
+    inserted_window_dims: tuple[int, ...]
+    scatter_dims_to_operand_dims: tuple[int, ...]
+    index_vector_dim: int
+    update_computation_subgraph_index: int
+
+
+@dataclass(frozen=True)
+class StablehloReduceWindowOptions(Options):
+    """Windows, and the number of the subgraph that combines two numbers.
+
+    `padding` is two numbers for each axis; `base_dilations` is the distance of the data's
+    elements.
+    """
+
+    window_dimensions: tuple[int, ...]
+    window_strides: tuple[int, ...]
+    base_dilations: tuple[int, ...]
+    window_dilations: tuple[int, ...]
+    padding: tuple[int, ...]
+    body_subgraph_index: int
+
+
+@dataclass(frozen=True)
+class ReduceWindowOptions(Options):
+    """How numbers of a window are combined: "ADD", "MUL", "MINIMUM", "MAXIMUM", "ALL", "ANY"."""
+
+    reduce_function: str
