@@ -27,7 +27,7 @@ from frontends.tflite.converters.control import (
 )
 from frontends.tflite.converters.gather import checked_indices, take_at
 from frontends.tflite.converters.registry import OPERATORS, Row
-from frontends.tflite.flex import FLEX, TensorListOptions
+from frontends.tflite.custom_options import FLEX, TensorListOptions
 from frontends.tflite.folding import fold
 from frontends.tflite.model import DTYPES, Model, Operator
 from frontends.tflite.options.values import WhileOptions

@@ -20,7 +20,7 @@ from frontends.tflite.converters.scales import (
     with_positive_scales,
     with_unit_scale,
 )
-from frontends.tflite.flex import FLEX
+from frontends.tflite.custom_options import FLEX
 from frontends.tflite.model import HANDLE, Model, Operator, Tensor
 
 Rule = Callable[[Context], "relax.Expr | list[relax.Expr]"]

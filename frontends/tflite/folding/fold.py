@@ -7,17 +7,15 @@ from dataclasses import replace
 
 import numpy as np
 
-from frontends.tflite.folding import arithmetic, moves
 from frontends.tflite.folding.node import DTYPES, MOST, Array, Node
+from frontends.tflite.folding.rules import RULES
 from frontends.tflite.model import Model, Operator, Tensor
 from frontends.tflite.options.moves import ShapeOptions
 from qnn_ops.errors import QnnError
 
-_RULES = {**arithmetic.RULES, **moves.RULES}
-
 _LENGTH = "CUSTOM:FlexTensorListLength"
 
-FOLDED = frozenset({*_RULES, "DENSIFY", "RANK", "SHAPE", _LENGTH})
+FOLDED = frozenset({*RULES, "DENSIFY", "RANK", "SHAPE", _LENGTH})
 """Operators that are computed here, where their operands are known."""
 
 
@@ -42,7 +40,7 @@ def fold(
         return _densified(model, operator)
     known: Array | list[Array] | None = _of_shape(model, operator, shape_of)
     if known is None:
-        operands, rule = _known(model, operator), _RULES.get(operator.code)
+        operands, rule = _known(model, operator), RULES.get(operator.code)
         if rule is None or operands is None or not results:
             return None
         try:
