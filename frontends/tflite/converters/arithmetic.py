@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
+import numpy as np
 from tvm import relax
 from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
 from frontends.tflite.converters.activations import bounded, clamp_range, clamps, limited
 from frontends.tflite.converters.context import Array, Context, per_tensor
-from frontends.tflite.converters.fixed_point import FixedPoint, number
+from frontends.tflite.converters.fixed_point import product
 from frontends.tflite.converters.registry import COMPUTED, MOVED, OPERATORS, Row, Rule
 from frontends.tflite.converters.scales import (
     check_one_scale,
@@ -34,6 +36,7 @@ from qnn_ops import (
 )
 from qnn_ops.attributes import dtype_range
 from qnn_ops.errors import QnnError
+from qnn_ops.expressions import take
 from qnn_ops.pair_tables import LOWEST_EXPONENT, quotient_table, quotient_tables_int16
 from qnn_ops.registry import spec_of
 from qnn_ops.rounded import rounded
@@ -254,31 +257,24 @@ def convert_int16_quotient(ctx: Context) -> relax.Expr:
     check_symmetric(lhs.tensor, rhs.tensor, result)
     bounds = clamp_range(ctx.options(DivOptions).activation, result)
     tables = quotient_tables_int16(lhs.quantization[0], rhs.quantization[0], per_tensor(result)[0])
-    of, emit = FixedPoint(ctx.builder), ctx.builder.emit
 
-    def taken(table: Array, places: relax.Expr) -> relax.Expr:
-        # Every place is in the table.
-        return emit(R.take(relax.const(table, "int64"), places, axis=0, mode="clip"))
+    def taken(table: Array, places: Any) -> Any:
+        return take(table.astype(np.int64), places)  # every place is in the table
 
-    lowest = relax.const(2**15, "int32")
-    divisor = emit(R.add(R.astype(rhs.expr, "int32"), lowest))
+    array, lowest = ctx.builder.array, np.int32(2**15)
+    divisor = array(rhs.expr).astype("int32") + lowest
     sign = taken(tables.sign, divisor)
-    signed = R.multiply(R.astype(lhs.expr, "int32"), R.astype(sign, "int32"))
-    dividend = emit(R.add(signed, lowest))
-    quotient = of.product(taken(tables.lifted, dividend), taken(tables.inverse, divisor))
-    scaled = of.product(quotient, number(tables.multiplier))
-    spare = R.add(taken(tables.bits, divisor), taken(tables.headroom, dividend))
-    first = tables.shift + LOWEST_EXPONENT
-    exponent = emit(R.astype(R.subtract(spare, number(first)), "int32"))
+    dividend = array(lhs.expr).astype("int32") * sign.astype("int32") + lowest
+    quotient = product(taken(tables.lifted, dividend), taken(tables.inverse, divisor))
+    scaled = product(quotient, tables.multiplier)
+    spare = taken(tables.bits, divisor) + taken(tables.headroom, dividend)
+    exponent = (spare - (tables.shift + LOWEST_EXPONENT)).astype("int32")
     mask = taken(tables.mask, exponent)
-    rest = emit(R.bitwise_and(scaled, mask))
-    is_negative = R.astype(emit(R.less(scaled, number(0))), "int64")
-    threshold = emit(R.add(R.right_shift(mask, number(1)), is_negative))
-    more = R.astype(emit(R.greater(rest, threshold)), "int64")
-    total = emit(R.add(R.right_shift(scaled, taken(tables.count, exponent)), more))
-    total = R.where(R.equal(sign, number(0)), number(0), total)
-    low, high = (number(bound) for bound in bounds)
-    return R.astype(R.minimum(R.maximum(emit(total), low), high), "int16")
+    rest, is_negative = scaled & mask, scaled < 0
+    is_more = rest > (mask >> 1) + is_negative.astype("int64")
+    total = (scaled >> taken(tables.count, exponent)) + is_more.astype("int64")
+    within: Any = np.minimum(np.maximum(np.where(sign == 0, 0, total), bounds[0]), bounds[1])
+    return R.astype(within.expr, "int16")
 
 
 def _look_up(ctx: Context, table: Array) -> relax.Expr:

@@ -10,7 +10,14 @@ from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
 from frontends.tflite.converters.context import Context, per_tensor
-from frontends.tflite.converters.fixed_point import FixedPoint, number, saturated
+from frontends.tflite.converters.fixed_point import (
+    divided,
+    inverse_sqrt,
+    log,
+    number,
+    product,
+    saturated,
+)
 from frontends.tflite.converters.functions import of_zero
 from frontends.tflite.converters.registry import COMPUTED, OPERATORS, Row
 from frontends.tflite.options.values import SoftmaxOptions
@@ -18,6 +25,7 @@ from qnn_ops import quantized_softmax
 from qnn_ops.arithmetic import multiply_by_quantized_multiplier, quantize_multiplier
 from qnn_ops.attributes import dtype_range
 from qnn_ops.errors import QnnError
+from qnn_ops.expressions import take
 from qnn_ops.quantized_softmax import output_quantization
 from qnn_ops.softmax_arithmetic import exp_table, sum_term
 
@@ -96,19 +104,15 @@ def convert_quantized_l2_normalization(ctx: Context) -> relax.Expr:
         return R.zeros(data.shape, dtype)
     if not data.shape or data.shape[-1] > _MOST_SQUARES:
         raise UnsupportedError(f"rows of {data.tensor.label}, of shape {data.shape}")
-    of, emit = FixedPoint(ctx.builder), ctx.builder.emit
-    point = data.quantization[1]
-    values = emit(R.subtract(R.astype(data.expr, "int64"), number(point)))
-    squares = emit(R.sum(emit(R.multiply(values, values)), [-1], keepdims=True))
-    multiplier, shift = of.inverse_sqrt(squares)
+    values = ctx.builder.array(data.expr).astype("int64") - data.quantization[1]
+    squares = (values * values).sum(axis=-1, dtype="int64", keepdims=True)
+    multiplier, shift = inverse_sqrt(squares)
     if dtype == "uint8":
-        lifted = R.multiply(values, number(128))
-        steps = of.divided(of.product(lifted, multiplier), shift)
+        steps = divided(product(values * 128, multiplier), shift)
     else:
-        left = emit(R.maximum(R.subtract(number(7), shift), number(0)))
-        right = emit(R.maximum(R.subtract(shift, number(7)), number(0)))
-        steps = of.divided(of.product(R.left_shift(values, left), multiplier), right)
-    return saturated(R.add(steps, number(_POINTS[dtype][0])), dtype)
+        left, right = np.maximum(7 - shift, 0), np.maximum(shift - 7, 0)
+        steps = divided(product(values << left, multiplier), right)
+    return saturated(steps + _POINTS[dtype][0], dtype)
 
 
 def convert_quantized_log_softmax(ctx: Context) -> relax.Expr:
@@ -132,19 +136,17 @@ def convert_quantized_log_softmax(ctx: Context) -> relax.Expr:
     # A distance of 8-bit values is one of 256: what depends on it alone is a table.
     distances = np.minimum(np.arange(256), radius)
     scaled = multiply_by_quantized_multiplier(-distances, multiplier, shift)
-    of, emit = FixedPoint(ctx.builder), ctx.builder.emit
-    largest = R.astype(R.max(data.expr, -1, keepdims=True), "int32")
-    distance = emit(R.subtract(largest, R.astype(data.expr, "int32")))
-    terms = emit(_taken(sum_term(exp_table(scale, 1.0)), distance))
-    log = of.log(emit(R.sum(terms, [-1], keepdims=True)))
+    values = ctx.builder.array(data.expr)
+    distance = values.max(-1, keepdims=True).astype("int32") - values.astype("int32")
+    terms = take(sum_term(exp_table(scale, 1.0)).astype(np.int64), distance)
+    logarithm = log(terms.sum(axis=-1, dtype="int64", keepdims=True))
     reverse, down = quantize_multiplier(2.0 ** (31 - shift) / multiplier)
-    lowest = of.product(emit(R.subtract(log, number(1 << 31))), number(int(reverse)))
-    lowest = R.maximum(of.divided(lowest, number(-int(down))), number(-radius - 1))
-    is_far = R.less_equal(R.negative(R.astype(distance, "int64")), lowest)
-    steps = of.divided(R.subtract(_taken(scaled, distance), log), number(22))
+    lowest = divided(product(logarithm - (1 << 31), int(reverse)), values.to(number(-int(down))))
+    nearest = take(scaled.astype(np.int64), distance)
+    steps = divided(nearest - logarithm, values.to(number(22)))
+    is_far = -distance.astype("int64") <= np.maximum(lowest, -radius - 1)
     low, _ = dtype_range(dtype)
-    steps = R.where(is_far, number(low), R.add(steps, number(_POINTS[dtype][1])))
-    return saturated(emit(steps), dtype)
+    return saturated(np.where(is_far, low, steps + _POINTS[dtype][1]), dtype)
 
 
 def _check_result(ctx: Context, scale: float, end: int) -> None:
@@ -155,10 +157,6 @@ def _check_result(ctx: Context, scale: float, end: int) -> None:
     needed = scale, _POINTS[result.dtype][end]
     if per_tensor(result) != needed:
         raise QnnError(f"{result.label} must have scale and zero point {needed}")
-
-
-def _taken(table: np.ndarray, distance: relax.Expr) -> relax.Expr:
-    return R.take(relax.const(table.astype(np.int64), "int64"), distance, axis=0, mode="clip")
 
 
 OPERATORS.update(

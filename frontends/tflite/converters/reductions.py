@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 from math import prod
+from typing import Any
 
 import numpy as np
 from tvm import relax
@@ -14,7 +15,7 @@ from frontends.errors import UnsupportedError
 from frontends.splits import split
 from frontends.tflite.axes import axis_of
 from frontends.tflite.converters.context import Context, per_tensor, reshaped
-from frontends.tflite.converters.fixed_point import number, saturated
+from frontends.tflite.converters.fixed_point import saturated
 from frontends.tflite.converters.registry import COMPUTED, MOVED, OPERATORS, Row, Rule
 from frontends.tflite.converters.scales import (
     check_one_scale,
@@ -190,24 +191,22 @@ def convert_quantized_product(ctx: Context) -> relax.Expr:
     multiplier, shift = quantize_multiplier(scale / result_scale ** (1.0 / count))
     if not -31 <= int(shift) < 8:
         raise QnnError(f"the scales {scale:.4g} and {result_scale:.4g} are too far apart")
-    factor, down = number(int(reduced_multiplier(multiplier))), 15 - int(shift)
+    factor, down = int(reduced_multiplier(multiplier)), 15 - int(shift)
     emit = ctx.builder.emit
 
-    def rescaled(value: relax.Expr) -> relax.Expr:
-        total = R.add(R.multiply(value, factor), number(1 << (down - 1)))
+    def rescaled(value: Any) -> Any:
         # The reference's result is int32, and wraps.
-        return emit(R.astype(R.astype(R.right_shift(total, number(down)), "int32"), "int64"))
+        return ((value * factor + (1 << (down - 1))) >> down).astype("int32").astype("int64")
 
     kept = [axis for axis in range(len(data.shape)) if axis not in axes]
     moved = emit(R.permute_dims(data.expr, [*kept, *axes]))
     rows = emit(reshaped(moved, (prod(data.shape[axis] for axis in kept), count)))
-    values = emit(R.subtract(R.astype(rows, "int64"), number(point)))
-    total: relax.Expr | None = None
-    for part in split(ctx.builder, values, [1] * count, 1):
-        total = part if total is None else rescaled(R.multiply(total, part))
-    assert total is not None
-    steps = R.add(rescaled(total), number(result_point))
-    return reshaped(emit(saturated(steps, result.dtype)), shape)
+    values = ctx.builder.array(rows).astype("int64") - point
+    first, *others = split(ctx.builder, values.expr, [1] * count, 1)
+    total = ctx.builder.array(first)
+    for part in others:
+        total = rescaled(total * ctx.builder.array(part))
+    return reshaped(emit(saturated(rescaled(total) + result_point, result.dtype)), shape)
 
 
 def convert_unscaled_product(ctx: Context) -> relax.Expr | list[relax.Expr]:

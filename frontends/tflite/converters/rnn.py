@@ -11,9 +11,13 @@ from tvm.relax import op as R
 from frontends.errors import UnsupportedError
 from frontends.tflite.converters.context import Context, reshaped
 from frontends.tflite.converters.hybrid import check_result
-from frontends.tflite.converters.lstm_basic import DATA, basic_lstm, float_basic_lstm
 from frontends.tflite.converters.lstm_floats import float_lstm
-from frontends.tflite.converters.lstm_integers import integer_lstm
+from frontends.tflite.converters.lstm_integers import (
+    DATA,
+    basic_lstm,
+    float_basic_lstm,
+    integer_lstm,
+)
 from frontends.tflite.converters.lstm_operands import ALONE, LstmOperands, Places
 from frontends.tflite.converters.recurrent import (
     RowWeights,
