@@ -13,6 +13,7 @@ from tvm.relax import op as R
 from frontends.errors import UnsupportedError, UnsupportedOperatorError
 from frontends.tflite.converters.context import Array, Context
 from frontends.tflite.converters.registry import MOVED, OPERATORS, Row
+from frontends.tflite.converters.rows import with_rows_put
 from frontends.tflite.model import HANDLE, Model
 from frontends.tflite.options.values import (
     IfOptions,
@@ -20,7 +21,6 @@ from frontends.tflite.options.values import (
     StableHLOCompositeOptions,
     WhileOptions,
 )
-from frontends.tflite.rows import with_rows_put
 from frontends.tflite.values import Values
 from qnn_ops.errors import QnnError
 from qnn_ops.registry import TensorSpec, spec_of

@@ -7,11 +7,10 @@ from dataclasses import replace
 
 import numpy as np
 
+from frontends.tflite.converters.registry import row_of
 from frontends.tflite.interface import needed_operators
 from frontends.tflite.model import Model, Operator
 from frontends.tflite.options.moves import ConcatenationOptions
-
-_SAME_NUMBER = ("EXPAND_DIMS", "RESHAPE", "SQUEEZE")
 
 
 def with_rows_put(graph: Model) -> Model:
@@ -85,7 +84,7 @@ class _Finder:
 
     def _number(self, index: int) -> int:
         """Return the tensor of a number, before any change of its shape."""
-        while (maker := self._maker(index, *_SAME_NUMBER)) is not None:
+        while (maker := self._makers.get(index)) is not None and row_of(maker.code).reshapes:
             index = maker.inputs[0]
         return index
 
