@@ -35,9 +35,9 @@ class TensorListOptions(Options):
     """List of tensors.
 
     Attributes:
-        dtype: of its elements; nothing for one that there are no tensors of.
+        dtype: of its elements; empty for a type that tensors here do not have.
         count: how many elements it must have; -1 for any number.
-        grows: whether a place behind its end makes it longer.
+        grows: whether an index behind its end makes it longer.
     """
 
     dtype: str = "float32"
@@ -176,7 +176,7 @@ def read_custom_options(code: str, operator: Table) -> Options | None:
 
 
 def _value(content: bytes, name: str, where: str) -> bool | float | None:
-    """Return a number of a map; None if it has none of that name."""
+    """Return the number with this name in a map; None if there is none."""
     try:
         entries = flexbuffers.GetRoot(bytearray(content)).AsMap
         entry = _entry(entries, name)

@@ -44,7 +44,7 @@ from qnn_ops.errors import QnnError
 from qnn_ops.registry import spec_of
 from qnn_ops.serial import serial
 
-# What an operator computes with; tensors of other types tell it axes, sizes and the like.
+# Operators compute with these types; tensors of others tell axes, sizes and the like.
 _COMPUTED = ("float32", "int8", "uint8")
 
 
@@ -169,7 +169,7 @@ def import_graph(
 
 
 def _lowest_bits(values: Values, tensor: Tensor) -> relax.Expr:
-    """Return the int8 values of an input as what its file's type holds of them."""
+    """Return an input's int8 values, reduced to the bits of the file's type."""
     half = 1 << BITS[tensor.packed] - 1
     sign, mask = relax.const(half, "int8"), relax.const(2 * half - 1, "int8")
     lowest = values.builder.emit(R.bitwise_and(values.of(tensor), mask))
@@ -182,10 +182,10 @@ Problem = tuple[Operator, Exception, Sequence[str]]
 def _convert_operators(
     model: Model, names: Sequence[str], builder: ModuleBuilder, values: Values
 ) -> tuple[Model, list[str], list[tuple[str, str]]]:
-    """Convert all operators, or raise what there is to say.
+    """Convert all operators, or raise the errors of all.
 
     Returns:
-        The model with what follows from constants as constants, operators in float32, and those
+        The model with folded operators as constants, the operators in float32, and the operators
         whose sums can wrap, with how far these go.
     """
 
@@ -208,9 +208,9 @@ def _convert_operators(
                 builder.wraps.clear()
         except (ValueError, TypeError, RuntimeError, tvm.error.InternalError) as error:
             if isinstance(error, ElementsError) and values.owner is not None:
-                raise  # whoever runs the subgraph gives it another list
+                raise  # the operator that runs the subgraph gives it another list
             problems.append((operator, error, _used(operator, names)))
-            # So that what depends on it is looked at as well.
+            # So that the operators behind it are checked, too.
             for index in operator.outputs:
                 values.assume(model.tensors[index])
     _raise_first(problems)
@@ -280,7 +280,7 @@ def _check_elements(ctx: Context) -> None:
 
 
 def _raise_first(problems: Sequence[Problem]) -> None:
-    """Raise what there is to say, if anything: all unsupported operators, or the first error."""
+    """Raise if there is a problem: name all unsupported operators, or else the first error."""
     unsupported = [
         (operator.index, operator.code, str(error), names)
         for operator, error, names in problems

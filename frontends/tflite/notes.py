@@ -12,7 +12,7 @@ from frontends.tflite.model import Model, Operator
 
 
 class WrappingSumsWarning(UserWarning):
-    """Sums of products can leave int32; what comes of them is no answer a model was made for."""
+    """Sums of products can leave int32; a model is not made for the results."""
 
 
 def warn_of_wrapping(found: Sequence[tuple[str, str]]) -> None:
@@ -31,7 +31,7 @@ def warn_of_wrapping(found: Sequence[tuple[str, str]]) -> None:
 
 
 def check_micro(model: Model, operator: Operator) -> None:
-    """Raise unless an operator here gives what it does in TFLM.
+    """Raise unless an operator gives TFLM's results.
 
     Raises:
         UnsupportedError: it does not, or not for tensors of such types, or of several scales or

@@ -73,8 +73,8 @@ def check_clamps(activation: str) -> None:
 def limited(activation: str, expr: relax.Expr) -> relax.Expr:
     """Return the activation applied as LiteRT's elementwise operators do: a NaN stays one.
 
-    Without an activation what is infinite becomes the number next to it. Compilers do not merge
-    such a product with the next sum, or a sum with its difference: infinity stands between them.
+    Without an activation, infinity becomes the largest finite number. This also keeps compilers
+    from merging a product with the next sum, or a sum with its difference.
     """
     bounded = R.clip(expr, *_FLOAT_RANGES[_kind(activation)])
     return R.where(R.isnan(expr), expr, bounded)

@@ -180,13 +180,13 @@ def _of_zeros(ctx: Context) -> relax.Expr:
 
 
 def _means_nothing(tensor: Tensor) -> bool:
-    """Tell whether a tensor's scale is 0, as that of a constant of zeros may be."""
+    """Tell whether a tensor's scale is 0, which a constant of zeros may have."""
     known = tensor.quantization
     return known is not None and not known.is_per_channel and known.scale[0] == 0
 
 
 def convert_prelu(ctx: Context) -> relax.Expr:
-    """Multiply what is negative by a slope; the slopes, the second operand, are broadcast."""
+    """Multiply negative values by slopes, the second operand, which is broadcast."""
     data, slopes, result = ctx.input(0), ctx.input(1), ctx.output()
     encodings = (*data.quantization, *slopes.quantization, *per_tensor(result))
     call = ctx.builder.typed(quantized_prelu(data.expr, slopes.expr, *encodings, result.dtype))
@@ -242,7 +242,7 @@ def convert_squared_difference(ctx: Context) -> relax.Expr:
 
 
 def convert_quotient(ctx: Context) -> relax.Expr:
-    """Divide; of two 8-bit values there are 65,536 quotients."""
+    """Divide by a table of the 65,536 quotients of two 8-bit values."""
     lhs, rhs, result = ctx.input(0), ctx.input(1), ctx.output()
     if not lhs.tensor.dtype == rhs.tensor.dtype == result.dtype:
         raise UnsupportedError(f"from {lhs.tensor.dtype} and {rhs.tensor.dtype} to {result.dtype}")
@@ -252,7 +252,7 @@ def convert_quotient(ctx: Context) -> relax.Expr:
 
 
 def convert_int16_quotient(ctx: Context) -> relax.Expr:
-    """Divide; what depends on one of the values is a table."""
+    """Divide; tables hold everything that depends on only one of the values."""
     lhs, rhs, result = ctx.input(0), ctx.input(1), ctx.output()
     check_symmetric(lhs.tensor, rhs.tensor, result)
     bounds = clamp_range(ctx.options(DivOptions).activation, result)

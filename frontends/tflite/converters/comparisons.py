@@ -1,4 +1,4 @@
-"""Comparisons, and what chooses by them: SELECT, BUCKETIZE, ARG_MAX, ARG_MIN and TOPK_V2."""
+"""Comparisons, and operators that use them: SELECT, BUCKETIZE, ARG_MAX, ARG_MIN and TOPK_V2."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ from qnn_ops.indices import INDEX_DTYPES
 
 @dataclass(frozen=True)
 class _Comparison:
-    """Compares numbers; those of some types by what they stand for.
+    """Compares numbers: their integers, or the real values that these stand for.
 
     Attributes:
         function: of Relax.
         refused: the types that LiteRT does not compare so.
-        by_scale: the types that it compares by what their values stand for.
+        by_scale: the types that it compares by real value.
     """
 
     function: Callable[..., relax.Expr]
@@ -63,14 +63,14 @@ class _Comparison:
 
 
 def compared_by_scale(code: str, tensor: Tensor) -> bool:
-    """Tell whether an operator compares a tensor's values by what they stand for."""
+    """Tell whether an operator compares a tensor by real value."""
     rule = row_of(code).data
     is_compared = isinstance(rule, _Comparison) and tensor.dtype in rule.by_scale
     return is_compared and tensor.quantization is not None
 
 
 def _logical(function: Callable[..., relax.Expr]) -> Rule:
-    """Return the rule that combines what comparisons gave."""
+    """Return the rule that combines bool tensors."""
 
     def convert(ctx: Context) -> relax.Expr:
         operands = ctx.inputs()
@@ -117,7 +117,7 @@ def _are_single(ctx: Context) -> bool:
 
 
 def convert_bucketize(ctx: Context) -> relax.Expr:
-    """Count the boundaries that a number is not below; it is compared in float32."""
+    """Count the boundaries at or below each number; compare in float32."""
     data, boundaries = ctx.input(0), ctx.options(BucketizeOptions).boundaries
     if data.tensor.dtype not in ("int32", "int64", "float32"):
         raise UnsupportedError(f"of {data.tensor.dtype}")
@@ -154,7 +154,7 @@ def _arg(
 
 
 def convert_top_k(ctx: Context) -> list[relax.Expr]:
-    """Give the largest elements of each row and their indices; of equal ones the first."""
+    """Return the largest elements of each row and their indices; equal ones keep their order."""
     data, count = ctx.input(0), ctx.integer(1)
     dtype = data.tensor.dtype
     if not data.shape or not 0 <= count <= data.shape[-1]:

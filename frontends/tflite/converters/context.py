@@ -97,7 +97,7 @@ class Context:
 
         Args:
             position: of the input.
-            dtypes: what LiteRT takes there; some operators read any as one of these.
+            dtypes: the types that LiteRT takes there.
         """
         tensor, data = self.tensor(position), self.constant(position)
         if tensor.dtype not in dtypes:

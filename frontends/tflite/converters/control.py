@@ -27,14 +27,14 @@ from qnn_ops.registry import TensorSpec, spec_of
 
 Value: TypeAlias = "Array | relax.Expr"
 
-# What is known at import: counters, shapes and small tables, as what folds takes.
+# Values known at import: counters, shapes and small tables, as in folding.
 _MOST_KNOWN = 1 << 12
 _KNOWN_DTYPES = ("int32", "int64", "bool", "float32")
 _WITHIN = "its subgraph has"
 
 
 def subgraph(ctx: Context, number: int) -> Model:
-    """Return the subgraph of a number.
+    """Return the subgraph with this number.
 
     Raises:
         UnsupportedError: there is none.
@@ -47,7 +47,7 @@ def subgraph(ctx: Context, number: int) -> Model:
 
 
 def operand(ctx: Context, position: int) -> Value:
-    """Return an operand of an operator that runs subgraphs; as an array where it is known."""
+    """Return an operand of an operator that runs subgraphs, as an array if its value is known."""
     tensor = ctx.tensor(position)
     if tensor.is_constant and tensor.dtype in _KNOWN_DTYPES:
         data = ctx.constant(position)
@@ -64,8 +64,8 @@ def run(
     Args:
         ctx: of the operator that runs it.
         graph: the subgraph.
-        arguments: what it gets.
-        inner: what maps its tensors; as a rule they are values of the same function.
+        arguments: its inputs.
+        inner: maps its tensors; by default they are values of the same function.
 
     Raises:
         QnnError: it takes other tensors, or has an operator that cannot be converted.
@@ -110,7 +110,7 @@ def expr_of(value: Value) -> relax.Expr:
 
 
 Finish = Callable[[Values, list[relax.Expr]], list[relax.Expr]]
-"""Makes the results of a function of those of its subgraph."""
+"""Makes a function's results from its subgraph's results."""
 
 
 def function_of(
@@ -120,14 +120,14 @@ def function_of(
     fixed: Sequence[Array | None],
     finish: Finish = lambda inner, results: results,
 ) -> relax.Function:
-    """Convert a subgraph to a function of what is not fixed.
+    """Convert a subgraph to a function of the arguments that are not fixed.
 
     Args:
         ctx: of the operator that runs it.
         graph: the subgraph.
-        begin: values like those that the function is given, in the order of its parameters.
-        fixed: of each argument of the subgraph, what is known; None where it is a parameter.
-        finish: is told the values and the results; it may add parameters after the others.
+        begin: the first values of the function's parameters.
+        fixed: the known value of each argument of the subgraph; None for a parameter.
+        finish: makes the function's results; it may add parameters after the others.
 
     Raises:
         QnnError: as ``run``.
@@ -155,9 +155,9 @@ _MOST_BRANCHES = 256
 
 
 def convert_if(ctx: Context) -> list[relax.Expr]:
-    """Run the branch that a constant chooses; else both, and choose their results.
+    """Run the branch that a constant chooses; otherwise run both, and choose between their results.
 
-    Of branches that loop only the chosen one is run: the other's loop may have no end.
+    If a branch loops, the model runs only the chosen one: the other's loop may never end.
     """
     options = ctx.options(IfOptions)
     branches = [
@@ -172,9 +172,9 @@ def convert_if(ctx: Context) -> list[relax.Expr]:
 
 
 def convert_case(ctx: Context) -> list[relax.Expr]:
-    """Run the branch of a number, which is the last one where there is none of that number.
+    """Run the branch with the given number, or the last branch if there is none with it.
 
-    Source: stablehlo_case.cc of LiteRT. Otherwise it is as IF.
+    The rest is as in IF. Source: stablehlo_case.cc of LiteRT.
     """
     numbers = ctx.options(StablehloCaseOptions).branch_subgraph_indices
     if not 1 <= len(numbers) <= _MOST_BRANCHES:
@@ -195,7 +195,7 @@ def convert_case(ctx: Context) -> list[relax.Expr]:
 
 
 def _place(ctx: Context, number: Array, count: int) -> int:
-    """Return the place of a constant number's branch."""
+    """Return the index of the branch that a constant number chooses."""
     if number.dtype != np.int32 or number.size != 1:
         raise QnnError(f"its number must be one int32, got {ctx.tensor(0).label}")
     place = int(number.ravel()[0])
@@ -203,10 +203,10 @@ def _place(ctx: Context, number: Array, count: int) -> int:
 
 
 def _single(ctx: Context, chosen: relax.Expr, what: str, dtype: str) -> relax.Var:
-    """Return what chooses as a scalar.
+    """Return the choosing value as a scalar.
 
     Raises:
-        QnnError: it is of another type, or not a single one.
+        QnnError: it has another type, or several elements.
     """
     spec = spec_of(chosen)
     if spec.dtype != dtype or np.prod(spec.shape, dtype=int) != 1:
@@ -220,7 +220,7 @@ def _choice(
     flags: Sequence[relax.Expr],
     arguments: Sequence[Value],
 ) -> list[relax.Expr]:
-    """Run all branches, or the chosen one if one loops; a flag for each but the last chooses."""
+    """Run all branches, or only the chosen one if one loops; the last branch has no flag."""
     if any(_loops(branch, set()) for branch in branches):
         return _one_of(ctx, branches, flags, arguments)
     before = dict(ctx.values.variables)
@@ -239,7 +239,7 @@ def _choice(
 
 
 def convert_composite(ctx: Context) -> list[relax.Expr]:
-    """Run the subgraph, whatever name the file has for what it computes."""
+    """Run the subgraph and ignore the name that the file gives its computation."""
     graph = subgraph(ctx, ctx.options(StableHLOCompositeOptions).decomposition_subgraph_index)
     # Constants, however large, may be weights.
     arguments = [
@@ -279,9 +279,9 @@ def _one_of(
     flags: Sequence[relax.Expr],
     arguments: Sequence[Value],
 ) -> list[relax.Expr]:
-    """Make each branch the body of a loop of one turn, or none.
+    """Make each branch the body of a loop that runs once or never.
 
-    All carry the flag, the arguments and the results, which begin as zeros.
+    All loops carry the flag, the arguments and the results, which start as zeros.
     """
     emit = ctx.builder.emit
     fixed = [value if isinstance(value, np.ndarray) else None for value in arguments]
@@ -289,7 +289,7 @@ def _one_of(
     made: list[list[TensorSpec]] = []
 
     def ended(inner: Values, results: list[relax.Expr]) -> list[relax.Expr]:
-        """Carry on with results, and never again."""
+        """Return the results and a flag that ends the loop."""
         builder = inner.builder
         results = [builder.emit(each) for each in results]
         made.append([spec_of(each) for each in results])

@@ -114,7 +114,7 @@ def check_bias(bias: Tensor, wanted: str = "int32") -> None:
 
 
 def int16_bias_type(stated: str) -> str:
-    """Return the dtype of a bias beside int16 data, of which an operator's options say ``stated``.
+    """Return the dtype of a bias beside int16 data, from what the operator's options state.
 
     FLOAT32, the default, states nothing.
     """
@@ -193,10 +193,10 @@ def _convolve(
 def _counts(
     options: Conv2DOptions | DepthwiseConv2DOptions, sizes: Sequence[int], window: Sequence[int]
 ) -> list[int]:
-    """Return how many places a window has without padding.
+    """Count the positions of a window without padding.
 
-    LiteRT takes a window that is larger than the image by less than two steps, to no place at all;
-    one that is larger still is an error. Source: ComputeOutSize of TFLite's kernels/padding.h.
+    In LiteRT, a window that is larger than the image by less than two steps has no position. A
+    larger one is an error. Source: ComputeOutSize of TFLite's kernels/padding.h.
     """
     counts = []
     for size, taps, step, gap in zip(sizes, window, options.stride, options.dilation, strict=True):
@@ -215,7 +215,7 @@ def check_ranks(*operands: Operand) -> None:
 def convert_fully_connected(ctx: Context) -> relax.Expr:
     """Return a dense layer; unless the rank is to be kept, the data is seen as rows of K values.
 
-    Weights may be what a run computes.
+    The run may compute the weights.
     """
     options = ctx.options(FullyConnectedOptions)
     if options.weights_format != "DEFAULT":
@@ -257,7 +257,7 @@ def rows_of(ctx: Context, keep_num_dims: bool) -> tuple[tuple[int, ...], int, in
         QnnError: the data are no whole rows.
     """
     data, weight = ctx.input(0), ctx.tensor(1)
-    # Of weights that a run computes files may state none.
+    # Files may state no shape of weights that a run computes.
     shape = weight.shape if weight.is_constant else ctx.input(1).shape
     if len(shape) != 2:
         raise QnnError(f"{weight.label} must have 2 dimensions, got {shape}")

@@ -23,7 +23,7 @@ _MOST_BOXES = 1 << 24  # of those that overlap no better one
 def convert_detection(ctx: Context) -> list[relax.Expr]:
     """Decode boxes, and choose the best.
 
-    Where there are fewer than asked for, LiteRT leaves what memory holds; here it is zeros.
+    If there are too few, LiteRT leaves the rest of its memory as it was; here it is zeros.
     """
     options = ctx.options(DetectionPostProcessOptions)
     encodings, predictions, anchors = (ctx.input(position) for position in range(3))
@@ -127,12 +127,12 @@ def _real(ctx: Context, operand: Operand) -> relax.Expr:
 
 
 def convert_suppression(ctx: Context) -> list[relax.Expr]:
-    """Choose boxes that overlap no better one."""
+    """Choose the boxes that no better box overlaps."""
     return list(_suppressed(ctx))
 
 
 def convert_suppression_with_scores(ctx: Context) -> list[relax.Expr]:
-    """Choose boxes that overlap no better one, and give their scores."""
+    """Choose the boxes that no better box overlaps, and return their scores."""
     if _number(ctx, 5) != 0:
         raise UnsupportedError("soft suppression, by a sigma other than 0")
     places, number = _suppressed(ctx)
@@ -144,7 +144,7 @@ def convert_suppression_with_scores(ctx: Context) -> list[relax.Expr]:
 
 
 def _suppressed(ctx: Context) -> tuple[relax.Expr, relax.Expr]:
-    """Return the numbers of boxes, and how many there are."""
+    """Return the indices of boxes, and how many there are."""
     boxes, scores, most = ctx.input(0), ctx.input(1), ctx.integer(2)
     if (boxes.tensor.dtype, scores.tensor.dtype) != ("float32", "float32"):
         raise UnsupportedError(f"{boxes.tensor.dtype} boxes, {scores.tensor.dtype} scores")

@@ -97,7 +97,7 @@ def _lifted(x: Any, bits: int) -> Any:
 
 
 def saturated(value: Any, dtype: str) -> relax.Expr:
-    """Return int64 values as those of a narrower type that lie next to them."""
+    """Clamp int64 values to the range of a narrower type, and convert them."""
     low, high = dtype_range(dtype)
     result: Any = np.minimum(np.maximum(value, low), high)
     return R.astype(result.expr, dtype)

@@ -89,7 +89,7 @@ def convert_float_fully_connected(ctx: Context) -> relax.Expr:
 
 
 def convert_float_transpose_conv(ctx: Context) -> relax.Expr:
-    """Return what a convolution of these weights would have taken: of the size that is stated.
+    """Return the transposed convolution of the stated size.
 
     LiteRT adds up pixel by pixel of the data, which is the order of the convolutions here.
     """
@@ -190,7 +190,7 @@ def convert_conv_3d(ctx: Context) -> relax.Expr:
 
 
 def convert_conv_3d_transpose(ctx: Context) -> relax.Expr:
-    """Return what a convolution would have taken; the kernel is [depth, height, width, out, in]."""
+    """Return the transposed convolution; the kernel is [depth, height, width, out, in]."""
     shape, kernel, data = ctx.integers(0), ctx.input(1), ctx.input(2)
     options, emit = ctx.options(Conv3DOptions), ctx.builder.emit
     _check_shapes(data.shape, kernel.shape, 4)

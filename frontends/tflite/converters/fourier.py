@@ -1,4 +1,4 @@
-"""RFFT2D, and COMPLEX_ABS, REAL and IMAG of what it gives.
+"""RFFT2D, COMPLEX_ABS, REAL and IMAG.
 
 A complex tensor is one of float32 here, whose last axis holds the two parts.
 """
@@ -35,7 +35,7 @@ def convert_rfft2d(ctx: Context) -> relax.Expr:
         raise UnsupportedError("rows of one value, of which LiteRT takes no transform")
     rows, columns = (min(a, b) for a, b in zip(data.shape[-2:], lengths, strict=True))
     rank = len(data.shape)
-    # What is beyond the data is zero, and adds nothing.
+    # Values beyond the data are zero, and add nothing.
     kept = R.strided_slice(data.expr, [rank - 2, rank - 1], [0, 0], [rows, columns])
     values = emit(R.astype(emit(kept), "float64"))
     angles = _angles(np.arange(columns), np.arange(width // 2 + 1), width)

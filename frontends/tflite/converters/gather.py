@@ -69,7 +69,7 @@ def convert_gather_nd(ctx: Context) -> relax.Expr:
 
 
 def take_at(data: relax.Expr, indices: relax.Expr, axis: int) -> relax.Expr:
-    """Take what stands at indices along an axis."""
+    """Take the elements at indices along an axis."""
     return R.take(data, indices, axis, "clip")
 
 
@@ -149,11 +149,11 @@ def convert_stablehlo_gather(ctx: Context) -> relax.Expr:
 
 
 def slice_order(axes: Sequence[int], count: int) -> list[int]:
-    """Return of which axis, of indices and then of slices, each of several is.
+    """Return the source of each axis of a result: an axis of the indices or, behind them, a slice.
 
     Args:
-        axes: those that are of slices.
-        count: of all axes.
+        axes: the result's axes that are a slice's.
+        count: the number of all axes.
     """
     first = count - len(axes)
     batch, slices = iter(range(first)), iter(range(first, count))
@@ -192,7 +192,7 @@ def strides_of(shape: Sequence[int]) -> list[int]:
 
 
 def index_rows(ctx: Context, indices: Operand, axis: int, depth: int) -> relax.Expr:
-    """Return indices as rows of so many int64 numbers, which stand along an axis.
+    """Return indices as rows of int64; ``depth`` numbers along an axis make one row.
 
     Raises:
         UnsupportedError: they are no integers.

@@ -198,8 +198,8 @@ def convert_hybrid_batch_matmul(ctx: Context) -> relax.Expr:
     """Multiply rows, quantized each by itself, by constant matrices.
 
     Source of the arithmetic: EvalHybrid of LiteRT's batch_matmul.cc. Its reference kernel finds
-    the scales of a row, and the sums of weights, by the sum of the batches' numbers: where both
-    operands have more than one axis of batches, those of another row.
+    a row's scale and the sums of weights by the sum of the batches' indices. If both operands
+    have several axes of batches, these belong to another row.
     """
     options = ctx.options(BatchMatMulOptions)
     check_result(ctx)
@@ -237,7 +237,7 @@ def convert_hybrid_batch_matmul(ctx: Context) -> relax.Expr:
         return np.asarray(first + np.arange(size), np.int32)
 
     def picked(values: relax.Expr, numbers: Array) -> relax.Expr:
-        """Take the values of rows for each place of the result."""
+        """Take the value of its row for each element of the result."""
         flat = ctx.builder.emit(reshaped(values, (count,)))
         if not np.array_equal(numbers.ravel(), np.arange(count)):
             flat = ctx.builder.emit(R.take(flat, relax.const(numbers.ravel()), 0, "clip"))
@@ -269,8 +269,8 @@ def convert_dense_by_block(ctx: Context) -> relax.Expr:
     """Return a dense layer of rows that are quantized each by itself, with zero points.
 
     Source of the arithmetic: EvalBlockwise4Bit of LiteRT's fully_connected.cc. The int32 sum of
-    each block times its scale is added to those before it; what the zero point added is taken
-    away, and the scale of the row and the bias follow, each rounded to float32.
+    each block times its scale is added to those before it. The zero point's share is subtracted,
+    and the scale of the row and the bias follow, each rounded to float32.
     """
     options = ctx.options(FullyConnectedOptions)
     check_result(ctx)

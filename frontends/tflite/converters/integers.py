@@ -28,10 +28,10 @@ def convert_floor_div(ctx: Context) -> relax.Expr:
 
 
 def convert_floor_mod(ctx: Context) -> relax.Expr:
-    """Return what a division leaves, of the divisor's sign: the remainder is exact."""
+    """Return the exact remainder, with the divisor's sign."""
     lhs, rhs = ctx.input(0).expr, ctx.input(1).expr
     rest, zero = ctx.builder.emit(R.mod(lhs, rhs)), relax.const(0.0, "float32")
-    # The product of two that are not 0 may vanish: their signs do not.
+    # The product of two small numbers may become 0, that of their signs does not.
     is_other = R.less(R.multiply(R.sign(rest), R.sign(rhs)), zero)
     return R.where(is_other, R.add(rest, rhs), rest)
 
@@ -54,7 +54,7 @@ def _floored(
         dtypes: the integers that LiteRT takes.
         is_rest: whether the function gives the rest.
     """
-    # What -1 leaves is what 1 leaves; of the lowest int64 processors have no quotient by -1.
+    # -1 and 1 leave the same rest, and processors cannot divide the lowest int64 by -1.
     never = (0, -1) if is_rest else (0,)
 
     def convert(ctx: Context) -> relax.Expr:
@@ -152,7 +152,7 @@ def convert_bitcast(ctx: Context) -> relax.Expr:
 
 
 def read_as(ctx: Context, data: relax.Expr, source: str, dtype: str) -> relax.Expr:
-    """Read numbers of one type as those of another."""
+    """Read the bytes of numbers as numbers of another type."""
     if source == dtype:
         return data
     if not {source, dtype} <= {*_BITS, "float32"}:
@@ -174,7 +174,7 @@ def _as_other(ctx: Context, expr: relax.Expr) -> relax.Expr:
 
 
 def _integers(ctx: Context, data: relax.Expr, source: str, dtype: str) -> relax.Expr:
-    """Read integers of one type as those of another."""
+    """Read the bytes of integers as integers of another type."""
     data = ctx.builder.emit(data)
     shape = spec_of(data).shape
     emit, narrow = ctx.builder.emit, min(_BITS[source], _BITS[dtype])
@@ -195,9 +195,9 @@ _NEAR = np.float32(1e-5)  # as near an exponent lies to a natural number that it
 
 
 def convert_whole_power(ctx: Context) -> relax.Expr:
-    """Raise int32 to powers; what int32 does not hold is its lowest number.
+    """Raise int32 to powers; a power beyond int32 becomes the lowest int32.
 
-    With one exponent for all it wraps. A negative one, at which LiteRT ends a run, counts as 0.
+    With one exponent for all, it wraps. A negative exponent, which ends LiteRT's run, counts as 0.
     """
     data, exponent = ctx.input(0), ctx.input(1)
     if {data.tensor.dtype, exponent.tensor.dtype, ctx.output().dtype} != {"int32"}:
@@ -244,7 +244,7 @@ def convert_float_power(ctx: Context) -> relax.Expr:
 
 
 def _is_one(data: Operand, exponent: Operand) -> bool:
-    """Tell whether LiteRT takes one exponent for all: where it has another shape than the data."""
+    """Tell whether LiteRT takes one exponent for all: its shape differs from the data's."""
     return prod(exponent.shape) == 1 and exponent.shape != data.shape
 
 

@@ -1,7 +1,7 @@
 """WHILE, and lists of tensors as TensorFlow has them: FlexTensorListReserve and its kin.
 
-A list is one tensor here, of a first axis for its elements. One that was not set is 0, as in
-TensorFlow's kernels/list_kernels.h.
+A list is one tensor here, whose first axis counts its elements. An element that was not set is 0,
+as in TensorFlow's kernels/list_kernels.h.
 """
 
 from __future__ import annotations
@@ -48,10 +48,7 @@ def convert_reserve(ctx: Context) -> relax.Expr:
 
 
 def reserved(ctx: Context, position: int, elements: tuple[int, ...]) -> relax.Expr | None:
-    """Return an operand that is a list without elements that were set, for elements of a shape.
-
-    None if it is none.
-    """
+    """Return an operand that is a reserved list, for elements of a shape; None if it is not."""
     index = ctx.tensor(position).index
     for operator in ctx.model.operators:
         if operator.code == _RESERVE and index in operator.outputs:
@@ -73,7 +70,7 @@ def _zeros(ctx: Context, operator: Operator, elements: tuple[int, ...]) -> relax
 
 
 def convert_set_item(ctx: Context) -> relax.Expr:
-    """Put an element at a place."""
+    """Put an element at an index."""
     item, data = ctx.input(2), _list(ctx)
     count = spec_of(data).shape[0]
     if spec_of(data).dtype != spec_of(item.expr).dtype:
@@ -92,19 +89,19 @@ def convert_set_item(ctx: Context) -> relax.Expr:
 
 
 def convert_get_item(ctx: Context) -> relax.Expr:
-    """Return the element at a place."""
+    """Return the element at an index."""
     data = _list(ctx)
     return R.take(data, _place(ctx, spec_of(data).shape[0]), 0, "clip")
 
 
 def convert_list_gather(ctx: Context) -> relax.Expr:
-    """Return the elements at some places."""
+    """Return the elements at some indices."""
     data = _list(ctx)
     return take_at(data, checked_indices(ctx, 1, spec_of(data).shape[:1]), 0)
 
 
 def convert_stack(ctx: Context) -> relax.Expr:
-    """Return the tensor that the list is."""
+    """Return the list as a tensor."""
     data, wanted = _list(ctx), ctx.options(TensorListOptions).count
     if wanted not in (-1, spec_of(data).shape[0]):
         raise QnnError(f"{wanted} elements of a list of {spec_of(data).shape[0]}")
@@ -118,22 +115,22 @@ def _list(ctx: Context) -> relax.Expr:
 
 
 def _place(ctx: Context, count: int) -> relax.Expr:
-    """Return the place of an element as a scalar; a constant one must be in the list."""
+    """Return an element's index as a scalar; a constant index must be in the list."""
     if ctx.tensor(1).dtype != "int32" or prod(ctx.input(1).shape) != 1:
         raise QnnError(f"its place must be one int32, got {ctx.tensor(1).label}")
     return ctx.builder.emit(reshaped(checked_indices(ctx, 1, (count,)), ()))
 
 
 def outer_list(ctx: Context, graph: Model, error: ElementsError) -> tuple[int, relax.Expr]:
-    """Return a list that an operator gives to its subgraph anew, for elements as they are set.
+    """Return a subgraph's list anew, for the shape of the elements that the subgraph sets.
 
     Args:
-        ctx: of the operator that runs the subgraph.
+        ctx: the operator that runs the subgraph.
         graph: the subgraph.
-        error: what a conversion of it raised.
+        error: raised by the subgraph's conversion.
 
     Returns:
-        The place among the subgraph's inputs, and the list.
+        The list's index among the subgraph's inputs, and the list.
 
     Raises:
         QnnError: the list comes from elsewhere.
@@ -147,8 +144,8 @@ def outer_list(ctx: Context, graph: Model, error: ElementsError) -> tuple[int, r
     return place, known
 
 
-# Operators of all turns. A loop of more is built in less time, and runs in less, too. Where there
-# is none, as of tensors that grow, more are unrolled.
+# Operators of all iterations. Above this, a loop builds and runs faster. Where a loop is not
+# possible, such as for tensors that grow, more are unrolled.
 _MOST_UNROLLED = 64
 _MOST_COUNTED = 10_000
 _OPEN = "a loop whose turns are many, or depend on the data"
@@ -157,8 +154,8 @@ _OPEN = "a loop whose turns are many, or depend on the data"
 def convert_while(ctx: Context) -> list[relax.Expr]:
     """Repeat the body while the condition holds.
 
-    Few turns, whose number follows from constants, are unrolled: each then knows its counter. Else
-    the two subgraphs become functions, and a loop of them.
+    A few iterations are unrolled if constants tell their number: each then knows its counter.
+    Otherwise the two subgraphs become functions, and a loop runs them.
     """
     options = ctx.options(WhileOptions)
     condition = subgraph(ctx, options.cond_subgraph_index)
@@ -170,7 +167,7 @@ def convert_while(ctx: Context) -> list[relax.Expr]:
         raise QnnError(f"its condition gives {len(condition.outputs)} tensors, needs one")
     if len(body.outputs) != len(carried):
         raise QnnError(f"its body gives {len(body.outputs)} tensors, takes {len(carried)}")
-    # What no turn changes may stay a constant, however large: it may be weights.
+    # A value that no iteration changes stays a constant of any size: it may be weights.
     kept = [body.inputs[i] == body.outputs[i] for i in range(len(carried))]
     for position, is_kept in enumerate(kept):
         if is_kept and ctx.tensor(position).is_constant:
@@ -196,7 +193,7 @@ def _repeated(
         except QnnError as error:
             reason = reason_of(error)
             if _turns(condition, body, carried, _MOST_COUNTED) is None:
-                # Of loops inside one another, one says so.
+                # Only one of nested loops says so.
                 raise UnsupportedError(
                     reason if _OPEN in reason else f"{_OPEN}: {reason}"
                 ) from error
@@ -206,10 +203,10 @@ def _repeated(
 
 
 def _turns(condition: Model, body: Model, carried: Sequence[Value], most: int) -> int | None:
-    """Count the turns; None if they do not follow from constants, or have too many operators.
+    """Count the iterations; None if constants do not tell, or if they have too many operators.
 
     Raises:
-        UnsupportedError: they have no end.
+        UnsupportedError: the loop has no end.
     """
     known = [value if isinstance(value, np.ndarray) else None for value in carried]
     turns = 0
@@ -231,7 +228,7 @@ def _is_same(before: Array | None, after: Array | None) -> bool:
 
 
 def _folded(graph: Model, known: Sequence[Array | None]) -> list[Array | None]:
-    """Return what of a subgraph's results follows from known arguments."""
+    """Return a subgraph's results that follow from known arguments, None for others."""
     tensors = list(graph.tensors)
     for index, value in zip(graph.inputs, known, strict=True):
         if value is not None:
@@ -241,7 +238,7 @@ def _folded(graph: Model, known: Sequence[Array | None]) -> list[Array | None]:
         try:
             graph = fold(graph, each, lambda tensor: tensor.shape) or graph
         except QnnError:
-            continue  # whoever converts it says so
+            continue  # the conversion says so
     return [graph.tensors[index].data for index in graph.outputs]
 
 
@@ -259,7 +256,7 @@ def _looped(
     carried: Sequence[Value],
     kept: Sequence[bool],
 ) -> list[relax.Expr]:
-    """Make a loop; what is known and no turn changes is a constant of its functions."""
+    """Make a loop; known values that no iteration changes are constants of its functions."""
     fixed = [
         value if is_kept and isinstance(value, np.ndarray) else None
         for value, is_kept in zip(carried, kept, strict=True)

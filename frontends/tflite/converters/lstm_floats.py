@@ -1,4 +1,4 @@
-"""An LSTM of float32: with weights of float32, or hybrid, with weights of bytes."""
+"""An LSTM of float32, with weights of float32 or of bytes (hybrid)."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def _check(operands: LstmOperands, options: UnidirectionalSequenceLSTMOptions) -
 
 @dataclass(frozen=True)
 class _Step:
-    """Writes a step of an LSTM."""
+    """Writes one step of an LSTM."""
 
     operands: LstmOperands
     options: UnidirectionalSequenceLSTMOptions
@@ -96,7 +96,7 @@ class _Step:
 
         Args:
             ctx: the operator, with the builder to emit to.
-            sums: what the data gives for all gates, [batch, gates · cells].
+            sums: products of the data for all gates, [batch, gates · cells].
             states: hidden values, [batch, outputs], and cells, [batch, cells].
         """
         hidden, cells = states
@@ -132,7 +132,7 @@ class _Step:
         proposed = emit(bent(ctx, self.options.activation, whole("cell")))
         new = emit(R.add(R.multiply(forget, cells), R.multiply(let_in, proposed)))
         new = _clipped(ctx, new, self.options.cell_clip)
-        # Without an activation LiteRT takes what the cell gate made, not the cells.
+        # Without an activation LiteRT takes the cell gate's result, not the cells.
         activation = self.options.activation
         seen_new = proposed if activation == "NONE" else bent(ctx, activation, new)
         given = emit(R.multiply(opened("output", new), seen_new))

@@ -28,13 +28,13 @@ from qnn_ops.tables_int16 import power_of_two
 DATA, HIDDEN, WEIGHTS, BIAS, CELLS = range(5)
 _GATES = 4
 _DTYPES = ["uint8", "uint8", "uint8", "int32", "int16", "uint8", "int16", "uint8", "int16"]
-_MIDDLE = 128  # of uint8: what is 0, whatever the tensors say
+_MIDDLE = 128  # the zero point of uint8, whatever the tensors say
 _GATE_ONE = 2 ** (15 - GATE_BITS)
 _CELL_BITS = 4
 
 
 def basic_lstm(ctx: Context) -> list[relax.Expr]:
-    """Return the hidden values, the cells, what the gates read, and their sums.
+    """Return the hidden values, the cells, the gates' operands, and their sums.
 
     Source of the arithmetic: LstmCell of TFLite's kernels/internal/optimized/optimized_ops.h for
     uint8, with cells of 4 integer bits.
@@ -149,7 +149,7 @@ _FUNCTIONS = ("logistic", "tanh", "logistic", "logistic")
 
 
 def float_basic_lstm(ctx: Context) -> list[relax.Expr]:
-    """Return the hidden values, the cells, what the gates read, and their sums.
+    """Return the hidden values, the cells, the gates' operands, and their sums.
 
     Source of the arithmetic: LstmCell of TFLite's kernels/internal/optimized/optimized_ops.h for
     float32.

@@ -72,7 +72,7 @@ def _rows(ctx: Context) -> relax.Expr:
     """Return the data.
 
     Raises:
-        QnnError: they are a scalar, of which LiteRT gives what memory holds.
+        QnnError: they are a scalar, for which LiteRT returns what memory holds.
     """
     data = ctx.input(0)
     if not data.shape:
@@ -80,7 +80,7 @@ def _rows(ctx: Context) -> relax.Expr:
     return data.expr
 
 
-# Of so many the sum of squares, and that of exponentials in Q12.19, fit int32.
+# The most squares, and exponentials in Q12.19, whose sum fits int32.
 _MOST_SQUARES, _MOST_EXPONENTIALS = 33_025, 4_095
 _POINTS = {"int8": (0, 127), "uint8": (128, 255)}
 
@@ -133,7 +133,7 @@ def convert_quantized_log_softmax(ctx: Context) -> relax.Expr:
         int(part) for part in quantize_multiplier(min(scale * 2.0**26, 2.0**31 - 1))
     )
     radius = math.floor(31 * 2.0**26 / 2.0**shift)
-    # A distance of 8-bit values is one of 256: what depends on it alone is a table.
+    # There are 256 distances of 8-bit values: tables hold what depends on them alone.
     distances = np.minimum(np.arange(256), radius)
     scaled = multiply_by_quantized_multiplier(-distances, multiplier, shift)
     values = ctx.builder.array(data.expr)

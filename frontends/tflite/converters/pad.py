@@ -82,7 +82,7 @@ _MOST_REVERSED = 1 << 24  # elements of an axis that is padded
 
 
 def convert_mirror_pad(ctx: Context) -> relax.Expr:
-    """Pad with what lies behind the edge; REFLECT leaves out the edge itself."""
+    """Pad with the elements behind the edge; REFLECT leaves out the edge itself."""
     data, widths = ctx.input(0), ctx.constant(1)
     if widths.shape != (len(data.shape), 2):
         raise QnnError(f"paddings must have shape ({len(data.shape)}, 2), got {widths.shape}")
@@ -117,7 +117,7 @@ def convert_reverse(ctx: Context) -> relax.Expr:
 
 
 def convert_reverse_sequence(ctx: Context) -> relax.Expr:
-    """Reverse the first so many elements along an axis, as many as each batch says."""
+    """Reverse the first elements along an axis; each batch states how many."""
     data, lengths, options = ctx.input(0), ctx.input(1), ctx.options(ReverseSequenceOptions)
     shape, along, batch = data.shape, options.seq_dim, options.batch_dim
     if data.tensor.dtype in ("int8", "bool") or lengths.tensor.dtype not in ("int32", "int64"):
@@ -179,7 +179,7 @@ def check_axes(name: str, values: Sequence[int], rank: int, least: int) -> tuple
     """Return an option's numbers, one for each axis.
 
     Raises:
-        QnnError: there are more or fewer, or one is below what it may be at least, or too large.
+        QnnError: there are more or fewer, or one is below ``least`` or too large.
     """
     if len(values) != rank or rank > MOST_AXES:
         raise QnnError(f"{name} must have a number for each of {rank} axes, got {tuple(values)}")
@@ -232,7 +232,7 @@ _MOST = 1 << 24  # elements of a matrix
 
 
 def convert_dilate(ctx: Context) -> relax.Expr:
-    """Put so many less one of a value between neighbours along each axis."""
+    """Put a value between neighbours along each axis, one time less than the step."""
     data, steps, filler = ctx.input(0), ctx.integers(1), ctx.input(2)
     shape, dtype = data.shape, data.tensor.dtype
     if len(steps) != len(shape) or any(step < 1 for step in steps):
@@ -284,7 +284,7 @@ def convert_matrix_set_diag(ctx: Context) -> relax.Expr:
 
 
 def _diagonal(rows: int, columns: int) -> relax.Expr:
-    """Tell of each place of a matrix whether it is on the diagonal."""
+    """Return a matrix that is true on its diagonal."""
     if rows * columns > _MOST:
         raise QnnError(f"a matrix of {rows} rows and {columns} columns is too large")
     return relax.const(np.eye(rows, columns, dtype=bool))

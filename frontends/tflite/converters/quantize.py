@@ -40,7 +40,7 @@ def convert_quantize(ctx: Context) -> relax.Expr:
         return _packed(ctx, data, result)
     encoding = per_tensor(result)
     known = data.tensor.quantization
-    if known is None or known.is_per_channel:  # of which LiteRT takes the scale for 0
+    if known is None or known.is_per_channel:  # LiteRT reads 0 for its scale
         return zero_points(result, data.shape)
     return requantize(data.expr, *data.quantization, *encoding, result.dtype)
 
@@ -106,7 +106,7 @@ def convert_cast(ctx: Context) -> relax.Expr:
 
 
 def _saturated(ctx: Context, data: relax.Expr, dtype: str, bits: int) -> relax.Expr:
-    """Round towards zero into the range of so many bits; what is no number is the highest one."""
+    """Round towards zero and clamp to a number of bits; NaN becomes the highest number."""
     low, high = (end >> (np.iinfo(dtype).bits - bits) for end in _ends(dtype))
     most = np.float32(high)
     if int(most) > high:  # int32 and int64: it is no float32

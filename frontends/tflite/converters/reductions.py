@@ -84,7 +84,7 @@ _product = _reduce(R.prod, 1)
 def convert_sum(ctx: Context) -> relax.Expr | list[relax.Expr]:
     """Add up along constant axes, in int32, and bring the sum to the result's scale.
 
-    LiteRT 2.3.0's reference kernel takes int8 for uint8; this is what it does with uint8.
+    LiteRT 2.3.0's reference kernel reads int8 as uint8; this computes int8 as it does uint8.
     """
     data, result = ctx.input(0), ctx.output()
     if 0 in data.shape:

@@ -231,7 +231,7 @@ def _is_hybrid(row: Row, inputs: Sequence[Tensor]) -> bool:
 
 
 def _hint(model: Model, operator: Operator) -> str:
-    """Name what an operator reads of what others compute, if there is something."""
+    """Name the tensors that an operator reads from others, if there are some."""
     computed = set(model.computed)
     read = [model.tensors[index].name for index in operator.inputs if index in computed]
     if not read:
@@ -255,7 +255,7 @@ OPERATORS.update(
             ),
             Row(refusal="its results are random numbers, others in every run"),
         ),
-        # What compilers and libraries of vendors write: there is no more of the model in it.
+        # Written by compilers and libraries of vendors; the model is not in it.
         "CUSTOM:edgetpu-custom-op": Row(
             refusal="is code for Coral's Edge TPU; import the file that edgetpu_compiler read"
         ),

@@ -29,9 +29,9 @@ from qnn_ops.errors import QnnError
 def convert_reshape(ctx: Context) -> relax.Expr:
     """Reshape. The shape comes from an input or, in old files, from the options.
 
-    A constant of the file is taken as LiteRT takes it. LiteRT refuses one that does not fit; here
-    another batch size takes the place of the file's, if that makes it fit. Where a run computes
-    the shape, it is the one that the file states for the result, with one open size at most.
+    A constant of the file means what it means to LiteRT. LiteRT refuses one that does not fit. Here
+    the batch size replaces the file's if it then fits. If a run computes the shape, the shape is
+    the one that the file states for the result, with one open size at most.
     """
     data = ctx.input(0)
     sizes, parts = _split_shape(data)
@@ -58,7 +58,7 @@ def _is_computed(ctx: Context) -> bool:
 
 
 def _batches(ctx: Context) -> list[tuple[int, int]]:
-    """List batch sizes that the file states, if it states the shape too, and what they are now."""
+    """List the file's batch sizes with the present ones, if the file states the shape."""
     if ctx.has(1) and (ctx.tensor(1).index in (*ctx.model.computed, *ctx.model.inputs)):
         return []
     tensors = [ctx.tensor(0), *(ctx.model.tensors[index] for index in ctx.model.inputs)]
@@ -68,7 +68,7 @@ def _batches(ctx: Context) -> list[tuple[int, int]]:
 
 
 def _whole(sizes: Sequence[int], shape: tuple[int, ...]) -> tuple[int, ...]:
-    """Put what is left of the data's elements in the place of one -1."""
+    """Replace one -1 by the size that the other sizes leave."""
     if shape.count(-1) != 1:
         return shape
     rest = _rest(sizes, [size for size in shape if size != -1])
@@ -76,7 +76,7 @@ def _whole(sizes: Sequence[int], shape: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def _split_shape(data: Operand) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Return the shape that the file knows, and that of a complex number's parts, if it is one."""
+    """Return the shape that the file knows, and behind it that of a complex number's parts."""
     rank = len(data.shape) - (data.tensor.dtype == COMPLEX)
     return data.shape[:rank], data.shape[rank:]
 
@@ -207,7 +207,7 @@ def convert_space_to_depth(ctx: Context) -> relax.Expr:
 
 
 def convert_space_to_batch(ctx: Context) -> relax.Expr:
-    """Pad with the zero point, and make a picture of each place of a block."""
+    """Pad with the zero point, and make an image of each position in a block."""
     data = ctx.input(0)
     sizes, widths = _blocks(ctx, data)
     batch, *space, depth = data.shape
@@ -225,7 +225,7 @@ def convert_space_to_batch(ctx: Context) -> relax.Expr:
 
 
 def convert_batch_to_space(ctx: Context) -> relax.Expr:
-    """Make blocks of pixels of pictures, and crop the edges."""
+    """Make blocks of pixels from images, and crop the edges."""
     data = ctx.input(0)
     sizes, widths = _blocks(ctx, data)
     batch, *space, depth = data.shape

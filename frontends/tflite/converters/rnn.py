@@ -45,7 +45,7 @@ _WEIGHTS = ("float32", "int8", "uint8")
 
 
 def convert_lstm(ctx: Context) -> relax.Expr | list[relax.Expr]:
-    """Run an LSTM over the steps of a sequence, or one; it goes on where the run before ended."""
+    """Run an LSTM over one step or a sequence, from the state of the previous run."""
     options = _options(ctx)
     if options is None:
         return float_basic_lstm(ctx) if ctx.tensor(DATA).dtype == "float32" else basic_lstm(ctx)
@@ -86,7 +86,7 @@ def run_lstm(
 
 
 def _options(ctx: Context) -> UnidirectionalSequenceLSTMOptions | None:
-    """Return the options, those of a single step as those of a sequence; None of a basic kernel."""
+    """Return the options as a sequence's; None for the basic kernel."""
     if ctx.operator.code != "LSTM":
         return ctx.options(UnidirectionalSequenceLSTMOptions)
     options = ctx.options(LSTMOptions)
@@ -113,11 +113,11 @@ _DTYPES = ("float32", "int8", "uint8")
 
 @dataclass(frozen=True)
 class RnnPlaces:
-    """Where an operator has the operands of a plain recurrent layer.
+    """The indices of a plain recurrent layer's operands.
 
     Attributes:
         data: the data.
-        weights: of the data; after them are those of hidden values, the bias and the hidden values.
+        weights: of the data; behind them are the weights of hidden values, the bias and the state.
         beside: a second sequence and its weights; None where there is none.
     """
 
@@ -127,7 +127,7 @@ class RnnPlaces:
 
 
 def convert_rnn(ctx: Context) -> relax.Expr:
-    """Run a plain recurrent layer over the steps of a sequence, or one, from where it ended."""
+    """Run a plain recurrent layer over one step or a sequence, from the previous run's state."""
     if ctx.operator.code == "RNN":
         one = ctx.options(RNNOptions)
         options = SequenceRNNOptions(False, one.activation, one.asymmetric_quantize_inputs)
@@ -207,7 +207,7 @@ _RNN_BESIDE, _RNN_WEIGHTS = 9, (10, 11)
 
 
 def convert_bidirectional_lstm(ctx: Context) -> relax.Expr | list[relax.Expr]:
-    """Run an LSTM over the steps of a sequence, and another one from the last step to the first."""
+    """Run one LSTM over a sequence forwards, and another one backwards."""
     given = ctx.options(BidirectionalSequenceLSTMOptions)
     if ctx.tensor(0).dtype != "float32":
         raise UnsupportedError(f"of {ctx.tensor(0).dtype} data")
@@ -233,7 +233,7 @@ def convert_bidirectional_lstm(ctx: Context) -> relax.Expr | list[relax.Expr]:
 
 
 def convert_bidirectional_rnn(ctx: Context) -> relax.Expr | list[relax.Expr]:
-    """Run a plain recurrent layer over a sequence, and another one from its last step."""
+    """Run one plain recurrent layer over a sequence forwards, and another one backwards."""
     given = ctx.options(BidirectionalSequenceRNNOptions)
     options = SequenceRNNOptions(
         given.time_major, given.activation, given.asymmetric_quantize_inputs
@@ -262,7 +262,7 @@ def _check_rnn(ctx: Context, data: tuple[int, int], *, has_weights: bool, time_m
 def _sequences(ctx: Context, beside: int, weights: Sequence[int]) -> tuple[tuple[int, int], bool]:
     """Return which input each layer reads, and whether both read a second sequence beside it.
 
-    A second sequence without weights is what the backward layer reads.
+    The backward layer reads a second sequence that has no weights.
 
     Raises:
         QnnError: there are weights for one layer alone.

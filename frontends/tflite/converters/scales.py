@@ -34,7 +34,7 @@ ENCODED = (*EIGHT_BITS, "int16")
 """Types whose tensors mostly have a scale."""
 
 _UNIT = Quantization.per_tensor(1.0, 0)
-# Of numbers that are 0 to every function, and whose quotients by a scale are, too.
+# Its numbers are 0 to every function, and so are their quotients by a scale.
 _LEAST = Quantization.per_tensor(2.0**-100, 0)
 _WEIGHTS, _BIAS = 1, 2
 _KEEP_THEIR_BOUNDS = ("NONE", "RELU")
@@ -98,7 +98,7 @@ def is_signed(tensor: Tensor) -> bool:
 
 
 def is_complemented(tensor: Tensor) -> bool:
-    """Tell whether a tensor is of bytes, and of a negative scale."""
+    """Tell whether a tensor has bytes and a negative scale."""
     known = tensor.quantization
     is_one = known is not None and not known.is_per_channel and tensor.dtype in EIGHT_BITS
     return is_one and known is not None and bool(-np.inf < known.scale[0] < 0)
@@ -116,7 +116,7 @@ def lacks_one_scale(tensor: Tensor) -> bool:
 
 
 def zero_points(result: Tensor, shape: Sequence[int]) -> relax.Expr:
-    """Return a tensor that is all zero point of a result; without a scale that is 0."""
+    """Return a tensor full of the result's zero point, which is 0 without a scale."""
     point = 0 if lacks_one_scale(result) else per_tensor(result)[1]
     return R.full(shape, relax.const(point, result.dtype), result.dtype)
 
@@ -127,7 +127,7 @@ def with_unit_scale(rule: Callable[[Context], _R]) -> Callable[[Context], _R]:
 
 
 def with_least_scale(rule: Callable[[Context], _R]) -> Callable[[Context], _R]:
-    """Return the rule for tensors; those without a scale stand for 0."""
+    """Return the rule that takes tensors without a scale for zeros."""
     return lambda ctx: rule(_ZeroContext(ctx.model, ctx.operator, ctx.builder, ctx.values))
 
 

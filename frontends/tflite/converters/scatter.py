@@ -81,12 +81,12 @@ def convert_sparse_to_dense(ctx: Context) -> relax.Expr:
 
 
 def convert_segments(reduction: str, begin: Callable[[Any], Any], ctx: Context) -> relax.Expr:
-    """Reduce the rows of each segment; a row of a negative one is left out."""
+    """Reduce the rows of each segment; rows of negative segments are left out."""
     return _reduced(ctx, ctx.integer(2), reduction, begin)
 
 
 def convert_segment_sum(ctx: Context) -> relax.Expr:
-    """Sum up the rows of each segment, which are numbered in order."""
+    """Sum up the rows of each segment; segments are numbered in order."""
     indices = ctx.input(1)
     if not indices.tensor.is_constant:
         raise UnsupportedError("the shape of its result depends on the data of a run")
@@ -112,7 +112,7 @@ def _reduced(ctx: Context, count: int, reduction: str, begin: Callable[[Any], An
     if 0 in data.shape or count == 0:
         return R.full((count, *rest), start, dtype)
     rows = reshaped(data.expr, (prod(indices.shape), prod(rest)))
-    # One row more, which takes those of no segment.
+    # One more row takes the rows of no segment.
     flat = reshaped(indices.expr, (prod(indices.shape),))
     flat = ctx.builder.emit(R.minimum(flat, relax.const(np.int32(count))))
     flat = R.where(R.less(flat, relax.const(np.int32(0))), relax.const(np.int32(count)), flat)
@@ -133,7 +133,7 @@ def _scattered(
 def _flat_indices(
     ctx: Context, indices: Operand, sizes: tuple[int, ...], count: int | None = None
 ) -> relax.Expr:
-    """Return one number for each index, within what there is.
+    """Return one number for each index, clipped to the axes' sizes.
 
     LiteRT ends a run where one is outside.
     """
@@ -160,9 +160,9 @@ _REDUCTIONS = {
 
 
 def convert_stablehlo_scatter(ctx: Context) -> relax.Expr:
-    """Put slices at indices, element by element, or combine them with what is there.
+    """Put slices at indices, element by element, or combine them with the data.
 
-    An element that would lie outside is left out.
+    Elements outside the data are left out.
     """
     data, indices, updates = ctx.input(0), ctx.input(1), ctx.input(2)
     options, emit = ctx.options(StablehloScatterOptions), ctx.builder.emit
@@ -192,7 +192,7 @@ def convert_stablehlo_scatter(ctx: Context) -> relax.Expr:
     flat = _flat_indices_of_slices(ctx, rows, named, grid, shape)
     ordered = emit(R.permute_dims(reshaped(flat, (*batch, *window)), order)) if count else flat
     wide = "int32" if dtype == "int16" else dtype
-    # One row more, which takes what lies outside.
+    # One more row takes the elements outside.
     column = reshaped(R.astype(data.expr, wide), (size, 1))
     rows_of_data = emit(R.concat([emit(column), R.zeros((1, 1), wide)], 0))
     values = emit(reshaped(emit(R.astype(updates.expr, wide)), (elements, 1)))
@@ -208,7 +208,7 @@ def _flat_indices_of_slices(
     grid: dict[int, np.ndarray],
     shape: Sequence[int],
 ) -> relax.Expr:
-    """Return one number for each element of each slice; for those outside the one after all.
+    """Return one number for each element of each slice; elements outside get the one behind all.
 
     Args:
         ctx: the operator.

@@ -56,8 +56,8 @@ def convert_concatenation(ctx: Context) -> relax.Expr:
 def convert_unscaled_concatenation(ctx: Context) -> relax.Expr:
     """Join uint8 tensors. Some state no scale, which LiteRT takes for a scale of 0.
 
-    Such an input is all zero point of the result; and what is rescaled to such a result is no
-    number, and so becomes 0.
+    Such an input becomes the result's zero point. Values rescaled to such a result are NaN, and
+    become 0.
     """
     options, result = ctx.options(ConcatenationOptions), ctx.output()
     if options.activation != "NONE":
@@ -201,7 +201,7 @@ _PLACES = ("int32", "int64")
 
 
 def convert_dynamic_update_slice(ctx: Context) -> relax.Expr:
-    """Put a tensor into a larger one, at a place that is moved inside if it is not."""
+    """Put a tensor into a larger one, at an index that is moved inside."""
     data, part, begins = ctx.inputs()
     rank = len(data.shape)
     if part.tensor.dtype != data.tensor.dtype or begins.tensor.dtype not in _PLACES:

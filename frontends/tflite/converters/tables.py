@@ -23,7 +23,7 @@ from qnn_ops.rounded import rounded
 
 
 def convert_embedding_lookup(ctx: Context) -> relax.Expr:
-    """Take rows of a table, whose numbers are the first operand; real ones of int8 or uint8."""
+    """Take the rows of a table at indices, the first operand; rows of bytes may become real."""
     indices, table = ctx.input(0), ctx.input(1)
     dtype, is_hybrid = ctx.output().dtype, _is_hybrid(ctx)
     if table.tensor.dtype != dtype and not is_hybrid:
@@ -47,7 +47,7 @@ def convert_embedding_lookup(ctx: Context) -> relax.Expr:
 
 
 def _is_hybrid(ctx: Context) -> bool:
-    """Tell whether an operator's table of bytes stands for real numbers, and they are wanted."""
+    """Tell whether the operator gives real numbers for a table of bytes."""
     table = ctx.tensor(1)
     if ctx.output().dtype != "float32" or table.dtype not in EIGHT_BITS:
         return False
@@ -80,7 +80,7 @@ _OF_SPARSE = ("int32", "int32", "int32", "float32", "float32")
 
 
 def convert_embedding_lookup_sparse(ctx: Context) -> relax.Expr:
-    """Take rows of a table, each times its weight, and add up those of one index.
+    """Take rows of a table times their weights, and add up the rows of each index.
 
     MEAN divides by the sum of weights, SQRTN by the root of the sum of their squares.
     """
@@ -134,9 +134,9 @@ _BITS = 32
 
 
 def convert_lsh_projection(ctx: Context) -> relax.Expr:
-    """Give the signs of sums of hashes: as they are, or those of a function as one number's bits.
+    """Return the signs of sums of hashes, one by one or as the bits of one number a function.
 
-    To the number of a function its index is added, above these bits.
+    A function's number also has the function's index, above these bits.
     """
     functions, items = ctx.input(0), ctx.input(1)
     weights = ctx.input(2) if ctx.has(2) else None
@@ -177,7 +177,7 @@ def convert_lsh_projection(ctx: Context) -> relax.Expr:
 
 
 def convert_hashtable_lookup(ctx: Context) -> list[relax.Expr]:
-    """Take the rows of a table whose keys are asked for, or zeros, and tell which there are."""
+    """Take the rows of a table with given keys, or zeros, and tell which keys exist."""
     wanted, keys, table = ctx.inputs()
     dtype = table.tensor.dtype
     if {wanted.tensor.dtype, keys.tensor.dtype} != {"int32"} or dtype not in DTYPES:

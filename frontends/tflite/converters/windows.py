@@ -50,10 +50,10 @@ def convert_pool_2d(kind: str, ctx: Context) -> relax.Expr:
 
 
 def _counts(options: Pool2DOptions, sizes: Sequence[int]) -> list[int]:
-    """Return how many places a window has along height and width.
+    """Count the positions of a window along height and width.
 
-    LiteRT gives the result no height either where a window without padding is wider than the image
-    by two steps or more.
+    If a window without padding is wider than the image by two steps or more, LiteRT gives the
+    result no height either.
     """
     steps = options.stride
     if options.padding == "SAME":
@@ -104,7 +104,7 @@ _FUNCTIONS = {
 
 
 def convert_stablehlo_reduce_window(ctx: Context) -> relax.Expr:
-    """Reduce windows of what a value is put around and between."""
+    """Reduce windows of data that is padded with a value, around and between its elements."""
     options, rank = ctx.options(StablehloReduceWindowOptions), len(ctx.input(0).shape)
     codes = [each.code for each in subgraph(ctx, options.body_subgraph_index).operators]
     if len(codes) != 1 or codes[0] not in _FUNCTIONS:

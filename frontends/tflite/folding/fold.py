@@ -25,7 +25,7 @@ def fold(
     """Compute an operator of known operands.
 
     Args:
-        model: with what was computed before as constants.
+        model: with the results of operators before it as constants.
         operator: of it.
         shape_of: tells the shape of a tensor that is no constant.
 
@@ -72,7 +72,7 @@ def _densified(model: Model, operator: Operator) -> Model | None:
 def _of_shape(
     model: Model, operator: Operator, shape_of: Callable[[Tensor], tuple[int, ...]]
 ) -> Array | None:
-    """Compute what depends on the shape of an operand only."""
+    """Compute an operator that depends only on its operand's shape."""
     if operator.code not in ("SHAPE", "RANK", _LENGTH) or len(operator.inputs) != 1:
         return None
     tensor = model.tensors[operator.inputs[0]]

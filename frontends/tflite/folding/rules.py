@@ -152,7 +152,7 @@ def _broadcast_args(node: Node) -> Array:
 
 
 def _where(node: Node) -> Array | None:
-    """List the places at which something else than 0 stands."""
+    """List the indices of elements other than 0."""
     (data,) = node.operands
     return np.argwhere(data).astype(np.int64) if data.ndim else None
 
@@ -259,7 +259,7 @@ def _sparse_to_dense(node: Node) -> Array | None:
 
 
 def _segments(node: Node) -> Array | None:
-    """Reduce the rows of each segment; a row of a negative one is left out."""
+    """Reduce the rows of each segment; rows of negative segments are left out."""
     data, indices = node.operands[:2]
     name, begin = SEGMENT_REDUCTIONS[node.operator.code]
     (count,) = node.sizes(2)
