@@ -119,8 +119,6 @@ def _are_single(ctx: Context) -> bool:
 def convert_bucketize(ctx: Context) -> relax.Expr:
     """Count the boundaries at or below each number; compare in float32."""
     data, boundaries = ctx.input(0), ctx.options(BucketizeOptions).boundaries
-    if data.tensor.dtype not in ("int32", "int64", "float32"):
-        raise UnsupportedError(f"of {data.tensor.dtype}")
     if not np.all(boundaries[:-1] <= boundaries[1:]):
         raise QnnError(f"the boundaries must be sorted, got {boundaries.tolist()}")
     if 0 in data.shape or boundaries.size == 0:
@@ -174,7 +172,7 @@ OPERATORS.update(
     {
         "ARG_MAX": Row(data=_arg(R.argmax, ArgMaxOptions), micro=MOVED, states_dtype=True),
         "ARG_MIN": Row(data=_arg(R.argmin, ArgMinOptions), micro=MOVED, states_dtype=True),
-        "BUCKETIZE": Row(data=convert_bucketize),
+        "BUCKETIZE": Row(data=convert_bucketize, dtypes=("int32", "int64", "float32")),
         "EQUAL": Row(data=_Comparison(R.equal, (), ENCODED), micro=MOVED),
         # LiteRT's reads int16 as another type.
         "NOT_EQUAL": Row(data=_Comparison(unequal, ("int16",)), micro=MOVED),

@@ -6,6 +6,7 @@ A complex tensor is one of float32 here, whose last axis holds the two parts.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -15,6 +16,7 @@ from tvm.relax import op as R
 from frontends.errors import UnsupportedError
 from frontends.tflite.converters.context import Context
 from frontends.tflite.converters.registry import OPERATORS, Row
+from frontends.tflite.model import COMPLEX
 from qnn_ops.errors import QnnError
 
 _MOST = 4096
@@ -56,21 +58,15 @@ def convert_rfft2d(ctx: Context) -> relax.Expr:
 
 def convert_part(place: int, ctx: Context) -> relax.Expr:
     """Return a part of complex numbers."""
-    return R.take(_complex(ctx), relax.const(np.int32(place)), len(ctx.input(0).shape) - 1, "clip")
+    data = ctx.input(0)
+    return R.take(data.expr, relax.const(np.int32(place)), len(data.shape) - 1, "clip")
 
 
 def convert_size(ctx: Context) -> relax.Expr:
     """Return the sizes of complex numbers."""
-    wide, axis = ctx.builder.emit(R.astype(_complex(ctx), "float64")), len(ctx.input(0).shape) - 1
-    square = ctx.builder.emit(R.sum(ctx.builder.emit(R.multiply(wide, wide)), [axis]))
-    return R.astype(R.sqrt(square), "float32")
-
-
-def _complex(ctx: Context) -> relax.Expr:
-    data = ctx.input(0)
-    if data.tensor.dtype != "complex64":
-        raise UnsupportedError(f"of {data.tensor.dtype}")
-    return data.expr
+    wide = ctx.builder.array(ctx.input(0).expr).astype("float64")
+    square = (wide * wide).sum(axis=wide.ndim - 1, dtype="float64")
+    return R.astype(R.sqrt(square.expr), "float32")
 
 
 def _lengths(ctx: Context) -> Sequence[int]:
@@ -85,11 +81,12 @@ def _angles(rows: np.ndarray, columns: np.ndarray, length: int) -> np.ndarray:
     return 2 * np.pi * (np.outer(rows, columns) % length) / length
 
 
+_COMPLEX = Row(dtypes=(COMPLEX,), takes_complex=True)
 OPERATORS.update(
     {
-        "COMPLEX_ABS": Row(data=convert_size, takes_complex=True),
-        "IMAG": Row(data=partial(convert_part, 1), takes_complex=True),
-        "REAL": Row(data=partial(convert_part, 0), takes_complex=True),
+        "COMPLEX_ABS": replace(_COMPLEX, data=convert_size),
+        "IMAG": replace(_COMPLEX, data=partial(convert_part, 1)),
+        "REAL": replace(_COMPLEX, data=partial(convert_part, 0)),
         "RFFT2D": Row(data=convert_rfft2d, gives_complex=True),
     }
 )

@@ -114,8 +114,6 @@ def convert_stablehlo_gather(ctx: Context) -> relax.Expr:
     data, indices, options = ctx.input(0), ctx.input(1), ctx.options(StablehloGatherOptions)
     shape, sizes = data.shape, options.slice_sizes
     rank, dtype = len(shape), data.tensor.dtype
-    if dtype not in DTYPES:
-        raise UnsupportedError(f"of {dtype}")
     if len(sizes) != rank or not all(0 <= s <= n for s, n in zip(sizes, shape, strict=True)):
         raise QnnError(f"slice_sizes {sizes} of a tensor of shape {shape}")
     check_dims("collapsed_slice_dims", options.collapsed_slice_dims, rank)
@@ -217,6 +215,6 @@ OPERATORS.update(
     {
         "GATHER": Row(data=convert_gather, micro=MOVED, unpacks=("int4",)),
         "GATHER_ND": Row(data=convert_gather_nd, micro=MOVED),
-        "STABLEHLO_GATHER": Row(data=convert_stablehlo_gather),
+        "STABLEHLO_GATHER": Row(data=convert_stablehlo_gather, dtypes=DTYPES),
     }
 )

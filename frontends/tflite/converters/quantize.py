@@ -128,8 +128,6 @@ def convert_fake_quant(ctx: Context) -> relax.Expr:
     kernels/internal/quantization_util.h.
     """
     data, emit = ctx.input(0), ctx.builder.emit
-    if data.tensor.dtype != "float32":
-        raise UnsupportedError(f"of {data.tensor.dtype}")
     scale, low, high = _grid(ctx.options(FakeQuantOptions))
     above = R.where(R.greater_equal(data.expr, _number(low)), data.expr, _number(low))
     distance = R.subtract(R.minimum(above, _number(high)), _number(low))
@@ -168,7 +166,7 @@ OPERATORS.update(
         "DEQUANTIZE": Row(
             data=convert_dequantize, micro=CONVERTED, unpacks=_UNPACKS, is_complemented=True
         ),
-        "FAKE_QUANT": Row(data=convert_fake_quant),
+        "FAKE_QUANT": Row(data=convert_fake_quant, dtypes=("float32",)),
         "QUANTIZE": Row(
             data=convert_quantize, micro=CONVERTED, unpacks=_UNPACKS, is_complemented=True
         ),

@@ -47,6 +47,7 @@ class Row:
         hybrid: the rule for float32 data and 8-bit weights.
         by_block: the rule for float32 data and weights, the second operand, with scales by block.
         refusal: why there is no rule for the data of a run.
+        dtypes: the types of the first operand that the rule for any type takes; none for all.
         micro: the types for which TFLM gives the same results; none if it is not known.
         unpacks: the types of several numbers to a byte that LiteRT's kernel unpacks: "int4" and
             "int2" of a run, and "constant int2".
@@ -74,6 +75,7 @@ class Row:
     hybrid: Rule | None = None
     by_block: Rule | None = None
     refusal: str = ""
+    dtypes: tuple[str, ...] = ()
     micro: frozenset[str] = frozenset()
     unpacks: tuple[str, ...] = ()
     data_and_weights: tuple[int, int] = (0, 1)
@@ -132,6 +134,9 @@ def _rule_for(model: Model, operator: Operator) -> tuple[Rule, bool]:
                 raise UnsupportedError(f"{model.tensors[index].label} has scales by block")
             return row.by_block, False
     if row.data is not None:
+        for tensor in inputs[:1] if row.dtypes else ():
+            if tensor.dtype not in row.dtypes:
+                raise UnsupportedError(f"of {tensor.dtype}")
         return row.data, False
     _check_known(row, model, operator)
     if row.hybrid is not None and _is_hybrid(row, inputs):

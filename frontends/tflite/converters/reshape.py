@@ -10,7 +10,6 @@ from math import prod
 from tvm import relax
 from tvm.relax import op as R
 
-from frontends.errors import UnsupportedError
 from frontends.tflite.axes import axis_of
 from frontends.tflite.converters.context import Context, Operand, reshaped
 from frontends.tflite.converters.registry import MOVED, OPERATORS, Row
@@ -178,8 +177,6 @@ def _vector_of_sizes(ctx: Context, position: int) -> tuple[int, ...]:
 def convert_zeros_like(ctx: Context) -> relax.Expr:
     """Return a tensor of the operand's shape that is all 0."""
     data = ctx.input(0)
-    if data.tensor.dtype not in ("float32", "int32", "int64"):
-        raise UnsupportedError(f"of {data.tensor.dtype}")
     return R.zeros(data.shape, data.tensor.dtype)
 
 
@@ -293,6 +290,6 @@ OPERATORS.update(
         "SQUEEZE": replace(_RESHAPES, data=convert_squeeze),
         "TILE": Row(data=convert_tile),
         "TRANSPOSE": Row(data=convert_transpose, micro=MOVED, unpacks=("int4",)),
-        "ZEROS_LIKE": Row(data=convert_zeros_like),
+        "ZEROS_LIKE": Row(data=convert_zeros_like, dtypes=("float32", "int32", "int64")),
     }
 )
