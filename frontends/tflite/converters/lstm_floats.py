@@ -20,7 +20,7 @@ from frontends.tflite.converters.recurrent import (
     real_of,
     run_steps,
 )
-from frontends.tflite.options.layers import UnidirectionalSequenceLSTMOptions
+from frontends.tflite.options.layers import AnyLSTM
 from qnn_ops import float_function
 from qnn_ops.errors import QnnError
 from qnn_ops.registry import spec_of
@@ -31,7 +31,7 @@ _LEAST_VARIANCE = 1e-8
 def float_lstm(
     ctx: Context,
     operands: LstmOperands,
-    options: UnidirectionalSequenceLSTMOptions,
+    options: AnyLSTM,
     data: relax.Expr,
     hidden: relax.Expr,
     cells: relax.Expr,
@@ -68,7 +68,7 @@ def float_lstm(
     return results[0], results[1], results[2]
 
 
-def _check(operands: LstmOperands, options: UnidirectionalSequenceLSTMOptions) -> None:
+def _check(operands: LstmOperands, options: AnyLSTM) -> None:
     if options.activation == "NONE" and operands.weights[-1].dtype == "float32":
         raise UnsupportedError("no activation: LiteRT then multiplies by what memory held")
     for clip in (options.cell_clip, options.proj_clip):
@@ -87,7 +87,7 @@ class _Step:
     """Writes one step of an LSTM."""
 
     operands: LstmOperands
-    options: UnidirectionalSequenceLSTMOptions
+    options: AnyLSTM
 
     def write(
         self, ctx: Context, sums: relax.Expr, states: Sequence[relax.Expr]

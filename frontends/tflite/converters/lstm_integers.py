@@ -15,7 +15,7 @@ from frontends.tflite.converters.hybrid import SUMS
 from frontends.tflite.converters.lstm_operands import LstmOperands
 from frontends.tflite.converters.recurrent import RowWeights, check_constants
 from frontends.tflite.model import Tensor
-from frontends.tflite.options.layers import LSTMOptions, UnidirectionalSequenceLSTMOptions
+from frontends.tflite.options.layers import AnyLSTM, LSTMOptions
 from qnn_ops import float_function, quantized_dense, quantized_lookup, quantized_lstm
 from qnn_ops.arithmetic import quantize_multiplier
 from qnn_ops.errors import QnnError
@@ -183,7 +183,7 @@ _ONE = 2.0**-15
 def integer_lstm(
     ctx: Context,
     operands: LstmOperands,
-    options: UnidirectionalSequenceLSTMOptions,
+    options: AnyLSTM,
     data: relax.Expr,
     hidden: relax.Expr,
     cells: relax.Expr,

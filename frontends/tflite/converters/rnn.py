@@ -31,6 +31,8 @@ from frontends.tflite.converters.recurrent import (
 )
 from frontends.tflite.converters.registry import OPERATORS, Row
 from frontends.tflite.options.layers import (
+    AnyLSTM,
+    AnyRNN,
     BidirectionalSequenceLSTMOptions,
     BidirectionalSequenceRNNOptions,
     LSTMOptions,
@@ -46,15 +48,15 @@ _WEIGHTS = ("float32", "int8", "uint8")
 
 def convert_lstm(ctx: Context) -> relax.Expr | list[relax.Expr]:
     """Run an LSTM over one step or a sequence, from the state of the previous run."""
-    options = _options(ctx)
-    if options is None:
-        return float_basic_lstm(ctx) if ctx.tensor(DATA).dtype == "float32" else basic_lstm(ctx)
-    return run_lstm(ctx, options, ALONE, Way(options.time_major))
+    if not isinstance(ctx.operator.options, LSTMOptions):
+        options = ctx.options(UnidirectionalSequenceLSTMOptions)
+        return run_lstm(ctx, options, ALONE, Way(options.time_major))
+    if not ctx.operator.options.kernel_type:
+        return run_lstm(ctx, ctx.operator.options, ALONE, Way(time_major=False))
+    return float_basic_lstm(ctx) if ctx.tensor(DATA).dtype == "float32" else basic_lstm(ctx)
 
 
-def run_lstm(
-    ctx: Context, options: UnidirectionalSequenceLSTMOptions, at: Places, way: Way
-) -> relax.Expr:
+def run_lstm(ctx: Context, options: AnyLSTM, at: Places, way: Way) -> relax.Expr:
     """Return the results of one LSTM of an operator, and change its states.
 
     Args:
@@ -85,22 +87,6 @@ def run_lstm(
     return way.end(ctx, result, len(data.shape))
 
 
-def _options(ctx: Context) -> UnidirectionalSequenceLSTMOptions | None:
-    """Return the options as a sequence's; None for the basic kernel."""
-    if ctx.operator.code != "LSTM":
-        return ctx.options(UnidirectionalSequenceLSTMOptions)
-    options = ctx.options(LSTMOptions)
-    if options.kernel_type:
-        return None
-    return UnidirectionalSequenceLSTMOptions(
-        activation=options.activation,
-        cell_clip=options.cell_clip,
-        proj_clip=options.proj_clip,
-        time_major=False,
-        asymmetric_quantize_inputs=options.asymmetric_quantize_inputs,
-    )
-
-
 _RULES = {
     ("int8", "int8"): (integer_lstm, "int8", "int16"),
     **{("float32", weights): (float_lstm, "float32", "float32") for weights in _WEIGHTS},
@@ -128,17 +114,13 @@ class RnnPlaces:
 
 def convert_rnn(ctx: Context) -> relax.Expr:
     """Run a plain recurrent layer over one step or a sequence, from the previous run's state."""
-    if ctx.operator.code == "RNN":
-        one = ctx.options(RNNOptions)
-        options = SequenceRNNOptions(False, one.activation, one.asymmetric_quantize_inputs)
-        return run_rnn(ctx, options, RnnPlaces(), Way(time_major=False), 2)
+    if isinstance(ctx.operator.options, RNNOptions):
+        return run_rnn(ctx, ctx.operator.options, RnnPlaces(), Way(time_major=False), 2)
     options = ctx.options(SequenceRNNOptions)
     return run_rnn(ctx, options, RnnPlaces(), Way(options.time_major), 3)
 
 
-def run_rnn(
-    ctx: Context, options: SequenceRNNOptions, at: RnnPlaces, way: Way, rank: int
-) -> relax.Expr:
+def run_rnn(ctx: Context, options: AnyRNN, at: RnnPlaces, way: Way, rank: int) -> relax.Expr:
     """Return the results of one layer of an operator, and change its hidden values.
 
     Source of the arithmetic: RnnBatchStep of TFLite's kernels/internal/kernel_utils.cc.
@@ -208,45 +190,35 @@ _RNN_BESIDE, _RNN_WEIGHTS = 9, (10, 11)
 
 def convert_bidirectional_lstm(ctx: Context) -> relax.Expr | list[relax.Expr]:
     """Run one LSTM over a sequence forwards, and another one backwards."""
-    given = ctx.options(BidirectionalSequenceLSTMOptions)
+    options = ctx.options(BidirectionalSequenceLSTMOptions)
     if ctx.tensor(0).dtype != "float32":
         raise UnsupportedError(f"of {ctx.tensor(0).dtype} data")
-    if given.merge_outputs and not given.time_major and ctx.input(0).shape[0] > 1:
+    if options.merge_outputs and not options.time_major and ctx.input(0).shape[0] > 1:
         raise UnsupportedError(
             "of several images with one result: LiteRT looks for their states beyond the tensors"
         )
-    options = UnidirectionalSequenceLSTMOptions(
-        activation=given.activation,
-        cell_clip=given.cell_clip,
-        proj_clip=given.proj_clip,
-        time_major=given.time_major,
-        asymmetric_quantize_inputs=given.asymmetric_quantize_inputs,
-    )
     results = []
     places = [weights + _FORGET for weights in _LSTM_WEIGHTS]
     data, has_weights = _sequences(ctx, _LSTM_BESIDE, places)
     for number, at in enumerate(_LSTMS):
         beside = (_LSTM_BESIDE, _LSTM_WEIGHTS[number]) if has_weights else None
-        way = Way(given.time_major, backward=bool(number))
+        way = Way(options.time_major, backward=bool(number))
         results.append(run_lstm(ctx, options, replace(at, data=data[number], beside=beside), way))
-    return _joined(ctx, results, merged=given.merge_outputs)
+    return _joined(ctx, results, merged=options.merge_outputs)
 
 
 def convert_bidirectional_rnn(ctx: Context) -> relax.Expr | list[relax.Expr]:
     """Run one plain recurrent layer over a sequence forwards, and another one backwards."""
-    given = ctx.options(BidirectionalSequenceRNNOptions)
-    options = SequenceRNNOptions(
-        given.time_major, given.activation, given.asymmetric_quantize_inputs
-    )
+    options = ctx.options(BidirectionalSequenceRNNOptions)
     results = []
     data, has_weights = _sequences(ctx, _RNN_BESIDE, _RNN_WEIGHTS)
-    _check_rnn(ctx, data, has_weights=has_weights, time_major=given.time_major)
+    _check_rnn(ctx, data, has_weights=has_weights, time_major=options.time_major)
     for number, at in enumerate(_RNNS):
         beside = (_RNN_BESIDE, _RNN_WEIGHTS[number]) if has_weights else None
-        way = Way(given.time_major, backward=bool(number))
+        way = Way(options.time_major, backward=bool(number))
         at = replace(at, data=data[number], beside=beside)
         results.append(run_rnn(ctx, options, at, way, 3))
-    return _joined(ctx, results, merged=given.merge_outputs)
+    return _joined(ctx, results, merged=options.merge_outputs)
 
 
 def _check_rnn(ctx: Context, data: tuple[int, int], *, has_weights: bool, time_major: bool) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import get_type_hints
+from typing import ClassVar, get_origin, get_type_hints
 
 from frontends.errors import ModelFormatError
 from frontends.tflite.flatbuffer import Table
@@ -63,4 +63,5 @@ def _readers(name: str) -> dict[str, Reader]:
     return {
         field: hint.__metadata__[0] if hasattr(hint, "__metadata__") else BY_TYPE[hint](field)
         for field, hint in hints.items()
+        if get_origin(hint) is not ClassVar
     }

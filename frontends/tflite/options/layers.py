@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar, TypeAlias
 
 from frontends.tflite.option_fields import Activation, Dilation, Dilation3, Filter, Stride, Stride3
 from frontends.tflite.options.base import Options
@@ -121,6 +122,7 @@ class LSTMOptions(Options):
     proj_clip: float
     kernel_type: int
     asymmetric_quantize_inputs: bool
+    time_major: ClassVar[bool] = False
 
 
 @dataclass(frozen=True)
@@ -129,6 +131,7 @@ class RNNOptions(Options):
 
     activation: Activation
     asymmetric_quantize_inputs: bool
+    time_major: ClassVar[bool] = False
 
 
 @dataclass(frozen=True)
@@ -160,3 +163,9 @@ class BidirectionalSequenceRNNOptions(Options):
     activation: Activation
     merge_outputs: bool
     asymmetric_quantize_inputs: bool
+
+
+AnyLSTM: TypeAlias = (
+    LSTMOptions | UnidirectionalSequenceLSTMOptions | BidirectionalSequenceLSTMOptions
+)
+AnyRNN: TypeAlias = RNNOptions | SequenceRNNOptions | BidirectionalSequenceRNNOptions
