@@ -127,8 +127,8 @@ class ModuleBuilder:
         """
         return self._block.normalize(expr)
 
-    def array(self, expr: relax.Expr) -> Expression:
-        """Return the expression as one that computes as numpy arrays do."""
+    def array(self, expr: relax.Expr) -> Any:
+        """Return an ``Expression``, which computes as numpy arrays do; numpy's types lack it."""
         return Expression(self._block, expr)
 
     def emit(self, expr: relax.Expr, name: str = "") -> relax.Var:

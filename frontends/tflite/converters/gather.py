@@ -59,13 +59,11 @@ def convert_gather_nd(ctx: Context) -> relax.Expr:
     sizes, rest = data.shape[:depth], data.shape[depth:]
     found = checked_indices(ctx, 1, sizes)
     # One axis instead of several: the index in memory, each clipped to what there is.
-    strides = np.array([prod(sizes[axis + 1 :]) for axis in range(depth)], np.int32)
     last = np.array([max(size - 1, 0) for size in sizes], np.int32)
-    inside = R.minimum(R.astype(found, "int32"), relax.const(last))
-    inside = R.multiply(R.maximum(inside, relax.const(np.int32(0))), relax.const(strides))
-    flat = ctx.builder.emit(R.sum(inside, [-1]))
-    rows = reshaped(data.expr, (prod(sizes), *rest))
-    return R.take(rows, flat, 0, "clip")
+    inside = np.minimum(ctx.builder.array(R.astype(found, "int32")), last)
+    inside = np.maximum(inside, np.int32(0)) * np.array(strides_of(sizes), np.int32)
+    flat = inside.sum(axis=-1, dtype="int32")
+    return take_at(reshaped(data.expr, (prod(sizes), *rest)), flat.expr, 0)
 
 
 def take_at(data: relax.Expr, indices: relax.Expr, axis: int) -> relax.Expr:

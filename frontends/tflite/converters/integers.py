@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from math import prod
+from typing import Any
 
 import numpy as np
 from tvm import relax
@@ -29,11 +30,11 @@ def convert_floor_div(ctx: Context) -> relax.Expr:
 
 def convert_floor_mod(ctx: Context) -> relax.Expr:
     """Return the exact remainder, with the divisor's sign."""
-    lhs, rhs = ctx.input(0).expr, ctx.input(1).expr
-    rest, zero = ctx.builder.emit(R.mod(lhs, rhs)), relax.const(0.0, "float32")
+    lhs, rhs = (ctx.builder.array(ctx.input(position).expr) for position in (0, 1))
+    rest = lhs.to(R.mod(lhs.expr, rhs.expr))
     # The product of two small numbers may become 0, that of their signs does not.
-    is_other = R.less(R.multiply(R.sign(rest), R.sign(rhs)), zero)
-    return R.where(is_other, R.add(rest, rhs), rest)
+    is_other = np.sign(rest) * np.sign(rhs) < 0
+    return np.where(is_other, rest + rhs, rest).expr
 
 
 def _floored(
@@ -209,13 +210,12 @@ def convert_whole_power(ctx: Context) -> relax.Expr:
         count = ctx.builder.emit(reshaped(exponent.expr, (1,)))
         power = _multiplied(ctx, data, count)
         return R.where(R.less(reshaped(exponent.expr, ()), one), one, power)
-    zero = relax.const(np.int32(0))
-    exponents = R.astype(R.maximum(exponent.expr, zero), "float64")
+    base = ctx.builder.array(data.expr).astype("float64")
+    exponents = np.maximum(ctx.builder.array(exponent.expr), np.int32(0)).astype("float64")
     # Of whole numbers a power that int32 holds is exact, or rounded so.
-    power = ctx.builder.emit(R.round(R.power(R.astype(data.expr, "float64"), exponents)))
-    limit = relax.const(2.0**31, "float64")
-    lowest = relax.const(-(2.0**31), "float64")
-    return R.astype(R.where(R.less(R.abs(power), limit), power, lowest), "int32")
+    power = base.to(R.round(R.power(base.expr, exponents.expr)))
+    result: Any = np.where(np.abs(power) < 2.0**31, power, -(2.0**31))
+    return R.astype(result.expr, "int32")
 
 
 def convert_float_power(ctx: Context) -> relax.Expr:
@@ -230,17 +230,15 @@ def convert_float_power(ctx: Context) -> relax.Expr:
         if not (1 <= count < 2**31 and abs(value - count) < _NEAR):
             return power
         return _multiplied(ctx, data, relax.const(count.astype(np.int32).reshape(1)))
-    emit, value = ctx.builder.emit, ctx.builder.emit(reshaped(exponent.expr, (1,)))
+    array = ctx.builder.array
+    value = array(reshaped(exponent.expr, (1,)))
     half = relax.const(0.5, "float64")
-    count = emit(R.floor(R.add(R.astype(value, "float64"), half)))
-    inside = emit(R.clip(count, 0, 2**31 - 1))
-    distance = R.abs(R.subtract(value, R.astype(count, "float32")))
-    is_inside = R.logical_and(
-        R.equal(inside, count), R.greater_equal(inside, relax.const(1.0, "float64"))
-    )
-    is_near = emit(R.logical_and(is_inside, R.less(distance, relax.const(_NEAR))))
-    counts = emit(R.astype(R.where(is_near, inside, relax.const(1.0, "float64")), "int32"))
-    return R.where(reshaped(is_near, ()), _multiplied(ctx, data, counts), power)
+    count = array(R.floor(R.add(R.astype(value.expr, "float64"), half)))
+    inside = array(R.clip(count.expr, 0, 2**31 - 1))
+    is_inside = (inside == count) & (inside >= 1.0)
+    is_near = is_inside & (np.abs(value - count.astype("float32")) < _NEAR)
+    counts: Any = np.where(is_near, inside, 1.0).astype("int32")
+    return R.where(reshaped(is_near.expr, ()), _multiplied(ctx, data, counts.expr), power)
 
 
 def _is_one(data: Operand, exponent: Operand) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from tvm import relax
@@ -19,7 +20,6 @@ from frontends.tflite.options.layers import AnyLSTM, LSTMOptions
 from qnn_ops import float_function, quantized_dense, quantized_lookup, quantized_lstm
 from qnn_ops.arithmetic import quantize_multiplier
 from qnn_ops.errors import QnnError
-from qnn_ops.expressions import Expression
 from qnn_ops.gates import GATE_BITS, logistic_table, tanh_table
 from qnn_ops.quantized_lstm import EXTRAS
 from qnn_ops.registry import spec_of
@@ -50,7 +50,7 @@ def basic_lstm(ctx: Context) -> list[relax.Expr]:
     sums = emit(quantized_dense(rows, weights, *encodings, bias=bias))
     both = _scaled(ctx, sums, per_tensor(ctx.tensor(BIAS))[0])
 
-    def bent(table: Array, expr: relax.Expr) -> Expression:
+    def bent(table: Array, expr: relax.Expr) -> Any:
         constant = ctx.builder.add_constant(ctx.builder.fresh("table"), table)
         return ctx.builder.array(quantized_lookup(expr, constant)).astype("int64")
 
@@ -91,10 +91,9 @@ def _check_sums(ctx: Context, shift: int) -> None:
         raise UnsupportedError(f"sums that can reach {reach:.0f}, which int32 does not hold")
 
 
-def _product(a: Expression, b: Expression) -> Expression:
+def _product(a: Any, b: Any) -> Any:
     """Multiply Q0.15: the high half of 2·a·b, rounded half up."""
-    result: Expression = (a * b + (1 << 14)) >> 15
-    return result
+    return (a * b + (1 << 14)) >> 15
 
 
 def check_basic(ctx: Context, needed: Sequence[str]) -> int:

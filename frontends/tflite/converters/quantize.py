@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from tvm import relax
 from tvm.relax import op as R
@@ -127,15 +129,13 @@ def convert_fake_quant(ctx: Context) -> relax.Expr:
     NaN becomes the lowest value. Source: FakeQuantizeArray of TFLite's
     kernels/internal/quantization_util.h.
     """
-    data, emit = ctx.input(0), ctx.builder.emit
     scale, low, high = _grid(ctx.options(FakeQuantOptions))
-    above = R.where(R.greater_equal(data.expr, _number(low)), data.expr, _number(low))
-    distance = R.subtract(R.minimum(above, _number(high)), _number(low))
-    steps = emit(R.multiply(distance, _number(np.float32(1) / scale)))
+    data = ctx.builder.array(ctx.input(0).expr)
+    distance: Any = np.minimum(np.where(data >= low, data, low), high) - low
+    steps = distance * (np.float32(1) / scale)
     # In float64 a half more is exact, and no fused multiply-add takes the product for float32's.
-    whole = R.floor(R.add(R.astype(steps, "float64"), relax.const(0.5, "float64")))
-    product = R.multiply(emit(whole), relax.const(float(scale), "float64"))
-    return rounded(emit(R.add(R.astype(emit(product), "float32"), _number(low))))
+    whole = data.to(R.floor((steps.astype("float64") + 0.5).expr))
+    return rounded(((whole * float(scale)).astype("float32") + low).expr)
 
 
 def _grid(options: FakeQuantOptions) -> tuple[np.float32, np.float32, np.float32]:
@@ -153,10 +153,6 @@ def _grid(options: FakeQuantOptions) -> tuple[np.float32, np.float32, np.float32
         raise QnnError(f"values from {low} to {high} have no {bits} bits")
     zero = np.clip(round_half_away(-low / scale), 0, most)
     return scale, (0 - zero) * scale, (most - zero) * scale
-
-
-def _number(value: np.float32) -> relax.Expr:
-    return relax.const(value, "float32")
 
 
 _UNPACKS = ("int4", "int2", "constant int2")

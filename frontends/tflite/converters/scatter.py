@@ -15,7 +15,6 @@ from frontends.errors import UnsupportedError
 from frontends.tflite.axes import SEGMENT_REDUCTIONS
 from frontends.tflite.converters.context import Context, Operand, reshaped
 from frontends.tflite.converters.control import subgraph
-from frontends.tflite.converters.fixed_point import number
 from frontends.tflite.converters.gather import (
     DTYPES,
     check_dims,
@@ -144,10 +143,9 @@ def _flat_indices(
         if np.any(array < 0) or np.any(array >= np.array(sizes)):
             raise QnnError(f"{indices.tensor.label} has indices outside of {sizes}")
     rows = reshaped(R.astype(indices.expr, "int32"), (count or prod(indices.shape[:-1]), depth))
-    strides = np.array([prod(sizes[axis + 1 :]) for axis in range(depth)], np.int32)
-    last = relax.const(np.array([size - 1 for size in sizes], np.int32))
-    inside = R.maximum(R.minimum(ctx.builder.emit(rows), last), relax.const(np.int32(0)))
-    return ctx.builder.emit(R.sum(R.multiply(inside, relax.const(strides)), [1]))
+    strides, last = np.array(strides_of(sizes), np.int32), np.array(sizes, np.int32) - np.int32(1)
+    inside = np.maximum(np.minimum(ctx.builder.array(rows), last), np.int32(0))
+    return (inside * strides).sum(axis=1, dtype="int32").expr
 
 
 _REDUCTIONS = {
@@ -219,7 +217,7 @@ def _flat_indices_of_slices(
     """
     if prod(max(each, 1) for each in shape) >= 1 << 31:  # its indices are int32
         raise QnnError(f"data of shape {tuple(shape)} is too large")
-    emit, strides, size = ctx.builder.emit, strides_of(shape), prod(shape)
+    array, strides, size = ctx.builder.array(rows), strides_of(shape), prod(shape)
     elements = next((offsets.size for offsets in grid.values()), 1)
     none = np.zeros(elements, np.int64)
     fixed = [axis for axis in range(len(shape)) if axis not in named]
@@ -229,19 +227,16 @@ def _flat_indices_of_slices(
         offsets = grid.get(axis, none)
         is_inside = is_inside & (offsets < shape[axis])
         begin = begin + offsets * strides[axis]
-    total: relax.Expr = relax.const(begin[np.newaxis], "int64")
-    flags: relax.Expr = relax.const(is_inside[np.newaxis])
+    total: Any = begin[np.newaxis]
+    flags = ctx.builder.array(relax.const(is_inside[np.newaxis]))
     for index, axis in enumerate(named):
-        starts = emit(R.strided_slice(rows, [1], [index], [index + 1]))
-        at = emit(R.add(starts, relax.const(grid.get(axis, none)[np.newaxis], "int64")))
-        low, high = (number(each) for each in (0, shape[axis]))
-        flags = emit(
-            R.logical_and(flags, R.logical_and(R.greater_equal(at, low), R.less(at, high)))
-        )
+        at = array[:, index : index + 1] + grid.get(axis, none)[np.newaxis]
+        is_there = (at >= 0) & (at < shape[axis])
+        flags = flags & is_there
         # Outside it may be any number, and its product with a stride too large.
-        near = R.minimum(R.maximum(at, low), high)
-        total = emit(R.add(total, R.multiply(near, number(strides[axis]))))
-    return emit(R.astype(R.where(flags, total, number(size)), "int32"))
+        total = total + np.minimum(np.maximum(at, 0), shape[axis]) * strides[axis]
+    result: Any = np.where(flags, total, np.int64(size)).astype("int32")
+    return result.expr
 
 
 def _reduction(ctx: Context, number: int) -> str:

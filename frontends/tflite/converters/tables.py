@@ -114,10 +114,10 @@ def convert_embedding_lookup_sparse(ctx: Context) -> relax.Expr:
     taken = emit(take_at(table.expr, checked_indices(ctx, 0, shape[:1]), 0))
     rows = reshaped(taken, (count, prod(shape[1:])))
     weighted = rounded(emit(R.multiply(rows, reshaped(weights.expr, (count, 1)))))
-    steps = relax.const(np.array([[*strides_of(outer), 0]], np.int32))
-    last = relax.const(np.array([[*(size - 1 for size in outer), 0]], np.int32))
-    inside = R.maximum(R.minimum(indices.expr, last), relax.const(np.int32(0)))
-    flat = emit(R.sum(emit(R.multiply(inside, steps)), [1]))
+    steps = np.array([[*strides_of(outer), 0]], np.int32)
+    last = np.array([[*(size - 1 for size in outer), 0]], np.int32)
+    inside = np.maximum(np.minimum(ctx.builder.array(indices.expr), last), np.int32(0))
+    flat = (inside * steps).sum(axis=1, dtype="int32").expr
     combiner = ctx.options(EmbeddingLookupSparseOptions).combiner
     if combiner == "SUM":
         zeros = R.zeros((prod(outer), prod(shape[1:])), "float32")
