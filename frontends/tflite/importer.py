@@ -123,7 +123,7 @@ def import_graph(
     dtype_dict: Mapping[str, str] | None = None,
     outputs: str | Sequence[str | int] | None = None,
 ) -> Imported:
-    """Import a model that has been read; as ``from_tflite`` does, which says the rest."""
+    """Import a model that has been read, as ``from_tflite`` does."""
     warn_of_others(graph)
     names = tensor_names(graph.tensors)
     shapes = input_shapes(graph, names, shape_dict or {}, dtype_dict or {})

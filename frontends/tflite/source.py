@@ -58,7 +58,7 @@ class TFLiteSource(Source):
         return import_graph(self.graph, shapes)
 
     def summary(self, name: str, shapes: Shapes | None = None) -> Summary:
-        """Describe what stands in the file, whatever the shapes of the inputs will be."""
+        """Describe the file, whatever the shapes of the inputs will be."""
         if shapes:
             raise QnnError("--shape does not change what a TFLite file holds: leave it out here")
         graph, reasons = self.graph, self._reasons()

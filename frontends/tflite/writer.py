@@ -72,7 +72,7 @@ _VECTORS = {
         np.int64,
     ),
 }
-# Their first version is in no runtime.
+# No runtime has their first version.
 _FIRST_VERSIONS = {"BROADCAST_TO": 2}
 
 

@@ -1,4 +1,4 @@
-"""How the options of an operator are read, by the fields of their dataclass."""
+"""Reads the options of an operator by the fields of their dataclass."""
 
 from __future__ import annotations
 

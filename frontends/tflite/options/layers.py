@@ -35,7 +35,7 @@ class Conv3DOptions(Options):
 
 @dataclass(frozen=True)
 class DepthwiseConv2DOptions(Options):
-    """Depthwise convolution; `depth_multiplier` is what the file says, even if 0."""
+    """Depthwise convolution; `depth_multiplier` is the file's, even if 0."""
 
     padding: str
     stride: Stride

@@ -104,7 +104,7 @@ class UnpackOptions(Options):
 
 @dataclass(frozen=True)
 class GatherOptions(Options):
-    """Elements by their places along an axis; the first `batch_dims` axes are gone through."""
+    """Elements at indices along an axis, for each element of the first `batch_dims` axes."""
 
     axis: int
     batch_dims: int
@@ -112,7 +112,7 @@ class GatherOptions(Options):
 
 @dataclass(frozen=True)
 class EmbeddingLookupSparseOptions(Options):
-    """How rows of one place are combined: "SUM", "MEAN" or "SQRTN"."""
+    """The way to combine the rows of one index: "SUM", "MEAN" or "SQRTN"."""
 
     combiner: str
 
@@ -153,7 +153,7 @@ class ShapeOptions(Options):
 
 @dataclass(frozen=True)
 class StablehloPadOptions(Options):
-    """For each axis how much is put before it, behind it, and between two neighbours."""
+    """The padding of each axis: before it, behind it, and between two neighbours."""
 
     edge_padding_low: tuple[int, ...]
     edge_padding_high: tuple[int, ...]
@@ -162,7 +162,7 @@ class StablehloPadOptions(Options):
 
 @dataclass(frozen=True)
 class StablehloGatherOptions(Options):
-    """Which axes of the result are a slice's, and which axes of the data a place names."""
+    """The axes of the result that a slice has, and the axes of the data that an index names."""
 
     offset_dims: tuple[int, ...]
     collapsed_slice_dims: tuple[int, ...]
@@ -173,7 +173,7 @@ class StablehloGatherOptions(Options):
 
 @dataclass(frozen=True)
 class StablehloScatterOptions(Options):
-    """Which axes of the updates are a slice's, and which axes of the data a place names."""
+    """The axes of updates that belong to a slice, and the axes of the data that an index names."""
 
     update_window_dims: tuple[int, ...]
     inserted_window_dims: tuple[int, ...]
@@ -200,6 +200,6 @@ class StablehloReduceWindowOptions(Options):
 
 @dataclass(frozen=True)
 class ReduceWindowOptions(Options):
-    """How numbers of a window are combined: "ADD", "MUL", "MINIMUM", "MAXIMUM", "ALL", "ANY"."""
+    """The way to combine a window: "ADD", "MUL", "MINIMUM", "MAXIMUM", "ALL" or "ANY"."""
 
     reduce_function: str

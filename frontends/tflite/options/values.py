@@ -57,7 +57,7 @@ class GeluOptions(Options):
 
 @dataclass(frozen=True)
 class FakeQuantOptions(Options):
-    """Rounding to so many numbers between two; `narrow_range` leaves out the lowest."""
+    """Rounding to `num_bits` of numbers between two; `narrow_range` leaves out the lowest."""
 
     min: float
     max: float
@@ -127,7 +127,7 @@ class CallOnceOptions(Options):
 
 @dataclass(frozen=True)
 class WhileOptions(Options):
-    """A loop: the numbers of the subgraphs that say whether it goes on, and that it repeats."""
+    """A loop: the numbers of the subgraphs of its condition and its body."""
 
     cond_subgraph_index: int
     body_subgraph_index: int
@@ -150,6 +150,6 @@ class StablehloCaseOptions(Options):
 
 @dataclass(frozen=True)
 class StableHLOCompositeOptions(Options):
-    """What several operators make up: the number of the subgraph that has them."""
+    """An operator composed of others: the number of their subgraph."""
 
     decomposition_subgraph_index: int
