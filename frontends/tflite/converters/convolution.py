@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
+from typing import TypeAlias
 
 import numpy as np
 from tvm import relax
@@ -123,34 +124,31 @@ def int16_bias_type(stated: str) -> str:
     return "int32" if stated == "int32" else "int64"
 
 
+AnyConv2D: TypeAlias = Conv2DOptions | DepthwiseConv2DOptions
+
+
+def kind_of(ctx: Context) -> tuple[AnyConv2D, str, int]:
+    """Return the options, the kernel's layout and the groups of a convolution.
+
+    CONV_2D has groups where the kernel has fewer input channels than the data. In DEPTHWISE_CONV_2D
+    each channel is a group, and the kernel is [1, height, width, C * M].
+    """
+    data, kernel, options = ctx.input(0), ctx.input(1), ctx.operator.options
+    check_ranks(data, kernel)
+    if isinstance(options, DepthwiseConv2DOptions):
+        # The multiplier M follows from the shapes; old files state a wrong one.
+        return options, "IHWO", data.shape[3]
+    return ctx.options(Conv2DOptions), "OHWI", data.shape[3] // max(1, kernel.shape[3])
+
+
 def convert_conv_2d(ctx: Context) -> relax.Expr:
-    """Return a convolution, in groups where the kernel has fewer input channels than the data."""
-    data, kernel = ctx.input(0), ctx.weights(1)
-    check_ranks(data, kernel)
-    groups = data.shape[3] // max(1, kernel.shape[3])
-    return _convolve(ctx, ctx.options(Conv2DOptions), data, kernel, "OHWI", groups)
-
-
-def convert_depthwise_conv_2d(ctx: Context) -> relax.Expr:
-    """Return a convolution of every channel by itself; the kernel is [1, height, width, C * M]."""
-    data, kernel = ctx.input(0), ctx.weights(1)
-    check_ranks(data, kernel)
-    if data.tensor.dtype == "int16" and kernel.tensor.packed:
+    """Return a convolution, of all channels or of every channel by itself."""
+    data, kernel, result = ctx.input(0), ctx.weights(1), ctx.output()
+    options, kernel_layout, groups = kind_of(ctx)
+    is_depthwise = isinstance(options, DepthwiseConv2DOptions)
+    if is_depthwise and data.tensor.dtype == "int16" and kernel.tensor.packed:
         # LiteRT does not unpack them there.
         raise UnsupportedError("int4 weights beside int16 data")
-    # The multiplier M follows from the shapes; old files state a wrong one.
-    return _convolve(ctx, ctx.options(DepthwiseConv2DOptions), data, kernel, "IHWO", data.shape[3])
-
-
-def _convolve(
-    ctx: Context,
-    options: Conv2DOptions | DepthwiseConv2DOptions,
-    data: Operand,
-    kernel: Operand,
-    kernel_layout: str,
-    groups: int,
-) -> relax.Expr:
-    result = ctx.output()
     if 0 in data.shape[1:3]:
         raise QnnError(f"{data.tensor.label} needs height and width, got {data.shape}")
     kernel_scale, kernel_zero_point = per_channel(kernel.tensor, kernel_layout.index("O"))
@@ -190,9 +188,7 @@ def _convolve(
     )
 
 
-def _counts(
-    options: Conv2DOptions | DepthwiseConv2DOptions, sizes: Sequence[int], window: Sequence[int]
-) -> list[int]:
+def _counts(options: AnyConv2D, sizes: Sequence[int], window: Sequence[int]) -> list[int]:
     """Count the positions of a window without padding.
 
     In LiteRT, a window that is larger than the image by less than two steps has no position. A

@@ -15,15 +15,14 @@ from frontends.tflite.converters.context import Array, Context, reshaped
 from frontends.tflite.converters.convolution import (
     check_ranks,
     check_windows,
+    kind_of,
     rows_of,
     same_ends,
     window_padding,
 )
 from frontends.tflite.converters.transpose_conv import check_size, in_phases, output_shape
 from frontends.tflite.options.layers import (
-    Conv2DOptions,
     Conv3DOptions,
-    DepthwiseConv2DOptions,
     FullyConnectedOptions,
     TransposeConvOptions,
 )
@@ -34,24 +33,9 @@ from qnn_ops.windows import window_count
 
 
 def convert_float_conv_2d(ctx: Context) -> relax.Expr:
-    """Return a convolution, in groups where the kernel has fewer input channels than the data."""
+    """Return a convolution, of all channels or of every channel by itself."""
     data, kernel = ctx.input(0), ctx.input(1)
-    check_ranks(data, kernel)
-    groups = data.shape[3] // max(1, kernel.shape[3])
-    return _convolved(ctx, ctx.options(Conv2DOptions), "OHWI", groups)
-
-
-def convert_float_depthwise_conv_2d(ctx: Context) -> relax.Expr:
-    """Return a convolution of every channel by itself; the kernel is [1, height, width, C * M]."""
-    check_ranks(ctx.input(0), ctx.input(1))
-    options = ctx.options(DepthwiseConv2DOptions)
-    return _convolved(ctx, options, "IHWO", ctx.input(0).shape[3])
-
-
-def _convolved(
-    ctx: Context, options: Conv2DOptions | DepthwiseConv2DOptions, layout: str, groups: int
-) -> relax.Expr:
-    data, kernel = ctx.input(0), ctx.input(1)
+    options, layout, groups = kind_of(ctx)
     channels, inputs = (kernel.shape[layout.index(letter)] for letter in "OI")
     if groups < 1 or inputs * groups != data.shape[3] or channels % groups:
         raise QnnError(f"a kernel of shape {kernel.shape} for data of shape {data.shape}")

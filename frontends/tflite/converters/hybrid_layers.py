@@ -11,7 +11,7 @@ from tvm.relax import op as R
 from frontends.errors import UnsupportedError
 from frontends.tflite.converters.activations import activate
 from frontends.tflite.converters.context import Array, Context, reshaped
-from frontends.tflite.converters.convolution import check_ranks, rows_of, window_padding
+from frontends.tflite.converters.convolution import AnyConv2D, check_ranks, rows_of, window_padding
 from frontends.tflite.converters.float_layers import transposed_sums
 from frontends.tflite.converters.hybrid import (
     SUMS,
@@ -36,8 +36,6 @@ from frontends.tflite.options.layers import (
 from qnn_ops import quantized_conv2d, quantized_dense
 from qnn_ops.errors import QnnError
 from qnn_ops.rounded import rounded
-
-Options = Conv2DOptions | DepthwiseConv2DOptions
 
 
 def convert_hybrid_conv_2d(ctx: Context) -> relax.Expr:
@@ -117,7 +115,7 @@ def _check_scales(ctx: Context, scales: Array, channels: int) -> None:
 
 
 def _sums(
-    ctx: Context, options: Options, layout: str, groups: int, *, asymmetric: bool
+    ctx: Context, options: AnyConv2D, layout: str, groups: int, *, asymmetric: bool
 ) -> tuple[relax.Expr, QuantizedRows, Array]:
     """Return the int32 sums, the images, and for each channel the sum of its weights."""
     check_result(ctx)

@@ -6,14 +6,12 @@ from math import prod
 
 from frontends.tflite.converters.convolution import (
     convert_conv_2d,
-    convert_depthwise_conv_2d,
     convert_fully_connected,
 )
 from frontends.tflite.converters.float_layers import (
     convert_conv_3d,
     convert_conv_3d_transpose,
     convert_float_conv_2d,
-    convert_float_depthwise_conv_2d,
     convert_float_fully_connected,
     convert_float_transpose_conv,
 )
@@ -58,9 +56,9 @@ OPERATORS.update(
         "CONV_3D": Row(floats=convert_conv_3d),
         "CONV_3D_TRANSPOSE": Row(floats=convert_conv_3d_transpose),
         "DEPTHWISE_CONV_2D": Row(
-            quantized=convert_depthwise_conv_2d,
-            int16=convert_depthwise_conv_2d,
-            floats=convert_float_depthwise_conv_2d,
+            quantized=convert_conv_2d,
+            int16=convert_conv_2d,
+            floats=convert_float_conv_2d,
             hybrid=convert_hybrid_depthwise_conv_2d,
             micro=COMPUTED,
             is_layer=True,
