@@ -52,7 +52,7 @@ def basic_lstm(ctx: Context) -> list[relax.Expr]:
 
     def bent(table: Array, expr: relax.Expr) -> Any:
         constant = ctx.builder.add_constant(ctx.builder.fresh("table"), table)
-        return ctx.builder.array(quantized_lookup(expr, constant)).astype("int64")
+        return ctx.builder.array(emit(quantized_lookup(expr, constant))).astype("int64")
 
     tables = logistic_table(), tanh_table(GATE_BITS), logistic_table(), logistic_table()
     let_in, proposed, forget, given = (
