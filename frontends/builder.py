@@ -13,6 +13,7 @@ import numpy as np
 import tvm
 from tvm import relax
 
+from qnn_ops.expressions import Expression
 from qnn_ops.loop import loop
 from qnn_ops.overflow import check_overflow
 from qnn_ops.signature import Signature, with_signature
@@ -125,6 +126,10 @@ class ModuleBuilder:
             QnnError: it does not fit its operands.
         """
         return self._block.normalize(expr)
+
+    def array(self, expr: relax.Expr) -> Any:
+        """Return an ``Expression``, which computes as numpy arrays do; numpy's types lack it."""
+        return Expression(self._block, expr)
 
     def emit(self, expr: relax.Expr, name: str = "") -> relax.Var:
         """Emit an expression, so that it is computed once and its type is known.

@@ -98,21 +98,24 @@ def _becomes(rules: Mapping[str, Any], otherwise: str) -> str:
 
 
 def _of_tflite() -> str:
-    from frontends.tflite.converters.registry import DATA, QUANTIZED
+    from frontends.tflite.converters.registry import OPERATORS, codes_with
 
-    return _becomes({**QUANTIZED, **DATA}, "Relax's own, on the integers")
+    rows = {code: OPERATORS[code] for code in codes_with("quantized", "data")}
+    rules = {code: row.data or row.quantized for code, row in rows.items()}
+    return _becomes(rules, "Relax's own, on the integers")
 
 
 def _of_hybrid_tflite() -> str:
-    from frontends.tflite.converters.registry import HYBRID
+    from frontends.tflite.converters.registry import OPERATORS, codes_with
 
-    return _becomes(HYBRID, "Relax's own, in float32")
+    rules = {code: OPERATORS[code].hybrid for code in codes_with("hybrid")}
+    return _becomes(rules, "Relax's own, in float32")
 
 
 def _of_float_tflite() -> str:
-    from frontends.tflite.converters.registry import DATA, FLOAT, QUANTIZED
+    from frontends.tflite.converters.registry import codes_with
 
-    return f"{_code(sorted({*FLOAT} - {*QUANTIZED} - {*DATA}))}.\n"
+    return f"{_code(sorted({*codes_with('floats')} - {*codes_with('quantized', 'data')}))}.\n"
 
 
 def _of_mxnet() -> str:

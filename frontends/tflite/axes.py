@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from frontends.tflite.options import StridedSliceOptions
+from frontends.tflite.options.moves import StridedSliceOptions
 from qnn_ops.errors import QnnError
 
 SEGMENT_REDUCTIONS: dict[str, tuple[str, Any]] = {
@@ -20,7 +20,7 @@ SEGMENT_REDUCTIONS: dict[str, tuple[str, Any]] = {
     "UNSORTED_SEGMENT_PROD": ("multiply", lambda info: 1),
     "UNSORTED_SEGMENT_SUM": ("add", lambda info: 0),
 }
-"""What segments are reduced by, which numpy calls so too, and what one of nothing is."""
+"""How each operator reduces a segment: numpy's function, and the result of no rows."""
 
 
 def axis_of(axis: int, rank: int) -> int:
@@ -62,7 +62,7 @@ class SlicedAxis:
     """One axis of the data, or a new one.
 
     Attributes:
-        indices: what is taken of it, in order.
+        indices: the elements to take, in order.
         is_new: whether it is inserted.
         is_dropped: whether the result lacks it.
     """
@@ -115,7 +115,7 @@ def sliced_axes(
 def _kinds(
     rank: int, entries: int, inserted: int, options: StridedSliceOptions
 ) -> Iterator[int | str]:
-    """Yield the kind of each axis: "new", "whole", or the number of the entry that speaks of it."""
+    """Yield the kind of each axis: "new", "whole", or the number of its entry."""
     count = rank + inserted
     # The axes that ellipses stand for; only the last one moves the entries behind it.
     kinds: list[str] = [""] * count

@@ -16,13 +16,13 @@ from flatbuffers.table import Table as RawTable
 from frontends.errors import ModelFormatError
 
 RUNTIME_ERRORS = (struct.error, IndexError, ValueError, OverflowError, TypeError)
-"""What the flatbuffers runtime and numpy raise on wild offsets and lengths."""
+"""The errors of the flatbuffers runtime and of numpy on wild offsets and lengths."""
 
 # Vectors may be shared between tables, but only so much: in a malformed file thousands of
 # tables could all point at one vector as long as the file, and reading would never end.
 _SHARING = 4
 
-# The bytes of a table without fields: all that is read from it is the schema's defaults.
+# The bytes of a table without fields: reading gives the schema's defaults.
 _EMPTY_TABLE = struct.pack("<HHi", 4, 4, 4)
 
 
@@ -51,7 +51,7 @@ class Table:
 
     Args:
         accessor: the accessor object of the `tflite` package.
-        where: what the table is, for error messages ("tensor 3 'conv/weights'").
+        where: the table's name in error messages ("tensor 3 'conv/weights'").
         budget: shared by all tables of a file.
     """
 
@@ -194,7 +194,7 @@ class Slots:
 
         Args:
             raw: the table.
-            where: what it is, for error messages.
+            where: its name in error messages.
             budget: shared by all tables of a file.
         """
         self._raw = raw

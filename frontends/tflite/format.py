@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class TFLite(Format):
-    """A .tflite file, a ``tflite.Model``, or what ``read_model`` of this package gave."""
+    """A .tflite file, a ``tflite.Model``, or a result of this package's ``read_model``."""
 
     name = "TFLite"
     suffixes = (".tflite",)
@@ -20,7 +20,7 @@ class TFLite(Format):
     semantics = SEMANTICS
 
     def recognises(self, model: Any) -> bool:
-        """Look for the identifier, or for what the classes of such models have."""
+        """Look for the identifier, or for attributes of such models' classes."""
         if isinstance(model, bytes):
             return model[4:8] == IDENTIFIER
         return hasattr(model, "_tab") or type(model).__module__ == "frontends.tflite.model"

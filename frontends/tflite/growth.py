@@ -1,4 +1,4 @@
-"""The sizes of a model's tensors, held to what ``frontends.bounds`` allows."""
+"""Holds the sizes of a model's tensors to the bounds of ``frontends.bounds``."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ class Growth:
 
         Args:
             held: the bytes of the file's constants.
-            given: those of inputs and of what the model keeps.
+            given: the bytes of inputs and states.
         """
         self._given = held + given
         self._allowance = Allowance(held)
 
     def check(self, spec: TensorSpec, *, of_constants: bool = False) -> None:
-        """Check the size of a tensor of a run, or count one that follows from constants alone.
+        """Check the size of a tensor of a run, or count one that is computed from constants alone.
 
         Raises:
             UnsupportedError: it is too large.
@@ -41,10 +41,10 @@ def growth_of(model: Model, shapes: Mapping[int, Sequence[int]], states: Sequenc
     Args:
         model: the model, with its subgraphs.
         shapes: of its inputs, by tensor number.
-        states: what it keeps.
+        states: its states.
 
     Raises:
-        QnnError: the file says of an input that it is too large.
+        QnnError: the file states an input that is too large.
     """
     tensors = [tensor for graph in (model, *model.subgraphs) for tensor in graph.tensors]
     # Tensors may share a buffer.

@@ -16,7 +16,7 @@ import frontends.tflite.converters  # noqa: F401 (registers the rules)
 from frontends.builder import Imported, ModuleBuilder
 from frontends.errors import UnsupportedError, UnsupportedOperatorError, reason_of
 from frontends.tflite.converters.context import Context
-from frontends.tflite.converters.registry import rule_for
+from frontends.tflite.converters.registry import row_of, rule_for
 from frontends.tflite.fallback import convert_in_float, warn_of_fallback
 from frontends.tflite.file_names import SEMANTICS
 from frontends.tflite.folding import fold
@@ -44,22 +44,8 @@ from qnn_ops.errors import QnnError
 from qnn_ops.registry import spec_of
 from qnn_ops.serial import serial
 
-# The dtype of their result is what their options say, whatever the file says of the tensor.
-_STATES_DTYPE = ("ARG_MAX", "ARG_MIN")
-# What an operator computes with; tensors of other types tell it axes, sizes and the like.
+# Operators compute with these types; tensors of others tell axes, sizes and the like.
 _COMPUTED = ("float32", "int8", "uint8")
-_KEEP_COMPLEX = ("EXPAND_DIMS", "RESHAPE", "SQUEEZE")
-_GIVE_COMPLEX = ("RFFT2D", *_KEEP_COMPLEX)
-_TAKE_COMPLEX = ("COMPLEX_ABS", "IMAG", "REAL", *_KEEP_COMPLEX)
-# Their result may have elements where an operand has none.
-_TAKE_NOTHING = (
-    *("IF", "STABLEHLO_CASE", "STABLEHLO_COMPOSITE", "WHILE"),
-    *("BATCH_MATMUL", "CONCATENATION", "PAD", "PADV2"),
-    *("REDUCE_MAX", "REDUCE_MIN", "REDUCE_PROD", "SUM", "SPACE_TO_BATCH_ND"),
-    *("SCATTER_ND", "SPARSE_TO_DENSE", "UNSORTED_SEGMENT_MAX", "UNSORTED_SEGMENT_MIN"),
-    *("DYNAMIC_UPDATE_SLICE", "EMBEDDING_LOOKUP_SPARSE", "STABLEHLO_PAD", "STABLEHLO_SCATTER"),
-    *("SEGMENT_SUM", "UNSORTED_SEGMENT_PROD", "UNSORTED_SEGMENT_SUM"),
-)
 
 
 @serial
@@ -137,7 +123,7 @@ def import_graph(
     dtype_dict: Mapping[str, str] | None = None,
     outputs: str | Sequence[str | int] | None = None,
 ) -> Imported:
-    """Import a model that has been read; as ``from_tflite`` does, which says the rest."""
+    """Import a model that has been read, as ``from_tflite`` does."""
     warn_of_others(graph)
     names = tensor_names(graph.tensors)
     shapes = input_shapes(graph, names, shape_dict or {}, dtype_dict or {})
@@ -183,7 +169,7 @@ def import_graph(
 
 
 def _lowest_bits(values: Values, tensor: Tensor) -> relax.Expr:
-    """Return the int8 values of an input as what its file's type holds of them."""
+    """Return an input's int8 values, reduced to the bits of the file's type."""
     half = 1 << BITS[tensor.packed] - 1
     sign, mask = relax.const(half, "int8"), relax.const(2 * half - 1, "int8")
     lowest = values.builder.emit(R.bitwise_and(values.of(tensor), mask))
@@ -196,10 +182,10 @@ Problem = tuple[Operator, Exception, Sequence[str]]
 def _convert_operators(
     model: Model, names: Sequence[str], builder: ModuleBuilder, values: Values
 ) -> tuple[Model, list[str], list[tuple[str, str]]]:
-    """Convert all operators, or raise what there is to say.
+    """Convert all operators, or raise the errors of all.
 
     Returns:
-        The model with what follows from constants as constants, operators in float32, and those
+        The model with folded operators as constants, the operators in float32, and the operators
         whose sums can wrap, with how far these go.
     """
 
@@ -222,9 +208,9 @@ def _convert_operators(
                 builder.wraps.clear()
         except (ValueError, TypeError, RuntimeError, tvm.error.InternalError) as error:
             if isinstance(error, ElementsError) and values.owner is not None:
-                raise  # whoever runs the subgraph gives it another list
+                raise  # the operator that runs the subgraph gives it another list
             problems.append((operator, error, _used(operator, names)))
-            # So that what depends on it is looked at as well.
+            # So that the operators behind it are checked, too.
             for index in operator.outputs:
                 values.assume(model.tensors[index])
     _raise_first(problems)
@@ -233,10 +219,11 @@ def _convert_operators(
 
 def _convert(ctx: Context) -> bool:
     """Emit one operator; tell whether it fell back to float32."""
+    row = row_of(ctx.operator.code)
     outputs = [ctx.output(position) for position in range(len(ctx.operator.outputs))]
     outputs = [tensor for tensor in outputs if tensor.dtype != HANDLE]
     for tensor in outputs:
-        is_complex = tensor.dtype == COMPLEX and ctx.operator.code in _GIVE_COMPLEX
+        is_complex = tensor.dtype == COMPLEX and (row.gives_complex or row.reshapes)
         if tensor.dtype not in (*DTYPES, VARIANT) and not is_complex:
             raise UnsupportedError(f"{tensor.label} is of type {tensor.dtype}")
     _check_complex(ctx)
@@ -252,7 +239,7 @@ def _convert(ctx: Context) -> bool:
         result = spec_of(call)
         ctx.check_size(result, counts=True)
         dtype = "float32" if tensor.dtype == COMPLEX else tensor.dtype
-        is_stated = ctx.operator.code in _STATES_DTYPE and ctx.model.semantics != "tflm"
+        is_stated = row.states_dtype and ctx.model.semantics != "tflm"
         if result.dtype != dtype and not is_stated and dtype != VARIANT:
             raise QnnError(f"gives {result.dtype}, {tensor.label} is {tensor.dtype}")
         if 0 in result.shape:
@@ -267,11 +254,12 @@ def _convert(ctx: Context) -> bool:
 
 def _check_complex(ctx: Context) -> None:
     """Raise if an operator reads a complex tensor, and is none of those that do."""
+    row = row_of(ctx.operator.code)
     for index in ctx.operator.inputs:
         tensor = ctx.model.tensors[index]
-        if index >= 0 and tensor.dtype == COMPLEX and ctx.operator.code not in _TAKE_COMPLEX:
+        if index >= 0 and tensor.dtype == COMPLEX and not (row.takes_complex or row.reshapes):
             raise UnsupportedError(f"{tensor.label} is complex")
-    if ctx.operator.code in _KEEP_COMPLEX:
+    if row.reshapes:
         data, result = ctx.tensor(0), ctx.output()
         if (data.dtype == COMPLEX) != (result.dtype == COMPLEX):
             raise QnnError(f"{data.label} is {data.dtype}, {result.label} is {result.dtype}")
@@ -279,7 +267,7 @@ def _check_complex(ctx: Context) -> None:
 
 def _check_elements(ctx: Context) -> None:
     """Raise if a result that has elements is computed from a tensor that has none."""
-    if ctx.operator.code in _TAKE_NOTHING:
+    if row_of(ctx.operator.code).fills:
         return
     for index in ctx.operator.inputs:
         tensor = ctx.model.tensors[index]
@@ -292,7 +280,7 @@ def _check_elements(ctx: Context) -> None:
 
 
 def _raise_first(problems: Sequence[Problem]) -> None:
-    """Raise what there is to say, if anything: all unsupported operators, or the first error."""
+    """Raise if there is a problem: name all unsupported operators, or else the first error."""
     unsupported = [
         (operator.index, operator.code, str(error), names)
         for operator, error, names in problems

@@ -110,7 +110,7 @@ def kept_outputs(
 
 def needed_operators(model: Model, outputs: Sequence[int]) -> tuple[Operator, ...]:
     """Return the operators that tensors depend on, in order."""
-    # Those without a result change what the model keeps.
+    # Operators without a result change the model's state.
     wanted, needed = set(outputs), []
     for operator in reversed(model.operators):
         if not operator.outputs or not wanted.isdisjoint(operator.outputs):
@@ -149,8 +149,8 @@ def described_ends(
         names: one for each tensor.
         shapes: of the inputs, by tensor number.
         outputs: numbers of the output tensors.
-        states: what the model keeps.
-        exprs: what the outputs are in the function, and the new states behind them.
+        states: the model's states.
+        exprs: the outputs' expressions, and behind them the new states.
     """
     for state, expr in zip(states, exprs[len(outputs) :], strict=True):
         spec = spec_of(expr)

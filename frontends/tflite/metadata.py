@@ -40,13 +40,13 @@ _MOST = 1 << 22  # bytes of all label files
 
 
 def read_metadata(model: bytes | bytearray | memoryview | str | os.PathLike[str]) -> Descriptions:
-    """Read what the metadata of a TFLite file says of its inputs and outputs.
+    """Read a TFLite file's descriptions of its inputs and outputs.
 
     Args:
         model: the file's bytes or its path.
 
     Returns:
-        The descriptions; none if there is no metadata. What cannot be read is in its notes.
+        The descriptions; none if there is no metadata. Its notes name the parts that are damaged.
 
     Raises:
         OSError: the path cannot be read.
@@ -126,10 +126,10 @@ def _normalization(options: Slots, notes: list[str]) -> dict[str, tuple[float, .
 
 
 class _Files:
-    """The files behind the end of a model; what goes wrong with them is noted.
+    """The files behind the end of a model, with notes of errors.
 
     Attributes:
-        notes: what went wrong.
+        notes: the errors.
     """
 
     def __init__(self, content: bytes) -> None:

@@ -1,4 +1,4 @@
-"""A TFLite model as a small typed graph: what the reader gives and the converters take."""
+"""A TFLite model as a small typed graph, between the reader and the converters."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from frontends.tflite.options import Options
+from frontends.tflite.options.base import Options
 from frontends.tflite.quantization import Blocks, Quantization
 
 HANDLE = "resource"
@@ -42,7 +42,7 @@ class Tensor:
             the file says nothing, which means that `shape` is meant.
         is_variable: whether it keeps its value from one run to the next.
         packed: the type that it has in the file, if that is int4 or int2; else nothing.
-        blocks: where the scales are of weights that have one for each block of a row.
+        blocks: the scales of weights that have one for each block of a row.
     """
 
     index: int
@@ -94,7 +94,7 @@ class Operator:
 
 @dataclass(frozen=True)
 class Entry:
-    """A signature: what a file calls one of its subgraphs.
+    """A signature: a file's name for one of its subgraphs.
 
     Attributes:
         key: its name.
@@ -155,7 +155,7 @@ class State:
 
     Attributes:
         key: which one.
-        tensor: of its name, shape, dtype and quantization; for a variable one that holds it.
+        tensor: has its name, shape, dtype and quantization; a variable's is a tensor that holds it.
         initial: its value before the first run.
     """
 

@@ -27,11 +27,21 @@ def _enum(name: str) -> Reader:
     return lambda table: table.enum(pascal_case(name), names)
 
 
+def _integers(name: str) -> Reader:
+    return lambda table: tuple(table.vector(pascal_case(name), "int64").tolist())
+
+
 def _positive(*names: str) -> Reader:
     return lambda table: table.positive(*map(pascal_case, names))
 
 
-BY_TYPE = {bool: _scalar, int: _scalar, float: _finite, str: _enum}
+BY_TYPE = {
+    bool: _scalar,
+    int: _scalar,
+    float: _finite,
+    str: _enum,
+    tuple[int, ...]: _integers,
+}
 
 Activation = Annotated[str, _enum("fused_activation_function")]
 Stride = Annotated[tuple[int, int], _positive("stride_h", "stride_w")]

@@ -20,7 +20,7 @@ from frontends.tflite.custom_options import is_foreign, read_custom_options
 from frontends.tflite.file_names import IDENTIFIER
 from frontends.tflite.flatbuffer import Table
 from frontends.tflite.model import Model, Operator, Tensor
-from frontends.tflite.options import read_options
+from frontends.tflite.options.base import read_options
 from frontends.tflite.quantization import Blocks, Quantization
 from frontends.tflite.schema import DTYPES, OPERATORS, by_value
 from frontends.tflite.signatures import read_entries, with_first
@@ -30,7 +30,7 @@ _HEADER_SIZE = 8  # root offset and identifier
 _SCHEMA_VERSION = 3
 _BUILTIN_CODE_SLOT = 3  # of the OperatorCode table
 _MAX_RANK = 32  # of a numpy array, before numpy 2
-_CUSTOM, _BY_BLOCK = 1, 2  # details of a quantization, the first of which LiteRT ignores as well
+_CUSTOM, _BY_BLOCK = 1, 2  # details of a quantization; LiteRT ignores the first as well
 
 _OPERATOR_NAMES, _TENSOR_TYPES = by_value(OPERATORS), by_value(DTYPES)
 
@@ -154,7 +154,7 @@ def _bytes_of(model: Any) -> memoryview:
 
 
 def _buffer(table: Table, data: memoryview) -> np.ndarray | None:
-    """Return a buffer's bytes; None if it is empty, as those of tensors without data are."""
+    """Return a buffer's bytes; None if it is empty, as for a tensor without data."""
     if table.length("Data", 1):
         return table.vector("Data", "uint8")
     offset, size = int(table.scalar("Offset")), int(table.scalar("Size"))

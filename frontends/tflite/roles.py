@@ -1,4 +1,4 @@
-"""What a model's outputs are, where its operators leave no doubt."""
+"""The meaning of a model's outputs, where its operators leave no doubt."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from frontends.tflite.model import Model, Operator
 DETECTION = ("boxes", "classes", "scores", "count")
 """The results of TFLite_Detection_PostProcess, in order."""
 
-# They leave each place what it is, if its place stays.
+# Behind them each pixel keeps its class.
 _KEEP_MAPS = ("CAST", "EXPAND_DIMS", "RESHAPE", "SQUEEZE")
 _KEEP_SCORES = ("DEQUANTIZE", "QUANTIZE")
 
@@ -76,7 +76,7 @@ def _probabilities(model: Model, makers: dict[int, Operator], index: int) -> Rol
 
 
 def _behind(makers: dict[int, Operator], index: int, kept: Sequence[str]) -> Operator | None:
-    """Return the operator that made a tensor, except for some that change nothing of what it is."""
+    """Return the operator that made a tensor, without operators that keep its meaning."""
     operator = makers.get(index)
     while operator is not None and operator.code in kept:
         before = makers.get(operator.inputs[0])

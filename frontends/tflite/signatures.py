@@ -48,7 +48,7 @@ def with_first(content: bytes, graph: Model, key: str) -> bytes:
 
     Args:
         content: of the file.
-        graph: what was read of it.
+        graph: the model that was read from it.
         key: the signature's name.
 
     Raises:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import fields, is_dataclass, replace
-from math import prod
 from typing import Any
 
 import numpy as np
@@ -25,7 +24,7 @@ from frontends.summary import (
     Summary,
     TensorNote,
 )
-from frontends.tflite.converters.registry import rule_for
+from frontends.tflite.converters.registry import row_of, rule_for
 from frontends.tflite.file_names import SEMANTICS
 from frontends.tflite.importer import import_graph, with_semantics
 from frontends.tflite.metadata import read_metadata
@@ -34,15 +33,6 @@ from frontends.tflite.reader import read_model
 from qnn_ops.errors import QnnError
 
 Array = np.ndarray[Any, Any]
-_Shape = tuple[int, ...]
-
-_PRODUCTS: dict[str, Callable[[list[_Shape], _Shape], int]] = {
-    # By the shapes of operands and output. Weights are [O, KH, KW, I], [1, KH, KW, O] or [O, I].
-    "CONV_2D": lambda operands, output: prod(output) * prod(operands[1][1:]),
-    "DEPTHWISE_CONV_2D": lambda operands, output: prod(output) * prod(operands[1][1:3]),
-    "FULLY_CONNECTED": lambda operands, output: prod(output) * operands[1][-1],
-    "TRANSPOSE_CONV": lambda operands, _: prod(operands[2]) * prod(operands[1][:3]),
-}
 
 
 class TFLiteSource(Source):
@@ -68,7 +58,7 @@ class TFLiteSource(Source):
         return import_graph(self.graph, shapes)
 
     def summary(self, name: str, shapes: Shapes | None = None) -> Summary:
-        """Describe what stands in the file, whatever the shapes of the inputs will be."""
+        """Describe the file, whatever the shapes of the inputs will be."""
         if shapes:
             raise QnnError("--shape does not change what a TFLite file holds: leave it out here")
         graph, reasons = self.graph, self._reasons()
@@ -143,7 +133,7 @@ def _operator(graph: Model, operator: Operator, reasons: dict[int, str]) -> Oper
 
 
 def _macs(graph: Model, operator: Operator) -> int:
-    products = _PRODUCTS.get(operator.code)
+    products = row_of(operator.code).products
     if products is None:
         return 0
     operands = [graph.tensors[index].shape for index in operator.inputs]

@@ -25,7 +25,7 @@ BITS = {"int4": 4, "int2": 2}
 
 
 def packed_size(dtype: str, count: int) -> int:
-    """Return how many bytes so many numbers take."""
+    """Return the number of bytes that packed numbers take."""
     return -(-count * BITS[dtype] // 8)
 
 
@@ -71,10 +71,10 @@ class Level:
     """One of the nested loops in whose order the values are stored.
 
     Attributes:
-        size: its turns; of a sparse one this means nothing.
+        size: its iterations; it means nothing for a sparse level.
         segments: for each turn of the loops around it where its places begin, and after the last
             one where they end; None where it is dense.
-        indices: the places.
+        indices: those of the elements that are stored.
     """
 
     size: int
@@ -101,7 +101,7 @@ def read_sparsity(table: Table) -> Sparsity:
     """Read the order of a tensor's values.
 
     Raises:
-        ModelFormatError: a level is neither dense nor sparse, or has no places.
+        ModelFormatError: a level is neither dense nor sparse, or has no indices.
     """
     levels = []
     for each in table.tables("DimMetadata", f"{table.where}: sparse level"):
@@ -189,7 +189,7 @@ def _block_sizes(sparsity: Sparsity, shape: Sequence[int], where: str) -> list[i
 
 
 def _turns(level: Level, count: int, most: int, where: str) -> tuple[Array, Array]:
-    """Return the places of a level, and which turn around it each belongs to."""
+    """Return the indices of a level, and the outer iteration of each."""
     if level.segments is None or level.indices is None:
         if level.size < 0 or count * level.size > most:
             raise ModelFormatError(f"{where}: a dense level has {level.size} places")

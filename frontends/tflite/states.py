@@ -1,4 +1,4 @@
-"""What a model keeps from one run to the next: variable tensors, and variables with a name."""
+"""The states that a model keeps between runs: variable tensors, and variables with a name."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 from frontends.errors import UnsupportedOperatorError
 from frontends.tflite.folding.fold import fold
 from frontends.tflite.model import DTYPES, HANDLE, Key, Model, Operator, State, Tensor
-from frontends.tflite.options import CallOnceOptions, VarHandleOptions
+from frontends.tflite.options.values import CallOnceOptions, VarHandleOptions
 from qnn_ops.errors import QnnError
 
 Array = np.ndarray[Any, Any]
@@ -21,7 +21,7 @@ _MOST = 1 << 26
 
 
 def states_of(model: Model) -> tuple[State, ...]:
-    """List what a model keeps: variable tensors that an operator has, then variables.
+    """List a model's states: variable tensors that an operator uses, then variables.
 
     Raises:
         QnnError: a variable has two shapes or types, or what CALL_ONCE runs makes no sense.
@@ -77,7 +77,7 @@ def _check_size(tensor: Tensor) -> None:
 
 
 def _reset(tensor: Tensor) -> Array:
-    """Return what LiteRT fills a variable tensor with: int8 with its zero point."""
+    """Return a variable tensor's first value in LiteRT: zeros, of int8 the zero point."""
     _check_size(tensor)
     if tensor.dtype == "int8" and tensor.quantization is not None:
         return np.full(tensor.shape, tensor.quantization.zero_point[0], np.int8)
@@ -104,7 +104,7 @@ def _variables(model: Model) -> dict[tuple[str, str], Tensor]:
 
 
 def _first_values(model: Model, operator: Operator) -> dict[Key, Array]:
-    """Run what CALL_ONCE runs: assignments of constants, and what follows from these."""
+    """Run the subgraph of CALL_ONCE: assignments of constants and of folded operators."""
     options = operator.options
     number = options.init_subgraph_index if isinstance(options, CallOnceOptions) else 0
     if not 1 <= number <= len(model.subgraphs):

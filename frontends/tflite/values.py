@@ -18,7 +18,7 @@ _MOST_DEPTH = 8
 
 
 class ElementsError(QnnError):
-    """An element of a list of tensors is of another shape than those before.
+    """An element of a list of tensors has another shape than the elements before it.
 
     Attributes:
         index: the list's tensor.
@@ -26,7 +26,7 @@ class ElementsError(QnnError):
     """
 
     def __init__(self, index: int, elements: tuple[int, ...]) -> None:
-        """Say of which tensor it is."""
+        """Name the list's tensor."""
         self.index, self.elements = index, elements
         super().__init__(f"an element of shape {elements} in a list of others, tensor {index}")
 
@@ -36,9 +36,8 @@ class Values:
 
     Attributes:
         builder: of the function that they are values of.
-        variables: the values of variables, by container and name; whoever assigns one changes it.
-        convert: converts the operators of a subgraph, with values of its own; whoever imports the
-            model sets it.
+        variables: the values of variables, by container and name; assignments change them.
+        convert: converts the operators of a subgraph, with values of its own; the importer sets it.
         owner: the number of the main subgraph's operator that runs this subgraph.
         growth: how large tensors may be; of all functions together.
         fixed: the numbers of tensors that operators compute of constants alone.
@@ -59,7 +58,7 @@ class Values:
         self._shared: dict[int, tuple[np.ndarray, relax.Var]] = {}
 
     def inner(self, owner: int, operators: int) -> Values:
-        """Return what maps the tensors of a subgraph, while it runs once.
+        """Return the values of a subgraph that runs once.
 
         Args:
             owner: the number of the operator that runs it.
@@ -81,7 +80,7 @@ class Values:
         return other
 
     def apart(self, owner: int, operators: int) -> Values:
-        """Return what maps the tensors of a subgraph that becomes a function of its own.
+        """Return the values of a subgraph that becomes a function of its own.
 
         Args:
             owner: the number of the operator that runs it.
@@ -96,11 +95,11 @@ class Values:
         return other
 
     def give(self, tensor: Tensor, expr: relax.Expr) -> None:
-        """Let a value that is there already be the tensor's."""
+        """Give the tensor an existing value."""
         self._exprs[tensor.index] = expr
 
     def add_state(self, state: State) -> None:
-        """Make what the model keeps a parameter."""
+        """Make a state a parameter."""
         tensor = state.tensor
         variable = self.builder.add_input(self._fresh(tensor), tensor.shape, tensor.dtype)
         if isinstance(state.key, int):
@@ -109,7 +108,7 @@ class Values:
             self.variables[state.key] = variable
 
     def of_state(self, state: State) -> relax.Expr:
-        """Return what the model keeps for the next run."""
+        """Return a state's value for the next run."""
         return self._exprs[state.key] if isinstance(state.key, int) else self.variables[state.key]
 
     def change(self, tensor: Tensor, expr: relax.Expr) -> None:
@@ -128,7 +127,7 @@ class Values:
         return variable
 
     def assume(self, tensor: Tensor) -> None:
-        """Let an unknown value of the tensor's declared type stand for it."""
+        """Give the tensor an unknown value of its declared type."""
         dtype = tensor.dtype if tensor.dtype in DTYPES else "float32"
         self._exprs[tensor.index] = relax.Var("unknown", relax.TensorType(tensor.shape, dtype))
 
@@ -145,7 +144,7 @@ class Values:
             if tensor.dtype not in INPUT_DTYPES:
                 raise UnsupportedError(f"{tensor.label} is a constant of type {tensor.dtype}")
             data = np.zeros(tensor.shape, tensor.dtype) if tensor.data is None else tensor.data
-            # The turns of a loop share its constants.
+            # The iterations of an unrolled loop share its constants.
             if id(data) not in self._shared:
                 self._shared[id(data)] = data, self.add_constant(tensor, "", data)
             self._exprs[tensor.index] = self._shared[id(data)][1]

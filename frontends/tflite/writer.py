@@ -9,7 +9,6 @@ from typing import Any
 import flatbuffers
 import numpy as np
 import numpy.typing as npt
-import tflite
 
 from frontends.tflite.file_names import IDENTIFIER, METADATA
 from frontends.tflite.model import Entry
@@ -28,11 +27,11 @@ from frontends.tflite.writer_tables import (
     TensorToWrite,
     encode_buffer,
     encode_entry,
-    encode_metadata,
     encode_offsets,
     encode_operator,
     encode_operator_code,
     encode_subgraph,
+    encode_table,
     encode_tensor,
 )
 from qnn_ops.errors import QnnError
@@ -42,53 +41,38 @@ _CUSTOM = "CUSTOM:"
 
 # The first version of an operator that takes int8 is 2, except for these.
 _INT8_VERSIONS = {
-    "CAST": 1,
-    "CONV_2D": 3,
-    "CUMSUM": 1,
-    "DEPTH_TO_SPACE": 1,
-    "DEPTHWISE_CONV_2D": 3,
-    "ASSIGN_VARIABLE": 1,
-    "BITCAST": 1,
-    "BITWISE_XOR": 1,
-    "DILATE": 1,
-    "ELU": 1,
-    "EXPAND_DIMS": 1,
-    "FLOOR_DIV": 3,
+    **dict.fromkeys(
+        (
+            *("ASSIGN_VARIABLE", "BITCAST", "BITWISE_XOR", "CAST", "CUMSUM", "DEPTH_TO_SPACE"),
+            *("DILATE", "ELU", "EXPAND_DIMS", "HARD_SWISH", "HASHTABLE_LOOKUP", "IF"),
+            *("LSH_PROJECTION", "MATRIX_DIAG", "MATRIX_SET_DIAG", "NEG", "PRELU", "QUANTIZE"),
+            *("RANK", "REDUCE_WINDOW", "RELU_0_TO_1", "RELU_N1_TO_1", "RESHAPE", "RIGHT_SHIFT"),
+            *("SCATTER_ND", "SHAPE", "SQUEEZE", "WHILE"),
+            *("STABLEHLO_ADD", "STABLEHLO_AND", "STABLEHLO_CASE", "STABLEHLO_COMPOSITE"),
+            *("STABLEHLO_GATHER", "STABLEHLO_MAXIMUM", "STABLEHLO_MINIMUM", "STABLEHLO_MULTIPLY"),
+            *("STABLEHLO_PAD", "STABLEHLO_REDUCE_WINDOW", "STABLEHLO_SCATTER"),
+            "STABLEHLO_SHIFT_LEFT",
+        ),
+        1,
+    ),
+    **dict.fromkeys(("CONV_2D", "DEPTHWISE_CONV_2D", "FLOOR_DIV"), 3),
     "FULLY_CONNECTED": 4,
-    "HARD_SWISH": 1,
-    "HASHTABLE_LOOKUP": 1,
-    "IF": 1,
-    "LSH_PROJECTION": 1,
-    "MATRIX_DIAG": 1,
-    "MATRIX_SET_DIAG": 1,
-    "NEG": 1,
-    "PRELU": 1,
-    "QUANTIZE": 1,
-    "RANK": 1,
-    "RELU_0_TO_1": 1,
-    "RELU_N1_TO_1": 1,
-    "RESHAPE": 1,
-    "RIGHT_SHIFT": 1,
-    "SCATTER_ND": 1,
-    "SHAPE": 1,
-    "SQUEEZE": 1,
-    "REDUCE_WINDOW": 1,
-    **{f"STABLEHLO_{name}": 1 for name in ("ADD", "COMPOSITE", "MAXIMUM", "MINIMUM", "MULTIPLY")},
-    **{f"STABLEHLO_{name}": 1 for name in ("GATHER", "PAD", "REDUCE_WINDOW", "SCATTER")},
-    **{f"STABLEHLO_{name}": 1 for name in ("AND", "CASE", "SHIFT_LEFT")},
-    "WHILE": 1,
 }
 # Types of options that are vectors, but of int32.
 _VECTORS = {
     "boundaries": np.float32,
     "composite_attributes": np.uint8,
-    **dict.fromkeys(("edge_padding_low", "edge_padding_high", "interior_padding"), np.int64),
-    **dict.fromkeys(("offset_dims", "collapsed_slice_dims", "start_index_map"), np.int64),
-    **dict.fromkeys(("slice_sizes", "update_window_dims", "inserted_window_dims"), np.int64),
-    **dict.fromkeys(("scatter_dims_to_operand_dims", "padding", "base_dilations"), np.int64),
-    **dict.fromkeys(("window_dimensions", "window_strides", "window_dilations"), np.int64),
+    **dict.fromkeys(
+        (
+            *("base_dilations", "collapsed_slice_dims", "edge_padding_high", "edge_padding_low"),
+            *("inserted_window_dims", "interior_padding", "offset_dims", "padding"),
+            *("scatter_dims_to_operand_dims", "slice_sizes", "start_index_map"),
+            *("update_window_dims", "window_dilations", "window_dimensions", "window_strides"),
+        ),
+        np.int64,
+    ),
 }
-# Their first version is in no runtime.
+# No runtime has their first version.
 _FIRST_VERSIONS = {"BROADCAST_TO": 2}
 
 
@@ -284,26 +268,30 @@ class ModelWriter:
         builder = flatbuffers.Builder(size)
         data = [*self._buffers, metadata] if metadata else self._buffers
         buffers = encode_offsets(builder, [encode_buffer(builder, each) for each in data])
-        about = [encode_metadata(builder, METADATA, len(self._buffers))] if metadata else []
+        about = []
+        if metadata:
+            name, last = builder.CreateString(METADATA), len(self._buffers)
+            about.append(encode_table(builder, "Metadata", Name=name, Buffer=last))
         described = encode_offsets(builder, about)
         subgraphs = encode_offsets(builder, [each._encode(builder) for each in graphs])
         codes = encode_offsets(
             builder, [encode_operator_code(builder, *code) for code in self._codes]
         )
-        named = (
-            encode_offsets(builder, [encode_entry(builder, e) for e in entries]) if entries else 0
-        )
-        text = builder.CreateString(description)
-        tflite.ModelStart(builder)
-        tflite.ModelAddVersion(builder, _SCHEMA_VERSION)
-        tflite.ModelAddOperatorCodes(builder, codes)
-        tflite.ModelAddSubgraphs(builder, subgraphs)
-        tflite.ModelAddDescription(builder, text)
-        tflite.ModelAddBuffers(builder, buffers)
-        tflite.ModelAddMetadata(builder, described)
+        named = None
         if entries:
-            tflite.ModelAddSignatureDefs(builder, named)
-        builder.Finish(tflite.ModelEnd(builder), file_identifier=IDENTIFIER)
+            named = encode_offsets(builder, [encode_entry(builder, each) for each in entries])
+        root = encode_table(
+            builder,
+            "Model",
+            Version=_SCHEMA_VERSION,
+            OperatorCodes=codes,
+            Subgraphs=subgraphs,
+            Description=builder.CreateString(description),
+            Buffers=buffers,
+            Metadata=described,
+            SignatureDefs=named,
+        )
+        builder.Finish(root, file_identifier=IDENTIFIER)
         return bytes(builder.Output())
 
     def _encode(self, builder: Any) -> int:

@@ -24,16 +24,16 @@ _ABSENT = "LiteRT's reference kernels lack it"
 _NO_INT16 = "LiteRT takes no int16"
 _RECURRENT = ("SVDF", "UNIDIRECTIONAL_SEQUENCE_LSTM")
 NOT_DRAWN = {
-    "QUANTIZED": {"ELU": _ABSENT},
-    "FLOAT": dict.fromkeys(("CEIL", "ELU", "ROUND"), _ABSENT),
-    "UNSCALED": {
+    "quantized": {"ELU": _ABSENT},
+    "floats": dict.fromkeys(("CEIL", "ELU", "ROUND"), _ABSENT),
+    "unscaled": {
         **dict.fromkeys(
             ("EXP", "GELU", "L2_NORMALIZATION", "LOGISTIC", "SOFTMAX", "TANH"),
             "their results have a scale",
         ),
         "SUB": "LiteRT ends where an operand has no scale",
     },
-    "DATA": dict.fromkeys(
+    "data": dict.fromkeys(
         ("SEGMENT_SUM", "STABLEHLO_AND", "STABLEHLO_CASE", "STABLEHLO_SHIFT_LEFT"), _ABSENT
     ),
     "int16": {
@@ -43,7 +43,7 @@ NOT_DRAWN = {
         **dict.fromkeys(_RECURRENT, "they take no int16 data"),
     },
 }
-"""Operators that no step draws, by the registry's table, or of int16, and why."""
+"""Operators that no step draws, by the kind of their rule, or of int16, and why."""
 
 _LENGTHS = (1, 1, 2, 2, 3, 3, 4, 6)
 _CHANNELS = (*range(1, 9), 16, 17, 31, 32, 33, 40, 64, 70)

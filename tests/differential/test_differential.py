@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from unittest.mock import patch
 
@@ -10,15 +10,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from frontends.tflite.converters.registry import (
-    DATA,
-    FLOAT,
-    HYBRID,
-    INT16,
-    QUANTIZED,
-    UNSCALED,
-    WHOLE,
-)
+from frontends.tflite.converters.registry import codes_with
 from tests.differential.__main__ import main
 from tests.differential.graphs import STEPS, Graph
 from tests.differential.growth import NOT_DRAWN, grow
@@ -104,26 +96,27 @@ def many() -> Graph:
     return file
 
 
-_TABLES: dict[str, tuple[Mapping[str, object], tuple[str, ...], bool]] = {
-    "QUANTIZED": (QUANTIZED, ("int8", "uint8"), True),
-    "INT16": (INT16, ("int16",), True),
-    "UNSCALED": (UNSCALED, ("int8", "uint8", "int16"), False),
-    "FLOAT": (FLOAT, ("float32",), False),
-    "HYBRID": (HYBRID, ("hybrid",), False),
-    "WHOLE": (WHOLE, ("int32", "int64", "bool"), False),
+_KINDS = {
+    "quantized": (("int8", "uint8"), True),
+    "int16": (("int16",), True),
+    "unscaled": (("int8", "uint8", "int16"), False),
+    "floats": (("float32",), False),
+    "hybrid": (("hybrid",), False),
+    "whole": (("int32", "int64", "bool"), False),
 }
+"""Rules of the importer: the types of their tensors, and whether these have a scale."""
 
 
-@pytest.mark.parametrize("name", _TABLES)
-def test_every_operator_of_a_type_is_drawn(name: str, many: Graph) -> None:
-    table, dtypes, is_scaled = _TABLES[name]
+@pytest.mark.parametrize("kind", _KINDS)
+def test_every_operator_of_a_type_is_drawn(kind: str, many: Graph) -> None:
+    dtypes, is_scaled = _KINDS[kind]
     drawn = {code for code, dtype, scaled in many.drawn if dtype in dtypes and scaled == is_scaled}
-    assert set(table) - drawn == set(NOT_DRAWN.get(name, {}))
+    assert set(codes_with(kind)) - drawn == set(NOT_DRAWN.get(kind, {}))
 
 
 def test_every_operator_of_any_type_is_drawn(many: Graph) -> None:
-    assert set(DATA) - set(many.codes) == set(NOT_DRAWN["DATA"])
-    assert imported() - set(many.codes) == {*NOT_DRAWN["DATA"], *NOT_DRAWN["FLOAT"]}
+    assert set(codes_with("data")) - set(many.codes) == set(NOT_DRAWN["data"])
+    assert imported() - set(many.codes) == {*NOT_DRAWN["data"], *NOT_DRAWN["floats"]}
 
 
 @pytest.mark.parametrize("dtype", ["int32", "int64", "bool", "float32"])
@@ -134,7 +127,7 @@ def test_what_means_itself_is_moved(dtype: str, many: Graph) -> None:
 
 def test_every_operator_that_moves_bytes_moves_words(many: Graph) -> None:
     moved = [
-        {code for code, dtype, _ in many.drawn if dtype in dtypes and code in DATA}
+        {code for code, dtype, _ in many.drawn if dtype in dtypes and code in codes_with("data")}
         for dtypes in (("int8", "uint8"), ("int16",))
     ]
     assert moved[0] - moved[1] == set(NOT_DRAWN["int16"])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from frontends.tflite.converters.registry import DATA, HYBRID, QUANTIZED
+from frontends.tflite.converters.registry import codes_with
 from tests.edges import arithmetic, choices, layers, moves, places, rows, stablehlo, states  # noqa: F401 (registers their operators)
 from tests.edges.campaign import GOOD, run_campaign
 from tests.edges.draw import RULES
@@ -15,5 +15,6 @@ def test_random_operators_equal_litert() -> None:
 
 
 def test_every_operator_is_drawn() -> None:
-    known = {code for code in (*QUANTIZED, *DATA, *HYBRID) if not code.startswith("CUSTOM:")}
+    codes = codes_with("quantized", "data", "hybrid")
+    known = {code for code in codes if not code.startswith("CUSTOM:")}
     assert known - set(RULES) == set()

@@ -9,15 +9,7 @@ from typing import Any
 
 from frontends.errors import UnsupportedOperatorError
 from frontends.tflite import from_tflite
-from frontends.tflite.converters.registry import (
-    DATA,
-    FLOAT,
-    HYBRID,
-    INT16,
-    QUANTIZED,
-    UNSCALED,
-    WHOLE,
-)
+from frontends.tflite.converters.registry import codes_with
 from frontends.tflite.fallback import QuantizedFallbackWarning
 from frontends.tflite.folding import FOLDED
 from frontends.tflite.writer import ModelWriter
@@ -58,9 +50,8 @@ _SECONDS = 60.0
 
 def imported() -> frozenset[str]:
     """Return the operators that are imported at all."""
-    tables = (DATA, FLOAT, HYBRID, INT16, QUANTIZED, UNSCALED, WHOLE)
-    folded = frozenset(code for code in FOLDED if not code.startswith("CUSTOM:"))
-    return frozenset(code for table in tables for code in table) | folded
+    kinds = ("data", "floats", "hybrid", "int16", "quantized", "unscaled", "whole")
+    return frozenset(codes_with(*kinds)) | {code for code in FOLDED if code[:7] != "CUSTOM:"}
 
 
 def known_to_litert(code: str) -> bool:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from tvm import relax
 from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
 from frontends.tflite.converters.context import Context, per_tensor
-from frontends.tflite.converters.registry import converter, float_converter, int16_converter
+from frontends.tflite.converters.registry import COMPUTED, OPERATORS, Row
+from frontends.tflite.converters.scales import zero_points
 from frontends.tflite.model import Tensor
 from qnn_ops import quantized_relu, requantize
 from qnn_ops.accumulator_bounds import check_activation
@@ -70,8 +73,8 @@ def check_clamps(activation: str) -> None:
 def limited(activation: str, expr: relax.Expr) -> relax.Expr:
     """Return the activation applied as LiteRT's elementwise operators do: a NaN stays one.
 
-    Without an activation what is infinite becomes the number next to it. Compilers do not merge
-    such a product with the next sum, or a sum with its difference: infinity stands between them.
+    Without an activation, infinity becomes the largest finite number. This also keeps compilers
+    from merging a product with the next sum, or a sum with its difference.
     """
     bounded = R.clip(expr, *_FLOAT_RANGES[_kind(activation)])
     return R.where(R.isnan(expr), expr, bounded)
@@ -83,11 +86,6 @@ def _kind(activation: str) -> str:
     return _KINDS[activation]
 
 
-_CODES = ("RELU", "RELU6", "RELU_N1_TO_1")
-
-
-@int16_converter("RELU", "RELU6")
-@converter(*_CODES, "RELU_0_TO_1")
 def convert_relu(ctx: Context) -> relax.Expr:
     """Return a clamp, and a change of scale where the output has another."""
     data, result = ctx.input(0), ctx.output()
@@ -102,7 +100,34 @@ def convert_relu(ctx: Context) -> relax.Expr:
     return quantized_relu(expr, *encoding, *wanted, result.dtype, kind=kind)
 
 
-@float_converter(*_CODES)
 def convert_float_relu(ctx: Context) -> relax.Expr:
     """Return a clamp."""
     return activate(ctx.operator.code, ctx.input(0).expr)
+
+
+def convert_rescaling(ctx: Context) -> relax.Expr:
+    """Return the result's zero point: the multiplier from scale to scale is 0."""
+    return zero_points(ctx.output(), ctx.input(0).shape)
+
+
+def _convert_zero_to_one(ctx: Context) -> relax.Expr:
+    return R.clip(ctx.input(0).expr, 0.0, 1.0)
+
+
+_RELU = Row(
+    quantized=convert_relu,
+    int16=convert_relu,
+    floats=convert_float_relu,
+    unscaled=convert_rescaling,
+    micro=COMPUTED,
+)
+OPERATORS.update(
+    {
+        "RELU": _RELU,
+        "RELU6": _RELU,
+        "RELU_0_TO_1": Row(
+            quantized=convert_relu, floats=_convert_zero_to_one, unscaled=convert_rescaling
+        ),
+        "RELU_N1_TO_1": replace(_RELU, int16=None, micro=frozenset()),
+    }
+)

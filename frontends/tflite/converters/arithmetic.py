@@ -1,35 +1,31 @@
-"""ADD, SUB, MUL, DIV and the other elementwise operators of two operands."""
+"""ADD, SUB, MUL, DIV and the other arithmetic of two operands, element by element."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Any
 
+import numpy as np
 from tvm import relax
 from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
-from frontends.tflite.converters.activations import clamp_range, clamps, limited
+from frontends.tflite.converters.activations import bounded, clamp_range, clamps, limited
 from frontends.tflite.converters.context import Array, Context, per_tensor
-from frontends.tflite.converters.fixed_point import FixedPoint, number
-from frontends.tflite.converters.plain import (
+from frontends.tflite.converters.fixed_point import product
+from frontends.tflite.converters.registry import COMPUTED, MOVED, OPERATORS, Row, Rule
+from frontends.tflite.converters.scales import (
     check_one_scale,
+    check_same_dtype,
+    check_symmetric,
     lacks_one_scale,
     lacks_scale,
     with_least_scale,
     zero_points,
 )
-from frontends.tflite.converters.quantization import check_same_dtype, check_symmetric
-from frontends.tflite.converters.registry import (
-    FLOAT,
-    WHOLE,
-    converter,
-    data_converter,
-    float_converter,
-    int16_converter,
-    unscaled_converter,
-)
 from frontends.tflite.model import Tensor
-from frontends.tflite.options import AddOptions, DivOptions, MulOptions, Options, SubOptions
+from frontends.tflite.options.base import Options
+from frontends.tflite.options.values import AddOptions, DivOptions, MulOptions, SubOptions
 from qnn_ops import (
     quantized_add,
     quantized_multiply,
@@ -40,6 +36,7 @@ from qnn_ops import (
 )
 from qnn_ops.attributes import dtype_range
 from qnn_ops.errors import QnnError
+from qnn_ops.expressions import take
 from qnn_ops.pair_tables import LOWEST_EXPONENT, quotient_table, quotient_tables_int16
 from qnn_ops.registry import spec_of
 from qnn_ops.rounded import rounded
@@ -73,7 +70,7 @@ def shifted_sum(ctx: Context, bounds: tuple[int, int]) -> relax.Expr:
             f"one scale must be that of {result.label}, the other one at most 2^{_MOST_SHIFT} "
             f"times smaller, got 2^{exponents} and 2^{exponent}"
         )
-    is_sum = ctx.operator.code == "ADD"
+    is_sum = isinstance(ctx.operator.options, AddOptions)
     if is_sum and operands[0].shape != operands[1].shape:
         raise UnsupportedError("sums of int16 with pot_scale_int16 that broadcast")
     check_symmetric(ctx.tensor(0), ctx.tensor(1), result)
@@ -89,23 +86,6 @@ def shifted_sum(ctx: Context, bounds: tuple[int, int]) -> relax.Expr:
     return R.astype(R.minimum(R.maximum(total, low), high), "int16")
 
 
-_QUANTIZED: dict[str, Callable[..., relax.Expr]] = {
-    "ADD": quantized_add,
-    "SUB": quantized_subtract,
-    "MUL": quantized_multiply,
-}
-_FLOAT: dict[str, Callable[..., relax.Expr]] = {
-    "ADD": R.add,
-    "SUB": R.subtract,
-    "MUL": R.multiply,
-    "DIV": R.divide,
-    "MAXIMUM": R.maximum,
-    "MINIMUM": R.minimum,
-    "ATAN2": R.atan2,
-}
-_LIMITED = ("ADD", "SUB", "MUL", "DIV")
-
-
 def _activation(ctx: Context) -> str:
     options: Options | None = ctx.operator.options
     if isinstance(options, AddOptions | SubOptions | MulOptions | DivOptions):
@@ -113,50 +93,83 @@ def _activation(ctx: Context) -> str:
     return "NONE"
 
 
-@int16_converter(*_QUANTIZED)
-@converter(*_QUANTIZED)
-def convert_arithmetic(ctx: Context) -> relax.Expr:
-    """Combine two quantized operands, broadcast as in numpy."""
-    lhs, rhs, result = ctx.input(0), ctx.input(1), ctx.output()
-    if lhs.tensor.dtype == rhs.tensor.dtype == "int16" and shifts_powers_of_two(ctx):
-        return shifted_sum(ctx, clamp_range(_activation(ctx), result))
-    low, high = clamp_range(_activation(ctx), result)
-    if ctx.operator.code == "MUL" and any(map(_means_nothing, (lhs.tensor, rhs.tensor))):
-        per_tensor(result)
-        return _of_zeros(ctx)
-    return _QUANTIZED[ctx.operator.code](
-        lhs.expr,
-        rhs.expr,
-        *lhs.quantization,
-        *rhs.quantization,
-        *per_tensor(result),
-        result.dtype,
-        out_min=low,
-        out_max=high,
-    )
+def _scaled(function: Callable[..., relax.Expr], *, is_product: bool = False) -> Rule:
+    """Return the rule that combines two quantized operands, broadcast as in numpy."""
+
+    def convert(ctx: Context) -> relax.Expr:
+        lhs, rhs, result = ctx.input(0), ctx.input(1), ctx.output()
+        if lhs.tensor.dtype == rhs.tensor.dtype == "int16" and shifts_powers_of_two(ctx):
+            return shifted_sum(ctx, clamp_range(_activation(ctx), result))
+        low, high = clamp_range(_activation(ctx), result)
+        if is_product and any(map(_means_nothing, (lhs.tensor, rhs.tensor))):
+            per_tensor(result)
+            return _of_zeros(ctx)
+        encodings = (*lhs.quantization, *rhs.quantization, *per_tensor(result))
+        return function(lhs.expr, rhs.expr, *encodings, result.dtype, out_min=low, out_max=high)
+
+    return convert
 
 
-# Which tensors of int16 have no scale where LiteRT takes all for integers that mean themselves.
-_PLAIN = {"ADD": (0, -1), "MUL": (-1,)}
-# Of which it needs a scale otherwise: it ends without.
-_NEED_SCALES = {"ADD": (0, 1, -1), "MUL": (), "SUB": (0, 1)}
+def _floats(function: Callable[..., relax.Expr], *, is_limited: bool = False) -> Rule:
+    """Return the rule that combines two float32 operands, broadcast as in numpy."""
+
+    def convert(ctx: Context) -> relax.Expr:
+        result = function(ctx.input(0).expr, ctx.input(1).expr)
+        return limited(_activation(ctx), ctx.builder.emit(result)) if is_limited else result
+
+    return convert
 
 
-@unscaled_converter(*_NEED_SCALES)
-def convert_unscaled_arithmetic(ctx: Context) -> relax.Expr | list[relax.Expr]:
-    """Combine operands where one, or the result, has no scale: the multiplier is 0.
+def whole(function: Callable[..., relax.Expr]) -> Rule:
+    """Return the rule that combines integers, broadcast as in numpy; what int32 lacks wraps."""
+
+    def convert(ctx: Context) -> relax.Expr:
+        dtype, operands = ctx.output().dtype, ctx.inputs()
+        dtypes = [operand.tensor.dtype for operand in operands]
+        if dtype == "bool" or any(each != dtype for each in dtypes):
+            raise UnsupportedError(f"from {dtypes} to {dtype}")
+        return _activated(ctx, _in_64_bits(ctx, function, [each.expr for each in operands]))
+
+    return convert
+
+
+def _activated(ctx: Context, result: relax.Expr) -> relax.Expr:
+    activation = getattr(ctx.operator.options, "activation", "NONE")
+    return bounded(activation, ctx.builder.emit(result), ctx.output().dtype)
+
+
+def _in_64_bits(
+    ctx: Context, function: Callable[..., relax.Expr], operands: list[relax.Expr]
+) -> relax.Expr:
+    # As TVM lets LLVM assume that nothing overflows.
+    wide = [ctx.builder.emit(R.astype(operand, "int64")) for operand in operands]
+    return R.astype(function(*wide), ctx.output().dtype)
+
+
+def _unscaled(needed: Sequence[int], plain: Sequence[int] = ()) -> Rule:
+    """Return the rule where an operand, or the result, has no scale: the multiplier is 0.
 
     LiteRT takes int16 for integers that mean themselves where a product has no scale, and where
     neither a sum nor its first operand has one.
+
+    Args:
+        needed: the tensors that need a scale otherwise: LiteRT ends without. -1 is the result.
+        plain: the tensors without a scale where LiteRT takes all int16 for themselves; none if it
+            never does.
     """
-    code, tensors = ctx.operator.code, [ctx.tensor(0), ctx.tensor(1), ctx.output()]
-    is_plain = code in _PLAIN and all(lacks_scale(tensors[place]) for place in _PLAIN[code])
-    if is_plain and {tensor.dtype for tensor in tensors} == {"int16"}:
-        return WHOLE[code](ctx)
-    check_one_scale([tensors[place] for place in _NEED_SCALES[code]])
-    if clamps(_activation(ctx)):
-        check_one_scale(tensors[-1:])
-    return _of_zeros(ctx)
+
+    def convert(ctx: Context) -> relax.Expr | list[relax.Expr]:
+        tensors = [ctx.tensor(0), ctx.tensor(1), ctx.output()]
+        is_plain = bool(plain) and all(lacks_scale(tensors[place]) for place in plain)
+        rule = OPERATORS[ctx.operator.code].whole
+        if is_plain and {tensor.dtype for tensor in tensors} == {"int16"} and rule is not None:
+            return rule(ctx)
+        check_one_scale([tensors[place] for place in needed])
+        if clamps(_activation(ctx)):
+            check_one_scale(tensors[-1:])
+        return _of_zeros(ctx)
+
+    return convert
 
 
 def _of_zeros(ctx: Context) -> relax.Expr:
@@ -167,31 +180,21 @@ def _of_zeros(ctx: Context) -> relax.Expr:
 
 
 def _means_nothing(tensor: Tensor) -> bool:
-    """Tell whether a tensor's scale is 0, as that of a constant of zeros may be."""
+    """Tell whether a tensor's scale is 0, which a constant of zeros may have."""
     known = tensor.quantization
     return known is not None and not known.is_per_channel and known.scale[0] == 0
 
 
-@converter("PRELU")
 def convert_prelu(ctx: Context) -> relax.Expr:
-    """Multiply what is negative by a slope; the slopes, the second operand, are broadcast."""
+    """Multiply negative values by slopes, the second operand, which is broadcast."""
     data, slopes, result = ctx.input(0), ctx.input(1), ctx.output()
-    call = ctx.builder.typed(
-        quantized_prelu(
-            data.expr,
-            slopes.expr,
-            *data.quantization,
-            *slopes.quantization,
-            *per_tensor(result),
-            result.dtype,
-        )
-    )
+    encodings = (*data.quantization, *slopes.quantization, *per_tensor(result))
+    call = ctx.builder.typed(quantized_prelu(data.expr, slopes.expr, *encodings, result.dtype))
     if spec_of(call).shape != data.shape:
         raise QnnError(f"slopes of shape {slopes.shape} do not broadcast to {data.shape}")
     return call
 
 
-@unscaled_converter("PRELU")
 def convert_unscaled_prelu(ctx: Context) -> relax.Expr:
     """Return the result's zero point where both multipliers are 0: slopes alone may all be 0."""
     data, result = ctx.input(0), ctx.output()
@@ -200,7 +203,6 @@ def convert_unscaled_prelu(ctx: Context) -> relax.Expr:
     return with_least_scale(convert_prelu)(ctx)
 
 
-@converter("SQUARED_DIFFERENCE")
 def convert_quantized_squared_difference(ctx: Context) -> relax.Expr:
     """Square the difference of two quantized operands, broadcast as in numpy."""
     lhs, rhs, result = ctx.input(0), ctx.input(1), ctx.output()
@@ -211,42 +213,17 @@ def convert_quantized_squared_difference(ctx: Context) -> relax.Expr:
     )
 
 
-@int16_converter("MAXIMUM", "MINIMUM")
-@converter("MAXIMUM", "MINIMUM")
-def convert_extremum(ctx: Context) -> relax.Expr:
-    """Return the larger (smaller) of two integers, whatever they mean, as LiteRT does."""
-    for position in (0, 1):
-        check_same_dtype(ctx.tensor(position), ctx.output())
-    return _FLOAT[ctx.operator.code](ctx.input(0).expr, ctx.input(1).expr)
+def _extremum(function: Callable[..., relax.Expr]) -> Rule:
+    """Return the rule that takes one of two integers, whatever they mean, as LiteRT does."""
+
+    def convert(ctx: Context) -> relax.Expr:
+        for position in (0, 1):
+            check_same_dtype(ctx.tensor(position), ctx.output())
+        return function(ctx.input(0).expr, ctx.input(1).expr)
+
+    return convert
 
 
-@float_converter(*_FLOAT)
-def convert_float_arithmetic(ctx: Context) -> relax.Expr:
-    """Combine two float32 operands, broadcast as in numpy."""
-    result = _FLOAT[ctx.operator.code](ctx.input(0).expr, ctx.input(1).expr)
-    if ctx.operator.code not in _LIMITED:
-        return result
-    return limited(_activation(ctx), ctx.builder.emit(result))
-
-
-@float_converter("FLOOR_DIV")
-def convert_floor_div(ctx: Context) -> relax.Expr:
-    """Round a quotient down, which LiteRT computes in float64."""
-    lhs, rhs = (R.astype(ctx.input(place).expr, "float64") for place in (0, 1))
-    return R.astype(R.floor(R.divide(lhs, rhs)), "float32")
-
-
-@float_converter("FLOOR_MOD")
-def convert_floor_mod(ctx: Context) -> relax.Expr:
-    """Return what a division leaves, of the divisor's sign: the remainder is exact."""
-    lhs, rhs = ctx.input(0).expr, ctx.input(1).expr
-    rest, zero = ctx.builder.emit(R.mod(lhs, rhs)), relax.const(0.0, "float32")
-    # The product of two that are not 0 may vanish: their signs do not.
-    is_other = R.less(R.multiply(R.sign(rest), R.sign(rhs)), zero)
-    return R.where(is_other, R.add(rest, rhs), rest)
-
-
-@float_converter("ADD_N")
 def convert_add_n(ctx: Context) -> relax.Expr:
     """Add tensors of one shape, one after the other."""
     operands = ctx.inputs()
@@ -258,22 +235,14 @@ def convert_add_n(ctx: Context) -> relax.Expr:
     return total
 
 
-@float_converter("SQUARED_DIFFERENCE")
 def convert_squared_difference(ctx: Context) -> relax.Expr:
     """Square lhs - rhs."""
     difference = ctx.builder.emit(R.subtract(ctx.input(0).expr, ctx.input(1).expr))
     return rounded(ctx.builder.emit(R.multiply(difference, difference)))
 
 
-_INTEGERS = {
-    "FLOOR_DIV": ("int8", "int16", "int32"),
-    "FLOOR_MOD": ("int8", "int16", "int32", "int64"),
-}
-
-
-@converter("DIV")
 def convert_quotient(ctx: Context) -> relax.Expr:
-    """Divide; of two 8-bit values there are 65,536 quotients."""
+    """Divide by a table of the 65,536 quotients of two 8-bit values."""
     lhs, rhs, result = ctx.input(0), ctx.input(1), ctx.output()
     if not lhs.tensor.dtype == rhs.tensor.dtype == result.dtype:
         raise UnsupportedError(f"from {lhs.tensor.dtype} and {rhs.tensor.dtype} to {result.dtype}")
@@ -282,38 +251,30 @@ def convert_quotient(ctx: Context) -> relax.Expr:
     return _look_up(ctx, quotient_table(*encodings, result.dtype, bounds))
 
 
-@int16_converter("DIV")
 def convert_int16_quotient(ctx: Context) -> relax.Expr:
-    """Divide; what depends on one of the values is a table."""
+    """Divide; tables hold everything that depends on only one of the values."""
     lhs, rhs, result = ctx.input(0), ctx.input(1), ctx.output()
     check_symmetric(lhs.tensor, rhs.tensor, result)
     bounds = clamp_range(ctx.options(DivOptions).activation, result)
     tables = quotient_tables_int16(lhs.quantization[0], rhs.quantization[0], per_tensor(result)[0])
-    of, emit = FixedPoint(ctx.builder), ctx.builder.emit
 
-    def taken(table: Array, places: relax.Expr) -> relax.Expr:
-        # Every place is in the table.
-        return emit(R.take(relax.const(table, "int64"), places, axis=0, mode="clip"))
+    def taken(table: Array, places: Any) -> Any:
+        return take(table.astype(np.int64), places)  # every place is in the table
 
-    lowest = relax.const(2**15, "int32")
-    divisor = emit(R.add(R.astype(rhs.expr, "int32"), lowest))
+    array, lowest = ctx.builder.array, np.int32(2**15)
+    divisor = array(rhs.expr).astype("int32") + lowest
     sign = taken(tables.sign, divisor)
-    signed = R.multiply(R.astype(lhs.expr, "int32"), R.astype(sign, "int32"))
-    dividend = emit(R.add(signed, lowest))
-    quotient = of.product(taken(tables.lifted, dividend), taken(tables.inverse, divisor))
-    scaled = of.product(quotient, number(tables.multiplier))
-    spare = R.add(taken(tables.bits, divisor), taken(tables.headroom, dividend))
-    first = tables.shift + LOWEST_EXPONENT
-    exponent = emit(R.astype(R.subtract(spare, number(first)), "int32"))
+    dividend = array(lhs.expr).astype("int32") * sign.astype("int32") + lowest
+    quotient = product(taken(tables.lifted, dividend), taken(tables.inverse, divisor))
+    scaled = product(quotient, tables.multiplier)
+    spare = taken(tables.bits, divisor) + taken(tables.headroom, dividend)
+    exponent = (spare - (tables.shift + LOWEST_EXPONENT)).astype("int32")
     mask = taken(tables.mask, exponent)
-    rest = emit(R.bitwise_and(scaled, mask))
-    is_negative = R.astype(emit(R.less(scaled, number(0))), "int64")
-    threshold = emit(R.add(R.right_shift(mask, number(1)), is_negative))
-    more = R.astype(emit(R.greater(rest, threshold)), "int64")
-    total = emit(R.add(R.right_shift(scaled, taken(tables.count, exponent)), more))
-    total = R.where(R.equal(sign, number(0)), number(0), total)
-    low, high = (number(bound) for bound in bounds)
-    return R.astype(R.minimum(R.maximum(emit(total), low), high), "int16")
+    rest, is_negative = scaled & mask, scaled < 0
+    is_more = rest > (mask >> 1) + is_negative.astype("int64")
+    total = (scaled >> taken(tables.count, exponent)) + is_more.astype("int64")
+    within: Any = np.minimum(np.maximum(np.where(sign == 0, 0, total), bounds[0]), bounds[1])
+    return R.astype(within.expr, "int16")
 
 
 def _look_up(ctx: Context, table: Array) -> relax.Expr:
@@ -328,34 +289,101 @@ def _look_up(ctx: Context, table: Array) -> relax.Expr:
     return R.take(values, ctx.builder.emit(index), axis=0, mode="clip")
 
 
-@data_converter(*_INTEGERS)
-def convert_floored(ctx: Context) -> relax.Expr:
-    """Divide integers, whatever they mean, and round down; or return what that leaves.
+def convert_float_prelu(ctx: Context) -> relax.Expr:
+    """Compute x where positive, alpha * x elsewhere; alpha, the second operand, is broadcast."""
+    data, alpha = ctx.input(0).expr, ctx.input(1).expr
+    positive = R.greater_equal(data, relax.const(0.0, "float32"))
+    return R.where(positive, data, R.multiply(data, alpha))
 
-    LiteRT ends a run with an error where a divisor is 0, which is taken for 1 here; except for
-    FLOOR_MOD of floats, which gives NaN.
 
-    Raises:
-        QnnError: a constant divisor is 0, so that every run would end.
+def convert_whole_add_n(ctx: Context) -> relax.Expr:
+    """Add tensors of one shape."""
+    operands = ctx.inputs()
+    for operand in operands[1:]:
+        if operand.shape != operands[0].shape:
+            raise QnnError(f"shapes {operands[0].shape} and {operand.shape} differ")
+    if ctx.output().dtype != "int32":
+        raise UnsupportedError(f"of {ctx.output().dtype}")
+    total = operands[0].expr
+    for operand in operands[1:]:
+        total = ctx.builder.emit(_in_64_bits(ctx, R.add, [total, operand.expr]))
+    return total
+
+
+def convert_whole_quotient(ctx: Context) -> relax.Expr:
+    """Divide integers, and round towards zero.
+
+    LiteRT ends a run with an error where a divisor is 0, which is taken for 1 here.
     """
-    code, lhs, rhs = ctx.operator.code, ctx.input(0), ctx.input(1)
-    dtype = ctx.output().dtype
-    is_fatal = (code, dtype) != ("FLOOR_MOD", "float32")
-    if is_fatal and rhs.tensor.is_constant and not ctx.constant(1).all():
-        raise QnnError(f"divides by 0, which {rhs.tensor.label} has")
-    if {lhs.tensor.dtype, rhs.tensor.dtype, dtype} == {"float32"}:
-        return FLOAT[code](ctx)
-    if not lhs.tensor.dtype == rhs.tensor.dtype == dtype:
-        raise QnnError(f"from {lhs.tensor.dtype} and {rhs.tensor.dtype} to {dtype}")
-    if dtype not in _INTEGERS[code]:
+    dtype, one, zero = ctx.output().dtype, relax.const(1, "int64"), relax.const(0, "int64")
+    if dtype != "int32":
         raise UnsupportedError(f"of {dtype}")
-    # In 64 bits, which hold the quotient of the lowest int32 and -1.
-    dividend, divisor = (R.astype(each.expr, "int64") for each in (lhs, rhs))
-    divisor = ctx.builder.emit(divisor)
-    # What -1 leaves is what 1 leaves; of the lowest int64 processors have no quotient by -1.
-    never = (0, -1) if code == "FLOOR_MOD" else (0,)
-    for each in never:
-        is_never = R.equal(divisor, relax.const(each, "int64"))
-        divisor = ctx.builder.emit(R.where(is_never, relax.const(1, "int64"), divisor))
-    function = R.floor_divide if code == "FLOOR_DIV" else R.floor_mod
-    return R.astype(function(dividend, divisor), dtype)
+
+    def divide(lhs: relax.Expr, rhs: relax.Expr) -> relax.Expr:
+        divisor = ctx.builder.emit(R.where(R.equal(rhs, zero), one, rhs))
+        size = R.floor_divide(R.abs(lhs), R.abs(divisor))
+        return R.multiply(size, R.multiply(R.sign(lhs), R.sign(divisor)))
+
+    return _activated(ctx, _in_64_bits(ctx, divide, [ctx.input(0).expr, ctx.input(1).expr]))
+
+
+def _difference_squared(lhs: relax.Expr, rhs: relax.Expr) -> relax.Expr:
+    return R.multiply(R.subtract(lhs, rhs), R.subtract(lhs, rhs))
+
+
+OPERATORS.update(
+    {
+        "ADD": Row(
+            quantized=_scaled(quantized_add),
+            int16=_scaled(quantized_add),
+            floats=_floats(R.add, is_limited=True),
+            whole=whole(R.add),
+            unscaled=_unscaled(needed=(0, 1, -1), plain=(0, -1)),
+            micro=COMPUTED,
+        ),
+        "ADD_N": Row(floats=convert_add_n, whole=convert_whole_add_n),
+        "ATAN2": Row(floats=_floats(R.atan2)),
+        "DIV": Row(
+            quantized=convert_quotient,
+            int16=convert_int16_quotient,
+            floats=_floats(R.divide, is_limited=True),
+            whole=convert_whole_quotient,
+        ),
+        **{
+            code: Row(
+                quantized=_extremum(function),
+                int16=_extremum(function),
+                floats=_floats(function),
+                whole=whole(function),
+                micro=MOVED,
+                is_for_every_scale=True,
+            )
+            for code, function in (("MAXIMUM", R.maximum), ("MINIMUM", R.minimum))
+        },
+        "MUL": Row(
+            quantized=_scaled(quantized_multiply, is_product=True),
+            int16=_scaled(quantized_multiply, is_product=True),
+            floats=_floats(R.multiply, is_limited=True),
+            whole=whole(R.multiply),
+            unscaled=_unscaled(needed=(), plain=(-1,)),
+            is_complemented=True,
+        ),
+        "PRELU": Row(
+            quantized=convert_prelu, floats=convert_float_prelu, unscaled=convert_unscaled_prelu
+        ),
+        "SQUARED_DIFFERENCE": Row(
+            quantized=convert_quantized_squared_difference,
+            floats=convert_squared_difference,
+            whole=whole(_difference_squared),
+            micro=COMPUTED,
+        ),
+        "SUB": Row(
+            quantized=_scaled(quantized_subtract),
+            int16=_scaled(quantized_subtract),
+            floats=_floats(R.subtract, is_limited=True),
+            whole=whole(R.subtract),
+            unscaled=_unscaled(needed=(0, 1)),
+            micro=COMPUTED,
+        ),
+    }
+)

@@ -13,7 +13,7 @@ from tvm.relax import op as R
 
 from frontends.builder import ModuleBuilder
 from frontends.tflite.model import Model, Operator, Tensor
-from frontends.tflite.options import Options
+from frontends.tflite.options.base import Options
 from frontends.tflite.values import Values
 from qnn_ops.errors import QnnError
 from qnn_ops.registry import TensorSpec, spec_of
@@ -97,7 +97,7 @@ class Context:
 
         Args:
             position: of the input.
-            dtypes: what LiteRT takes there; some operators read any as one of these.
+            dtypes: the types that LiteRT takes there.
         """
         tensor, data = self.tensor(position), self.constant(position)
         if tensor.dtype not in dtypes:

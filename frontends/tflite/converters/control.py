@@ -1,4 +1,4 @@
-"""What runs subgraphs: in the function under way, or as functions of their own."""
+"""IF, STABLEHLO_CASE, STABLEHLO_COMPOSITE, and how operators run subgraphs."""
 
 from __future__ import annotations
 
@@ -8,25 +8,33 @@ from typing import TypeAlias
 
 import numpy as np
 from tvm import relax
+from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError, UnsupportedOperatorError
 from frontends.tflite.converters.context import Array, Context
+from frontends.tflite.converters.registry import MOVED, OPERATORS, Row
+from frontends.tflite.converters.rows import with_rows_put
 from frontends.tflite.model import HANDLE, Model
-from frontends.tflite.rows import with_rows_put
+from frontends.tflite.options.values import (
+    IfOptions,
+    StablehloCaseOptions,
+    StableHLOCompositeOptions,
+    WhileOptions,
+)
 from frontends.tflite.values import Values
 from qnn_ops.errors import QnnError
-from qnn_ops.registry import spec_of
+from qnn_ops.registry import TensorSpec, spec_of
 
 Value: TypeAlias = "Array | relax.Expr"
 
-# What is known at import: counters, shapes and small tables, as what folds takes.
+# Values known at import: counters, shapes and small tables, as in folding.
 _MOST_KNOWN = 1 << 12
 _KNOWN_DTYPES = ("int32", "int64", "bool", "float32")
 _WITHIN = "its subgraph has"
 
 
 def subgraph(ctx: Context, number: int) -> Model:
-    """Return the subgraph of a number.
+    """Return the subgraph with this number.
 
     Raises:
         UnsupportedError: there is none.
@@ -39,7 +47,7 @@ def subgraph(ctx: Context, number: int) -> Model:
 
 
 def operand(ctx: Context, position: int) -> Value:
-    """Return an operand of an operator that runs subgraphs; as an array where it is known."""
+    """Return an operand of an operator that runs subgraphs, as an array if its value is known."""
     tensor = ctx.tensor(position)
     if tensor.is_constant and tensor.dtype in _KNOWN_DTYPES:
         data = ctx.constant(position)
@@ -56,8 +64,8 @@ def run(
     Args:
         ctx: of the operator that runs it.
         graph: the subgraph.
-        arguments: what it gets.
-        inner: what maps its tensors; as a rule they are values of the same function.
+        arguments: its inputs.
+        inner: maps its tensors; by default they are values of the same function.
 
     Raises:
         QnnError: it takes other tensors, or has an operator that cannot be converted.
@@ -102,7 +110,7 @@ def expr_of(value: Value) -> relax.Expr:
 
 
 Finish = Callable[[Values, list[relax.Expr]], list[relax.Expr]]
-"""Makes the results of a function of those of its subgraph."""
+"""Makes a function's results from its subgraph's results."""
 
 
 def function_of(
@@ -112,14 +120,14 @@ def function_of(
     fixed: Sequence[Array | None],
     finish: Finish = lambda inner, results: results,
 ) -> relax.Function:
-    """Convert a subgraph to a function of what is not fixed.
+    """Convert a subgraph to a function of the arguments that are not fixed.
 
     Args:
         ctx: of the operator that runs it.
         graph: the subgraph.
-        begin: values like those that the function is given, in the order of its parameters.
-        fixed: of each argument of the subgraph, what is known; None where it is a parameter.
-        finish: is told the values and the results; it may add parameters after the others.
+        begin: the first values of the function's parameters.
+        fixed: the known value of each argument of the subgraph; None for a parameter.
+        finish: makes the function's results; it may add parameters after the others.
 
     Raises:
         QnnError: as ``run``.
@@ -141,3 +149,198 @@ def function_of(
         return finish(inner, [expr_of(value) for value in run(ctx, graph, arguments, inner)])
 
     return inner.builder.function(convert)
+
+
+_MOST_BRANCHES = 256
+
+
+def convert_if(ctx: Context) -> list[relax.Expr]:
+    """Run the branch that a constant chooses; otherwise run both, and choose between their results.
+
+    If a branch loops, the model runs only the chosen one: the other's loop may never end.
+    """
+    options = ctx.options(IfOptions)
+    branches = [
+        subgraph(ctx, number)
+        for number in (options.then_subgraph_index, options.else_subgraph_index)
+    ]
+    chosen, *arguments = (operand(ctx, i) for i in range(len(ctx.operator.inputs)))
+    if isinstance(chosen, np.ndarray):
+        return [expr_of(value) for value in run(ctx, branches[0 if chosen.all() else 1], arguments)]
+    flag = _single(ctx, chosen, "condition", "bool")
+    return _choice(ctx, branches, [flag], arguments)
+
+
+def convert_case(ctx: Context) -> list[relax.Expr]:
+    """Run the branch with the given number, or the last branch if there is none with it.
+
+    The rest is as in IF. Source: stablehlo_case.cc of LiteRT.
+    """
+    numbers = ctx.options(StablehloCaseOptions).branch_subgraph_indices
+    if not 1 <= len(numbers) <= _MOST_BRANCHES:
+        raise QnnError(f"must have 1 to {_MOST_BRANCHES} branches, got {len(numbers)}")
+    branches = [subgraph(ctx, number) for number in numbers]
+    chosen, *arguments = (operand(ctx, i) for i in range(len(ctx.operator.inputs)))
+    if isinstance(chosen, np.ndarray):
+        place = _place(ctx, chosen, len(branches))
+        return [expr_of(value) for value in run(ctx, branches[place], arguments)]
+    place = _single(ctx, chosen, "number", "int32")
+    if len(branches) == 1:
+        return [expr_of(value) for value in run(ctx, branches[0], arguments)]
+    flags = [
+        ctx.builder.emit(R.equal(place, relax.const(number, "int32")))
+        for number in range(len(branches) - 1)
+    ]
+    return _choice(ctx, branches, flags, arguments)
+
+
+def _place(ctx: Context, number: Array, count: int) -> int:
+    """Return the index of the branch that a constant number chooses."""
+    if number.dtype != np.int32 or number.size != 1:
+        raise QnnError(f"its number must be one int32, got {ctx.tensor(0).label}")
+    place = int(number.ravel()[0])
+    return place if 0 <= place < count else count - 1
+
+
+def _single(ctx: Context, chosen: relax.Expr, what: str, dtype: str) -> relax.Var:
+    """Return the choosing value as a scalar.
+
+    Raises:
+        QnnError: it has another type, or several elements.
+    """
+    spec = spec_of(chosen)
+    if spec.dtype != dtype or np.prod(spec.shape, dtype=int) != 1:
+        raise QnnError(f"its {what} must be one {dtype}, got {spec}")
+    return ctx.builder.emit(R.reshape(chosen, ()))
+
+
+def _choice(
+    ctx: Context,
+    branches: Sequence[Model],
+    flags: Sequence[relax.Expr],
+    arguments: Sequence[Value],
+) -> list[relax.Expr]:
+    """Run all branches, or only the chosen one if one loops; the last branch has no flag."""
+    if any(_loops(branch, set()) for branch in branches):
+        return _one_of(ctx, branches, flags, arguments)
+    before = dict(ctx.values.variables)
+    with ctx.builder.uncertain():
+        results = [
+            [_emitted(ctx, each) for each in run(ctx, branch, arguments)] for branch in branches
+        ]
+    if ctx.values.variables != before:
+        raise UnsupportedError("a branch that assigns a variable, and a condition of the data")
+    _check_alike([[spec_of(each) for each in made] for made in results])
+    chosen: list[relax.Expr] = [*results[-1]]
+    for flag, made in zip(reversed(flags), reversed(results[:-1]), strict=True):
+        pairs = zip(made, map(ctx.builder.emit, chosen), strict=True)
+        chosen = [R.where(flag, *pair) for pair in pairs]
+    return chosen
+
+
+def convert_composite(ctx: Context) -> list[relax.Expr]:
+    """Run the subgraph and ignore the name that the file gives its computation."""
+    graph = subgraph(ctx, ctx.options(StableHLOCompositeOptions).decomposition_subgraph_index)
+    # Constants, however large, may be weights.
+    arguments = [
+        ctx.constant(i) if ctx.tensor(i).is_constant else operand(ctx, i)
+        for i in range(len(ctx.operator.inputs))
+    ]
+    return [expr_of(value) for value in run(ctx, graph, arguments)]
+
+
+def _subgraphs_of(options: object) -> tuple[int, ...]:
+    """Return the numbers of the subgraphs that an operator without a loop runs."""
+    if isinstance(options, IfOptions):
+        return options.then_subgraph_index, options.else_subgraph_index
+    if isinstance(options, StablehloCaseOptions):
+        return options.branch_subgraph_indices
+    if isinstance(options, StableHLOCompositeOptions):
+        return (options.decomposition_subgraph_index,)
+    return ()
+
+
+def _loops(graph: Model, seen: set[int]) -> bool:
+    """Tell whether a subgraph, or one that it runs, has a loop."""
+    for each in graph.operators:
+        if isinstance(each.options, WhileOptions):
+            return True
+        for number in _subgraphs_of(each.options):
+            if 1 <= number <= len(graph.subgraphs) and number not in seen:
+                seen.add(number)
+                if _loops(graph.subgraphs[number - 1], seen):
+                    return True
+    return False
+
+
+def _one_of(
+    ctx: Context,
+    branches: Sequence[Model],
+    flags: Sequence[relax.Expr],
+    arguments: Sequence[Value],
+) -> list[relax.Expr]:
+    """Make each branch the body of a loop that runs once or never.
+
+    All loops carry the flag, the arguments and the results, which start as zeros.
+    """
+    emit = ctx.builder.emit
+    fixed = [value if isinstance(value, np.ndarray) else None for value in arguments]
+    begin = [value for value in arguments if not isinstance(value, np.ndarray)]
+    made: list[list[TensorSpec]] = []
+
+    def ended(inner: Values, results: list[relax.Expr]) -> list[relax.Expr]:
+        """Return the results and a flag that ends the loop."""
+        builder = inner.builder
+        results = [builder.emit(each) for each in results]
+        made.append([spec_of(each) for each in results])
+        parameters = builder.parameters[: len(begin)]
+        for name, dtype, shape in (
+            *((f"result{i}", spec.dtype, spec.shape) for i, spec in enumerate(made[-1])),
+            ("flag", "bool", ()),
+        ):
+            builder.add_input(builder.fresh(name), shape, dtype)
+        return [*parameters, *results, relax.const(np.bool_(False))]
+
+    steps = []
+    for branch in branches:
+        check_arguments(branch, arguments)
+        steps.append(function_of(ctx, branch, begin, fixed, ended))
+    _check_alike(made)
+    if any(0 in spec.shape for spec in [*made[0], *map(spec_of, begin)]):
+        raise UnsupportedError("tensors without elements, and a branch that loops")
+    results: list[relax.Expr] = [emit(R.zeros(spec.shape, spec.dtype)) for spec in made[0]]
+    last = flags[0]
+    for flag in flags[1:]:
+        last = emit(R.logical_or(last, flag))
+    for step, going in zip(steps, (*flags, emit(R.logical_not(last))), strict=True):
+        carried = [*map(emit, begin), *results, going]
+        looped = ctx.builder.loop(_flag_of(ctx, carried), step, carried)
+        results = [emit(each) for each in looped[len(begin) : -1]]
+    return results
+
+
+def _flag_of(ctx: Context, carried: Sequence[relax.Expr]) -> relax.Function:
+    """Return a function that gives the last of its parameters."""
+    builder = ctx.values.apart(ctx.operator.index, 1).builder
+    for number, each in enumerate(carried):
+        spec = spec_of(each)
+        builder.add_input(builder.fresh(f"carried{number}"), spec.shape, spec.dtype)
+    return builder.function(lambda: [builder.parameters[-1]])
+
+
+def _check_alike(made: Sequence[Sequence[TensorSpec]]) -> None:
+    if any(list(each) != list(made[0]) for each in made):
+        raise UnsupportedError("branches whose results have other shapes or types")
+
+
+def _emitted(ctx: Context, value: Value) -> relax.Var:
+    return ctx.builder.emit(expr_of(value))
+
+
+OPERATORS.update(
+    {
+        "IF": Row(data=convert_if, micro=MOVED, fills=True),
+        "STABLEHLO_CASE": Row(data=convert_case, fills=True),
+        "STABLEHLO_COMPOSITE": Row(data=convert_composite, fills=True),
+    }
+)

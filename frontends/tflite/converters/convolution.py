@@ -1,19 +1,25 @@
-"""CONV_2D and DEPTHWISE_CONV_2D, and the weights, biases and padding of layers."""
+"""Quantized CONV_2D, DEPTHWISE_CONV_2D and FULLY_CONNECTED; weights, biases, padding of layers."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
+from typing import TypeAlias
 
+import numpy as np
 from tvm import relax
 from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
-from frontends.tflite.converters.activations import clamp_range
-from frontends.tflite.converters.context import Context, Operand, per_channel, per_tensor
-from frontends.tflite.converters.registry import converter, int16_converter
+from frontends.tflite.converters.activations import check_clamps, clamp_range
+from frontends.tflite.converters.context import Context, Operand, per_channel, per_tensor, reshaped
 from frontends.tflite.model import Tensor
-from frontends.tflite.options import Conv2DOptions, DepthwiseConv2DOptions
-from qnn_ops import quantized_conv2d
+from frontends.tflite.options.layers import (
+    Conv2DOptions,
+    DepthwiseConv2DOptions,
+    FullyConnectedOptions,
+)
+from qnn_ops import quantized_conv2d, quantized_dense
 from qnn_ops.errors import QnnError
 from qnn_ops.windows import window_count
 
@@ -109,7 +115,7 @@ def check_bias(bias: Tensor, wanted: str = "int32") -> None:
 
 
 def int16_bias_type(stated: str) -> str:
-    """Return the dtype of a bias beside int16 data, of which an operator's options say ``stated``.
+    """Return the dtype of a bias beside int16 data, from what the operator's options state.
 
     FLOAT32, the default, states nothing.
     """
@@ -118,38 +124,31 @@ def int16_bias_type(stated: str) -> str:
     return "int32" if stated == "int32" else "int64"
 
 
-@int16_converter("CONV_2D")
-@converter("CONV_2D")
+AnyConv2D: TypeAlias = Conv2DOptions | DepthwiseConv2DOptions
+
+
+def kind_of(ctx: Context) -> tuple[AnyConv2D, str, int]:
+    """Return the options, the kernel's layout and the groups of a convolution.
+
+    CONV_2D has groups where the kernel has fewer input channels than the data. In DEPTHWISE_CONV_2D
+    each channel is a group, and the kernel is [1, height, width, C * M].
+    """
+    data, kernel, options = ctx.input(0), ctx.input(1), ctx.operator.options
+    check_ranks(data, kernel)
+    if isinstance(options, DepthwiseConv2DOptions):
+        # The multiplier M follows from the shapes; old files state a wrong one.
+        return options, "IHWO", data.shape[3]
+    return ctx.options(Conv2DOptions), "OHWI", data.shape[3] // max(1, kernel.shape[3])
+
+
 def convert_conv_2d(ctx: Context) -> relax.Expr:
-    """Return a convolution, in groups where the kernel has fewer input channels than the data."""
-    data, kernel = ctx.input(0), ctx.weights(1)
-    check_ranks(data, kernel)
-    groups = data.shape[3] // max(1, kernel.shape[3])
-    return _convolve(ctx, ctx.options(Conv2DOptions), data, kernel, "OHWI", groups)
-
-
-@int16_converter("DEPTHWISE_CONV_2D")
-@converter("DEPTHWISE_CONV_2D")
-def convert_depthwise_conv_2d(ctx: Context) -> relax.Expr:
-    """Return a convolution of every channel by itself; the kernel is [1, height, width, C * M]."""
-    data, kernel = ctx.input(0), ctx.weights(1)
-    check_ranks(data, kernel)
-    if data.tensor.dtype == "int16" and kernel.tensor.packed:
+    """Return a convolution, of all channels or of every channel by itself."""
+    data, kernel, result = ctx.input(0), ctx.weights(1), ctx.output()
+    options, kernel_layout, groups = kind_of(ctx)
+    is_depthwise = isinstance(options, DepthwiseConv2DOptions)
+    if is_depthwise and data.tensor.dtype == "int16" and kernel.tensor.packed:
         # LiteRT does not unpack them there.
         raise UnsupportedError("int4 weights beside int16 data")
-    # The multiplier M follows from the shapes; old files state a wrong one.
-    return _convolve(ctx, ctx.options(DepthwiseConv2DOptions), data, kernel, "IHWO", data.shape[3])
-
-
-def _convolve(
-    ctx: Context,
-    options: Conv2DOptions | DepthwiseConv2DOptions,
-    data: Operand,
-    kernel: Operand,
-    kernel_layout: str,
-    groups: int,
-) -> relax.Expr:
-    result = ctx.output()
     if 0 in data.shape[1:3]:
         raise QnnError(f"{data.tensor.label} needs height and width, got {data.shape}")
     kernel_scale, kernel_zero_point = per_channel(kernel.tensor, kernel_layout.index("O"))
@@ -189,13 +188,11 @@ def _convolve(
     )
 
 
-def _counts(
-    options: Conv2DOptions | DepthwiseConv2DOptions, sizes: Sequence[int], window: Sequence[int]
-) -> list[int]:
-    """Return how many places a window has without padding.
+def _counts(options: AnyConv2D, sizes: Sequence[int], window: Sequence[int]) -> list[int]:
+    """Count the positions of a window without padding.
 
-    LiteRT takes a window that is larger than the image by less than two steps, to no place at all;
-    one that is larger still is an error. Source: ComputeOutSize of TFLite's kernels/padding.h.
+    In LiteRT, a window that is larger than the image by less than two steps has no position. A
+    larger one is an error. Source: ComputeOutSize of TFLite's kernels/padding.h.
     """
     counts = []
     for size, taps, step, gap in zip(sizes, window, options.stride, options.dilation, strict=True):
@@ -209,3 +206,77 @@ def check_ranks(*operands: Operand) -> None:
     for operand in operands:
         if len(operand.shape) != 4:
             raise QnnError(f"{operand.tensor.label} must have 4 dimensions, got {operand.shape}")
+
+
+def convert_fully_connected(ctx: Context) -> relax.Expr:
+    """Return a dense layer; unless the rank is to be kept, the data is seen as rows of K values.
+
+    The run may compute the weights.
+    """
+    options = ctx.options(FullyConnectedOptions)
+    if options.weights_format != "DEFAULT":
+        raise UnsupportedError(f"weights in the format {options.weights_format}")
+    check_clamps(options.activation)
+    data, weight, result = ctx.input(0), ctx.input(1), ctx.output()
+    check_kernel(data.tensor, weight.tensor, result)
+    scale, zero_point = per_channel(weight.tensor, 0)
+    # LiteRT reads the zero point of weights with one scale, and takes it for 0 otherwise.
+    if isinstance(scale, list) and zero_point != 0:
+        raise QnnError(f"{weight.tensor.label} has a scale per row and a zero point that is not 0")
+    outer, depth, _ = rows_of(ctx, options.keep_num_dims)
+    expr = data.expr
+    if data.shape != (*outer, depth):
+        expr = ctx.builder.emit(reshaped(expr, (*outer, depth)))
+    low, high = clamp_range(options.activation, result)
+    return quantized_dense(
+        expr,
+        weight.expr,
+        *data.quantization,
+        scale,
+        zero_point,
+        *per_tensor(result),
+        result.dtype,
+        bias=_bias(ctx, options, weight.shape[0]),
+        out_min=low,
+        out_max=high,
+        rounding="tflite" if ctx.model.semantics == "tflm" else "float64",
+    )
+
+
+def rows_of(ctx: Context, keep_num_dims: bool) -> tuple[tuple[int, ...], int, int]:
+    """Tell how a layer sees its data: as rows, in an order of one or more dimensions.
+
+    Returns:
+        The dimensions of the rows, the values in each, and the units of the result.
+
+    Raises:
+        QnnError: the data are no whole rows.
+    """
+    data, weight = ctx.input(0), ctx.tensor(1)
+    # Files may state no shape of weights that a run computes.
+    shape = weight.shape if weight.is_constant else ctx.input(1).shape
+    if len(shape) != 2:
+        raise QnnError(f"{weight.label} must have 2 dimensions, got {shape}")
+    units, depth = shape
+    if keep_num_dims:
+        if data.shape[-1:] != (depth,):
+            raise QnnError(
+                f"{data.tensor.label} of shape {data.shape} has no rows of {depth}, "
+                f"which {weight.label} takes"
+            )
+        return data.shape[:-1], depth, units
+    count = prod(data.shape)
+    if depth == 0 or count % depth:
+        raise QnnError(
+            f"{count} values of {data.tensor.label} are no whole rows of {depth}, "
+            f"which {weight.label} takes"
+        )
+    return (count // depth,), depth, units
+
+
+def _bias(ctx: Context, options: FullyConnectedOptions, units: int) -> relax.Expr | None:
+    bias_type = int16_bias_type(options.quantized_bias_type)
+    if ctx.tensor(0).dtype == "int16" and bias_type == "int32" and not ctx.has(2):
+        # It says how wide the sums are, even where there is none.
+        return ctx.values.add_constant(ctx.output(), "_bias", np.zeros(units, np.int32))
+    return bias_of(ctx, 2, bias_type)

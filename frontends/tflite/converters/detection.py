@@ -9,7 +9,7 @@ from tvm.relax import op as R
 from frontends.errors import UnsupportedError
 from frontends.tflite.converters.context import Context, Operand, reshaped
 from frontends.tflite.converters.quantize import real
-from frontends.tflite.converters.registry import data_converter
+from frontends.tflite.converters.registry import OPERATORS, Row
 from frontends.tflite.custom_options import DetectionPostProcessOptions
 from qnn_ops import decode_boxes, select_boxes, suppress_boxes
 from qnn_ops.errors import QnnError
@@ -20,11 +20,10 @@ _MOST = 1 << 31  # elements of a result
 _MOST_BOXES = 1 << 24  # of those that overlap no better one
 
 
-@data_converter("CUSTOM:TFLite_Detection_PostProcess")
 def convert_detection(ctx: Context) -> list[relax.Expr]:
     """Decode boxes, and choose the best.
 
-    Where there are fewer than asked for, LiteRT leaves what memory holds; here it is zeros.
+    If there are too few, LiteRT leaves the rest of its memory as it was; here it is zeros.
     """
     options = ctx.options(DetectionPostProcessOptions)
     encodings, predictions, anchors = (ctx.input(position) for position in range(3))
@@ -127,15 +126,13 @@ def _real(ctx: Context, operand: Operand) -> relax.Expr:
     return ctx.builder.emit(real(operand))
 
 
-@data_converter("NON_MAX_SUPPRESSION_V4")
 def convert_suppression(ctx: Context) -> list[relax.Expr]:
-    """Choose boxes that overlap no better one."""
+    """Choose the boxes that no better box overlaps."""
     return list(_suppressed(ctx))
 
 
-@data_converter("NON_MAX_SUPPRESSION_V5")
 def convert_suppression_with_scores(ctx: Context) -> list[relax.Expr]:
-    """Choose boxes that overlap no better one, and give their scores."""
+    """Choose the boxes that no better box overlaps, and return their scores."""
     if _number(ctx, 5) != 0:
         raise UnsupportedError("soft suppression, by a sigma other than 0")
     places, number = _suppressed(ctx)
@@ -147,7 +144,7 @@ def convert_suppression_with_scores(ctx: Context) -> list[relax.Expr]:
 
 
 def _suppressed(ctx: Context) -> tuple[relax.Expr, relax.Expr]:
-    """Return the numbers of boxes, and how many there are."""
+    """Return the indices of boxes, and how many there are."""
     boxes, scores, most = ctx.input(0), ctx.input(1), ctx.integer(2)
     if (boxes.tensor.dtype, scores.tensor.dtype) != ("float32", "float32"):
         raise UnsupportedError(f"{boxes.tensor.dtype} boxes, {scores.tensor.dtype} scores")
@@ -171,3 +168,12 @@ def _number(ctx: Context, position: int) -> float:
     if tensor.dtype != "float32" or data.size != 1:
         raise QnnError(f"input {position}, {tensor.label}, must be one float32")
     return float(data.ravel()[0])
+
+
+OPERATORS.update(
+    {
+        "CUSTOM:TFLite_Detection_PostProcess": Row(data=convert_detection),
+        "NON_MAX_SUPPRESSION_V4": Row(data=convert_suppression),
+        "NON_MAX_SUPPRESSION_V5": Row(data=convert_suppression_with_scores),
+    }
+)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from tvm import relax
 from tvm.relax import op as R
 
-from frontends.builder import ModuleBuilder
+from qnn_ops.attributes import dtype_range
 from qnn_ops.inverse_sqrt import HALF_SQRT_2, HALF_THREE, ITERATIONS
 from qnn_ops.softmax_arithmetic import FORTY_EIGHT_OVER_17, MINUS_32_OVER_17, NEWTON_STEPS
 
@@ -16,113 +18,89 @@ _ALPHA_N, _ALPHA_D, _ALPHA_I, _ALPHA_F = 117049297, 127690142, 1057819769, 63845
 _QUARTER = 1 << 23  # in Q6.25
 
 
-class FixedPoint:
-    """Emits the arithmetic of gemmlowp and TFLite on int64 expressions that hold int32 values.
+def product(a: Any, b: Any) -> Any:
+    """Return the high half of 2·a·b, rounded half up: SaturatingRoundingDoublingHighMul."""
+    return (a * b + (1 << 30)) >> 31
 
-    Sums of rows, of which there is a root or a logarithm, keep their last axis, of size 1.
+
+def divided(x: Any, bits: Any) -> Any:
+    """Divide by a power of two, half away from zero: RoundingDivideByPOT."""
+    is_away = (x < 0) & (bits > 0)
+    half = (1 << bits) >> 1
+    return (x + half - is_away.astype("int64")) >> bits
+
+
+def inverse_sqrt(given: Any) -> tuple[Any, Any]:
+    """Compute qnn_ops.inverse_sqrt.inverse_sqrt_multiplier of sums that keep their last axis."""
+    is_large = given >= 1 << 29
+    value = np.where(is_large, given >> 2, np.maximum(given, 2))
+    pairs = 13 - _count_reached(value, [1 << (29 - 2 * pair) for pair in range(1, 14)])
+    shift = 11 + is_large.astype("int64") - pairs
+    half = divided((value << (2 * pairs)) >> 1, given.to(number(1)))
+    x: Any = given.to(number(1 << 28))
+    for _ in range(ITERATIONS):
+        cube = _lifted(product(product(x, x), x), 6)
+        x = _lifted(product(HALF_THREE, x) - product(half, cube), 3)
+    x = product(x, HALF_SQRT_2)
+    left, is_one = np.maximum(-shift, 0), given <= 1
+    multiplier = np.where(is_one, _LARGEST, x << left)
+    return multiplier, np.where(is_one, 0, np.maximum(shift, 0))
+
+
+def log(total: Any) -> Any:
+    """Return the logarithm, Q5.26, of Q12.19 numbers of at least 1 whose last axis has size 1.
+
+    Source: log_x_for_x_greater_than_or_equal_to_1 of TFLite's kernels/internal/common.h.
     """
+    zeros = _leading_zeros(total)
+    half = product(total << (zeros - 1), _SQRT_HALF)
+    headroom = _leading_zeros(product(total, _SQRT_HALF)) - 1
+    by_a = np.minimum(half * 2, _LARGEST)
+    by_b = np.minimum(total << headroom, _LARGEST)
+    r = np.minimum(by_a, by_b)
+    # 12 less a headroom, in Q6.25.
+    exponent_a = ((12 - zeros) << 25) + _QUARTER
+    exponent = np.maximum(exponent_a, ((12 - headroom) << 25) - _QUARTER)
+    p = (r + (_SQRT_SQRT_HALF + 1)) >> 1
+    q = (r - _SQRT_SQRT_HALF) * 2
+    square = product(q, q)
+    cube = product(product(q, square), _ALPHA_N)
+    first, second = product(q, r), product(_ALPHA_D, square)
+    outer, last = product(p, _ALPHA_I + q + second), product(_ALPHA_F, q)
+    numerator = divided(first + cube, total.to(number(6)))
+    fraction = product(numerator, _inverse_of_one_more(outer + last))
+    return (product(exponent, _LOG_2) + fraction) * 2
 
-    def __init__(self, builder: ModuleBuilder) -> None:
-        """Emit into a module."""
-        self.emit = builder.emit
 
-    def product(self, a: relax.Expr, b: relax.Expr) -> relax.Expr:
-        """Return the high half of 2·a·b, rounded half up: SaturatingRoundingDoublingHighMul."""
-        total = R.add(R.multiply(a, b), number(1 << 30))
-        return self.emit(R.right_shift(total, number(31)))
+def _inverse_of_one_more(x: Any) -> Any:
+    """Compute gemmlowp's one_over_one_plus_x_for_x_in_0_1, of Q0.31."""
+    half = (x + (1 << 31)) >> 1
+    result = FORTY_EIGHT_OVER_17 + product(half, MINUS_32_OVER_17)
+    for _ in range(NEWTON_STEPS):
+        result = result + product(result, (1 << 29) - product(half, result)) * 4
+    return np.minimum(result * 2, _LARGEST)
 
-    def divided(self, x: relax.Expr, bits: relax.Expr) -> relax.Expr:
-        """Divide by a power of two, half away from zero: RoundingDivideByPOT."""
-        x, bits = self.emit(x), self.emit(bits)
-        half = R.right_shift(R.left_shift(number(1), bits), number(1))
-        is_away = R.logical_and(R.less(x, number(0)), R.greater(bits, number(0)))
-        away = R.astype(self.emit(is_away), "int64")
-        return self.emit(R.right_shift(R.subtract(R.add(x, half), away), bits))
 
-    def inverse_sqrt(self, given: relax.Expr) -> tuple[relax.Expr, relax.Expr]:
-        """Compute qnn_ops.inverse_sqrt.inverse_sqrt_multiplier."""
-        is_large = self.emit(R.greater_equal(given, number(1 << 29)))
-        quarter = R.right_shift(given, number(2))
-        value = self.emit(R.where(is_large, quarter, R.maximum(given, number(2))))
-        reached = self._count_reached(value, [1 << (29 - 2 * pair) for pair in range(1, 14)])
-        pairs = self.emit(R.subtract(number(13), reached))
-        shift = R.subtract(R.add(number(11), R.astype(is_large, "int64")), pairs)
-        shift = self.emit(shift)
-        shifted = R.left_shift(value, R.multiply(number(2), pairs))
-        data = self.emit(R.right_shift(shifted, number(1)))
-        half = self.divided(data, number(1))
-        x = number(1 << 28)
-        for _ in range(ITERATIONS):
-            cube = self._lifted(self.product(self.product(x, x), x), 6)
-            change = R.subtract(self.product(number(HALF_THREE), x), self.product(half, cube))
-            x = self._lifted(change, 3)
-        x = self.product(x, number(HALF_SQRT_2))
-        left = self.emit(R.maximum(R.negative(shift), number(0)))
-        is_one = self.emit(R.less_equal(given, number(1)))
-        multiplier = R.where(is_one, number(_LARGEST), R.left_shift(x, left))
-        right = R.where(is_one, number(0), R.maximum(shift, number(0)))
-        return self.emit(multiplier), self.emit(right)
+def _leading_zeros(x: Any) -> Any:
+    """Count the zeros before the first bit of int32 values of 2^18 or more."""
+    return 13 - _count_reached(x, [1 << bit for bit in range(19, 31)])
 
-    def log(self, total: relax.Expr) -> relax.Expr:
-        """Return the logarithm, Q5.26, of Q12.19 numbers of at least 1.
 
-        Source: log_x_for_x_greater_than_or_equal_to_1 of TFLite's kernels/internal/common.h.
-        """
-        zeros = self._leading_zeros(total)
-        scaled = R.left_shift(total, R.subtract(zeros, number(1)))
-        half = self.product(self.emit(scaled), number(_SQRT_HALF))
-        by_a = R.minimum(R.multiply(half, number(2)), number(_LARGEST))
-        exponent_a = R.add(self._power(zeros), number(_QUARTER))
-        below = self.product(total, number(_SQRT_HALF))
-        headroom = self.emit(R.subtract(self._leading_zeros(below), number(1)))
-        by_b = R.minimum(R.left_shift(total, headroom), number(_LARGEST))
-        exponent_b = R.subtract(self._power(headroom), number(_QUARTER))
-        r = self.emit(R.minimum(by_a, by_b))
-        exponent = self.emit(R.maximum(exponent_a, exponent_b))
-        middle = R.add(r, number(_SQRT_SQRT_HALF + 1))
-        p = self.emit(R.right_shift(middle, number(1)))
-        q = self.emit(R.multiply(R.subtract(r, number(_SQRT_SQRT_HALF)), number(2)))
-        square = self.product(q, q)
-        cube = self.product(self.product(q, square), number(_ALPHA_N))
-        numerator = R.add(self.product(q, r), cube)
-        inner = R.add(R.add(number(_ALPHA_I), q), self.product(number(_ALPHA_D), square))
-        outer = self.product(p, self.emit(inner))
-        denominator = R.add(outer, self.product(number(_ALPHA_F), q))
-        fraction = self.product(
-            self.divided(numerator, number(6)), self._inverse_of_one_more(denominator)
-        )
-        whole = self.product(exponent, number(_LOG_2))
-        return self.emit(R.multiply(R.add(whole, fraction), number(2)))
+def _count_reached(x: Any, limits: list[int]) -> Any:
+    """Count the limits that values reach, whose last axis has the size 1."""
+    return (x >= np.array(limits, np.int64)).sum(axis=-1, dtype="int64", keepdims=True)
 
-    def _inverse_of_one_more(self, x: relax.Expr) -> relax.Expr:
-        """Compute gemmlowp's one_over_one_plus_x_for_x_in_0_1, of Q0.31."""
-        half = self.emit(R.right_shift(R.add(x, number(1 << 31)), number(1)))
-        result = R.add(number(FORTY_EIGHT_OVER_17), self.product(half, number(MINUS_32_OVER_17)))
-        for _ in range(NEWTON_STEPS):
-            result = self.emit(result)
-            error = self.emit(R.subtract(number(1 << 29), self.product(half, result)))
-            result = R.add(result, R.multiply(self.product(result, error), number(4)))
-        return self.emit(R.minimum(R.multiply(result, number(2)), number(_LARGEST)))
 
-    def _leading_zeros(self, x: relax.Expr) -> relax.Expr:
-        """Count the zeros before the first bit of int32 values of 2^18 or more."""
-        reached = self._count_reached(x, [1 << bit for bit in range(19, 31)])
-        return self.emit(R.subtract(number(13), reached))
+def _lifted(x: Any, bits: int) -> Any:
+    """Shift to the left, and saturate."""
+    return np.maximum(np.minimum(x << bits, _LARGEST), -(1 << 31))
 
-    def _count_reached(self, x: relax.Expr, limits: list[int]) -> relax.Expr:
-        """Count the limits that values reach, whose last axis has the size 1."""
-        numbers = relax.const(np.array(limits, np.int64), "int64")
-        reached = R.astype(self.emit(R.greater_equal(x, numbers)), "int64")
-        return self.emit(R.sum(self.emit(reached), [-1], keepdims=True))
 
-    def _power(self, headroom: relax.Expr) -> relax.Expr:
-        """Return 12 less a headroom, in Q6.25."""
-        return R.left_shift(R.subtract(number(12), headroom), number(25))
-
-    def _lifted(self, x: relax.Expr, bits: int) -> relax.Expr:
-        """Shift to the left, and saturate."""
-        shifted = R.minimum(R.left_shift(x, number(bits)), number(_LARGEST))
-        return self.emit(R.maximum(shifted, number(-(1 << 31))))
+def saturated(value: Any, dtype: str) -> relax.Expr:
+    """Clamp int64 values to the range of a narrower type, and convert them."""
+    low, high = dtype_range(dtype)
+    result: Any = np.minimum(np.maximum(value, low), high)
+    return R.astype(result.expr, dtype)
 
 
 def number(value: int) -> relax.Expr:

@@ -15,16 +15,14 @@ from frontends.tflite.converters.context import Array, Context, reshaped
 from frontends.tflite.converters.convolution import (
     check_ranks,
     check_windows,
+    kind_of,
+    rows_of,
     same_ends,
     window_padding,
 )
-from frontends.tflite.converters.fully_connected import rows_of
-from frontends.tflite.converters.registry import float_converter
 from frontends.tflite.converters.transpose_conv import check_size, in_phases, output_shape
-from frontends.tflite.options import (
-    Conv2DOptions,
+from frontends.tflite.options.layers import (
     Conv3DOptions,
-    DepthwiseConv2DOptions,
     FullyConnectedOptions,
     TransposeConvOptions,
 )
@@ -34,27 +32,10 @@ from qnn_ops.registry import spec_of
 from qnn_ops.windows import window_count
 
 
-@float_converter("CONV_2D")
 def convert_float_conv_2d(ctx: Context) -> relax.Expr:
-    """Return a convolution, in groups where the kernel has fewer input channels than the data."""
+    """Return a convolution, of all channels or of every channel by itself."""
     data, kernel = ctx.input(0), ctx.input(1)
-    check_ranks(data, kernel)
-    groups = data.shape[3] // max(1, kernel.shape[3])
-    return _convolved(ctx, ctx.options(Conv2DOptions), "OHWI", groups)
-
-
-@float_converter("DEPTHWISE_CONV_2D")
-def convert_float_depthwise_conv_2d(ctx: Context) -> relax.Expr:
-    """Return a convolution of every channel by itself; the kernel is [1, height, width, C * M]."""
-    check_ranks(ctx.input(0), ctx.input(1))
-    options = ctx.options(DepthwiseConv2DOptions)
-    return _convolved(ctx, options, "IHWO", ctx.input(0).shape[3])
-
-
-def _convolved(
-    ctx: Context, options: Conv2DOptions | DepthwiseConv2DOptions, layout: str, groups: int
-) -> relax.Expr:
-    data, kernel = ctx.input(0), ctx.input(1)
+    options, layout, groups = kind_of(ctx)
     channels, inputs = (kernel.shape[layout.index(letter)] for letter in "OI")
     if groups < 1 or inputs * groups != data.shape[3] or channels % groups:
         raise QnnError(f"a kernel of shape {kernel.shape} for data of shape {data.shape}")
@@ -77,7 +58,6 @@ def _convolved(
     )
 
 
-@float_converter("FULLY_CONNECTED")
 def convert_float_fully_connected(ctx: Context) -> relax.Expr:
     """Return a dense layer; unless the rank is to be kept, the data is seen as rows of K values."""
     options = ctx.options(FullyConnectedOptions)
@@ -92,9 +72,8 @@ def convert_float_fully_connected(ctx: Context) -> relax.Expr:
     return reshaped(ctx.builder.emit(sums), (*outer, units))
 
 
-@float_converter("TRANSPOSE_CONV")
 def convert_float_transpose_conv(ctx: Context) -> relax.Expr:
-    """Return what a convolution of these weights would have taken: of the size that is stated.
+    """Return the transposed convolution of the stated size.
 
     LiteRT adds up pixel by pixel of the data, which is the order of the convolutions here.
     """
@@ -173,7 +152,6 @@ def bias_of(ctx: Context, position: int, channels: int) -> relax.Expr | None:
 _NAMES = ("depth", "height", "width")
 
 
-@float_converter("CONV_3D")
 def convert_conv_3d(ctx: Context) -> relax.Expr:
     """Return a convolution of volumes; the kernel is [depth, height, width, in, out]."""
     data, kernel, options = ctx.input(0), ctx.input(1), ctx.options(Conv3DOptions)
@@ -195,9 +173,8 @@ def convert_conv_3d(ctx: Context) -> relax.Expr:
     return activate(options.activation, with_bias(ctx, sums, 2, kernel.shape[4]))
 
 
-@float_converter("CONV_3D_TRANSPOSE")
 def convert_conv_3d_transpose(ctx: Context) -> relax.Expr:
-    """Return what a convolution would have taken; the kernel is [depth, height, width, out, in]."""
+    """Return the transposed convolution; the kernel is [depth, height, width, out, in]."""
     shape, kernel, data = ctx.integers(0), ctx.input(1), ctx.input(2)
     options, emit = ctx.options(Conv3DOptions), ctx.builder.emit
     _check_shapes(data.shape, kernel.shape, 4)

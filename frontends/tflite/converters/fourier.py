@@ -1,4 +1,4 @@
-"""RFFT2D, and COMPLEX_ABS, REAL and IMAG of what it gives.
+"""RFFT2D, COMPLEX_ABS, REAL and IMAG.
 
 A complex tensor is one of float32 here, whose last axis holds the two parts.
 """
@@ -6,6 +6,8 @@ A complex tensor is one of float32 here, whose last axis holds the two parts.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
 
 import numpy as np
 from tvm import relax
@@ -13,14 +15,13 @@ from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
 from frontends.tflite.converters.context import Context
-from frontends.tflite.converters.registry import data_converter
+from frontends.tflite.converters.registry import OPERATORS, Row
+from frontends.tflite.model import COMPLEX
 from qnn_ops.errors import QnnError
 
 _MOST = 4096
-_PARTS = {"REAL": 0, "IMAG": 1}
 
 
-@data_converter("RFFT2D")
 def convert_rfft2d(ctx: Context) -> relax.Expr:
     """Return a Fourier transform of real matrices, as products with those of cosines and sines.
 
@@ -36,7 +37,7 @@ def convert_rfft2d(ctx: Context) -> relax.Expr:
         raise UnsupportedError("rows of one value, of which LiteRT takes no transform")
     rows, columns = (min(a, b) for a, b in zip(data.shape[-2:], lengths, strict=True))
     rank = len(data.shape)
-    # What is beyond the data is zero, and adds nothing.
+    # Values beyond the data are zero, and add nothing.
     kept = R.strided_slice(data.expr, [rank - 2, rank - 1], [0, 0], [rows, columns])
     values = emit(R.astype(emit(kept), "float64"))
     angles = _angles(np.arange(columns), np.arange(width // 2 + 1), width)
@@ -55,18 +56,17 @@ def convert_rfft2d(ctx: Context) -> relax.Expr:
     return R.astype(R.stack([real, imaginary], rank), "float32")
 
 
-@data_converter("COMPLEX_ABS", *_PARTS)
-def convert_complex(ctx: Context) -> relax.Expr:
-    """Return a part of complex numbers, or their sizes."""
+def convert_part(place: int, ctx: Context) -> relax.Expr:
+    """Return a part of complex numbers."""
     data = ctx.input(0)
-    if data.tensor.dtype != "complex64":
-        raise UnsupportedError(f"of {data.tensor.dtype}")
-    code, axis = ctx.operator.code, len(data.shape) - 1
-    if code in _PARTS:
-        return R.take(data.expr, relax.const(np.int32(_PARTS[code])), axis, "clip")
-    wide = ctx.builder.emit(R.astype(data.expr, "float64"))
-    square = ctx.builder.emit(R.sum(ctx.builder.emit(R.multiply(wide, wide)), [axis]))
-    return R.astype(R.sqrt(square), "float32")
+    return R.take(data.expr, relax.const(np.int32(place)), len(data.shape) - 1, "clip")
+
+
+def convert_size(ctx: Context) -> relax.Expr:
+    """Return the sizes of complex numbers."""
+    wide = ctx.builder.array(ctx.input(0).expr).astype("float64")
+    square = (wide * wide).sum(axis=wide.ndim - 1, dtype="float64")
+    return R.astype(R.sqrt(square.expr), "float32")
 
 
 def _lengths(ctx: Context) -> Sequence[int]:
@@ -79,3 +79,14 @@ def _lengths(ctx: Context) -> Sequence[int]:
 def _angles(rows: np.ndarray, columns: np.ndarray, length: int) -> np.ndarray:
     # The product modulo the length: cosines of small angles are the exact ones.
     return 2 * np.pi * (np.outer(rows, columns) % length) / length
+
+
+_COMPLEX = Row(dtypes=(COMPLEX,), takes_complex=True)
+OPERATORS.update(
+    {
+        "COMPLEX_ABS": replace(_COMPLEX, data=convert_size),
+        "IMAG": replace(_COMPLEX, data=partial(convert_part, 1)),
+        "REAL": replace(_COMPLEX, data=partial(convert_part, 0)),
+        "RFFT2D": Row(data=convert_rfft2d, gives_complex=True),
+    }
+)

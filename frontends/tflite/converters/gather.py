@@ -1,4 +1,4 @@
-"""GATHER, GATHER_ND, EMBEDDING_LOOKUP and STABLEHLO_GATHER."""
+"""GATHER, GATHER_ND and STABLEHLO_GATHER."""
 
 from __future__ import annotations
 
@@ -13,18 +13,14 @@ from frontends.errors import UnsupportedError
 from frontends.tflite.axes import axis_of
 from frontends.tflite.converters.context import Array, Context, Operand, reshaped
 from frontends.tflite.converters.fixed_point import number
-from frontends.tflite.converters.hybrid import scales_of, weights_of
-from frontends.tflite.converters.plain import EIGHT_BITS
-from frontends.tflite.converters.registry import data_converter
-from frontends.tflite.options import GatherOptions, StablehloGatherOptions
+from frontends.tflite.converters.registry import MOVED, OPERATORS, Row
+from frontends.tflite.options.moves import GatherOptions, StablehloGatherOptions
 from qnn_ops import counted_indices
 from qnn_ops.errors import QnnError
-from qnn_ops.rounded import rounded
 
 _INDICES = ("int16", "int32", "int64")
 
 
-@data_converter("GATHER")
 def convert_gather(ctx: Context) -> relax.Expr:
     """Take the elements at indices along an axis, for each batch at indices of its own."""
     options, data, indices = ctx.options(GatherOptions), ctx.input(0), ctx.input(1)
@@ -54,7 +50,6 @@ def convert_gather(ctx: Context) -> relax.Expr:
     return reshaped(ordered, (*shape[:axis], *wanted[batches:], *shape[axis + 1 :]))
 
 
-@data_converter("GATHER_ND")
 def convert_gather_nd(ctx: Context) -> relax.Expr:
     """Take the parts at indices along several axes; the last axis of the indices tells one."""
     data, indices = ctx.input(0), ctx.input(1)
@@ -64,52 +59,15 @@ def convert_gather_nd(ctx: Context) -> relax.Expr:
     sizes, rest = data.shape[:depth], data.shape[depth:]
     found = checked_indices(ctx, 1, sizes)
     # One axis instead of several: the index in memory, each clipped to what there is.
-    strides = np.array([prod(sizes[axis + 1 :]) for axis in range(depth)], np.int32)
     last = np.array([max(size - 1, 0) for size in sizes], np.int32)
-    inside = R.minimum(R.astype(found, "int32"), relax.const(last))
-    inside = R.multiply(R.maximum(inside, relax.const(np.int32(0))), relax.const(strides))
-    flat = ctx.builder.emit(R.sum(inside, [-1]))
-    rows = reshaped(data.expr, (prod(sizes), *rest))
-    return R.take(rows, flat, 0, "clip")
-
-
-@data_converter("EMBEDDING_LOOKUP")
-def convert_embedding_lookup(ctx: Context) -> relax.Expr:
-    """Take rows of a table, whose numbers are the first operand; real ones of int8 or uint8."""
-    indices, table = ctx.input(0), ctx.input(1)
-    dtype, is_hybrid = ctx.output().dtype, _is_hybrid(ctx)
-    if table.tensor.dtype != dtype and not is_hybrid:
-        raise UnsupportedError(f"{dtype} from a table of {table.tensor.dtype}")
-    if table.tensor.packed and not is_hybrid:
-        packed = table.tensor.packed
-        raise UnsupportedError(f"{dtype} from a table of {packed}, which LiteRT does not unpack")
-    if len(indices.shape) != 1 or len(table.shape) < 2:
-        raise QnnError(f"rows {indices.shape} of a table of shape {table.shape}")
-    found = checked_indices(ctx, 0, table.shape[:1])
-    if not is_hybrid:
-        return take_at(table.expr, found, 0)
-    rows, _ = weights_of(ctx, 1)
-    scales = scales_of(ctx, 1, table.shape[0])
-    shape = (*indices.shape, *[1] * (len(table.shape) - 1))
-    scale: relax.Expr = relax.const(scales[0])
-    if scales.size > 1:
-        scale = reshaped(ctx.builder.emit(take_at(relax.const(scales), found, 0)), shape)
-    product = R.multiply(R.astype(take_at(rows, found, 0), "float32"), scale)
-    return rounded(ctx.builder.emit(product))
-
-
-def _is_hybrid(ctx: Context) -> bool:
-    """Tell whether an operator's table of bytes stands for real numbers, and they are wanted."""
-    table = ctx.tensor(1)
-    if ctx.output().dtype != "float32" or table.dtype not in EIGHT_BITS:
-        return False
-    if table.quantization is not None and table.quantization.zero_point[0] != 0:
-        raise QnnError(f"{table.label} has the zero point {table.quantization.zero_point[0]}")
-    return True
+    inside = np.minimum(ctx.builder.array(R.astype(found, "int32")), last)
+    inside = np.maximum(inside, np.int32(0)) * np.array(strides_of(sizes), np.int32)
+    flat = inside.sum(axis=-1, dtype="int32")
+    return take_at(reshaped(data.expr, (prod(sizes), *rest)), flat.expr, 0)
 
 
 def take_at(data: relax.Expr, indices: relax.Expr, axis: int) -> relax.Expr:
-    """Take what stands at indices along an axis."""
+    """Take the elements at indices along an axis."""
     return R.take(data, indices, axis, "clip")
 
 
@@ -149,14 +107,11 @@ DTYPES = ("int8", "uint8", "int16", "int32", "int64", "float32")
 _MOST_ELEMENTS = 1 << 24
 
 
-@data_converter("STABLEHLO_GATHER")
 def convert_stablehlo_gather(ctx: Context) -> relax.Expr:
     """Take slices of one size at indices; one that would reach beyond an end lies at it."""
     data, indices, options = ctx.input(0), ctx.input(1), ctx.options(StablehloGatherOptions)
     shape, sizes = data.shape, options.slice_sizes
     rank, dtype = len(shape), data.tensor.dtype
-    if dtype not in DTYPES:
-        raise UnsupportedError(f"of {dtype}")
     if len(sizes) != rank or not all(0 <= s <= n for s, n in zip(sizes, shape, strict=True)):
         raise QnnError(f"slice_sizes {sizes} of a tensor of shape {shape}")
     check_dims("collapsed_slice_dims", options.collapsed_slice_dims, rank)
@@ -190,11 +145,11 @@ def convert_stablehlo_gather(ctx: Context) -> relax.Expr:
 
 
 def slice_order(axes: Sequence[int], count: int) -> list[int]:
-    """Return of which axis, of indices and then of slices, each of several is.
+    """Return the source of each axis of a result: an axis of the indices or, behind them, a slice.
 
     Args:
-        axes: those that are of slices.
-        count: of all axes.
+        axes: the result's axes that are a slice's.
+        count: the number of all axes.
     """
     first = count - len(axes)
     batch, slices = iter(range(first)), iter(range(first, count))
@@ -233,7 +188,7 @@ def strides_of(shape: Sequence[int]) -> list[int]:
 
 
 def index_rows(ctx: Context, indices: Operand, axis: int, depth: int) -> relax.Expr:
-    """Return indices as rows of so many int64 numbers, which stand along an axis.
+    """Return indices as rows of int64; ``depth`` numbers along an axis make one row.
 
     Raises:
         UnsupportedError: they are no integers.
@@ -252,3 +207,12 @@ def index_rows(ctx: Context, indices: Operand, axis: int, depth: int) -> relax.E
 
 def _row(numbers: Sequence[int]) -> relax.Expr:
     return relax.const(np.array([numbers], np.int64), "int64")
+
+
+OPERATORS.update(
+    {
+        "GATHER": Row(data=convert_gather, micro=MOVED, unpacks=("int4",)),
+        "GATHER_ND": Row(data=convert_gather_nd, micro=MOVED),
+        "STABLEHLO_GATHER": Row(data=convert_stablehlo_gather, dtypes=DTYPES),
+    }
+)

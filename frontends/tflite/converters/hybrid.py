@@ -1,4 +1,4 @@
-"""What hybrid operators share: float32 data, made int8 at run time, and 8-bit weights."""
+"""Parts of hybrid operators: float32 data is made int8 at run time, and weights have 8 bits."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from qnn_ops.registry import spec_of
 from qnn_ops.rounded import rounded
 
 SUMS = (1.0, 0, 1.0, 0, 1.0, 0, "int32")
-"""Encodings of a product of integers that mean themselves, and the type of its sums."""
+"""The encodings and the dtype of sums of products of plain integers."""
 
 
 @dataclass(frozen=True)
@@ -37,13 +37,13 @@ class QuantizedRows:
 def quantized_rows(
     ctx: Context, data: relax.Expr, count: int, each: Sequence[int], *, asymmetric: bool
 ) -> QuantizedRows:
-    """Quantize data that consists of so many rows, each by itself, as LiteRT does.
+    """Quantize ``count`` rows of data, each by itself, as LiteRT does.
 
     Args:
         ctx: the operator.
         data: float32.
         count: of the rows.
-        each: shape of what there is one of for each row: its product is ``count``.
+        each: the shape of scales and zero points, one for each row.
         asymmetric: whether rows have zero points.
     """
     emit, shape = ctx.builder.emit, spec_of(data).shape
@@ -94,7 +94,7 @@ def scales_of(ctx: Context, position: int, channels: int) -> Array:
 def centred(
     ctx: Context, sums: relax.Expr, rows: QuantizedRows, weight_sums: Array | relax.Expr
 ) -> relax.Expr:
-    """Return int32 sums of products as float32, without what the zero points added.
+    """Return int32 sums of products as float32, without the zero points' share.
 
     Args:
         ctx: the operator.
@@ -125,3 +125,21 @@ def check_result(ctx: Context) -> None:
     """Raise unless the operator gives float32."""
     if ctx.output().dtype != "float32":
         raise UnsupportedError(f"{ctx.output().dtype} of float32 data and quantized weights")
+
+
+def blocks_of(ctx: Context) -> tuple[Array, Array]:
+    """Return weights [rows, blocks, size] and float32 scales [rows, blocks]."""
+    table, array = ctx.tensor(1), ctx.constant(1)
+    blocks = table.blocks
+    assert blocks is not None
+    if array.ndim != 2 or 0 in array.shape or array.shape[1] % blocks.size:
+        raise QnnError(f"{table.label} of shape {table.shape} has blocks of {blocks.size}")
+    rows, count = array.shape[0], array.shape[1] // blocks.size
+    scales = ctx.model.tensors[blocks.scales]
+    if scales.dtype != "float16" or scales.data is None or scales.data.size != rows * count:
+        raise QnnError(
+            f"the scales {scales.label} of {table.label} must be {rows * count} constants of "
+            f"float16, got {scales.dtype} of shape {scales.shape}"
+        )
+    values = scales.data.reshape(rows, count).astype(np.float32)
+    return array.reshape(rows, count, blocks.size), values

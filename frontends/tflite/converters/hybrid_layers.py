@@ -11,12 +11,12 @@ from tvm.relax import op as R
 from frontends.errors import UnsupportedError
 from frontends.tflite.converters.activations import activate
 from frontends.tflite.converters.context import Array, Context, reshaped
-from frontends.tflite.converters.convolution import check_ranks, window_padding
+from frontends.tflite.converters.convolution import AnyConv2D, check_ranks, rows_of, window_padding
 from frontends.tflite.converters.float_layers import transposed_sums
-from frontends.tflite.converters.fully_connected import rows_of
 from frontends.tflite.converters.hybrid import (
     SUMS,
     QuantizedRows,
+    blocks_of,
     centred,
     check_result,
     quantized_rows,
@@ -26,8 +26,7 @@ from frontends.tflite.converters.hybrid import (
 )
 from frontends.tflite.converters.matmul import result_shape, swapped
 from frontends.tflite.converters.recurrent import bent
-from frontends.tflite.converters.registry import hybrid_converter
-from frontends.tflite.options import (
+from frontends.tflite.options.layers import (
     BatchMatMulOptions,
     Conv2DOptions,
     DepthwiseConv2DOptions,
@@ -38,10 +37,7 @@ from qnn_ops import quantized_conv2d, quantized_dense
 from qnn_ops.errors import QnnError
 from qnn_ops.rounded import rounded
 
-Options = Conv2DOptions | DepthwiseConv2DOptions
 
-
-@hybrid_converter("CONV_2D")
 def convert_hybrid_conv_2d(ctx: Context) -> relax.Expr:
     """Return a convolution of images that are quantized each by itself.
 
@@ -66,7 +62,6 @@ def convert_hybrid_conv_2d(ctx: Context) -> relax.Expr:
     return activate(options.activation, with_bias(ctx, product, 2))
 
 
-@hybrid_converter("DEPTHWISE_CONV_2D")
 def convert_hybrid_depthwise_conv_2d(ctx: Context) -> relax.Expr:
     """Return a convolution of every channel by itself; images are quantized with a zero point.
 
@@ -86,7 +81,6 @@ def convert_hybrid_depthwise_conv_2d(ctx: Context) -> relax.Expr:
     return activate(options.activation, with_bias(ctx, product, 2))
 
 
-@hybrid_converter("TRANSPOSE_CONV")
 def convert_hybrid_transpose_conv(ctx: Context) -> relax.Expr:
     """Return a transposed convolution of images that are quantized each by itself.
 
@@ -121,7 +115,7 @@ def _check_scales(ctx: Context, scales: Array, channels: int) -> None:
 
 
 def _sums(
-    ctx: Context, options: Options, layout: str, groups: int, *, asymmetric: bool
+    ctx: Context, options: AnyConv2D, layout: str, groups: int, *, asymmetric: bool
 ) -> tuple[relax.Expr, QuantizedRows, Array]:
     """Return the int32 sums, the images, and for each channel the sum of its weights."""
     check_result(ctx)
@@ -153,7 +147,6 @@ def _sums(
     return ctx.builder.emit(sums), rows, array.sum(axis=others, dtype=np.int32)
 
 
-@hybrid_converter("FULLY_CONNECTED")
 def convert_hybrid_fully_connected(ctx: Context) -> relax.Expr:
     """Return a dense layer of rows that are quantized each by itself.
 
@@ -199,13 +192,12 @@ _RANK = 5  # to which LiteRT extends both operands
 _MOST = 1 << 24  # rows whose scales have places
 
 
-@hybrid_converter("BATCH_MATMUL")
 def convert_hybrid_batch_matmul(ctx: Context) -> relax.Expr:
     """Multiply rows, quantized each by itself, by constant matrices.
 
     Source of the arithmetic: EvalHybrid of LiteRT's batch_matmul.cc. Its reference kernel finds
-    the scales of a row, and the sums of weights, by the sum of the batches' numbers: where both
-    operands have more than one axis of batches, those of another row.
+    a row's scale and the sums of weights by the sum of the batches' indices. If both operands
+    have several axes of batches, these belong to another row.
     """
     options = ctx.options(BatchMatMulOptions)
     check_result(ctx)
@@ -243,7 +235,7 @@ def convert_hybrid_batch_matmul(ctx: Context) -> relax.Expr:
         return np.asarray(first + np.arange(size), np.int32)
 
     def picked(values: relax.Expr, numbers: Array) -> relax.Expr:
-        """Take the values of rows for each place of the result."""
+        """Take the value of its row for each element of the result."""
         flat = ctx.builder.emit(reshaped(values, (count,)))
         if not np.array_equal(numbers.ravel(), np.arange(count)):
             flat = ctx.builder.emit(R.take(flat, relax.const(numbers.ravel()), 0, "clip"))
@@ -269,3 +261,39 @@ def convert_hybrid_batch_matmul(ctx: Context) -> relax.Expr:
         )
     product = rounded(ctx.builder.emit(R.multiply(total, factor)))
     return reshaped(ctx.builder.emit(product), shape)
+
+
+def convert_dense_by_block(ctx: Context) -> relax.Expr:
+    """Return a dense layer of rows that are quantized each by itself, with zero points.
+
+    Source of the arithmetic: EvalBlockwise4Bit of LiteRT's fully_connected.cc. The int32 sum of
+    each block times its scale is added to those before it. The zero point's share is subtracted,
+    and the scale of the row and the bias follow, each rounded to float32.
+    """
+    options = ctx.options(FullyConnectedOptions)
+    check_result(ctx)
+    if options.weights_format != "DEFAULT":
+        raise UnsupportedError(f"weights in the format {options.weights_format}")
+    if options.activation != "NONE":  # LiteRT's own kernel forgets it, XNNPACK's does not
+        raise UnsupportedError(f"{options.activation} behind weights with scales by block")
+    outer, depth, units = rows_of(ctx, options.keep_num_dims)
+    array, scales = blocks_of(ctx)
+    if ctx.tensor(1).packed != "int4":
+        raise UnsupportedError(f"{ctx.tensor(1).label} has scales by block, and is not int4")
+    emit, count, blocks = ctx.builder.emit, prod(outer), scales.shape[1]
+    data = emit(reshaped(ctx.input(0).expr, (count, depth)))
+    rows = quantized_rows(ctx, data, count, (count, 1), asymmetric=True)
+    parts = emit(reshaped(rows.values, (count, blocks, depth // blocks)))
+    words = R.astype(emit(R.permute_dims(parts, [1, 0, 2])), "int16")
+    columns = np.ascontiguousarray(array.transpose(1, 2, 0))  # [blocks, size, units]
+    matrices = ctx.values.add_constant(ctx.tensor(1), "_blocks", columns)
+    sums = emit(R.matmul(words, R.astype(matrices, "int16"), out_dtype="int32"))
+    factors = relax.const(np.ascontiguousarray(scales.T[:, np.newaxis]))
+    products = rounded(emit(R.multiply(R.astype(sums, "float32"), factors)))
+    total = emit(R.sum(emit(products), [0]))
+    of_weights = np.zeros(units, np.float32)
+    for sum_of_block, scale in zip(array.sum(axis=2, dtype=np.int32).T, scales.T, strict=True):
+        of_weights += scale * sum_of_block.astype(np.float32)
+    added = R.multiply(R.astype(rows.zero_point, "float32"), relax.const(of_weights))
+    product = R.multiply(emit(R.subtract(total, rounded(emit(added)))), rows.scale)
+    return reshaped(emit(with_bias(ctx, product, 2)), (*outer, units))

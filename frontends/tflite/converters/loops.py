@@ -1,4 +1,8 @@
-"""WHILE."""
+"""WHILE, and lists of tensors as TensorFlow has them: FlexTensorListReserve and its kin.
+
+A list is one tensor here, whose first axis counts its elements. An element that was not set is 0,
+as in TensorFlow's kernels/list_kernels.h.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +12,10 @@ from math import prod
 
 import numpy as np
 from tvm import relax
+from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError, reason_of
-from frontends.tflite.converters.context import Array, Context
+from frontends.tflite.converters.context import Array, Context, reshaped
 from frontends.tflite.converters.control import (
     Value,
     check_arguments,
@@ -20,28 +25,137 @@ from frontends.tflite.converters.control import (
     run,
     subgraph,
 )
-from frontends.tflite.converters.registry import data_converter
-from frontends.tflite.converters.tensor_lists import outer_list
+from frontends.tflite.converters.gather import checked_indices, take_at
+from frontends.tflite.converters.registry import OPERATORS, Row
+from frontends.tflite.custom_options import FLEX, TensorListOptions
 from frontends.tflite.folding import fold
-from frontends.tflite.model import Model
-from frontends.tflite.options import WhileOptions
+from frontends.tflite.model import DTYPES, Model, Operator
+from frontends.tflite.options.values import WhileOptions
 from frontends.tflite.values import ElementsError
 from qnn_ops.errors import QnnError
 from qnn_ops.registry import spec_of
 
-# Operators of all turns. A loop of more is built in less time, and runs in less, too. Where there
-# is none, as of tensors that grow, more are unrolled.
+_LIST = f"{FLEX}TensorList"
+_RESERVE = f"{_LIST}Reserve"
+_MOST = 1 << 26
+
+
+def convert_reserve(ctx: Context) -> relax.Expr:
+    """Return a list of zeros; sizes that are left open are 1, until an element is set."""
+    shape = ctx.integers(0, ("int32", "int64"))
+    known = () if ctx.tensor(0).shape == () else shape
+    return _zeros(ctx, ctx.operator, tuple(size if size >= 0 else 1 for size in known))
+
+
+def reserved(ctx: Context, position: int, elements: tuple[int, ...]) -> relax.Expr | None:
+    """Return an operand that is a reserved list, for elements of a shape; None if it is not."""
+    index = ctx.tensor(position).index
+    for operator in ctx.model.operators:
+        if operator.code == _RESERVE and index in operator.outputs:
+            return ctx.builder.emit(_zeros(ctx, operator, elements))
+    return None
+
+
+def _zeros(ctx: Context, operator: Operator, elements: tuple[int, ...]) -> relax.Expr:
+    options = operator.options
+    if not isinstance(options, TensorListOptions) or options.dtype not in DTYPES:
+        raise UnsupportedError("a list of elements of another type")
+    data = ctx.model.tensors[operator.inputs[1]].data
+    if data is None or data.size != 1:
+        raise UnsupportedError("a list of a length that depends on the data")
+    shape = int(data.ravel()[0]), *elements
+    if shape[0] < 1 or prod(shape) > _MOST:
+        raise UnsupportedError(f"a list of shape {shape}, of 1 to {_MOST} elements in all")
+    return R.zeros(shape, options.dtype)
+
+
+def convert_set_item(ctx: Context) -> relax.Expr:
+    """Put an element at an index."""
+    item, data = ctx.input(2), _list(ctx)
+    count = spec_of(data).shape[0]
+    if spec_of(data).dtype != spec_of(item.expr).dtype:
+        raise QnnError(f"a {spec_of(item.expr).dtype} in a list of {spec_of(data).dtype}")
+    if spec_of(data).shape[1:] != item.shape:
+        known = reserved(ctx, 0, item.shape)
+        if known is None:
+            raise ElementsError(ctx.tensor(0).index, item.shape)
+        data = known
+    place = _place(ctx, count)
+    if ctx.options(TensorListOptions).grows and not ctx.tensor(1).is_constant:
+        raise UnsupportedError("a list that grows where a place is behind its end")
+    places = relax.const(np.arange(count, dtype=np.int32))
+    is_there = reshaped(R.equal(places, place), (count, *[1] * len(item.shape)))
+    return R.where(ctx.builder.emit(is_there), reshaped(item.expr, (1, *item.shape)), data)
+
+
+def convert_get_item(ctx: Context) -> relax.Expr:
+    """Return the element at an index."""
+    data = _list(ctx)
+    return R.take(data, _place(ctx, spec_of(data).shape[0]), 0, "clip")
+
+
+def convert_list_gather(ctx: Context) -> relax.Expr:
+    """Return the elements at some indices."""
+    data = _list(ctx)
+    return take_at(data, checked_indices(ctx, 1, spec_of(data).shape[:1]), 0)
+
+
+def convert_stack(ctx: Context) -> relax.Expr:
+    """Return the list as a tensor."""
+    data, wanted = _list(ctx), ctx.options(TensorListOptions).count
+    if wanted not in (-1, spec_of(data).shape[0]):
+        raise QnnError(f"{wanted} elements of a list of {spec_of(data).shape[0]}")
+    return data
+
+
+def _list(ctx: Context) -> relax.Expr:
+    if not ctx.input(0).shape:
+        raise QnnError(f"{ctx.tensor(0).label} is no list")
+    return ctx.input(0).expr
+
+
+def _place(ctx: Context, count: int) -> relax.Expr:
+    """Return an element's index as a scalar; a constant index must be in the list."""
+    if ctx.tensor(1).dtype != "int32" or prod(ctx.input(1).shape) != 1:
+        raise QnnError(f"its place must be one int32, got {ctx.tensor(1).label}")
+    return ctx.builder.emit(reshaped(checked_indices(ctx, 1, (count,)), ()))
+
+
+def outer_list(ctx: Context, graph: Model, error: ElementsError) -> tuple[int, relax.Expr]:
+    """Return a subgraph's list anew, for the shape of the elements that the subgraph sets.
+
+    Args:
+        ctx: the operator that runs the subgraph.
+        graph: the subgraph.
+        error: raised by the subgraph's conversion.
+
+    Returns:
+        The list's index among the subgraph's inputs, and the list.
+
+    Raises:
+        QnnError: the list comes from elsewhere.
+    """
+    if error.index not in graph.inputs:
+        raise QnnError(str(error)) from error
+    place = graph.inputs.index(error.index)
+    known = reserved(ctx, place, error.elements)
+    if known is None:
+        raise ElementsError(ctx.tensor(place).index, error.elements) from error
+    return place, known
+
+
+# Operators of all iterations. Above this, a loop builds and runs faster. Where a loop is not
+# possible, such as for tensors that grow, more are unrolled.
 _MOST_UNROLLED = 64
 _MOST_COUNTED = 10_000
 _OPEN = "a loop whose turns are many, or depend on the data"
 
 
-@data_converter("WHILE")
 def convert_while(ctx: Context) -> list[relax.Expr]:
     """Repeat the body while the condition holds.
 
-    Few turns, whose number follows from constants, are unrolled: each then knows its counter. Else
-    the two subgraphs become functions, and a loop of them.
+    A few iterations are unrolled if constants tell their number: each then knows its counter.
+    Otherwise the two subgraphs become functions, and a loop runs them.
     """
     options = ctx.options(WhileOptions)
     condition = subgraph(ctx, options.cond_subgraph_index)
@@ -53,7 +167,7 @@ def convert_while(ctx: Context) -> list[relax.Expr]:
         raise QnnError(f"its condition gives {len(condition.outputs)} tensors, needs one")
     if len(body.outputs) != len(carried):
         raise QnnError(f"its body gives {len(body.outputs)} tensors, takes {len(carried)}")
-    # What no turn changes may stay a constant, however large: it may be weights.
+    # A value that no iteration changes stays a constant of any size: it may be weights.
     kept = [body.inputs[i] == body.outputs[i] for i in range(len(carried))]
     for position, is_kept in enumerate(kept):
         if is_kept and ctx.tensor(position).is_constant:
@@ -79,7 +193,7 @@ def _repeated(
         except QnnError as error:
             reason = reason_of(error)
             if _turns(condition, body, carried, _MOST_COUNTED) is None:
-                # Of loops inside one another, one says so.
+                # Only one of nested loops says so.
                 raise UnsupportedError(
                     reason if _OPEN in reason else f"{_OPEN}: {reason}"
                 ) from error
@@ -89,10 +203,10 @@ def _repeated(
 
 
 def _turns(condition: Model, body: Model, carried: Sequence[Value], most: int) -> int | None:
-    """Count the turns; None if they do not follow from constants, or have too many operators.
+    """Count the iterations; None if constants do not tell, or if they have too many operators.
 
     Raises:
-        UnsupportedError: they have no end.
+        UnsupportedError: the loop has no end.
     """
     known = [value if isinstance(value, np.ndarray) else None for value in carried]
     turns = 0
@@ -114,7 +228,7 @@ def _is_same(before: Array | None, after: Array | None) -> bool:
 
 
 def _folded(graph: Model, known: Sequence[Array | None]) -> list[Array | None]:
-    """Return what of a subgraph's results follows from known arguments."""
+    """Return a subgraph's results that follow from known arguments, None for others."""
     tensors = list(graph.tensors)
     for index, value in zip(graph.inputs, known, strict=True):
         if value is not None:
@@ -124,7 +238,7 @@ def _folded(graph: Model, known: Sequence[Array | None]) -> list[Array | None]:
         try:
             graph = fold(graph, each, lambda tensor: tensor.shape) or graph
         except QnnError:
-            continue  # whoever converts it says so
+            continue  # the conversion says so
     return [graph.tensors[index].data for index in graph.outputs]
 
 
@@ -142,7 +256,7 @@ def _looped(
     carried: Sequence[Value],
     kept: Sequence[bool],
 ) -> list[relax.Expr]:
-    """Make a loop; what is known and no turn changes is a constant of its functions."""
+    """Make a loop; known values that no iteration changes are constants of its functions."""
     fixed = [
         value if is_kept and isinstance(value, np.ndarray) else None
         for value, is_kept in zip(carried, kept, strict=True)
@@ -163,3 +277,16 @@ def _looped(
         raise UnsupportedError("tensors without elements")
     results = iter(ctx.builder.loop(test, step, [ctx.builder.emit(each) for each in begin]))
     return [next(results) if known is None else expr_of(known) for known in fixed]
+
+
+OPERATORS.update(
+    {
+        f"{_LIST}FromTensor": Row(data=convert_stack),
+        f"{_LIST}Gather": Row(data=convert_list_gather),
+        f"{_LIST}GetItem": Row(data=convert_get_item),
+        _RESERVE: Row(data=convert_reserve),
+        f"{_LIST}SetItem": Row(data=convert_set_item),
+        f"{_LIST}Stack": Row(data=convert_stack),
+        "WHILE": Row(data=convert_while, fills=True),
+    }
+)

@@ -1,4 +1,4 @@
-"""An LSTM of float32: with weights of float32, or hybrid, with weights of bytes."""
+"""An LSTM of float32, with weights of float32 or of bytes (hybrid)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from frontends.tflite.converters.recurrent import (
     real_of,
     run_steps,
 )
-from frontends.tflite.options import UnidirectionalSequenceLSTMOptions
+from frontends.tflite.options.layers import AnyLSTM
 from qnn_ops import float_function
 from qnn_ops.errors import QnnError
 from qnn_ops.registry import spec_of
@@ -31,7 +31,7 @@ _LEAST_VARIANCE = 1e-8
 def float_lstm(
     ctx: Context,
     operands: LstmOperands,
-    options: UnidirectionalSequenceLSTMOptions,
+    options: AnyLSTM,
     data: relax.Expr,
     hidden: relax.Expr,
     cells: relax.Expr,
@@ -68,7 +68,7 @@ def float_lstm(
     return results[0], results[1], results[2]
 
 
-def _check(operands: LstmOperands, options: UnidirectionalSequenceLSTMOptions) -> None:
+def _check(operands: LstmOperands, options: AnyLSTM) -> None:
     if options.activation == "NONE" and operands.weights[-1].dtype == "float32":
         raise UnsupportedError("no activation: LiteRT then multiplies by what memory held")
     for clip in (options.cell_clip, options.proj_clip):
@@ -84,10 +84,10 @@ def _check(operands: LstmOperands, options: UnidirectionalSequenceLSTMOptions) -
 
 @dataclass(frozen=True)
 class _Step:
-    """Writes a step of an LSTM."""
+    """Writes one step of an LSTM."""
 
     operands: LstmOperands
-    options: UnidirectionalSequenceLSTMOptions
+    options: AnyLSTM
 
     def write(
         self, ctx: Context, sums: relax.Expr, states: Sequence[relax.Expr]
@@ -96,7 +96,7 @@ class _Step:
 
         Args:
             ctx: the operator, with the builder to emit to.
-            sums: what the data gives for all gates, [batch, gates · cells].
+            sums: products of the data for all gates, [batch, gates · cells].
             states: hidden values, [batch, outputs], and cells, [batch, cells].
         """
         hidden, cells = states
@@ -132,7 +132,7 @@ class _Step:
         proposed = emit(bent(ctx, self.options.activation, whole("cell")))
         new = emit(R.add(R.multiply(forget, cells), R.multiply(let_in, proposed)))
         new = _clipped(ctx, new, self.options.cell_clip)
-        # Without an activation LiteRT takes what the cell gate made, not the cells.
+        # Without an activation LiteRT takes the cell gate's result, not the cells.
         activation = self.options.activation
         seen_new = proposed if activation == "NONE" else bent(ctx, activation, new)
         given = emit(R.multiply(opened("output", new), seen_new))

@@ -15,7 +15,7 @@ _SEEING = ("input", "forget", "output")
 
 @dataclass(frozen=True)
 class Places:
-    """Where an operator has the operands of an LSTM: the first of each kind, in the gates' order.
+    """The indices of an LSTM's operands: the first of each kind, in the gates' order.
 
     Attributes:
         counts: how many operands there may be.
@@ -43,7 +43,7 @@ class Places:
 
 
 ALONE = Places((20, 24), 0, 1, 5, 9, 12, 16, 18, 20)
-"""Those of an LSTM that goes one way."""
+"""The operands' indices of an LSTM that goes one way."""
 
 
 @dataclass(frozen=True)

@@ -10,15 +10,8 @@ from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
 from frontends.tflite.converters.context import Context, per_tensor, reshaped
-from frontends.tflite.converters.plain import zero_points
-from frontends.tflite.converters.quantization import check_symmetric
-from frontends.tflite.converters.registry import (
-    converter,
-    float_converter,
-    int16_converter,
-    unscaled_converter,
-)
-from frontends.tflite.options import BatchMatMulOptions
+from frontends.tflite.converters.scales import check_symmetric, zero_points
+from frontends.tflite.options.layers import BatchMatMulOptions
 from qnn_ops import float_conv2d, float_matmul, quantized_dense, quantized_matmul
 from qnn_ops.arithmetic import quantize_multiplier
 from qnn_ops.errors import QnnError
@@ -27,7 +20,6 @@ from qnn_ops.wide_sums import MOST_SHIFT, reduced_multiplier
 _MOST_DIMENSIONS = 5  # that LiteRT takes
 
 
-@float_converter("BATCH_MATMUL")
 def convert_float_batch_matmul(ctx: Context) -> relax.Expr:
     """Multiply matrices; one or both may be transposed first."""
     options = ctx.options(BatchMatMulOptions)
@@ -52,7 +44,6 @@ def convert_float_batch_matmul(ctx: Context) -> relax.Expr:
     return float_matmul(left, right)
 
 
-@converter("BATCH_MATMUL")
 def convert_batch_matmul(ctx: Context) -> relax.Expr:
     """Multiply quantized matrices; by a constant one it is a dense layer that rounds twice."""
     options, result = ctx.options(BatchMatMulOptions), ctx.output()
@@ -90,14 +81,12 @@ def convert_batch_matmul(ctx: Context) -> relax.Expr:
     )
 
 
-@unscaled_converter("BATCH_MATMUL")
 def convert_unscaled_batch_matmul(ctx: Context) -> relax.Expr:
     """Return the result's zero point, by which sums are moved that a multiplier of 0 scales."""
     options, (lhs, rhs) = ctx.options(BatchMatMulOptions), (ctx.input(0), ctx.input(1))
     return zero_points(ctx.output(), result_shape(lhs.shape, rhs.shape, options))
 
 
-@int16_converter("BATCH_MATMUL")
 def convert_int16_batch_matmul(ctx: Context) -> relax.Expr:
     """Multiply matrices of int16 by such, or by constant ones of int8, in sums of 64 bits."""
     options, result = ctx.options(BatchMatMulOptions), ctx.output()

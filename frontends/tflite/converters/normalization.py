@@ -1,40 +1,35 @@
-"""SOFTMAX, LOG_SOFTMAX and L2_NORMALIZATION, and REDUCE_PROD of quantized tensors."""
+"""SOFTMAX, LOG_SOFTMAX and L2_NORMALIZATION."""
 
 from __future__ import annotations
 
 import math
-from math import prod
 
 import numpy as np
 from tvm import relax
 from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
-from frontends.splits import split
-from frontends.tflite.converters.context import Context, per_tensor, reshaped
-from frontends.tflite.converters.fixed_point import FixedPoint, number
-from frontends.tflite.converters.plain import check_one_scale, lacks_scale
-from frontends.tflite.converters.quantization import check_symmetric
-from frontends.tflite.converters.reductions import axes_of
-from frontends.tflite.converters.registry import (
-    WHOLE,
-    converter,
-    float_converter,
-    int16_converter,
-    unscaled_converter,
+from frontends.tflite.converters.context import Context, per_tensor
+from frontends.tflite.converters.fixed_point import (
+    divided,
+    inverse_sqrt,
+    log,
+    number,
+    product,
+    saturated,
 )
-from frontends.tflite.options import ReducerOptions, SoftmaxOptions
+from frontends.tflite.converters.functions import of_zero
+from frontends.tflite.converters.registry import COMPUTED, OPERATORS, Row
+from frontends.tflite.options.values import SoftmaxOptions
 from qnn_ops import quantized_softmax
 from qnn_ops.arithmetic import multiply_by_quantized_multiplier, quantize_multiplier
 from qnn_ops.attributes import dtype_range
 from qnn_ops.errors import QnnError
+from qnn_ops.expressions import take
 from qnn_ops.quantized_softmax import output_quantization
 from qnn_ops.softmax_arithmetic import exp_table, sum_term
-from qnn_ops.wide_sums import reduced_multiplier
 
 
-@int16_converter("SOFTMAX")
-@converter("SOFTMAX")
 def convert_softmax(ctx: Context) -> relax.Expr:
     """Apply softmax along the last axis."""
     data, result = ctx.input(0), ctx.output()
@@ -52,7 +47,6 @@ def convert_softmax(ctx: Context) -> relax.Expr:
     )
 
 
-@float_converter("SOFTMAX")
 def convert_float_softmax(ctx: Context) -> relax.Expr:
     """Apply softmax along the last axis; beta multiplies the distances from the largest."""
     beta = relax.const(ctx.options(SoftmaxOptions).beta, "float32")
@@ -64,7 +58,6 @@ def convert_float_softmax(ctx: Context) -> relax.Expr:
     return R.divide(powers, ctx.builder.emit(R.sum(powers, [-1], keepdims=True)))
 
 
-@float_converter("LOG_SOFTMAX")
 def convert_float_log_softmax(ctx: Context) -> relax.Expr:
     """Apply the logarithm of softmax along the last axis."""
     data = _rows(ctx)
@@ -79,7 +72,7 @@ def _rows(ctx: Context) -> relax.Expr:
     """Return the data.
 
     Raises:
-        QnnError: they are a scalar, of which LiteRT gives what memory holds.
+        QnnError: they are a scalar, for which LiteRT returns what memory holds.
     """
     data = ctx.input(0)
     if not data.shape:
@@ -87,13 +80,18 @@ def _rows(ctx: Context) -> relax.Expr:
     return data.expr
 
 
-# Of so many the sum of squares, and that of exponentials in Q12.19, fit int32.
+# The most squares, and exponentials in Q12.19, whose sum fits int32.
 _MOST_SQUARES, _MOST_EXPONENTIALS = 33_025, 4_095
-_MOST_FACTORS = 128  # each of them is a step of its own
 _POINTS = {"int8": (0, 127), "uint8": (128, 255)}
 
 
-@converter("L2_NORMALIZATION")
+def convert_l2_normalization(ctx: Context) -> relax.Expr:
+    """Divide x by its length along the last axis, which is taken to be at least 1e-6."""
+    data = ctx.input(0).expr
+    length = R.sqrt(R.sum(R.square(data), [-1], keepdims=True))
+    return R.divide(data, R.maximum(length, relax.const(1e-6, "float32")))
+
+
 def convert_quantized_l2_normalization(ctx: Context) -> relax.Expr:
     """Divide by the length along the last axis.
 
@@ -106,22 +104,17 @@ def convert_quantized_l2_normalization(ctx: Context) -> relax.Expr:
         return R.zeros(data.shape, dtype)
     if not data.shape or data.shape[-1] > _MOST_SQUARES:
         raise UnsupportedError(f"rows of {data.tensor.label}, of shape {data.shape}")
-    of, emit = FixedPoint(ctx.builder), ctx.builder.emit
-    point = data.quantization[1]
-    values = emit(R.subtract(R.astype(data.expr, "int64"), number(point)))
-    squares = emit(R.sum(emit(R.multiply(values, values)), [-1], keepdims=True))
-    multiplier, shift = of.inverse_sqrt(squares)
+    values = ctx.builder.array(data.expr).astype("int64") - data.quantization[1]
+    squares = (values * values).sum(axis=-1, dtype="int64", keepdims=True)
+    multiplier, shift = inverse_sqrt(squares)
     if dtype == "uint8":
-        lifted = R.multiply(values, number(128))
-        steps = of.divided(of.product(lifted, multiplier), shift)
+        steps = divided(product(values * 128, multiplier), shift)
     else:
-        left = emit(R.maximum(R.subtract(number(7), shift), number(0)))
-        right = emit(R.maximum(R.subtract(shift, number(7)), number(0)))
-        steps = of.divided(of.product(R.left_shift(values, left), multiplier), right)
-    return _saturated(R.add(steps, number(_POINTS[dtype][0])), dtype)
+        left, right = np.maximum(7 - shift, 0), np.maximum(shift - 7, 0)
+        steps = divided(product(values << left, multiplier), right)
+    return saturated(steps + _POINTS[dtype][0], dtype)
 
 
-@converter("LOG_SOFTMAX")
 def convert_quantized_log_softmax(ctx: Context) -> relax.Expr:
     """Take the logarithm of a softmax along the last axis.
 
@@ -140,75 +133,20 @@ def convert_quantized_log_softmax(ctx: Context) -> relax.Expr:
         int(part) for part in quantize_multiplier(min(scale * 2.0**26, 2.0**31 - 1))
     )
     radius = math.floor(31 * 2.0**26 / 2.0**shift)
-    # A distance of 8-bit values is one of 256: what depends on it alone is a table.
+    # There are 256 distances of 8-bit values: tables hold what depends on them alone.
     distances = np.minimum(np.arange(256), radius)
     scaled = multiply_by_quantized_multiplier(-distances, multiplier, shift)
-    of, emit = FixedPoint(ctx.builder), ctx.builder.emit
-    largest = R.astype(R.max(data.expr, -1, keepdims=True), "int32")
-    distance = emit(R.subtract(largest, R.astype(data.expr, "int32")))
-    terms = emit(_taken(sum_term(exp_table(scale, 1.0)), distance))
-    log = of.log(emit(R.sum(terms, [-1], keepdims=True)))
+    values = ctx.builder.array(data.expr)
+    distance = values.max(-1, keepdims=True).astype("int32") - values.astype("int32")
+    terms = take(sum_term(exp_table(scale, 1.0)).astype(np.int64), distance)
+    logarithm = log(terms.sum(axis=-1, dtype="int64", keepdims=True))
     reverse, down = quantize_multiplier(2.0 ** (31 - shift) / multiplier)
-    lowest = of.product(emit(R.subtract(log, number(1 << 31))), number(int(reverse)))
-    lowest = R.maximum(of.divided(lowest, number(-int(down))), number(-radius - 1))
-    is_far = R.less_equal(R.negative(R.astype(distance, "int64")), lowest)
-    steps = of.divided(R.subtract(_taken(scaled, distance), log), number(22))
+    lowest = divided(product(logarithm - (1 << 31), int(reverse)), values.to(number(-int(down))))
+    nearest = take(scaled.astype(np.int64), distance)
+    steps = divided(nearest - logarithm, values.to(number(22)))
+    is_far = -distance.astype("int64") <= np.maximum(lowest, -radius - 1)
     low, _ = dtype_range(dtype)
-    steps = R.where(is_far, number(low), R.add(steps, number(_POINTS[dtype][1])))
-    return _saturated(emit(steps), dtype)
-
-
-@int16_converter("REDUCE_PROD")
-@converter("REDUCE_PROD")
-def convert_quantized_product(ctx: Context) -> relax.Expr:
-    """Multiply along constant axes, one value after the other, each product rescaled.
-
-    Source: QuantizedReduceProd of TFLite's kernels/internal/reference/reduce.h. What a product is
-    multiplied by is the data's scale over the n-th root of the result's, in 15 bits.
-    """
-    data, result, axes = ctx.input(0), ctx.output(), axes_of(ctx)
-    if data.tensor.dtype != result.dtype or result.dtype == "uint8":
-        raise UnsupportedError(f"from {data.tensor.dtype} to {result.dtype}")
-    if result.dtype == "int16":
-        check_symmetric(data.tensor, result)
-    count = prod(data.shape[axis] for axis in axes)
-    sizes, keep = enumerate(data.shape), ctx.options(ReducerOptions).keep_dims
-    shape = [1 if axis in axes else size for axis, size in sizes if keep or axis not in axes]
-    if 0 in shape:
-        return R.zeros(shape, result.dtype)
-    if not 0 < count <= _MOST_FACTORS:
-        raise UnsupportedError(f"of {count} values along axes {axes} of {data.shape}")
-    (scale, point), (result_scale, result_point) = data.quantization, per_tensor(result)
-    multiplier, shift = quantize_multiplier(scale / result_scale ** (1.0 / count))
-    if not -31 <= int(shift) < 8:
-        raise QnnError(f"the scales {scale:.4g} and {result_scale:.4g} are too far apart")
-    factor, down = number(int(reduced_multiplier(multiplier))), 15 - int(shift)
-    emit = ctx.builder.emit
-
-    def rescaled(value: relax.Expr) -> relax.Expr:
-        total = R.add(R.multiply(value, factor), number(1 << (down - 1)))
-        # The reference's result is int32, and wraps.
-        return emit(R.astype(R.astype(R.right_shift(total, number(down)), "int32"), "int64"))
-
-    kept = [axis for axis in range(len(data.shape)) if axis not in axes]
-    moved = emit(R.permute_dims(data.expr, [*kept, *axes]))
-    rows = emit(reshaped(moved, (prod(data.shape[axis] for axis in kept), count)))
-    values = emit(R.subtract(R.astype(rows, "int64"), number(point)))
-    total: relax.Expr | None = None
-    for part in split(ctx.builder, values, [1] * count, 1):
-        total = part if total is None else rescaled(R.multiply(total, part))
-    assert total is not None
-    steps = R.add(rescaled(total), number(result_point))
-    return reshaped(emit(_saturated(steps, result.dtype)), shape)
-
-
-@unscaled_converter("REDUCE_PROD")
-def convert_unscaled_product(ctx: Context) -> relax.Expr | list[relax.Expr]:
-    """Multiply integers that mean themselves: neither they nor the products have a scale."""
-    tensors = [ctx.tensor(0), ctx.output()]
-    if not all(map(lacks_scale, tensors)):
-        check_one_scale(tensors)
-    return WHOLE[ctx.operator.code](ctx)
+    return saturated(np.where(is_far, low, steps + _POINTS[dtype][1]), dtype)
 
 
 def _check_result(ctx: Context, scale: float, end: int) -> None:
@@ -221,10 +159,25 @@ def _check_result(ctx: Context, scale: float, end: int) -> None:
         raise QnnError(f"{result.label} must have scale and zero point {needed}")
 
 
-def _taken(table: np.ndarray, distance: relax.Expr) -> relax.Expr:
-    return R.take(relax.const(table.astype(np.int64), "int64"), distance, axis=0, mode="clip")
-
-
-def _saturated(value: relax.Expr, dtype: str) -> relax.Expr:
-    low, high = dtype_range(dtype)
-    return R.astype(R.minimum(R.maximum(value, number(low)), number(high)), dtype)
+OPERATORS.update(
+    {
+        "L2_NORMALIZATION": Row(
+            quantized=convert_quantized_l2_normalization,
+            floats=convert_l2_normalization,
+            unscaled=of_zero("int8", "uint8"),
+        ),
+        "LOG_SOFTMAX": Row(
+            quantized=convert_quantized_log_softmax,
+            floats=convert_float_log_softmax,
+            micro=COMPUTED,
+        ),
+        "SOFTMAX": Row(
+            quantized=convert_softmax,
+            int16=convert_softmax,
+            floats=convert_float_softmax,
+            unscaled=of_zero("int16"),
+            micro=COMPUTED,
+            widens=True,
+        ),
+    }
+)

@@ -1,4 +1,4 @@
-"""PAD, PADV2, MIRROR_PAD, STABLEHLO_PAD, REVERSE_V2 and REVERSE_SEQUENCE."""
+"""PAD, PADV2, MIRROR_PAD, STABLEHLO_PAD, DILATE, REVERSE_V2, REVERSE_SEQUENCE, and diagonals."""
 
 from __future__ import annotations
 
@@ -13,24 +13,20 @@ from tvm.relax import op as R
 from frontends.builder import ModuleBuilder
 from frontends.errors import UnsupportedError
 from frontends.tflite.axes import axis_of
-from frontends.tflite.converters.context import Context, per_tensor, reshaped
-from frontends.tflite.converters.quantization import check_same_quantization
-from frontends.tflite.converters.registry import (
-    converter,
-    data_converter,
-    float_converter,
-    int16_converter,
-    whole_converter,
-)
+from frontends.tflite.converters.context import Context, Operand, per_tensor, reshaped
+from frontends.tflite.converters.registry import MOVED, OPERATORS, Row
+from frontends.tflite.converters.scales import check_same_quantization
 from frontends.tflite.model import DTYPES
-from frontends.tflite.options import MirrorPadOptions, ReverseSequenceOptions, StablehloPadOptions
+from frontends.tflite.options.moves import (
+    MirrorPadOptions,
+    ReverseSequenceOptions,
+    StablehloPadOptions,
+)
 from qnn_ops import quantized_pad
 from qnn_ops.errors import QnnError
-from qnn_ops.registry import spec_of
+from qnn_ops.registry import TensorSpec, spec_of
 
 
-@int16_converter("PAD", "PADV2")
-@converter("PAD", "PADV2")
 def convert_pad(ctx: Context) -> relax.Expr:
     """Pad with zeros (the zero point) or with a given constant."""
     value = per_tensor(ctx.output())[1]
@@ -41,7 +37,6 @@ def convert_pad(ctx: Context) -> relax.Expr:
     return quantized_pad(data.expr, _widths(ctx, len(data.shape)), value)
 
 
-@float_converter("PAD", "PADV2")
 def convert_float_pad(ctx: Context) -> relax.Expr:
     """Pad with zeros or with a given constant."""
     data, value = ctx.input(0), 0.0
@@ -53,7 +48,6 @@ def convert_float_pad(ctx: Context) -> relax.Expr:
     return R.nn.pad(data.expr, _widths(ctx, len(data.shape)), pad_value=value)
 
 
-@whole_converter("PAD", "PADV2")
 def convert_whole_pad(ctx: Context) -> relax.Expr:
     """Pad integers or bool with zeros or with a given constant."""
     data, dtype, value = ctx.input(0), ctx.output().dtype, 0
@@ -87,9 +81,8 @@ def _widths(ctx: Context, rank: int) -> list[int]:
 _MOST_REVERSED = 1 << 24  # elements of an axis that is padded
 
 
-@data_converter("MIRROR_PAD")
 def convert_mirror_pad(ctx: Context) -> relax.Expr:
-    """Pad with what lies behind the edge; REFLECT leaves out the edge itself."""
+    """Pad with the elements behind the edge; REFLECT leaves out the edge itself."""
     data, widths = ctx.input(0), ctx.constant(1)
     if widths.shape != (len(data.shape), 2):
         raise QnnError(f"paddings must have shape ({len(data.shape)}, 2), got {widths.shape}")
@@ -111,7 +104,6 @@ def convert_mirror_pad(ctx: Context) -> relax.Expr:
     return result
 
 
-@data_converter("REVERSE_V2")
 def convert_reverse(ctx: Context) -> relax.Expr:
     """Reverse the order along axes."""
     data = ctx.input(0)
@@ -124,9 +116,8 @@ def convert_reverse(ctx: Context) -> relax.Expr:
     return result
 
 
-@data_converter("REVERSE_SEQUENCE")
 def convert_reverse_sequence(ctx: Context) -> relax.Expr:
-    """Reverse the first so many elements along an axis, as many as each batch says."""
+    """Reverse the first elements along an axis; each batch states how many."""
     data, lengths, options = ctx.input(0), ctx.input(1), ctx.options(ReverseSequenceOptions)
     shape, along, batch = data.shape, options.seq_dim, options.batch_dim
     if data.tensor.dtype in ("int8", "bool") or lengths.tensor.dtype not in ("int32", "int64"):
@@ -165,7 +156,6 @@ _MOST_PADDED = 2**31 - 1
 _MOST_SIZE = 1 << 24  # of an axis: a table has an entry for each of its elements
 
 
-@data_converter("STABLEHLO_PAD")
 def convert_stablehlo_pad(ctx: Context) -> relax.Expr:
     """Put a value before, behind and between elements; less than none leaves elements out."""
     data, filler, options = ctx.input(0), ctx.input(1), ctx.options(StablehloPadOptions)
@@ -189,7 +179,7 @@ def check_axes(name: str, values: Sequence[int], rank: int, least: int) -> tuple
     """Return an option's numbers, one for each axis.
 
     Raises:
-        QnnError: there are more or fewer, or one is below what it may be at least, or too large.
+        QnnError: there are more or fewer, or one is below ``least`` or too large.
     """
     if len(values) != rank or rank > MOST_AXES:
         raise QnnError(f"{name} must have a number for each of {rank} axes, got {tuple(values)}")
@@ -236,3 +226,94 @@ def spread(
         flags = relax.const(is_kept.reshape(size, *[1] * (rank - axis - 1)))
         data = taken if is_kept.all() else builder.emit(R.where(flags, taken, filler))
     return data
+
+
+_MOST = 1 << 24  # elements of a matrix
+
+
+def convert_dilate(ctx: Context) -> relax.Expr:
+    """Put a value between neighbours along each axis, one time less than the step."""
+    data, steps, filler = ctx.input(0), ctx.integers(1), ctx.input(2)
+    shape, dtype = data.shape, data.tensor.dtype
+    if len(steps) != len(shape) or any(step < 1 for step in steps):
+        raise QnnError(f"steps {steps} for a tensor of shape {shape}")
+    if filler.tensor.dtype != dtype or prod(filler.shape) != 1:
+        raise QnnError(f"{filler.tensor.label} must be one {dtype}")
+    sizes = tuple((size - 1) * step + 1 for size, step in zip(shape, steps, strict=True))
+    if 0 in shape:
+        # LiteRT's own kernel ends the process, or gives an axis less than no elements.
+        if 0 in shape[:-1] or steps[-1] > 1:
+            raise UnsupportedError(f"{data.tensor.label} has no elements")
+        return R.zeros([max(0, size) for size in sizes], dtype)
+    ctx.check_size(TensorSpec(sizes, dtype))
+    result, is_kept = data.expr, np.ones((), bool)
+    for axis, (size, step) in enumerate(zip(sizes, steps, strict=True)):
+        numbers = np.arange(size, dtype=np.int32)
+        result = ctx.builder.emit(R.take(result, relax.const(numbers // step), axis, "clip"))
+        is_kept = np.logical_and(is_kept[..., np.newaxis], numbers % step == 0)
+    return R.where(relax.const(is_kept), result, reshaped(filler.expr, ()))
+
+
+def convert_matrix_diag(ctx: Context) -> relax.Expr:
+    """Make matrices that have the last axis as their diagonal, and zeros elsewhere."""
+    data = ctx.input(0)
+    _check_no_bool(data)
+    if not data.shape:
+        raise UnsupportedError(f"{data.tensor.label} of shape {data.shape}")
+    size = data.shape[-1]
+    if 0 in data.shape:
+        return R.zeros((*data.shape, size), data.tensor.dtype)
+    filled = R.broadcast_to(R.expand_dims(data.expr, -1), (*data.shape, size))
+    return R.where(_diagonal(size, size), filled, R.zeros((), data.tensor.dtype))
+
+
+def convert_matrix_set_diag(ctx: Context) -> relax.Expr:
+    """Replace the diagonals of matrices."""
+    data, diagonal = ctx.input(0), ctx.input(1)
+    _check_no_bool(data)
+    shape = data.shape
+    fits = len(shape) > 1 and diagonal.shape == (*shape[:-2], min(shape[-2:]))
+    if not fits or diagonal.tensor.dtype != data.tensor.dtype:
+        raise QnnError(f"diagonals of {diagonal.shape} for matrices of {shape}")
+    if 0 in shape:
+        return data.expr
+    axis, rows = len(shape) - 2, relax.const(np.arange(shape[-2], dtype=np.int32))
+    taken = ctx.builder.emit(R.take(diagonal.expr, rows, axis, "clip"))
+    is_diagonal = _diagonal(shape[-2], shape[-1])
+    return R.where(is_diagonal, R.expand_dims(taken, -1), data.expr)
+
+
+def _diagonal(rows: int, columns: int) -> relax.Expr:
+    """Return a matrix that is true on its diagonal."""
+    if rows * columns > _MOST:
+        raise QnnError(f"a matrix of {rows} rows and {columns} columns is too large")
+    return relax.const(np.eye(rows, columns, dtype=bool))
+
+
+def _check_no_bool(data: Operand) -> None:
+    if data.tensor.dtype == "bool":
+        raise UnsupportedError("of bool, for which LiteRT's own kernel writes beyond the result")
+
+
+_PAD = Row(
+    quantized=convert_pad,
+    int16=convert_pad,
+    floats=convert_float_pad,
+    whole=convert_whole_pad,
+    micro=MOVED,
+    is_for_every_scale=True,
+    fills=True,
+)
+OPERATORS.update(
+    {
+        "DILATE": Row(data=convert_dilate),
+        "MATRIX_DIAG": Row(data=convert_matrix_diag),
+        "MATRIX_SET_DIAG": Row(data=convert_matrix_set_diag),
+        "MIRROR_PAD": Row(data=convert_mirror_pad, micro=MOVED),
+        "PAD": _PAD,
+        "PADV2": _PAD,
+        "REVERSE_SEQUENCE": Row(data=convert_reverse_sequence),
+        "REVERSE_V2": Row(data=convert_reverse, micro=MOVED),
+        "STABLEHLO_PAD": Row(data=convert_stablehlo_pad, fills=True),
+    }
+)

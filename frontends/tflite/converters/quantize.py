@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from tvm import relax
 from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
 from frontends.tflite.converters.context import Context, Operand, per_channel, per_tensor
-from frontends.tflite.converters.plain import zero_points
-from frontends.tflite.converters.registry import data_converter
+from frontends.tflite.converters.registry import CONVERTED, OPERATORS, Row
+from frontends.tflite.converters.scales import zero_points
 from frontends.tflite.model import DTYPES, Tensor
-from frontends.tflite.options import FakeQuantOptions
+from frontends.tflite.options.values import FakeQuantOptions
 from frontends.tflite.sparsity import BITS
 from qnn_ops import dequantize, quantize, requantize
 from qnn_ops.arithmetic import round_half_away
@@ -29,7 +31,6 @@ _QUANTIZE = {
 }
 
 
-@data_converter("QUANTIZE")
 def convert_quantize(ctx: Context) -> relax.Expr:
     """Quantize from float32, or from one quantization to another."""
     data, result = ctx.input(0), ctx.output()
@@ -41,7 +42,7 @@ def convert_quantize(ctx: Context) -> relax.Expr:
         return _packed(ctx, data, result)
     encoding = per_tensor(result)
     known = data.tensor.quantization
-    if known is None or known.is_per_channel:  # of which LiteRT takes the scale for 0
+    if known is None or known.is_per_channel:  # LiteRT reads 0 for its scale
         return zero_points(result, data.shape)
     return requantize(data.expr, *data.quantization, *encoding, result.dtype)
 
@@ -55,7 +56,6 @@ def _packed(ctx: Context, data: Operand, result: Tensor) -> relax.Expr:
     return R.maximum(R.minimum(wide, relax.const(7, "int8")), relax.const(-8, "int8"))
 
 
-@data_converter("DEQUANTIZE")
 def convert_dequantize(ctx: Context) -> relax.Expr:
     """Dequantize to float32."""
     data = ctx.input(0)
@@ -89,7 +89,6 @@ def _axis(tensor: Tensor) -> int:
     return tensor.quantization.axis if tensor.quantization is not None else 0
 
 
-@data_converter("CAST")
 def convert_cast(ctx: Context) -> relax.Expr:
     """Convert numbers, whatever scale the file states; integers wrap, floats saturate."""
     data, dtype = ctx.input(0), ctx.output().dtype
@@ -109,7 +108,7 @@ def convert_cast(ctx: Context) -> relax.Expr:
 
 
 def _saturated(ctx: Context, data: relax.Expr, dtype: str, bits: int) -> relax.Expr:
-    """Round towards zero into the range of so many bits; what is no number is the highest one."""
+    """Round towards zero and clamp to a number of bits; NaN becomes the highest number."""
     low, high = (end >> (np.iinfo(dtype).bits - bits) for end in _ends(dtype))
     most = np.float32(high)
     if int(most) > high:  # int32 and int64: it is no float32
@@ -124,24 +123,19 @@ def _ends(dtype: str) -> tuple[int, int]:
     return int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)
 
 
-@data_converter("FAKE_QUANT")
 def convert_fake_quant(ctx: Context) -> relax.Expr:
     """Round float32 values to evenly spaced ones, 0 among them; half away from the lowest.
 
     NaN becomes the lowest value. Source: FakeQuantizeArray of TFLite's
     kernels/internal/quantization_util.h.
     """
-    data, emit = ctx.input(0), ctx.builder.emit
-    if data.tensor.dtype != "float32":
-        raise UnsupportedError(f"of {data.tensor.dtype}")
     scale, low, high = _grid(ctx.options(FakeQuantOptions))
-    above = R.where(R.greater_equal(data.expr, _number(low)), data.expr, _number(low))
-    distance = R.subtract(R.minimum(above, _number(high)), _number(low))
-    steps = emit(R.multiply(distance, _number(np.float32(1) / scale)))
+    data = ctx.builder.array(ctx.input(0).expr)
+    distance: Any = np.minimum(np.where(data >= low, data, low), high) - low
+    steps = distance * (np.float32(1) / scale)
     # In float64 a half more is exact, and no fused multiply-add takes the product for float32's.
-    whole = R.floor(R.add(R.astype(steps, "float64"), relax.const(0.5, "float64")))
-    product = R.multiply(emit(whole), relax.const(float(scale), "float64"))
-    return rounded(emit(R.add(R.astype(emit(product), "float32"), _number(low))))
+    whole = data.to(R.floor((steps.astype("float64") + 0.5).expr))
+    return rounded(((whole * float(scale)).astype("float32") + low).expr)
 
 
 def _grid(options: FakeQuantOptions) -> tuple[np.float32, np.float32, np.float32]:
@@ -161,5 +155,16 @@ def _grid(options: FakeQuantOptions) -> tuple[np.float32, np.float32, np.float32
     return scale, (0 - zero) * scale, (most - zero) * scale
 
 
-def _number(value: np.float32) -> relax.Expr:
-    return relax.const(value, "float32")
+_UNPACKS = ("int4", "int2", "constant int2")
+OPERATORS.update(
+    {
+        "CAST": Row(data=convert_cast, unpacks=_UNPACKS),
+        "DEQUANTIZE": Row(
+            data=convert_dequantize, micro=CONVERTED, unpacks=_UNPACKS, is_complemented=True
+        ),
+        "FAKE_QUANT": Row(data=convert_fake_quant, dtypes=("float32",)),
+        "QUANTIZE": Row(
+            data=convert_quantize, micro=CONVERTED, unpacks=_UNPACKS, is_complemented=True
+        ),
+    }
+)

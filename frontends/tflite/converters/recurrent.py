@@ -1,4 +1,4 @@
-"""What layers over time share: their states, weights of rows of float32, and the loop of steps."""
+"""Parts of recurrent layers: their states, weights for rows of float32, and the loop of steps."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from frontends import steps
 from frontends.builder import ModuleBuilder
 from frontends.errors import UnsupportedError
 from frontends.tflite.converters.activations import activate, check_clamps
-from frontends.tflite.converters.bits import read_as
 from frontends.tflite.converters.context import Array, Context, per_tensor, reshaped
 from frontends.tflite.converters.hybrid import SUMS, centred, quantized_rows
+from frontends.tflite.converters.integers import read_as
 from frontends.tflite.model import Tensor
 from qnn_ops import float_function, quantized_dense
 from qnn_ops.errors import QnnError
@@ -45,7 +45,7 @@ def state_of(ctx: Context, tensor: Tensor, batch: int, size: int, dtype: str) ->
 
 
 def turned(ctx: Context, sequence: relax.Expr, *, time_major: bool) -> relax.Expr:
-    """Let steps and batch change places, if they are not where they belong."""
+    """Swap steps and batch if steps come first."""
     first, second, size = spec_of(sequence).shape
     if not time_major:
         return sequence
@@ -101,7 +101,7 @@ class Way:
 
 
 def bent(ctx: Context, activation: str, expr: relax.Expr) -> relax.Expr:
-    """Return the activation of a layer over time, or a hybrid dense one, applied to float32."""
+    """Apply the activation of a recurrent or hybrid dense layer to float32."""
     if activation in _FUNCTIONS:
         return _FUNCTIONS[activation](ctx, expr)
     check_clamps(activation)
@@ -109,7 +109,7 @@ def bent(ctx: Context, activation: str, expr: relax.Expr) -> relax.Expr:
 
 
 def _sign_bit(ctx: Context, expr: relax.Expr) -> relax.Expr:
-    """Return 1 for what has a sign, be it 0 or no number, and 0 for the rest."""
+    """Return 1 for values with a sign, -0 and NaN included, and 0 for others."""
     bits = ctx.builder.emit(read_as(ctx, expr, "float32", "int32"))
     return R.astype(R.less(bits, relax.const(0, "int32")), "float32")
 
@@ -198,7 +198,7 @@ def run_steps(
 
     Args:
         ctx: the operator.
-        sums: what the data gives, [batch, steps, columns].
+        sums: products of the data, [batch, steps, columns].
         states: [batch, size] each.
         step: writes one.
     """

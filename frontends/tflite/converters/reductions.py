@@ -1,9 +1,11 @@
-"""Reductions along axes and in windows, MEAN and CUMSUM."""
+"""Reductions along axes, MEAN and CUMSUM."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from math import prod
+from typing import Any
 
 import numpy as np
 from tvm import relax
@@ -13,35 +15,21 @@ from frontends.errors import UnsupportedError
 from frontends.splits import split
 from frontends.tflite.axes import axis_of
 from frontends.tflite.converters.context import Context, per_tensor, reshaped
-from frontends.tflite.converters.control import subgraph
-from frontends.tflite.converters.pad import check_axes, spread
-from frontends.tflite.converters.plain import zero_points
-from frontends.tflite.converters.quantization import check_same_quantization
-from frontends.tflite.converters.registry import (
-    converter,
-    data_converter,
-    float_converter,
-    int16_converter,
-    unscaled_converter,
+from frontends.tflite.converters.fixed_point import saturated
+from frontends.tflite.converters.registry import COMPUTED, MOVED, OPERATORS, Row, Rule
+from frontends.tflite.converters.scales import (
+    check_one_scale,
+    check_same_quantization,
+    check_symmetric,
+    lacks_scale,
+    zero_points,
 )
-from frontends.tflite.options import (
-    CumsumOptions,
-    ReducerOptions,
-    ReduceWindowOptions,
-    StablehloReduceWindowOptions,
-)
-from qnn_ops import quantized_mean, reduce_windows, requantize
+from frontends.tflite.options.values import CumsumOptions, ReducerOptions
+from qnn_ops import quantized_mean, requantize
+from qnn_ops.arithmetic import quantize_multiplier
 from qnn_ops.errors import QnnError
-from qnn_ops.reduce_windows import window_counts
 from qnn_ops.registry import spec_of
-
-_REDUCTIONS: dict[str, Callable[..., relax.Expr]] = {
-    "MEAN": R.mean,
-    "REDUCE_MAX": R.max,
-    "REDUCE_MIN": R.min,
-    "REDUCE_PROD": R.prod,
-    "SUM": R.sum,
-}
+from qnn_ops.wide_sums import reduced_multiplier
 
 
 def axes_of(ctx: Context) -> list[int]:
@@ -62,35 +50,45 @@ def reduced(
     return reduce(longer, [len(data.shape)], False)
 
 
-def _reduce(ctx: Context) -> relax.Expr:
-    code, data = ctx.operator.code, ctx.input(0)
-    if 0 not in data.shape:
-        return reduced(ctx, _REDUCTIONS[code])
-    if code == "MEAN":
-        raise UnsupportedError(f"the mean of {data.tensor.label}, which has no elements")
-    axes, keep = axes_of(ctx), ctx.options(ReducerOptions).keep_dims
-    sizes = enumerate(data.shape)
-    shape = [1 if axis in axes else size for axis, size in sizes if keep or axis not in axes]
-    dtype = spec_of(data.expr).dtype
-    return R.full(shape, relax.const(_of_nothing(code, dtype), dtype), dtype)
+def _reduce(function: Callable[..., relax.Expr], begin: str | int | None = None) -> Rule:
+    """Return the rule that reduces numbers along constant axes.
+
+    Args:
+        function: of Relax.
+        begin: the result of no elements: a number, or "min" or "max" of the type; None if there is
+            none.
+    """
+
+    def convert(ctx: Context) -> relax.Expr:
+        data = ctx.input(0)
+        if 0 not in data.shape:
+            return reduced(ctx, function)
+        if begin is None:
+            raise UnsupportedError(f"the mean of {data.tensor.label}, which has no elements")
+        axes, keep = axes_of(ctx), ctx.options(ReducerOptions).keep_dims
+        sizes = enumerate(data.shape)
+        shape = [1 if axis in axes else size for axis, size in sizes if keep or axis not in axes]
+        dtype = spec_of(data.expr).dtype
+        info = np.finfo(dtype) if dtype == "float32" else np.iinfo(dtype)
+        value = getattr(info, begin) if isinstance(begin, str) else begin
+        number = float(value) if dtype == "float32" else int(value)
+        return R.full(shape, relax.const(number, dtype), dtype)
+
+    return convert
 
 
-def _of_nothing(code: str, dtype: str) -> float | int:
-    """Return the value with which a reduction begins."""
-    info = np.finfo(dtype) if dtype == "float32" else np.iinfo(dtype)
-    begins = {"REDUCE_MAX": info.min, "REDUCE_MIN": info.max, "REDUCE_PROD": 1, "SUM": 0}
-    return float(begins[code]) if dtype == "float32" else int(begins[code])
+_sum, _largest, _smallest = _reduce(R.sum, 0), _reduce(R.max, "min"), _reduce(R.min, "max")
+_product = _reduce(R.prod, 1)
 
 
-@converter("SUM")
-def convert_sum(ctx: Context) -> relax.Expr:
+def convert_sum(ctx: Context) -> relax.Expr | list[relax.Expr]:
     """Add up along constant axes, in int32, and bring the sum to the result's scale.
 
-    LiteRT 2.3.0's reference kernel takes int8 for uint8; this is what it does with uint8.
+    LiteRT 2.3.0's reference kernel reads int8 as uint8; this computes int8 as it does uint8.
     """
     data, result = ctx.input(0), ctx.output()
     if 0 in data.shape:
-        return _reduce(ctx)
+        return _sum(ctx)
     scale, point = data.quantization
 
     def add(expr: relax.Expr, axes: list[int], keep: bool) -> relax.Expr:
@@ -101,22 +99,16 @@ def convert_sum(ctx: Context) -> relax.Expr:
     return reduced(ctx, add)
 
 
-@int16_converter("REDUCE_MAX", "REDUCE_MIN")
-@converter("REDUCE_MAX", "REDUCE_MIN")
-def convert_extremum(ctx: Context) -> relax.Expr:
-    """Return the largest (smallest) integer along constant axes."""
-    check_same_quantization(ctx.tensor(0), ctx.output())
-    return _reduce(ctx)
+def _extremum(rule: Rule) -> Rule:
+    """Return the rule that takes the largest (smallest) integer along constant axes."""
+
+    def convert(ctx: Context) -> relax.Expr | list[relax.Expr]:
+        check_same_quantization(ctx.tensor(0), ctx.output())
+        return rule(ctx)
+
+    return convert
 
 
-@float_converter(*_REDUCTIONS)
-def convert_float_reduction(ctx: Context) -> relax.Expr:
-    """Return a reduction along constant axes."""
-    return _reduce(ctx)
-
-
-@int16_converter("MEAN")
-@converter("MEAN")
 def convert_mean(ctx: Context) -> relax.Expr:
     """Return the mean along constant axes."""
     data, result = ctx.input(0), ctx.output()
@@ -124,7 +116,6 @@ def convert_mean(ctx: Context) -> relax.Expr:
     return reduced(ctx, lambda expr, axes, keep: quantized_mean(expr, axes, keep, *encodings))
 
 
-@unscaled_converter("MEAN", "SUM")
 def convert_unscaled_mean(ctx: Context) -> relax.Expr:
     """Return the result's zero point: of scales that are 0, LiteRT makes a multiplier of 0."""
 
@@ -134,10 +125,101 @@ def convert_unscaled_mean(ctx: Context) -> relax.Expr:
     return reduced(ctx, fill)
 
 
+def _whole(function: Callable[..., relax.Expr], numbers: Rule | None = None) -> Rule:
+    """Return the rule that reduces integers along constant axes, or bool to any or all.
+
+    Args:
+        function: ``R.max`` or ``R.min``, for whether any or all of bool hold.
+        numbers: the rule for integers, if there is one.
+    """
+
+    def reduce(ctx: Context, expr: relax.Expr, axes: list[int], keep: bool) -> relax.Expr:
+        # TVM reduces no bool.
+        return function(ctx.builder.emit(R.astype(expr, "int8")), axes, keep)
+
+    def convert(ctx: Context) -> relax.Expr | list[relax.Expr]:
+        data, dtype = ctx.input(0), ctx.output().dtype
+        if dtype != "bool" and numbers is None:
+            raise UnsupportedError(f"of {dtype}")
+        if dtype != "bool" and numbers is not None:
+            return numbers(ctx)
+        if 0 in data.shape:
+            raise UnsupportedError(f"{data.tensor.label} has no elements")
+        result = ctx.builder.emit(reduced(ctx, partial(reduce, ctx)))
+        return R.greater(result, relax.const(np.int8(0)))
+
+    return convert
+
+
+def convert_whole_mean(ctx: Context) -> relax.Expr:
+    """Average along constant axes, in 64 bits, and round towards zero."""
+    data, dtype = ctx.input(0), ctx.output().dtype
+    if dtype == "bool" or 0 in data.shape:
+        raise UnsupportedError(f"the mean of {data.tensor.label}, {dtype} of shape {data.shape}")
+
+    def average(expr: relax.Expr, axes: list[int], keep: bool) -> relax.Expr:
+        count = prod(spec_of(expr).shape[axis] for axis in axes)
+        total = ctx.builder.emit(R.sum(ctx.builder.emit(R.astype(expr, "int64")), axes, keep))
+        size = R.floor_divide(R.abs(total), relax.const(count, "int64"))
+        return R.astype(R.multiply(size, R.sign(total)), dtype)
+
+    return reduced(ctx, average)
+
+
+_MOST_FACTORS = 128  # each of them is a step of its own
+
+
+def convert_quantized_product(ctx: Context) -> relax.Expr:
+    """Multiply along constant axes, one value after the other, each product rescaled.
+
+    Source: QuantizedReduceProd of TFLite's kernels/internal/reference/reduce.h. What a product is
+    multiplied by is the data's scale over the n-th root of the result's, in 15 bits.
+    """
+    data, result, axes = ctx.input(0), ctx.output(), axes_of(ctx)
+    if data.tensor.dtype != result.dtype or result.dtype == "uint8":
+        raise UnsupportedError(f"from {data.tensor.dtype} to {result.dtype}")
+    if result.dtype == "int16":
+        check_symmetric(data.tensor, result)
+    count = prod(data.shape[axis] for axis in axes)
+    sizes, keep = enumerate(data.shape), ctx.options(ReducerOptions).keep_dims
+    shape = [1 if axis in axes else size for axis, size in sizes if keep or axis not in axes]
+    if 0 in shape:
+        return R.zeros(shape, result.dtype)
+    if not 0 < count <= _MOST_FACTORS:
+        raise UnsupportedError(f"of {count} values along axes {axes} of {data.shape}")
+    (scale, point), (result_scale, result_point) = data.quantization, per_tensor(result)
+    multiplier, shift = quantize_multiplier(scale / result_scale ** (1.0 / count))
+    if not -31 <= int(shift) < 8:
+        raise QnnError(f"the scales {scale:.4g} and {result_scale:.4g} are too far apart")
+    factor, down = int(reduced_multiplier(multiplier)), 15 - int(shift)
+    emit = ctx.builder.emit
+
+    def rescaled(value: Any) -> Any:
+        # The reference's result is int32, and wraps.
+        return ((value * factor + (1 << (down - 1))) >> down).astype("int32").astype("int64")
+
+    kept = [axis for axis in range(len(data.shape)) if axis not in axes]
+    moved = emit(R.permute_dims(data.expr, [*kept, *axes]))
+    rows = emit(reshaped(moved, (prod(data.shape[axis] for axis in kept), count)))
+    values = ctx.builder.array(rows).astype("int64") - point
+    first, *others = split(ctx.builder, values.expr, [1] * count, 1)
+    total = ctx.builder.array(first)
+    for part in others:
+        total = rescaled(total * ctx.builder.array(part))
+    return reshaped(emit(saturated(rescaled(total) + result_point, result.dtype)), shape)
+
+
+def convert_unscaled_product(ctx: Context) -> relax.Expr | list[relax.Expr]:
+    """Multiply integers that mean themselves: neither they nor the products have a scale."""
+    tensors = [ctx.tensor(0), ctx.output()]
+    if not all(map(lacks_scale, tensors)):
+        check_one_scale(tensors)
+    return _product(ctx)
+
+
 _MOST_FLOATS = 128  # each of them is a step of its own
 
 
-@data_converter("CUMSUM")
 def convert_cumsum(ctx: Context) -> relax.Expr:
     """Add up along an axis, from its begin or from its end."""
     options, data = ctx.options(CumsumOptions), ctx.input(0)
@@ -188,95 +270,50 @@ def _one_by_one(ctx: Context, expr: relax.Expr, shape: Sequence[int], axis: int)
     return R.concat(sums, axis) if len(sums) > 1 else sums[0]
 
 
-_DTYPES = ("int8", "uint8", "int16", "int32", "int64", "float32", "bool")
-_MOST_AXES = 6  # that LiteRT takes
-_WINDOW_REDUCTIONS = {
-    "ADD": "add",
-    "ALL": "all",
-    "ANY": "any",
-    "MAXIMUM": "maximum",
-    "MINIMUM": "minimum",
-    "MUL": "multiply",
-}
-_FUNCTIONS = {
-    **{f"{start}ADD": "ADD" for start in ("", "STABLEHLO_")},
-    **{f"{start}MAXIMUM": "MAXIMUM" for start in ("", "STABLEHLO_")},
-    **{f"{start}MINIMUM": "MINIMUM" for start in ("", "STABLEHLO_")},
-    **dict.fromkeys(("MUL", "STABLEHLO_MULTIPLY"), "MUL"),
-    **dict.fromkeys(("LOGICAL_AND", "STABLEHLO_AND"), "ALL"),
-    **dict.fromkeys(("LOGICAL_OR", "STABLEHLO_OR"), "ANY"),
-}
-"""How a subgraph's one operator reduces."""
-
-
-@data_converter("STABLEHLO_REDUCE_WINDOW")
-def convert_stablehlo_reduce_window(ctx: Context) -> relax.Expr:
-    """Reduce windows of what a value is put around and between."""
-    options, rank = ctx.options(StablehloReduceWindowOptions), len(ctx.input(0).shape)
-    codes = [each.code for each in subgraph(ctx, options.body_subgraph_index).operators]
-    if len(codes) != 1 or codes[0] not in _FUNCTIONS:
-        raise UnsupportedError(f"combines numbers by {', '.join(codes) or 'nothing'}")
-    dilations = check_axes("base_dilations", options.base_dilations, rank, 1)
-    if len(options.padding) != 2 * rank:
-        raise QnnError(f"padding must have {2 * rank} numbers, got {options.padding}")
-    low, high = (check_axes("padding", options.padding[i::2], rank, -(2**31 - 1)) for i in (0, 1))
-    between = [dilation - 1 for dilation in dilations]
-    data, start = _operands(ctx)
-    if 0 in ctx.input(0).shape:
-        raise UnsupportedError(f"{ctx.tensor(0).label} has no elements")
-    padded = spread(ctx.builder, data, start, low, high, between)
-    if 0 in spec_of(ctx.builder.typed(padded)).shape:
-        raise UnsupportedError("padding leaves no elements")
-    window, strides, steps = (
-        getattr(options, f"window_{name}") for name in ("dimensions", "strides", "dilations")
-    )
-    return _reduced(ctx, padded, start, _FUNCTIONS[codes[0]], window, strides, steps)
-
-
-@data_converter("REDUCE_WINDOW")
-def convert_reduce_window(ctx: Context) -> relax.Expr:
-    """Reduce windows, whose sizes, strides and dilations are operands."""
-    data, start = _operands(ctx)
-    operands = [ctx.integers(place, ("int64",)) for place in (2, 3, 4)]
-    function = ctx.options(ReduceWindowOptions).reduce_function
-    if function == "UNSUPPORTED":
-        raise UnsupportedError("states no function")
-    return _reduced(ctx, data, start, function, *operands)
-
-
-def _operands(ctx: Context) -> tuple[relax.Expr, relax.Expr]:
-    """Return the data, and the value with which each window begins."""
-    data, start, dtype = ctx.input(0), ctx.input(1), ctx.output().dtype
-    types = {data.tensor.dtype, start.tensor.dtype}
-    if types != {dtype} or dtype not in _DTYPES or not 0 < len(data.shape) <= _MOST_AXES:
-        raise UnsupportedError(f"from {sorted(types)} of shape {data.shape} to {dtype}")
-    if prod(start.shape) != 1:
-        raise QnnError(f"{start.tensor.label} must be one value, is of shape {start.shape}")
-    return data.expr, reshaped(start.expr, ())
-
-
-def _reduced(
-    ctx: Context,
-    data: relax.Expr,
-    start: relax.Expr,
-    function: str,
-    window: Sequence[int],
-    strides: Sequence[int],
-    dilations: Sequence[int],
-) -> relax.Expr:
-    """Combine the elements of each window, one after the other in their order."""
-    emit, data = ctx.builder.emit, ctx.builder.emit(data)
-    shape, dtype = spec_of(data).shape, ctx.output().dtype
-    for name, values in (("sizes", window), ("strides", strides), ("dilations", dilations)):
-        check_axes(f"the windows' {name}", values, len(shape), 1)
-    counts = window_counts(shape, window, strides, dilations)
-    if 0 in counts:
-        return R.zeros(counts, dtype)
-    if dtype == "bool" and function in ("ADD", "MUL"):
-        raise UnsupportedError(f"{function} of bool, which gives other bytes than 0 and 1")
-    first = emit(reshaped(start, (1,)))
-    if dtype == "bool":
-        data, first = (emit(R.astype(each, "int8")) for each in (data, first))
-    reduction = _WINDOW_REDUCTIONS[function]
-    result = emit(reduce_windows(data, first, window, strides, dilations, reduction))
-    return R.astype(result, "bool") if dtype == "bool" else result
+OPERATORS.update(
+    {
+        "CUMSUM": Row(data=convert_cumsum),
+        "MEAN": Row(
+            quantized=convert_mean,
+            int16=convert_mean,
+            floats=_reduce(R.mean),
+            whole=convert_whole_mean,
+            unscaled=convert_unscaled_mean,
+            is_complemented=True,
+            micro=COMPUTED,
+        ),
+        "REDUCE_ALL": Row(whole=_whole(R.min)),
+        "REDUCE_ANY": Row(whole=_whole(R.max)),
+        **{
+            code: Row(
+                quantized=_extremum(rule),
+                int16=_extremum(rule),
+                floats=rule,
+                whole=_whole(of_bool, rule),
+                micro=MOVED,
+                is_for_every_scale=True,
+                fills=True,
+            )
+            for code, rule, of_bool in (
+                ("REDUCE_MAX", _largest, R.max),
+                ("REDUCE_MIN", _smallest, R.min),
+            )
+        },
+        "REDUCE_PROD": Row(
+            quantized=convert_quantized_product,
+            int16=convert_quantized_product,
+            floats=_product,
+            whole=_whole(R.min, _product),
+            unscaled=convert_unscaled_product,
+            fills=True,
+        ),
+        # Sums and products of bool are bool.
+        "SUM": Row(
+            quantized=convert_sum,
+            floats=_sum,
+            whole=_whole(R.max, _sum),
+            unscaled=convert_unscaled_mean,
+            fills=True,
+        ),
+    }
+)

@@ -1,144 +1,112 @@
-"""The tables from operator to conversion rule, and the choice between them."""
+"""The table of TFLite's operators, a row each, and the choice of a rule from a row."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from tvm import relax
 
 from frontends.errors import UnsupportedError
 from frontends.tflite.converters.context import Context
-from frontends.tflite.converters.plain import (
+from frontends.tflite.converters.scales import (
     EIGHT_BITS,
     are_plain,
     check_quantized,
+    is_complemented,
     is_signed,
     lacks_one_scale,
-    with_unit_scale,
-)
-from frontends.tflite.converters.signed_scales import (
-    COMPLEMENTED,
-    LAYERS,
-    is_complemented,
     with_complements,
     with_positive_scales,
+    with_unit_scale,
 )
-from frontends.tflite.model import Model, Operator, Tensor
+from frontends.tflite.custom_options import FLEX
+from frontends.tflite.model import HANDLE, Model, Operator, Tensor
 
 Rule = Callable[[Context], "relax.Expr | list[relax.Expr]"]
-"""Gives the expression of the operator's output, or a list of them if it has several."""
+"""Returns the expression of the operator's output, or a list of them if it has several."""
 
-QUANTIZED: dict[str, Rule] = {}
-"""Rules for operators on int8 and uint8 tensors, in integers and exact."""
-
-FLOAT: dict[str, Rule] = {}
-"""Rules for operators on float32 tensors."""
-
-INT16: dict[str, Rule] = {}
-"""Rules for operators on int16 tensors, in integers and exact."""
-
-WHOLE: dict[str, Rule] = {}
-"""Rules for operators on int32, int64 or bool tensors, which mean themselves."""
-
-UNSCALED: dict[str, Rule] = {}
-"""Rules for operators on int8, uint8 or int16 tensors where one or more have no scale."""
-
-HYBRID: dict[str, Rule] = {}
-BY_BLOCK: dict[str, Rule] = {}
-"""Rules for operators on float32 tensors with 8-bit weights, which are the second operand."""
-
-DATA: dict[str, Rule] = {}
-"""Rules for operators that move or convert data of any type."""
-
-FLEX: dict[str, Rule] = {}
-"""Rules for TensorFlow's own operators, which LiteRT runs if it is linked with them."""
-
-# They are imported where their operands are constant.
-_OF_DATA = ("RANGE", "UNIQUE", "WHERE")
-_RANDOM = (
-    *("MULTINOMIAL", "RANDOM_STANDARD_NORMAL", "RANDOM_UNIFORM", "STABLEHLO_RNG_BIT_GENERATOR"),
-)
-# What compilers and libraries of vendors write: there is no more of the model in it than they read.
-_VENDORS = {
-    "edgetpu-custom-op": "is code for Coral's Edge TPU; import the file that edgetpu_compiler read",
-    "ethos-u": "is code for Arm's Ethos-U; import the file that vela read",
-    "NeutronGraph": "is code for NXP's eIQ Neutron; import the file that its converter read",
-    "PosenetDecoderOp": "is Coral's decoder of poses, which its library runs on a processor",
-}
-_CONVERSIONS = ("CAST", "DEQUANTIZE", "QUANTIZE")
-_OF_TWO_BITS = (*_CONVERSIONS, "EMBEDDING_LOOKUP", "FULLY_CONNECTED")
-# What LiteRT's kernels read and write of numbers that the run packs, several to a byte.
-_OF_PACKED = {
-    "int2": _CONVERSIONS,
-    "int4": (
-        *(*_CONVERSIONS, "CONCATENATION", "DYNAMIC_UPDATE_SLICE", "EXPAND_DIMS", "GATHER"),
-        *("RESHAPE", "SLICE", "SQUEEZE", "TRANSPOSE"),
-    ),
-}
-
-_EIGHT_BITS = set(EIGHT_BITS)
-
-_WIDENING = ("SOFTMAX",)
-"""Operators that may give int16 of 8-bit data."""
+COMPUTED = frozenset({"int8"})
+MOVED = frozenset({"int8", "int32", "bool", HANDLE})
+CONVERTED = frozenset({"int8", "float32"})
+"""Types for which an operator of TFLM computes int8, moves values, or converts to float32."""
 
 
-def _register(table: dict[str, Rule], codes: Sequence[str]) -> Callable[[Rule], Rule]:
-    def decorate(rule: Rule) -> Rule:
-        table.update(dict.fromkeys(codes, rule))
-        return rule
+@dataclass(frozen=True)
+class Row:
+    """What the importer knows of one operator. Rules that are None do not exist.
 
-    return decorate
-
-
-def converter(*codes: str) -> Callable[[Rule], Rule]:
-    """Register a rule for operators on quantized tensors."""
-    return _register(QUANTIZED, codes)
-
-
-def float_converter(*codes: str) -> Callable[[Rule], Rule]:
-    """Register a rule for operators on float32 tensors.
-
-    Quantized operators without a rule of their own use it between dequantize and quantize.
+    Attributes:
+        data: the rule for tensors of any type; with it the other rules are not asked.
+        quantized: the exact rule for int8 and uint8.
+        int16: the exact rule for int16; its weights may be int8.
+        floats: the rule for float32. A quantized operator without a rule of its own uses it between
+            dequantize and quantize.
+        whole: the rule for int32, int64 and bool, which mean themselves.
+        unscaled: the rule for 8 or 16 bits where a tensor has no scale, or one for each channel.
+        hybrid: the rule for float32 data and 8-bit weights.
+        by_block: the rule for float32 data and weights, the second operand, with scales by block.
+        refusal: why there is no rule for the data of a run.
+        dtypes: the types of the first operand that the rule for any type takes; none for all.
+        micro: the types for which TFLM gives the same results; none if it is not known.
+        unpacks: the types of several numbers to a byte that LiteRT's kernel unpacks: "int4" and
+            "int2" of a run, and "constant int2".
+        data_and_weights: the indices of these operands of a hybrid operator.
+        has_computed_weights: whether a run may compute the second operand.
+        is_for_every_scale: whether it computes the same for every scale, if there is only one.
+        is_layer: whether it has weights that can take the signs of scales.
+        is_complemented: whether it reads an operand's scale only times its distance from the zero
+            point.
+        widens: whether it may give int16 for 8-bit data.
+        reshapes: whether it gives the same values in another shape, complex ones too.
+        takes_complex: whether it reads complex values.
+        gives_complex: whether it gives complex values.
+        states_dtype: whether its options say the result's type, whatever the file's tensor says.
+        fills: whether its result may have elements where an operand has none.
+        products: counts its products, from the shapes of its operands and of its result.
     """
-    return _register(FLOAT, codes)
+
+    data: Rule | None = None
+    quantized: Rule | None = None
+    int16: Rule | None = None
+    floats: Rule | None = None
+    whole: Rule | None = None
+    unscaled: Rule | None = None
+    hybrid: Rule | None = None
+    by_block: Rule | None = None
+    refusal: str = ""
+    dtypes: tuple[str, ...] = ()
+    micro: frozenset[str] = frozenset()
+    unpacks: tuple[str, ...] = ()
+    data_and_weights: tuple[int, int] = (0, 1)
+    has_computed_weights: bool = False
+    is_for_every_scale: bool = False
+    is_layer: bool = False
+    is_complemented: bool = False
+    widens: bool = False
+    reshapes: bool = False
+    takes_complex: bool = False
+    gives_complex: bool = False
+    states_dtype: bool = False
+    fills: bool = False
+    products: Callable[[list[tuple[int, ...]], tuple[int, ...]], int] | None = None
 
 
-def int16_converter(*codes: str) -> Callable[[Rule], Rule]:
-    """Register a rule for operators on int16 tensors; their weights may be int8."""
-    return _register(INT16, codes)
+OPERATORS: dict[str, Row] = {}
+"""The rows by operator. The file of each family of operators adds its rows when it is imported."""
+
+_NOTHING = Row()
 
 
-def unscaled_converter(*codes: str) -> Callable[[Rule], Rule]:
-    """Register a rule for operators on 8- or 16-bit tensors where one or more have no scale.
-
-    Types that no rule of quantized tensors takes do not come here.
-    """
-    return _register(UNSCALED, codes)
+def row_of(code: str) -> Row:
+    """Return an operator's row; an empty one if nothing is known of it."""
+    return OPERATORS.get(code, _NOTHING)
 
 
-def whole_converter(*codes: str) -> Callable[[Rule], Rule]:
-    """Register a rule for operators on int32, int64 or bool tensors."""
-    return _register(WHOLE, codes)
-
-
-def hybrid_converter(*codes: str) -> Callable[[Rule], Rule]:
-    """Register a rule for operators on float32 tensors with 8-bit weights."""
-    return _register(HYBRID, codes)
-
-
-def block_converter(*codes: str) -> Callable[[Rule], Rule]:
-    """Register a rule for operators on float32 tensors whose weights have scales by block."""
-    return _register(BY_BLOCK, codes)
-
-
-def data_converter(*codes: str) -> Callable[[Rule], Rule]:
-    """Register a rule for operators that take tensors of any type."""
-    return _register(DATA, codes)
-
-
-def flex_converter(*codes: str) -> Callable[[Rule], Rule]:
-    """Register a rule for TensorFlow's own operators."""
-    return _register(FLEX, codes)
+def codes_with(*kinds: str) -> list[str]:
+    """List the operators of LiteRT's own that have a rule of one of these kinds, sorted."""
+    own = {code: row for code, row in OPERATORS.items() if not code.startswith(FLEX)}
+    return sorted(code for code, row in own.items() if any(getattr(row, kind) for kind in kinds))
 
 
 def rule_for(model: Model, operator: Operator) -> tuple[Rule, bool]:
@@ -150,66 +118,57 @@ def rule_for(model: Model, operator: Operator) -> tuple[Rule, bool]:
     """
     rule, is_fallback = _rule_for(model, operator)
     inputs = (model.tensors[index] for index in operator.inputs if index >= 0)
-    if operator.code in COMPLEMENTED and any(map(is_complemented, inputs)):
+    if row_of(operator.code).is_complemented and any(map(is_complemented, inputs)):
         rule = with_complements(rule)
     return rule, is_fallback
 
 
 def _rule_for(model: Model, operator: Operator) -> tuple[Rule, bool]:
-    code = operator.code
-    _check_strings(model, operator)
-    _check_packed(model, operator)
-    for position, index in enumerate(operator.inputs):
-        if index >= 0 and model.tensors[index].blocks:
-            if code not in BY_BLOCK or position != 1:
-                raise UnsupportedError(f"{model.tensors[index].label} has scales by block")
-            return BY_BLOCK[code], False
-    for table in (DATA, FLEX):
-        if code in table:
-            return table[code], False
-    if code.startswith("CUSTOM:"):
-        name = code.removeprefix("CUSTOM:")
-        what = _VENDORS.get(name, "is no operator of LiteRT's own")
-        if name.startswith("Flex"):
-            what = f"is TensorFlow's {name.removeprefix('Flex')}, no operator of LiteRT's own"
-        raise UnsupportedError(what + _hint(model, operator))
-    if code in _OF_DATA:
-        raise UnsupportedError("the shape of its result depends on the data of a run")
-    if code in _RANDOM:
-        raise UnsupportedError("its results are random numbers, others in every run")
-    if not any(code in table for table in (QUANTIZED, FLOAT, HYBRID, WHOLE)):
-        raise UnsupportedError("no conversion rule")
+    row = row_of(operator.code)
     inputs = [model.tensors[index] for index in operator.inputs if index >= 0]
     outputs = [model.tensors[index] for index in operator.outputs]
-    if code in HYBRID and _is_hybrid(code, inputs):
+    _check_types(row, [*inputs, *outputs])
+    for position, index in enumerate(operator.inputs):
+        if index >= 0 and model.tensors[index].blocks:
+            if row.by_block is None or position != 1:
+                raise UnsupportedError(f"{model.tensors[index].label} has scales by block")
+            return row.by_block, False
+    if row.data is not None:
+        for tensor in inputs[:1] if row.dtypes else ():
+            if tensor.dtype not in row.dtypes:
+                raise UnsupportedError(f"of {tensor.dtype}")
+        return row.data, False
+    _check_known(row, model, operator)
+    if row.hybrid is not None and _is_hybrid(row, inputs):
         check_quantized(inputs)
-        return HYBRID[code], False
-    # A run may compute a dense layer's weights, too; of int16 data they are int8.
-    data = inputs[:1] + inputs[2:] if code == "FULLY_CONNECTED" else inputs
+        return row.hybrid, False
+    # The weights of int16 data are int8.
+    data = inputs[:1] + inputs[2:] if row.has_computed_weights else inputs
     activations = {tensor.dtype for tensor in data if not tensor.is_constant}
     dtypes = activations | {tensor.dtype for tensor in outputs}
-    table = INT16 if dtypes == {"int16"} else QUANTIZED
-    if dtypes == {"int16"} or dtypes <= _EIGHT_BITS:
-        tensors = [*inputs, *outputs]
-        if code in table and are_plain(operator, tensors):
-            return with_unit_scale(table[code]), False
-        if code in table and code in UNSCALED and any(map(lacks_one_scale, tensors)):
-            return UNSCALED[code], False
-        if code in table or dtypes <= _EIGHT_BITS:
-            check_quantized(tensors)
-        if code in table:
-            is_layer = code in LAYERS and any(map(is_signed, tensors))
-            return with_positive_scales(table[code]) if is_layer else table[code], False
-        if code in FLOAT and dtypes <= _EIGHT_BITS:
-            return FLOAT[code], True
-    if code in _WIDENING and activations <= _EIGHT_BITS and dtypes - activations == {"int16"}:
+    is_bytes = dtypes <= {*EIGHT_BITS}
+    if dtypes == {"int16"} or is_bytes:
+        rule = row.quantized if is_bytes else row.int16
+        found = _scaled(row, rule, operator, [*inputs, *outputs])
+        if found is None and is_bytes:
+            check_quantized([*inputs, *outputs])
+        if found is None and is_bytes and row.floats is not None:
+            return row.floats, True
+        if found is not None:
+            return found, False
+    is_wider = activations <= {*EIGHT_BITS} and dtypes - activations == {"int16"}
+    if row.widens and row.quantized is not None and is_wider:
         check_quantized([*inputs, *outputs])
-        return QUANTIZED[code], False
-    _check_not_hybrid(activations, inputs)
-    if dtypes == {"float32"} and code in FLOAT:
-        return FLOAT[code], False
-    if dtypes in ({"int32"}, {"int64"}, {"bool"}) and code in WHOLE:
-        return WHOLE[code], False
+        return row.quantized, False
+    weights = {tensor.dtype for tensor in inputs if tensor.is_constant} & {*EIGHT_BITS}
+    if "float32" in activations and weights:
+        raise UnsupportedError(
+            f"float32 activations with {weights.pop()} weights, for which there is no hybrid rule"
+        )
+    if dtypes == {"float32"} and row.floats is not None:
+        return row.floats, False
+    if dtypes in ({"int32"}, {"int64"}, {"bool"}) and row.whole is not None:
+        return row.whole, False
     shapes = [t.label for t in inputs if not t.is_constant and t.dtype in ("int32", "int64")]
     if shapes and {tensor.dtype for tensor in outputs}.isdisjoint(("int32", "int64", "bool")):
         # Such as paddings, axes or the shape of the result.
@@ -217,44 +176,67 @@ def _rule_for(model: Model, operator: Operator) -> tuple[Rule, bool]:
     raise UnsupportedError(f"no conversion rule for tensors of type {', '.join(sorted(dtypes))}")
 
 
-def _check_strings(model: Model, operator: Operator) -> None:
-    """Raise if an operator reads or gives strings."""
-    indices = [index for index in (*operator.inputs, *operator.outputs) if index >= 0]
-    found = [model.tensors[index] for index in indices if model.tensors[index].dtype == "string"]
-    if found:
-        raise UnsupportedError(f"{found[0].label} is of type string")
+def _scaled(
+    row: Row, rule: Rule | None, operator: Operator, tensors: Sequence[Tensor]
+) -> Rule | None:
+    """Return the rule for tensors of 8 or 16 bits as it reads their scales."""
+    if rule is None:
+        return None
+    if row.is_for_every_scale and are_plain(operator, tensors):
+        return with_unit_scale(rule)
+    if row.unscaled is not None and any(map(lacks_one_scale, tensors)):
+        return row.unscaled
+    check_quantized(tensors)
+    return with_positive_scales(rule) if row.is_layer and any(map(is_signed, tensors)) else rule
 
 
-def _check_packed(model: Model, operator: Operator) -> None:
-    """Raise if LiteRT's reference kernels read packed numbers as if they were others."""
-    indices = [index for index in (*operator.inputs, *operator.outputs) if index >= 0]
-    packed = [model.tensors[index] for index in indices if model.tensors[index].packed]
+def _check_types(row: Row, tensors: Sequence[Tensor]) -> None:
+    """Raise for strings, and for packed numbers that LiteRT's kernels read as if they were others.
+
+    Raises:
+        UnsupportedError: there are some.
+    """
+    for tensor in tensors:
+        if tensor.dtype == "string":
+            raise UnsupportedError(f"{tensor.label} is of type string")
+    packed = [tensor for tensor in tensors if tensor.packed]
     for tensor in packed:
-        known: Sequence[str] = _OF_PACKED[tensor.packed]
-        if tensor.is_constant:
-            known = _OF_TWO_BITS if tensor.packed == "int2" else (operator.code,)
-        if operator.code not in known:
+        kind = f"constant {tensor.packed}" if tensor.is_constant else tensor.packed
+        if kind not in (*row.unpacks, "constant int4"):
             raise UnsupportedError(
                 f"{tensor.label} is {tensor.packed}, which LiteRT does not unpack there"
             )
-    if all(tensor.is_constant for tensor in packed) or operator.code in _CONVERSIONS:
+    if all(tensor.is_constant for tensor in packed) or "int2" in row.unpacks:
         return
-    of_bytes = [model.tensors[index] for index in indices if model.tensors[index].dtype == "int8"]
-    kinds = sorted({tensor.packed or tensor.dtype for tensor in of_bytes})
+    kinds = sorted({each.packed or each.dtype for each in tensors if each.dtype == "int8"})
     if len(kinds) > 1:
         raise UnsupportedError(f"tensors of {' and '.join(kinds)}")
 
 
-def _is_hybrid(code: str, inputs: Sequence[Tensor]) -> bool:
-    """Tell whether data is not quantized, and weights are bytes."""
-    if code == "TRANSPOSE_CONV":  # the first operand is a shape
-        inputs = inputs[2:0:-1]
-    dtypes = [tensor.dtype for tensor in inputs[:2]]
-    return len(dtypes) == 2 and dtypes[0] not in (*EIGHT_BITS, "int16") and dtypes[1] in EIGHT_BITS
+def _check_known(row: Row, model: Model, operator: Operator) -> None:
+    """Raise if there is no rule for any type."""
+    if operator.code.startswith("CUSTOM:"):
+        name = operator.code.removeprefix("CUSTOM:")
+        what = row.refusal or "is no operator of LiteRT's own"
+        if name.startswith("Flex"):
+            what = f"is TensorFlow's {name.removeprefix('Flex')}, no operator of LiteRT's own"
+        raise UnsupportedError(what + _hint(model, operator))
+    if row.refusal:
+        raise UnsupportedError(row.refusal)
+    if not (row.quantized or row.floats or row.hybrid or row.whole):
+        raise UnsupportedError("no conversion rule")
+
+
+def _is_hybrid(row: Row, inputs: Sequence[Tensor]) -> bool:
+    """Tell whether the data is not quantized, and the weights are bytes."""
+    if max(row.data_and_weights) >= len(inputs):
+        return False
+    data, weights = (inputs[position].dtype for position in row.data_and_weights)
+    return data not in (*EIGHT_BITS, "int16") and weights in EIGHT_BITS
 
 
 def _hint(model: Model, operator: Operator) -> str:
-    """Name what an operator reads of what others compute, if there is something."""
+    """Name the tensors that an operator reads from others, if there are some."""
     computed = set(model.computed)
     read = [model.tensors[index].name for index in operator.inputs if index in computed]
     if not read:
@@ -265,9 +247,29 @@ def _hint(model: Model, operator: Operator) -> str:
     )
 
 
-def _check_not_hybrid(activations: set[str], inputs: Sequence[Tensor]) -> None:
-    weights = {tensor.dtype for tensor in inputs if tensor.is_constant} & _EIGHT_BITS
-    if "float32" in activations and weights:
-        raise UnsupportedError(
-            f"float32 activations with {weights.pop()} weights, for which there is no hybrid rule"
-        )
+OPERATORS.update(
+    {
+        **dict.fromkeys(
+            ("RANGE", "UNIQUE", "WHERE"),
+            Row(refusal="the shape of its result depends on the data of a run"),
+        ),
+        **dict.fromkeys(
+            (
+                *("MULTINOMIAL", "RANDOM_STANDARD_NORMAL", "RANDOM_UNIFORM"),
+                "STABLEHLO_RNG_BIT_GENERATOR",
+            ),
+            Row(refusal="its results are random numbers, others in every run"),
+        ),
+        # Written by compilers and libraries of vendors; the model is not in it.
+        "CUSTOM:edgetpu-custom-op": Row(
+            refusal="is code for Coral's Edge TPU; import the file that edgetpu_compiler read"
+        ),
+        "CUSTOM:ethos-u": Row(refusal="is code for Arm's Ethos-U; import the file that vela read"),
+        "CUSTOM:NeutronGraph": Row(
+            refusal="is code for NXP's eIQ Neutron; import the file that its converter read"
+        ),
+        "CUSTOM:PosenetDecoderOp": Row(
+            refusal="is Coral's decoder of poses, which its library runs on a processor"
+        ),
+    }
+)

@@ -1,38 +1,43 @@
-"""RESHAPE, SQUEEZE, EXPAND_DIMS, TRANSPOSE, TILE, BROADCAST_TO and FILL."""
+"""RESHAPE, SQUEEZE, EXPAND_DIMS, TRANSPOSE, TILE, BROADCAST_TO, FILL, and blocks of pixels."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import chain
+from math import prod
 
 from tvm import relax
 from tvm.relax import op as R
 
-from frontends.errors import UnsupportedError
 from frontends.tflite.axes import axis_of
 from frontends.tflite.converters.context import Context, Operand, reshaped
-from frontends.tflite.converters.quantization import check_same_quantization
-from frontends.tflite.converters.registry import data_converter
+from frontends.tflite.converters.registry import MOVED, OPERATORS, Row
+from frontends.tflite.converters.scales import check_same_quantization
 from frontends.tflite.model import COMPLEX, HANDLE
-from frontends.tflite.options import ReshapeOptions, SqueezeOptions
+from frontends.tflite.options.moves import (
+    DepthToSpaceOptions,
+    ReshapeOptions,
+    SpaceToDepthOptions,
+    SqueezeOptions,
+)
+from qnn_ops import quantized_pad
 from qnn_ops.errors import QnnError
 
 
-@data_converter("RESHAPE")
 def convert_reshape(ctx: Context) -> relax.Expr:
     """Reshape. The shape comes from an input or, in old files, from the options.
 
-    A constant of the file is taken as LiteRT takes it. LiteRT refuses one that does not fit; here
-    another batch size takes the place of the file's, if that makes it fit. Where a run computes
-    the shape, it is the one that the file states for the result, with one open size at most.
+    A constant of the file means what it means to LiteRT. LiteRT refuses one that does not fit. Here
+    the batch size replaces the file's if it then fits. If a run computes the shape, the shape is
+    the one that the file states for the result, with one open size at most.
     """
     data = ctx.input(0)
     sizes, parts = _split_shape(data)
     given = _new_shape(ctx)
     others = [(now, *given[1:]) for before, now in _batches(ctx) if given[:1] == (before,)]
     for shape in (_whole(sizes, each) for each in (given, *others)):
-        fits = min(shape, default=0) >= 0 and math.prod(shape) == math.prod(sizes)
+        fits = min(shape, default=0) >= 0 and prod(shape) == prod(sizes)
         if fits and not (_is_computed(ctx) and ctx.input(1).shape != (len(shape),)):
             return reshaped(data.expr, [*shape, *parts])
     what = f"{data.tensor.label} of shape {sizes}"
@@ -52,7 +57,7 @@ def _is_computed(ctx: Context) -> bool:
 
 
 def _batches(ctx: Context) -> list[tuple[int, int]]:
-    """List batch sizes that the file states, if it states the shape too, and what they are now."""
+    """List the file's batch sizes with the present ones, if the file states the shape."""
     if ctx.has(1) and (ctx.tensor(1).index in (*ctx.model.computed, *ctx.model.inputs)):
         return []
     tensors = [ctx.tensor(0), *(ctx.model.tensors[index] for index in ctx.model.inputs)]
@@ -62,7 +67,7 @@ def _batches(ctx: Context) -> list[tuple[int, int]]:
 
 
 def _whole(sizes: Sequence[int], shape: tuple[int, ...]) -> tuple[int, ...]:
-    """Put what is left of the data's elements in the place of one -1."""
+    """Replace one -1 by the size that the other sizes leave."""
     if shape.count(-1) != 1:
         return shape
     rest = _rest(sizes, [size for size in shape if size != -1])
@@ -70,7 +75,7 @@ def _whole(sizes: Sequence[int], shape: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def _split_shape(data: Operand) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Return the shape that the file knows, and that of a complex number's parts, if it is one."""
+    """Return the shape that the file knows, and behind it that of a complex number's parts."""
     rank = len(data.shape) - (data.tensor.dtype == COMPLEX)
     return data.shape[:rank], data.shape[rank:]
 
@@ -79,7 +84,7 @@ def _rest(shape: Sequence[int], known: Sequence[int]) -> int:
     """Return the size that -1 stands for; where both are empty, LiteRT passes over sizes of 0."""
     if 0 in shape and 0 not in known:
         return 0
-    return math.prod(filter(None, shape)) // math.prod(filter(None, known))
+    return prod(filter(None, shape)) // prod(filter(None, known))
 
 
 def _new_shape(ctx: Context) -> tuple[int, ...]:
@@ -93,7 +98,6 @@ def _new_shape(ctx: Context) -> tuple[int, ...]:
     return () if new_shape == (0,) else new_shape
 
 
-@data_converter("SQUEEZE")
 def convert_squeeze(ctx: Context) -> relax.Expr:
     """Drop the given dimensions of size 1, or all of them."""
     data = ctx.input(0)
@@ -107,7 +111,6 @@ def convert_squeeze(ctx: Context) -> relax.Expr:
     return reshaped(data.expr, [*kept, *parts])
 
 
-@data_converter("EXPAND_DIMS")
 def convert_expand_dims(ctx: Context) -> relax.Expr:
     """Insert a dimension of size 1."""
     data, result = ctx.input(0), ctx.output()
@@ -117,7 +120,6 @@ def convert_expand_dims(ctx: Context) -> relax.Expr:
     return R.expand_dims(data.expr, axis_of(axis, len(sizes) + 1))
 
 
-@data_converter("TRANSPOSE")
 def convert_transpose(ctx: Context) -> relax.Expr:
     """Permute the axes."""
     data = ctx.input(0)
@@ -130,7 +132,6 @@ def convert_transpose(ctx: Context) -> relax.Expr:
     return R.permute_dims(data.expr, axes)
 
 
-@data_converter("TILE")
 def convert_tile(ctx: Context) -> relax.Expr:
     """Repeat the data along each axis."""
     data, counts = ctx.input(0), _vector_of_sizes(ctx, 1)
@@ -144,7 +145,6 @@ def convert_tile(ctx: Context) -> relax.Expr:
     return R.tile(data.expr, counts)
 
 
-@data_converter("BROADCAST_TO")
 def convert_broadcast_to(ctx: Context) -> relax.Expr:
     """Repeat the data along axes of size 1 and new ones in front."""
     data, shape = ctx.input(0), _vector_of_sizes(ctx, 1)
@@ -157,7 +157,6 @@ def convert_broadcast_to(ctx: Context) -> relax.Expr:
     return R.zeros(shape, data.tensor.dtype) if 0 in shape else R.broadcast_to(data.expr, shape)
 
 
-@data_converter("FILL")
 def convert_fill(ctx: Context) -> relax.Expr:
     """Repeat one value."""
     shape, value = _vector_of_sizes(ctx, 0), ctx.input(1)
@@ -175,10 +174,122 @@ def _vector_of_sizes(ctx: Context, position: int) -> tuple[int, ...]:
     return sizes
 
 
-@data_converter("ZEROS_LIKE")
 def convert_zeros_like(ctx: Context) -> relax.Expr:
     """Return a tensor of the operand's shape that is all 0."""
     data = ctx.input(0)
-    if data.tensor.dtype not in ("float32", "int32", "int64"):
-        raise UnsupportedError(f"of {data.tensor.dtype}")
     return R.zeros(data.shape, data.tensor.dtype)
+
+
+def convert_depth_to_space(ctx: Context) -> relax.Expr:
+    """Make a block of pixels of each pixel's channels."""
+    data, size = _image(ctx), ctx.options(DepthToSpaceOptions).block_size
+    batch, height, width, depth = data.shape
+    if size < 1 or depth % (size * size):
+        raise QnnError(f"cannot make blocks of {size} of shape {data.shape}")
+    depth //= size * size
+    split = reshaped(data.expr, (batch, height, width, size, size, depth))
+    ordered = ctx.builder.emit(R.permute_dims(ctx.builder.emit(split), [0, 1, 3, 2, 4, 5]))
+    return reshaped(ordered, (batch, height * size, width * size, depth))
+
+
+def convert_space_to_depth(ctx: Context) -> relax.Expr:
+    """Make channels of each block of pixels."""
+    data, size = _image(ctx), ctx.options(SpaceToDepthOptions).block_size
+    batch, height, width, depth = data.shape
+    if size < 1 or height % size or width % size:
+        raise QnnError(f"cannot take blocks of {size} of shape {data.shape}")
+    split = reshaped(data.expr, (batch, height // size, size, width // size, size, depth))
+    ordered = ctx.builder.emit(R.permute_dims(ctx.builder.emit(split), [0, 1, 3, 2, 4, 5]))
+    return reshaped(ordered, (batch, height // size, width // size, size * size * depth))
+
+
+def convert_space_to_batch(ctx: Context) -> relax.Expr:
+    """Pad with the zero point, and make an image of each position in a block."""
+    data = ctx.input(0)
+    sizes, widths = _blocks(ctx, data)
+    batch, *space, depth = data.shape
+    padded = [size + sum(width) for size, width in zip(space, widths, strict=True)]
+    if any(extent % size for extent, size in zip(padded, sizes, strict=True)):
+        raise QnnError(f"cannot take blocks of {sizes} of {padded} pixels")
+    expr = ctx.builder.emit(_pad(ctx, data, widths))
+    rank = len(space)
+    counts = [extent // size for extent, size in zip(padded, sizes, strict=True)]
+    inner = [each for pair in zip(counts, sizes, strict=True) for each in pair]
+    split = ctx.builder.emit(reshaped(expr, (batch, *inner, depth)))
+    axes = [*range(2, 2 * rank + 1, 2), 0, *range(1, 2 * rank, 2), 2 * rank + 1]
+    ordered = ctx.builder.emit(R.permute_dims(split, axes))
+    return reshaped(ordered, (batch * prod(sizes), *counts, depth))
+
+
+def convert_batch_to_space(ctx: Context) -> relax.Expr:
+    """Make blocks of pixels from images, and crop the edges."""
+    data = ctx.input(0)
+    sizes, widths = _blocks(ctx, data)
+    batch, *space, depth = data.shape
+    if batch % prod(sizes):
+        raise QnnError(f"cannot make blocks of {sizes} of {batch} pictures")
+    rank = len(space)
+    split = ctx.builder.emit(reshaped(data.expr, (*sizes, batch // prod(sizes), *space, depth)))
+    pairs = [each for axis in range(rank) for each in (rank + 1 + axis, axis)]
+    ordered = ctx.builder.emit(R.permute_dims(split, [rank, *pairs, 2 * rank + 1]))
+    whole = [extent * size for extent, size in zip(space, sizes, strict=True)]
+    expr = ctx.builder.emit(reshaped(ordered, (batch // prod(sizes), *whole, depth)))
+    ends = [extent - width[1] for extent, width in zip(whole, widths, strict=True)]
+    begins = [width[0] for width in widths]
+    if any(end < begin for begin, end in zip(begins, ends, strict=True)):
+        raise QnnError(f"cannot crop {widths} of {whole} pixels")
+    left = [end - begin for begin, end in zip(begins, ends, strict=True)]
+    if 0 in left:
+        return R.zeros([batch // prod(sizes), *left, depth], data.tensor.dtype)
+    return R.strided_slice(expr, list(range(1, rank + 1)), begins, ends)
+
+
+def _image(ctx: Context) -> Operand:
+    data = ctx.input(0)
+    if len(data.shape) != 4:
+        raise QnnError(f"{data.tensor.label} must have 4 axes, is of shape {data.shape}")
+    return data
+
+
+def _blocks(ctx: Context, data: Operand) -> tuple[list[int], list[list[int]]]:
+    """Read the sizes of blocks and the widths on both sides, of each axis of space."""
+    rank = len(data.shape) - 2
+    sizes, widths = ctx.integers(1), ctx.constant(2)
+    ctx.integers(2)
+    if rank not in (1, 2) or len(sizes) != rank or widths.shape != (rank, 2):
+        raise QnnError(f"blocks {sizes} and widths {widths.tolist()} for shape {data.shape}")
+    if min(sizes) < 1 or widths.min() < 0:
+        raise QnnError(f"blocks {sizes} must be positive, widths {widths.tolist()} not negative")
+    return list(sizes), widths.tolist()
+
+
+def _pad(ctx: Context, data: Operand, widths: list[list[int]]) -> relax.Expr:
+    flat = [0, 0, *(each for width in widths for each in width), 0, 0]
+    if not any(flat):
+        return data.expr
+    encoding, dtype = ctx.output().quantization, data.tensor.dtype
+    point = 0 if encoding is None else int(encoding.zero_point[0])
+    if dtype in ("int8", "uint8"):
+        return quantized_pad(data.expr, flat, point)
+    if dtype == "bool":
+        return R.astype(R.nn.pad(R.astype(data.expr, "uint8"), flat), "bool")
+    return R.nn.pad(data.expr, flat, pad_value=point)
+
+
+_RESHAPES = Row(micro=MOVED, unpacks=("int4",), reshapes=True)
+OPERATORS.update(
+    {
+        "BATCH_TO_SPACE_ND": Row(data=convert_batch_to_space, micro=MOVED),
+        "BROADCAST_TO": Row(data=convert_broadcast_to, micro=MOVED),
+        "DEPTH_TO_SPACE": Row(data=convert_depth_to_space, micro=MOVED),
+        "EXPAND_DIMS": replace(_RESHAPES, data=convert_expand_dims),
+        "FILL": Row(data=convert_fill, micro=MOVED),
+        "RESHAPE": replace(_RESHAPES, data=convert_reshape),
+        "SPACE_TO_BATCH_ND": Row(data=convert_space_to_batch, fills=True),
+        "SPACE_TO_DEPTH": Row(data=convert_space_to_depth, micro=MOVED),
+        "SQUEEZE": replace(_RESHAPES, data=convert_squeeze),
+        "TILE": Row(data=convert_tile),
+        "TRANSPOSE": Row(data=convert_transpose, micro=MOVED, unpacks=("int4",)),
+        "ZEROS_LIKE": Row(data=convert_zeros_like, dtypes=("float32", "int32", "int64")),
+    }
+)

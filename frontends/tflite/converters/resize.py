@@ -9,13 +9,8 @@ from tvm import relax
 from tvm.relax import op as R
 
 from frontends.tflite.converters.context import Context
-from frontends.tflite.converters.registry import (
-    converter,
-    float_converter,
-    int16_converter,
-    whole_converter,
-)
-from frontends.tflite.options import ResizeBilinearOptions, ResizeNearestNeighborOptions
+from frontends.tflite.converters.registry import COMPUTED, MOVED, OPERATORS, Row
+from frontends.tflite.options.moves import ResizeBilinearOptions, ResizeNearestNeighborOptions
 from qnn_ops import QnnError, quantized_resize2d
 from qnn_ops.quantized_resize2d import Taps, float32_taps, nearest_pixels
 from qnn_ops.rounded import rounded
@@ -25,21 +20,16 @@ Array = np.ndarray[Any, Any]
 _MOST_PIXELS = 1 << 24  # along an axis; LiteRT counts them in float32
 
 
-@int16_converter("RESIZE_BILINEAR")
-@converter("RESIZE_BILINEAR")
 def convert_resize_bilinear(ctx: Context) -> relax.Expr:
     """Interpolate between the four nearest pixels."""
     return _resize(ctx, ctx.options(ResizeBilinearOptions), "bilinear")
 
 
-@int16_converter("RESIZE_NEAREST_NEIGHBOR")
-@converter("RESIZE_NEAREST_NEIGHBOR")
 def convert_resize_nearest_neighbor(ctx: Context) -> relax.Expr:
     """Copy the nearest pixel."""
     return _resize(ctx, ctx.options(ResizeNearestNeighborOptions), "nearest_neighbor")
 
 
-@float_converter("RESIZE_BILINEAR")
 def convert_float_resize_bilinear(ctx: Context) -> relax.Expr:
     """Interpolate between the four nearest pixels, in the order of LiteRT's sums.
 
@@ -75,8 +65,6 @@ def _weighted(taps: Taps, shape: tuple[int, ...]) -> list[tuple[Array, relax.Exp
     return [(taps.lower, relax.const(np.float32(1) - share)), (taps.upper, relax.const(share))]
 
 
-@whole_converter("RESIZE_NEAREST_NEIGHBOR")
-@float_converter("RESIZE_NEAREST_NEIGHBOR")
 def convert_float_resize_nearest_neighbor(ctx: Context) -> relax.Expr:
     """Copy the nearest pixel."""
     options, data, size = ctx.options(ResizeNearestNeighborOptions), ctx.input(0), _size(ctx)
@@ -123,3 +111,24 @@ def _resize(
         half_pixel_centers=options.half_pixel_centers,
         layout="NHWC",
     )
+
+
+OPERATORS.update(
+    {
+        "RESIZE_BILINEAR": Row(
+            quantized=convert_resize_bilinear,
+            int16=convert_resize_bilinear,
+            floats=convert_float_resize_bilinear,
+            micro=COMPUTED,
+            is_for_every_scale=True,
+        ),
+        "RESIZE_NEAREST_NEIGHBOR": Row(
+            quantized=convert_resize_nearest_neighbor,
+            int16=convert_resize_nearest_neighbor,
+            floats=convert_float_resize_nearest_neighbor,
+            whole=convert_float_resize_nearest_neighbor,
+            micro=MOVED,
+            is_for_every_scale=True,
+        ),
+    }
+)

@@ -1,4 +1,4 @@
-"""RNN, UNIDIRECTIONAL_SEQUENCE_RNN and the bidirectional layers."""
+"""RNN, LSTM and their kin, one way and both ways."""
 
 from __future__ import annotations
 
@@ -11,8 +11,14 @@ from tvm.relax import op as R
 from frontends.errors import UnsupportedError
 from frontends.tflite.converters.context import Context, reshaped
 from frontends.tflite.converters.hybrid import check_result
-from frontends.tflite.converters.lstm import run_lstm
-from frontends.tflite.converters.lstm_operands import Places
+from frontends.tflite.converters.lstm_floats import float_lstm
+from frontends.tflite.converters.lstm_integers import (
+    DATA,
+    basic_lstm,
+    float_basic_lstm,
+    integer_lstm,
+)
+from frontends.tflite.converters.lstm_operands import ALONE, LstmOperands, Places
 from frontends.tflite.converters.recurrent import (
     RowWeights,
     Way,
@@ -23,10 +29,13 @@ from frontends.tflite.converters.recurrent import (
     run_steps,
     state_of,
 )
-from frontends.tflite.converters.registry import data_converter
-from frontends.tflite.options import (
+from frontends.tflite.converters.registry import OPERATORS, Row
+from frontends.tflite.options.layers import (
+    AnyLSTM,
+    AnyRNN,
     BidirectionalSequenceLSTMOptions,
     BidirectionalSequenceRNNOptions,
+    LSTMOptions,
     RNNOptions,
     SequenceRNNOptions,
     UnidirectionalSequenceLSTMOptions,
@@ -34,16 +43,67 @@ from frontends.tflite.options import (
 from qnn_ops.errors import QnnError
 from qnn_ops.registry import spec_of
 
+_WEIGHTS = ("float32", "int8", "uint8")
+
+
+def convert_lstm(ctx: Context) -> relax.Expr | list[relax.Expr]:
+    """Run an LSTM over one step or a sequence, from the state of the previous run."""
+    if not isinstance(ctx.operator.options, LSTMOptions):
+        options = ctx.options(UnidirectionalSequenceLSTMOptions)
+        return run_lstm(ctx, options, ALONE, Way(options.time_major))
+    if not ctx.operator.options.kernel_type:
+        return run_lstm(ctx, ctx.operator.options, ALONE, Way(time_major=False))
+    return float_basic_lstm(ctx) if ctx.tensor(DATA).dtype == "float32" else basic_lstm(ctx)
+
+
+def run_lstm(ctx: Context, options: AnyLSTM, at: Places, way: Way) -> relax.Expr:
+    """Return the results of one LSTM of an operator, and change its states.
+
+    Args:
+        ctx: the operator.
+        options: of it.
+        at: where the operands are.
+        way: how it goes over its data.
+    """
+    operands = LstmOperands.of(ctx, at)
+    data = ctx.input(at.data)
+    dtypes = data.tensor.dtype, operands.weights[-1].dtype
+    if dtypes not in _RULES:
+        raise UnsupportedError(f"of {dtypes[0]} data and {dtypes[1]} weights")
+    rule, kept, counted = _RULES[dtypes]
+    if 0 in data.shape:
+        raise QnnError(f"{data.tensor.label} has no elements")
+    rows = way.begin(ctx, at.data)
+    batch, steps, _ = spec_of(rows).shape
+    hidden = state_of(ctx, operands.hidden, batch, operands.outputs, kept)
+    cells = state_of(ctx, operands.cells, batch, operands.count, counted)
+    if ctx.output().dtype != dtypes[0]:
+        raise UnsupportedError(f"an {ctx.output().dtype} result of {dtypes[0]} data")
+    beside = {} if at.beside is None else {"beside": way.begin_beside(ctx, at.beside[0], rows)}
+    results = rule(ctx, operands, options, rows, hidden, cells, **beside)
+    for tensor, new in zip((operands.hidden, operands.cells), results[1:], strict=True):
+        ctx.values.change(tensor, reshaped(new, tensor.shape))
+    result = ctx.builder.emit(reshaped(results[0], (batch, steps, operands.outputs)))
+    return way.end(ctx, result, len(data.shape))
+
+
+_RULES = {
+    ("int8", "int8"): (integer_lstm, "int8", "int16"),
+    **{("float32", weights): (float_lstm, "float32", "float32") for weights in _WEIGHTS},
+}
+"""By types of data and weights: the rule, and the types of hidden values and of cells."""
+
+
 _DTYPES = ("float32", "int8", "uint8")
 
 
 @dataclass(frozen=True)
 class RnnPlaces:
-    """Where an operator has the operands of a plain recurrent layer.
+    """The indices of a plain recurrent layer's operands.
 
     Attributes:
         data: the data.
-        weights: of the data; after them are those of hidden values, the bias and the hidden values.
+        weights: of the data; behind them are the weights of hidden values, the bias and the state.
         beside: a second sequence and its weights; None where there is none.
     """
 
@@ -52,20 +112,15 @@ class RnnPlaces:
     beside: tuple[int, int] | None = None
 
 
-@data_converter("RNN", "UNIDIRECTIONAL_SEQUENCE_RNN")
 def convert_rnn(ctx: Context) -> relax.Expr:
-    """Run a plain recurrent layer over the steps of a sequence, or one, from where it ended."""
-    if ctx.operator.code == "RNN":
-        one = ctx.options(RNNOptions)
-        options = SequenceRNNOptions(False, one.activation, one.asymmetric_quantize_inputs)
-        return run_rnn(ctx, options, RnnPlaces(), Way(time_major=False), 2)
+    """Run a plain recurrent layer over one step or a sequence, from the previous run's state."""
+    if isinstance(ctx.operator.options, RNNOptions):
+        return run_rnn(ctx, ctx.operator.options, RnnPlaces(), Way(time_major=False), 2)
     options = ctx.options(SequenceRNNOptions)
     return run_rnn(ctx, options, RnnPlaces(), Way(options.time_major), 3)
 
 
-def run_rnn(
-    ctx: Context, options: SequenceRNNOptions, at: RnnPlaces, way: Way, rank: int
-) -> relax.Expr:
+def run_rnn(ctx: Context, options: AnyRNN, at: RnnPlaces, way: Way, rank: int) -> relax.Expr:
     """Return the results of one layer of an operator, and change its hidden values.
 
     Source of the arithmetic: RnnBatchStep of TFLite's kernels/internal/kernel_utils.cc.
@@ -133,49 +188,37 @@ _RNNS = (RnnPlaces(0, 1), RnnPlaces(0, 5))
 _RNN_BESIDE, _RNN_WEIGHTS = 9, (10, 11)
 
 
-@data_converter("BIDIRECTIONAL_SEQUENCE_LSTM")
 def convert_bidirectional_lstm(ctx: Context) -> relax.Expr | list[relax.Expr]:
-    """Run an LSTM over the steps of a sequence, and another one from the last step to the first."""
-    given = ctx.options(BidirectionalSequenceLSTMOptions)
+    """Run one LSTM over a sequence forwards, and another one backwards."""
+    options = ctx.options(BidirectionalSequenceLSTMOptions)
     if ctx.tensor(0).dtype != "float32":
         raise UnsupportedError(f"of {ctx.tensor(0).dtype} data")
-    if given.merge_outputs and not given.time_major and ctx.input(0).shape[0] > 1:
+    if options.merge_outputs and not options.time_major and ctx.input(0).shape[0] > 1:
         raise UnsupportedError(
             "of several images with one result: LiteRT looks for their states beyond the tensors"
         )
-    options = UnidirectionalSequenceLSTMOptions(
-        activation=given.activation,
-        cell_clip=given.cell_clip,
-        proj_clip=given.proj_clip,
-        time_major=given.time_major,
-        asymmetric_quantize_inputs=given.asymmetric_quantize_inputs,
-    )
     results = []
     places = [weights + _FORGET for weights in _LSTM_WEIGHTS]
     data, has_weights = _sequences(ctx, _LSTM_BESIDE, places)
     for number, at in enumerate(_LSTMS):
         beside = (_LSTM_BESIDE, _LSTM_WEIGHTS[number]) if has_weights else None
-        way = Way(given.time_major, backward=bool(number))
+        way = Way(options.time_major, backward=bool(number))
         results.append(run_lstm(ctx, options, replace(at, data=data[number], beside=beside), way))
-    return _joined(ctx, results, merged=given.merge_outputs)
+    return _joined(ctx, results, merged=options.merge_outputs)
 
 
-@data_converter("BIDIRECTIONAL_SEQUENCE_RNN")
 def convert_bidirectional_rnn(ctx: Context) -> relax.Expr | list[relax.Expr]:
-    """Run a plain recurrent layer over a sequence, and another one from its last step."""
-    given = ctx.options(BidirectionalSequenceRNNOptions)
-    options = SequenceRNNOptions(
-        given.time_major, given.activation, given.asymmetric_quantize_inputs
-    )
+    """Run one plain recurrent layer over a sequence forwards, and another one backwards."""
+    options = ctx.options(BidirectionalSequenceRNNOptions)
     results = []
     data, has_weights = _sequences(ctx, _RNN_BESIDE, _RNN_WEIGHTS)
-    _check_rnn(ctx, data, has_weights=has_weights, time_major=given.time_major)
+    _check_rnn(ctx, data, has_weights=has_weights, time_major=options.time_major)
     for number, at in enumerate(_RNNS):
         beside = (_RNN_BESIDE, _RNN_WEIGHTS[number]) if has_weights else None
-        way = Way(given.time_major, backward=bool(number))
+        way = Way(options.time_major, backward=bool(number))
         at = replace(at, data=data[number], beside=beside)
         results.append(run_rnn(ctx, options, at, way, 3))
-    return _joined(ctx, results, merged=given.merge_outputs)
+    return _joined(ctx, results, merged=options.merge_outputs)
 
 
 def _check_rnn(ctx: Context, data: tuple[int, int], *, has_weights: bool, time_major: bool) -> None:
@@ -191,7 +234,7 @@ def _check_rnn(ctx: Context, data: tuple[int, int], *, has_weights: bool, time_m
 def _sequences(ctx: Context, beside: int, weights: Sequence[int]) -> tuple[tuple[int, int], bool]:
     """Return which input each layer reads, and whether both read a second sequence beside it.
 
-    A second sequence without weights is what the backward layer reads.
+    The backward layer reads a second sequence that has no weights.
 
     Raises:
         QnnError: there are weights for one layer alone.
@@ -210,3 +253,15 @@ def _joined(
     if len(ctx.operator.outputs) != needed:
         raise QnnError(f"needs {needed} outputs, got {len(ctx.operator.outputs)}")
     return R.concat([ctx.builder.emit(each) for each in results], axis=2) if merged else results
+
+
+OPERATORS.update(
+    {
+        "BIDIRECTIONAL_SEQUENCE_LSTM": Row(data=convert_bidirectional_lstm),
+        "BIDIRECTIONAL_SEQUENCE_RNN": Row(data=convert_bidirectional_rnn),
+        "LSTM": Row(data=convert_lstm),
+        "RNN": Row(data=convert_rnn),
+        "UNIDIRECTIONAL_SEQUENCE_LSTM": Row(data=convert_lstm),
+        "UNIDIRECTIONAL_SEQUENCE_RNN": Row(data=convert_rnn),
+    }
+)

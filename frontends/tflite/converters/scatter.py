@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from math import prod
 from typing import Any
 
@@ -14,7 +15,6 @@ from frontends.errors import UnsupportedError
 from frontends.tflite.axes import SEGMENT_REDUCTIONS
 from frontends.tflite.converters.context import Context, Operand, reshaped
 from frontends.tflite.converters.control import subgraph
-from frontends.tflite.converters.fixed_point import number
 from frontends.tflite.converters.gather import (
     DTYPES,
     check_dims,
@@ -24,8 +24,8 @@ from frontends.tflite.converters.gather import (
     strides_of,
     without,
 )
-from frontends.tflite.converters.registry import data_converter
-from frontends.tflite.options import OneHotOptions, StablehloScatterOptions
+from frontends.tflite.converters.registry import OPERATORS, Row
+from frontends.tflite.options.moves import OneHotOptions, StablehloScatterOptions
 from qnn_ops import scatter_rows
 from qnn_ops.errors import QnnError
 from qnn_ops.registry import TensorSpec
@@ -33,7 +33,6 @@ from qnn_ops.registry import TensorSpec
 _DTYPES = ("bool", "int8", "uint8", "int32", "int64", "float32")
 
 
-@data_converter("SCATTER_ND")
 def convert_scatter_nd(ctx: Context) -> relax.Expr:
     """Add parts to zeros at indices along the first axes; the last axis holds one index."""
     indices, parts, shape = ctx.input(0), ctx.input(1), ctx.integers(2)
@@ -56,7 +55,6 @@ def convert_scatter_nd(ctx: Context) -> relax.Expr:
     return reshaped(ctx.builder.emit(R.astype(summed, dtype)), shape)
 
 
-@data_converter("SPARSE_TO_DENSE")
 def convert_sparse_to_dense(ctx: Context) -> relax.Expr:
     """Put values, or one for all, at indices in a tensor that is filled with another."""
     indices, shape = ctx.input(0), ctx.integers(1, ("int32", "int64"))
@@ -81,15 +79,13 @@ def convert_sparse_to_dense(ctx: Context) -> relax.Expr:
     return reshaped(_scattered(ctx, filled, flat, each, "update"), shape)
 
 
-@data_converter(*SEGMENT_REDUCTIONS)
-def convert_segments(ctx: Context) -> relax.Expr:
-    """Reduce the rows of each segment; a row of a negative one is left out."""
-    return _reduced(ctx, ctx.integer(2), *SEGMENT_REDUCTIONS[ctx.operator.code])
+def convert_segments(reduction: str, begin: Callable[[Any], Any], ctx: Context) -> relax.Expr:
+    """Reduce the rows of each segment; rows of negative segments are left out."""
+    return _reduced(ctx, ctx.integer(2), reduction, begin)
 
 
-@data_converter("SEGMENT_SUM")
 def convert_segment_sum(ctx: Context) -> relax.Expr:
-    """Sum up the rows of each segment, which are numbered in order."""
+    """Sum up the rows of each segment; segments are numbered in order."""
     indices = ctx.input(1)
     if not indices.tensor.is_constant:
         raise UnsupportedError("the shape of its result depends on the data of a run")
@@ -115,7 +111,7 @@ def _reduced(ctx: Context, count: int, reduction: str, begin: Callable[[Any], An
     if 0 in data.shape or count == 0:
         return R.full((count, *rest), start, dtype)
     rows = reshaped(data.expr, (prod(indices.shape), prod(rest)))
-    # One row more, which takes those of no segment.
+    # One more row takes the rows of no segment.
     flat = reshaped(indices.expr, (prod(indices.shape),))
     flat = ctx.builder.emit(R.minimum(flat, relax.const(np.int32(count))))
     flat = R.where(R.less(flat, relax.const(np.int32(0))), relax.const(np.int32(count)), flat)
@@ -136,7 +132,7 @@ def _scattered(
 def _flat_indices(
     ctx: Context, indices: Operand, sizes: tuple[int, ...], count: int | None = None
 ) -> relax.Expr:
-    """Return one number for each index, within what there is.
+    """Return one number for each index, clipped to the axes' sizes.
 
     LiteRT ends a run where one is outside.
     """
@@ -147,10 +143,9 @@ def _flat_indices(
         if np.any(array < 0) or np.any(array >= np.array(sizes)):
             raise QnnError(f"{indices.tensor.label} has indices outside of {sizes}")
     rows = reshaped(R.astype(indices.expr, "int32"), (count or prod(indices.shape[:-1]), depth))
-    strides = np.array([prod(sizes[axis + 1 :]) for axis in range(depth)], np.int32)
-    last = relax.const(np.array([size - 1 for size in sizes], np.int32))
-    inside = R.maximum(R.minimum(ctx.builder.emit(rows), last), relax.const(np.int32(0)))
-    return ctx.builder.emit(R.sum(R.multiply(inside, relax.const(strides)), [1]))
+    strides, last = np.array(strides_of(sizes), np.int32), np.array(sizes, np.int32) - np.int32(1)
+    inside = np.maximum(np.minimum(ctx.builder.array(rows), last), np.int32(0))
+    return (inside * strides).sum(axis=1, dtype="int32").expr
 
 
 _REDUCTIONS = {
@@ -162,11 +157,10 @@ _REDUCTIONS = {
 }
 
 
-@data_converter("STABLEHLO_SCATTER")
 def convert_stablehlo_scatter(ctx: Context) -> relax.Expr:
-    """Put slices at indices, element by element, or combine them with what is there.
+    """Put slices at indices, element by element, or combine them with the data.
 
-    An element that would lie outside is left out.
+    Elements outside the data are left out.
     """
     data, indices, updates = ctx.input(0), ctx.input(1), ctx.input(2)
     options, emit = ctx.options(StablehloScatterOptions), ctx.builder.emit
@@ -196,7 +190,7 @@ def convert_stablehlo_scatter(ctx: Context) -> relax.Expr:
     flat = _flat_indices_of_slices(ctx, rows, named, grid, shape)
     ordered = emit(R.permute_dims(reshaped(flat, (*batch, *window)), order)) if count else flat
     wide = "int32" if dtype == "int16" else dtype
-    # One row more, which takes what lies outside.
+    # One more row takes the elements outside.
     column = reshaped(R.astype(data.expr, wide), (size, 1))
     rows_of_data = emit(R.concat([emit(column), R.zeros((1, 1), wide)], 0))
     values = emit(reshaped(emit(R.astype(updates.expr, wide)), (elements, 1)))
@@ -212,7 +206,7 @@ def _flat_indices_of_slices(
     grid: dict[int, np.ndarray],
     shape: Sequence[int],
 ) -> relax.Expr:
-    """Return one number for each element of each slice; for those outside the one after all.
+    """Return one number for each element of each slice; elements outside get the one behind all.
 
     Args:
         ctx: the operator.
@@ -223,7 +217,7 @@ def _flat_indices_of_slices(
     """
     if prod(max(each, 1) for each in shape) >= 1 << 31:  # its indices are int32
         raise QnnError(f"data of shape {tuple(shape)} is too large")
-    emit, strides, size = ctx.builder.emit, strides_of(shape), prod(shape)
+    array, strides, size = ctx.builder.array(rows), strides_of(shape), prod(shape)
     elements = next((offsets.size for offsets in grid.values()), 1)
     none = np.zeros(elements, np.int64)
     fixed = [axis for axis in range(len(shape)) if axis not in named]
@@ -233,19 +227,16 @@ def _flat_indices_of_slices(
         offsets = grid.get(axis, none)
         is_inside = is_inside & (offsets < shape[axis])
         begin = begin + offsets * strides[axis]
-    total: relax.Expr = relax.const(begin[np.newaxis], "int64")
-    flags: relax.Expr = relax.const(is_inside[np.newaxis])
+    total: Any = begin[np.newaxis]
+    flags = ctx.builder.array(relax.const(is_inside[np.newaxis]))
     for index, axis in enumerate(named):
-        starts = emit(R.strided_slice(rows, [1], [index], [index + 1]))
-        at = emit(R.add(starts, relax.const(grid.get(axis, none)[np.newaxis], "int64")))
-        low, high = (number(each) for each in (0, shape[axis]))
-        flags = emit(
-            R.logical_and(flags, R.logical_and(R.greater_equal(at, low), R.less(at, high)))
-        )
+        at = array[:, index : index + 1] + grid.get(axis, none)[np.newaxis]
+        is_there = (at >= 0) & (at < shape[axis])
+        flags = flags & is_there
         # Outside it may be any number, and its product with a stride too large.
-        near = R.minimum(R.maximum(at, low), high)
-        total = emit(R.add(total, R.multiply(near, number(strides[axis]))))
-    return emit(R.astype(R.where(flags, total, number(size)), "int32"))
+        total = total + np.minimum(np.maximum(at, 0), shape[axis]) * strides[axis]
+    result: Any = np.where(flags, total, np.int64(size)).astype("int32")
+    return result.expr
 
 
 def _reduction(ctx: Context, number: int) -> str:
@@ -257,7 +248,6 @@ def _reduction(ctx: Context, number: int) -> str:
     return _REDUCTIONS[code]
 
 
-@data_converter("ONE_HOT")
 def convert_one_hot(ctx: Context) -> relax.Expr:
     """Give one value at each index that is named along a new axis, and another elsewhere."""
     indices, depth = ctx.input(0), ctx.integer(1)
@@ -277,3 +267,18 @@ def convert_one_hot(ctx: Context) -> relax.Expr:
         return R.zeros(shape, ctx.output().dtype)
     is_named = R.equal(R.expand_dims(indices.expr, axis), relax.const(numbers))
     return R.where(is_named, *(reshaped(value.expr, ()) for value in values))
+
+
+OPERATORS.update(
+    {
+        "ONE_HOT": Row(data=convert_one_hot),
+        "SCATTER_ND": Row(data=convert_scatter_nd, fills=True),
+        "SEGMENT_SUM": Row(data=convert_segment_sum, fills=True),
+        "SPARSE_TO_DENSE": Row(data=convert_sparse_to_dense, fills=True),
+        "STABLEHLO_SCATTER": Row(data=convert_stablehlo_scatter, fills=True),
+        **{
+            code: Row(data=partial(convert_segments, *reduction), fills=True)
+            for code, reduction in SEGMENT_REDUCTIONS.items()
+        },
+    }
+)

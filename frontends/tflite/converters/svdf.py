@@ -20,8 +20,8 @@ from frontends.tflite.converters.hybrid import (
     with_bias,
 )
 from frontends.tflite.converters.recurrent import bent
-from frontends.tflite.converters.registry import data_converter
-from frontends.tflite.options import SVDFOptions
+from frontends.tflite.converters.registry import OPERATORS, Row
+from frontends.tflite.options.layers import SVDFOptions
 from qnn_ops import quantized_dense, quantized_svdf, quantized_svdf_state
 from qnn_ops.errors import QnnError
 
@@ -91,7 +91,6 @@ def _checked(ctx: Context, rank: int) -> tuple[int, int]:
     return filters, steps
 
 
-@data_converter("SVDF")
 def convert_svdf(ctx: Context) -> relax.Expr:
     """Filter over time, by the rule for the types of data, weights of both kinds, and state."""
     data, features, times, state = (ctx.input(position) for position in (0, 1, 2, 4))
@@ -150,3 +149,6 @@ _RULES: dict[tuple[str, ...], Callable[[Context], relax.Expr]] = {
     ("float32", "int8", "int8", "float32"): hybrid_svdf,
     ("float32", "uint8", "uint8", "float32"): hybrid_svdf,
 }
+
+
+OPERATORS["SVDF"] = Row(data=convert_svdf)

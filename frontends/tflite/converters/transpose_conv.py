@@ -27,8 +27,7 @@ from frontends.tflite.converters.convolution import (
     int16_bias_type,
     window_padding,
 )
-from frontends.tflite.converters.registry import converter, int16_converter
-from frontends.tflite.options import TransposeConvOptions
+from frontends.tflite.options.layers import TransposeConvOptions
 from qnn_ops import QnnError, quantized_concat, quantized_conv2d
 
 # Of phases that differ in their taps. More make one convolution, with taps that are 0.
@@ -78,12 +77,10 @@ class _Axis:
         return [phase + self.stride * (count - 1 - tap) for tap in range(count)]
 
     def span(self, taps: int) -> tuple[int, int]:
-        """Return the pixels around the data that a phase of so many taps reads; none is missing."""
+        """Return the number of pixels that a phase reads before and behind the data."""
         return taps - 1 - self.first, self.first + self.steps - self.size
 
 
-@int16_converter("TRANSPOSE_CONV")
-@converter("TRANSPOSE_CONV")
 def convert_transpose_conv(ctx: Context) -> relax.Expr:
     """Return a convolution that spreads pixels; the first operand is the output's shape."""
     options = ctx.options(TransposeConvOptions)
@@ -112,7 +109,7 @@ def in_phases(
     join: Callable[[list[relax.Var]], relax.Expr],
     zero: float = 0,
 ) -> relax.Expr:
-    """Return a transposed convolution as ordinary ones of the phases of its strides.
+    """Return a transposed convolution as ordinary convolutions, one for each phase of its strides.
 
     Args:
         ctx: the operator; its third operand is the data.
@@ -237,7 +234,7 @@ def _phase_weights(
 def _dealt(
     ctx: Context, axes: list[_Axis], joined: relax.Expr, shape: tuple[int, ...]
 ) -> relax.Expr:
-    """Deal the phases to the pixels of their steps, and take what the output has of them."""
+    """Move the phases to the pixels of their steps, and crop them to the output."""
     rows, columns = axes
     if rows.stride * columns.stride > 1:
         split = (shape[0], rows.steps, columns.steps, rows.stride, columns.stride, shape[3])

@@ -5,25 +5,22 @@ from __future__ import annotations
 from tvm import relax
 
 from frontends.tflite.converters.context import Context
-from frontends.tflite.converters.registry import data_converter
+from frontends.tflite.converters.registry import MOVED, OPERATORS, Row
 from frontends.tflite.states import handles_of, variable_of
 from qnn_ops.errors import QnnError
 from qnn_ops.registry import spec_of
 
 
-@data_converter("VAR_HANDLE", "CALL_ONCE")
 def convert_handle(_ctx: Context) -> list[relax.Expr]:
     """Compute nothing: names are resolved, and first values known, when the model is imported."""
     return []
 
 
-@data_converter("READ_VARIABLE")
 def convert_read(ctx: Context) -> relax.Expr:
     """Give a variable's value."""
     return ctx.values.variables[_known(ctx)]
 
 
-@data_converter("ASSIGN_VARIABLE")
 def convert_assignment(ctx: Context) -> list[relax.Expr]:
     """Let a variable have a value from here on."""
     key, value = _known(ctx), ctx.input(1)
@@ -42,3 +39,13 @@ def _known(ctx: Context) -> tuple[str, str]:
     if key not in ctx.values.variables:
         raise QnnError(f"the variable {key[1]!r} is none of the main subgraph's")
     return key
+
+
+OPERATORS.update(
+    {
+        "ASSIGN_VARIABLE": Row(data=convert_assignment, micro=MOVED),
+        "CALL_ONCE": Row(data=convert_handle, micro=MOVED),
+        "READ_VARIABLE": Row(data=convert_read, micro=MOVED),
+        "VAR_HANDLE": Row(data=convert_handle, micro=MOVED),
+    }
+)

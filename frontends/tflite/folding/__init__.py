@@ -1,8 +1,8 @@
-"""What follows from shapes and constants alone, computed when a model is imported.
+"""Computes operators whose operands are known when a model is imported.
 
-Converters leave the shapes of a Flatten or a resize to be worked out by the model: SHAPE, parts of
-it, products, a new vector. For the shapes that a model is imported for these are numbers. What
-depends on the data of a run stays an operator.
+Converters let the model compute the shape for a Flatten or a resize: SHAPE, parts of it, products,
+a new vector. With the shapes of the import these are numbers. Operators that depend on the data of
+a run stay. This folder does without TVM.
 """
 
 from __future__ import annotations

@@ -7,17 +7,15 @@ from dataclasses import replace
 
 import numpy as np
 
-from frontends.tflite.folding import arithmetic, moves
 from frontends.tflite.folding.node import DTYPES, MOST, Array, Node
+from frontends.tflite.folding.rules import RULES
 from frontends.tflite.model import Model, Operator, Tensor
-from frontends.tflite.options import ShapeOptions
+from frontends.tflite.options.moves import ShapeOptions
 from qnn_ops.errors import QnnError
-
-_RULES = {**arithmetic.RULES, **moves.RULES}
 
 _LENGTH = "CUSTOM:FlexTensorListLength"
 
-FOLDED = frozenset({*_RULES, "DENSIFY", "RANK", "SHAPE", _LENGTH})
+FOLDED = frozenset({*RULES, "DENSIFY", "RANK", "SHAPE", _LENGTH})
 """Operators that are computed here, where their operands are known."""
 
 
@@ -27,7 +25,7 @@ def fold(
     """Compute an operator of known operands.
 
     Args:
-        model: with what was computed before as constants.
+        model: with the results of operators before it as constants.
         operator: of it.
         shape_of: tells the shape of a tensor that is no constant.
 
@@ -42,7 +40,7 @@ def fold(
         return _densified(model, operator)
     known: Array | list[Array] | None = _of_shape(model, operator, shape_of)
     if known is None:
-        operands, rule = _known(model, operator), _RULES.get(operator.code)
+        operands, rule = _known(model, operator), RULES.get(operator.code)
         if rule is None or operands is None or not results:
             return None
         try:
@@ -74,7 +72,7 @@ def _densified(model: Model, operator: Operator) -> Model | None:
 def _of_shape(
     model: Model, operator: Operator, shape_of: Callable[[Tensor], tuple[int, ...]]
 ) -> Array | None:
-    """Compute what depends on the shape of an operand only."""
+    """Compute an operator that depends only on its operand's shape."""
     if operator.code not in ("SHAPE", "RANK", _LENGTH) or len(operator.inputs) != 1:
         return None
     tensor = model.tensors[operator.inputs[0]]

@@ -15,7 +15,7 @@ from qnn_ops.errors import QnnError
 Array = np.ndarray[Any, Any]
 
 MOST = 1 << 12
-"""Elements of shapes, and of small tables made of them; what is larger is data."""
+"""The most elements of shapes and of small tables made of them; larger tensors are data."""
 
 DTYPES = ("int32", "int64", "bool", "float32")
 
@@ -53,11 +53,11 @@ class Node:
 
 
 Rule = Callable[[Node], "Array | list[Array] | None"]
-"""Gives the result, or a list of them; None where the operator is left to its converter."""
+"""Returns the result, or a list of them; None leaves the operator to its converter."""
 
 
 def broadcast(shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
-    """Do what numpy does, without an array of that size."""
+    """Broadcast shapes as numpy does, without making an array."""
     rank = max(map(len, shapes))
     rows = [(1,) * (rank - len(shape)) + shape for shape in shapes]
     result = []

@@ -1,9 +1,9 @@
-"""How the options of an operator are read, by the fields of their dataclass."""
+"""Reads the options of an operator by the fields of their dataclass."""
 
 from __future__ import annotations
 
 from functools import cache
-from typing import get_type_hints
+from typing import ClassVar, get_origin, get_type_hints
 
 from frontends.errors import ModelFormatError
 from frontends.tflite.flatbuffer import Table
@@ -63,4 +63,5 @@ def _readers(name: str) -> dict[str, Reader]:
     return {
         field: hint.__metadata__[0] if hasattr(hint, "__metadata__") else BY_TYPE[hint](field)
         for field, hint in hints.items()
+        if get_origin(hint) is not ClassVar
     }

@@ -1,10 +1,10 @@
-"""Options: functions of values, and arithmetic."""
+"""Options of functions, arithmetic, states and subgraphs."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from frontends.tflite.option_fields import Activation, Boundaries
+from frontends.tflite.option_fields import Activation, Boundaries, Branches, Container, SharedName
 from frontends.tflite.options.base import Options
 
 
@@ -57,7 +57,7 @@ class GeluOptions(Options):
 
 @dataclass(frozen=True)
 class FakeQuantOptions(Options):
-    """Rounding to so many numbers between two; `narrow_range` leaves out the lowest."""
+    """Rounding to `num_bits` of numbers between two; `narrow_range` leaves out the lowest."""
 
     min: float
     max: float
@@ -108,3 +108,48 @@ class ArgMaxOptions(_OutputTypeOptions):
 
 class ArgMinOptions(_OutputTypeOptions):
     """Index of the smallest element; `output_type` is "int32" or "int64"."""
+
+
+@dataclass(frozen=True)
+class VarHandleOptions(Options):
+    """A variable that the subgraphs of a model share: its name."""
+
+    container: Container
+    shared_name: SharedName
+
+
+@dataclass(frozen=True)
+class CallOnceOptions(Options):
+    """A subgraph that runs before the first run, by its number."""
+
+    init_subgraph_index: int
+
+
+@dataclass(frozen=True)
+class WhileOptions(Options):
+    """A loop: the numbers of the subgraphs of its condition and its body."""
+
+    cond_subgraph_index: int
+    body_subgraph_index: int
+
+
+@dataclass(frozen=True)
+class IfOptions(Options):
+    """A choice between two subgraphs: their numbers."""
+
+    then_subgraph_index: int
+    else_subgraph_index: int
+
+
+@dataclass(frozen=True)
+class StablehloCaseOptions(Options):
+    """A choice between several subgraphs: their numbers."""
+
+    branch_subgraph_indices: Branches
+
+
+@dataclass(frozen=True)
+class StableHLOCompositeOptions(Options):
+    """An operator composed of others: the number of their subgraph."""
+
+    decomposition_subgraph_index: int

@@ -11,7 +11,8 @@ from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
 from frontends.errors import ModelFormatError
 from frontends.tflite.model import Model
-from frontends.tflite.options import Conv2DOptions, ReshapeOptions
+from frontends.tflite.options.layers import Conv2DOptions
+from frontends.tflite.options.moves import ReshapeOptions
 from frontends.tflite.quantization import Quantization
 from frontends.tflite.reader import read_model
 from frontends.tflite.writer import ModelWriter

@@ -11,7 +11,7 @@ import pytest
 
 from benchmarks.mcu import boards
 from frontends.tflite import from_tflite
-from frontends.tflite.notes import ARITHMETIC, FLOATS, MOVES
+from frontends.tflite.converters.registry import codes_with
 from frontends.tflite.reader import read_model
 from tests.edges import arithmetic, choices, moves, places, rows, stablehlo, states  # noqa: F401 (registers their operators)
 from tests.edges.campaign import FRAMEWORKS, GOOD, run_campaign
@@ -65,8 +65,7 @@ def test_digits_are_tflm_s() -> None:
 
 
 def test_random_operators_are_tflm_s() -> None:
-    taken = {*ARITHMETIC, *MOVES, *FLOATS}
-    seeds = islice((seed for seed in count(20_000) if code_of(seed) in taken), 60)
+    seeds = islice((seed for seed in count(20_000) if code_of(seed) in codes_with("micro")), 60)
     outcomes = list(run_campaign([*seeds], FRAMEWORKS["tflm"]))
     assert [outcome for outcome in outcomes if outcome.kind not in GOOD] == []
     assert sum(outcome.kind == "equal" for outcome in outcomes) > 10

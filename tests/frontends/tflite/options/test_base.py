@@ -7,14 +7,14 @@ import pytest
 import tflite
 
 from frontends.errors import ModelFormatError
-from frontends.tflite import options as o
-from frontends.tflite.options.base import _CLASSES
+from frontends.tflite.options import layers, moves, values
+from frontends.tflite.options.base import _CLASSES, Options
 from frontends.tflite.reader import read_model
 from frontends.tflite.schema import OPTIONS_BY_OPERATOR
 from frontends.tflite.writer import ModelWriter
 
 
-def read_back(code: str, with_table: bool = True, **fields: Any) -> o.Options | None:
+def read_back(code: str, with_table: bool = True, **fields: Any) -> Options | None:
     """Return the options of an operator that the writer wrote with the given fields."""
     writer = ModelWriter()
     x, y = writer.tensor("x", (1,), "float32"), writer.tensor("y", (1,), "float32")
@@ -37,19 +37,19 @@ RELU6 = {"fused_activation_function": "RELU6"}
         (
             "CONV_2D",
             {**DILATED, **RELU6, "quantized_bias_type": "int64"},
-            o.Conv2DOptions("VALID", (2, 3), (4, 5), "RELU6", "int64"),
+            layers.Conv2DOptions("VALID", (2, 3), (4, 5), "RELU6", "int64"),
         ),
         (
             "DEPTHWISE_CONV_2D",
             {**DILATED, "depth_multiplier": 6},
-            o.DepthwiseConv2DOptions("VALID", (2, 3), (4, 5), 6, "NONE"),
+            layers.DepthwiseConv2DOptions("VALID", (2, 3), (4, 5), 6, "NONE"),
         ),
-        ("TRANSPOSE_CONV", WINDOW, o.TransposeConvOptions("VALID", (2, 3), "NONE", "float32")),
+        ("TRANSPOSE_CONV", WINDOW, layers.TransposeConvOptions("VALID", (2, 3), "NONE", "float32")),
         *(
             (
                 code,
                 {**WINDOW, "filter_height": 6, "filter_width": 7},
-                o.Pool2DOptions("VALID", (2, 3), (6, 7), "NONE"),
+                layers.Pool2DOptions("VALID", (2, 3), (6, 7), "NONE"),
             )
             for code in ("AVERAGE_POOL_2D", "MAX_POOL_2D", "L2_POOL_2D")
         ),
@@ -60,31 +60,31 @@ RELU6 = {"fused_activation_function": "RELU6"}
                 "fused_activation_function": "RELU_N1_TO_1",
                 "quantized_bias_type": "int32",
             },
-            o.FullyConnectedOptions("RELU_N1_TO_1", True, "DEFAULT", False, "int32"),
+            layers.FullyConnectedOptions("RELU_N1_TO_1", True, "DEFAULT", False, "int32"),
         ),
         (
             "FULLY_CONNECTED",
             {"weights_format": "SHUFFLED4x16INT8", "asymmetric_quantize_inputs": True},
-            o.FullyConnectedOptions("NONE", False, "SHUFFLED4x16INT8", True, "float32"),
+            layers.FullyConnectedOptions("NONE", False, "SHUFFLED4x16INT8", True, "float32"),
         ),
-        ("SOFTMAX", {"beta": 0.3}, o.SoftmaxOptions(float(np.float32(0.3)))),
-        ("CONCATENATION", {"axis": -2, **RELU6}, o.ConcatenationOptions(-2, "RELU6")),
-        ("ADD", RELU6, o.AddOptions("RELU6", True)),
-        ("SUB", {**RELU6, "pot_scale_int16": False}, o.SubOptions("RELU6", False)),
-        ("MUL", RELU6, o.MulOptions("RELU6")),
-        ("DIV", RELU6, o.DivOptions("RELU6")),
-        ("MEAN", {"keep_dims": True}, o.ReducerOptions(True)),
-        ("SUM", {"keep_dims": False}, o.ReducerOptions(False)),
-        ("RESHAPE", {"new_shape": [2, -1]}, o.ReshapeOptions((2, -1))),
-        ("RESHAPE", {"new_shape": []}, o.ReshapeOptions(())),
-        ("RESHAPE", {}, o.ReshapeOptions(None)),
-        ("SQUEEZE", {"squeeze_dims": [1, -1]}, o.SqueezeOptions((1, -1))),
-        ("SQUEEZE", {}, o.SqueezeOptions(())),
-        ("RESIZE_BILINEAR", {"align_corners": True}, o.ResizeBilinearOptions(True, False)),
+        ("SOFTMAX", {"beta": 0.3}, values.SoftmaxOptions(float(np.float32(0.3)))),
+        ("CONCATENATION", {"axis": -2, **RELU6}, moves.ConcatenationOptions(-2, "RELU6")),
+        ("ADD", RELU6, values.AddOptions("RELU6", True)),
+        ("SUB", {**RELU6, "pot_scale_int16": False}, values.SubOptions("RELU6", False)),
+        ("MUL", RELU6, values.MulOptions("RELU6")),
+        ("DIV", RELU6, values.DivOptions("RELU6")),
+        ("MEAN", {"keep_dims": True}, values.ReducerOptions(True)),
+        ("SUM", {"keep_dims": False}, values.ReducerOptions(False)),
+        ("RESHAPE", {"new_shape": [2, -1]}, moves.ReshapeOptions((2, -1))),
+        ("RESHAPE", {"new_shape": []}, moves.ReshapeOptions(())),
+        ("RESHAPE", {}, moves.ReshapeOptions(None)),
+        ("SQUEEZE", {"squeeze_dims": [1, -1]}, moves.SqueezeOptions((1, -1))),
+        ("SQUEEZE", {}, moves.SqueezeOptions(())),
+        ("RESIZE_BILINEAR", {"align_corners": True}, moves.ResizeBilinearOptions(True, False)),
         (
             "RESIZE_NEAREST_NEIGHBOR",
             {"half_pixel_centers": True},
-            o.ResizeNearestNeighborOptions(False, True),
+            moves.ResizeNearestNeighborOptions(False, True),
         ),
         (
             "STRIDED_SLICE",
@@ -96,39 +96,39 @@ RELU6 = {"fused_activation_function": "RELU6"}
                 "shrink_axis_mask": 16,
                 "offset": True,
             },
-            o.StridedSliceOptions(1, 2, 4, 8, 16, True),
+            moves.StridedSliceOptions(1, 2, 4, 8, 16, True),
         ),
-        ("SPLIT", {"num_splits": 3}, o.SplitOptions(3)),
-        ("SPLIT_V", {"num_splits": 3}, o.SplitVOptions(3)),
-        ("ARG_MAX", {"output_type": "int64"}, o.ArgMaxOptions("int64")),
-        ("ARG_MIN", {"output_type": "int32"}, o.ArgMinOptions("int32")),
-        ("LEAKY_RELU", {"alpha": 0.5}, o.LeakyReluOptions(0.5)),
-        ("MIRROR_PAD", {"mode": "SYMMETRIC"}, o.MirrorPadOptions("SYMMETRIC")),
+        ("SPLIT", {"num_splits": 3}, moves.SplitOptions(3)),
+        ("SPLIT_V", {"num_splits": 3}, moves.SplitVOptions(3)),
+        ("ARG_MAX", {"output_type": "int64"}, values.ArgMaxOptions("int64")),
+        ("ARG_MIN", {"output_type": "int32"}, values.ArgMinOptions("int32")),
+        ("LEAKY_RELU", {"alpha": 0.5}, values.LeakyReluOptions(0.5)),
+        ("MIRROR_PAD", {"mode": "SYMMETRIC"}, moves.MirrorPadOptions("SYMMETRIC")),
         ("TRANSPOSE", {}, None),
         ("RELU", {}, None),
     ],
 )
-def test_fields(code: str, fields: dict[str, Any], expected: o.Options | None) -> None:
+def test_fields(code: str, fields: dict[str, Any], expected: Options | None) -> None:
     assert read_back(code, **fields) == expected
 
 
 @pytest.mark.parametrize(
     ("code", "expected"),
     [
-        ("ADD", o.AddOptions("NONE", True)),
-        ("SOFTMAX", o.SoftmaxOptions(0.0)),
-        ("CONCATENATION", o.ConcatenationOptions(0, "NONE")),
+        ("ADD", values.AddOptions("NONE", True)),
+        ("SOFTMAX", values.SoftmaxOptions(0.0)),
+        ("CONCATENATION", moves.ConcatenationOptions(0, "NONE")),
         (
             "FULLY_CONNECTED",
-            o.FullyConnectedOptions("NONE", False, "DEFAULT", False, "float32"),
+            layers.FullyConnectedOptions("NONE", False, "DEFAULT", False, "float32"),
         ),
-        ("RESHAPE", o.ReshapeOptions(None)),
-        ("SQUEEZE", o.SqueezeOptions(())),
-        ("STRIDED_SLICE", o.StridedSliceOptions(0, 0, 0, 0, 0, False)),
+        ("RESHAPE", moves.ReshapeOptions(None)),
+        ("SQUEEZE", moves.SqueezeOptions(())),
+        ("STRIDED_SLICE", moves.StridedSliceOptions(0, 0, 0, 0, 0, False)),
     ],
 )
 @pytest.mark.parametrize("with_table", [True, False])
-def test_defaults_of_the_schema(code: str, expected: o.Options, with_table: bool) -> None:
+def test_defaults_of_the_schema(code: str, expected: Options, with_table: bool) -> None:
     assert read_back(code, with_table) == expected
 
 
@@ -154,7 +154,7 @@ def test_every_class_is_a_table_of_an_operator() -> None:
     tables = {
         name
         for name, cls in _CLASSES.items()
-        if not name.startswith("_") and cls.__module__.startswith(o.__name__)
+        if not name.startswith("_") and cls.__module__.startswith("frontends.tflite.options")
     }
     assert len(tables) > 20
     assert tables <= set(OPTIONS_BY_OPERATOR.values())

@@ -1,4 +1,4 @@
-"""Writing a row of a list, in the form of converters that did not have DYNAMIC_UPDATE_SLICE."""
+"""Finds the operators by which old converters write a row, before DYNAMIC_UPDATE_SLICE."""
 
 from __future__ import annotations
 
@@ -7,18 +7,17 @@ from dataclasses import replace
 
 import numpy as np
 
+from frontends.tflite.converters.registry import row_of
 from frontends.tflite.interface import needed_operators
 from frontends.tflite.model import Model, Operator
-from frontends.tflite.options import ConcatenationOptions
-
-_SAME_NUMBER = ("EXPAND_DIMS", "RESHAPE", "SQUEEZE")
+from frontends.tflite.options.moves import ConcatenationOptions
 
 
 def with_rows_put(graph: Model) -> Model:
     """Return a subgraph in which one DYNAMIC_UPDATE_SLICE writes each new row of a list.
 
-    Such a list is joined of the rows before a place, the new row, and the rows behind the place:
-    tensors whose shapes depend on the place, which a loop counts.
+    Old converters join the rows before an index, the new row, and the rows behind it. Their shapes
+    depend on the index, which a loop counts.
     """
     finder = _Finder(graph)
     found = [finder.put(operator) or operator for operator in graph.operators]
@@ -56,7 +55,7 @@ class _Finder:
             return None
         if not self._follows(place, following) or not self._are_copied(data, operator):
             return None
-        # The sizes of what is before it are a place, too: -1 is moved inside, to 0.
+        # The sizes of the rows before it are an index, too: -1 is moved inside, to 0.
         return replace(
             operator,
             code="DYNAMIC_UPDATE_SLICE",
@@ -84,8 +83,8 @@ class _Finder:
         return self._number(maker.inputs[0])
 
     def _number(self, index: int) -> int:
-        """Return the tensor of a number, before any change of its shape."""
-        while (maker := self._maker(index, *_SAME_NUMBER)) is not None:
+        """Return the tensor of a number before its shape changes."""
+        while (maker := self._makers.get(index)) is not None and row_of(maker.code).reshapes:
             index = maker.inputs[0]
         return index
 

@@ -1,4 +1,4 @@
-"""Options: what moves values about."""
+"""Options of operators that move values."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ class UnpackOptions(Options):
 
 @dataclass(frozen=True)
 class GatherOptions(Options):
-    """Elements by their places along an axis; the first `batch_dims` axes are gone through."""
+    """Elements at indices along an axis, for each element of the first `batch_dims` axes."""
 
     axis: int
     batch_dims: int
@@ -112,7 +112,7 @@ class GatherOptions(Options):
 
 @dataclass(frozen=True)
 class EmbeddingLookupSparseOptions(Options):
-    """How rows of one place are combined: "SUM", "MEAN" or "SQRTN"."""
+    """The way to combine the rows of one index: "SUM", "MEAN" or "SQRTN"."""
 
     combiner: str
 
@@ -149,3 +149,57 @@ class ShapeOptions(Options):
     """Shape of a tensor; `out_type` is "int32" or "int64"."""
 
     out_type: str
+
+
+@dataclass(frozen=True)
+class StablehloPadOptions(Options):
+    """The padding of each axis: before it, behind it, and between two neighbours."""
+
+    edge_padding_low: tuple[int, ...]
+    edge_padding_high: tuple[int, ...]
+    interior_padding: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class StablehloGatherOptions(Options):
+    """The axes of the result that a slice has, and the axes of the data that an index names."""
+
+    offset_dims: tuple[int, ...]
+    collapsed_slice_dims: tuple[int, ...]
+    start_index_map: tuple[int, ...]
+    index_vector_dim: int
+    slice_sizes: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class StablehloScatterOptions(Options):
+    """The axes of updates that belong to a slice, and the axes of the data that an index names."""
+
+    update_window_dims: tuple[int, ...]
+    inserted_window_dims: tuple[int, ...]
+    scatter_dims_to_operand_dims: tuple[int, ...]
+    index_vector_dim: int
+    update_computation_subgraph_index: int
+
+
+@dataclass(frozen=True)
+class StablehloReduceWindowOptions(Options):
+    """Windows, and the number of the subgraph that combines two numbers.
+
+    `padding` is two numbers for each axis; `base_dilations` is the distance of the data's
+    elements.
+    """
+
+    window_dimensions: tuple[int, ...]
+    window_strides: tuple[int, ...]
+    base_dilations: tuple[int, ...]
+    window_dilations: tuple[int, ...]
+    padding: tuple[int, ...]
+    body_subgraph_index: int
+
+
+@dataclass(frozen=True)
+class ReduceWindowOptions(Options):
+    """The way to combine a window: "ADD", "MUL", "MINIMUM", "MAXIMUM", "ALL" or "ANY"."""
+
+    reduce_function: str

@@ -1,0 +1,234 @@
+"""Scales and zero points: what operators demand, and what LiteRT makes of strange ones.
+
+A tensor of 8 or 16 bits may have no scale in the file, or several where one is read. Where LiteRT
+reads no scale, the integers mean themselves. Where it does, it reads 0. The multiplier of such
+scales is 0, as a product and as a quotient, and what is multiplied becomes the result's zero point.
+
+A scale may be negative or infinite. A layer scales its sums by one number for each channel: the
+input's scale times the weights' scale by the output's scale. Where that is negative, its opposite
+and the opposite weights and bias give the same products. Where it is not finite, LiteRT's
+QuantizeMultiplier makes 0 of it, and so do weights and biases of 0. In other operators, bytes of a
+negative scale are other bytes of the opposite scale: s(q - z) is -s(~q - ~z).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import TypeVar
+
+import numpy as np
+from tvm import relax
+from tvm.relax import op as R
+
+from frontends.errors import UnsupportedError
+from frontends.tflite.converters.context import Array, Context, Operand, per_tensor
+from frontends.tflite.model import Operator, Tensor
+from frontends.tflite.quantization import Quantization
+from qnn_ops.errors import QnnError
+
+_R = TypeVar("_R")
+
+EIGHT_BITS = ("int8", "uint8")
+ENCODED = (*EIGHT_BITS, "int16")
+"""Types whose tensors mostly have a scale."""
+
+_UNIT = Quantization.per_tensor(1.0, 0)
+# Its numbers are 0 to every function, and so are their quotients by a scale.
+_LEAST = Quantization.per_tensor(2.0**-100, 0)
+_WEIGHTS, _BIAS = 1, 2
+_KEEP_THEIR_BOUNDS = ("NONE", "RELU")
+
+
+def check_same_dtype(data: Tensor, result: Tensor) -> None:
+    """Raise unless two tensors have the same dtype, as their operator needs."""
+    if data.dtype != result.dtype:
+        raise QnnError(f"{data.label} is {data.dtype}, {result.label} is {result.dtype}")
+
+
+def check_same_quantization(data: Tensor, result: Tensor) -> None:
+    """Raise unless two tensors have the same scale and zero point, as their operator needs."""
+    check_same_dtype(data, result)
+    (scale, zero_point), (other_scale, other_zero_point) = per_tensor(data), per_tensor(result)
+    if (scale, zero_point) != (other_scale, other_zero_point):
+        raise QnnError(
+            f"{data.label} and {result.label} must have the same scale and zero point, "
+            f"got ({scale}, {zero_point}) and ({other_scale}, {other_zero_point})"
+        )
+
+
+def check_symmetric(*tensors: Tensor) -> None:
+    """Raise unless the zero points of all tensors are 0, as operators on int16 need them."""
+    for tensor in tensors:
+        if per_tensor(tensor)[1] != 0:
+            raise QnnError(f"the zero point of {tensor.label} must be 0 for int16")
+
+
+def check_one_scale(tensors: Sequence[Tensor]) -> None:
+    """Raise if LiteRT reads 0 for a tensor's scale."""
+    check_quantized(tensors)
+    for tensor in filter(lacks_one_scale, tensors):
+        per_tensor(tensor)
+
+
+def check_quantized(tensors: Sequence[Tensor]) -> None:
+    """Raise if a tensor lacks a scale."""
+    for tensor in tensors:
+        if lacks_scale(tensor):
+            raise QnnError(
+                f"{tensor.label} is {tensor.dtype} but the file states no scale and zero point"
+            )
+
+
+def are_plain(operator: Operator, tensors: Sequence[Tensor]) -> bool:
+    """Tell whether an operator's tensors have no scale, or all the same strange one."""
+    known = [each.quantization for each in tensors if each.dtype in ENCODED]
+    scales = {None if each is None else float(each.scale[0]) for each in known}
+    return (
+        getattr(operator.options, "activation", "NONE") == "NONE"
+        and len(scales) == 1
+        and (scales == {None} or any(map(is_signed, tensors)))
+    )
+
+
+def is_signed(tensor: Tensor) -> bool:
+    """Tell whether a tensor has a scale that is negative or infinite."""
+    known = tensor.quantization
+    return known is not None and bool((np.isinf(known.scale) | (known.scale < 0)).any())
+
+
+def is_complemented(tensor: Tensor) -> bool:
+    """Tell whether a tensor has bytes and a negative scale."""
+    known = tensor.quantization
+    is_one = known is not None and not known.is_per_channel and tensor.dtype in EIGHT_BITS
+    return is_one and known is not None and bool(-np.inf < known.scale[0] < 0)
+
+
+def lacks_scale(tensor: Tensor) -> bool:
+    """Tell whether a tensor has no scale, though its type mostly has one."""
+    return tensor.dtype in ENCODED and tensor.quantization is None
+
+
+def lacks_one_scale(tensor: Tensor) -> bool:
+    """Tell whether LiteRT reads 0 for a tensor's scale: it has none, or one for each channel."""
+    known = tensor.quantization
+    return tensor.dtype in ENCODED and (known is None or known.is_per_channel)
+
+
+def zero_points(result: Tensor, shape: Sequence[int]) -> relax.Expr:
+    """Return a tensor full of the result's zero point, which is 0 without a scale."""
+    point = 0 if lacks_one_scale(result) else per_tensor(result)[1]
+    return R.full(shape, relax.const(point, result.dtype), result.dtype)
+
+
+def with_unit_scale(rule: Callable[[Context], _R]) -> Callable[[Context], _R]:
+    """Return the rule for tensors without a scale; LiteRT pads them with 0."""
+    return lambda ctx: rule(_PlainContext(ctx.model, ctx.operator, ctx.builder, ctx.values))
+
+
+def with_least_scale(rule: Callable[[Context], _R]) -> Callable[[Context], _R]:
+    """Return the rule that takes tensors without a scale for zeros."""
+    return lambda ctx: rule(_ZeroContext(ctx.model, ctx.operator, ctx.builder, ctx.values))
+
+
+def with_positive_scales(rule: Callable[[Context], _R]) -> Callable[[Context], _R]:
+    """Return the rule for layers with a scale that is not a positive number."""
+    return lambda ctx: rule(_PositiveContext(ctx.model, ctx.operator, ctx.builder, ctx.values))
+
+
+def with_complements(rule: Callable[[Context], _R]) -> Callable[[Context], _R]:
+    """Return the rule for operands of negative scales."""
+    return lambda ctx: rule(_ComplementContext(ctx.model, ctx.operator, ctx.builder, ctx.values))
+
+
+class _PlainContext(Context):
+    encoding = _UNIT
+
+    def tensor(self, position: int) -> Tensor:
+        return self._with(super().tensor(position))
+
+    def output(self, position: int = 0) -> Tensor:
+        return self._with(super().output(position))
+
+    def _with(self, tensor: Tensor) -> Tensor:
+        known = tensor.quantization
+        if known is not None and is_signed(tensor):
+            return replace(tensor, quantization=replace(known, scale=np.ones_like(known.scale)))
+        return replace(tensor, quantization=self.encoding) if lacks_one_scale(tensor) else tensor
+
+
+class _ZeroContext(_PlainContext):
+    encoding = _LEAST
+
+
+class _ComplementContext(Context):
+    def tensor(self, position: int) -> Tensor:
+        tensor = super().tensor(position)
+        known = tensor.quantization
+        if known is None or not is_complemented(tensor):
+            return tensor
+        ends = np.iinfo(tensor.dtype)
+        point = ends.min + ends.max - known.zero_point
+        return replace(tensor, quantization=replace(known, scale=-known.scale, zero_point=point))
+
+    def operand(self, tensor: Tensor) -> Operand:
+        operand = super().operand(tensor)
+        if not is_complemented(self.model.tensors[tensor.index]):
+            return operand
+        return Operand(tensor, self.builder.emit(R.bitwise_not(operand.expr)))
+
+
+def _with_positive(tensor: Tensor) -> Tensor:
+    known = tensor.quantization
+    if known is None:
+        return tensor
+    scale = np.where(np.isinf(known.scale), np.float32(1), np.abs(known.scale))
+    return replace(tensor, quantization=replace(known, scale=scale))
+
+
+def _scale(tensor: Tensor) -> np.float64:
+    return np.float64(1.0 if tensor.quantization is None else tensor.quantization.scale[0])
+
+
+class _PositiveContext(Context):
+    def tensor(self, position: int) -> Tensor:
+        tensor = super().tensor(position)
+        if position in (_WEIGHTS, _BIAS) and tensor.data is not None:
+            tensor = replace(tensor, data=self._turned(tensor, position))
+        return _with_positive(tensor)
+
+    def output(self, position: int = 0) -> Tensor:
+        tensor = super().output(position)
+        known = tensor.quantization
+        activation = getattr(self.operator.options, "activation", "NONE")
+        if known is not None and known.scale[0] < 0 and activation not in _KEEP_THEIR_BOUNDS:
+            raise QnnError(f"{activation} of {tensor.label} of the scale {known.scale[0]}")
+        return _with_positive(tensor)
+
+    def operand(self, tensor: Tensor) -> Operand:
+        if tensor.index not in self.operator.inputs[_WEIGHTS:] or tensor.data is None:
+            return super().operand(tensor)
+        return Operand(tensor, self.values.add_constant(tensor, "_turned", tensor.data))
+
+    def _turned(self, tensor: Tensor, position: int) -> Array:
+        """Return weights or biases times the sign of their channel's scale."""
+        weights = super().tensor(_WEIGHTS).quantization
+        if weights is None:
+            raise QnnError(f"{tensor.label} has no scale")
+        inner, outer = (_scale(each) for each in (super().tensor(0), super().output()))
+        products = inner * weights.scale.astype(np.float64)
+        scale = products * outer
+        if self.operator.code == "FULLY_CONNECTED" and not np.isfinite(products).all():
+            raise UnsupportedError(f"{tensor.label} and data of scales whose product is infinite")
+        sign = np.where(np.isfinite(scale), np.sign(scale), 0).astype(np.int64)
+        point = 0
+        if position == _WEIGHTS:
+            point = int(weights.zero_point[0])
+            shape = [1] * len(tensor.shape)
+            shape[weights.axis] = sign.size
+            sign = sign.reshape(shape)
+        turned = point + sign * (np.asarray(tensor.data, np.int64) - point)
+        limits = np.iinfo(tensor.dtype)
+        if turned.size and (turned.min() < limits.min or turned.max() > limits.max):
+            raise QnnError(f"{tensor.label} has {limits.min} in a channel of a negative scale")
+        return turned.astype(tensor.dtype)

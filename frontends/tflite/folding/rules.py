@@ -1,0 +1,371 @@
+"""The rules that compute shapes and small tables when a model is imported."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import ceil, prod
+from typing import Any
+
+import numpy as np
+
+from frontends.tflite.axes import (
+    SEGMENT_REDUCTIONS,
+    axis_of,
+    sliced_axes,
+    sliced_ranges,
+    split_sizes,
+)
+from frontends.tflite.folding.node import DTYPES, MOST, Array, Node, Rule, broadcast
+from frontends.tflite.options.moves import (
+    ConcatenationOptions,
+    GatherOptions,
+    PackOptions,
+    SplitOptions,
+    SqueezeOptions,
+    StridedSliceOptions,
+    UnpackOptions,
+)
+from frontends.tflite.options.values import CumsumOptions, ReducerOptions
+from qnn_ops.errors import QnnError
+
+
+def _elementwise(function: Callable[[Array, Array], Any]) -> Rule:
+    def rule(node: Node) -> Array | None:
+        lhs, rhs = node.operands
+        if node.is_active or lhs.dtype != rhs.dtype or lhs.dtype == bool or not node.is_small:
+            return None
+        return np.asarray(function(lhs, rhs))
+
+    return rule
+
+
+def _floored(function: Callable[[Array, Array], Any]) -> Rule:
+    def rule(node: Node) -> Array | None:
+        lhs, rhs = node.operands
+        if lhs.dtype != rhs.dtype or lhs.dtype.kind != "i" or (rhs == 0).any():
+            return None
+        return np.asarray(function(lhs, rhs)) if node.is_small else None
+
+    return rule
+
+
+def _of_one(function: Callable[[Array], Any], kinds: str) -> Rule:
+    def rule(node: Node) -> Array | None:
+        (data,) = node.operands
+        return np.asarray(function(data)) if data.dtype.kind in kinds else None
+
+    return rule
+
+
+def _quotient(node: Node) -> Array | list[Array] | None:
+    """Divide; integers round towards zero."""
+    lhs, rhs = node.operands
+    if lhs.dtype == np.float32:
+        return _elementwise(np.divide)(node)
+    if (rhs == 0).any() or lhs.dtype != np.int32:
+        return None
+    return _elementwise(lambda lhs, rhs: (lhs - np.fmod(lhs, rhs)) // rhs)(node)
+
+
+def _zeros_like(node: Node) -> Array:
+    return np.zeros_like(node.operands[0])
+
+
+def _compared(function: Callable[[Array, Array], Any]) -> Rule:
+    def rule(node: Node) -> Array | None:
+        lhs, rhs = node.operands
+        return np.asarray(function(lhs, rhs)) if lhs.dtype == rhs.dtype and node.is_small else None
+
+    return rule
+
+
+def _select(node: Node) -> Array | None:
+    condition, chosen, other = node.operands
+    is_plain = node.operator.code == "SELECT_V2" or len({each.shape for each in node.operands}) == 1
+    if condition.dtype != bool or chosen.dtype != other.dtype or not is_plain or not node.is_small:
+        return None
+    result = np.where(condition, chosen, other)
+    # LiteRT lets the result of single elements be of the shape that the file says.
+    is_single = result.size == prod(node.result.shape) == 1
+    return result.reshape(node.result.shape) if is_single else result
+
+
+def _cumsum(node: Node) -> Array | None:
+    data, place = node.operands
+    options, axis = node.options(CumsumOptions), axis_of(place.item(), data.ndim)
+    if data.dtype.kind != "i":
+        return None
+    ordered = np.flip(data, axis) if options.reverse else data
+    sums = np.cumsum(ordered, axis, data.dtype) - (ordered if options.exclusive else 0)
+    return np.asarray(np.flip(sums, axis) if options.reverse else sums)
+
+
+def _reduced(function: np.ufunc, kind: str = "i") -> Rule:
+    def rule(node: Node) -> Array | None:
+        data, axes = node.operands
+        if data.dtype.kind != kind or not data.ndim or not data.size:
+            return None
+        along = tuple({axis_of(int(axis), data.ndim) for axis in axes.ravel()})
+        keep = node.options(ReducerOptions).keep_dims
+        return np.asarray(function.reduce(data, along, data.dtype, keepdims=keep))
+
+    return rule
+
+
+def _cast(node: Node) -> Array | None:
+    (data,) = node.operands
+    dtype = node.result.dtype
+    if dtype not in DTYPES or data.dtype != np.float32 or dtype in ("bool", "float32"):
+        return data.astype(dtype) if dtype in DTYPES else None
+    info = np.iinfo(dtype)
+    # float64 holds every float32, and int64's ends as powers of two.
+    wide = data.astype(np.float64)
+    inside = np.where(np.abs(wide) < float(info.max), wide, 0.0).astype(dtype)
+    ends = np.where(wide <= float(info.min), info.min, info.max).astype(dtype)
+    return np.where(np.abs(wide) < float(info.max), inside, ends)
+
+
+def _range(node: Node) -> Array | None:
+    """Source: GetSize and CalculateRange of TFLite's kernels/range.cc."""
+    if len({each.dtype for each in node.operands}) > 1 or node.operands[0].dtype == bool:
+        return None
+    start, limit, step = (each.item() for each in node.operands)
+    if not np.isfinite([start, limit, step]).all():
+        return None
+    if step == 0 or (limit - start) * step < 0:
+        raise QnnError(f"no numbers lead from {start} to {limit} by steps of {step}")
+    dtype = node.operands[0].dtype
+    if dtype == np.float32:
+        count = ceil(abs(np.float32(limit - start) / np.float32(step)))
+    else:
+        count = (abs(limit - start) + abs(step) - 1) // abs(step)
+    if count > MOST:
+        return None
+    # Each is the one before it plus a step, rounded as often.
+    steps = np.array([start, *[step] * (count - 1)][:count], dtype)
+    return np.add.accumulate(steps, dtype=dtype)
+
+
+def _broadcast_args(node: Node) -> Array:
+    shapes = [node.sizes(position) for position in range(2)]
+    return np.array(broadcast(shapes), node.operands[0].dtype)
+
+
+def _where(node: Node) -> Array | None:
+    """List the indices of elements other than 0."""
+    (data,) = node.operands
+    return np.argwhere(data).astype(np.int64) if data.ndim else None
+
+
+def _pack(node: Node) -> Array:
+    axis = axis_of(node.options(PackOptions).axis, node.operands[0].ndim + 1)
+    return np.stack(node.operands, axis)
+
+
+def _concatenation(node: Node) -> Array | None:
+    if node.is_active or len({each.dtype for each in node.operands}) > 1:
+        return None
+    axis = axis_of(node.options(ConcatenationOptions).axis, node.operands[0].ndim)
+    return np.concatenate(node.operands, axis)
+
+
+def _strided_slice(node: Node) -> Array | None:
+    data, *bounds = node.operands
+    options = node.options(StridedSliceOptions)
+    begins, ends, steps = (tuple(int(each) for each in bound.ravel()) for bound in bounds)
+    if not len(begins) == len(ends) == len(steps):
+        return None
+    axes = sliced_axes(data.shape, begins, ends, steps, options)
+    for axis, each in enumerate(each for each in axes if not each.is_new):
+        data = np.take(data, np.array(each.indices, np.intp), axis)
+    return data.reshape([len(each.indices) for each in axes if not each.is_dropped])
+
+
+def _slice(node: Node) -> Array:
+    data, begins, sizes = node.operands
+    ranges = sliced_ranges(data.shape, begins.ravel().tolist(), sizes.ravel().tolist())
+    return data[tuple(slice(each.start, each.stop) for each in ranges)]
+
+
+def _split(node: Node) -> list[Array]:
+    axis, data = node.operands
+    return np.split(data, node.options(SplitOptions).num_splits, axis_of(axis.item(), data.ndim))
+
+
+def _split_v(node: Node) -> list[Array]:
+    data, sizes, index = node.operands
+    axis = axis_of(index.item(), data.ndim)
+    parts = split_sizes(sizes.ravel().tolist(), data.shape[axis], axis)
+    return np.split(data, np.cumsum(parts[:-1], dtype=np.intp), axis)
+
+
+def _unpack(node: Node) -> list[Array]:
+    (data,) = node.operands
+    axis = axis_of(node.options(UnpackOptions).axis, data.ndim)
+    return [np.asarray(part) for part in np.moveaxis(data, axis, 0)]
+
+
+def _transpose(node: Node) -> Array:
+    data, axes = node.operands
+    return data.transpose([axis_of(int(axis), data.ndim) for axis in axes.ravel()])
+
+
+def _reverse(node: Node) -> Array:
+    data, axes = node.operands
+    return np.flip(data, tuple(axis_of(int(axis), data.ndim) for axis in axes.ravel()))
+
+
+def _tile(node: Node) -> Array | None:
+    data, counts = node.operands[0], node.sizes(1)
+    is_small = len(counts) == data.ndim and data.size * prod(counts) <= MOST
+    return np.tile(data, counts) if is_small else None
+
+
+def _at(indices: Array, sizes: Sequence[int]) -> tuple[Array, ...] | None:
+    """Return indices, whose last axis tells one, axis by axis; None if one is outside."""
+    if not indices.size or (indices < 0).any() or (indices >= np.array(sizes)).any():
+        return None
+    return tuple(np.moveaxis(indices, -1, 0))
+
+
+def _gather_nd(node: Node) -> Array | None:
+    data, indices = node.operands
+    depth = indices.shape[-1] if indices.ndim else 0
+    at = _at(indices, data.shape[:depth]) if 0 < depth <= data.ndim else None
+    small = prod(indices.shape[:-1]) * prod(data.shape[depth:]) <= MOST
+    return data[at] if at is not None and small else None
+
+
+def _scatter_nd(node: Node) -> Array | None:
+    indices, parts, shape = node.operands[0], node.operands[1], node.sizes(2)
+    depth = indices.shape[-1] if indices.ndim else 0
+    at = _at(indices, shape[:depth]) if 0 < depth <= len(shape) else None
+    if at is None or prod(shape) > MOST or parts.dtype.kind != "i":
+        return None
+    result = np.zeros(shape, parts.dtype)
+    np.add.at(result, at, parts)
+    return result
+
+
+def _sparse_to_dense(node: Node) -> Array | None:
+    indices, _, values, filler = node.operands
+    shape = node.sizes(1)
+    at = _at(indices.reshape(-1, len(shape)), shape)
+    if at is None or prod(shape) > MOST or filler.size != 1 or filler.dtype != values.dtype:
+        return None
+    result = np.full(shape, filler.item(), filler.dtype)
+    result[at] = values
+    return result
+
+
+def _segments(node: Node) -> Array | None:
+    """Reduce the rows of each segment; rows of negative segments are left out."""
+    data, indices = node.operands[:2]
+    name, begin = SEGMENT_REDUCTIONS[node.operator.code]
+    (count,) = node.sizes(2)
+    rest = data.shape[indices.ndim :]
+    if data.dtype != np.int32 or (indices >= count).any() or count * prod(rest) > MOST:
+        return None
+    result = np.full((count, *rest), begin(np.iinfo(np.int32)), np.int32)
+    numbers, rows = indices.ravel(), data.reshape(indices.size, *rest)
+    getattr(np, name).at(result, numbers[numbers >= 0], rows[numbers >= 0])
+    return result
+
+
+def _gather(node: Node) -> Array | None:
+    data, indices = node.operands
+    options = node.options(GatherOptions)
+    axis = axis_of(options.axis, data.ndim)
+    if options.batch_dims or indices.dtype.kind != "i" or not data.size or not indices.size:
+        return None
+    if indices.min() < 0 or indices.max() >= data.shape[axis]:
+        return None
+    return np.take(data, indices, axis)
+
+
+def _fill(node: Node) -> Array | None:
+    shape, value = node.sizes(0), node.operands[1]
+    return np.full(shape, value) if prod(shape) <= MOST and value.shape == () else None
+
+
+def _broadcast_to(node: Node) -> Array | None:
+    shape = node.sizes(1)
+    return np.broadcast_to(node.operands[0], shape).copy() if prod(shape) <= MOST else None
+
+
+def _reshape(node: Node) -> Array | None:
+    if len(node.operands) != 2 or node.operands[1].ndim != 1:
+        return None
+    shape = [int(size) for size in node.operands[1]]
+    return node.operands[0].reshape(shape) if 0 not in shape else None
+
+
+def _squeeze(node: Node) -> Array:
+    (data,) = node.operands
+    axes = tuple(axis_of(dim, data.ndim) for dim in node.options(SqueezeOptions).dims)
+    return data.squeeze(axes or None)
+
+
+def _expand_dims(node: Node) -> Array:
+    data, axis = node.operands
+    return np.expand_dims(data, axis_of(int(axis.item()), data.ndim + 1))
+
+
+RULES: dict[str, Rule] = {
+    **dict.fromkeys(SEGMENT_REDUCTIONS, _segments),
+    "ABS": _of_one(np.abs, "if"),
+    "ADD": _elementwise(np.add),
+    "BROADCAST_ARGS": _broadcast_args,
+    "BROADCAST_TO": _broadcast_to,
+    "CAST": _cast,
+    "CEIL": _of_one(np.ceil, "f"),
+    "CONCATENATION": _concatenation,
+    "CUMSUM": _cumsum,
+    "DIV": _quotient,
+    "EQUAL": _compared(np.equal),
+    "EXPAND_DIMS": _expand_dims,
+    "FILL": _fill,
+    "FLOOR": _of_one(np.floor, "f"),
+    "FLOOR_DIV": _floored(np.floor_divide),
+    "FLOOR_MOD": _floored(np.mod),
+    "GATHER": _gather,
+    "GATHER_ND": _gather_nd,
+    "GREATER": _compared(np.greater),
+    "GREATER_EQUAL": _compared(np.greater_equal),
+    "LESS": _compared(np.less),
+    "LESS_EQUAL": _compared(np.less_equal),
+    "LOGICAL_AND": _compared(np.logical_and),
+    "LOGICAL_NOT": _of_one(np.logical_not, "b"),
+    "LOGICAL_OR": _compared(np.logical_or),
+    "MAXIMUM": _elementwise(np.maximum),
+    "MINIMUM": _elementwise(np.minimum),
+    "MUL": _elementwise(np.multiply),
+    "NEG": _of_one(np.negative, "if"),
+    "NOT_EQUAL": _compared(np.not_equal),
+    "PACK": _pack,
+    "RANGE": _range,
+    "REDUCE_ALL": _reduced(np.logical_and, "b"),
+    "REDUCE_ANY": _reduced(np.logical_or, "b"),
+    "REDUCE_MAX": _reduced(np.maximum),
+    "REDUCE_MIN": _reduced(np.minimum),
+    "REDUCE_PROD": _reduced(np.multiply),
+    "RESHAPE": _reshape,
+    "REVERSE_V2": _reverse,
+    "ROUND": _of_one(np.rint, "f"),
+    "SCATTER_ND": _scatter_nd,
+    "SELECT": _select,
+    "SELECT_V2": _select,
+    "SLICE": _slice,
+    "SPARSE_TO_DENSE": _sparse_to_dense,
+    "SPLIT": _split,
+    "SPLIT_V": _split_v,
+    "SQUEEZE": _squeeze,
+    "STRIDED_SLICE": _strided_slice,
+    "SUB": _elementwise(np.subtract),
+    "SUM": _reduced(np.add),
+    "TILE": _tile,
+    "TRANSPOSE": _transpose,
+    "UNPACK": _unpack,
+    "WHERE": _where,
+    "ZEROS_LIKE": _zeros_like,
+}

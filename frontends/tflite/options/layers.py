@@ -1,0 +1,171 @@
+"""Options of convolutions, pools, products of matrices and recurrent layers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, TypeAlias
+
+from frontends.tflite.option_fields import Activation, Dilation, Dilation3, Filter, Stride, Stride3
+from frontends.tflite.options.base import Options
+
+
+@dataclass(frozen=True)
+class Conv2DOptions(Options):
+    """Convolution; `stride` and `dilation` are (height, width).
+
+    `quantized_bias_type` is that of the bias beside int16 data, "float32" where it is not stated.
+    """
+
+    padding: str
+    stride: Stride
+    dilation: Dilation
+    activation: Activation
+    quantized_bias_type: str
+
+
+@dataclass(frozen=True)
+class Conv3DOptions(Options):
+    """Convolution of volumes; `stride` and `dilation` are (depth, height, width)."""
+
+    padding: str
+    stride: Stride3
+    dilation: Dilation3
+    activation: Activation
+
+
+@dataclass(frozen=True)
+class DepthwiseConv2DOptions(Options):
+    """Depthwise convolution; `depth_multiplier` is the file's, even if 0."""
+
+    padding: str
+    stride: Stride
+    dilation: Dilation
+    depth_multiplier: int
+    activation: Activation
+
+
+@dataclass(frozen=True)
+class TransposeConvOptions(Options):
+    """Transposed convolution; `stride` is (height, width).
+
+    `quantized_bias_type` as of a convolution.
+    """
+
+    padding: str
+    stride: Stride
+    activation: Activation
+    quantized_bias_type: str
+
+
+@dataclass(frozen=True)
+class Pool2DOptions(Options):
+    """Pooling; `filter` and `stride` are (height, width)."""
+
+    padding: str
+    stride: Stride
+    filter: Filter
+    activation: Activation
+
+
+@dataclass(frozen=True)
+class FullyConnectedOptions(Options):
+    """Fully connected layer; `weights_format` is "DEFAULT" or "SHUFFLED4x16INT8".
+
+    `quantized_bias_type` is that of the bias beside int16 data, "float32" where it is not stated.
+    """
+
+    activation: Activation
+    keep_num_dims: bool
+    weights_format: str
+    asymmetric_quantize_inputs: bool
+    quantized_bias_type: str
+
+
+@dataclass(frozen=True)
+class BatchMatMulOptions(Options):
+    """Products of matrices; one or both may be transposed first."""
+
+    adj_x: bool
+    adj_y: bool
+    asymmetric_quantize_inputs: bool
+
+
+@dataclass(frozen=True)
+class SVDFOptions(Options):
+    """A filter over time; `rank` filters make one result."""
+
+    rank: int
+    activation: Activation
+    asymmetric_quantize_inputs: bool
+
+
+@dataclass(frozen=True)
+class UnidirectionalSequenceLSTMOptions(Options):
+    """An LSTM; cells and projections are clipped where a number is not 0.
+
+    `time_major` says that steps come before the batch.
+    """
+
+    activation: Activation
+    cell_clip: float
+    proj_clip: float
+    time_major: bool
+    asymmetric_quantize_inputs: bool
+
+
+@dataclass(frozen=True)
+class LSTMOptions(Options):
+    """A step of an LSTM; `kernel_type` is 0 for a tensor of weights for each gate."""
+
+    activation: Activation
+    cell_clip: float
+    proj_clip: float
+    kernel_type: int
+    asymmetric_quantize_inputs: bool
+    time_major: ClassVar[bool] = False
+
+
+@dataclass(frozen=True)
+class RNNOptions(Options):
+    """A step of a plain recurrent layer."""
+
+    activation: Activation
+    asymmetric_quantize_inputs: bool
+    time_major: ClassVar[bool] = False
+
+
+@dataclass(frozen=True)
+class SequenceRNNOptions(Options):
+    """A plain recurrent layer; `time_major` says that steps come before the batch."""
+
+    time_major: bool
+    activation: Activation
+    asymmetric_quantize_inputs: bool
+
+
+@dataclass(frozen=True)
+class BidirectionalSequenceLSTMOptions(Options):
+    """Two LSTMs; `merge_outputs` joins their results along the last axis."""
+
+    activation: Activation
+    cell_clip: float
+    proj_clip: float
+    merge_outputs: bool
+    time_major: bool
+    asymmetric_quantize_inputs: bool
+
+
+@dataclass(frozen=True)
+class BidirectionalSequenceRNNOptions(Options):
+    """Two plain recurrent layers; `merge_outputs` joins their results along the last axis."""
+
+    time_major: bool
+    activation: Activation
+    merge_outputs: bool
+    asymmetric_quantize_inputs: bool
+
+
+AnyLSTM: TypeAlias = (
+    LSTMOptions | UnidirectionalSequenceLSTMOptions | BidirectionalSequenceLSTMOptions
+)
+AnyRNN: TypeAlias = RNNOptions | SequenceRNNOptions | BidirectionalSequenceRNNOptions

@@ -1,0 +1,41 @@
+"""The table of operators has one row for each, with rules that are asked."""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from pathlib import Path
+
+import frontends.tflite.converters
+from frontends.tflite.converters.registry import OPERATORS, codes_with, row_of
+from frontends.tflite.schema import OPERATORS as NAMES
+
+FAMILIES = sorted(Path(frontends.tflite.converters.__file__).parent.glob("*.py"))
+
+
+def rows(family: Path) -> list[str]:
+    """List the operators to which a file gives a row, as often as it does."""
+    calls = [each for each in ast.walk(ast.parse(family.read_text())) if isinstance(each, ast.Call)]
+    updates = [each for each in calls if ast.unparse(each.func) == "OPERATORS.update"]
+    words = [each for update in updates for each in ast.walk(update)]
+    found = [each.value for each in words if isinstance(each, ast.Constant)]
+    return [each for each in found if each in OPERATORS]
+
+
+def test_no_row_takes_the_place_of_another() -> None:
+    counts = Counter(code for family in FAMILIES for code in rows(family))
+    assert len(counts) > 150
+    assert {code: count for code, count in counts.items() if count > 1} == {}
+
+
+def test_rows_are_of_operators_that_litert_has() -> None:
+    assert {code for code in OPERATORS if not code.startswith("CUSTOM:")} <= set(NAMES)
+
+
+def test_a_rule_for_any_type_leaves_none_to_be_asked() -> None:
+    others = ("quantized", "int16", "floats", "whole", "unscaled", "hybrid")
+    assert set(codes_with("data")) & set(codes_with(*others)) == set()
+
+
+def test_nothing_is_known_of_other_operators() -> None:
+    assert row_of("CUSTOM:Mine") == row_of("CALL")
