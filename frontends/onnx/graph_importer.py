@@ -16,7 +16,7 @@ import frontends.onnx.converters  # noqa: F401 (registers the rules)
 from frontends.builder import all_ended
 from frontends.errors import UnsupportedError, UnsupportedOperatorError, reason_of
 from frontends.onnx.converters.indices import count_indices
-from frontends.onnx.converters.registry import CONVERTERS
+from frontends.onnx.converters.registry import CONVERTERS, Call
 from frontends.onnx.graph import Graph
 from qnn_ops.registry import constant_of
 
@@ -62,7 +62,7 @@ class _GraphImporter(ONNXGraphImporter):
                     raise UnsupportedError(f"{node.input[place]!r} {_DEPENDS}")
                 count_indices(self.bb, op_name, inputs, attrs)
                 return self._kept(super()._convert_operator(op_name, inputs, attrs, opset))
-            result: relax.Expr = CONVERTERS[op_name](self.bb, list(inputs), attrs)
+            result: relax.Expr = CONVERTERS[op_name](Call(self.bb, list(inputs), attrs))
             return result if isinstance(result, relax.Tuple) else self._kept(result)
         except Exception as error:  # of the rules, and whatever TVM's own meet
             found = (number, op_name, reason_of(error), list(node.output))

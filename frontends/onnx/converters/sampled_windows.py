@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import reduce
-from typing import Any
 
 import numpy as np
 from tvm import relax
@@ -12,7 +11,7 @@ from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
 from frontends.onnx.converters.convolutions import Window, window_of
-from frontends.onnx.converters.registry import Operands, converter, operands_of
+from frontends.onnx.converters.registry import Call, converter
 from qnn_ops.registry import spec_of
 from qnn_ops.rounded import rounded
 
@@ -81,31 +80,27 @@ _OF_HALF_PIXELS = 16
 
 
 @converter("RoiAlign")
-def _roi_align(
-    builder: relax.BlockBuilder, operands: Operands, attributes: dict[str, Any]
-) -> relax.Expr:
+def _roi_align(call: Call) -> relax.Expr:
     """Average regions of images in a grid, between pixels; or take the largest part of a sum.
 
     ONNX Runtime's largest one is that of the four products of each place, not of their sums.
     """
-    data, regions, images = operands_of(operands, 3)
-    emit, shape = builder.emit, spec_of(data).shape
+    data, regions, images = call.operands(3)
+    emit, shape = call.emit, spec_of(data).shape
     count, heights, widths = (
-        int(attributes.get(name, default))
+        int(call.attributes.get(name, default))
         for name, default in (("sampling_ratio", 0), ("output_height", 1), ("output_width", 1))
     )
-    mode = attributes.get("mode", b"avg").decode()
-    default = (
-        "half_pixel"
-        if attributes["tvm_custom"]["opset"] >= _OF_HALF_PIXELS
-        else "output_half_pixel"
-    )
-    is_half = attributes.get("coordinate_transformation_mode", default.encode()) == b"half_pixel"
+    mode = call.attributes.get("mode", b"avg").decode()
+    is_later = call.attributes["tvm_custom"]["opset"] >= _OF_HALF_PIXELS
+    default = b"half_pixel" if is_later else b"output_half_pixel"
+    places = call.attributes.get("coordinate_transformation_mode", default)
+    is_half = places == b"half_pixel"
     if spec_of(data).dtype != "float32" or len(shape) != 4 or min(heights, widths) < 1:
         raise UnsupportedError(f"{spec_of(data).dtype} of shape {shape}")
     if mode not in ("avg", "max") or (mode == "max" and count < 1):
         raise UnsupportedError(f"mode {mode!r}, {count} samples")
-    scale = number(attributes.get("spatial_scale", 1.0))
+    scale = number(call.attributes.get("spatial_scale", 1.0))
     scaled = emit(rounded(emit(R.multiply(regions, scale))))
     scaled = emit(R.subtract(scaled, number(0.5 if is_half else 0.0)))
     if count < 1:  # as many as the region is larger than its result
@@ -173,20 +168,18 @@ def _bin_ends(
 
 
 @converter("DeformConv")
-def _deform_conv(
-    builder: relax.BlockBuilder, operands: Operands, attributes: dict[str, Any]
-) -> relax.Expr:
+def _deform_conv(call: Call) -> relax.Expr:
     """Multiply weights with what lies at moved places, between four pixels, times a mask.
 
     Columns of all taps are made first, in the order of weights, and then multiplied.
     """
-    data, weights, offset, bias, mask = operands_of(operands, 5)
-    emit, shape, kernel = builder.emit, spec_of(data).shape, spec_of(weights).shape[2:]
-    groups, parts = (int(attributes.get(name, 1)) for name in ("group", "offset_group"))
+    data, weights, offset, bias, mask = call.operands(5)
+    emit, shape, kernel = call.emit, spec_of(data).shape, spec_of(weights).shape[2:]
+    groups, parts = (int(call.attributes.get(name, 1)) for name in ("group", "offset_group"))
     if len(shape) != 4 or len(kernel) != 2 or spec_of(data).dtype != "float32":
         raise UnsupportedError(f"{spec_of(data).dtype} of shape {shape}")
     batch, depth, height, width = shape
-    window = window_of(attributes, shape[2:], kernel)
+    window = window_of(call.attributes, shape[2:], kernel)
     taps, lines, columns = kernel[0] * kernel[1], *spec_of(offset).shape[2:]
     filters, inner = spec_of(weights).shape[:2]
     fits = min(groups, parts) > 0 and depth % parts == 0 and filters % groups == 0
