@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -123,15 +123,6 @@ def move_constants(graph: Any) -> None:
         copies = [type(node).FromString(node.SerializeToString()) for node in kept]
         del graph.node[:]
         graph.node.extend(copies)
-
-
-def inner_graphs(graph: Any) -> Iterator[Any]:
-    """Yield the graphs inside of a graph's nodes."""
-    for node in graph.node:
-        for each in node.attribute:
-            for inner in ([each.g] if each.HasField("g") else []) + list(each.graphs):
-                yield inner
-                yield from inner_graphs(inner)
 
 
 def with_values(proto: Any, values: Mapping[str, Any]) -> Any:

@@ -12,6 +12,7 @@ import numpy as np
 from frontends.errors import UnsupportedError
 from frontends.onnx.constants import Array, range_of
 from frontends.onnx.graph import Graph
+from frontends.onnx.names import graphs_of
 from frontends.onnx.package import onnx_package
 from frontends.onnx.shapes import infer
 from frontends.onnx.subgraphs import read_outside
@@ -150,7 +151,6 @@ def _read_nodes(nodes: list[Any], results: set[str]) -> list[Any]:
         if not read.isdisjoint(node.output):
             needed.append(node)
             read.update(node.input)
-            for attribute in node.attribute:
-                for inner in (attribute.g, *attribute.graphs):
-                    read.update(read_outside(inner))
+            for inner in graphs_of(node):
+                read.update(read_outside(inner))
     return needed[::-1]

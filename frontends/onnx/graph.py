@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from frontends.errors import UnsupportedError
-from frontends.onnx.constants import Array, array_of, inner_graphs, kind_of
-from frontends.onnx.names import free_prefix
+from frontends.onnx.constants import Array, array_of, kind_of
+from frontends.onnx.names import free_prefix, inner_graphs
 from frontends.onnx.package import onnx_package
 
 _LARGE = 1 << 14

@@ -18,6 +18,7 @@ from frontends.errors import UnsupportedError, UnsupportedOperatorError, reason_
 from frontends.onnx.converters.indices import count_indices
 from frontends.onnx.converters.registry import CONVERTERS, Call
 from frontends.onnx.graph import Graph
+from qnn_ops.expressions import Expression
 from qnn_ops.registry import constant_of
 
 _DECIDING = {
@@ -62,7 +63,8 @@ class _GraphImporter(ONNXGraphImporter):
                     raise UnsupportedError(f"{node.input[place]!r} {_DEPENDS}")
                 count_indices(self.bb, op_name, inputs, attrs)
                 return self._kept(super()._convert_operator(op_name, inputs, attrs, opset))
-            result: relax.Expr = CONVERTERS[op_name](Call(self.bb, list(inputs), attrs))
+            result = CONVERTERS[op_name](Call(self.bb, list(inputs), attrs))
+            result = result.expr if isinstance(result, Expression) else result
             return result if isinstance(result, relax.Tuple) else self._kept(result)
         except Exception as error:  # of the rules, and whatever TVM's own meet
             found = (number, op_name, reason_of(error), list(node.output))

@@ -7,10 +7,9 @@ from typing import Any
 
 import frontends.onnx.replacements  # noqa: F401 (registers the rules)
 from frontends.errors import UnsupportedError
-from frontends.onnx.constants import inner_graphs
 from frontends.onnx.folding import fold
 from frontends.onnx.graph import Constants, Graph, copied
-from frontends.onnx.names import attributes_of, refuse
+from frontends.onnx.names import attributes_of, inner_graphs, refuse
 from frontends.onnx.replacements.registry import RULES, apply_rule
 from frontends.onnx.shapes import infer
 from qnn_ops.errors import QnnError

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from math import prod
-from typing import Any
 
 from frontends.bounds import Allowance, bytes_of, check_grown
 from frontends.errors import UnsupportedError
 from frontends.onnx.control import closed_branches
 from frontends.onnx.folding import fold
 from frontends.onnx.graph import Graph
-from frontends.onnx.names import refuse
+from frontends.onnx.names import graphs_of, refuse
 from frontends.onnx.shapes import NO_DATA, Shapes, infer
 
 _FOLLOWED = frozenset(
@@ -78,7 +77,7 @@ def check_growth(graph: Graph, held: int) -> None:
     constants, allowance = {*graph.constants}, Allowance(held)
     found: dict[int, str] = {}
     for number, node in enumerate(graph.node):
-        is_constant = all(name in constants for name in node.input if name) and not _inner(node)
+        is_constant = constants.issuperset(filter(None, node.input)) and not [*graphs_of(node)]
         constants |= {name for name in node.output if name and is_constant}
         try:
             for name in filter(graph.shapes.__contains__, node.output):
@@ -89,7 +88,3 @@ def check_growth(graph: Graph, held: int) -> None:
         except UnsupportedError as error:
             found[number] = str(error)
     refuse(graph.node, found)
-
-
-def _inner(node: Any) -> bool:
-    return any(each.HasField("g") or each.graphs for each in node.attribute)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from frontends.onnx.graph import Graph, copied
+from frontends.onnx.names import graphs_of
 
 _FLOAT, _HALF = 1, 10
 """float32 and float16 among the numbers of element types."""
@@ -60,10 +61,6 @@ def widen_halves(graph: Graph) -> None:
         writer.write(node, is_native=is_native)
     for name in graph.kept:
         writer.materialize(name)
-
-
-def _has_graphs(node: Any) -> bool:
-    return any(each.HasField("g") for each in node.attribute)
 
 
 def _results(node: Any, halves: Collection[str]) -> set[str]:
@@ -121,7 +118,7 @@ class _Writer:
                 self.natives[number] = False
 
     def _is_native(self, node: Any) -> bool:
-        if _has_graphs(node):
+        if [*graphs_of(node)]:
             return True
         if node.domain not in ("", "ai.onnx"):
             scale = (*node.input, "", "", "")[2]
@@ -134,7 +131,7 @@ class _Writer:
         given, results = self.halves.intersection(node.input), _results(node, self.halves)
         if node.op_type == _CAST or not given or not results or self.kept & {*node.output}:
             return False
-        if _has_graphs(node) or not any(name in self.made for name in node.input):
+        if [*graphs_of(node)] or not any(name in self.made for name in node.input):
             return False
         if node.op_type == "Concat":  # ONNX Runtime asks for the first of many alone
             given = given.intersection(node.input[:1])
@@ -152,7 +149,7 @@ class _Writer:
             self._write_cast(node)
         elif not given and not results:
             self.graph.node.append(node)
-        elif is_native and (node.op_type in _MOVING or _has_graphs(node)):
+        elif is_native and (node.op_type in _MOVING or [*graphs_of(node)]):
             for name in node.input:
                 self.materialize(name)
             self.graph.node.append(node)

@@ -24,6 +24,21 @@ def attributes_of(node: Any) -> dict[str, Any]:
     return {each.name: helper.get_attribute_value(each) for each in node.attribute}
 
 
+def graphs_of(node: Any) -> Iterator[Any]:
+    """Yield the graphs that a node has."""
+    for each in node.attribute:
+        yield from [each.g] if each.HasField("g") else []
+        yield from each.graphs
+
+
+def inner_graphs(graph: Any) -> Iterator[Any]:
+    """Yield the graphs inside of a graph's nodes, and those inside of them."""
+    for node in graph.node:
+        for inner in graphs_of(node):
+            yield inner
+            yield from inner_graphs(inner)
+
+
 def refuse(nodes: Any, reasons: Mapping[int, str]) -> None:
     """Raise if there is a reason why a node cannot be imported.
 

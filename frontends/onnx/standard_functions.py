@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from frontends.onnx.constants import inner_graphs, move_constants
+from frontends.onnx.constants import move_constants
 from frontends.onnx.graph import Graph
+from frontends.onnx.names import inner_graphs
 from frontends.onnx.package import onnx_package
 from frontends.onnx.shapes import Shapes, infer
 

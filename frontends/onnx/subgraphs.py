@@ -7,6 +7,7 @@ from typing import Any
 
 from frontends.onnx.constants import move_constants
 from frontends.onnx.graph import Graph, copied
+from frontends.onnx.names import graphs_of, inner_graphs
 
 FLOAT = 1
 """float32 among the numbers of element types."""
@@ -80,21 +81,23 @@ def read_outside(inner: Any) -> list[str]:
 
 
 def rename(inner: Any, names: Mapping[str, str]) -> None:
-    """Rename what an inner graph reads."""
+    """Rename what an inner graph reads and gives; graphs in it, too, see the names around them."""
     _rename(inner.node, names)
     for value in inner.output:
         value.name = names.get(value.name, value.name)
 
 
+def _rename(nodes: Iterable[Any], names: Mapping[str, str]) -> None:
+    for node in nodes:
+        for listed in (node.input, node.output):
+            listed[:] = [names.get(name, name) for name in listed]
+        for inner in graphs_of(node):
+            rename(inner, names)
+
+
 def nodes_of(graph: Any) -> int:
     """Return how many nodes a graph and those in it have."""
-    inner = (
-        nodes_of(each)
-        for node in graph.node
-        for attribute in node.attribute
-        for each in (attribute.g, *attribute.graphs)
-    )
-    return len(graph.node) + sum(inner)
+    return len(graph.node) + sum(len(inner.node) for inner in inner_graphs(graph))
 
 
 def is_of_standard(node: Any, *names: str) -> bool:
@@ -112,19 +115,6 @@ def _read(graph: Any) -> Iterator[str]:
     """Yield the names that a graph reads, and those that graphs in it read of it."""
     for node in graph.node:
         yield from node.input
-        for attribute in node.attribute:
-            for inner in (attribute.g, *attribute.graphs):
-                yield from read_outside(inner)
+        for inner in graphs_of(node):
+            yield from read_outside(inner)
     yield from (value.name for value in graph.output)
-
-
-def _rename(nodes: Iterable[Any], names: Mapping[str, str]) -> None:
-    """Rename what nodes read and give; inner graphs, too, see the names around them."""
-    for node in nodes:
-        for listed in (node.input, node.output):
-            listed[:] = [names.get(name, name) for name in listed]
-        for attribute in node.attribute:
-            for graph in (attribute.g, *attribute.graphs):
-                _rename(graph.node, names)
-                for value in graph.output:
-                    value.name = names.get(value.name, value.name)

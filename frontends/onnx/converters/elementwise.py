@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import reduce
+from typing import Any
 
 import numpy as np
 from tvm import relax
@@ -52,24 +53,21 @@ def _min(call: Call) -> relax.Expr:
 
 
 @converter("BitShift")
-def _bit_shift(call: Call) -> relax.Expr:
+def _bit_shift(call: Call) -> Any:
     """Shift bits; by more than there are, or less than none, all of them go."""
-    data, distance = call.operands(2)
-    emit, dtype = call.emit, spec_of(data).dtype
+    data, distance = call.arrays(2)
     direction = call.attributes.get("direction", b"").decode()
-    if "int" not in dtype or direction not in ("LEFT", "RIGHT"):
-        raise UnsupportedError(f"{dtype} in direction {direction!r}")
-    info = np.iinfo(dtype)
-    zero, last = (relax.const(np.asarray(each, dtype), dtype) for each in (0, info.bits - 1))
-    is_within = R.less_equal(distance, last)
+    if "int" not in data.dtype.name or direction not in ("LEFT", "RIGHT"):
+        raise UnsupportedError(f"{data.dtype} in direction {direction!r}")
+    info = np.iinfo(data.dtype)
+    is_within = distance <= info.bits - 1
     if info.min:
-        is_within = R.logical_and(is_within, R.greater_equal(distance, zero))
-    is_within = emit(is_within)
-    near = emit(R.where(is_within, distance, last))
+        is_within = is_within & (distance >= 0)
+    near = np.where(is_within, distance, info.bits - 1)
     if direction == "RIGHT" and info.min:  # the sign is left
-        return R.right_shift(data, near)
-    shift = R.left_shift if direction == "LEFT" else R.right_shift
-    return R.where(is_within, emit(shift(data, near)), zero)
+        return data >> near
+    shifted = data << near if direction == "LEFT" else data >> near
+    return np.where(is_within, shifted, 0)
 
 
 @converter("Pow")
@@ -101,16 +99,14 @@ def _pow(call: Call) -> relax.Expr:
 
 
 @converter("Celu")
-def _celu(call: Call) -> relax.Expr:
+def _celu(call: Call) -> Any:
     """Return max(0, x) + min(0, alpha (exp(x / alpha) - 1))."""
-    (data,) = call.operands(1)
-    number = np.float32(call.attributes.get("alpha", 1.0))
-    if not np.isfinite(number) or number == 0:
-        raise UnsupportedError(f"alpha must be a number that is not 0, got {number}")
-    alpha, one, zero = (relax.const(np.float32(each)) for each in (number, 1, 0))
-    power = call.emit(R.exp(call.emit(R.divide(data, alpha))))
-    low = call.emit(R.multiply(call.emit(R.subtract(power, one)), alpha))
-    return R.add(call.emit(R.maximum(data, zero)), call.emit(R.minimum(low, zero)))
+    (data,) = call.arrays(1)
+    alpha = np.float32(call.attributes.get("alpha", 1.0))
+    if not np.isfinite(alpha) or alpha == 0:
+        raise UnsupportedError(f"alpha must be a number that is not 0, got {alpha}")
+    low = (np.exp(data / alpha) - 1) * alpha
+    return np.maximum(data, 0) + np.minimum(low, 0)
 
 
 _LINEAR = 0.7978845608028654
@@ -118,7 +114,7 @@ _LINEAR = 0.7978845608028654
 
 
 @converter("Gelu")
-def _gelu(call: Call) -> relax.Expr:
+def _gelu(call: Call) -> Any:
     """Return half of the data, times 1 plus the error function of the data times √½.
 
     Or 1 plus the hyperbolic tangent of a cubic function of the data, with ONNX Runtime's factors.
@@ -126,41 +122,32 @@ def _gelu(call: Call) -> relax.Expr:
     approximation = call.attributes.get("approximate", b"none")
     if approximation not in (b"none", b"tanh"):
         raise UnsupportedError(f"the approximation {approximation!r} is not known")
-    (data,) = call.operands(1)
-    root, one, half = (relax.const(np.float32(number)) for number in (0.5**0.5, 1, 0.5))
+    (data,) = call.arrays(1)
     if approximation == b"none":
-        shape = R.erf(call.emit(R.multiply(data, root)))
+        shape = data.to(R.erf((data * 0.5**0.5).expr))
     else:
-        cubic, linear = (relax.const(np.float32(n)) for n in (0.035677408136300125, _LINEAR))
-        square = call.emit(R.multiply(call.emit(R.multiply(cubic, data)), data))
-        inner = R.multiply(data, call.emit(R.add(square, linear)))
-        shape = float_function(call.emit(inner), "onnxruntime_tanh")
-    factor = R.add(call.emit(shape), one)
-    return R.multiply(R.multiply(half, data), factor)
+        inner = data * (0.035677408136300125 * data * data + _LINEAR)
+        shape = data.to(float_function(inner.expr, "onnxruntime_tanh"))
+    return 0.5 * data * (shape + 1)
 
 
-def _hard_sigmoid(
-    builder: relax.BlockBuilder, data: relax.Expr, alpha: float, beta: float
-) -> relax.Expr:
+def _hard_sigmoid(data: Any, alpha: float, beta: float) -> Any:
     _check_float(data)
-    slope, offset = (relax.const(np.float32(each)) for each in (alpha, beta))
-    product = rounded(builder.emit(R.multiply(data, slope)))
-    zero, one = (relax.const(np.float32(end)) for end in (0, 1))
-    return builder.emit(R.minimum(R.maximum(R.add(product, offset), zero), one))
+    return np.minimum(np.maximum(rounded(data * alpha) + beta, 0), 1)
 
 
 @converter("HardSigmoid")
-def _of_attributes(call: Call) -> relax.Expr:
-    (data,) = call.operands(1)
+def _of_attributes(call: Call) -> Any:
+    (data,) = call.arrays(1)
     alpha, beta = call.attributes.get("alpha", 0.2), call.attributes.get("beta", 0.5)
-    return _hard_sigmoid(call.builder, data, alpha, beta)
+    return _hard_sigmoid(data, alpha, beta)
 
 
 @converter("HardSwish")
-def _hard_swish(call: Call) -> relax.Expr:
+def _hard_swish(call: Call) -> Any:
     """Multiply the data by its HardSigmoid, as ONNX Runtime does."""
-    (data,) = call.operands(1)
-    return R.multiply(data, _hard_sigmoid(call.builder, data, 1 / 6, 0.5))
+    (data,) = call.arrays(1)
+    return data * _hard_sigmoid(data, 1 / 6, 0.5)
 
 
 @converter("Clip")
@@ -183,22 +170,20 @@ def _clip(call: Call) -> relax.Expr:
 
 
 @converter("PRelu")
-def _prelu(call: Call) -> relax.Expr:
-    data, slope = call.operands(2)
+def _prelu(call: Call) -> Any:
+    data, slope = call.arrays(2)
     _check_float(data)
-    is_negative = R.less(data, relax.const(np.float32(0)))
-    return R.where(is_negative, R.multiply(data, slope), data)
+    return np.where(data < 0, data * slope, data)
 
 
 @converter("ThresholdedRelu")
-def _thresholded_relu(call: Call) -> relax.Expr:
+def _thresholded_relu(call: Call) -> Any:
     """Return what is above a number, and 0 for the rest and for NaN."""
-    (data,) = call.operands(1)
+    (data,) = call.arrays(1)
     _check_float(data)
-    alpha, zero = (relax.const(np.float32(each)) for each in (call.attributes.get("alpha", 1.0), 0))
-    return R.where(R.greater(data, alpha), data, zero)
+    return np.where(data > call.attributes.get("alpha", 1.0), data, 0)
 
 
-def _check_float(data: relax.Expr) -> None:
-    if spec_of(data).dtype != "float32":
+def _check_float(data: Any) -> None:
+    if data.dtype != "float32":
         raise UnsupportedError("its data must be float32")

@@ -13,27 +13,25 @@ from frontends.errors import UnsupportedError
 from frontends.onnx.converters.convolutions import window_of
 from frontends.onnx.converters.registry import Call, converter
 from qnn_ops import fused_multiply_add, reduce_windows, row_moments
-from qnn_ops.registry import TensorSpec, spec_of
+from qnn_ops.registry import spec_of
 from qnn_ops.rounded import rounded
 
 
 @converter("BatchNormalization")
-def _batch_normalization(call: Call) -> relax.Expr:
+def _batch_normalization(call: Call) -> Any:
     """Multiply by the scale times the reciprocal of the deviation, and add what is left."""
-    data, *numbers = call.operands(5)
+    data, *numbers = call.arrays(5)
     if call.attributes["tvm_custom"]["num_outputs"] != 1 or call.attributes.get("training_mode", 0):
         raise UnsupportedError("training is not imported")
-    shape, emit = spec_of(data).shape, call.emit
-    if any(spec_of(each) != TensorSpec(shape[1:2], "float32") for each in numbers):
+    if any((each.shape, each.dtype) != (data.shape[1:2], "float32") for each in numbers):
         raise UnsupportedError("it must have one number of float32 for each channel")
     scale, bias, mean, variance = numbers
-    epsilon, one = (relax.const(np.float32(x)) for x in (call.attributes.get("epsilon", 1e-5), 1))
-    reciprocal = emit(R.divide(one, emit(R.sqrt(emit(R.add(variance, epsilon))))))
-    factor = emit(R.multiply(scale, reciprocal))
-    offset = emit(R.subtract(bias, emit(R.multiply(mean, factor))))
-    channels = (1, -1, *[1] * (len(shape) - 2))
-    factor, offset = (emit(R.reshape(each, channels)) for each in (factor, offset))
-    return R.add(emit(R.multiply(data, factor)), offset)
+    reciprocal = 1 / np.sqrt(variance + call.attributes.get("epsilon", 1e-5))
+    factor = scale * reciprocal
+    offset = bias - mean * factor
+    channels = (1, -1, *[1] * (len(data.shape) - 2))
+    factor, offset = factor.reshape(*channels), offset.reshape(*channels)
+    return data * factor + offset
 
 
 def moments(

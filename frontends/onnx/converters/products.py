@@ -119,7 +119,7 @@ def _matmul_nbits(call: Call) -> relax.Expr:
     blocks = spec_of(scales).shape[1]
     if not shape or -(-shape[-1] // size) != blocks:
         raise UnsupportedError(f"data of shape {list(shape)} for {blocks} blocks of {size}")
-    call = blockwise_dense(
+    products = blockwise_dense(
         data,
         weights,
         scales,
@@ -128,7 +128,7 @@ def _matmul_nbits(call: Call) -> relax.Expr:
         block_size=size,
         quantizes_data=bool(call.attributes["quantizes_data"]),
     )
-    return call.emit(call)
+    return call.emit(products)
 
 
 _IMAGE_RANK = 4

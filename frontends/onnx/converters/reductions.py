@@ -202,6 +202,9 @@ def _cum_prod(call: Call) -> relax.Expr:
     if known is None or known.size != 1 or not -rank <= known.item() < rank:
         raise UnsupportedError("its axis must be constant, and one of the data's")
     axis, emit = int(known.item()) % rank, call.emit
-    turned = (lambda each: emit(R.flip(each, axis))) if call.attributes.get("reverse", 0) else emit
-    found = R.cumprod(turned(data), axis, exclusive=bool(call.attributes.get("exclusive", 0)))
-    return turned(emit(found))
+
+    def turned(each: relax.Expr) -> relax.Expr:
+        return emit(R.flip(each, axis)) if call.attributes.get("reverse", 0) else emit(each)
+
+    is_exclusive = bool(call.attributes.get("exclusive", 0))
+    return turned(emit(R.cumprod(turned(data), axis, exclusive=is_exclusive)))

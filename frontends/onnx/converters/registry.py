@@ -8,6 +8,8 @@ from typing import Any
 
 from tvm import relax
 
+from qnn_ops.expressions import Expression
+
 Operands = Sequence["relax.Expr | None"]
 
 
@@ -35,9 +37,14 @@ class Call:
         """Return so many operands, None for those that are not there."""
         return [*self.given, *[None] * count][:count]
 
+    def arrays(self, count: int) -> list[Any]:
+        """Return so many operands to compute with as with arrays of numpy."""
+        found = self.operands(count)
+        return [each if each is None else Expression(self.builder, each) for each in found]
 
-Converter = Callable[[Call], relax.Expr]
-"""``rule(call)`` gives the result; a tuple if there are several."""
+
+Converter = Callable[[Call], Any]
+"""``rule(call)`` gives the result, of Relax or of ``Call.arrays``; a tuple if there are several."""
 
 CONVERTERS: dict[str, Converter] = {}
 """By the name of the operator."""
