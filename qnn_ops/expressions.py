@@ -118,6 +118,7 @@ _UFUNCS: dict[np.ufunc, Callable[..., relax.Expr]] = {
     np.divide: R.divide,
     np.equal: R.equal,
     np.exp: R.exp,
+    np.floor: R.floor,
     np.fmin: R.minimum,  # TVM's, too, takes the second number beside NaN.
     np.greater: R.greater,
     np.greater_equal: R.greater_equal,
@@ -132,6 +133,7 @@ _UFUNCS: dict[np.ufunc, Callable[..., relax.Expr]] = {
     np.right_shift: R.right_shift,
     np.rint: R.round,
     np.sign: R.sign,
+    np.sqrt: R.sqrt,
     np.subtract: R.subtract,
     np.trunc: R.trunc,
 }

@@ -6,18 +6,16 @@ are made of the first one that there might be, and mean nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Any
 
-import numpy as np
-
-from frontends.errors import UnsupportedError, UnsupportedOperatorError
-from frontends.onnx.constants import constants_of
+from frontends.errors import UnsupportedError
+from frontends.onnx.graph import Graph
+from frontends.onnx.names import attributes_of, refuse
 from frontends.onnx.package import onnx_package
 
-Array = np.ndarray[Any, Any]
 Attributes = dict[str, Any]
 
 COUNT = "_count"
@@ -40,20 +38,14 @@ class _Rows:
     """Tensors of such lengths.
 
     Attributes:
-        lengths: axis and name of the count of each.
+        graph: the model.
         shapes: of all tensors, None for a size that is not known.
-        constants: by name.
-        opset: the version of the standard's operators.
-        nodes: those of the new model so far.
-        added: constants that it has more.
+        lengths: axis and name of the count of each.
     """
 
-    lengths: dict[str, tuple[int, str]]
+    graph: Graph
     shapes: Mapping[str, tuple[int | None, ...]]
-    constants: Mapping[str, Array]
-    opset: int
-    nodes: list[Any]
-    added: dict[str, Array]
+    lengths: dict[str, tuple[int, str]]
 
     def rank(self, name: str) -> int:
         """Return how many axes a tensor has."""
@@ -65,67 +57,50 @@ class _Rows:
         """Return a constant operand's numbers, or an attribute's if there is none."""
         if index >= len(node.input) or not node.input[index]:
             return None if given is None else [int(each) for each in given]
-        if node.input[index] not in self.constants:
-            raise UnsupportedError(f"{node.input[index]!r} must be a constant")
-        return [int(each) for each in self.constants[node.input[index]].reshape(-1)]
+        return [int(each) for each in self.graph.value(node.input[index]).reshape(-1)]
 
 
-def with_counts(proto: Any, attributes_of: Callable[[Any], Attributes]) -> Any:
-    """Return the model with counts of what the data decide, as results, too, where it has such.
+def add_counts(graph: Graph) -> None:
+    """Add counts of what the data decide, as results, too, where there are such.
 
     Args:
-        proto: with shapes.
-        attributes_of: gives a node's attributes.
+        graph: with shapes.
 
     Raises:
         UnsupportedOperatorError: operators read results otherwise than row by row.
     """
-    constants = constants_of(proto)
-    if not any(_makes(node, constants) for node in proto.graph.node):
-        return proto
-    onnx = onnx_package()
-    result = onnx.ModelProto()
-    result.CopyFrom(proto)
-    graph = result.graph
-    opset = next((each.version for each in proto.opset_import if not each.domain), 0)
-    rows = _Rows({}, _shapes(graph), constants, opset, [], {})
-    refused = []
-    for number, node in enumerate(graph.node):
+    if not any(_makes(node, graph.constants) for node in graph.node):
+        return
+    rows, given = _Rows(graph, _shapes(graph), {}), [*graph.node]
+    refused = {}
+    for number, node in enumerate(graph.rewritten()):
         try:
             _add(rows, node, attributes_of(node))
         except UnsupportedError as error:
-            refused.append((number, node.op_type, str(error), list(node.output)))
-    if refused:
-        raise UnsupportedOperatorError(refused)
-    taken = {name for node in rows.nodes for name in (*node.input, *node.output)}
-    more = []
-    for value in graph.output:
+            refused[number] = str(error)
+    refuse(given, refused)
+    taken = {name for node in graph.node for name in (*node.input, *node.output)}
+    make = onnx_package().helper.make_tensor_value_info
+    for value in [*graph.output]:
         if value.name in rows.lengths:
             name = f"{value.name}{COUNT}"
             while name in taken:
                 name += "_"
-            count = rows.lengths[value.name][1]
-            rows.nodes.append(onnx.helper.make_node("Identity", [count], [name]))
-            more.append(onnx.helper.make_tensor_value_info(name, onnx.TensorProto.INT64, [1]))
-    del graph.node[:]
-    graph.node.extend(rows.nodes)
-    graph.output.extend(more)
-    graph.initializer.extend(
-        onnx.numpy_helper.from_array(array, name) for name, array in rows.added.items()
-    )
-    return result
+            graph.add("Identity", rows.lengths[value.name][1], output=name)
+            graph.output.append(make(name, onnx_package().TensorProto.INT64, [1]))
+    graph.find_types()
 
 
-def _makes(node: Any, constants: Mapping[str, Array]) -> bool:
+def _makes(node: Any, constants: Container[str]) -> bool:
     """Tell whether the data decide on the length of a node's result."""
     if node.op_type == "Compress":
         return node.input[1] not in constants
     return node.op_type in ("NonMaxSuppression", "NonZero")
 
 
-def _shapes(graph: Any) -> dict[str, tuple[int | None, ...]]:
+def _shapes(graph: Graph) -> dict[str, tuple[int | None, ...]]:
     found: dict[str, tuple[int | None, ...]] = {
-        tensor.name: tuple(tensor.dims) for tensor in graph.initializer
+        name: graph.constants.shape(name) for name in graph.constants
     }
     for value in (*graph.input, *graph.value_info, *graph.output):
         if value.type.tensor_type.HasField("shape"):
@@ -139,8 +114,8 @@ def _shapes(graph: Any) -> dict[str, tuple[int | None, ...]]:
 def _add(rows: _Rows, node: Any, attributes: Attributes) -> None:
     """Add a node, and what becomes of the lengths of its operands."""
     indices = [index for index, name in enumerate(node.input) if name in rows.lengths]
-    rows.nodes.append(node)
-    made = _makes(node, rows.constants)
+    rows.graph.node.append(node)
+    made = _makes(node, rows.graph.constants)
     if not indices and not made:
         return
     if made and not indices:
@@ -279,10 +254,7 @@ def _sliced(rows: _Rows, node: Any, _: Attributes, axis: int, count: str) -> str
     end = _end(rows, node, axis)
     if end is None:
         return count
-    limit, name = f"{node.output[0]}{COUNT}_most", f"{node.output[0]}{COUNT}_here"
-    rows.added[limit] = np.array([end], np.int64)
-    rows.nodes.append(onnx_package().helper.make_node("Min", [count, limit], [name]))
-    return name
+    return rows.graph.add("Min", count, [end], output=f"{node.output[0]}{COUNT}_here")
 
 
 def _reshape(rows: _Rows, node: Any, attributes: Attributes, _: Sequence[int], axis: int) -> int:
@@ -314,7 +286,7 @@ def _reduced(rows: _Rows, node: Any, attributes: Attributes, _: Sequence[int], a
 
 def _softmax(rows: _Rows, node: Any, attributes: Attributes, _: Sequence[int], axis: int) -> int:
     along = int(attributes.get("axis", -1)) % rows.rank(node.input[0])
-    if along == axis or rows.opset < _OF_ONE_AXIS:
+    if along == axis or rows.graph.opset < _OF_ONE_AXIS:
         raise UnsupportedError("along this axis")
     return axis
 

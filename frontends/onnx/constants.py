@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -123,29 +123,6 @@ def move_constants(graph: Any) -> None:
         copies = [type(node).FromString(node.SerializeToString()) for node in kept]
         del graph.node[:]
         graph.node.extend(copies)
-
-
-def without_unread_constants(proto: Any) -> Any:
-    """Return a copy of a model without initializers that nothing reads, of whatever dtype."""
-    result = onnx_package().ModelProto()
-    result.CopyFrom(proto)
-    graph = result.graph
-    read = {name for node in graph.node for name in node.input}
-    read |= {name for graph in inner_graphs(graph) for node in graph.node for name in node.input}
-    read |= {value.name for value in graph.output}
-    kept = [tensor for tensor in proto.graph.initializer if tensor.name in read]
-    del graph.initializer[:]
-    graph.initializer.extend(kept)
-    return result
-
-
-def inner_graphs(graph: Any) -> Iterator[Any]:
-    """Yield the graphs inside of a graph's nodes."""
-    for node in graph.node:
-        for each in node.attribute:
-            for inner in ([each.g] if each.HasField("g") else []) + list(each.graphs):
-                yield inner
-                yield from inner_graphs(inner)
 
 
 def with_values(proto: Any, values: Mapping[str, Any]) -> Any:

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from frontends.errors import ModelFormatError, UnsupportedOperatorError
-from frontends.onnx.constants import constants_of
-from frontends.onnx.folding import with_folded_shapes
-from frontends.onnx.names import free_prefix
+from frontends.errors import ModelFormatError
+from frontends.onnx.folding import fold
+from frontends.onnx.graph import Graph
+from frontends.onnx.names import refuse
 from frontends.onnx.package import onnx_package
-from frontends.onnx.reader import Shapes, opset_of, with_shapes
+from frontends.onnx.shapes import Shapes, infer
 from frontends.onnx.subgraphs import (
     FLOAT,
     inline,
@@ -20,10 +20,8 @@ from frontends.onnx.subgraphs import (
     keep_apart,
     read_outside,
     rename,
-    types_of,
 )
-from frontends.onnx.tensors import shapes_of
-from frontends.onnx.turns import with_turns
+from frontends.onnx.turns import write_turns
 
 _LATER = "tvm_qnn.later"
 """The domain of an If whose branches are looked at when it is known which is taken."""
@@ -32,124 +30,107 @@ _OF_PLACES = ("Gather", "GatherElements", "GatherND", "ScatterElements", "Scatte
 _BRANCHES = {True: "then_branch", False: "else_branch"}
 
 
-def with_closed_branches(proto: Any) -> Any:
+def closed_branches(graph: Graph) -> Graph:
     """Return a copy whose branches shape inference passes over: one not taken need not fit."""
-    result = onnx_package().ModelProto()
-    result.CopyFrom(proto)
-    result.opset_import.append(onnx_package().helper.make_opsetid(_LATER, 1))
-    for node in filter(is_if, result.graph.node):
-        node.domain = _LATER
-        del node.attribute[:]
+    result = graph.copy()
+    result.head.opset_import.append(onnx_package().helper.make_opsetid(_LATER, 1))
+    result.node = [_closed(node) if is_if(node) else node for node in graph.node]
     return result
 
 
-def with_taken_branches(proto: Any, constants: Mapping[str, Any]) -> Any:
-    """Return the model with branches in place of If nodes whose conditions are constants.
+def _closed(node: Any) -> Any:
+    make = onnx_package().helper.make_node
+    return make(node.op_type, list(node.input), list(node.output), domain=_LATER)
+
+
+def take_branches(graph: Graph, constants: Mapping[str, Any]) -> bool:
+    """Write branches in place of If nodes whose conditions are constants.
 
     ONNX Runtime does so, too, before it looks for groups.
 
     Args:
-        proto: the model.
+        graph: the model.
         constants: of it, and what follows from shapes.
 
     Returns:
-        Another model; None if no branch is known.
+        Whether a branch is known.
 
     Raises:
         ModelFormatError: a branch is malformed.
     """
-    if not any(is_if(node) and node.input[0] in constants for node in proto.graph.node):
-        return None
-    result = onnx_package().ModelProto()
-    result.CopyFrom(proto)
-    graph, prefix = result.graph, free_prefix(proto.graph)
-    del graph.node[:]
-    for number, node in enumerate(proto.graph.node):
+    if not any(is_if(node) and node.input[0] in constants for node in graph.node):
+        return False
+    for number, node in enumerate(graph.rewritten()):
         if not is_if(node) or node.input[0] not in constants:
-            graph.node.add().CopyFrom(node)
+            graph.node.append(node)
             continue
         branch = _branch(node, bool(constants[node.input[0]].all()))
-        results = {place: name for place, name in enumerate(node.output) if name}
-        inline(graph, branch, f"{prefix}{number}_", {}, results)
-    return result
+        results = {index: name for index, name in enumerate(node.output) if name}
+        inline(graph, branch, f"{graph.prefix}{number}_", {}, results)
+    return True
 
 
-def with_choices(proto: Any, shapes: Shapes | None) -> Any:
-    """Return the model with both branches, and a choice, in place of If nodes.
+def write_choices(graph: Graph, shapes: Shapes | None) -> bool:
+    """Write both branches, and a choice, in place of If nodes.
 
     Args:
-        proto: the model, whose conditions are none of them constants.
+        graph: the model, whose conditions are none of them constants.
         shapes: of inputs by name, where they are not the file's.
 
     Returns:
-        Another model; None if it has no If.
+        Whether it has an If.
 
     Raises:
         ModelFormatError: a branch is malformed.
         UnsupportedOperatorError: two branches give tensors of other shapes.
         QnnError: a shape is not known.
     """
-    if not any(map(is_if, proto.graph.node)):
-        return None
-    beside = _with_both(proto, shapes)
-    prefix = free_prefix(proto.graph)
-    known = shapes_of(with_shapes(beside, shapes).graph)
-    result = onnx_package().ModelProto()
-    result.CopyFrom(beside)
-    graph, make = result.graph, onnx_package().helper.make_node
-    scalar = onnx_package().numpy_helper.from_array(np.array([], np.int64), f"{prefix}scalar")
-    graph.initializer.append(scalar)
-    del graph.node[:]
-    outer = {node.output[0] for node in proto.graph.node}  # one inside a branch has its turn later
-    for number, node in enumerate(beside.graph.node):
+    outer = {node.output[0] for node in graph.node if is_if(node)}  # others are inside a branch
+    if not outer:
+        return False
+    _write_both(graph, shapes)
+    typed, prefix = graph.copy(), graph.prefix
+    infer(typed, shapes)
+    scalar = graph.constant(np.array([], np.int64), f"{prefix}scalar")
+    given, graph.node = graph.node, []
+    for number, node in enumerate(given):
         if not is_if(node) or node.output[0] not in outer:
-            graph.node.add().CopyFrom(node)
+            graph.node.append(node)
             continue
-        stem = f"{prefix}{node.output[0]}"
-        graph.node.append(make("Reshape", [node.input[0], f"{prefix}scalar"], [stem]))
-        for place, output in enumerate(node.output):
+        chosen = graph.add("Reshape", node.input[0], scalar, output=f"{prefix}{node.output[0]}")
+        for index, output in enumerate(node.output):
             if not output:
                 continue
-            names = [_result_name(prefix, node, which, place) for which in _BRANCHES]
-            found = [known.get(name) for name in names]
+            names = [_result_name(prefix, node, which, index) for which in _BRANCHES]
+            found = [typed.shapes.get(name) for name in names]
             if found[0] is None or found[0] != found[1]:
                 reason = f"the data choose between results of shapes {found[0]} and {found[1]}"
                 reason += "; values of inputs at import may choose"
-                raise UnsupportedOperatorError([(number, "If", reason, list(node.output))])
-            if _branch(node, True).output[place].type.tensor_type.elem_type == FLOAT:
-                names = [_cast(graph, name) for name in names]
-            graph.node.append(make("Where", [stem, *names], [output]))
-    return result
+                refuse(given, {number: reason})
+            if _branch(node, True).output[index].type.tensor_type.elem_type == FLOAT:
+                names = [graph.add("Cast", name, output=f"{name}_cast", to=FLOAT) for name in names]
+            graph.add("Where", chosen, *names, output=output)
+    return True
 
 
-def _with_both(proto: Any, shapes: Shapes | None) -> Any:
-    """Return the model with what is in branches before its If nodes."""
-    result = onnx_package().ModelProto()
-    result.CopyFrom(proto)
-    graph, prefix = result.graph, free_prefix(proto.graph)
-    given = types_of(with_shapes(proto, shapes).graph)
-    del graph.node[:]
-    for node in proto.graph.node:
+def _write_both(graph: Graph, shapes: Shapes | None) -> None:
+    """Write what is in branches before their If nodes."""
+    typed = graph.copy()
+    infer(typed, shapes)
+    for node in graph.rewritten():
         for which in _BRANCHES if is_if(node) else ():
-            stem = f"{prefix}{node.output[0]}_{which}_"
-            branch = keep_apart(graph, _branch(node, which), given, f"{stem}outer_")
-            names = [_result_name(prefix, node, which, i) for i in range(len(node.output))]
+            stem = f"{graph.prefix}{node.output[0]}_{which}_"
+            branch = keep_apart(graph, _branch(node, which), typed, f"{stem}outer_")
+            names = [_result_name(graph.prefix, node, which, i) for i in range(len(node.output))]
             for each in branch.node:
                 if each.op_type in _OF_PLACES:  # The branch may not be taken.
                     each.attribute.append(onnx_package().helper.make_attribute("nearest", 1))
             inline(graph, branch, stem, {}, dict(enumerate(names)))
-        graph.node.add().CopyFrom(node)
-    return result
+        graph.node.append(node)
 
 
 def _result_name(prefix: str, node: Any, which: bool, place: int) -> str:
     return f"{prefix}{node.output[0]}_{which}_result_{place}"
-
-
-def _cast(graph: Any, name: str) -> str:
-    output = f"{name}_cast"
-    graph.node.append(onnx_package().helper.make_node("Cast", [name], [output], to=FLOAT))
-    return output
 
 
 def is_if(node: Any) -> bool:
@@ -169,39 +150,33 @@ _BEFORE_CARRIED = 2
 """The operands before those that are carried on."""
 
 
-def with_closed_loops(proto: Any, shapes: Shapes | None) -> Any:
-    """Return the model with Loops whose bodies read no tensor of the graph around them.
+def close_loops(graph: Graph, shapes: Shapes | None) -> None:
+    """Rewrite Loops so that no body reads a tensor of the graph around it.
 
     A constant becomes one of the body; what else it reads is carried on from turn to turn.
 
     Args:
-        proto: from ``without_subgraphs``.
+        graph: from ``write_subgraphs``.
         shapes: of inputs by name, where they are not the file's.
 
     Raises:
         ModelFormatError: a body is malformed.
         QnnError: a shape is not known.
     """
-    if not any(is_of_standard(node, "Loop") for node in proto.graph.node):
-        return proto
-    graph = with_shapes(proto, shapes).graph
-    types = {
-        value.name: value.type.tensor_type.elem_type
-        for value in (*graph.input, *graph.value_info, *graph.output)
-    }
-    result = onnx_package().ModelProto()
-    result.CopyFrom(proto)
-    constants = {tensor.name: tensor for tensor in result.graph.initializer}
-    for node in result.graph.node:
-        if is_of_standard(node, "Loop"):
-            _close(node, types, constants, free_prefix(result.graph))
-            # The body's operators are of this version, too.
-            opset = onnx_package().helper.make_attribute("opset", opset_of(proto))
-            node.attribute.append(opset)
-    return result
+    loops = [node for node in graph.node if is_of_standard(node, "Loop")]
+    if not loops:
+        return
+    typed = graph.copy()
+    infer(typed, shapes)
+    for node in loops:
+        graph.find_prefix()
+        _close(node, typed)
+        # The body's operators are of this version, too.
+        opset = onnx_package().helper.make_attribute("opset", graph.opset)
+        node.attribute.append(opset)
 
 
-def _close(node: Any, types: dict[str, int], constants: dict[str, Any], prefix: str) -> None:
+def _close(node: Any, graph: Graph) -> None:
     bodies = [each.g for each in node.attribute if each.name == "body"]
     if not bodies or len(node.input) < _BEFORE_CARRIED:
         raise ModelFormatError(f"the Loop of {list(node.output)} has no body, or no operands")
@@ -212,15 +187,15 @@ def _close(node: Any, types: dict[str, int], constants: dict[str, Any], prefix: 
     if len(body.output) > carried + 1:
         return  # it is refused
     node.output.extend([""] * (carried - len(node.output)))
-    stem = f"{prefix}{next(filter(None, node.output), '')}_"
+    stem = f"{graph.prefix}{next(filter(None, node.output), '')}_"
     for name in read_outside(body):
         inner = f"{stem}in_{name}"
         rename(body, {name: inner})
-        if name in constants:
-            body.initializer.add().CopyFrom(constants[name])
+        if name in graph.constants:
+            body.initializer.add().CopyFrom(graph.constants.tensor(name))
             body.initializer[-1].name = inner
             continue
-        value = helper.make_tensor_value_info(inner, types.get(name, 0), None)
+        value = helper.make_tensor_value_info(inner, graph.kinds.get(name, 0), None)
         body.input.append(value)
         body.node.append(helper.make_node("Identity", [inner], [f"{inner}_kept"]))
         value.name = f"{inner}_kept"
@@ -235,11 +210,11 @@ _ROUNDS = 32
 """The shapes that a branch gives may decide on the next one."""
 
 
-def without_subgraphs(proto: Any, shapes: Shapes | None) -> Any:
-    """Return the model without If, and without Loop and Scan whose turns are known.
+def write_subgraphs(graph: Graph, shapes: Shapes | None) -> None:
+    """Write out all If nodes, and the Loops and Scans whose turns are known.
 
     Args:
-        proto: from ``read_proto``.
+        graph: a model of the file's operators.
         shapes: of inputs by name, where they are not the file's.
 
     Raises:
@@ -248,17 +223,17 @@ def without_subgraphs(proto: Any, shapes: Shapes | None) -> Any:
         QnnError: a shape is not known.
     """
     for _ in range(_ROUNDS):
-        if not any(is_of_standard(node, *CONTROL) for node in proto.graph.node):
-            break
-        if any(map(is_if, proto.graph.node)):
-            known = with_folded_shapes(with_shapes(with_closed_branches(proto), shapes))
-            if (found := with_taken_branches(proto, constants_of(known))) is not None:
-                proto = found
+        if not any(is_of_standard(node, *CONTROL) for node in graph.node):
+            return
+        if any(map(is_if, graph.node)):
+            known = closed_branches(graph)
+            infer(known, shapes)
+            fold(known)
+            if take_branches(graph, known.constants):
                 continue
-        inferred = with_shapes(proto, shapes)
-        constants = constants_of(with_folded_shapes(inferred))
-        found = with_turns(proto, inferred, constants) or with_choices(proto, shapes)
-        if found is None:
-            break
-        proto = found
-    return proto
+        typed = graph.copy()
+        infer(typed, shapes)
+        known = typed.copy()
+        fold(known)
+        if not (write_turns(graph, typed, known.constants) or write_choices(graph, shapes)):
+            return

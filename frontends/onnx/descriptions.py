@@ -7,12 +7,10 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any
 
-from frontends.onnx.constants import constants_of
-from frontends.onnx.grouping import with_known_types
+from frontends.onnx.graph import Graph
+from frontends.onnx.grouping import find_known_types
 from frontends.onnx.names import attributes_of
-from frontends.onnx.qoperators import Groups
-from frontends.onnx.reader import Shapes, with_shapes
-from frontends.onnx.tensors import shapes_of
+from frontends.onnx.shapes import Shapes, infer
 from qnn_ops.errors import QnnError
 
 _STATES = 2
@@ -33,7 +31,7 @@ class Description:
         macs: the products that nodes add up, by their numbers.
     """
 
-    graph: Any
+    graph: Graph
     missing: dict[int, str]
     macs: dict[int, int]
 
@@ -50,27 +48,27 @@ def described(proto: Any, shapes: Shapes | None) -> Description:
     Raises:
         QnnError: ``shapes`` do not fit the model.
     """
+    graph = Graph(proto)
     try:
-        known = with_shapes(proto, shapes)
+        infer(graph, shapes)
     except QnnError:
         if shapes:
             raise
-        known = proto  # it can be looked at without
-    known, groups, missing, written = with_known_types(known)
-    return Description(known.graph, missing, _macs(groups, written))
+        graph = Graph(proto)  # it can be looked at without
+    groups, missing, written = find_known_types(graph)
+    return Description(graph, missing, _macs(groups, written))
 
 
-def _macs(groups: Groups, written: Any) -> dict[int, int]:
+def _macs(groups: Graph, written: Graph) -> dict[int, int]:
     """Count products of what nodes stand for, by the numbers of these."""
-    arrays = {name: array.shape for name, array in constants_of(written).items()}
-    known = {**shapes_of(written.graph), **arrays}
     found: dict[int, int] = {}
-    for number, node in zip(groups.sources, groups.nodes, strict=True):
-        count = _COUNTS.get(node.op_type)
+    for number, node in zip(groups.sources, groups.node, strict=True):
         names = [*node.input, node.output[0]]
-        if count is None or any(name and name not in known for name in names):
+        shapes = [written.known_shape(name) if name else () for name in names]
+        known = [shape for shape in shapes if shape is not None]
+        if (count := _COUNTS.get(node.op_type)) is None or len(known) < len(shapes):
             continue
-        *inputs, output = (known.get(name, ()) for name in names)
+        *inputs, output = known
         found[number] = found.get(number, 0) + count(inputs, output, attributes_of(node))
     return found
 

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 
 from frontends.errors import UnsupportedError
-from frontends.onnx.constants import array_of, range_of
+from frontends.onnx.constants import Array, range_of
+from frontends.onnx.graph import Graph
+from frontends.onnx.names import graphs_of
 from frontends.onnx.package import onnx_package
-from frontends.onnx.reader import with_shapes
+from frontends.onnx.shapes import infer
 from frontends.onnx.subgraphs import read_outside
-from frontends.onnx.tensors import dtypes_of, shapes_of
-
-Array = np.ndarray[Any, Any]
+from frontends.onnx.tensors import dtypes_of
 
 _FOLDED = frozenset(
     (
@@ -40,41 +40,38 @@ _ROUNDS = 16
 """Each finds what follows from the shapes that the one before has found."""
 
 
-def with_folded_shapes(proto: Any, rounds: int = _ROUNDS) -> Any:
-    """Return a copy in which what follows from static shapes is a constant.
+def fold(graph: Graph, rounds: int = _ROUNDS) -> None:
+    """Make constants of what follows from static shapes.
 
     Args:
-        proto: with shapes, of ``with_shapes``.
+        graph: whose shapes were inferred.
         rounds: at most.
 
     Raises:
         ModelFormatError: the shapes that follow do not fit the operators.
     """
-    inputs = {value.name for value in proto.graph.input}
+    inputs = {value.name for value in graph.input}
     for _ in range(rounds):
-        if not (found := _known_results(proto)):
+        if not (found := _known_results(graph)):
             break
-        given = {name: shape for name, shape in shapes_of(proto.graph).items() if name in inputs}
-        proto = with_shapes(_with_constants(proto, found), given)
-    return proto
+        given = {name: shape for name, shape in graph.shapes.items() if name in inputs}
+        _replace(graph, found)
+        infer(graph, given)
 
 
-def _known_results(proto: Any) -> dict[str, Array]:
+def _known_results(graph: Graph) -> dict[str, Array]:
     """Compute the results of nodes whose operands are known, and those that have no elements."""
-    onnx = onnx_package()
-    graph = proto.graph
-    shapes = {tensor.name: tuple(tensor.dims) for tensor in graph.initializer} | shapes_of(graph)
+    constants = {name: graph.constants.shape(name) for name in graph.constants}
+    shapes = constants | graph.shapes
     values = {
-        tensor.name: array_of(tensor)
-        for tensor in graph.initializer
-        if prod(tensor.dims) <= _LARGEST
+        name: graph.constants[name] for name, shape in constants.items() if prod(shape) <= _LARGEST
     }
-    kept = {value.name for value in graph.output}
+    kept = {*graph.kept}
     found: dict[str, Array] = {}
     left = _MOST
     dtypes = dtypes_of(graph)
     # Not every result of such a shape: files tell wrong ones, and some operators refuse to give it.
-    given = {value.name for value in (*graph.input, *graph.initializer)}
+    given = {*constants, *(value.name for value in graph.input)}
     empty = {name for name in given if 0 in shapes.get(name, ())}
     for node in graph.node:
         if not empty.isdisjoint(node.input):
@@ -89,7 +86,7 @@ def _known_results(proto: Any) -> dict[str, Array]:
         is_kept = not kept.isdisjoint(node.output)
         if size > min(left, _LARGEST) or (is_kept and node.op_type not in _OF_SHAPES):
             continue
-        if (results := _results(onnx, proto, node, shapes, values)) is not None:
+        if (results := _results(graph, node, shapes, values)) is not None:
             folded = dict(zip(node.output, results, strict=True))
             found |= folded
             values |= folded
@@ -105,11 +102,7 @@ def _bound(node: Any, name: str, shapes: Mapping[str, tuple[int, ...]]) -> tuple
 
 
 def _results(
-    onnx: Any,
-    proto: Any,
-    node: Any,
-    shapes: Mapping[str, tuple[int, ...]],
-    known: Mapping[str, Array],
+    graph: Graph, node: Any, shapes: Mapping[str, tuple[int, ...]], known: Mapping[str, Array]
 ) -> list[Array] | None:
     """Compute a node's results; None where an operand is not known, or it has none."""
     if node.op_type in ("Shape", "Size"):
@@ -128,10 +121,11 @@ def _results(
             return None
     from onnx.reference import ReferenceEvaluator
 
+    onnx = onnx_package()
     values = [onnx.helper.make_empty_tensor_value_info(name) for name in operands]
     results = [onnx.helper.make_empty_tensor_value_info(name) for name in node.output if name]
     single = onnx.helper.make_graph([node], "one", values, results)
-    model = onnx.helper.make_model(single, opset_imports=proto.opset_import)
+    model = onnx.helper.make_model(single, opset_imports=graph.head.opset_import)
     try:
         found = iter(ReferenceEvaluator(model).run(None, operands))
         return [np.asarray(next(found) if name else 0) for name in node.output]
@@ -139,22 +133,15 @@ def _results(
         return None
 
 
-def _with_constants(proto: Any, found: Mapping[str, Array]) -> Any:
-    onnx = onnx_package()
-    result = onnx.ModelProto()
-    result.CopyFrom(proto)
-    graph = result.graph
-    kept = {value.name for value in graph.output}
+def _replace(graph: Graph, found: Mapping[str, Array]) -> None:
+    """Make results constants, without those that nothing reads."""
+    kept = {*graph.kept}
     left = [node for node in graph.node if node.output[0] not in found]
     if any(array.size == 0 for array in found.values()):
         left = _read_nodes(left, kept)
     read = {name for node in left for name in node.input} | kept
-    del graph.node[:]
-    graph.node.extend(left)
-    graph.initializer.extend(
-        onnx.numpy_helper.from_array(array, name) for name, array in found.items() if name in read
-    )
-    return result
+    graph.node = left
+    graph.constants.update((name, array) for name, array in found.items() if name in read)
 
 
 def _read_nodes(nodes: list[Any], results: set[str]) -> list[Any]:
@@ -164,7 +151,6 @@ def _read_nodes(nodes: list[Any], results: set[str]) -> list[Any]:
         if not read.isdisjoint(node.output):
             needed.append(node)
             read.update(node.input)
-            for attribute in node.attribute:
-                for inner in (attribute.g, *attribute.graphs):
-                    read.update(read_outside(inner))
+            for inner in graphs_of(node):
+                read.update(read_outside(inner))
     return needed[::-1]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from frontends.errors import ModelFormatError
+from frontends.onnx.names import graphs_of
 from frontends.onnx.package import onnx_package
 
 MOST = 100_000
@@ -41,9 +42,7 @@ class _Counter:
         return min(sum(map(self._node, nodes)), MOST + 1)
 
     def _node(self, node: Any) -> int:
-        graphs = [each.g for each in node.attribute if each.HasField("g")]
-        graphs += [graph for each in node.attribute for graph in each.graphs]
-        inner = sum(self.nodes(graph.node) for graph in graphs)
+        inner = sum(self.nodes(graph.node) for graph in graphs_of(node))
         key = (node.domain, node.op_type)
         if key not in self.functions:
             return 1 + inner

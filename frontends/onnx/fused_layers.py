@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
+from frontends.onnx.graph import Graph, copied
 from frontends.onnx.package import onnx_package
+from frontends.onnx.subgraphs import FLOAT
 
-Array = np.ndarray[Any, Any]
 Pattern = Any
 """A name, which stands for one tensor; a number, which a constant is near to; or an operator and
 the patterns of its operands. The operands of a sum or product may change places."""
@@ -77,16 +78,8 @@ class _Found:
 
 
 class _Finder:
-    def __init__(
-        self, nodes: list[Any], constants: Mapping[str, Array], shapes: Mapping[str, Any]
-    ) -> None:
-        self.made = {name: node for node in nodes for name in node.output}
-        self.constants, self.shapes = constants, shapes
-
-    def shape(self, name: str) -> tuple[int, ...]:
-        """Return the shape of a tensor; that of a number where it is not known."""
-        known = self.constants.get(name)
-        return tuple(self.shapes.get(name, ()) if known is None else known.shape)
+    def __init__(self, graph: Graph) -> None:
+        self.graph, self.made = graph, graph.makers()
 
     def found(self, pattern: Pattern, name: str, before: _Found) -> Iterator[_Found]:
         """Yield how a tensor can be what a pattern says."""
@@ -95,7 +88,7 @@ class _Finder:
                 yield _Found({**before.names, pattern: name}, before.nodes)
             return
         if isinstance(pattern, float):
-            known = self.constants.get(name)
+            known = self.graph.constants.get(name)
             if known is not None and known.size == 1 and np.isclose(known.item(), pattern):
                 yield before
             return
@@ -123,41 +116,27 @@ class _Finder:
         stated = {each.name: each for each in node.attribute}
         axes = list(stated["axes"].ints) if "axes" in stated else []
         if len(node.input) > 1:
-            known = self.constants.get(node.input[1])
+            known = self.graph.constants.get(node.input[1])
             axes = [] if known is None else known.ravel().tolist()
-        rank = len(self.shapes.get(node.input[0], ()))
+        rank = len(self.graph.shapes.get(node.input[0], ()))
         keeps = "keepdims" not in stated or stated["keepdims"].i
         return bool(keeps and rank and axes in ([-1], [rank - 1]))
 
 
-def with_fused_layers(
-    nodes: list[Any],
-    constants: Mapping[str, Array],
-    kept: list[str],
-    shapes: Mapping[str, tuple[int, ...]],
-    is_float: Callable[[str], bool],
-) -> list[Any]:
+def write_fused_layers(graph: Graph) -> None:
     """Write LayerNormalization, RMSNormalization and Gelu in place of what they consist of.
 
     ONNX Runtime does so, and rounds otherwise then. It does not where a DequantizeLinear gives the
     data, of which each reader gets one of its own. A LayerNormalization of a sum of two tensors of
     three axes, which nothing else reads, gets the order of ONNX Runtime's SkipLayerNormalization.
-
-    Args:
-        nodes: of a model of the standard's operators, in their order.
-        constants: of it, by name.
-        kept: the names of its outputs.
-        shapes: of its tensors.
-        is_float: tells whether a tensor is float32.
     """
-    finder, uses = _Finder(nodes, constants, shapes), Counter(n for e in nodes for n in e.input)
-    uses.update(kept)
+    finder, uses, kept = _Finder(graph), graph.uses(), {*graph.kept}
     dropped: set[str] = set()
     written: dict[str, Any] = {}
     for pattern, code, attributes in _PATTERNS:
-        for node in nodes:
+        for node in graph.node:
             name = node.output[0]
-            if node.op_type != pattern[0] or name in dropped or not is_float(name):
+            if node.op_type != pattern[0] or name in dropped or graph.kinds.get(name) != FLOAT:
                 continue
             found = next(finder.found(pattern, name, _Found()), None)
             if found is None or (attributes == _OF_TANH and name in kept):
@@ -169,8 +148,10 @@ def with_fused_layers(
             if made is not None and is_own:
                 dropped |= inner
                 written[name] = made
-    left = [written.get(node.output[0], node) for node in nodes if not dropped & set(node.output)]
-    return [_ordered(node, finder, uses) for node in left]
+    left = [
+        written.get(node.output[0], node) for node in graph.node if not dropped & set(node.output)
+    ]
+    graph.node = [_ordered(node, finder, uses) for node in left]
 
 
 def _written(
@@ -181,10 +162,10 @@ def _written(
     if source is not None and source.op_type == "DequantizeLinear":
         return None
     if "epsilon" in found.names:
-        epsilon = finder.constants.get(found.names["epsilon"])
-        width = finder.shapes.get(found.names["x"], (0,))[-1]
+        epsilon = finder.graph.constants.get(found.names["epsilon"])
+        width = finder.graph.shapes.get(found.names["x"], (0,))[-1]
         names = [found.names[each] for each in ("scale", "bias") if each in found.names]
-        parameters = [finder.shape(name) for name in names]
+        parameters = [finder.graph.known_shape(name) for name in names]
         if epsilon is None or epsilon.size != 1 or set(parameters) != {(width,)}:
             return None
         attributes = {**attributes, "epsilon": float(epsilon.item())}
@@ -200,13 +181,12 @@ def _ordered(node: Any, finder: _Finder, uses: Counter[str]) -> Any:
     total = finder.made.get(node.input[0])
     if total is None or total.op_type != "Add" or uses[node.input[0]] != 1:
         return node
-    shapes = [finder.shape(name) for name in total.input]
+    shapes = [finder.graph.known_shape(name) or () for name in total.input]
     axis = stated["axis"].i if "axis" in stated else -1
     is_last = axis in (-1, _OF_SKIP - 1)
     if not is_last or len(shapes[0]) != _OF_SKIP or shapes[0] != shapes[1]:
         return node
-    copy = type(node)()
-    copy.CopyFrom(node)
+    copy = copied(node)
     epsilon = stated["epsilon"].f if "epsilon" in stated else 1e-5
     del copy.attribute[:]
     make = onnx_package().helper.make_attribute

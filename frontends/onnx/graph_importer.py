@@ -15,12 +15,10 @@ from tvm.relax.frontend.onnx.onnx_frontend import ONNXGraphImporter
 import frontends.onnx.converters  # noqa: F401 (registers the rules)
 from frontends.builder import all_ended
 from frontends.errors import UnsupportedError, UnsupportedOperatorError, reason_of
-from frontends.onnx.constants import array_of
 from frontends.onnx.converters.indices import count_indices
-from frontends.onnx.converters.registry import CONVERTERS
-from frontends.onnx.mapped import is_mapped
-from frontends.onnx.reader import opset_of
-from frontends.onnx.tensors import shapes_of
+from frontends.onnx.converters.registry import CONVERTERS, Call
+from frontends.onnx.graph import Graph
+from qnn_ops.expressions import Expression
 from qnn_ops.registry import constant_of
 
 _DECIDING = {
@@ -42,13 +40,12 @@ class _GraphImporter(ONNXGraphImporter):
             warnings.simplefilter("ignore")
             return str(super()._sanitize_name(name))
 
-    def _parse_array(self, tensor: Any) -> Any:
-        """Return a constant's values; those of a large one stay in their file."""
-        array = array_of(tensor)
-        if is_mapped(tensor):
-            with contextlib.suppress(BufferError, RuntimeError, TypeError, ValueError):
-                return tvm.runtime.from_dlpack(array)
-        return tvm.runtime.tensor(array)
+    def _parse_graph_initializers(self, graph: Any) -> None:
+        """Make constants; the values of a mapped one stay in their file."""
+        for name, array in graph.constants.items():
+            if not name.strip():
+                raise ValueError("Tensor's name is required.")
+            self._nodes[name] = relax.const(_tensor(array))
 
     def _check_for_unsupported_ops(self, graph: Any) -> None:
         """Raise never: operators are checked before."""
@@ -66,7 +63,8 @@ class _GraphImporter(ONNXGraphImporter):
                     raise UnsupportedError(f"{node.input[place]!r} {_DEPENDS}")
                 count_indices(self.bb, op_name, inputs, attrs)
                 return self._kept(super()._convert_operator(op_name, inputs, attrs, opset))
-            result: relax.Expr = CONVERTERS[op_name](self.bb, list(inputs), attrs)
+            result = CONVERTERS[op_name](Call(self.bb, list(inputs), attrs))
+            result = result.expr if isinstance(result, Expression) else result
             return result if isinstance(result, relax.Tuple) else self._kept(result)
         except Exception as error:  # of the rules, and whatever TVM's own meet
             found = (number, op_name, reason_of(error), list(node.output))
@@ -82,12 +80,19 @@ class _GraphImporter(ONNXGraphImporter):
         return self.bb.emit(result) if isinstance(result, relax.Call) else made
 
 
+def _tensor(array: Any) -> Any:
+    if isinstance(array.base, np.memmap):
+        with contextlib.suppress(BufferError, RuntimeError, TypeError, ValueError):
+            return tvm.runtime.from_dlpack(array)
+    return tvm.runtime.tensor(array)
+
+
 def _is_known(operand: Any) -> bool:
     """Tell whether an operand is constant, or left out."""
     return operand is None or constant_of(operand) is not None
 
 
-def import_graph(proto: Any) -> tuple[tvm.IRModule, dict[str, Any]]:
+def import_graph(graph: Graph) -> tuple[tvm.IRModule, dict[str, Any]]:
     """Import a model whose operators are known, and whose shapes are static.
 
     Returns:
@@ -99,8 +104,8 @@ def import_graph(proto: Any) -> tuple[tvm.IRModule, dict[str, Any]]:
     # TVM's importer prints what it fails at, and computes with constants: 0 / 0, too.
     with contextlib.redirect_stdout(io.StringIO()), np.errstate(all="ignore"):
         # It would take a size of 0 for an open one.
-        shapes = {name: list(shape) for name, shape in shapes_of(proto.graph).items() if 0 in shape}
+        shapes = {name: list(shape) for name, shape in graph.shapes.items() if 0 in shape}
         importer = _GraphImporter(shapes, "float32")
         with all_ended(importer.bb):
-            mod = importer.from_onnx(proto.graph, opset_of(proto))
+            mod = importer.from_onnx(graph, graph.opset)
     return mod, importer._nodes

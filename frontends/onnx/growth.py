@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from math import prod
-from typing import Any
 
 from frontends.bounds import Allowance, bytes_of, check_grown
-from frontends.errors import UnsupportedError, UnsupportedOperatorError
-from frontends.onnx.constants import kind_of
-from frontends.onnx.control import with_closed_branches
-from frontends.onnx.folding import with_folded_shapes
-from frontends.onnx.reader import NO_DATA, Shapes, with_shapes
-from frontends.onnx.tensors import dtypes_of, shapes_of
+from frontends.errors import UnsupportedError
+from frontends.onnx.control import closed_branches
+from frontends.onnx.folding import fold
+from frontends.onnx.graph import Graph
+from frontends.onnx.names import graphs_of, refuse
+from frontends.onnx.shapes import NO_DATA, Shapes, infer
 
 _FOLLOWED = frozenset(
     (
@@ -26,76 +25,66 @@ _MOST_FOLLOWED = 1 << 21
 """Numbers; it takes some seventy bytes for each."""
 
 
-def with_bounds(proto: Any, shapes: Shapes | None) -> Any:
-    """Return the model, in which shape inference follows values if these are few.
+def check_bounds(graph: Graph, shapes: Shapes | None) -> None:
+    """Check what a model makes, and let shape inference follow values only if these are few.
 
     Args:
-        proto: from ``read_proto``.
+        graph: the model.
         shapes: of inputs by name, where they are not the file's.
 
     Raises:
         UnsupportedOperatorError: it makes more than it may; names the operators.
         QnnError: a shape is not known.
     """
-    trial = with_closed_branches(proto)
-    trial.metadata_props.add().key = NO_DATA
-    trial = with_folded_shapes(with_shapes(trial, shapes), rounds=_ROUNDS)
-    check_growth(trial.graph, proto.graph.initializer)
-    known = shapes_of(trial.graph) | {
-        each.name: tuple(each.dims) for each in trial.graph.initializer
-    }
+    trial = closed_branches(graph)
+    trial.head.metadata_props.add().key = NO_DATA
+    infer(trial, shapes)
+    fold(trial, rounds=_ROUNDS)
+    check_growth(trial, bytes_of_constants(graph))
     sizes = [
-        prod(known.get(name, ()))
-        for node in trial.graph.node
+        prod(known)
+        for node in trial.node
         if node.op_type in _FOLLOWED
         for name in (*node.input, *node.output)
-        if len(known.get(name, ())) == 1
+        if len(known := trial.known_shape(name) or ()) == 1
     ]
-    if sum(sizes) <= _MOST_FOLLOWED:
-        return proto
-    result = type(proto)()
-    result.CopyFrom(proto)
-    result.metadata_props.add().key = NO_DATA
-    return result
+    if sum(sizes) > _MOST_FOLLOWED:
+        graph.head.metadata_props.add().key = NO_DATA
 
 
-def check_growth(graph: Any, given: Any) -> None:
+def bytes_of_constants(graph: Graph) -> int:
+    """Return the bytes of all constants."""
+    held = graph.constants
+    return sum(bytes_of(held.shape(name), held.dtype(name)) for name in held)
+
+
+def check_growth(graph: Graph, held: int) -> None:
     """Check what a model makes of its constants, and of what a run gives.
 
     Args:
         graph: whose shapes were inferred.
-        given: the constants that the file has, as TensorProto.
+        held: the bytes of the constants that the file has.
 
     Raises:
         UnsupportedOperatorError: it names the nodes whose results are too large.
     """
-    shapes, dtypes, found = shapes_of(graph), dtypes_of(graph), {}
-    held = sum(bytes_of(each.dims, kind_of(each)) for each in given)
-    names = [value.name for value in graph.input]
-    total = held + sum(
-        bytes_of(shapes.get(name, ()), dtypes.get(name, "float32")) for name in names
-    )
-    constants = {tensor.name for tensor in graph.initializer}
-    allowance = Allowance(held)
+
+    def dtype(name: str) -> str:
+        return graph.dtype(name) or "float32"
+
+    given = [value.name for value in graph.input]
+    total = held + sum(bytes_of(graph.shapes.get(name, ()), dtype(name)) for name in given)
+    constants, allowance = {*graph.constants}, Allowance(held)
+    found: dict[int, str] = {}
     for number, node in enumerate(graph.node):
-        is_constant = all(name in constants for name in node.input if name) and not _inner(node)
+        is_constant = constants.issuperset(filter(None, node.input)) and not [*graphs_of(node)]
         constants |= {name for name in node.output if name and is_constant}
         try:
-            for name in filter(shapes.__contains__, node.output):
+            for name in filter(graph.shapes.__contains__, node.output):
                 if is_constant:
-                    allowance.make(shapes[name], dtypes.get(name, "float32"))
+                    allowance.make(graph.shapes[name], dtype(name))
                 else:
-                    check_grown(shapes[name], dtypes.get(name, "float32"), total)
+                    check_grown(graph.shapes[name], dtype(name), total)
         except UnsupportedError as error:
             found[number] = str(error)
-    if found:
-        raise UnsupportedOperatorError(
-            [
-                (n, graph.node[n].op_type, text, list(graph.node[n].output))
-                for n, text in found.items()
-            ]
-        )
-
-
-def _inner(node: Any) -> bool:
-    return any(each.HasField("g") or each.graphs for each in node.attribute)
+    refuse(graph.node, found)

@@ -5,15 +5,13 @@ Between two such operators nothing is rounded to float16.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection
 from typing import Any
 
 import numpy as np
 
-from frontends.onnx.package import onnx_package
-
-Array = np.ndarray[Any, Any]
+from frontends.onnx.graph import Graph, copied
+from frontends.onnx.names import graphs_of
 
 _FLOAT, _HALF = 1, 10
 """float32 and float16 among the numbers of element types."""
@@ -49,42 +47,20 @@ _KINDS = ("to", "dtype", "output_dtype")
 """Attributes that name the dtype of a result."""
 
 
-def with_wide_halves(
-    nodes: list[Any],
-    constants: Mapping[str, Array],
-    kept: Collection[str],
-    inputs: Iterable[Any],
-    prefix: str,
-) -> tuple[list[Any], dict[str, Array]]:
-    """Write operators of float16 in float32, with a Cast where ONNX Runtime rounds.
-
-    Args:
-        nodes: of a model, in order; they are changed.
-        constants: of it, by name.
-        kept: the names of its outputs.
-        inputs: of it, with their types.
-        prefix: of names that no tensor has.
-
-    Returns:
-        The nodes, and constants that are new.
-    """
-    halves = {name for name, array in constants.items() if array.dtype == np.float16}
-    halves |= {each.name for each in inputs if each.type.tensor_type.elem_type == _HALF}
-    for node in nodes:
+def widen_halves(graph: Graph) -> None:
+    """Write operators of float16 in float32, with a Cast where ONNX Runtime rounds."""
+    halves = {name for name in graph.constants if graph.constants.dtype(name) == "float16"}
+    halves |= {each.name for each in graph.input if each.type.tensor_type.elem_type == _HALF}
+    for node in graph.node:
         halves |= _results(node, halves)
     if not halves:
-        return nodes, {}
-    nodes = _with_own_pairs(nodes, kept, halves, prefix)
-    writer = _Writer(nodes, constants, set(kept), halves, prefix)
-    for node, is_native in zip(nodes, writer.natives, strict=True):
+        return
+    _write_own_pairs(graph, halves)
+    writer = _Writer(graph, halves)
+    for node, is_native in zip(graph.rewritten(), writer.natives, strict=True):
         writer.write(node, is_native=is_native)
-    for name in kept:
+    for name in graph.kept:
         writer.materialize(name)
-    return writer.nodes, writer.added
-
-
-def _has_graphs(node: Any) -> bool:
-    return any(each.HasField("g") for each in node.attribute)
 
 
 def _results(node: Any, halves: Collection[str]) -> set[str]:
@@ -101,48 +77,34 @@ def _results(node: Any, halves: Collection[str]) -> set[str]:
     return {name for name in outputs if name} if is_half else set()
 
 
-def _with_own_pairs(
-    nodes: list[Any], kept: Collection[str], halves: set[str], prefix: str
-) -> list[Any]:
+def _write_own_pairs(graph: Graph, halves: set[str]) -> None:
     """Give every reader a DequantizeLinear of its own, as ONNX Runtime does."""
-    read = Counter(kept)
-    read.update(name for node in nodes for name in node.input)
+    read = graph.uses()
     makers = {
         node.output[0]: node
-        for node in nodes
+        for node in graph.node
         if node.op_type == _MAKES_REALS and node.output[0] in halves and read[node.output[0]] > 1
     }
-    written: list[Any] = []
-    for node in nodes:
-        for place, name in enumerate(node.input):
+    for node in graph.rewritten():
+        for index, name in enumerate(node.input):
             if name in makers and read[name] > 1:
-                copy = type(node).FromString(makers[name].SerializeToString())
+                own = copied(makers[name])
                 read[name] -= 1
-                copy.output[0] = node.input[place] = f"{prefix}{name}_{read[name]}"
-                halves.add(copy.output[0])
-                written.append(copy)
-        written.append(node)
-    return written
+                own.output[0] = node.input[index] = f"{graph.prefix}{name}_{read[name]}"
+                halves.add(own.output[0])
+                graph.node.append(own)
+        graph.node.append(node)
 
 
 class _Writer:
-    def __init__(
-        self,
-        nodes: list[Any],
-        constants: Mapping[str, Array],
-        kept: set[str],
-        halves: set[str],
-        prefix: str,
-    ) -> None:
-        self.given, self.constants, self.kept = nodes, constants, kept
-        self.halves, self.prefix = halves, prefix
+    def __init__(self, graph: Graph, halves: set[str]) -> None:
+        self.graph, self.halves, self.kept = graph, halves, {*graph.kept}
+        self.given = nodes = graph.node
         self.made = {name: number for number, node in enumerate(nodes) for name in node.output}
         self.readers: dict[str, list[int]] = {}
         for number, node in enumerate(nodes):
             for name in set(node.input):
                 self.readers.setdefault(name, []).append(number)
-        self.nodes: list[Any] = []
-        self.added: dict[str, Array] = {}
         self.free: dict[str, str] = {}
         """float32 that was not rounded, by the name of the float16."""
         self.wide: dict[str, str] = {}
@@ -156,7 +118,7 @@ class _Writer:
                 self.natives[number] = False
 
     def _is_native(self, node: Any) -> bool:
-        if _has_graphs(node):
+        if [*graphs_of(node)]:
             return True
         if node.domain not in ("", "ai.onnx"):
             scale = (*node.input, "", "", "")[2]
@@ -169,7 +131,7 @@ class _Writer:
         given, results = self.halves.intersection(node.input), _results(node, self.halves)
         if node.op_type == _CAST or not given or not results or self.kept & {*node.output}:
             return False
-        if _has_graphs(node) or not any(name in self.made for name in node.input):
+        if [*graphs_of(node)] or not any(name in self.made for name in node.input):
             return False
         if node.op_type == "Concat":  # ONNX Runtime asks for the first of many alone
             given = given.intersection(node.input[:1])
@@ -186,11 +148,11 @@ class _Writer:
         if node.op_type == _CAST:
             self._write_cast(node)
         elif not given and not results:
-            self.nodes.append(node)
-        elif is_native and (node.op_type in _MOVING or _has_graphs(node)):
+            self.graph.node.append(node)
+        elif is_native and (node.op_type in _MOVING or [*graphs_of(node)]):
             for name in node.input:
                 self.materialize(name)
-            self.nodes.append(node)
+            self.graph.node.append(node)
         else:
             for place, name in enumerate(node.input):
                 if name in given:
@@ -200,16 +162,18 @@ class _Writer:
                     each.i = _FLOAT
             for place, name in enumerate(node.output):
                 if name in results:
-                    node.output[place] = f"{self.prefix}{name}_real"
+                    node.output[place] = f"{self.graph.prefix}{name}_real"
                     self.free[name] = node.output[place]
                     self.missing.add(name)
-            self.nodes.append(node)
+            self.graph.node.append(node)
             for name in results:
                 if is_native:
                     self.materialize(name)
                     del self.free[name]
                 elif node.op_type == _MAKES_REALS:  # ONNX Runtime makes no group of it
-                    self.free[name] = self._cast(self.free[name], f"{self.prefix}{name}_apart")
+                    self.free[name] = self._cast(
+                        self.free[name], f"{self.graph.prefix}{name}_apart"
+                    )
 
     def _write_cast(self, node: Any) -> None:
         source, result = node.input[0], node.output[0]
@@ -217,7 +181,7 @@ class _Writer:
             node.input[0] = self.free[source]
         else:
             self.materialize(source)
-        self.nodes.append(node)
+        self.graph.node.append(node)
         readers = [self.given[number].op_type for number in self.readers.get(result, [])]
         if result in self.halves and source not in self.halves and _CAST not in readers:
             self.free[result] = node.input[0]
@@ -247,12 +211,12 @@ class _Writer:
                 return self.free[name]
             key = f"{name}_uncast"
             if key not in self.wide:
-                self.wide[key] = self._cast(self.free[name], f"{self.prefix}{key}")
+                self.wide[key] = self._cast(self.free[name], f"{self.graph.prefix}{key}")
             return self.wide[key]
         if name not in self.wide:
-            wide = f"{self.prefix}{name}_wide"
-            if name in self.constants:
-                self.added[wide] = self.constants[name].astype(np.float32)
+            wide = f"{self.graph.prefix}{name}_wide"
+            if name in self.graph.constants:
+                self.graph.constant(self.graph.constants[name].astype(np.float32), wide)
             else:
                 self.materialize(name)
                 self._cast(name, wide)
@@ -260,6 +224,4 @@ class _Writer:
         return self.wide[name]
 
     def _cast(self, name: str, result: str, kind: int = _FLOAT) -> str:
-        make = onnx_package().helper.make_node
-        self.nodes.append(make(_CAST, [name], [result], to=kind))
-        return result
+        return self.graph.add(_CAST, name, output=result, to=kind)

@@ -2,42 +2,38 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Collection, Container, Iterable, Mapping
+from collections.abc import Container, Mapping
 from typing import Any
 
 import numpy as np
 
-Array = np.ndarray[Any, Any]
+from frontends.onnx.constants import Array
+from frontends.onnx.graph import Graph
 
 _CLIPS = ("Clip", "Relu")
 _ZERO = "<zero>"
 """In place of the name of a Relu's lower end."""
 
 
-def without_clips(nodes: list[Any], constants: Mapping[str, Array], kept: set[str]) -> list[Any]:
+def drop_clips(graph: Graph) -> None:
     """Leave out each Clip and Relu whose one reader quantizes to a range within its ends.
 
     What makes their data is quantized by that reader then, or is read by several.
-
-    Args:
-        nodes: of a model; their operands are renamed.
-        constants: of it, by name.
-        kept: names that must not go: the model's outputs.
     """
-    uses = Counter(name for node in nodes for name in node.input)
-    made = {name: node for node in nodes for name in node.output}
+    uses, made = graph.uses(), graph.makers()
     dropped: set[str] = set()
-    for node in nodes:
+    for node in graph.node:
         if node.op_type != "QuantizeLinear" or not node.input:
             continue
         clip = made.get(node.input[0])
-        if clip is None or clip.op_type not in _CLIPS or clip.output[0] in kept:
+        if clip is None or clip.op_type not in _CLIPS or uses[clip.output[0]] != 1:
             continue
-        if uses[clip.output[0]] == 1 and _is_within(list(node.input), _ends(clip), constants):
+        if _is_within(list(node.input), _ends(clip), graph.constants):
             dropped.add(clip.output[0])
             node.input[0] = clip.input[0]
-    return [node for node in nodes if node.op_type not in _CLIPS or node.output[0] not in dropped]
+    graph.node = [
+        node for node in graph.node if node.op_type not in _CLIPS or node.output[0] not in dropped
+    ]
 
 
 def is_clip_before_quantize(
@@ -82,20 +78,12 @@ def _is_within(quantize: list[str], names: list[str], constants: Mapping[str, Ar
 _IDENTITIES = ("Dropout", "Identity")
 
 
-def without_identities(nodes: Iterable[Any], kept: Collection[str]) -> list[Any]:
-    """Leave out Identity and Dropout, as ONNX Runtime does, but those that give an output.
-
-    Args:
-        nodes: of a model, in order; their operands are renamed.
-        kept: the names of its outputs.
-    """
-    nodes = list(nodes)
-    read = {*kept, *(name for node in nodes for name in node.input)}
-    left: list[Any] = []
-    source: dict[str, str] = {}
-    for node in nodes:
-        for place, name in enumerate(node.input):
-            node.input[place] = source.get(name, name)
+def drop_identities(graph: Graph) -> None:
+    """Leave out Identity and Dropout, as ONNX Runtime does, but those that give an output."""
+    read, kept, source = graph.uses(), {*graph.kept}, dict[str, str]()
+    for node in graph.rewritten():
+        for index, name in enumerate(node.input):
+            node.input[index] = source.get(name, name)
         is_identity = _is_identity(node, read)
         if is_identity and node.output[0] not in kept:
             source[node.output[0]] = node.input[0]
@@ -103,11 +91,10 @@ def without_identities(nodes: Iterable[Any], kept: Collection[str]) -> list[Any]
         if is_identity:
             node.op_type = "Identity"
             del node.input[1:], node.output[1:], node.attribute[:]
-        left.append(node)
-    return left
+        graph.node.append(node)
 
 
-def _is_identity(node: Any, read: Collection[str]) -> bool:
+def _is_identity(node: Any, read: Container[str]) -> bool:
     """Tell whether a node gives its first operand: a Dropout drops only where it is told to."""
     return (
         node.op_type in _IDENTITIES

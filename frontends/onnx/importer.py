@@ -12,39 +12,35 @@ from tvm import relax
 from frontends.builder import Imported
 from frontends.errors import ModelFormatError, UnsupportedOperatorError, reason_of
 from frontends.naming import owners, with_results
-from frontends.onnx.block_weights import with_weight_products
-from frontends.onnx.bounded import with_counts
-from frontends.onnx.constants import constants_of, dtype_of, with_values, without_unread_constants
-from frontends.onnx.control import with_closed_loops, without_subgraphs
-from frontends.onnx.float8 import with_float8
-from frontends.onnx.folding import with_folded_shapes
-from frontends.onnx.fused_layers import with_fused_layers
+from frontends.onnx.bounded import add_counts
+from frontends.onnx.constants import dtype_of, with_values
+from frontends.onnx.control import close_loops, write_subgraphs
+from frontends.onnx.float8 import write_float8
+from frontends.onnx.folding import fold
+from frontends.onnx.fused_layers import write_fused_layers
+from frontends.onnx.gemms import scale_gemm_data, write_float_products
+from frontends.onnx.graph import Graph
 from frontends.onnx.grouping import (
     check_groups,
+    find_known_types,
     grouped,
-    with_known_types,
-    with_nodes,
-    with_standard_pairs,
+    write_standard_pairs,
 )
-from frontends.onnx.growth import check_growth, with_bounds
-from frontends.onnx.halves import with_wide_halves
-from frontends.onnx.identities import without_clips, without_identities
-from frontends.onnx.names import attributes_of, free_prefix, told_by_file
-from frontends.onnx.operators import check_operators
+from frontends.onnx.growth import bytes_of_constants, check_bounds, check_growth
+from frontends.onnx.halves import widen_halves
+from frontends.onnx.identities import drop_clips, drop_identities
+from frontends.onnx.names import refuse, told_by_file
+from frontends.onnx.operators import reasons
 from frontends.onnx.package import onnx_package
-from frontends.onnx.pairs import with_single_pairs
-from frontends.onnx.parameters import (
-    with_quantized_parameters,
-    with_real_few_bits,
-    without_zero_scales,
-)
-from frontends.onnx.products import with_float_products, with_scaled_data
-from frontends.onnx.propagation import propagated
-from frontends.onnx.qoperators import RULES
-from frontends.onnx.reader import Shapes, read_proto, with_shapes
-from frontends.onnx.standard_functions import without_standard_functions
-from frontends.onnx.subgraphs import FLOAT
-from frontends.onnx.tensors import check_tensors, shapes_of
+from frontends.onnx.pairs import join_pairs
+from frontends.onnx.parameters import decode_few_bits, quantize_parameters, replace_zero_scales
+from frontends.onnx.propagation import move_quantization
+from frontends.onnx.reader import read_proto
+from frontends.onnx.replacements.registry import RULES
+from frontends.onnx.shapes import Shapes, infer
+from frontends.onnx.standard_functions import write_standard_functions
+from frontends.onnx.tensors import check_tensors
+from frontends.onnx.weight_products import write_weight_products
 from qnn_ops.checks import check_choice
 from qnn_ops.errors import QnnError
 from qnn_ops.onnxruntime import ONNXRUNTIME
@@ -112,156 +108,91 @@ def import_proto(proto: Any, shapes: Shapes | None = None) -> Imported:
     """Import what ``read_proto`` gave; see ``from_onnx``."""
     # numpy would warn of what constants give: 0 / 0 is NaN there, too.
     with told_by_file(proto.graph), np.errstate(all="ignore"):
-        return _imported(proto, shapes)
+        return _imported(Graph(proto), shapes)
 
 
-def _imported(proto: Any, shapes: Shapes | None) -> Imported:
-    onnx = onnx_package()
-    for value in proto.graph.input:
-        if value.type.WhichOneof("value") == "tensor_type":
-            _known(value.name, dtype_of(value))
-    given = proto.graph.initializer
-    proto = with_bounds(with_standard_pairs(proto), shapes)
-    proto = without_standard_functions(proto, shapes)
-    proto = with_closed_loops(without_subgraphs(proto, shapes), shapes)
-    written = list(proto.graph.node)
-    is_of_shapes = any(node.op_type in _OF_SHAPES for node in written)
-    if is_of_shapes or _computes_encodings(proto):
-        proto = with_folded_shapes(with_shapes(proto, shapes))
+def _imported(graph: Graph, shapes: Shapes | None) -> Imported:
+    for value in graph.input:
+        _known(value.name, dtype_of(value))
+    held = bytes_of_constants(graph)
+    write_standard_pairs(graph)
+    check_bounds(graph, shapes)
+    write_standard_functions(graph, shapes)
+    write_subgraphs(graph, shapes)
+    close_loops(graph, shapes)
+    written = [(node.op_type, [*node.input], [*node.output]) for node in graph.node]
+    is_of_shapes = any(node.op_type in _OF_SHAPES for node in graph.node)
+    if is_of_shapes or _computes_encodings(graph):
+        infer(graph, shapes)
+        fold(graph)
     if is_of_shapes:
-        proto, *_ = with_known_types(proto)
-    proto = _paired_once(proto)
-    graph = proto.graph
-    check_groups(list(graph.node), constants_of(proto).keys())
-    whole = in_groups(proto)
-    check_operators(whole.graph.node, attributes_of)
-    whole = with_counts(with_folded_shapes(with_shapes(whole, shapes)), attributes_of)
-    check_growth(whole.graph, given)
-    check_tensors(whole.graph, constants_of(whole), attributes_of)
-    whole = without_unread_constants(_propagated(_fused(whole)))
+        find_known_types(graph)
+    for rule in _BEFORE_GROUPS:
+        rule(graph)
+    check_groups(graph)
+    groups, missing = grouped(graph)
+    refuse(graph.node, missing)
+    drop_clips(groups)
+    replace_zero_scales(groups)
+    refuse(groups.node, reasons(groups.node))
+    infer(groups, shapes)
+    fold(groups)
+    add_counts(groups)
+    check_growth(groups, held)
+    check_tensors(groups)
+    write_fused_layers(groups)
+    move_quantization(groups)
+    groups.drop_unread_constants()
+    return _emitted(groups, written)
+
+
+_BEFORE_GROUPS = (
+    drop_identities,  # one between two pairs would hide that they are two
+    join_pairs,
+    scale_gemm_data,
+    quantize_parameters,
+    write_weight_products,
+    decode_few_bits,
+    write_float8,
+    widen_halves,
+    drop_clips,
+    write_float_products,
+)
+"""What is done, in this order, to the operators that the file has."""
+
+
+def _computes_encodings(graph: Graph) -> bool:
+    """Tell whether nodes make scales or zero points, perhaps of constants."""
+    made, of = graph.makers(), ("DequantizeLinear", "QuantizeLinear")
+    return any(name in made for node in graph.node if node.op_type in of for name in node.input[1:])
+
+
+def _emitted(graph: Graph, written: list[tuple[str, list[str], list[str]]]) -> Imported:
+    """Return the module of a graph.
+
+    Args:
+        graph: of operators that are converted.
+        written: operator, operands and results of each node of the file.
+    """
     from frontends.onnx.graph_importer import import_graph
 
     try:
-        mod, values = import_graph(whole)
+        mod, values = import_graph(graph)
     except UnsupportedOperatorError:
         raise
     except Exception as error:  # whatever TVM's importer meets
         raise ModelFormatError(f"the ONNX model cannot be imported: {reason_of(error)}") from None
-    mod, results = _with_results(mod, written, values)
-    main = mod["main"].with_attr("num_input", len(whole.graph.input))
-    main = main.with_attr(ARITHMETIC, ONNXRUNTIME)
-    mod["main"] = with_signature(main, _signature(onnx, whole, main))
-    return Imported(mod, {}, results)
-
-
-def _computes_encodings(proto: Any) -> bool:
-    """Tell whether nodes make scales or zero points, perhaps of constants."""
-    made = {name for node in proto.graph.node for name in node.output}
-    of = ("DequantizeLinear", "QuantizeLinear")
-    return any(
-        name in made for node in proto.graph.node if node.op_type in of for name in node.input[1:]
-    )
-
-
-def _with_results(
-    mod: tvm.IRModule, nodes: list[Any], values: Mapping[str, Any]
-) -> tuple[tvm.IRModule, dict[str, int]]:
-    """Name variables for the file's nodes whose results they hold."""
-    made = {name: number for number, node in enumerate(nodes) for name in node.output}
-    codes = [node.op_type for node in nodes]
-    operands = [made.get(node.input[0]) if node.input else None for node in nodes]
+    # Variables are named for the nodes whose results they hold.
+    made = {name: number for number, (*_, names) in enumerate(written) for name in names}
+    codes = [code for code, *_ in written]
+    operands = [made.get(inputs[0]) if inputs else None for _, inputs, _ in written]
     owner = owners(codes, operands, ["QuantizeLinear"], ["DequantizeLinear"], ["Relu", "Clip"])
-    results = [(values[name], owner[number]) for name, number in made.items() if name in values]
-    return with_results(mod, results, codes)
-
-
-def in_groups(proto: Any) -> Any:
-    """Return a copy of the model without quantized operators: their groups are in their places.
-
-    Raises:
-        UnsupportedOperatorError: an operator has none.
-    """
-    onnx = onnx_package()
-    graph = proto.graph
-    groups, missing = grouped(proto)
-    if missing:
-        raise UnsupportedOperatorError(
-            [
-                (number, graph.node[number].op_type, reason, list(graph.node[number].output))
-                for number, reason in missing.items()
-            ]
-        )
-    kept = {value.name for value in graph.output}
-    constants, prefix = constants_of(proto), free_prefix(graph)
-    nodes = [_copied(onnx, node) for node in groups.nodes]
-    nodes = without_clips(nodes, constants, kept)
-    more = without_zero_scales(nodes, {**constants, **groups.added}, attributes_of, prefix)
-    return with_nodes(proto, nodes, {**groups.added, **more})
-
-
-def _paired_once(proto: Any) -> Any:
-    """Return a copy of the model in which no tensor is quantized twice in a row.
-
-    An Identity between two pairs would hide that they are two. Products that nothing quantizes
-    are quantized operators in it, and what is multiplied with quantized data is quantized, too.
-    """
-    onnx, graph = onnx_package(), proto.graph
-    kept = [value.name for value in graph.output]
-    nodes = without_identities([_copied(onnx, node) for node in graph.node], kept)
-    constants = constants_of(proto)
-    prefix = free_prefix(graph)
-    nodes, added = with_single_pairs(nodes, constants, kept, prefix)
-    nodes, more = with_scaled_data(nodes, {**constants, **added}, attributes_of, prefix)
-    added |= more
-    known = {**constants, **added}
-    nodes, more = with_quantized_parameters(nodes, known, attributes_of, prefix)
-    added |= more
-    known = {**constants, **added}
-    nodes, more = with_weight_products(nodes, known, kept, attributes_of, prefix)
-    added |= more
-    nodes, more = with_real_few_bits(nodes, known, kept, attributes_of)
-    added |= more
-    nodes, more = with_float8(nodes, {**constants, **added}, attributes_of, prefix)
-    added |= more
-    nodes, more = with_wide_halves(nodes, {**constants, **added}, kept, graph.input, prefix)
-    added |= more
-    nodes = without_clips(nodes, {**constants, **added}, set(kept))
-    nodes = with_float_products(nodes, {**constants, **added}, attributes_of, kept)
-    return with_nodes(proto, nodes, added)
-
-
-def _fused(proto: Any) -> Any:
-    """Return a copy of the model with layers in place of what they consist of."""
-    graph = proto.graph
-    floats = {
-        value.name
-        for value in (*graph.input, *graph.value_info, *graph.output)
-        if value.type.tensor_type.elem_type == FLOAT
-    }
-    kept = [value.name for value in graph.output]
-    nodes, constants, shapes = list(graph.node), constants_of(proto), shapes_of(graph)
-    return with_nodes(
-        proto, with_fused_layers(nodes, constants, kept, shapes, floats.__contains__), {}
-    )
-
-
-def _propagated(proto: Any) -> Any:
-    """Return a copy of the model with quantization where ONNX Runtime moves it to."""
-    onnx, graph = onnx_package(), proto.graph
-    nodes = [_copied(onnx, node) for node in graph.node]
-    types = {
-        value.name: value.type.tensor_type.elem_type
-        for value in (*graph.input, *graph.value_info, *graph.output)
-    }
-    kept = [value.name for value in graph.output]
-    prefix = free_prefix(graph)
-    return with_nodes(proto, propagated(nodes, constants_of(proto), kept, types, prefix), {})
-
-
-def _copied(onnx: Any, node: Any) -> Any:
-    copy = onnx.NodeProto()
-    copy.CopyFrom(node)
-    return copy
+    named = [(values[name], owner[number]) for name, number in made.items() if name in values]
+    mod, results = with_results(mod, named, codes)
+    main = mod["main"].with_attr("num_input", len(graph.input))
+    main = main.with_attr(ARITHMETIC, ONNXRUNTIME)
+    mod["main"] = with_signature(main, _signature(graph, main))
+    return Imported(mod, {}, results)
 
 
 def with_all_outputs(proto: Any) -> Any:
@@ -287,9 +218,9 @@ def _known(name: str, dtype: str) -> str:
     return dtype
 
 
-def _signature(onnx: Any, proto: Any, main: relax.Function) -> Signature:
+def _signature(graph: Graph, main: relax.Function) -> Signature:
     inputs = []
-    for value in proto.graph.input:
+    for value in graph.input:
         tensor = value.type.tensor_type
         dtype = _known(value.name, dtype_of(value))
         shape = tuple(dim.dim_value for dim in tensor.shape.dim)
@@ -297,7 +228,7 @@ def _signature(onnx: Any, proto: Any, main: relax.Function) -> Signature:
     result = main.ret_ty
     fields = result.fields if isinstance(result, relax.TupleType) else [result]
     outputs = []
-    for value, field in zip(proto.graph.output, fields, strict=True):
+    for value, field in zip(graph.output, fields, strict=True):
         spec = type_spec(field, f"output {value.name!r}")
         outputs.append(TensorInfo(value.name, spec.shape, _known(value.name, spec.dtype)))
     return Signature(tuple(inputs), tuple(outputs))

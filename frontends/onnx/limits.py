@@ -7,11 +7,11 @@ inference writes that size down, and its rule of Slice ends the process where it
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from frontends.errors import ModelFormatError, UnsupportedError
-from frontends.onnx.constants import inner_graphs
+from frontends.onnx.names import inner_graphs
 from frontends.onnx.package import onnx_package
 
 _TERM = re.compile(r"([A-Za-z]*)(\.\.\.)?([A-Za-z]*)")
@@ -99,13 +99,13 @@ def check_windows(proto: Any) -> None:
     Raises:
         ModelFormatError: it names the node and its attributes.
     """
-    nodes = [node for graph in _graphs(proto.graph) for node in graph.node]
+    nodes = [node for graph in (proto.graph, *inner_graphs(proto.graph)) for node in graph.node]
     if not any(map(_is_slice, nodes)) or not any(map(_may_not_fit, nodes)):
         return
     trial = onnx_package().ModelProto()
     trial.CopyFrom(proto)
     trial.opset_import.append(onnx_package().helper.make_opsetid(_LATER, 1))
-    graphs = list(_graphs(trial.graph))
+    graphs = [trial.graph, *inner_graphs(trial.graph)]
     for graph in graphs:
         del graph.value_info[:]
         for value in graph.output:  # a wrong one would hide what follows from the operators
@@ -126,15 +126,6 @@ def check_windows(proto: Any) -> None:
         for node in ready:
             node.domain = ""
         slices = [node for node in slices if node.domain]
-
-
-def _graphs(graph: Any) -> Iterator[Any]:
-    """Yield a graph and those inside its nodes."""
-    yield graph
-    for node in graph.node:
-        for each in node.attribute:
-            for inner in ([each.g] if each.HasField("g") else []) + list(each.graphs):
-                yield from _graphs(inner)
 
 
 def _is_slice(node: Any) -> bool:
@@ -203,7 +194,7 @@ def _shapes(proto: Any) -> dict[str, list[Shape]]:
         text = " ".join(str(error).split())[:300]
         raise ModelFormatError(f"the ONNX model's shapes do not fit: {text}") from None
     found: dict[str, list[Shape]] = {}
-    for graph in _graphs(proto.graph):
+    for graph in (proto.graph, *inner_graphs(proto.graph)):
         for tensor in graph.initializer:
             found.setdefault(tensor.name, []).append([*tensor.dims])
         for value in (*graph.input, *graph.value_info, *graph.output):

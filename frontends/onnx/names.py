@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -22,6 +22,40 @@ def attributes_of(node: Any) -> dict[str, Any]:
         if each.ref_attr_name:
             raise ModelFormatError(f"{node.op_type}: {each.name} is an attribute of no function")
     return {each.name: helper.get_attribute_value(each) for each in node.attribute}
+
+
+def graphs_of(node: Any) -> Iterator[Any]:
+    """Yield the graphs that a node has."""
+    for each in node.attribute:
+        yield from [each.g] if each.HasField("g") else []
+        yield from each.graphs
+
+
+def inner_graphs(graph: Any) -> Iterator[Any]:
+    """Yield the graphs inside of a graph's nodes, and those inside of them."""
+    for node in graph.node:
+        for inner in graphs_of(node):
+            yield inner
+            yield from inner_graphs(inner)
+
+
+def refuse(nodes: Any, reasons: Mapping[int, str]) -> None:
+    """Raise if there is a reason why a node cannot be imported.
+
+    Args:
+        nodes: of a graph.
+        reasons: by the number of the node; an empty one is none.
+
+    Raises:
+        UnsupportedOperatorError: it names the nodes.
+    """
+    found = [
+        (number, nodes[number].op_type, reason, list(nodes[number].output))
+        for number, reason in reasons.items()
+        if reason
+    ]
+    if found:
+        raise UnsupportedOperatorError(found)
 
 
 _PREFIX = "tvm_qnn_"

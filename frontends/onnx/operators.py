@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from frontends.errors import UnsupportedError, UnsupportedOperatorError
+from frontends.errors import UnsupportedError
+from frontends.onnx.names import attributes_of
 
 _FLOAT8 = range(17, 21)
 _FLOAT = 1
@@ -104,7 +105,7 @@ OPERATORS: dict[str, Check] = {
 """By name, all of the standard's own domain."""
 
 
-def reasons(nodes: Any, attributes_of: Callable[[Any], Attributes]) -> dict[int, str]:
+def reasons(nodes: Any) -> dict[int, str]:
     """Tell why nodes cannot be imported, by their numbers."""
     found: dict[int, str] = {}
     for number, node in enumerate(nodes):
@@ -117,18 +118,3 @@ def reasons(nodes: Any, attributes_of: Callable[[Any], Attributes]) -> dict[int,
         except UnsupportedError as error:
             found[number] = str(error)
     return found
-
-
-def check_operators(nodes: Any, attributes_of: Callable[[Any], Attributes]) -> None:
-    """Raise unless every node can be imported.
-
-    Raises:
-        UnsupportedOperatorError: it names those that cannot.
-    """
-    if found := reasons(nodes, attributes_of):
-        raise UnsupportedOperatorError(
-            [
-                (number, nodes[number].op_type, reason, list(nodes[number].output))
-                for number, reason in found.items()
-            ]
-        )

@@ -2,77 +2,85 @@
 
 from __future__ import annotations
 
-from collections import ChainMap
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-from frontends.errors import UnsupportedOperatorError
-from frontends.onnx.grouping import twice_quantized
+from frontends.onnx.constants import Array
+from frontends.onnx.graph import Graph
+from frontends.onnx.names import refuse
 
-Array = np.ndarray[Any, Any]
+_TWO_PAIRS = ["QuantizeLinear", "DequantizeLinear"] * 2
 
 
-def with_single_pairs(
-    nodes: list[Any], constants: Mapping[str, Array], kept: Iterable[str], prefix: str
-) -> tuple[list[Any], dict[str, Array]]:
+def join_pairs(graph: Graph) -> None:
     """Replace two pairs of QuantizeLinear and DequantizeLinear by one, of what both can give.
 
     Two dtypes, and scales or zero points that are several, not stated or no constants, leave both
     pairs as they are. Of more pairs in a row the first two come first, then these and the third;
     but a pair that gives back the bytes which it gets goes in between, and ends the row.
 
-    Args:
-        nodes: of a model; their operands are renamed.
-        constants: of it, by name.
-        kept: the names of its outputs, each a use more.
-        prefix: of names that no tensor has.
-
-    Returns:
-        The nodes that are left, and constants that are new.
-
     Raises:
         UnsupportedOperatorError: both ranges have nothing but 0 in common.
     """
-    added: dict[str, Array] = {}
-    kept, dropped = list(kept), {0}
-    while dropped:
-        dropped = _joined(nodes, ChainMap(added, dict(constants)), kept, prefix)
-        nodes = [node for number, node in enumerate(nodes) if number not in dropped]
-        if dropped:
-            nodes = _without_copies(nodes, ChainMap(added, dict(constants)), kept)
-    return nodes, added
+    while dropped := _joined(graph):
+        graph.node = [node for number, node in enumerate(graph.node) if number not in dropped]
+        _drop_copies(graph)
 
 
-def _without_copies(
-    nodes: list[Any], constants: Mapping[str, Array], kept: Iterable[str]
-) -> list[Any]:
+def _drop_copies(graph: Graph) -> None:
     """Drop each QuantizeLinear that only a DequantizeLinear of the same encoding leads to."""
-    made = {name: node for node in nodes for name in node.output}
+    made, kept = graph.makers(), {*graph.kept}
     source: dict[str, str] = {}
-    for node in nodes:
+    for node in graph.node:
         before = made.get(node.input[0]) if node.op_type == "QuantizeLinear" else None
         if before is None or before.op_type != "DequantizeLinear" or node.output[0] in kept:
             continue
-        encoding = _encoding(node, constants)
-        if encoding is not None and encoding == _encoding(before, constants):
+        encoding = _encoding(node, graph.constants)
+        if encoding is not None and encoding == _encoding(before, graph.constants):
             source[node.output[0]] = before.input[0]
-    for node in nodes:
+    for node in graph.node:
         if node.op_type == "DequantizeLinear" and node.input[0] in source:
             node.input[0] = source[node.input[0]]
-    used = {*kept, *(name for node in nodes for name in node.input)}
-    return [node for node in nodes if node.output[0] not in source or node.output[0] in used]
+    used = graph.uses()
+    graph.node = [
+        node for node in graph.node if node.output[0] not in source or node.output[0] in used
+    ]
 
 
-def _joined(
-    nodes: list[Any], constants: ChainMap[str, Array], kept: Iterable[str], prefix: str
-) -> set[int]:
-    """Make one of two pairs, of each row of pairs but once; return the nodes that nothing needs."""
+def _twice_quantized(nodes: list[Any], uses: Mapping[str, int]) -> list[list[int]]:
+    """Find two pairs of QuantizeLinear and DequantizeLinear that follow each other.
+
+    ONNX Runtime merges equal nodes first. So if the last node has equals, the first of them counts.
+    """
     made = {name: number for number, node in enumerate(nodes) for name in node.output}
+    lasts: dict[tuple[str, ...], list[int]] = {}
+    for number, node in enumerate(nodes):
+        if node.op_type == _TWO_PAIRS[-1]:
+            lasts.setdefault(tuple(node.input), []).append(number)
+
+    def chain(number: int, count: int) -> list[int]:
+        """Return the numbers of nodes that lead to one of several that are alike.
+
+        They are the only readers of that before them, as each of the others is.
+        """
+        found = [number]
+        while len(found) < len(_TWO_PAIRS) and (names := nodes[found[0]].input):
+            if uses[names[0]] != (count if len(found) == 1 else 1) or names[0] not in made:
+                break
+            found.insert(0, made[names[0]])
+        return found
+
+    chains = [chain(numbers[0], len(numbers)) for numbers in lasts.values()]
+    return [found for found in chains if [nodes[i].op_type for i in found] == _TWO_PAIRS]
+
+
+def _joined(graph: Graph) -> set[int]:
+    """Make one of two pairs, of each row of pairs but once; return the nodes that nothing needs."""
+    nodes, constants = graph.node, graph.constants
     dropped, used = set[int](), set[int]()
-    chains = twice_quantized(nodes, made, kept)
-    for chain in sorted(chains, key=lambda chain: chain[1]):
+    for chain in sorted(_twice_quantized(nodes, graph.uses()), key=lambda chain: chain[1]):
         first, inner, second, last = chain
         one, other = (_encoding(nodes[each], constants) for each in (first, second))
         if one is None or other is None or one[2] != other[2]:
@@ -85,13 +93,11 @@ def _joined(
             continue
         lasts = [node for node in nodes if _are_alike(node, nodes[last])]
         if one != other:
-            names = [f"{prefix}{part}_{len(constants.maps[0])}" for part in ("scale", "point")]
             common = _common(one, other)
             if not common[0] > 0:
                 reason = "its tensor was quantized before, by a range that has only 0 in common"
-                found = (second, nodes[second].op_type, reason, list(nodes[second].output))
-                raise UnsupportedOperatorError([found])
-            constants.update(zip(names, common, strict=True))
+                refuse(nodes, {second: reason})
+            names = [graph.constant(each) for each in common]
             for node in (nodes[first], *lasts):
                 node.input[1], node.input[2] = names
         for node in lasts:

@@ -6,50 +6,40 @@ DequantizeLinear to every operator.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-from frontends.onnx.package import onnx_package
+from frontends.onnx.constants import Array
+from frontends.onnx.graph import Graph
+from frontends.onnx.names import attributes_of
 from qnn_ops.onnxruntime import bias_steps
-
-Array = np.ndarray[Any, Any]
 
 _DTYPES = ("int4", "uint4")
 _LEAST = 2
 """Operands: data and scale."""
 
 
-def with_real_few_bits(
-    nodes: list[Any], constants: Mapping[str, Array], kept: Collection[str], attributes_of: Any
-) -> tuple[list[Any], dict[str, Array]]:
+def decode_few_bits(graph: Graph) -> None:
     """Compute what DequantizeLinear makes of such constants, of which ONNX Runtime has no groups.
 
-    Args:
-        nodes: of a model.
-        constants: of it, by name.
-        kept: the names of its outputs.
-        attributes_of: gives a node's attributes.
-
-    Returns:
-        The nodes that are left, and constants that are new, of the scales' dtype.
+    The numbers have the dtype of the scales.
     """
-    left, added = [], {}
-    for node in nodes:
+    kept = {*graph.kept}
+    for node in graph.rewritten():
         real = None
         names = [name for name in node.input if name]
-        is_ready = len(names) >= _LEAST and all(name in constants for name in names)
+        is_ready = len(names) >= _LEAST and all(name in graph.constants for name in names)
         if is_ready and node.op_type == "DequantizeLinear" and node.output[0] not in kept:
-            known = [constants[name] for name in names]
+            known = [graph.constants[name] for name in names]
             given, is_half = attributes_of(node), known[1].dtype == np.float16
             if known[0].dtype.name in _DTYPES or given.get("block_size", 0) or is_half:
                 real = _real(known, given)
         if real is None:
-            left.append(node)
+            graph.node.append(node)
         else:
-            added[node.output[0]] = real
-    return left, added
+            graph.constant(real, node.output[0])
 
 
 def _real(known: list[Any], attributes: Mapping[str, Any]) -> Array | None:
@@ -84,27 +74,14 @@ _OF_BIAS = 3
 """The operands of an operator that has a bias."""
 
 
-def without_zero_scales(
-    nodes: list[Any], constants: Mapping[str, Array], attributes_of: Any, prefix: str
-) -> dict[str, Array]:
+def replace_zero_scales(graph: Graph) -> None:
     """Replace scales of 0, as switched-off channels have, and the integers they belong to.
 
-    The new integers stand for 0, as before.
-
-    The scale of a bias stays the product of those of data and weights.
-
-    Args:
-        nodes: of a model; operands of those that dequantize are renamed.
-        constants: of it, by name.
-        attributes_of: gives a node's attributes.
-        prefix: of names that no tensor has.
-
-    Returns:
-        Constants that are new.
+    The new integers stand for 0, as before. The scale of a bias stays the product of those of data
+    and weights.
     """
-    made = {node.output[0]: node for node in nodes if node.op_type == "DequantizeLinear"}
-    added: dict[str, Array] = {}
-    found: dict[str, Array] = {}
+    made = {node.output[0]: node for node in graph.node if node.op_type == "DequantizeLinear"}
+    constants, found = graph.constants, dict[str, Array]()
     for name, node in made.items():
         names = [each for each in node.input if each]
         if len(names) < _LEAST or any(each not in constants for each in names):
@@ -120,21 +97,19 @@ def without_zero_scales(
             _beside(scales == 0, array, axis),
             _beside(points[0] if points else np.zeros((), array.dtype), array, axis),
         )
-        for place, each in enumerate((np.where(is_zero, zero, array), given)):
-            added[f"{prefix}{name}_{place}"] = each.astype(known[place].dtype)
-            node.input[place] = f"{prefix}{name}_{place}"
-    for node in nodes:
+        for index, each in enumerate((np.where(is_zero, zero, array), given)):
+            node.input[index] = graph.constant(each.astype(known[index].dtype))
+    for node in graph.node:
         if len(node.input) != _OF_BIAS or node.input[2] not in found:
             continue
         data, weights, bias = node.input
         if data not in made or weights not in found:
             continue
-        step, scales = constants.get(made[data].input[1]), added[made[weights].input[1]]
+        step, scales = constants.get(made[data].input[1]), constants[made[weights].input[1]]
         shape = found[bias].shape
         if step is not None and step.size == 1 and scales.shape == shape:
             product = np.asarray(step.reshape(()) * scales, np.float32)
-            added[made[bias].input[1]] = product
-    return added
+            made[bias].input[1] = graph.constant(product)
 
 
 def _beside(values: Array, array: Array, axis: int) -> Array:
@@ -151,43 +126,23 @@ _REAL = (np.float16, np.float32)
 _SEVERAL = 2
 
 
-def with_quantized_parameters(
-    nodes: list[Any], constants: Mapping[str, Array], attributes_of: Any, prefix: str
-) -> tuple[list[Any], dict[str, Array]]:
+def quantize_parameters(graph: Graph) -> None:
     """Write a DequantizeLinear of integers for such weights and biases.
 
     Of operators whose data is dequantized and whose result is quantized, perhaps after a Relu or
     Clip: also of those that stay in float.
-
-    Args:
-        nodes: of a model; their operands are renamed.
-        constants: of it, by name.
-        attributes_of: gives a node's attributes.
-        prefix: of names that no tensor has.
-
-    Returns:
-        The nodes, and constants that are new.
     """
-    writer = _Writer(nodes, constants, attributes_of, prefix)
-    for node in nodes:
+    writer = _Writer(graph)
+    for node in graph.rewritten():
         if node.op_type in _UNIT_AXIS and node.domain in ("", "ai.onnx"):
             writer.quantize(node)
-        writer.nodes.append(node)
-    return writer.nodes, writer.added
+        graph.node.append(node)
 
 
 class _Writer:
-    def __init__(
-        self, nodes: list[Any], constants: Mapping[str, Array], attributes_of: Any, prefix: str
-    ) -> None:
-        self.constants, self.attributes_of, self.prefix = constants, attributes_of, prefix
-        self.made = {name: node for node in nodes for name in node.output}
-        self.readers: dict[str, list[Any]] = {}
-        for node in nodes:
-            for name in set(node.input):
-                self.readers.setdefault(name, []).append(node)
-        self.nodes: list[Any] = []
-        self.added: dict[str, Array] = {}
+    def __init__(self, graph: Graph) -> None:
+        self.graph, self.constants = graph, graph.constants
+        self.made, self.readers = graph.makers(), graph.readers()
 
     def quantize(self, node: Any) -> None:
         """Quantize the parameters of one operator."""
@@ -204,7 +159,7 @@ class _Writer:
             array = self.constants.get(weights)
             if weights in self.made or array is None or array.dtype != np.float32:
                 return
-            node.input[1], scales = self._quantized(node, array)
+            node.input[1], scales = self._quantized(array)
         elif not has_bias or not self._fits(node, scales, reals):
             return
         if reals is not None and has_bias:
@@ -214,10 +169,9 @@ class _Writer:
                 integers = bias_steps(ratios, np.ones_like(steps))
             else:
                 integers = bias_steps(reals, steps)
-            axis = {"axis": 0} if steps.size > 1 else {}
+            axis: dict[str, Any] = {"axis": 0} if steps.size > 1 else {}
             steps = steps.reshape(-1 if axis else ())
-            names = self._constants(node, "bias", integers, steps)
-            node.input[2] = self._dequantized(node, "bias", names, **axis)
+            node.input[2] = self.graph.add("DequantizeLinear", integers, steps, **axis)
 
     def _is_quantized(self, node: Any) -> bool:
         """Tell whether the one reader of a result, or of its activation, quantizes it."""
@@ -240,34 +194,19 @@ class _Writer:
     def _fits(self, node: Any, scales: Array, bias: Array | None) -> bool:
         if scales.size == 1:
             return True
-        attributes = self.attributes_of(self.made[node.input[1]])
+        attributes = attributes_of(self.made[node.input[1]])
         array = self.constants.get(self.made[node.input[1]].input[0])
         if attributes.get("block_size", 0) or bias is None or scales.shape != bias.shape:
             return False
         wanted = _UNIT_AXIS[node.op_type]
-        if node.op_type == "Gemm" and self.attributes_of(node).get("transB", 0):
+        if node.op_type == "Gemm" and attributes_of(node).get("transB", 0):
             wanted = 0
         return array is not None and int(attributes.get("axis", 1)) % array.ndim == wanted
 
-    def _quantized(self, node: Any, array: Array) -> tuple[str, Array]:
+    def _quantized(self, array: Array) -> tuple[str, Array]:
         """Quantize weights to int8, from their lowest value to their highest."""
         low, high = (min(array.min(), np.float32(0)), max(array.max(), np.float32(0)))
         scale = np.float32(1) if low == high else np.float32((high - low) / np.float32(255))
         point = np.rint(np.clip(np.float32(-128) - np.float32(low / scale), -128, 127))
         steps = np.clip(np.rint(array / scale) + point, -128, 127).astype(np.int8)
-        names = self._constants(node, "weights", steps, np.asarray(scale))
-        zero_point = f"{names[0]}_point"
-        self.added[zero_point] = np.asarray(point, np.int8)
-        return self._dequantized(node, "weights", [*names, zero_point]), np.asarray(scale)
-
-    def _constants(self, node: Any, part: str, *arrays: Array) -> list[str]:
-        stem = f"{self.prefix}{node.output[0]}_{part}"
-        names = [f"{stem}_bytes", f"{stem}_scale"]
-        self.added |= dict(zip(names, arrays, strict=True))
-        return names
-
-    def _dequantized(self, node: Any, part: str, names: list[str], **attributes: int) -> str:
-        output = f"{self.prefix}{node.output[0]}_{part}"
-        make = onnx_package().helper.make_node
-        self.nodes.append(make("DequantizeLinear", names, [output], **attributes))
-        return output
+        return self.graph.add("DequantizeLinear", steps, scale, np.int8(point)), np.asarray(scale)

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
 from typing import Any
 
-from frontends.onnx.package import onnx_package
+from frontends.onnx.graph import Graph
 
 _STAYING = {"DepthToSpace", "Expand", "Flatten", "SpaceToDepth", "Tile"}
 """What moves values about, as integers only where it stands in a group by itself."""
@@ -15,47 +14,20 @@ _FLOAT = 1
 """float32 among the numbers of element types."""
 
 
-def propagated(
-    nodes: list[Any],
-    constants: Iterable[str],
-    kept: Iterable[str],
-    element_types: Mapping[str, int],
-    prefix: str,
-) -> list[Any]:
+def move_quantization(graph: Graph) -> None:
     """Write pairs around MaxPool as ONNX Runtime does, and a Cast where it keeps floats.
 
     A Cast of float32 to float32 changes nothing: no group reaches over it.
-
-    Args:
-        nodes: of a model, which are renamed.
-        constants: the names of its constants.
-        kept: the names of its outputs.
-        element_types: of tensors by name.
-        prefix: of names that no tensor has.
     """
-    writer = _Writer(nodes, set(constants), set(kept), element_types, prefix)
-    for node in nodes:
+    writer = _Writer(graph)
+    for node in graph.rewritten():
         writer.write(node)
-    return writer.nodes
 
 
 class _Writer:
-    def __init__(
-        self,
-        nodes: list[Any],
-        constants: set[str],
-        kept: set[str],
-        element_types: Mapping[str, int],
-        prefix: str,
-    ) -> None:
-        self.constants, self.kept, self.prefix = constants, kept, prefix
-        self.element_types = element_types
-        self.made = {name: node for node in nodes for name in node.output}
-        self.readers: dict[str, list[Any]] = {}
-        for node in nodes:
-            for name in node.input:
-                self.readers.setdefault(name, []).append(node)
-        self.nodes: list[Any] = []
+    def __init__(self, graph: Graph) -> None:
+        self.graph, self.kept = graph, {*graph.kept}
+        self.made, self.readers = graph.makers(), graph.readers()
         self.count: Counter[str] = Counter()
 
     def write(self, node: Any) -> None:
@@ -63,8 +35,8 @@ class _Writer:
         if node.op_type == "Add":
             self._keep_convolution(node)
         is_pool, stays = node.op_type == "MaxPool", node.op_type in _STAYING
-        if not (is_pool or stays) or self.element_types.get(node.input[0]) != _FLOAT:
-            self.nodes.append(node)
+        if not (is_pool or stays) or self.graph.kinds.get(node.input[0]) != _FLOAT:
+            self.graph.node.append(node)
             return
         before, after = self._kind(node.input[0]), self._next(node.output[0])
         if is_pool and before != "DequantizeLinear" and after is not None:
@@ -74,23 +46,23 @@ class _Writer:
         elif is_pool and before == "DequantizeLinear" and after is None:
             encoding = list(self.made[node.input[0]].input[1:])
             output, node.output[0] = node.output[0], self._fresh(node.output[0])
-            self.nodes.append(node)
+            self.graph.node.append(node)
             self._pair(node.output[0], encoding, output)
             return
         elif stays and before != "DequantizeLinear":
             node.input[0] = self._cast(node.input[0])
         if stays and after is None:
             output, node.output[0] = node.output[0], self._fresh(node.output[0])
-            self.nodes.append(node)
+            self.graph.node.append(node)
             self._cast(node.output[0], output)
             return
-        self.nodes.append(node)
+        self.graph.node.append(node)
 
     def _keep_convolution(self, node: Any) -> None:
         """Keep a Conv in float whose result a constant is added to."""
         for place, name in enumerate(node.input):
             other = node.input[1 - place]
-            if self._kind(name) == "Conv" and other in self.constants:
+            if self._kind(name) == "Conv" and other in self.graph.constants:
                 node.input[place] = self._cast(name)
 
     def _kind(self, name: str) -> str:
@@ -107,16 +79,12 @@ class _Writer:
 
     def _fresh(self, name: str) -> str:
         self.count[name] += 1
-        return f"{self.prefix}{name}_{self.count[name]}_kept"
+        return f"{self.graph.prefix}{name}_{self.count[name]}_kept"
 
     def _cast(self, name: str, output: str = "") -> str:
-        output = output or self._fresh(name)
-        self.nodes.append(onnx_package().helper.make_node("Cast", [name], [output], to=_FLOAT))
-        return output
+        return self.graph.add("Cast", name, output=output or self._fresh(name), to=_FLOAT)
 
     def _pair(self, name: str, encoding: list[str], output: str = "") -> str:
-        make, middle = onnx_package().helper.make_node, self._fresh(name)
+        middle = self.graph.add("QuantizeLinear", name, *encoding, output=self._fresh(name))
         output = output or self._fresh(name)
-        self.nodes.append(make("QuantizeLinear", [name, *encoding], [middle]))
-        self.nodes.append(make("DequantizeLinear", [middle, *encoding], [output]))
-        return output
+        return self.graph.add("DequantizeLinear", middle, *encoding, output=output)

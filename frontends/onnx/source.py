@@ -7,12 +7,14 @@ from typing import Any
 from frontends.builder import Imported
 from frontends.formats import Shapes, Source
 from frontends.onnx.constants import Array, constants_of, dtype_of
-from frontends.onnx.control import CONTROL, without_subgraphs
+from frontends.onnx.control import CONTROL, write_subgraphs
 from frontends.onnx.descriptions import described
+from frontends.onnx.graph import Graph
 from frontends.onnx.importer import import_proto
 from frontends.onnx.names import attributes_of
 from frontends.onnx.operators import reasons
-from frontends.onnx.reader import opset_of, read_proto
+from frontends.onnx.reader import read_proto
+from frontends.onnx.shapes import opset_of
 from frontends.onnx.standard_functions import is_defined
 from frontends.summary import FLOAT, INTEGER, UNSUPPORTED, OperatorInfo, Summary, TensorNote
 from qnn_ops.errors import QnnError
@@ -91,9 +93,9 @@ class OnnxSource(Source):
             notes.setdefault(value.name, TensorNote(len(notes), value.name, sizes, dtype))
 
     def _missing(self, refused: dict[int, str]) -> dict[int, str]:
-        from frontends.onnx.qoperators import RULES
+        from frontends.onnx.replacements.registry import RULES
 
-        own = reasons(self.proto.graph.node, attributes_of)
+        own = reasons(self.proto.graph.node)
         nodes = self.proto.graph.node
         known = set(RULES) | set(self._written_out())
         missing = refused | {k: why for k, why in own.items() if nodes[k].op_type not in known}
@@ -104,11 +106,12 @@ class OnnxSource(Source):
         """Return the operators with inner graphs, if all of them become parts of this one."""
         if not any(node.op_type in CONTROL for node in self.proto.graph.node):
             return ()
+        graph = Graph(self.proto)
         try:
-            left = without_subgraphs(self.proto, None).graph.node
+            write_subgraphs(graph, None)
         except QnnError:
             return ()
-        return () if any(node.op_type in CONTROL for node in left) else CONTROL
+        return () if any(node.op_type in CONTROL for node in graph.node) else CONTROL
 
 
 def _plain(value: Any) -> Any:

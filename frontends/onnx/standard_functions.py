@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from frontends.onnx.constants import inner_graphs, move_constants
+from frontends.onnx.constants import move_constants
+from frontends.onnx.graph import Graph
+from frontends.onnx.names import inner_graphs
 from frontends.onnx.package import onnx_package
-from frontends.onnx.reader import Shapes, opset_of, with_shapes
+from frontends.onnx.shapes import Shapes, infer
 
 _CAST = "CastLike"
 DEFINED = (
@@ -22,29 +24,30 @@ _ROUNDS = 8
 """What defines an operator may have others of them."""
 
 
-def without_standard_functions(proto: Any, shapes: Shapes | None) -> Any:
-    """Return the model with what its operators stand for, or the model itself if it has none.
+def write_standard_functions(graph: Graph, shapes: Shapes | None) -> None:
+    """Write what operators stand for in their places.
 
     What has no definition in the model's version, or one that depends on a type that is not known,
     stays where it is.
 
     Args:
-        proto: from ``read_proto``.
+        graph: a model of the file's operators.
         shapes: of inputs by name, where they are not the file's.
 
     Raises:
         QnnError: a shape is not known, or does not fit.
     """
     for _ in range(_ROUNDS):
-        found = _found(proto)
+        found = _found(graph)
         if not found:
             break
-        typed = with_shapes(proto, shapes)
-        if _CAST in found and _with_casts(typed):
-            proto = typed
+        trial = graph.copy()
+        typed = infer(trial, shapes)
+        if _CAST in found and _write_casts(trial):
+            graph.become(trial)
             continue
         for node in _nodes(typed.graph):
-            _state_defaults(node, opset_of(typed))
+            _state_defaults(node, graph.opset)
         _state_constants(typed.graph)
         ids = [("", name) for name in sorted(found - {_CAST})]
         try:
@@ -52,18 +55,19 @@ def without_standard_functions(proto: Any, shapes: Shapes | None) -> Any:
         except Exception:  # whatever the package's library meets
             break
         move_constants(written.graph)
-        if _found(written) == found and len(written.graph.node) == len(proto.graph.node):
+        for tensor in written.graph.initializer:
+            if tensor.name not in trial.constants:
+                trial.constants[tensor.name] = tensor
+        trial.node, trial.value_info = [*written.graph.node], [*written.graph.value_info]
+        if _found(trial) == found and len(trial.node) == len(graph.node):
             break
-        proto = written
-    return proto
+        trial.find_types()
+        graph.become(trial)
 
 
-def _with_casts(proto: Any) -> bool:
+def _write_casts(graph: Graph) -> bool:
     """Make a Cast of each CastLike whose type is known, and tell whether there is one."""
-    graph = proto.graph
-    kinds = {tensor.name: tensor.data_type for tensor in graph.initializer}
-    for value in (*graph.input, *graph.value_info, *graph.output):
-        kinds[value.name] = value.type.tensor_type.elem_type
+    kinds = {name: graph.constants.kind(name) for name in graph.constants} | graph.kinds
     is_new = False
     for node in graph.node:
         if node.op_type == _CAST and (kind := kinds.get(node.input[1], 0)):
@@ -104,9 +108,8 @@ def is_defined(node: Any, opset: int) -> bool:
     return any(version <= opset for versions in stated for version in versions)
 
 
-def _found(proto: Any) -> set[str]:
-    opset = opset_of(proto)
-    return {node.op_type for node in _nodes(proto.graph) if is_defined(node, opset)}
+def _found(graph: Graph) -> set[str]:
+    return {node.op_type for node in _nodes(graph) if is_defined(node, graph.opset)}
 
 
 def _nodes(graph: Any) -> Iterator[Any]:

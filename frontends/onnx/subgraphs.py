@@ -6,14 +6,15 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from frontends.onnx.constants import move_constants
-from frontends.onnx.package import onnx_package
+from frontends.onnx.graph import Graph, copied
+from frontends.onnx.names import graphs_of, inner_graphs
 
 FLOAT = 1
 """float32 among the numbers of element types."""
 
 
 def inline(
-    graph: Any, inner: Any, prefix: str, operands: Mapping[str, str], results: Mapping[int, str]
+    graph: Graph, inner: Any, prefix: str, operands: Mapping[str, str], results: Mapping[int, str]
 ) -> None:
     """Add the nodes and the constants of an inner graph.
 
@@ -24,9 +25,7 @@ def inline(
         operands: names of the outer graph for those of the inner one's inputs.
         results: the names that its outputs get, by their places; others are left out.
     """
-    onnx = onnx_package()
-    copy = onnx.GraphProto()
-    copy.CopyFrom(inner)
+    copy = copied(inner)
     move_constants(copy)
     names = {name: f"{prefix}{name}" for name in _made(copy)} | dict(operands)
     made = {name for node in copy.node for name in node.output}
@@ -40,15 +39,13 @@ def inline(
         else:  # of the graph around it, a constant, an input, or given twice
             ends.append((value.name, results[place]))
     _rename(copy.node, names)
-    for tensor in copy.initializer:
-        tensor.name = names[tensor.name]
-    graph.initializer.extend(copy.initializer)
+    graph.constants.update((names[tensor.name], tensor) for tensor in copy.initializer)
     graph.node.extend(copy.node)
     for name, output in ends:
-        graph.node.append(onnx.helper.make_node("Identity", [names.get(name, name)], [output]))
+        graph.add("Identity", names.get(name, name), output=output)
 
 
-def keep_apart(graph: Any, inner: Any, given: Mapping[str, int], prefix: str) -> Any:
+def keep_apart(graph: Graph, inner: Any, typed: Graph, prefix: str) -> Any:
     """Return a copy of an inner graph that reads tensors through a Cast, which changes nothing.
 
     No group of ONNX Runtime's has nodes of two graphs.
@@ -56,34 +53,25 @@ def keep_apart(graph: Any, inner: Any, given: Mapping[str, int], prefix: str) ->
     Args:
         graph: that the inner one will become a part of, to which the Casts are added.
         inner: the graph.
-        given: element types of what nodes of the outer graph make.
+        typed: the same graph, with the types of what its nodes make.
         prefix: of names that no tensor has.
     """
-    onnx = onnx_package()
-    copy = onnx.GraphProto()
-    copy.CopyFrom(inner)
+    copy, made = copied(inner), typed.makers()
     own = {value.name for value in copy.input} | set(_made(copy))
     names = {}
     for name in dict.fromkeys(_read(copy)):
-        if name not in own and given.get(name) == FLOAT:
-            names[name] = f"{prefix}{name}"
-            graph.node.append(onnx.helper.make_node("Cast", [name], [names[name]], to=FLOAT))
-    _rename(copy.node, names)
-    for value in copy.output:
-        value.name = names.get(value.name, value.name)
+        if name not in own and name in made and typed.kinds.get(name) == FLOAT:
+            names[name] = graph.add("Cast", name, output=f"{prefix}{name}", to=FLOAT)
+    rename(copy, names)
     return copy
 
 
-def hoist(graph: Any, inner: Any, prefix: str) -> None:
+def hoist(graph: Graph, inner: Any, prefix: str) -> None:
     """Move the constants of an inner graph, which is written several times, to the outer one."""
     names = {tensor.name: f"{prefix}{tensor.name}" for tensor in inner.initializer}
-    for tensor in inner.initializer:
-        graph.initializer.add().CopyFrom(tensor)
-        graph.initializer[-1].name = names[tensor.name]
+    graph.constants.update((names[tensor.name], copied(tensor)) for tensor in inner.initializer)
     del inner.initializer[:]
-    _rename(inner.node, names)
-    for value in inner.output:
-        value.name = names.get(value.name, value.name)
+    rename(inner, names)
 
 
 def read_outside(inner: Any) -> list[str]:
@@ -93,33 +81,28 @@ def read_outside(inner: Any) -> list[str]:
 
 
 def rename(inner: Any, names: Mapping[str, str]) -> None:
-    """Rename what an inner graph reads."""
+    """Rename what an inner graph reads and gives; graphs in it, too, see the names around them."""
     _rename(inner.node, names)
     for value in inner.output:
         value.name = names.get(value.name, value.name)
 
 
+def _rename(nodes: Iterable[Any], names: Mapping[str, str]) -> None:
+    for node in nodes:
+        for listed in (node.input, node.output):
+            listed[:] = [names.get(name, name) for name in listed]
+        for inner in graphs_of(node):
+            rename(inner, names)
+
+
 def nodes_of(graph: Any) -> int:
     """Return how many nodes a graph and those in it have."""
-    inner = (
-        nodes_of(each)
-        for node in graph.node
-        for attribute in node.attribute
-        for each in (attribute.g, *attribute.graphs)
-    )
-    return len(graph.node) + sum(inner)
+    return len(graph.node) + sum(len(inner.node) for inner in inner_graphs(graph))
 
 
 def is_of_standard(node: Any, *names: str) -> bool:
     """Tell whether a node is one of these operators of the standard."""
     return node.op_type in names and node.domain in ("", "ai.onnx")
-
-
-def types_of(graph: Any) -> dict[str, int]:
-    """Return the element types of what nodes make, whose shapes were inferred."""
-    made = {name for node in graph.node for name in node.output}
-    values = (*graph.value_info, *graph.output)
-    return {each.name: each.type.tensor_type.elem_type for each in values if each.name in made}
 
 
 def _made(graph: Any) -> Iterator[str]:
@@ -132,19 +115,6 @@ def _read(graph: Any) -> Iterator[str]:
     """Yield the names that a graph reads, and those that graphs in it read of it."""
     for node in graph.node:
         yield from node.input
-        for attribute in node.attribute:
-            for inner in (attribute.g, *attribute.graphs):
-                yield from read_outside(inner)
+        for inner in graphs_of(node):
+            yield from read_outside(inner)
     yield from (value.name for value in graph.output)
-
-
-def _rename(nodes: Iterable[Any], names: Mapping[str, str]) -> None:
-    """Rename what nodes read and give; inner graphs, too, see the names around them."""
-    for node in nodes:
-        for listed in (node.input, node.output):
-            listed[:] = [names.get(name, name) for name in listed]
-        for attribute in node.attribute:
-            for graph in (attribute.g, *attribute.graphs):
-                _rename(graph.node, names)
-                for value in graph.output:
-                    value.name = names.get(value.name, value.name)

@@ -7,7 +7,7 @@ from heapq import heapify, heappop, heappush
 from typing import Any
 
 from frontends.errors import ModelFormatError
-from frontends.onnx.constants import inner_graphs
+from frontends.onnx.names import graphs_of, inner_graphs
 from frontends.onnx.subgraphs import read_outside
 
 _WITH_FREE_CONSTANTS = 4
@@ -69,13 +69,8 @@ def read_outside_of_nodes(nodes: Any) -> Iterator[str]:
     """Yield the names that nodes read, in their inner graphs, too."""
     for node in nodes:
         yield from filter(None, node.input)
-        for inner in _inner(node):
+        for inner in graphs_of(node):
             yield from read_outside(inner)
-
-
-def _inner(node: Any) -> Iterator[Any]:
-    for each in node.attribute:
-        yield from ([each.g] if each.HasField("g") else []) + list(each.graphs)
 
 
 def _order_graph(graph: Any, outer: Sequence[set[str]]) -> None:
@@ -107,7 +102,7 @@ def _order(nodes: Any, scopes: tuple[set[str], ...]) -> None:
         ranks = iter(_ranks(nodes, needs))
         nodes.sort(key=lambda _: next(ranks))  # which asks for the keys from left to right
     for node in nodes:
-        for inner in _inner(node):
+        for inner in graphs_of(node):
             _order_graph(inner, ({*made}, *scopes))
 
 

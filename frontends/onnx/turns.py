@@ -10,55 +10,38 @@ import numpy as np
 from frontends.bounds import check_turns
 from frontends.errors import ModelFormatError, UnsupportedError, UnsupportedOperatorError
 from frontends.onnx.constants import move_constants
-from frontends.onnx.names import free_prefix
+from frontends.onnx.graph import Graph, copied
 from frontends.onnx.package import onnx_package
-from frontends.onnx.reader import opset_of
-from frontends.onnx.subgraphs import (
-    FLOAT,
-    hoist,
-    inline,
-    is_of_standard,
-    keep_apart,
-    nodes_of,
-    types_of,
-)
-from frontends.onnx.tensors import shapes_of
+from frontends.onnx.subgraphs import FLOAT, hoist, inline, is_of_standard, keep_apart, nodes_of
 
 _MOST_NODES, _MOST_BYTES = 2048, 1 << 24
 """Of a model whose turns are written out."""
-_OF_AXES_AS_OPERAND = 13
-"""The operator sets in which Unsqueeze takes its axes as an operand."""
 
 
-def with_turns(proto: Any, inferred: Any, constants: Mapping[str, Any]) -> Any:
-    """Return the model with the turns of Loop and Scan in their places.
+def write_turns(graph: Graph, typed: Graph, constants: Mapping[str, Any]) -> bool:
+    """Write the turns of Loop and Scan in their places.
 
     Args:
-        proto: the model.
-        inferred: the same, with shapes.
+        graph: the model.
+        typed: the same, with shapes.
         constants: of it, and what follows from shapes.
 
     Returns:
-        Another model; None if no number of turns is known, or none is small enough.
+        Whether there was one of few turns whose number is known.
 
     Raises:
         ModelFormatError: a body is malformed.
         UnsupportedOperatorError: a loop would turn for too long.
     """
-    writer = _Writer(proto, inferred, constants)
-    for number, node in enumerate(proto.graph.node):
+    writer = _Writer(graph, typed, constants)
+    for number, node in enumerate(graph.rewritten()):
         writer.write(number, node)
-    return writer.result if writer.is_other else None
+    return writer.is_other
 
 
 class _Writer:
-    def __init__(self, proto: Any, inferred: Any, constants: Mapping[str, Any]) -> None:
-        self.result = onnx_package().ModelProto()
-        self.result.CopyFrom(proto)
-        self.graph, self.prefix = self.result.graph, free_prefix(proto.graph)
-        del self.graph.node[:]
-        self.constants, self.opset = constants, opset_of(proto)
-        self.types, self.shapes = types_of(inferred.graph), shapes_of(inferred.graph)
+    def __init__(self, graph: Graph, typed: Graph, constants: Mapping[str, Any]) -> None:
+        self.graph, self.typed, self.constants = graph, typed, constants
         self.is_other = False
 
     def write(self, number: int, node: Any) -> None:
@@ -70,7 +53,7 @@ class _Writer:
             is_done = self._scan(node)
         self.is_other |= is_done
         if not is_done:
-            self.graph.node.add().CopyFrom(node)
+            self.graph.node.append(node)
 
     def _loop(self, number: int, node: Any) -> bool:
         body, count, condition = _body(node), str(node.input[0]), str(node.input[1])
@@ -96,9 +79,9 @@ class _Writer:
         stem, names = self._stem(node), [*carried]
         body = self._prepared(body, stem)
         lists: list[list[str]] = [[] for _ in body.output[len(carried) + 1 :]]
-        true = self._constant(f"{stem}true", np.array(True))
+        true = self.graph.constant(np.array(True), f"{stem}true")
         for turn in range(turns):
-            at = self._constant(f"{stem}{turn}", np.array(turn, np.int64))
+            at = self.graph.constant(turn, f"{stem}{turn}")
             names = self._turn(f"{stem}{turn}_", body, [at, true, *names], lists, first=1)
         self._end(node, names, lists, [0] * len(lists))
         return True
@@ -133,7 +116,7 @@ class _Writer:
         backward = whole("scan_input_directions", len(sequences))
         sizes = set()
         for name, axis in zip(sequences, axes, strict=True):
-            shape = self.shapes.get(name)
+            shape = self.typed.shapes.get(name)
             if shape is None or axis not in range(-len(shape), len(shape)):
                 return False
             sizes.add(shape[axis])
@@ -147,10 +130,8 @@ class _Writer:
             rows = []
             for place, name in enumerate(sequences):
                 at = turns - 1 - turn if backward[place] else turn
-                number = self._constant(f"{stem}{turn}_{place}_at", np.array(at, np.int64))
                 row = f"{stem}{turn}_{place}_row"
-                self._node("Gather", [name, number], row, axis=axes[place])
-                rows.append(row)
+                rows.append(self.graph.add("Gather", name, at, output=row, axis=axes[place]))
             names = self._turn(f"{stem}{turn}_", body, [*names, *rows], lists, first=0)
         for place, is_backward in enumerate(whole("scan_output_directions", len(lists))):
             lists[place] = lists[place][::-1] if is_backward else lists[place]
@@ -165,7 +146,7 @@ class _Writer:
 
     def _prepared(self, body: Any, stem: str) -> Any:
         """Return a copy of a body, whose constants are the outer graph's, for all turns."""
-        copy = keep_apart(self.graph, body, self.types, f"{stem}outer_")
+        copy = keep_apart(self.graph, body, self.typed, f"{stem}outer_")
         hoist(self.graph, copy, stem)
         return copy
 
@@ -191,46 +172,26 @@ class _Writer:
         """Add what gives the node's results."""
         for output, name in zip(node.output, names, strict=False):
             if output:
-                self._node("Identity", [name], output)
+                self.graph.add("Identity", name, output=output)
         for output, parts, axis in zip(node.output[len(names) :], lists, axes, strict=False):
             if not output:
                 continue
-            wide = [f"{part}_wide" for part in parts]
-            for part, one in zip(parts, wide, strict=True):
-                self._unsqueeze(part, one, axis)
-            self._node("Concat", wide, output, axis=axis)
-
-    def _unsqueeze(self, name: str, output: str, axis: int) -> None:
-        if self.opset < _OF_AXES_AS_OPERAND:
-            self._node("Unsqueeze", [name], output, axes=[axis])
-        else:
-            axes = self._constant(f"{output}_axes", np.array([axis], np.int64))
-            self._node("Unsqueeze", [name, axes], output)
+            wide = [self.graph.unsqueezed(part, axis, f"{part}_wide") for part in parts]
+            self.graph.add("Concat", *wide, output=output, axis=axis)
 
     def _stem(self, node: Any) -> str:
-        return f"{self.prefix}{next(filter(None, node.output), '')}_"
-
-    def _constant(self, name: str, value: Any) -> str:
-        tensor = onnx_package().numpy_helper.from_array(value, name)
-        self.graph.initializer.append(tensor)
-        return name
+        return f"{self.graph.prefix}{next(filter(None, node.output), '')}_"
 
     def _cast(self, name: str, output: str) -> str:
         """Add a Cast that changes nothing, over which no group reaches."""
-        self._node("Cast", [name], output, to=FLOAT)
-        return output
-
-    def _node(self, op: str, inputs: Sequence[str], output: str, **attributes: Any) -> None:
-        made = onnx_package().helper.make_node(op, inputs, [output], **attributes)
-        self.graph.node.append(made)
+        return self.graph.add("Cast", name, output=output, to=FLOAT)
 
 
 def _body(node: Any) -> Any:
     """Return a copy of a node's body, whose constants are all initializers."""
     for attribute in node.attribute:
         if attribute.name == "body":
-            body = onnx_package().GraphProto()
-            body.CopyFrom(attribute.g)
+            body = copied(attribute.g)
             move_constants(body)
             return body
     raise ModelFormatError(f"the {node.op_type} of {node.output[0]!r} has no body")

@@ -1,4 +1,4 @@
-"""By hand; tests/frontends/onnx/test_normalizations.py compares with ONNX Runtime."""
+"""By hand; tests/frontends/onnx/replacements/test_normalizations.py compares with ONNX Runtime."""
 
 from __future__ import annotations
 

@@ -142,12 +142,12 @@ class Libraries:
         if len(library.outputs) == len(self._model.outputs):
             return []
         from frontends.onnx.bounded import COUNT
-        from frontends.onnx.reader import with_shapes
+        from frontends.onnx.shapes import with_shapes
 
         names = [f"{each.name}{COUNT}" for each in self._model.outputs]
         counts = [(k, info.name.rstrip("_")) for k, info in enumerate(library.outputs)]
         counts = [(k, name) for k, name in counts[len(names) :] if name in names]
-        sized = with_shapes(proto, shapes).graph.output
+        sized = with_shapes(proto, shapes).output
         return [
             Cut(number := names.index(name), _open_axis(sized[number]), k) for k, name in counts
         ]

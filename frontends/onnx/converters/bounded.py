@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from math import prod
-from typing import Any
 
 import numpy as np
 from tvm import relax
 from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
-from frontends.onnx.converters.registry import Operands, converter, operands_of
+from frontends.onnx.converters.registry import Call, converter
 from qnn_ops import suppress_by_class
 from qnn_ops.comparisons import unequal
 from qnn_ops.registry import constant_of, spec_of
@@ -20,19 +19,17 @@ _MOST = 1 << 24
 
 
 @converter("NonZero")
-def _non_zero(
-    builder: relax.BlockBuilder, operands: Operands, _attributes: dict[str, Any]
-) -> relax.Expr:
+def _non_zero(call: Call) -> relax.Expr:
     """Return the indices of what is not 0 along each axis, in order; 0 where nothing is."""
-    (data,) = operands_of(operands, 1)
-    emit, spec = builder.emit, spec_of(data)
+    (data,) = call.operands(1)
+    emit, spec = call.emit, spec_of(data)
     if not spec.shape:
         raise UnsupportedError("its data must have an axis")
     if spec.dtype == "bool":
         flags = data
     else:
         flags = emit(unequal(data, relax.const(np.zeros((), spec.dtype), spec.dtype)))
-    indices, count = _indices(builder, emit(R.reshape(flags, (prod(spec.shape),))))
+    indices, count = _indices(call.builder, emit(R.reshape(flags, (prod(spec.shape),))))
     rows = []
     for axis, size in enumerate(spec.shape):
         inner = relax.const(prod(spec.shape[axis + 1 :]), "int64")
@@ -42,28 +39,24 @@ def _non_zero(
 
 
 @converter("Compress")
-def _compress(
-    builder: relax.BlockBuilder, operands: Operands, attributes: dict[str, Any]
-) -> relax.Expr:
+def _compress(call: Call) -> relax.Expr:
     """Take what a condition has at its index along an axis, or of all elements."""
-    data, condition = operands_of(operands, 2)
-    axis, shape = attributes.get("axis"), spec_of(data).shape
+    data, condition = call.operands(2)
+    axis, shape = call.attributes.get("axis"), spec_of(data).shape
     if axis is None:
-        data, axis = builder.emit(R.reshape(data, (prod(shape),))), 0
+        data, axis = call.emit(R.reshape(data, (prod(shape),))), 0
     size, (length, *others) = spec_of(data).shape[axis], spec_of(condition).shape
     if others or length > size:
         raise UnsupportedError(f"{length} truth values for {size} elements")
     known = constant_of(condition)
     if known is not None:
         return R.take(data, relax.const(np.flatnonzero(known), "int64"), axis, mode="clip")
-    indices, count = _indices(builder, condition)
-    return relax.Tuple([builder.emit(R.take(data, indices, axis, mode="clip")), count])
+    indices, count = _indices(call.builder, condition)
+    return relax.Tuple([call.emit(R.take(data, indices, axis, mode="clip")), count])
 
 
 @converter("Unique")
-def _unique(
-    _builder: relax.BlockBuilder, _operands: Operands, _attributes: dict[str, Any]
-) -> relax.Expr:
+def _unique(call: Call) -> relax.Expr:
     """Raise: what follows from constants was computed before."""
     raise UnsupportedError("its values must follow from constants")
 
@@ -86,12 +79,10 @@ def _indices(builder: relax.BlockBuilder, flags: relax.Expr) -> tuple[relax.Expr
 
 
 @converter("NonMaxSuppression")
-def _non_max_suppression(
-    builder: relax.BlockBuilder, operands: Operands, attributes: dict[str, Any]
-) -> relax.Expr:
+def _non_max_suppression(call: Call) -> relax.Expr:
     """Give image, class and box of those that overlap no better one; zeros where none is left."""
-    boxes, scores, count, overlap, least = operands_of(operands, 5)
-    emit, shape = builder.emit, spec_of(scores).shape
+    boxes, scores, count, overlap, least = call.operands(5)
+    emit, shape = call.emit, spec_of(scores).shape
     known = None if count is None else constant_of(count)
     limit = constant_of(overlap) if overlap is not None else None
     if limit is not None and not 0 <= limit.item() <= 1:
@@ -113,7 +104,7 @@ def _non_max_suppression(
             emit(R.reshape(asked, (1,))),
             emit(R.concat(parts, 0)),
             most=most,
-            has_centers=bool(attributes.get("center_point_box", 0)),
+            has_centers=bool(call.attributes.get("center_point_box", 0)),
             takes_all=least is None,
         )
     )

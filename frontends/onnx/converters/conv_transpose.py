@@ -12,25 +12,24 @@ from tvm import relax
 from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
-from frontends.onnx.converters.registry import Operands, converter, operands_of
+from frontends.onnx.converters.registry import Call, converter
 from qnn_ops.registry import constant_of, spec_of
 
 _MOST_ELEMENTS = 1 << 24
 
 
 @converter("Col2Im")
-def _col2im(
-    builder: relax.BlockBuilder, operands: Operands, attributes: dict[str, Any]
-) -> relax.Expr:
+def _col2im(call: Call) -> relax.Expr:
     """Add up, for each pixel, what columns have for it, one tap after the other."""
-    data, *given = operands_of(operands, 3)
+    data, *given = call.operands(3)
     known = [constant_of(each) for each in given]
     if any(each is None for each in known):
         raise UnsupportedError("the shapes of the image and the block must be constant")
     image, block = ([int(size) for size in each] for each in known if each is not None)
     rank, (batch, depth, places) = len(image), spec_of(data).shape
-    stride, dilation = (list(attributes.get(name, [1] * rank)) for name in ("strides", "dilations"))
-    before = list(attributes.get("pads", [0] * 2 * rank))
+    stride = list(call.attributes.get("strides", [1] * rank))
+    dilation = list(call.attributes.get("dilations", [1] * rank))
+    before = list(call.attributes.get("pads", [0] * 2 * rank))
     axes = range(rank)
     lengths = [len(block), len(stride), len(dilation), len(before) // 2]
     if lengths != [rank] * 4 or min(*image, *block, *stride, *dilation) < 1:
@@ -58,7 +57,7 @@ def _col2im(
             found = found * counts[n] + (offsets // stride[n]).reshape(along)
             is_there = is_there & fits.reshape(along)
         table.append(np.where(is_there, number * places + found, taps * places).reshape(-1))
-    emit, channels, dtype = builder.emit, depth // taps, spec_of(data).dtype
+    emit, channels, dtype = call.emit, depth // taps, spec_of(data).dtype
     flat = emit(R.reshape(data, (batch, channels, taps * places)))
     nothing = relax.const(np.zeros((batch, channels, 1), dtype), dtype)
     padded = emit(R.concat([flat, nothing], 2))
@@ -76,35 +75,33 @@ _MOST_CHANNELS = 1024
 
 
 @converter("ConvTranspose")
-def _conv_transpose(
-    builder: relax.BlockBuilder, operands: Operands, attributes: dict[str, Any]
-) -> relax.Expr:
+def _conv_transpose(call: Call) -> relax.Expr:
     """Multiply each pixel by the weights of all taps, and add up what meets in a place.
 
     As ONNX Runtime does: the sums over channels first, then the taps, one by one, then the bias.
     """
-    data, weights, bias = operands_of(operands, 3)
+    data, weights, bias = call.operands(3)
     batch, channels, *image = spec_of(data).shape
     depth, units, *kernel = spec_of(weights).shape
-    groups = int(attributes.get("group", 1))
+    groups = int(call.attributes.get("group", 1))
     if depth != channels or groups < 1 or channels % groups or len(kernel) != len(image):
         raise UnsupportedError(
             f"{groups} groups of weights of shape {list(spec_of(weights).shape)} for data of "
             f"shape {list(spec_of(data).shape)}"
         )
-    if not kernel or list(attributes.get("kernel_shape", kernel)) != kernel:
+    if not kernel or list(call.attributes.get("kernel_shape", kernel)) != kernel:
         raise UnsupportedError(f"its weights have windows of {kernel}")
-    emit = builder.emit
+    emit = call.emit
     columns, rows = prod(image), units * prod(kernel)
     pixels = emit(R.reshape(data, (batch, groups, channels // groups, columns)))
     taps = emit(R.reshape(weights, (groups, channels // groups, rows)))
-    products = _products(builder, emit(R.permute_dims(taps, [0, 2, 1])), pixels)
+    products = _products(call.builder, emit(R.permute_dims(taps, [0, 2, 1])), pixels)
     parts = emit(R.reshape(products, (batch, groups * units, *kernel, *image)))
-    axes = list(_axes(attributes, image, kernel))
+    axes = list(_axes(call.attributes, image, kernel))
     count = max(prod(kernel), prod(axis.stride for axis in axes))
     if count > _MOST_CHANNELS:
         raise UnsupportedError(f"a window of {count} taps or places, the most are {_MOST_CHANNELS}")
-    result = _overlaid(builder, parts, axes)
+    result = _overlaid(call.builder, parts, axes)
     if bias is None:
         return result
     return R.add(emit(result), R.reshape(bias, (1, -1, *[1] * len(image))))

@@ -11,7 +11,7 @@ from tvm import relax
 from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
-from frontends.onnx.converters.registry import Operands, converter, operands_of
+from frontends.onnx.converters.registry import Call, converter
 from qnn_ops import quantized_conv2d
 from qnn_ops.registry import constant_of, spec_of
 
@@ -125,26 +125,24 @@ _OPERATORS = {1: R.nn.conv1d, 2: R.nn.conv2d, 3: R.nn.conv3d}
 
 
 @converter("Conv")
-def _conv(
-    builder: relax.BlockBuilder, operands: Operands, attributes: dict[str, Any]
-) -> relax.Expr:
-    data, weights, bias = operands_of(operands, 3)
+def _conv(call: Call) -> relax.Expr:
+    data, weights, bias = call.operands(3)
     image, kernel = spec_of(data).shape[2:], spec_of(weights).shape[2:]
     rank = len(kernel)
     if rank not in _OPERATORS or len(image) != rank:
         raise UnsupportedError("its window must have one to three dimensions")
-    window = window_of(attributes, image, kernel)
+    window = window_of(call.attributes, image, kernel)
     result = _OPERATORS[rank](
         data,
         weights,
         strides=window.strides,
         padding=window.padding,
         dilation=window.dilations,
-        groups=int(attributes.get("group", 1)),
+        groups=int(call.attributes.get("group", 1)),
     )
     if bias is None:
         return result
-    return R.add(builder.emit(result), R.reshape(bias, (1, -1, *[1] * rank)))
+    return R.add(call.emit(result), R.reshape(bias, (1, -1, *[1] * rank)))
 
 
 _VOLUME = 3
@@ -152,35 +150,33 @@ _VOLUME = 3
 
 
 @converter("ConvInteger")
-def _conv_integer(
-    builder: relax.BlockBuilder, operands: Operands, attributes: dict[str, Any]
-) -> relax.Expr:
+def _conv_integer(call: Call) -> relax.Expr:
     """Return the int32 sums of a convolution; its padding means 0.
 
     Where only the run tells the zero point of the data, the data is taken as it is, and padded
     with 0. What the zero point adds to a sum is then its product with the weights that lie within
     the image: a constant.
     """
-    data, weights, *points = operands_of(operands, 4)
+    data, weights, *points = call.operands(4)
     kernel = spec_of(weights).shape[2:]
-    place = window_of(attributes, spec_of(data).shape[2:], kernel)
-    groups = int(attributes.get("group", 1))
+    place = window_of(call.attributes, spec_of(data).shape[2:], kernel)
+    groups = int(call.attributes.get("group", 1))
     if len(kernel) == _VOLUME:
-        return _of_volume(builder, data, weights, (points[0], points[1]), place, groups)
+        return _of_volume(call.builder, data, weights, (points[0], points[1]), place, groups)
     if len(kernel) not in (1, 2):
         raise UnsupportedError("its window must have one to three dimensions")
     is_row = len(kernel) == 1  # of an image
     if is_row:
         array = constant_of(weights)
-        data, place = builder.emit(R.expand_dims(data, [2])), place.as_row()
+        data, place = call.emit(R.expand_dims(data, [2])), place.as_row()
         weights = (
-            builder.emit(R.expand_dims(weights, [2]))
+            call.emit(R.expand_dims(weights, [2]))
             if array is None
             else relax.const(array[:, :, None], str(array.dtype))
         )
     window = _window(place, groups)
-    sums = _sums(builder, data, weights, (points[0], points[1]), window)
-    return R.squeeze(builder.emit(sums), [2]) if is_row else sums
+    sums = _sums(call.builder, data, weights, (points[0], points[1]), window)
+    return R.squeeze(call.emit(sums), [2]) if is_row else sums
 
 
 def _window(place: Window, groups: int) -> dict[str, Any]:

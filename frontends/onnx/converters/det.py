@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from math import prod
-from typing import Any
 
 import numpy as np
 from tvm import relax
 from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
-from frontends.onnx.converters.registry import Operands, converter, operands_of
+from frontends.onnx.converters.registry import Call, converter
 from qnn_ops.registry import spec_of
 from qnn_ops.rounded import rounded
 
@@ -19,12 +18,10 @@ _MOST = 32
 
 
 @converter("Det")
-def _determinant(
-    builder: relax.BlockBuilder, operands: Operands, _attributes: dict[str, Any]
-) -> relax.Expr:
+def _determinant(call: Call) -> relax.Expr:
     """Eliminate column by column, by the row that has the largest number there, as Eigen does."""
-    (data,) = operands_of(operands, 1)
-    emit, (*outer, size, width) = builder.emit, (0, 0, *spec_of(data).shape)
+    (data,) = call.operands(1)
+    emit, (*outer, size, width) = call.emit, (0, 0, *spec_of(data).shape)
     outer = outer[2:]
     if size != width or not 0 < size <= _MOST or spec_of(data).dtype != "float32":
         raise UnsupportedError(f"a matrix of {size} × {width}: square, float32, {_MOST} at most")

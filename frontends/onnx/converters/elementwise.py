@@ -10,18 +10,16 @@ from tvm import relax
 from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
-from frontends.onnx.converters.registry import Operands, converter, operands_of
+from frontends.onnx.converters.registry import Call, converter
 from qnn_ops import float_function
 from qnn_ops.registry import constant_of, spec_of
 from qnn_ops.rounded import rounded
 
 
 @converter("Sign")
-def _sign(
-    builder: relax.BlockBuilder, operands: Operands, attributes: dict[str, Any]
-) -> relax.Expr:
+def _sign(call: Call) -> relax.Expr:
     """Return −1, 0 or 1; of unsigned integers, whose Sign TVM cannot compile, the least of 1."""
-    (data,) = operands_of(operands, 1)
+    (data,) = call.operands(1)
     dtype = str(data.ty.dtype)
     if not dtype.startswith("uint"):
         return R.sign(data)
@@ -29,17 +27,15 @@ def _sign(
 
 
 @converter("IsInf")
-def _is_inf(
-    builder: relax.BlockBuilder, operands: Operands, attributes: dict[str, Any]
-) -> relax.Expr:
+def _is_inf(call: Call) -> relax.Expr:
     """Tell whether numbers are infinite, of both signs or one."""
-    (data,) = operands_of(operands, 1)
+    (data,) = call.operands(1)
     spec = spec_of(data)
     wanted = {"positive": np.inf, "negative": -np.inf}
     found = [
-        builder.emit(R.equal(data, relax.const(np.asarray(each, spec.dtype), spec.dtype)))
+        call.emit(R.equal(data, relax.const(np.asarray(each, spec.dtype), spec.dtype)))
         for sign, each in wanted.items()
-        if attributes.get(f"detect_{sign}", 1)
+        if call.attributes.get(f"detect_{sign}", 1)
     ]
     if len(found) == 2:
         return R.logical_or(*found)
@@ -47,81 +43,70 @@ def _is_inf(
 
 
 @converter("Max")
-def _max(builder: relax.BlockBuilder, operands: Operands, _: dict[str, Any]) -> relax.Expr:
-    return reduce(lambda most, each: builder.emit(R.maximum(most, each)), operands)
+def _max(call: Call) -> relax.Expr:
+    return reduce(lambda most, each: call.emit(R.maximum(most, each)), call.given)
 
 
 @converter("Min")
-def _min(builder: relax.BlockBuilder, operands: Operands, _: dict[str, Any]) -> relax.Expr:
-    return reduce(lambda least, each: builder.emit(R.minimum(least, each)), operands)
+def _min(call: Call) -> relax.Expr:
+    return reduce(lambda least, each: call.emit(R.minimum(least, each)), call.given)
 
 
 @converter("BitShift")
-def _bit_shift(
-    builder: relax.BlockBuilder, operands: Operands, attributes: dict[str, Any]
-) -> relax.Expr:
+def _bit_shift(call: Call) -> Any:
     """Shift bits; by more than there are, or less than none, all of them go."""
-    data, distance = operands_of(operands, 2)
-    emit, dtype = builder.emit, spec_of(data).dtype
-    direction = attributes.get("direction", b"").decode()
-    if "int" not in dtype or direction not in ("LEFT", "RIGHT"):
-        raise UnsupportedError(f"{dtype} in direction {direction!r}")
-    info = np.iinfo(dtype)
-    zero, last = (relax.const(np.asarray(each, dtype), dtype) for each in (0, info.bits - 1))
-    is_within = R.less_equal(distance, last)
+    data, distance = call.arrays(2)
+    direction = call.attributes.get("direction", b"").decode()
+    if "int" not in data.dtype.name or direction not in ("LEFT", "RIGHT"):
+        raise UnsupportedError(f"{data.dtype} in direction {direction!r}")
+    info = np.iinfo(data.dtype)
+    is_within = distance <= info.bits - 1
     if info.min:
-        is_within = R.logical_and(is_within, R.greater_equal(distance, zero))
-    is_within = emit(is_within)
-    near = emit(R.where(is_within, distance, last))
+        is_within = is_within & (distance >= 0)
+    near = np.where(is_within, distance, info.bits - 1)
     if direction == "RIGHT" and info.min:  # the sign is left
-        return R.right_shift(data, near)
-    shift = R.left_shift if direction == "LEFT" else R.right_shift
-    return R.where(is_within, emit(shift(data, near)), zero)
+        return data >> near
+    shifted = data << near if direction == "LEFT" else data >> near
+    return np.where(is_within, shifted, 0)
 
 
 @converter("Pow")
-def _pow(
-    builder: relax.BlockBuilder, operands: Operands, _attributes: dict[str, Any]
-) -> relax.Expr:
+def _pow(call: Call) -> relax.Expr:
     """Return powers of real numbers, whose exponents may be integers.
 
     ONNX Runtime multiplies where the exponent is the number 2 or 3; so does this.
     """
-    base, exponent = operands_of(operands, 2)
+    base, exponent = call.operands(2)
     dtype = spec_of(base).dtype
     if not dtype.startswith("float"):
         raise UnsupportedError(f"its base must be a real number, got {dtype}")
     known = constant_of(exponent)
     if known is not None and known.size == 1 and known.item() in (2, 3):
         shape = np.broadcast_shapes(spec_of(base).shape, known.shape)
-        base = builder.emit(R.reshape(base, shape))
-        square = builder.emit(R.multiply(base, base))
+        base = call.emit(R.reshape(base, shape))
+        square = call.emit(R.multiply(base, base))
         return square if known.item() == 2 else R.multiply(square, base)
     if known is not None:
         # A number of no axes would be written into the code: LLVM makes of some powers a root or a
         # quotient, whose last bits are others, and TVM warns of some.
         exponent = relax.const(np.atleast_1d(known).astype(dtype), dtype)
-        result = builder.emit(R.power(base, exponent))
+        result = call.emit(R.power(base, exponent))
         shape = np.broadcast_shapes(spec_of(base).shape, known.shape)
         return result if spec_of(result).shape == shape else R.reshape(result, shape)
     if spec_of(exponent).dtype != dtype:
-        exponent = builder.emit(R.astype(exponent, dtype))
+        exponent = call.emit(R.astype(exponent, dtype))
     return R.power(base, exponent)
 
 
 @converter("Celu")
-def _celu(
-    builder: relax.BlockBuilder, operands: Operands, attributes: dict[str, Any]
-) -> relax.Expr:
+def _celu(call: Call) -> Any:
     """Return max(0, x) + min(0, alpha (exp(x / alpha) - 1))."""
-    (data,) = operands_of(operands, 1)
-    number = np.float32(attributes.get("alpha", 1.0))
-    if not np.isfinite(number) or number == 0:
-        raise UnsupportedError(f"alpha must be a number that is not 0, got {number}")
-    alpha, one, zero = (relax.const(np.float32(each)) for each in (number, 1, 0))
-    power = builder.emit(R.exp(builder.emit(R.divide(data, alpha))))
-    low = builder.emit(R.multiply(builder.emit(R.subtract(power, one)), alpha))
-    return R.add(builder.emit(R.maximum(data, zero)), builder.emit(R.minimum(low, zero)))
+    (data,) = call.arrays(1)
+    alpha = np.float32(call.attributes.get("alpha", 1.0))
+    if not np.isfinite(alpha) or alpha == 0:
+        raise UnsupportedError(f"alpha must be a number that is not 0, got {alpha}")
+    low = (np.exp(data / alpha) - 1) * alpha
+    return np.maximum(data, 0) + np.minimum(low, 0)
 
 
 _LINEAR = 0.7978845608028654
@@ -129,67 +114,50 @@ _LINEAR = 0.7978845608028654
 
 
 @converter("Gelu")
-def _gelu(
-    builder: relax.BlockBuilder, operands: Operands, attributes: dict[str, Any]
-) -> relax.Expr:
+def _gelu(call: Call) -> Any:
     """Return half of the data, times 1 plus the error function of the data times √½.
 
     Or 1 plus the hyperbolic tangent of a cubic function of the data, with ONNX Runtime's factors.
     """
-    approximation = attributes.get("approximate", b"none")
+    approximation = call.attributes.get("approximate", b"none")
     if approximation not in (b"none", b"tanh"):
         raise UnsupportedError(f"the approximation {approximation!r} is not known")
-    (data,) = operands_of(operands, 1)
-    root, one, half = (relax.const(np.float32(number)) for number in (0.5**0.5, 1, 0.5))
+    (data,) = call.arrays(1)
     if approximation == b"none":
-        shape = R.erf(builder.emit(R.multiply(data, root)))
+        shape = data.to(R.erf((data * 0.5**0.5).expr))
     else:
-        cubic, linear = (relax.const(np.float32(n)) for n in (0.035677408136300125, _LINEAR))
-        square = builder.emit(R.multiply(builder.emit(R.multiply(cubic, data)), data))
-        inner = R.multiply(data, builder.emit(R.add(square, linear)))
-        shape = float_function(builder.emit(inner), "onnxruntime_tanh")
-    factor = R.add(builder.emit(shape), one)
-    return R.multiply(R.multiply(half, data), factor)
+        inner = data * (0.035677408136300125 * data * data + _LINEAR)
+        shape = data.to(float_function(inner.expr, "onnxruntime_tanh"))
+    return 0.5 * data * (shape + 1)
 
 
-def _hard_sigmoid(
-    builder: relax.BlockBuilder, data: relax.Expr, alpha: float, beta: float
-) -> relax.Expr:
+def _hard_sigmoid(data: Any, alpha: float, beta: float) -> Any:
     _check_float(data)
-    slope, offset = (relax.const(np.float32(each)) for each in (alpha, beta))
-    product = rounded(builder.emit(R.multiply(data, slope)))
-    zero, one = (relax.const(np.float32(end)) for end in (0, 1))
-    return builder.emit(R.minimum(R.maximum(R.add(product, offset), zero), one))
+    return np.minimum(np.maximum(rounded(data * alpha) + beta, 0), 1)
 
 
 @converter("HardSigmoid")
-def _of_attributes(
-    builder: relax.BlockBuilder, operands: Operands, attributes: dict[str, Any]
-) -> relax.Expr:
-    (data,) = operands_of(operands, 1)
-    alpha, beta = attributes.get("alpha", 0.2), attributes.get("beta", 0.5)
-    return _hard_sigmoid(builder, data, alpha, beta)
+def _of_attributes(call: Call) -> Any:
+    (data,) = call.arrays(1)
+    alpha, beta = call.attributes.get("alpha", 0.2), call.attributes.get("beta", 0.5)
+    return _hard_sigmoid(data, alpha, beta)
 
 
 @converter("HardSwish")
-def _hard_swish(
-    builder: relax.BlockBuilder, operands: Operands, _attributes: dict[str, Any]
-) -> relax.Expr:
+def _hard_swish(call: Call) -> Any:
     """Multiply the data by its HardSigmoid, as ONNX Runtime does."""
-    (data,) = operands_of(operands, 1)
-    return R.multiply(data, _hard_sigmoid(builder, data, 1 / 6, 0.5))
+    (data,) = call.arrays(1)
+    return data * _hard_sigmoid(data, 1 / 6, 0.5)
 
 
 @converter("Clip")
-def _clip(
-    _builder: relax.BlockBuilder, operands: Operands, attributes: dict[str, Any]
-) -> relax.Expr:
+def _clip(call: Call) -> relax.Expr:
     """Bound the data; an end that is left out is the dtype's: infinities become finite."""
-    data, low, high = operands_of(operands, 3)
+    data, low, high = call.operands(3)
     dtype = str(spec_of(data).dtype)
     for end, name, bound in ((low, "min", R.maximum), (high, "max", R.minimum)):
-        if end is None and name in attributes:
-            end = relax.const(np.float32(attributes[name]))
+        if end is None and name in call.attributes:
+            end = relax.const(np.float32(call.attributes[name]))
         if end is None and dtype.startswith("float"):
             end = relax.const(getattr(np.finfo(dtype), name), dtype)
         if end is None:
@@ -202,26 +170,20 @@ def _clip(
 
 
 @converter("PRelu")
-def _prelu(
-    _builder: relax.BlockBuilder, operands: Operands, _attributes: dict[str, Any]
-) -> relax.Expr:
-    data, slope = operands_of(operands, 2)
+def _prelu(call: Call) -> Any:
+    data, slope = call.arrays(2)
     _check_float(data)
-    is_negative = R.less(data, relax.const(np.float32(0)))
-    return R.where(is_negative, R.multiply(data, slope), data)
+    return np.where(data < 0, data * slope, data)
 
 
 @converter("ThresholdedRelu")
-def _thresholded_relu(
-    _builder: relax.BlockBuilder, operands: Operands, attributes: dict[str, Any]
-) -> relax.Expr:
+def _thresholded_relu(call: Call) -> Any:
     """Return what is above a number, and 0 for the rest and for NaN."""
-    (data,) = operands_of(operands, 1)
+    (data,) = call.arrays(1)
     _check_float(data)
-    alpha, zero = (relax.const(np.float32(each)) for each in (attributes.get("alpha", 1.0), 0))
-    return R.where(R.greater(data, alpha), data, zero)
+    return np.where(data > call.attributes.get("alpha", 1.0), data, 0)
 
 
-def _check_float(data: relax.Expr) -> None:
-    if spec_of(data).dtype != "float32":
+def _check_float(data: Any) -> None:
+    if data.dtype != "float32":
         raise UnsupportedError("its data must be float32")

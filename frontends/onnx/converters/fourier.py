@@ -9,7 +9,7 @@ from tvm import relax
 from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
-from frontends.onnx.converters.registry import Operands, converter, operands_of
+from frontends.onnx.converters.registry import Call, converter
 from qnn_ops.registry import constant_of, spec_of
 
 Array = np.ndarray[Any, Any]
@@ -20,19 +20,19 @@ _AXIS_AS_OPERAND = 20
 
 
 @converter("DFT")
-def _dft(builder: relax.BlockBuilder, operands: Operands, attributes: dict[str, Any]) -> relax.Expr:
-    data, length, given = operands_of(operands, 3)
-    emit, shape = builder.emit, spec_of(data).shape
-    rank, is_inverse = len(shape), bool(attributes.get("inverse", 0))
+def _dft(call: Call) -> relax.Expr:
+    data, length, given = call.operands(3)
+    emit, shape = call.emit, spec_of(data).shape
+    rank, is_inverse = len(shape), bool(call.attributes.get("inverse", 0))
     axis = (
         -2
-        if attributes["tvm_custom"]["opset"] >= _AXIS_AS_OPERAND
-        else int(attributes.get("axis", 1))
+        if call.attributes["tvm_custom"]["opset"] >= _AXIS_AS_OPERAND
+        else int(call.attributes.get("axis", 1))
     )
     axis = (axis if given is None else _number(given, "its axis")) % rank
     if rank < 2 or axis == rank - 1 or shape[-1] not in (1, 2):
         raise UnsupportedError(f"along axis {axis} of data of shape {shape}")
-    half = bool(attributes.get("onesided", 0))
+    half = bool(call.attributes.get("onesided", 0))
     if half and shape[-1] != (2 if is_inverse else 1):
         raise UnsupportedError("one side alone of complex numbers, or from real ones")
     size = 2 * (shape[axis] - 1) if half and is_inverse else shape[axis]
@@ -43,24 +43,22 @@ def _dft(builder: relax.BlockBuilder, operands: Operands, attributes: dict[str, 
     if taken < shape[axis]:
         rows = emit(R.strided_slice(rows, [rank - 2], [0], [taken]))
     matrix = _waves(taken, size, shape[-1], half, is_inverse, spec_of(data).dtype)
-    found = _product(builder, rows, matrix)
+    found = _product(call.builder, rows, matrix)
     back = [*order, axis]
     return R.permute_dims(found, [*(back.index(each) for each in range(rank - 1)), rank - 1])
 
 
 @converter("STFT")
-def _stft(
-    builder: relax.BlockBuilder, operands: Operands, attributes: dict[str, Any]
-) -> relax.Expr:
+def _stft(call: Call) -> relax.Expr:
     """Transform overlapping frames of signals, each multiplied by a window."""
-    data, step, window, length = operands_of(operands, 4)
-    emit, spec = builder.emit, spec_of(data)
+    data, step, window, length = call.operands(4)
+    emit, spec = call.emit, spec_of(data)
     shape = spec.shape if len(spec.shape) == 3 else (*spec.shape, 1)
     hop = _number(step, "its step")
     if length is None and window is None:
         raise UnsupportedError("neither a window nor a length of frames")
     size = spec_of(window).shape[0] if length is None else _number(length, "the frames' length")
-    half = bool(attributes.get("onesided", 1))
+    half = bool(call.attributes.get("onesided", 1))
     if len(shape) != 3 or shape[2] not in (1, 2) or not (hop > 0 and 0 < size <= shape[1]):
         raise UnsupportedError(f"frames of {size} of data of shape {spec.shape}")
     if (half and shape[2] != 1) or (window is not None and spec_of(window).shape != (size,)):
@@ -72,7 +70,7 @@ def _stft(
     frames = emit(R.take(emit(R.reshape(data, shape)), places, 1, mode="clip"))
     if window is not None:
         frames = emit(R.multiply(frames, emit(R.reshape(window, (size, 1)))))
-    return _product(builder, frames, _waves(size, size, shape[2], half, False, spec.dtype))
+    return _product(call.builder, frames, _waves(size, size, shape[2], half, False, spec.dtype))
 
 
 def _number(expr: relax.Expr, name: str) -> int:

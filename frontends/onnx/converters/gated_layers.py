@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from tvm import relax
@@ -13,19 +12,19 @@ from frontends.builder import ModuleBuilder
 from frontends.onnx.converters.gates import GRU_RULES, LSTM_RULES, Functions, clipped
 from frontends.onnx.converters.products import FloatWeights
 from frontends.onnx.converters.recurrent import Kind, Layer, Parameters
-from frontends.onnx.converters.registry import Operands, converter
+from frontends.onnx.converters.registry import Call, converter
 
 
 @converter("GRU")
-def _gru(builder: relax.BlockBuilder, operands: Operands, attributes: dict[str, Any]) -> relax.Expr:
+def _gru(call: Call) -> relax.Expr:
     """Return the outputs of all steps, and the last ones.
 
     Source of the arithmetic: UniDirectionalGru of ONNX Runtime's
     core/providers/cpu/rnn/deep_cpu_gru.cc, and rnn_helpers.cc beside it.
     """
-    layer = Layer(builder, operands, attributes, Kind(gates=3))
-    functions = Functions(attributes, ("Sigmoid", "Tanh"), len(layer.backward))
-    units, is_linear = layer.units, bool(attributes.get("linear_before_reset", 0))
+    layer = Layer(call, Kind(gates=3))
+    functions = Functions(call.attributes, ("Sigmoid", "Tanh"), len(layer.backward))
+    units, is_linear = layer.units, bool(call.attributes.get("linear_before_reset", 0))
 
     def step(
         inner: ModuleBuilder,
@@ -47,7 +46,7 @@ def _gru(builder: relax.BlockBuilder, operands: Operands, attributes: dict[str, 
                 )
                 bias = of_data if is_split else of_data + of_hidden
                 value = emit(R.add(value, relax.const(bias)))
-            return clipped(inner, value, attributes)
+            return clipped(inner, value, call.attributes)
 
         ahead = emit(R.strided_slice(sums, [1], [0], [2 * units]))
         both = emit(R.add(ahead, weights.part(0, 2 * units).product(inner, hidden)))
@@ -71,17 +70,15 @@ def _gru(builder: relax.BlockBuilder, operands: Operands, attributes: dict[str, 
 
 
 @converter("LSTM")
-def _lstm(
-    builder: relax.BlockBuilder, operands: Operands, attributes: dict[str, Any]
-) -> relax.Expr:
+def _lstm(call: Call) -> relax.Expr:
     """Return the outputs of all steps, the last ones, and the last cells.
 
     Source of the arithmetic: UniDirectionalLstm of ONNX Runtime's
     core/providers/cpu/rnn/uni_directional_lstm.cc, and rnn_helpers.cc beside it.
     """
-    layer = Layer(builder, operands, attributes, Kind(gates=4, states=2))
-    functions = Functions(attributes, ("Sigmoid", "Tanh", "Tanh"), len(layer.backward))
-    units, is_coupled = layer.units, bool(attributes.get("input_forget", 0))
+    layer = Layer(call, Kind(gates=4, states=2))
+    functions = Functions(call.attributes, ("Sigmoid", "Tanh", "Tanh"), len(layer.backward))
+    units, is_coupled = layer.units, bool(call.attributes.get("input_forget", 0))
 
     def step(
         inner: ModuleBuilder,
@@ -104,7 +101,7 @@ def _lstm(
                 value = emit(R.add(value, emit(R.multiply(seen, relax.const(weights)))))
             if bias is not None:
                 value = emit(R.add(value, relax.const(bias[begin : begin + units])))
-            return clipped(inner, value, attributes)
+            return clipped(inner, value, call.attributes)
 
         let_in = opened(inner, gate(0, cells, 0))
         if is_coupled:
@@ -121,14 +118,15 @@ def _lstm(
 
 
 @converter("RNN")
-def _rnn(builder: relax.BlockBuilder, operands: Operands, attributes: dict[str, Any]) -> relax.Expr:
+def _rnn(call: Call) -> relax.Expr:
     """Return the outputs of all steps, and the last ones.
 
     Source of the arithmetic: ONNX Runtime's core/providers/cpu/rnn/rnn.cc, and
     rnn_activation_functors.h beside it.
     """
     kind = Kind(gates=1, ends_at_zero=False, adds_bias=True)
-    layer = Layer(builder, operands, attributes, kind)
+    layer = Layer(call, kind)
+    attributes = call.attributes
     names = attributes.get("activations", ())
     if len(names) == 2 and len(layer.backward) == 1:  # the standard's default, for two directions
         attributes = {**attributes, "activations": names[:1]}

@@ -12,7 +12,7 @@ from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
 from frontends.onnx.constants import range_of
-from frontends.onnx.converters.registry import Operands, converter, operands_of
+from frontends.onnx.converters.registry import Call, converter
 from frontends.onnx.package import onnx_package
 from qnn_ops import counted_indices, top_indices
 from qnn_ops.registry import constant_of, spec_of
@@ -28,26 +28,23 @@ _FEW = 64
 
 
 @converter("Gather")
-def _gather(
-    builder: relax.BlockBuilder, operands: Operands, attributes: dict[str, Any]
-) -> relax.Expr:
-    data, indices = operands_of(operands, 2)
-    axis = int(attributes.get("axis", 0)) % len(spec_of(data).shape)
+def _gather(call: Call) -> relax.Expr:
+    data, indices = call.operands(2)
+    axis = int(call.attributes.get("axis", 0)) % len(spec_of(data).shape)
     known = [constant_of(each) for each in (data, indices)]
     if known[0] is not None and known[1] is not None and known[0].size <= _FEW:
         with suppress(IndexError):  # of which a run shall tell
             return relax.const(np.take(known[0], known[1], axis), str(known[0].dtype))
-    indices = _counted(builder, "Gather", indices, spec_of(data).shape[axis], attributes)
+    indices = _counted(call.builder, "Gather", indices, spec_of(data).shape[axis], call.attributes)
     return R.take(data, indices, axis, mode="clip")
 
 
 @converter("GatherElements")
-def _gather_elements(
-    builder: relax.BlockBuilder, operands: Operands, attributes: dict[str, Any]
-) -> relax.Expr:
-    data, indices = operands_of(operands, 2)
-    axis = int(attributes.get("axis", 0)) % len(spec_of(data).shape)
-    indices = _counted(builder, "GatherElements", indices, spec_of(data).shape[axis], attributes)
+def _gather_elements(call: Call) -> relax.Expr:
+    data, indices = call.operands(2)
+    shape = spec_of(data).shape
+    axis = int(call.attributes.get("axis", 0)) % len(shape)
+    indices = _counted(call.builder, "GatherElements", indices, shape[axis], call.attributes)
     return R.gather_elements(data, indices, axis)
 
 
@@ -107,14 +104,12 @@ _MOST = 1 << 24
 
 
 @converter("OneHot")
-def _one_hot(
-    builder: relax.BlockBuilder, operands: Operands, attributes: dict[str, Any]
-) -> relax.Expr:
+def _one_hot(call: Call) -> relax.Expr:
     """Compare indices with the numbers along a new axis, and choose between two values.
 
     An index below 0 counts from the end; one beyond either end is none of the numbers.
     """
-    indices, depth, values = operands_of(operands, 3)
+    indices, depth, values = call.operands(3)
     known = constant_of(depth)
     if known is None or known.size != 1:
         raise UnsupportedError("the depth must be one constant number")
@@ -124,44 +119,42 @@ def _one_hot(
         raise UnsupportedError(f"the depth must be from 1 to what memory takes, got {count}")
     if dtype not in ("int32", "int64"):
         raise UnsupportedError(f"indices must be int32 or int64, got {dtype}")
-    rank, axis = len(shape), int(attributes.get("axis", -1))
+    rank, axis = len(shape), int(call.attributes.get("axis", -1))
     if not -rank - 1 <= axis <= rank:
         raise UnsupportedError(f"the axis must be from {-rank - 1} to {rank}, got {axis}")
     if spec_of(values).shape != (2,):
         raise UnsupportedError(f"there must be 2 values, got a shape of {spec_of(values).shape}")
     axis %= rank + 1
     zero, size = (relax.const(np.asarray(number, dtype), dtype) for number in (0, count))
-    from_end = builder.emit(R.add(indices, size))
-    counted = builder.emit(R.where(builder.emit(R.less(indices, zero)), from_end, indices))
+    from_end = call.emit(R.add(indices, size))
+    counted = call.emit(R.where(call.emit(R.less(indices, zero)), from_end, indices))
     numbers = np.arange(count).astype(dtype).reshape([-1, *[1] * (rank - axis)])
-    column = builder.emit(R.expand_dims(counted, axis))
-    is_it = builder.emit(R.equal(column, relax.const(numbers, dtype)))
+    column = call.emit(R.expand_dims(counted, axis))
+    is_it = call.emit(R.equal(column, relax.const(numbers, dtype)))
     off, on = (
-        builder.emit(R.reshape(builder.emit(R.strided_slice(values, [0], [n], [n + 1])), ()))
+        call.emit(R.reshape(call.emit(R.strided_slice(values, [0], [n], [n + 1])), ()))
         for n in (0, 1)
     )
     return R.where(is_it, on, off)
 
 
 @converter("TopK")
-def _top_k(
-    builder: relax.BlockBuilder, operands: Operands, attributes: dict[str, Any]
-) -> relax.Expr:
+def _top_k(call: Call) -> relax.Expr:
     """Give the largest or smallest along an axis, and their indices; the first of equals."""
-    data, count = operands_of(operands, 2)
+    data, count = call.operands(2)
     known = None if count is None else constant_of(count)
     if known is None or known.size != 1:
         raise UnsupportedError("the number of elements must be constant")
-    if not attributes.get("sorted", 1):
+    if not call.attributes.get("sorted", 1):
         raise UnsupportedError("elements in an order that is not told")
-    emit, (shape, dtype) = builder.emit, (spec_of(data).shape, spec_of(data).dtype)
-    axis, number = int(attributes.get("axis", -1)) % len(shape), int(known.item())
+    emit, (shape, dtype) = call.emit, (spec_of(data).shape, spec_of(data).dtype)
+    axis, number = int(call.attributes.get("axis", -1)) % len(shape), int(known.item())
     if dtype != "float32" or not 0 < number <= shape[axis]:
         raise UnsupportedError(f"{number} of {shape[axis]} elements of {dtype}")
     order = [*(each for each in range(len(shape)) if each != axis), axis]
     outer = [shape[each] for each in order[:-1]]
     rows = emit(R.reshape(emit(R.permute_dims(data, order)), (prod(outer), shape[axis])))
-    keys = rows if attributes.get("largest", 1) else emit(R.negative(rows))
+    keys = rows if call.attributes.get("largest", 1) else emit(R.negative(rows))
     indices = emit(top_indices(keys, number))
     back = [order.index(each) for each in range(len(shape))]
     results = (R.gather_elements(rows, indices, axis=1), R.astype(indices, "int64"))
@@ -174,24 +167,20 @@ def _top_k(
 
 
 @converter("EyeLike")
-def _eye_like(
-    _builder: relax.BlockBuilder, operands: Operands, attributes: dict[str, Any]
-) -> relax.Expr:
+def _eye_like(call: Call) -> relax.Expr:
     """Give ones on a diagonal of a matrix of the data's shape."""
-    (data,) = operands_of(operands, 1)
+    (data,) = call.operands(1)
     shape, dtype = spec_of(data).shape, spec_of(data).dtype
-    if stated := int(attributes.get("dtype", 0)):
+    if stated := int(call.attributes.get("dtype", 0)):
         dtype = str(onnx_package().helper.tensor_dtype_to_np_dtype(stated))
     if len(shape) != 2 or np.prod(shape, dtype=np.int64) > _MOST:
         raise UnsupportedError(f"a matrix of shape {shape}")
-    return relax.const(np.eye(*shape, k=int(attributes.get("k", 0)), dtype=dtype), dtype)
+    return relax.const(np.eye(*shape, k=int(call.attributes.get("k", 0)), dtype=dtype), dtype)
 
 
 @converter("Range")
-def _range(
-    _builder: relax.BlockBuilder, operands: Operands, _attributes: dict[str, Any]
-) -> relax.Expr:
-    start, limit, delta = (constant_of(each) for each in operands_of(operands, 3))
+def _range(call: Call) -> relax.Expr:
+    start, limit, delta = (constant_of(each) for each in call.operands(3))
     if start is None or limit is None or delta is None:
         raise UnsupportedError(
             "how many numbers it has depends on the data, which values of inputs at import may tell"

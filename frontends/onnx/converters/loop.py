@@ -11,7 +11,7 @@ from tvm.relax import op as R
 
 from frontends.builder import ModuleBuilder
 from frontends.errors import UnsupportedError, UnsupportedOperatorError, reason_of
-from frontends.onnx.converters.registry import Operands, converter
+from frontends.onnx.converters.registry import Call, converter
 from frontends.onnx.package import onnx_package
 from qnn_ops.errors import QnnError
 from qnn_ops.loop import loop
@@ -23,23 +23,21 @@ _NEXT, _GOES_ON = "tvm_qnn_next_turn", "tvm_qnn_goes_on"
 
 
 @converter("Loop")
-def _loop(
-    builder: relax.BlockBuilder, operands: Operands, attributes: dict[str, Any]
-) -> relax.Expr:
+def _loop(call: Call) -> relax.Expr:
     """Repeat the body, a function of the number of the turn, a flag and what is carried on."""
-    count, flag, *carried = operands
-    body = attributes["body"]
+    count, flag, *carried = call.given
+    body = call.attributes["body"]
     if any(each is None for each in carried):
         raise UnsupportedError("an operand is missing")
     turn = relax.const(np.zeros(_declared(body.input[0]), np.int64), "int64")
     going = relax.const(np.array(True), "bool") if flag is None else flag
-    begin = [turn, builder.emit(R.reshape(going, _declared(body.input[1]))), *carried]
+    begin = [turn, call.emit(R.reshape(going, _declared(body.input[1]))), *carried]
     limit = None if count is None else constant_of(count)
     if count is not None and limit is None:
-        begin.append(builder.emit(R.reshape(count, ())))
-    begin = [builder.emit(each) for each in begin]
+        begin.append(call.emit(R.reshape(count, ())))
+    begin = [call.emit(each) for each in begin]
     specs = [spec_of(each) for each in begin]
-    step = _body(body, specs, len(carried), int(attributes["opset"]))
+    step = _body(body, specs, len(carried), int(call.attributes["opset"]))
     made = [spec_of(relax.Var("made", ty)) for ty in step.ret_ty.fields]
     if made != specs:
         raise UnsupportedError("tensors whose shapes or types change from turn to turn")
@@ -47,10 +45,10 @@ def _loop(
         raise UnsupportedError("tensors without elements")
     test = _condition(specs, len(carried), limit)
     parts = [
-        builder.add_func(each, name)
+        call.builder.add_func(each, name)
         for name, each in (("loop_condition", test), ("loop_body", step))
     ]
-    made_last = builder.emit(loop(parts[0], parts[1], begin))
+    made_last = call.emit(loop(parts[0], parts[1], begin))
     places = range(_BEFORE_CARRIED, _BEFORE_CARRIED + len(carried))
     results = [relax.TupleGetItem(made_last, place) for place in places]
     return results[0] if len(results) == 1 else relax.Tuple(results)

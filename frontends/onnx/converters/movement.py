@@ -11,17 +11,15 @@ from tvm.relax import op as R
 from frontends.bounds import check_places
 from frontends.errors import UnsupportedError
 from frontends.onnx.converters.known import known_number
-from frontends.onnx.converters.registry import Operands, converter, operands_of
+from frontends.onnx.converters.registry import Call, converter
 from qnn_ops.registry import constant_of, spec_of
 
 
 @converter("Shape")
-def _shape(
-    _builder: relax.BlockBuilder, operands: Operands, attributes: dict[str, Any]
-) -> relax.Expr:
+def _shape(call: Call) -> relax.Expr:
     """Return a constant: all shapes are known here, also those that the package did not infer."""
-    (data,) = operands_of(operands, 1)
-    shape = spec_of(data).shape[attributes.get("start", 0) : attributes.get("end")]
+    (data,) = call.operands(1)
+    shape = spec_of(data).shape[call.attributes.get("start", 0) : call.attributes.get("end")]
     return relax.const(np.array(shape, np.int64), "int64")
 
 
@@ -30,21 +28,21 @@ _MODES = {"reflect": "reflect", "edge": "edge", "wrap": "wrap"}
 
 
 @converter("Pad")
-def _pad(builder: relax.BlockBuilder, operands: Operands, attributes: dict[str, Any]) -> relax.Expr:
-    data, given, fill, axes = operands_of(operands, 4)
+def _pad(call: Call) -> relax.Expr:
+    data, given, fill, axes = call.operands(4)
     shape = spec_of(data).shape
-    widths = _widths(attributes.get("pads") if given is None else given, axes, len(shape))
+    widths = _widths(call.attributes.get("pads") if given is None else given, axes, len(shape))
     for axis, (before, after) in enumerate(widths):  # what is cut off
         if min(before, after) < 0:
             begin, end = max(-before, 0), shape[axis] - max(-after, 0)
-            data = builder.emit(R.strided_slice(data, [axis], [begin], [end]))
+            data = call.emit(R.strided_slice(data, [axis], [begin], [end]))
     widths = [(max(before, 0), max(after, 0)) for before, after in widths]
-    mode = attributes.get("mode", b"constant").decode()
+    mode = call.attributes.get("mode", b"constant").decode()
     if mode == "constant":
-        value = 0.0 if fill is None else known_number(builder, fill)
+        value = 0.0 if fill is None else known_number(call.builder, fill)
         if value is None:
             raise UnsupportedError("its value must be constant")
-        value = attributes.get("value", value)
+        value = call.attributes.get("value", value)
         return R.nn.pad(data, [side for pair in widths for side in pair], "constant", value)
     if mode not in _MODES:
         raise UnsupportedError(f"mode {mode!r} is not known")
@@ -55,7 +53,7 @@ def _pad(builder: relax.BlockBuilder, operands: Operands, attributes: dict[str, 
                 raise UnsupportedError("it reflects more than there is")
             check_places(size + sum(pair))
             places = np.pad(np.arange(size), pair, mode=_MODES[mode])  # type: ignore[call-overload]
-            data = builder.emit(R.take(data, relax.const(places, "int64"), axis, mode="clip"))
+            data = call.emit(R.take(data, relax.const(places, "int64"), axis, mode="clip"))
     return data
 
 
@@ -73,18 +71,14 @@ def _widths(given: Any, axes: relax.Expr | None, rank: int) -> list[tuple[int, i
 
 
 @converter("Tile")
-def _tile(
-    _builder: relax.BlockBuilder, operands: Operands, _attributes: dict[str, Any]
-) -> relax.Expr:
-    data, repeats = operands_of(operands, 2)
+def _tile(call: Call) -> relax.Expr:
+    data, repeats = call.operands(2)
     return R.tile(data, _numbers(repeats))
 
 
 @converter("Expand")
-def _expand(
-    _builder: relax.BlockBuilder, operands: Operands, _attributes: dict[str, Any]
-) -> relax.Expr:
-    data, shape = operands_of(operands, 2)
+def _expand(call: Call) -> relax.Expr:
+    data, shape = call.operands(2)
     return R.broadcast_to(data, np.broadcast_shapes(spec_of(data).shape, tuple(_numbers(shape))))
 
 
@@ -96,13 +90,12 @@ def _numbers(expr: relax.Expr) -> list[int]:
 
 
 @converter("ReverseSequence")
-def _reverse_sequence(
-    builder: relax.BlockBuilder, operands: Operands, attributes: dict[str, Any]
-) -> relax.Expr:
+def _reverse_sequence(call: Call) -> relax.Expr:
     """Reverse the first so many steps along an axis, as many as each row of the batch says."""
-    data, lengths = operands_of(operands, 2)
-    emit, shape = builder.emit, spec_of(data).shape
-    batch, along = int(attributes.get("batch_axis", 1)), int(attributes.get("time_axis", 0))
+    data, lengths = call.operands(2)
+    emit, shape = call.emit, spec_of(data).shape
+    batch = int(call.attributes.get("batch_axis", 1))
+    along = int(call.attributes.get("time_axis", 0))
     if {batch, along} != {0, 1} or len(shape) < 2 or spec_of(lengths).shape != (shape[batch],):
         raise UnsupportedError(
             f"axes {batch} and {along} of {shape}, lengths of {spec_of(lengths).shape}"
@@ -131,18 +124,16 @@ _IMAGE = 4
 
 
 @converter("SpaceToDepth")
-def _space_to_depth(
-    builder: relax.BlockBuilder, operands: Operands, attributes: dict[str, Any]
-) -> relax.Expr:
+def _space_to_depth(call: Call) -> relax.Expr:
     """Make channels of the pixels of blocks, of images whose channels are first."""
-    (data,) = operands_of(operands, 1)
-    shape, size = spec_of(data).shape, int(attributes.get("blocksize", 0))
-    mode = attributes.get("mode", b"DCR")
+    (data,) = call.operands(1)
+    shape, size = spec_of(data).shape, int(call.attributes.get("blocksize", 0))
+    mode = call.attributes.get("mode", b"DCR")
     if len(shape) != _IMAGE or size < 1 or shape[2] % size or shape[3] % size:
         raise UnsupportedError(f"blocks of {size} in data of shape {list(shape)}")
     if mode not in _ORDERS:
         raise UnsupportedError(f"mode {mode.decode()!r} is not known")
     batch, channels, rows, columns = shape[0], shape[1], shape[2] // size, shape[3] // size
     blocks = R.reshape(data, (batch, channels, rows, size, columns, size))
-    turned = builder.emit(R.permute_dims(builder.emit(blocks), _ORDERS[mode]))
+    turned = call.emit(R.permute_dims(call.emit(blocks), _ORDERS[mode]))
     return R.reshape(turned, (batch, channels * size * size, rows, columns))

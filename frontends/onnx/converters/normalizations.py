@@ -11,31 +11,27 @@ from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
 from frontends.onnx.converters.convolutions import window_of
-from frontends.onnx.converters.registry import Operands, converter, operands_of
+from frontends.onnx.converters.registry import Call, converter
 from qnn_ops import fused_multiply_add, reduce_windows, row_moments
-from qnn_ops.registry import TensorSpec, spec_of
+from qnn_ops.registry import spec_of
 from qnn_ops.rounded import rounded
 
 
 @converter("BatchNormalization")
-def _batch_normalization(
-    builder: relax.BlockBuilder, operands: Operands, attributes: dict[str, Any]
-) -> relax.Expr:
+def _batch_normalization(call: Call) -> Any:
     """Multiply by the scale times the reciprocal of the deviation, and add what is left."""
-    data, *numbers = operands_of(operands, 5)
-    if attributes["tvm_custom"]["num_outputs"] != 1 or attributes.get("training_mode", 0):
+    data, *numbers = call.arrays(5)
+    if call.attributes["tvm_custom"]["num_outputs"] != 1 or call.attributes.get("training_mode", 0):
         raise UnsupportedError("training is not imported")
-    shape, emit = spec_of(data).shape, builder.emit
-    if any(spec_of(each) != TensorSpec(shape[1:2], "float32") for each in numbers):
+    if any((each.shape, each.dtype) != (data.shape[1:2], "float32") for each in numbers):
         raise UnsupportedError("it must have one number of float32 for each channel")
     scale, bias, mean, variance = numbers
-    epsilon, one = (relax.const(np.float32(x)) for x in (attributes.get("epsilon", 1e-5), 1))
-    reciprocal = emit(R.divide(one, emit(R.sqrt(emit(R.add(variance, epsilon))))))
-    factor = emit(R.multiply(scale, reciprocal))
-    offset = emit(R.subtract(bias, emit(R.multiply(mean, factor))))
-    channels = (1, -1, *[1] * (len(shape) - 2))
-    factor, offset = (emit(R.reshape(each, channels)) for each in (factor, offset))
-    return R.add(emit(R.multiply(data, factor)), offset)
+    reciprocal = 1 / np.sqrt(variance + call.attributes.get("epsilon", 1e-5))
+    factor = scale * reciprocal
+    offset = bias - mean * factor
+    channels = (1, -1, *[1] * (len(data.shape) - 2))
+    factor, offset = factor.reshape(*channels), offset.reshape(*channels)
+    return data * factor + offset
 
 
 def moments(
@@ -115,25 +111,23 @@ _LEAST_LAYER = 8
 
 
 @converter("LayerNormalization")
-def _layer_normalization(
-    builder: relax.BlockBuilder, operands: Operands, attributes: dict[str, Any]
-) -> relax.Expr:
+def _layer_normalization(call: Call) -> relax.Expr:
     """Return the normalized data.
 
     Sums, and what becomes of them, are those of MLAS on x86 with AVX2, or those of rows one by one
     where they are short; where an order is stated, as that of ONNX Runtime's operators with a sum
     before it, this.
     """
-    data, scale, bias = operands_of(operands, 3)
-    if attributes["tvm_custom"]["num_outputs"] > 1:
+    data, scale, bias = call.operands(3)
+    if call.attributes["tvm_custom"]["num_outputs"] > 1:
         raise UnsupportedError("mean and deviation as results are not imported")
     shape = spec_of(data).shape
     if spec_of(data).dtype != "float32":
         raise UnsupportedError("it must be of float32")
-    axis = int(attributes.get("axis", -1)) % len(shape)
-    order = order_of(attributes, prod(shape[axis:]), ("welford", "vectors"), _LEAST_LAYER)
-    epsilon = attributes.get("epsilon", 1e-5)
-    return normalized(builder, data, axis, order, epsilon, (scale, bias))
+    axis = int(call.attributes.get("axis", -1)) % len(shape)
+    order = order_of(call.attributes, prod(shape[axis:]), ("welford", "vectors"), _LEAST_LAYER)
+    epsilon = call.attributes.get("epsilon", 1e-5)
+    return normalized(call.builder, data, axis, order, epsilon, (scale, bias))
 
 
 _LEAST_RMS = 16
@@ -141,73 +135,66 @@ _LEAST_RMS = 16
 
 
 @converter("RMSNormalization")
-def _rms_normalization(
-    builder: relax.BlockBuilder, operands: Operands, attributes: dict[str, Any]
-) -> relax.Expr:
+def _rms_normalization(call: Call) -> relax.Expr:
     """Divide the data by the root of the mean of their squares, and multiply by the scale.
 
     Sums, and what becomes of them, are those of MLAS on x86 with AVX2, or those of rows one by one
     where they are short or ONNX Runtime's SkipSimplifiedLayerNormalization states it.
     """
-    data, scale = operands_of(operands, 2)
+    data, scale = call.operands(2)
     shape = spec_of(data).shape
-    if spec_of(data).dtype != "float32" or attributes.get("stash_type", 1) != 1:
+    if spec_of(data).dtype != "float32" or call.attributes.get("stash_type", 1) != 1:
         raise UnsupportedError("it must be of float32")
-    axis = int(attributes.get("axis", -1))
+    axis = int(call.attributes.get("axis", -1))
     if axis not in range(-len(shape), len(shape)):
         raise UnsupportedError(f"axis {axis} of data of shape {list(shape)}")
     axis %= len(shape)
-    order = order_of(attributes, prod(shape[axis:]), ("squares", "vector_squares"), _LEAST_RMS)
-    epsilon = attributes.get("epsilon", 1e-5)
-    return normalized(builder, data, axis, order, epsilon, (scale, None))
+    order = order_of(call.attributes, prod(shape[axis:]), ("squares", "vector_squares"), _LEAST_RMS)
+    epsilon = call.attributes.get("epsilon", 1e-5)
+    return normalized(call.builder, data, axis, order, epsilon, (scale, None))
 
 
 @converter("LpNormalization")
-def _normalize(
-    builder: relax.BlockBuilder, operands: Operands, attributes: dict[str, Any]
-) -> relax.Expr:
+def _normalize(call: Call) -> relax.Expr:
     """Divide by the norm along an axis what the largest number was divided by; 0 stays 0."""
-    (data,) = operands_of(operands, 1)
-    emit, spec = builder.emit, spec_of(data)
-    axis, degree = int(attributes.get("axis", -1)), int(attributes.get("p", 2))
+    (data,) = call.operands(1)
+    emit, spec = call.emit, spec_of(data)
+    axis, degree = int(call.attributes.get("axis", -1)), int(call.attributes.get("p", 2))
     if degree not in (1, 2) or not -len(spec.shape) <= axis < len(spec.shape):
         raise UnsupportedError(f"a norm of degree {degree} along axis {axis}")
     zero, one = (relax.const(np.asarray(each, spec.dtype), spec.dtype) for each in (0, 1))
     most = emit(R.max(emit(R.abs(data)), [axis], keepdims=True))
     is_scaled = emit(R.logical_and(R.isfinite(most), R.greater(most, zero)))
     scaled = emit(R.divide(data, emit(R.where(is_scaled, most, one))))
-    norm = emit(_root(builder, emit(R.sum(_power(builder, scaled, degree), [axis], True)), degree))
+    powers = _power(call.builder, scaled, degree)
+    norm = emit(_root(emit(R.sum(powers, [axis], True)), degree))
     return R.divide(scaled, emit(R.where(emit(R.equal(most, zero)), one, norm)))
 
 
 @converter("LpPool")
-def _pool(
-    builder: relax.BlockBuilder, operands: Operands, attributes: dict[str, Any]
-) -> relax.Expr:
+def _pool(call: Call) -> relax.Expr:
     """Add up powers in each window, and draw the root."""
-    (data,) = operands_of(operands, 1)
-    shape, degree = spec_of(data).shape, int(attributes.get("p", 2))
-    kernel = [int(each) for each in attributes.get("kernel_shape", ())]
-    window = window_of(attributes, shape[2:], kernel)
+    (data,) = call.operands(1)
+    shape, degree = spec_of(data).shape, int(call.attributes.get("p", 2))
+    kernel = [int(each) for each in call.attributes.get("kernel_shape", ())]
+    window = window_of(call.attributes, shape[2:], kernel)
     half, sides = len(kernel), [0, 0, 0, 0]
     for before, after in zip(window.padding[:half], window.padding[half:], strict=True):
         sides += [before, after]
-    powers = _power(builder, data, degree)
+    powers = _power(call.builder, data, degree)
     if any(sides):
-        powers = builder.emit(R.nn.pad(powers, sides))
+        powers = call.emit(R.nn.pad(powers, sides))
     size, steps, gaps = ([1, 1, *each] for each in (kernel, window.strides, window.dilations))
     start = relax.const(np.zeros(1, np.float32))
-    return _root(builder, builder.emit(reduce_windows(powers, start, size, steps, gaps)), degree)
+    return _root(call.emit(reduce_windows(powers, start, size, steps, gaps)), degree)
 
 
 @converter("GlobalLpPool")
-def _pool_all(
-    builder: relax.BlockBuilder, operands: Operands, attributes: dict[str, Any]
-) -> relax.Expr:
-    (data,) = operands_of(operands, 1)
-    degree, axes = int(attributes.get("p", 2)), list(range(2, len(spec_of(data).shape)))
-    sums = builder.emit(R.sum(_power(builder, data, degree), axes, keepdims=True))
-    return _root(builder, sums, degree)
+def _pool_all(call: Call) -> relax.Expr:
+    (data,) = call.operands(1)
+    degree, axes = int(call.attributes.get("p", 2)), list(range(2, len(spec_of(data).shape)))
+    sums = call.emit(R.sum(_power(call.builder, data, degree), axes, keepdims=True))
+    return _root(sums, degree)
 
 
 def _power(builder: relax.BlockBuilder, data: relax.Expr, degree: int) -> relax.Expr:
@@ -221,7 +208,7 @@ def _power(builder: relax.BlockBuilder, data: relax.Expr, degree: int) -> relax.
     return builder.emit(R.power(size, relax.const(np.asarray(degree, dtype), dtype)))
 
 
-def _root(builder: relax.BlockBuilder, sums: relax.Expr, degree: int) -> relax.Expr:
+def _root(sums: relax.Expr, degree: int) -> relax.Expr:
     if degree <= 2:
         return R.sqrt(sums) if degree == 2 else sums
     dtype = spec_of(sums).dtype

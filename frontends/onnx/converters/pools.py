@@ -12,7 +12,7 @@ from tvm.relax import op as R
 from frontends.errors import UnsupportedError
 from frontends.onnx.converters.convolutions import Window, window_of
 from frontends.onnx.converters.known import is_dequantized, value_of
-from frontends.onnx.converters.registry import Operands, converter, operands_of
+from frontends.onnx.converters.registry import Call, converter
 from qnn_ops.registry import spec_of
 
 _LANES = 4
@@ -22,19 +22,17 @@ _BLOCK = 16
 
 
 @converter("GlobalAveragePool")
-def _global_average_pool(
-    builder: relax.BlockBuilder, operands: Operands, attributes: dict[str, Any]
-) -> relax.Expr:
-    (data,) = operands_of(operands, 1)
+def _global_average_pool(call: Call) -> relax.Expr:
+    (data,) = call.operands(1)
     shape = spec_of(data).shape
-    is_input = value_of(builder, data) is None
+    is_input = value_of(call.builder, data) is None
     is_in_blocks = is_input and len(shape) == 4 and shape[1] % _BLOCK == 0
     # Of integers the sums are exact in any order, and this form is what becomes a quantized mean.
-    if is_in_blocks or is_dequantized(builder, data):
+    if is_in_blocks or is_dequantized(call.builder, data):
         return R.mean(data, list(range(2, len(shape))), keepdims=True)
     rows, count = shape[0] * shape[1], prod(shape[2:])
-    sums = _sums(builder, builder.emit(R.reshape(data, (rows, count))))
-    means = builder.emit(R.divide(sums, relax.const(np.float32(count))))
+    sums = _sums(call.builder, call.emit(R.reshape(data, (rows, count))))
+    means = call.emit(R.divide(sums, relax.const(np.float32(count))))
     return R.reshape(means, (*shape[:2], *[1] * (len(shape) - 2)))
 
 
@@ -66,37 +64,27 @@ _OPERATORS = {
 
 
 @converter("MaxPool")
-def _max_pool(
-    builder: relax.BlockBuilder, operands: Operands, attributes: dict[str, Any]
-) -> relax.Expr:
-    if attributes["tvm_custom"]["num_outputs"] != 1:
+def _max_pool(call: Call) -> relax.Expr:
+    if call.attributes["tvm_custom"]["num_outputs"] != 1:
         raise UnsupportedError("the places of the maxima are not imported")
-    return _pooled("max", builder, operands, attributes)
+    return _pooled("max", call)
 
 
 @converter("AveragePool")
-def _average_pool(
-    builder: relax.BlockBuilder, operands: Operands, attributes: dict[str, Any]
-) -> relax.Expr:
-    if any(each != 1 for each in attributes.get("dilations", ())):
+def _average_pool(call: Call) -> relax.Expr:
+    if any(each != 1 for each in call.attributes.get("dilations", ())):
         raise UnsupportedError("an average with dilations is not imported")
-    includes = bool(attributes.get("count_include_pad", 0))
-    return _pooled("avg", builder, operands, attributes, count_include_pad=includes)
+    includes = bool(call.attributes.get("count_include_pad", 0))
+    return _pooled("avg", call, count_include_pad=includes)
 
 
-def _pooled(
-    kind: str,
-    builder: relax.BlockBuilder,
-    operands: Operands,
-    attributes: dict[str, Any],
-    **extra: Any,
-) -> relax.Expr:
-    (data,) = operands_of(operands, 1)
-    kernel = [int(each) for each in attributes.get("kernel_shape", ())]
-    window = window_of(attributes, spec_of(data).shape[2:], kernel)
+def _pooled(kind: str, call: Call, **extra: Any) -> relax.Expr:
+    (data,) = call.operands(1)
+    kernel = [int(each) for each in call.attributes.get("kernel_shape", ())]
+    window = window_of(call.attributes, spec_of(data).shape[2:], kernel)
     if len(kernel) == 1:  # a row of an image
-        data, kernel, window = builder.emit(R.expand_dims(data, [2])), [1, *kernel], window.as_row()
-        return R.squeeze(builder.emit(_call(kind, data, kernel, window, extra)), [2])
+        data, kernel, window = call.emit(R.expand_dims(data, [2])), [1, *kernel], window.as_row()
+        return R.squeeze(call.emit(_call(kind, data, kernel, window, extra)), [2])
     return _call(kind, data, kernel, window, extra)
 
 

@@ -13,7 +13,7 @@ from frontends.builder import ModuleBuilder
 from frontends.errors import UnsupportedError
 from frontends.onnx.converters.convolutions import data_point, weight_points
 from frontends.onnx.converters.quantization import quantized
-from frontends.onnx.converters.registry import Operands, converter, operands_of
+from frontends.onnx.converters.registry import Call, converter
 from qnn_ops import blockwise_dense, quantized_dense
 from qnn_ops.attributes import dtype_range
 from qnn_ops.checks import QUANTIZED
@@ -23,21 +23,19 @@ Array = np.ndarray[Any, Any]
 
 
 @converter("MatMulInteger")
-def _matmul_integer(
-    builder: relax.BlockBuilder, operands: Operands, _attributes: dict[str, Any]
-) -> relax.Expr:
+def _matmul_integer(call: Call) -> relax.Expr:
     """Return the int32 sums of a product of matrices."""
-    data, weights, own_point, other_point = operands_of(operands, 4)
+    data, weights, own_point, other_point = call.operands(4)
     array, points = constant_of(weights), weight_points(other_point)
     if array is not None and array.ndim == 2 and points is not None:
-        return dense(builder, data, array, own_point, points)
+        return dense(call.builder, data, array, own_point, points)
     left, right = (R.astype(each, "int32") for each in (data, weights))
     point, late = data_point(own_point)
     left = R.subtract(left, relax.const(point, "int32") if late is None else late)
     if other_point is not None:
         right = R.subtract(right, R.astype(other_point, "int32"))
     # Apart: fused with what subtracts, it would subtract for each product anew.
-    return R.matmul(builder.emit(left), builder.emit(right), out_dtype="int32")
+    return R.matmul(call.emit(left), call.emit(right), out_dtype="int32")
 
 
 def dense(
@@ -112,64 +110,59 @@ class ByteWeights:
 
 
 @converter("MatMulNBits")
-def _matmul_nbits(
-    builder: relax.BlockBuilder, operands: Operands, attributes: dict[str, Any]
-) -> relax.Expr:
+def _matmul_nbits(call: Call) -> relax.Expr:
     """Multiply by weights of a few bits; operands and attributes are ``blockwise_dense``'s."""
-    data, weights, scales, points = operands_of(operands, 4)
-    size, shape = int(attributes["block_size"]), spec_of(data).shape
+    data, weights, scales, points = call.operands(4)
+    size, shape = int(call.attributes["block_size"]), spec_of(data).shape
     if spec_of(data).dtype != "float32":
         raise UnsupportedError("its data must be float32")
     blocks = spec_of(scales).shape[1]
     if not shape or -(-shape[-1] // size) != blocks:
         raise UnsupportedError(f"data of shape {list(shape)} for {blocks} blocks of {size}")
-    call = blockwise_dense(
+    products = blockwise_dense(
         data,
         weights,
         scales,
         points,
-        bits=int(attributes["bits"]),
+        bits=int(call.attributes["bits"]),
         block_size=size,
-        quantizes_data=bool(attributes["quantizes_data"]),
+        quantizes_data=bool(call.attributes["quantizes_data"]),
     )
-    return builder.emit(call)
+    return call.emit(products)
 
 
 _IMAGE_RANK = 4
 
 
 @converter("QLinearMatMul")
-def _matmul(
-    builder: relax.BlockBuilder, operands: Operands, _attributes: dict[str, Any]
-) -> relax.Expr:
-    a, sa, za, b, sb, zb, sy, zy = operands_of(operands, 8)
+def _matmul(call: Call) -> relax.Expr:
+    a, sa, za, b, sb, zb, sy, zy = call.operands(8)
     _check(a, b, zy, (sa, sb, sy))
-    left, right = (_centred(builder, *pair) for pair in ((a, za), (b, zb)))
-    sums = builder.emit(R.matmul(left, right, out_dtype="int32"))
-    return _requantized(builder, sums, (sa, sb, sy), zy)
+    left, right = (_centred(call.builder, *pair) for pair in ((a, za), (b, zb)))
+    sums = call.emit(R.matmul(left, right, out_dtype="int32"))
+    return _requantized(call.builder, sums, (sa, sb, sy), zy)
 
 
 @converter("QLinearConv")
-def _conv(
-    builder: relax.BlockBuilder, operands: Operands, attributes: dict[str, Any]
-) -> relax.Expr:
-    x, sx, zx, w, sw, zw, sy, zy, bias = operands_of(operands, 9)
+def _conv(call: Call) -> relax.Expr:
+    x, sx, zx, w, sw, zw, sy, zy, bias = call.operands(9)
     _check(x, w, zy, (sx, sw, sy))
-    if len(spec_of(x).shape) != _IMAGE_RANK or attributes.get("auto_pad", b"NOTSET") != b"NOTSET":
+    mode = call.attributes.get("auto_pad", b"NOTSET")
+    if len(spec_of(x).shape) != _IMAGE_RANK or mode != b"NOTSET":
         raise UnsupportedError("its window must have two dimensions, and its padding be stated")
     sums = R.nn.conv2d(
-        _centred(builder, x, zx),
-        _centred(builder, w, zw, (-1, 1, 1, 1)),
-        strides=list(attributes.get("strides", (1, 1))),
-        padding=list(attributes.get("pads", (0, 0, 0, 0))),
-        dilation=list(attributes.get("dilations", (1, 1))),
-        groups=int(attributes.get("group", 1)),
+        _centred(call.builder, x, zx),
+        _centred(call.builder, w, zw, (-1, 1, 1, 1)),
+        strides=list(call.attributes.get("strides", (1, 1))),
+        padding=list(call.attributes.get("pads", (0, 0, 0, 0))),
+        dilation=list(call.attributes.get("dilations", (1, 1))),
+        groups=int(call.attributes.get("group", 1)),
         out_dtype="int32",
     )
     if bias is not None:
-        sums = R.add(builder.emit(sums), R.reshape(bias, (1, -1, 1, 1)))
-    scales = (sx, builder.emit(R.reshape(sw, (-1, 1, 1))), sy)
-    return _requantized(builder, builder.emit(sums), scales, zy)
+        sums = R.add(call.emit(sums), R.reshape(bias, (1, -1, 1, 1)))
+    scales = (sx, call.emit(R.reshape(sw, (-1, 1, 1))), sy)
+    return _requantized(call.builder, call.emit(sums), scales, zy)
 
 
 def _check(data: Any, weights: Any, point: Any, scales: tuple[Any, ...]) -> None:

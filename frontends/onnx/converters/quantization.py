@@ -10,7 +10,7 @@ from tvm.relax import op as R
 
 from frontends.builder import ModuleBuilder
 from frontends.errors import UnsupportedError
-from frontends.onnx.converters.registry import Operands, converter, operands_of
+from frontends.onnx.converters.registry import Call, converter
 from frontends.onnx.package import onnx_package
 from qnn_ops import dequantize, dynamic_encoding, dynamic_quantize, quantize
 from qnn_ops.checks import ACTIVATIONS
@@ -24,13 +24,11 @@ _INTEGERS = (*ACTIVATIONS, "uint16")
 
 
 @converter("QuantizeLinear")
-def _quantize_linear(
-    builder: relax.BlockBuilder, operands: Operands, attributes: dict[str, Any]
-) -> relax.Expr:
-    data, scale, point = operands_of(operands, 3)
-    dtype = _result_dtype(point, attributes)
+def _quantize_linear(call: Call) -> relax.Expr:
+    data, scale, point = call.operands(3)
+    dtype = _result_dtype(point, call.attributes)
     _check_dtypes(spec_of(data).dtype == "float32", scale, dtype in _INTEGERS, dtype)
-    encoding = Encoding(builder, data, scale, point, attributes)
+    encoding = Encoding(call.builder, data, scale, point, call.attributes)
     if encoding.is_known and dtype in ACTIVATIONS:
         array = constant_of(data)
         if array is not None:  # weights that a node makes: kernels read constants
@@ -43,27 +41,25 @@ def _quantize_linear(
     origin = encoding.points()
     known = constant_of(origin)
     lowest, highest = (
-        builder.emit(R.astype(R.subtract(relax.const(end, "int32"), origin), "float32"))
+        call.emit(R.astype(R.subtract(relax.const(end, "int32"), origin), "float32"))
         if known is None
         else relax.const((end - known).astype(np.float32))
         for end in (int(limits.min), int(limits.max))
     )
-    steps = builder.emit(R.divide(data, encoding.scales()))
+    steps = call.emit(R.divide(data, encoding.scales()))
     # NaN is not equal to itself, and is the lowest value to ONNX Runtime.
-    number = builder.emit(R.where(R.equal(steps, steps), steps, lowest))
+    number = call.emit(R.where(R.equal(steps, steps), steps, lowest))
     # A constant comes first: then nothing asks once more what is no number.
-    bounded = R.round(R.minimum(highest, builder.emit(R.maximum(lowest, number))))
+    bounded = R.round(R.minimum(highest, call.emit(R.maximum(lowest, number))))
     return R.astype(R.add(R.astype(bounded, "int32"), origin), dtype)
 
 
 @converter("DequantizeLinear")
-def _dequantize_linear(
-    builder: relax.BlockBuilder, operands: Operands, attributes: dict[str, Any]
-) -> relax.Expr:
-    data, scale, point = operands_of(operands, 3)
+def _dequantize_linear(call: Call) -> relax.Expr:
+    data, scale, point = call.operands(3)
     dtype = spec_of(data).dtype
     _check_dtypes(True, scale, dtype in (*_INTEGERS, "int32"), dtype)
-    encoding = Encoding(builder, data, scale, point, attributes)
+    encoding = Encoding(call.builder, data, scale, point, call.attributes)
     if encoding.is_known and dtype != "uint16":
         scales, points = encoding.known()
         return dequantize(data, scales, points, axis=encoding.axis)
@@ -71,7 +67,7 @@ def _dequantize_linear(
     if point is not None and dtype != "int32":
         steps = R.subtract(steps, encoding.points())
     product = R.multiply(R.astype(steps, "float32"), encoding.scales())
-    return rounded(builder.emit(product))
+    return rounded(call.emit(product))
 
 
 class Encoding:
@@ -173,18 +169,17 @@ _FORMS = {
 
 
 @converter("QuantizeFloat8")
-def _quantize(
-    builder: relax.BlockBuilder, operands: Operands, attributes: dict[str, Any]
-) -> relax.Expr:
+def _quantize(call: Call) -> relax.Expr:
     """Round x / scale to the nearest number, ties to even, between the largest ones; NaN stays."""
-    data, scale = operands_of(operands, 2)
+    data, scale = call.operands(2)
     if spec_of(data).dtype != "float32":
         raise UnsupportedError("real numbers must be float32")
-    emit, kind = builder.emit, attributes["dtype"].decode()
+    emit, kind = call.emit, call.attributes["dtype"].decode()
     if kind not in _FORMS:
         raise UnsupportedError(f"{kind} is not imported")
     bits, least, most = _FORMS[kind]
-    ratio = emit(R.divide(data, Encoding(builder, data, scale, None, attributes).scales()))
+    encoding = Encoding(call.builder, data, scale, None, call.attributes)
+    ratio = emit(R.divide(data, encoding.scales()))
     size, step = emit(R.abs(ratio)), relax.const(np.float32(2.0 ** (least - bits)))
     for exponent in range(least + 1, int(np.log2(most)) + 1):
         is_above = emit(R.greater_equal(size, relax.const(np.float32(2.0**exponent))))
@@ -196,23 +191,19 @@ def _quantize(
 
 
 @converter("DequantizeFloat8")
-def _dequantize(
-    builder: relax.BlockBuilder, operands: Operands, attributes: dict[str, Any]
-) -> relax.Expr:
-    data, scale = operands_of(operands, 2)
-    return R.multiply(data, Encoding(builder, data, scale, None, attributes).scales())
+def _dequantize(call: Call) -> relax.Expr:
+    data, scale = call.operands(2)
+    return R.multiply(data, Encoding(call.builder, data, scale, None, call.attributes).scales())
 
 
 _LOWEST = -128  # the zero point that is 0 as uint8
 
 
 @converter("DynamicQuantizeLinear")
-def _dynamic_quantize_linear(
-    builder: relax.BlockBuilder, operands: Operands, _attributes: dict[str, Any]
-) -> relax.Expr:
+def _dynamic_quantize_linear(call: Call) -> relax.Expr:
     """Return the bytes of a tensor, its scale and its zero point."""
-    (data,) = operands_of(operands, 1)
-    values, scale, point = quantized(builder, data)
+    (data,) = call.operands(1)
+    values, scale, point = quantized(call.builder, data)
     return relax.Tuple([values, scale, point])
 
 

@@ -13,7 +13,7 @@ from tvm.relax import op as R
 from frontends.builder import ModuleBuilder
 from frontends.errors import UnsupportedError
 from frontends.onnx.converters.products import ByteWeights, FloatWeights
-from frontends.onnx.converters.registry import Operands
+from frontends.onnx.converters.registry import Call
 from frontends.steps import run_steps
 from qnn_ops import dequantize
 from qnn_ops.onnxruntime import ONNXRUNTIME
@@ -72,21 +72,17 @@ class Kind:
 class Layer:
     """An operator whose operands were checked."""
 
-    def __init__(
-        self,
-        builder: relax.BlockBuilder,
-        operands: Operands,
-        attributes: dict[str, Any],
-        kind: Kind,
-    ) -> None:
+    def __init__(self, call: Call, kind: Kind) -> None:
         """Read operands and attributes.
 
         Raises:
             UnsupportedError: one is not imported, or ONNX Runtime refuses it.
         """
-        self.block, self.builder, self.kind = builder, ModuleBuilder(block=builder), kind
+        self.block, self.kind, attributes = call.builder, kind, call.attributes
+        self.builder = ModuleBuilder(block=call.builder)
         self.emit = self.builder.emit
-        (x, w, r, b, self.lengths, *states, p, sw, zw, sr, zr) = self._sorted(operands)
+        # As LSTM has them, and their encodings.
+        (x, w, r, b, self.lengths, *states, p, sw, zw, sr, zr) = call.operands(12)
         direction = _text(attributes.get("direction", "forward"))
         if direction not in _BACKWARD:
             raise UnsupportedError(f"direction is {direction!r}")
@@ -122,10 +118,6 @@ class Layer:
             )
             for i in range(count)
         ]
-
-    def _sorted(self, operands: Operands) -> list[Any]:
-        """Return operands as LSTM has them, and their encodings."""
-        return [*operands, *[None] * 12][:12]
 
     def convert(self, step: Step) -> relax.Tuple:
         """Return the outputs of all steps and the last states, of both directions."""

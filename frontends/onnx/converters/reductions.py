@@ -12,7 +12,7 @@ from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
 from frontends.onnx.converters.known import is_dequantized
-from frontends.onnx.converters.registry import Operands, converter, operands_of
+from frontends.onnx.converters.registry import Call, converter
 from qnn_ops.registry import constant_of, spec_of
 
 
@@ -33,41 +33,31 @@ Reduction = Callable[..., relax.Expr]
 
 
 @converter("ReduceMax")
-def _reduce_max(
-    builder: relax.BlockBuilder, operands: Operands, attributes: dict[str, Any]
-) -> relax.Expr:
-    return _extreme(builder, operands, attributes, R.max, -np.inf)
+def _reduce_max(call: Call) -> relax.Expr:
+    return _extreme(call, R.max, -np.inf)
 
 
 @converter("ReduceMin")
-def _reduce_min(
-    builder: relax.BlockBuilder, operands: Operands, attributes: dict[str, Any]
-) -> relax.Expr:
-    return _extreme(builder, operands, attributes, R.min, np.inf)
+def _reduce_min(call: Call) -> relax.Expr:
+    return _extreme(call, R.min, np.inf)
 
 
-def _extreme(
-    builder: relax.BlockBuilder,
-    operands: Operands,
-    attributes: dict[str, Any],
-    reduction: Reduction,
-    infinity: float,
-) -> relax.Expr:
+def _extreme(call: Call, reduction: Reduction, infinity: float) -> relax.Expr:
     """Reduce along axes; of infinities alone, as masks leave them, to one.
 
     TVM's sums of this kind begin with the lowest, or the highest, finite number. ONNX Runtime
     begins with the first element: where this is NaN the result is. Others that are NaN count for
     nothing (as there, except for some that its vectors begin with).
     """
-    data, given = operands_of(operands, 2)
-    spec = spec_of(data)
-    axes, emit = axes_of(given, attributes, len(spec.shape)), builder.emit
+    data, given = call.operands(2)
+    spec, attributes = spec_of(data), call.attributes
+    axes, emit = axes_of(given, attributes, len(spec.shape)), call.emit
     if not axes and attributes.get("noop_with_empty_axes", 0):
         return data
     if 0 in spec.shape:
         raise UnsupportedError("it has no elements")
     along = {"axis": axes or None, "keepdims": bool(attributes.get("keepdims", 1))}
-    if not spec.dtype.startswith("float") or is_dequantized(builder, data):
+    if not spec.dtype.startswith("float") or is_dequantized(call.builder, data):
         return reduction(data, **along)
     limit = relax.const(np.asarray(infinity, spec.dtype))
     numbers = emit(R.where(emit(R.isnan(data)), limit, data))
@@ -84,20 +74,16 @@ def _extreme(
 
 
 @converter("ReduceLogSum")
-def _log_sum(
-    builder: relax.BlockBuilder, operands: Operands, attributes: dict[str, Any]
-) -> relax.Expr:
-    data, axes, keeps = _parts(operands, attributes)
-    return R.log(builder.emit(R.sum(data, axes, keepdims=keeps)))
+def _log_sum(call: Call) -> relax.Expr:
+    data, axes, keeps = _parts(call)
+    return R.log(call.emit(R.sum(data, axes, keepdims=keeps)))
 
 
 @converter("ReduceLogSumExp")
-def _log_sum_exp(
-    builder: relax.BlockBuilder, operands: Operands, attributes: dict[str, Any]
-) -> relax.Expr:
+def _log_sum_exp(call: Call) -> relax.Expr:
     """Take the largest off before powers are summed up, except for an infinite one."""
-    data, axes, keeps = _parts(operands, attributes)
-    emit, dtype = builder.emit, spec_of(data).dtype
+    data, axes, keeps = _parts(call)
+    emit, dtype = call.emit, spec_of(data).dtype
     most = emit(R.max(data, axes, keepdims=True))
     zero = relax.const(np.zeros((), dtype), dtype)
     base = emit(R.where(emit(R.isfinite(most)), most, zero))
@@ -106,9 +92,9 @@ def _log_sum_exp(
     return result if keeps else R.squeeze(result, axes)
 
 
-def _parts(operands: Operands, attributes: dict[str, Any]) -> tuple[relax.Expr, list[int], bool]:
-    data, given = operands_of(operands, 2)
-    spec = spec_of(data)
+def _parts(call: Call) -> tuple[relax.Expr, list[int], bool]:
+    data, given = call.operands(2)
+    spec, attributes = spec_of(data), call.attributes
     if not spec.dtype.startswith("float"):
         raise UnsupportedError(f"its data must be real numbers, got {spec.dtype}")
     axes = axes_of(given, attributes, len(spec.shape))
@@ -122,31 +108,29 @@ _LANES = 4
 
 
 @converter("ReduceMean")
-def _reduce_mean(
-    builder: relax.BlockBuilder, operands: Operands, attributes: dict[str, Any]
-) -> relax.Expr:
-    data, given = operands_of(operands, 2)
+def _reduce_mean(call: Call) -> relax.Expr:
+    data, given = call.operands(2)
     shape = spec_of(data).shape
     if spec_of(data).dtype != "float32":
         raise UnsupportedError("its data must be float32")
-    axes = axes_of(given, attributes, len(shape))
-    if not axes and attributes.get("noop_with_empty_axes", 0):
+    axes = axes_of(given, call.attributes, len(shape))
+    if not axes and call.attributes.get("noop_with_empty_axes", 0):
         return data
     axes = axes or list(range(len(shape)))
     long = [each for each, size in enumerate(shape) if size > 1]
     reduced = [each for each in long if each in axes]
     count = prod(shape[each] for each in axes)
-    keeps = attributes.get("keepdims", 1)
+    keeps = call.attributes.get("keepdims", 1)
     if reduced != long[len(long) - len(reduced) :]:
         # No mean, which would be GlobalAveragePool's; its sums may have another order there.
-        sums = builder.emit(R.sum(data, axes, keepdims=bool(keeps)))
+        sums = call.emit(R.sum(data, axes, keepdims=bool(keeps)))
         return R.divide(sums, relax.const(np.float32(count)))
     rows = prod(shape) // count
-    sums = _sums(builder, builder.emit(R.reshape(data, (rows, count))), rows, count)
+    sums = _sums(call.builder, call.emit(R.reshape(data, (rows, count))), rows, count)
     mean = R.divide(sums, relax.const(np.float32(count)))
     sizes = [1 if each in axes else size for each, size in enumerate(shape)]
     kept = [size for each, size in enumerate(sizes) if keeps or each not in axes]
-    return R.reshape(builder.emit(mean), kept)
+    return R.reshape(call.emit(mean), kept)
 
 
 def _sums(builder: relax.BlockBuilder, data: relax.Expr, rows: int, count: int) -> relax.Expr:
@@ -211,15 +195,16 @@ def _row_sums(builder: relax.BlockBuilder, data: relax.Expr, before: int, count:
 
 
 @converter("CumProd")
-def _cum_prod(
-    builder: relax.BlockBuilder, operands: Operands, attributes: dict[str, Any]
-) -> relax.Expr:
+def _cum_prod(call: Call) -> relax.Expr:
     """Multiply each element with all before it, or of a reversed axis after it."""
-    data, given = operands_of(operands, 2)
+    data, given = call.operands(2)
     known, rank = constant_of(given), len(spec_of(data).shape)
     if known is None or known.size != 1 or not -rank <= known.item() < rank:
         raise UnsupportedError("its axis must be constant, and one of the data's")
-    axis, emit = int(known.item()) % rank, builder.emit
-    turned = (lambda each: emit(R.flip(each, axis))) if attributes.get("reverse", 0) else emit
-    found = R.cumprod(turned(data), axis, exclusive=bool(attributes.get("exclusive", 0)))
-    return turned(emit(found))
+    axis, emit = int(known.item()) % rank, call.emit
+
+    def turned(each: relax.Expr) -> relax.Expr:
+        return emit(R.flip(each, axis)) if call.attributes.get("reverse", 0) else emit(each)
+
+    is_exclusive = bool(call.attributes.get("exclusive", 0))
+    return turned(emit(R.cumprod(turned(data), axis, exclusive=is_exclusive)))

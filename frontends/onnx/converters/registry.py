@@ -3,13 +3,48 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from tvm import relax
 
+from qnn_ops.expressions import Expression
+
 Operands = Sequence["relax.Expr | None"]
-Converter = Callable[[relax.BlockBuilder, Operands, dict[str, Any]], relax.Expr]
-"""``rule(builder, operands, attributes)`` gives the result; a tuple if there are several."""
+
+
+@dataclass(frozen=True)
+class Call:
+    """An operator that becomes Relax expressions.
+
+    Attributes:
+        builder: of the function.
+        given: the operands, None for those that are left out.
+        attributes: by name.
+    """
+
+    builder: relax.BlockBuilder
+    given: Operands
+    attributes: dict[str, Any]
+
+    @property
+    def emit(self) -> Callable[[relax.Expr], relax.Expr]:
+        """What gives an expression a variable."""
+        emit: Callable[[relax.Expr], relax.Expr] = self.builder.emit
+        return emit
+
+    def operands(self, count: int) -> list[Any]:
+        """Return so many operands, None for those that are not there."""
+        return [*self.given, *[None] * count][:count]
+
+    def arrays(self, count: int) -> list[Any]:
+        """Return so many operands to compute with as with arrays of numpy."""
+        found = self.operands(count)
+        return [each if each is None else Expression(self.builder, each) for each in found]
+
+
+Converter = Callable[[Call], Any]
+"""``rule(call)`` gives the result, of Relax or of ``Call.arrays``; a tuple if there are several."""
 
 CONVERTERS: dict[str, Converter] = {}
 """By the name of the operator."""
@@ -23,8 +58,3 @@ def converter(name: str) -> Callable[[Converter], Converter]:
         return rule
 
     return decorate
-
-
-def operands_of(operands: Operands, count: int) -> list[Any]:
-    """Return so many operands, None for those that are not there."""
-    return [*operands, *[None] * count][:count]

@@ -11,7 +11,7 @@ from tvm.relax import op as R
 
 from frontends.bounds import check_places
 from frontends.errors import UnsupportedError
-from frontends.onnx.converters.registry import Operands, converter, operands_of
+from frontends.onnx.converters.registry import Call, converter
 from qnn_ops.registry import constant_of, spec_of
 from qnn_ops.rounded import rounded
 
@@ -75,32 +75,30 @@ def _half_away(x: Array) -> Array:
 
 
 @converter("Resize")
-def _resize(
-    builder: relax.BlockBuilder, operands: Operands, attributes: dict[str, Any]
-) -> relax.Expr:
+def _resize(call: Call) -> relax.Expr:
     # The operator of version 10 has no region of interest.
-    data, *_, scales, sizes = operands_of(operands, 4) if len(operands) != 2 else (*operands, None)
-    mode = attributes.get("mode", b"nearest")
-    if mode not in (b"linear", b"nearest", b"cubic") or attributes.get("antialias", 0):
+    data, *_, scales, sizes = call.operands(4) if len(call.given) != 2 else (*call.given, None)
+    mode = call.attributes.get("mode", b"nearest")
+    if mode not in (b"linear", b"nearest", b"cubic") or call.attributes.get("antialias", 0):
         raise UnsupportedError("only linear, nearest and cubic are imported, without antialias")
-    if attributes.get("keep_aspect_ratio_policy", b"stretch") != b"stretch":
+    if call.attributes.get("keep_aspect_ratio_policy", b"stretch") != b"stretch":
         raise UnsupportedError("only the policy stretch is imported")
     shape = spec_of(data).shape
-    axes = [int(axis) % len(shape) for axis in attributes.get("axes", range(len(shape)))]
+    axes = [int(axis) % len(shape) for axis in call.attributes.get("axes", range(len(shape)))]
     factors, extents = _factors(scales, sizes, [shape[axis] for axis in axes])
     if min(extents) < 1:
         raise UnsupportedError("a size must be positive")
     check_places(max(extents))
     if mode != b"nearest":
-        if attributes.get("exclude_outside", 0):
+        if call.attributes.get("exclude_outside", 0):
             raise UnsupportedError("exclude_outside is not imported")
         between = _linear if mode == b"linear" else _cubic
         pairs = zip(factors, extents, strict=True)
-        return between(builder, data, attributes, dict(zip(axes, pairs, strict=True)))
+        return between(call.builder, data, call.attributes, dict(zip(axes, pairs, strict=True)))
     for axis, factor, extent in zip(axes, factors, extents, strict=True):
-        places = _places(attributes, shape[axis], extent, factor)
+        places = _places(call.attributes, shape[axis], extent, factor)
         if places.tolist() != list(range(shape[axis])):
-            data = builder.emit(R.take(data, relax.const(places, "int64"), axis, mode="clip"))
+            data = call.emit(R.take(data, relax.const(places, "int64"), axis, mode="clip"))
     return data
 
 

@@ -13,7 +13,7 @@ pytest.importorskip("onnx", reason="onnx is not installed")
 pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
 
 from frontends.onnx.operators import OPERATORS
-from frontends.onnx.qoperators import RULES
+from frontends.onnx.replacements.registry import RULES
 from qnn_ops.errors import QnnError
 from tests.differential.__main__ import main
 from tests.differential.onnx.file import onnx_file

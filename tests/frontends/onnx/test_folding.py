@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 
 from frontends.errors import ModelFormatError
-from frontends.onnx.folding import with_folded_shapes
-from frontends.onnx.reader import with_shapes
-from tests.support.onnx_graphs import Node, check_equal, model_of, onnx
+from frontends.onnx.folding import fold
+from frontends.onnx.graph import Graph
+from frontends.onnx.shapes import with_shapes
+from tests.support.onnx_graphs import Node, check_equal, model_of
 
 CHAIN: list[Node] = [
     ("Shape", "x", "shape", {}),
@@ -32,8 +33,9 @@ CONSTANTS = {
 def test_what_follows_from_shapes_is_constant() -> None:
     data = {"x": np.arange(24, dtype=np.float32).reshape(2, 12)}
     model = model_of(CHAIN, data, ["y"], CONSTANTS)
-    folded = with_folded_shapes(with_shapes(model, None))
-    assert [node.op_type for node in folded.graph.node] == ["Reshape", "Add", "Mul"]
+    folded = with_shapes(model, None)
+    fold(folded)
+    assert [node.op_type for node in folded.node] == ["Reshape", "Add", "Mul"]
     check_equal(model, data)
 
 
@@ -42,9 +44,9 @@ def test_shapes_may_be_given() -> None:
     model = model_of(CHAIN, data, ["y"], CONSTANTS)
     for value in (*model.graph.input, *model.graph.output):
         value.type.tensor_type.shape.dim[0].dim_param = "batch"
-    folded = with_folded_shapes(with_shapes(model, {"x": (5, 12)}))
-    tensors = {tensor.name: tensor for tensor in folded.graph.initializer}
-    np.testing.assert_array_equal(onnx.numpy_helper.to_array(tensors["target"]), [5, -1, 3])
+    folded = with_shapes(model, {"x": (5, 12)})
+    fold(folded)
+    np.testing.assert_array_equal(folded.constants["target"], [5, -1, 3])
 
 
 def test_what_is_large_stays() -> None:
@@ -55,12 +57,13 @@ def test_what_is_large_stays() -> None:
         ("ReduceMean", "zeros", "mean", {"keepdims": 0}),
         ("Add", "x mean", "y", {}),
     ]
-    folded = with_folded_shapes(with_shapes(model_of(nodes, data, ["y"], constants), None))
-    assert [node.op_type for node in folded.graph.node] == [op for op, *_ in nodes]
+    folded = with_shapes(model_of(nodes, data, ["y"], constants), None)
+    fold(folded)
+    assert [node.op_type for node in folded.node] == [op for op, *_ in nodes]
 
 
 def test_a_constant_of_no_known_dtype_is_told() -> None:
     model = model_of(CHAIN, {"x": np.zeros((2, 12), np.float32)}, ["y"], CONSTANTS)
     model.graph.initializer[0].data_type = 65536
     with pytest.raises(ModelFormatError, match="its dtype 65536 is unknown"):
-        with_folded_shapes(model)
+        fold(Graph(model))

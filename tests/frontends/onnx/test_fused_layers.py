@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from frontends.onnx.fused_layers import with_fused_layers
+from frontends.onnx.fused_layers import write_fused_layers
+from frontends.onnx.shapes import with_shapes
 from tests.support.onnx_graphs import Node, check_equal, model_of
 
 SHAPE = (2, 9, 40)
@@ -100,10 +101,9 @@ def test_a_layer_is_one_operator(name: str) -> None:
     nodes, code = LAYERS[name]
     nodes = [*nodes, ("Neg", "y", "z", {})]  # of no output ONNX Runtime makes a Gelu of tanh
     proto, given = model(nodes, ["z"])
-    shapes = {each: SHAPE for node in nodes for each in (*node[1].split(), node[2])}
-    shapes |= {each: array.shape for each, array in CONSTANTS.items()}
-    arguments = list(proto.graph.node), CONSTANTS, ["z"], shapes, lambda _name: True
-    assert [node.op_type for node in with_fused_layers(*arguments)] == [code, "Neg"]
+    graph = with_shapes(proto, None)
+    write_fused_layers(graph)
+    assert [node.op_type for node in graph.node] == [code, "Neg"]
     check_equal(proto, given)
 
 

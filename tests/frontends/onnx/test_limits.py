@@ -11,7 +11,8 @@ import pytest
 from frontends.errors import ModelFormatError, UnsupportedOperatorError
 from frontends.onnx import from_onnx
 from frontends.onnx.limits import WINDOWS
-from frontends.onnx.reader import read_proto, with_shapes
+from frontends.onnx.reader import read_proto
+from frontends.onnx.shapes import with_shapes
 from tests.support.onnx_graphs import check_equal, model_of, onnx
 
 Shapes = list[tuple[int, ...]]
@@ -97,7 +98,7 @@ def _window(operator: str, **attributes: Any) -> Any:
 
 
 def _shape_of(model: Any, name: str) -> list[int]:
-    graph = with_shapes(read_proto(model), None).graph
+    graph = with_shapes(read_proto(model), None)
     values = {value.name: value for value in (*graph.value_info, *graph.output)}
     return [dim.dim_value for dim in values[name].type.tensor_type.shape.dim]
 

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from frontends.onnx.names import attributes_of
-from frontends.onnx.parameters import with_real_few_bits
+from frontends.onnx.graph import Graph
+from frontends.onnx.parameters import decode_few_bits
 from tests.support.onnx_branches import RNG, Case, Weights, check, floats
 from tests.support.onnx_graphs import Array, Node, check_equal, model_of
 
@@ -20,6 +20,14 @@ def constants(dtype: str, scale: Any, point: Any) -> dict[str, Any]:
     array = np.arange(6).reshape(3, 2).astype(kind)
     points = np.asarray(point).astype(kind)
     return {"q": array, "s": np.asarray(scale, np.float32), "z": points}
+
+
+def decoded(node: Any, known: dict[str, Any], outputs: list[str]) -> Graph:
+    values = [onnx.helper.make_empty_tensor_value_info(name) for name in outputs]
+    tensors = [onnx.numpy_helper.from_array(array, name) for name, array in known.items()]
+    graph = Graph(onnx.helper.make_model(onnx.helper.make_graph([node], "", [], values, tensors)))
+    decode_few_bits(graph)
+    return graph
 
 
 CASES: dict[str, tuple[Any, Any, dict[str, int], Any]] = {
@@ -37,10 +45,10 @@ CASES: dict[str, tuple[Any, Any, dict[str, int], Any]] = {
 def test_gives_real_numbers(case: str, dtype: str) -> None:
     scale, point, attributes, wanted = CASES[case]
     node = onnx.helper.make_node("DequantizeLinear", ["q", "s", "z"], ["y"], **attributes)
-    nodes, added = with_real_few_bits([node], constants(dtype, scale, point), [], attributes_of)
-    assert not nodes
-    np.testing.assert_array_equal(added["y"], wanted)
-    assert added["y"].dtype == np.float32
+    graph = decoded(node, constants(dtype, scale, point), [])
+    assert not graph.node
+    np.testing.assert_array_equal(graph.constants["y"], wanted)
+    assert graph.constants["y"].dtype == np.float32
 
 
 BLOCKS = {"axis": 1, "block_size": 16}
@@ -79,15 +87,13 @@ def test_blocks_of_bytes_beside_any_operator(case: str, dtype: str) -> None:
 def test_others_stay(dtype: str) -> None:
     node = onnx.helper.make_node("DequantizeLinear", ["q", "s", "z"], ["y"])
     kept = ["y"] if dtype == "int4" else []
-    nodes, added = with_real_few_bits([node], constants(dtype, 1, 0), kept, attributes_of)
-    assert nodes == [node]
-    assert not added
+    assert decoded(node, constants(dtype, 1, 0), kept).node == [node]
 
 
 def test_scales_that_do_not_fit_stay() -> None:
     node = onnx.helper.make_node("DequantizeLinear", ["q", "s", "z"], ["y"])
     known = constants("int4", [1, 2, 3], [0, 0, 0])
-    assert with_real_few_bits([node], known, [], attributes_of) == ([node], {})
+    assert decoded(node, known, []).node == [node]
 
 
 RNG_ZERO_SCALES = np.random.default_rng(12)

@@ -74,7 +74,7 @@ def model(
 
 
 def check(net: Any, data: dict[str, Array]) -> None:
-    """Compare as tests/frontends/onnx/test_attentions.py does."""
+    """Compare as tests/frontends/onnx/replacements/test_attentions.py does."""
     ours, theirs = compiled(net, data), on_runtime(net, data)
     assert [each.shape for each in ours] == [each.shape for each in theirs]
     for mine, other in zip(ours, theirs, strict=True):

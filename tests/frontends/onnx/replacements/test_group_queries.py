@@ -159,7 +159,7 @@ def test_near_onnx_runtime(case: str) -> None:
     ours, theirs = compiled(net, data), on_runtime(net, data)
     assert [each.shape for each in ours] == [each.shape for each in theirs]
     for mine, other in zip(ours, theirs, strict=True):
-        # As tests/frontends/onnx/test_attentions.py says.
+        # As tests/frontends/onnx/replacements/test_attentions.py says.
         assert np.abs(mine - other).max() <= 2.0**-20 * np.abs(other).max()
 
 

@@ -9,9 +9,8 @@ import pytest
 
 from frontends.errors import UnsupportedOperatorError
 from frontends.onnx import from_onnx
-from frontends.onnx.block_weights import with_weight_products
-from frontends.onnx.constants import constants_of
-from frontends.onnx.names import attributes_of
+from frontends.onnx.graph import Graph
+from frontends.onnx.weight_products import write_weight_products
 from tests.support.onnx_graphs import Array, Node, check_equal, compiled, model_of, on_runtime
 
 UNITS = 24
@@ -323,11 +322,9 @@ OTHERS: dict[str, dict[str, Any]] = {
 
 
 def written(net: Any) -> list[str]:
-    kept = [value.name for value in net.graph.output]
-    nodes, _ = with_weight_products(
-        list(net.graph.node), constants_of(net), kept, attributes_of, "p_"
-    )
-    return [node.op_type for node in nodes]
+    graph = Graph(net)
+    write_weight_products(graph)
+    return [node.op_type for node in graph.node]
 
 
 def data() -> dict[str, Array]:

@@ -1,0 +1,274 @@
+"""ONNX Runtime's own forms of attention, as nodes of the standard."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from frontends.errors import UnsupportedError
+from frontends.onnx.graph import Graph
+from frontends.onnx.replacements.heads import LOWEST, TOKENS_LAST
+from frontends.onnx.replacements.products import product
+from frontends.onnx.replacements.registry import operands_of, rule
+from frontends.onnx.replacements.standard_attention import standard_attention
+from frontends.onnx.subgraphs import FLOAT
+
+_HIDDEN = -10000.0
+"""What is added to the score of a token that is not seen."""
+_OF_PARTS = 3
+"""Queries, keys and values."""
+_OF_HEADS = 4
+"""The axes of what is split into heads."""
+_RAW, _OF_PAIRS = 2, 3
+"""The axes of a mask with a number for each token, or for each pair of them."""
+_INT32 = 6
+"""int32 among the numbers of element types."""
+
+
+@rule("Attention")
+def _attention(graph: Graph, node: Any, inputs: list[str], attrs: dict[str, Any]) -> None:
+    """Write an Attention: products with weights, split into heads, and what they see.
+
+    The standard's is another operator.
+    """
+    if node.domain != "com.microsoft":
+        standard_attention(graph, node, inputs, attrs)
+        return
+    data, weights, bias, mask, past, addend, count = operands_of(inputs, _OF_PARTS, 7)
+    _check(node, [count], attrs, results=2)
+    whole = graph.add("Add", graph.add("MatMul", data, weights), bias)
+    parts = _parts(graph, whole, _widths(graph, weights, bias, attrs))
+    presents = _seen(graph, node, parts, (mask, addend), attrs, _both(graph, past))
+    _stacked(graph, node, presents)
+
+
+@rule("QAttention")
+def _quantized_attention(graph: Graph, node: Any, inputs: list[str], attrs: dict[str, Any]) -> None:
+    """Write the same of bytes, whose products are integers."""
+    operands = operands_of(inputs, 5, 9)
+    data, weights, bias, data_scale, scale, mask, data_point, point, past = operands
+    _check(node, [], attrs, results=2)
+    whole = product(graph, [data, weights, data_point, point], (data_scale, scale), bias)
+    parts = _parts(graph, whole, _widths(graph, weights, bias, attrs))
+    presents = _seen(graph, node, parts, (mask, ""), attrs, _both(graph, past))
+    _stacked(graph, node, presents)
+
+
+@rule("MultiHeadAttention")
+def _multi_head_attention(
+    graph: Graph, node: Any, inputs: list[str], attrs: dict[str, Any]
+) -> None:
+    """Write a MultiHeadAttention of queries, keys and values that are computed before."""
+    operands = operands_of(inputs, 1, 10)
+    query, key, value, bias, mask, addend, past_key, past_value, *shared = operands
+    _check(node, shared, attrs, results=_OF_PARTS)
+    if not key or not value or graph.rank(key) > _OF_HEADS:
+        raise UnsupportedError("packed keys or values: ONNX Runtime's CPU provider has none")
+    ranks = [graph.rank(each) for each in (query, key, value)]
+    if ranks != [_OF_PARTS] * _OF_PARTS and (ranks != [_OF_PARTS, _OF_HEADS, _OF_HEADS] or bias):
+        raise UnsupportedError(
+            "queries, keys and values must have three axes that are known; of keys and values that "
+            "are heads, which have four, there can be no bias"
+        )
+    parts = [query, key, value]
+    if bias:
+        width = graph.value(bias).size // _OF_PARTS
+        biases = _parts(graph, bias, [width] * _OF_PARTS, axis=0)
+        parts = [graph.add("Add", *each) for each in zip(parts, biases, strict=True)]
+    presents = _seen(graph, node, parts, (mask, addend), attrs, (past_key, past_value))
+    for output, present in zip(node.output[1:], presents, strict=False):
+        if output:
+            graph.add("Identity", present, output=output)
+
+
+def _check(node: Any, shared: list[str], attrs: dict[str, Any], *, results: int) -> None:
+    """Refuse what is not imported.
+
+    Args:
+        node: the attention.
+        shared: operands of a cache that past and present keys share.
+        attrs: of the node.
+        results: how many it may have: its own, and what it keeps.
+    """
+    if any(shared) or attrs.get("past_present_share_buffer", 0):
+        raise UnsupportedError("past and present keys that share memory are not imported")
+    if any(node.output[results:]):
+        raise UnsupportedError("scores as a result are not imported")
+    if attrs.get("do_rotary", 0):
+        raise UnsupportedError("do_rotary is not imported")
+    if int(attrs["num_heads"]) < 1:
+        raise UnsupportedError(f"num_heads is {attrs['num_heads']}")
+
+
+def _both(graph: Graph, past: str) -> tuple[str, str]:
+    """Cut past keys and values apart, which are one tensor."""
+    if not past:
+        return "", ""
+    return graph.add("Gather", past, 0, axis=0), graph.add("Gather", past, 1, axis=0)
+
+
+def _stacked(graph: Graph, node: Any, presents: tuple[str, str]) -> None:
+    """Write present keys and values as one tensor, where they are a result."""
+    if len(node.output) > 1 and node.output[1]:
+        parts = [graph.unsqueezed(each, 0) for each in presents]
+        graph.add("Concat", *parts, output=node.output[1], axis=0)
+
+
+def _widths(graph: Graph, weights: str, bias: str, attrs: dict[str, Any]) -> list[int]:
+    """Return the widths of queries, keys and values."""
+    heads, whole = int(attrs["num_heads"]), int((graph.shape(bias or weights) or (0,))[-1])
+    widths = list(attrs.get("qkv_hidden_sizes", [whole // _OF_PARTS] * _OF_PARTS))
+    fit = len(widths) == _OF_PARTS and sum(widths) == whole and widths[0] == widths[1]
+    if not fit or any(width < 1 or width % heads for width in widths):
+        raise UnsupportedError(f"widths {widths} of {whole} columns for {heads} heads")
+    return widths
+
+
+def _parts(graph: Graph, whole: str, widths: list[int], axis: int = _OF_PARTS - 1) -> list[str]:
+    """Cut a tensor along one axis."""
+    ends = np.cumsum(widths).tolist()
+    return [
+        graph.add("Slice", whole, [end - width], [end], [axis])
+        for width, end in zip(widths, ends, strict=True)
+    ]
+
+
+def _seen(
+    graph: Graph,
+    node: Any,
+    parts: list[str],
+    masks: tuple[str, str],
+    attrs: dict[str, Any],
+    past: tuple[str, str],
+) -> tuple[str, str]:
+    """Write products of heads: the values of tokens, weighted by the softmax of their scores.
+
+    Args:
+        graph: the model.
+        node: the attention.
+        parts: queries, keys and values, [batch, tokens, width] each; keys and values may be heads.
+        masks: which tokens are seen, and what is added to scores; empty where there is none.
+        attrs: of the node.
+        past: keys and values that come before, [batch, heads, tokens, width]; or empty.
+
+    Returns:
+        Keys and values with those that come before.
+    """
+    mask, addend = masks
+    shape = [0, 0, int(attrs["num_heads"]), -1]
+    split, heads = list(parts), list(parts)
+    for index, part in enumerate(parts):
+        if graph.rank(part) != _OF_HEADS:
+            split[index] = graph.add("Reshape", part, shape)
+            heads[index] = graph.add("Transpose", split[index], perm=TOKENS_LAST)
+    are_heads = graph.rank(parts[1]) == _OF_HEADS
+    for index, before in enumerate(past, 1):
+        if before:
+            heads[index] = graph.add("Concat", before, heads[index], axis=2)
+    if any(past) or are_heads:
+        keys = graph.add("Transpose", heads[1], perm=[0, 1, 3, 2])
+    else:  # in one step
+        keys = graph.add("Transpose", split[1], perm=[0, 2, 3, 1])
+    products = graph.add("MatMul", heads[0], keys)
+    scale = float(attrs.get("scale", 0.0)) or _scale(graph, heads[0])
+    scores = graph.add("Mul", products, scale)
+    if addend:
+        scores = graph.add("Add", scores, addend)
+    if hidden := _hidden(graph, products, (node.input[0], mask, past[0]), attrs):
+        scores = graph.add("Add", scores, hidden)
+    weights = graph.add("Softmax", scores, axis=3)
+    turned = graph.add("Transpose", graph.add("MatMul", weights, heads[2]), perm=TOKENS_LAST)
+    graph.add("Reshape", turned, [0, 0, -1], output=node.output[0])
+    graph.ranks = {**graph.ranks, node.output[0]: _OF_PARTS}
+    return heads[1], heads[2]
+
+
+def _scale(graph: Graph, queries: str) -> str:
+    """Return the reciprocal of the root of a head's width."""
+    one = graph.constant(1.0)
+    width = graph.add("Cast", _size(graph, queries, 3), to=FLOAT)
+    return graph.add("Div", one, graph.add("Sqrt", width))
+
+
+def _size(graph: Graph, tensor: str, axis: int) -> str:
+    """Return the size of an axis, which is computed at import."""
+    return graph.add("Gather", graph.add("Shape", tensor), axis)
+
+
+def _numbers(graph: Graph, scores: str, axis: int) -> str:
+    """Return the numbers of tokens along an axis of scores, int32 [count]."""
+    numbers = graph.add("Range", 0, _size(graph, scores, axis), 1)
+    return graph.add("Cast", numbers, to=_INT32)
+
+
+def _hidden(graph: Graph, scores: str, seen: tuple[str, str, str], attrs: dict[str, Any]) -> str:
+    """Return what is added to the scores of tokens that are not seen; nothing if all are.
+
+    Args:
+        graph: the model.
+        scores: of heads.
+        seen: queries, the mask, and the keys that come before; the latter empty for none.
+        attrs: of the node.
+    """
+    queries, mask, past = seen
+    hidden = ""
+    if mask and not _is_no_mask(graph, mask):
+        is_seen = _of_mask(graph, scores, queries, mask)
+        low = float(attrs.get("mask_filter_value", _HIDDEN))
+        hidden = graph.add("Where", is_seen, 0.0, low)
+    if attrs.get("unidirectional", 0):
+        places = _numbers(graph, scores, 2)
+        if past:
+            first = graph.add("Cast", _size(graph, past, 2), to=_INT32)
+            places = graph.add("Add", places, first)
+        rows = graph.add("Reshape", places, [-1, 1])
+        later = graph.add("Less", rows, _numbers(graph, scores, 3))
+        hidden = graph.add("Where", later, LOWEST, hidden or 0.0)
+    return hidden
+
+
+def _is_no_mask(graph: Graph, mask: str) -> bool:
+    """Tell whether a mask has one number for each sentence, which ONNX Runtime passes over."""
+    shape = graph.shapes.get(mask, ())
+    return len(shape) == _RAW and shape[1] == 1
+
+
+def _of_mask(graph: Graph, scores: str, queries: str, mask: str) -> str:
+    """Return which tokens are seen, in a shape that broadcasts with that of scores."""
+    rank = graph.rank(mask)
+    if rank not in (1, _RAW, _OF_PAIRS):
+        raise UnsupportedError(
+            f"a mask of {rank} axes" if rank else "of the mask the rank must be known"
+        )
+    if rank == 1:
+        return _between(graph, scores, mask, *graph.shapes.get(queries, ())[:1])
+    is_raw, zero = rank == _RAW, np.array(0, np.int32)
+    wide = graph.add("Reshape", mask, [0, 1, 1, -1]) if is_raw else graph.unsqueezed(mask, 1)
+    return graph.add("Greater", wide, zero)
+
+
+def _between(graph: Graph, scores: str, mask: str, sentences: int = 0) -> str:
+    """Return which tokens stand before the ends of their sentences, and not before the beginnings.
+
+    Args:
+        graph: the model.
+        scores: of heads.
+        mask: an end for each sentence; perhaps behind all of them a beginning for each.
+        sentences: how many there are, as far as that is known.
+    """
+    column = [-1, 1, 1, 1]
+    numbers = _numbers(graph, scores, 3)
+    count = graph.shapes.get(mask, (sentences,))[0]
+    if count not in (sentences, 2 * sentences) and sentences:
+        raise UnsupportedError(f"a mask of {count} numbers for {sentences} sentences")
+    if not sentences or count == sentences:
+        return graph.add("Less", numbers, graph.add("Reshape", mask, column))
+    is_before_end, is_before_begin = (
+        graph.add("Less", numbers, graph.add("Reshape", side, column))
+        for side in (
+            graph.add("Slice", mask, [sentences * index], [sentences * (index + 1)])
+            for index in range(2)
+        )
+    )
+    return graph.add("And", is_before_end, graph.add("Not", is_before_begin))

@@ -1,0 +1,205 @@
+"""Attention of large language models, whose heads share keys, as nodes of the standard."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from frontends.errors import UnsupportedError
+from frontends.onnx.graph import Graph
+from frontends.onnx.replacements.heads import (
+    LOWEST,
+    TOKENS_LAST,
+    Heads,
+    capped,
+    joined,
+    mixed,
+    scores_of,
+    weights_of,
+)
+from frontends.onnx.replacements.registry import operands_of, rule
+from frontends.onnx.replacements.rotations import Rotation, rotated
+
+_OPERANDS = 12
+"""Those that are imported: up to the sinks."""
+_INT64 = 7
+"""int64 among the numbers of element types."""
+
+
+@rule("GroupQueryAttention")
+def _group_query_attention(
+    graph: Graph, node: Any, inputs: list[str], attrs: dict[str, Any]
+) -> None:
+    """Write a GroupQueryAttention.
+
+    Of a sentence the run tells how many tokens it has, of which the last ones are the queries'.
+    Keys of earlier ones are those of the past; behind all of them stand zeros.
+    """
+    operands = operands_of(inputs, 7, 16)
+    query, key, value, past_key, past_value, last, total = operands[:7]
+    cosines, sines, own_places, bias, sinks = operands[7:_OPERANDS]
+    if any(operands[_OPERANDS:]):
+        raise UnsupportedError("scales of keys and values are not imported")
+    if any(node.output[3:]):
+        raise UnsupportedError("scores as a result are not imported")
+    batch, tokens, whole_width = graph.shape(query)
+    count, shared = int(attrs["num_heads"]), int(attrs["kv_num_heads"])
+    width = whole_width // count if key else whole_width // (count + 2 * shared)
+    heads = Heads(batch, count, shared, tokens, width, width)
+    parts = _parts(graph, heads, (query, key, value))
+    before = graph.shape(past_key)[2] if past_key else 0
+    known = int(graph.value(total).item())
+    size = max(known, before)
+    lasts = graph.add("Reshape", graph.add("Cast", last, to=_INT64), (-1, 1))
+    # Of the first run there is no past, also where its tensors are there.
+    is_first = known == tokens
+    if is_first:
+        firsts = graph.constant(np.zeros((batch, 1), np.int64))
+    else:
+        firsts = graph.add("Add", lasts, [[1 - tokens]])
+    if attrs.get("do_rotary", 0):
+        rotation = Rotation(cosines, sines, bool(attrs.get("rotary_interleaved", 0)))
+        places = _places(graph, tokens, firsts, own_places, is_first=is_first)
+        for index in (0, 1):
+            parts[index] = rotated(graph, rotation, parts[index], places, (width, 2))
+    queries = graph.add("Transpose", parts[0], perm=TOKENS_LAST)
+    kept = []
+    for index, past in ((1, past_key), (2, past_value)):
+        output = node.output[index] if len(node.output) > index else ""
+        output = output or f"{graph.prefix}{node.output[0]}_present_{index}"
+        sizes = before, size, is_first
+        kept.append(_present(graph, output, heads, (parts[index], past), firsts, sizes))
+    scores = scores_of(graph, heads, queries, kept[0], float(attrs.get("scale", 0.0)))
+    scores = capped(graph, scores, float(attrs.get("softcap", 0.0)))
+    if bias:
+        scores = _biased(graph, scores, bias, (known, size))
+    window = int(attrs.get("local_window_size", -1))
+    is_seen = _seen(graph, firsts, (tokens, size), window)
+    scores = graph.add("Where", is_seen, scores, LOWEST)
+    if sinks:
+        sinks = graph.add("Reshape", sinks, (1, count, 1, 1))
+    elif attrs.get("smooth_softmax", 0):
+        sinks = graph.constant(np.zeros((1, 1, 1, 1), np.float32))
+    result = mixed(graph, heads, weights_of(graph, heads, scores, sinks), kept[1])
+    joined(graph, result, node.output[0], heads)
+
+
+def _places(graph: Graph, tokens: int, firsts: str, given: str, *, is_first: bool) -> str:
+    """Return the places of tokens, [batch or 1, tokens].
+
+    Args:
+        graph: the model.
+        tokens: of a sentence.
+        firsts: the place of the first of them, [batch, 1], where none is given.
+        given: places, or empty.
+        is_first: whether it is the first run, of which ONNX Runtime reads the very first place,
+            and counts on from it in all sentences.
+    """
+    if given and not is_first:
+        return given
+    if given:
+        firsts = graph.add("Slice", graph.add("Reshape", given, [-1]), [0], [1])
+    return graph.add("Add", firsts, np.arange(tokens)[None])
+
+
+def _biased(graph: Graph, scores: str, bias: str, sizes: tuple[int, int]) -> str:
+    """Return scores plus a bias, [batch or 1, heads or 1, tokens, known].
+
+    Args:
+        graph: the model.
+        scores: of tokens.
+        bias: of them.
+        sizes: the tokens of the longest sentence, and those of which there are scores: others are
+            hidden.
+    """
+    known, size = sizes
+    shape = graph.shape(bias)
+    if shape[-1] != known:
+        raise UnsupportedError(f"a bias of shape {list(shape)} for {known} tokens")
+    if size > known:
+        zeros = np.zeros((*shape[:-1], size - known), np.float32)
+        bias = graph.add("Concat", bias, zeros, axis=3)
+    return graph.add("Add", scores, bias)
+
+
+def _parts(graph: Graph, heads: Heads, data: tuple[str, str, str]) -> list[str]:
+    """Return queries, keys and values, [batch, tokens, heads, width]; they may be one tensor."""
+    query, key, value = data
+    counts = heads.count, heads.shared, heads.shared
+    start = heads.batch, heads.tokens
+    if key and value:
+        return [
+            graph.add("Reshape", each, (*start, count, heads.width))
+            for each, count in zip(data, counts, strict=True)
+        ]
+    whole = graph.add("Reshape", query, (*start, sum(counts), heads.width))
+    ends = pairwise(np.cumsum((0, *counts)).tolist())
+    return [graph.add("Slice", whole, [begin], [end], [2]) for begin, end in ends]
+
+
+def _present(
+    graph: Graph,
+    output: str,
+    heads: Heads,
+    data: tuple[str, str],
+    firsts: str,
+    sizes: tuple[int, int, bool],
+) -> str:
+    """Write keys or values of all tokens, [batch, heads, size, width].
+
+    Args:
+        graph: the model.
+        output: its name.
+        heads: their sizes.
+        data: those of the queries' tokens, [batch, tokens, heads, width], and of the past.
+        firsts: the place of the first of these tokens, [batch, 1].
+        sizes: how many the past has, how many the result, and whether it is the first run.
+    """
+    (own, past), (before, size, is_first) = data, sizes
+    if is_first:
+        turned = graph.add("Transpose", own, perm=TOKENS_LAST)
+        return _padded(graph, turned, heads, size - heads.tokens, output)
+    offsets = graph.add("Sub", np.arange(size)[None], firsts)
+    inside = graph.add("Clip", offsets, 0, heads.tokens - 1)
+    rows = graph.add("Reshape", inside, (heads.batch, size, 1))
+    wide = graph.add("GatherND", own, rows, batch_dims=1, nearest=1)
+    moved = graph.add("Transpose", wide, perm=TOKENS_LAST)
+    is_past, is_known = (
+        graph.add("Reshape", graph.add("Less", offsets, bound), (heads.batch, 1, size, 1))
+        for bound in (0, heads.tokens)
+    )
+    later = graph.add("Where", is_known, moved, 0.0)
+    if not past:
+        return graph.add("Where", is_past, 0.0, later, output=output)
+    whole = _padded(graph, past, heads, size - before)
+    return graph.add("Where", is_past, whole, later, output=output)
+
+
+def _padded(graph: Graph, data: str, heads: Heads, count: int, output: str = "") -> str:
+    """Write heads, and so many tokens of zeros behind them."""
+    if not count:
+        return graph.add("Identity", data, output=output)
+    zeros = np.zeros((heads.batch, heads.shared, count, heads.width), np.float32)
+    return graph.add("Concat", data, zeros, output=output, axis=2)
+
+
+def _seen(graph: Graph, firsts: str, size: tuple[int, int], window: int) -> str:
+    """Return which tokens a token sees: itself, and those before it, of a window if there is one.
+
+    Args:
+        graph: the model.
+        firsts: the place of the first token, [batch, 1].
+        size: tokens, and those that they may see.
+        window: how many there are; negative for all.
+    """
+    tokens, seen = size
+    numbers = graph.constant(np.arange(seen).reshape(1, 1, 1, seen))
+    column = graph.add("Reshape", firsts, (-1, 1, 1, 1))
+    own = graph.add("Add", column, np.arange(tokens).reshape(1, 1, tokens, 1))
+    hidden = graph.add("Less", own, numbers)
+    if window > 0:
+        far = graph.add("Less", window - 1, graph.add("Sub", own, numbers))
+        hidden = graph.add("Or", hidden, far)
+    return graph.add("Not", hidden)

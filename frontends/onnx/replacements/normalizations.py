@@ -1,0 +1,194 @@
+"""ONNX Runtime's own normalizations and forms of Gelu, as nodes of the standard."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from frontends.errors import UnsupportedError
+from frontends.onnx.graph import Graph
+from frontends.onnx.replacements.quantized import dequantized
+from frontends.onnx.replacements.registry import operands_of, rule
+
+_SLOPE = 1.702
+"""The slope of a QuickGelu that states none."""
+_EPSILON = np.float32(1e-12)
+"""Of an operator with a sum before it, where it states none."""
+_SUM = 3
+"""The index of the sum among the results of an operator with a residual."""
+_OF_AXES_AS_OPERAND = 13
+"""The operator sets in which ReduceSum takes its axes as an operand."""
+_INT32 = 6
+"""int32 among the numbers of element types."""
+
+
+@rule("Gelu")
+def _gelu(graph: Graph, node: Any, inputs: list[str], attrs: dict[str, Any]) -> None:
+    """Write a Gelu of either domain."""
+    (data,) = inputs
+    graph.add("Gelu", data, output=node.output[0], **attrs)
+
+
+@rule("BiasGelu")
+def _bias_gelu(graph: Graph, node: Any, inputs: list[str], _attrs: dict[str, Any]) -> None:
+    """Write a sum and its Gelu."""
+    data, bias = inputs
+    _biased(graph, node, data, bias, approximate="none")
+
+
+@rule("FastGelu")
+def _fast_gelu(graph: Graph, node: Any, inputs: list[str], _attrs: dict[str, Any]) -> None:
+    """Write a Gelu of a hyperbolic tangent, of data or of data and a bias."""
+    data, bias = [*inputs, ""][:2]
+    _biased(graph, node, data, bias, approximate="tanh")
+
+
+def _biased(graph: Graph, node: Any, data: str, bias: str, approximate: str) -> None:
+    if bias:
+        if bias in graph.constants and len(graph.shape(bias)) != 1:
+            raise UnsupportedError("the bias must have one axis")
+        data = graph.add("Add", data, bias)
+    graph.add("Gelu", data, output=node.output[0], approximate=approximate)
+
+
+@rule("QuickGelu")
+def _quick_gelu(graph: Graph, node: Any, inputs: list[str], attrs: dict[str, Any]) -> None:
+    """Write the product of data and the Sigmoid of a multiple of them."""
+    (data,) = inputs
+    slope = float(attrs.get("alpha", _SLOPE))
+    scaled = data if slope == 1 else graph.add("Mul", data, slope)
+    graph.add("Mul", data, graph.add("Sigmoid", scaled), output=node.output[0])
+
+
+@rule("SkipLayerNormalization")
+def _skip_layer_normalization(
+    graph: Graph, node: Any, inputs: list[str], attrs: dict[str, Any]
+) -> None:
+    """Write a sum and its LayerNormalization."""
+    data, skip, scale, offset, bias = operands_of(inputs, 3, 5)
+    total = _residual(graph, node, [data, skip, bias])
+    operands = [total, scale, *([offset] if offset else [])]
+    _normalized(graph, "LayerNormalization", operands, node, attrs, "welford")
+
+
+@rule("SkipSimplifiedLayerNormalization")
+def _skip_simplified_layer_normalization(
+    graph: Graph, node: Any, inputs: list[str], attrs: dict[str, Any]
+) -> None:
+    """Write a sum and its RMSNormalization."""
+    data, skip, scale, bias = operands_of(inputs, 3, 4)
+    total = _residual(graph, node, [data, skip, bias])
+    _normalized(graph, "RMSNormalization", [total, scale], node, attrs, "squares")
+
+
+@rule("SimplifiedLayerNormalization")
+def _simplified_layer_normalization(
+    graph: Graph, node: Any, inputs: list[str], attrs: dict[str, Any]
+) -> None:
+    """Write an RMSNormalization."""
+    data, scale = inputs
+    _check_results(node, (0,))
+    graph.add("RMSNormalization", data, scale, output=node.output[0], **attrs)
+
+
+@rule("EmbedLayerNormalization")
+def _embed_layer_normalization(
+    graph: Graph, node: Any, inputs: list[str], attrs: dict[str, Any]
+) -> None:
+    """Write the sum of rows of tables, its LayerNormalization, and the count of what is seen."""
+    operands = operands_of(inputs, 7, 9)
+    ids, segments, words, places, kinds, scale, offset, mask, positions = operands
+    parts = [
+        _rows(graph, words, ids, "words"),
+        _placed(graph, places, positions, ids),
+    ]
+    if segments:
+        parts.append(_rows(graph, kinds, segments, "kinds"))
+    total = _sum(graph, parts, _result(node, 2))
+    _normalized(graph, "LayerNormalization", [total, scale, offset], node, attrs, "two_passes")
+    _count(graph, node, mask, ids)
+
+
+@rule("QEmbedLayerNormalization")
+def _quantized_embed_layer_normalization(
+    graph: Graph, node: Any, inputs: list[str], attrs: dict[str, Any]
+) -> None:
+    """Write EmbedLayerNormalization with tables, scale and bias of bytes."""
+    operands = operands_of(inputs, 18, 18)
+    ids, segments, words, places, kinds, scale, offset, mask = operands[:8]
+    word, position, kind, factor, addend = zip(operands[8:13], operands[13:], strict=True)
+    parts = [
+        dequantized(graph, _rows(graph, words, ids, "words"), *word),
+        dequantized(graph, _placed(graph, places, "", ids), *position),
+    ]
+    if segments:
+        parts.append(
+            dequantized(
+                graph,
+                _rows(graph, kinds, segments, "kinds"),
+                *kind,
+            )
+        )
+    real = [dequantized(graph, scale, *factor), dequantized(graph, offset, *addend)]
+    total = _sum(graph, parts, _result(node, 2))
+    _normalized(graph, "LayerNormalization", [total, *real], node, attrs, "two_passes")
+    _count(graph, node, mask, ids)
+
+
+def _rows(graph: Graph, table: str, indices: str, name: str) -> str:
+    return graph.add("Gather", table, indices, output=graph.part(name), axis=0)
+
+
+def _check_results(node: Any, known: tuple[int, ...]) -> None:
+    if any(name for index, name in enumerate(node.output) if index not in known):
+        raise UnsupportedError("mean and deviation as results are not imported")
+
+
+def _result(node: Any, index: int) -> str:
+    """Return the name of a result; empty if the node does not give it."""
+    return str(node.output[index]) if index < len(node.output) else ""
+
+
+def _residual(graph: Graph, node: Any, operands: list[str]) -> str:
+    _check_results(node, (0, _SUM))
+    return _sum(graph, [name for name in operands if name], _result(node, _SUM))
+
+
+def _sum(graph: Graph, operands: list[str], output: str) -> str:
+    """Add up two operands or more from left to right, to a result of this name if there is one."""
+    *others, last = operands
+    total = others[0]
+    for each in others[1:]:
+        total = graph.add("Add", total, each)
+    return graph.add("Add", total, last, output=output)
+
+
+def _normalized(
+    graph: Graph, op: str, operands: list[str], node: Any, attrs: dict[str, Any], order: str
+) -> None:
+    epsilon = float(attrs.get("epsilon", _EPSILON))
+    graph.add(op, *operands, output=node.output[0], axis=-1, epsilon=epsilon, order=order)
+
+
+def _placed(graph: Graph, table: str, positions: str, ids: str) -> str:
+    """Return the rows of a table at stated places, or the first ones, one for each token."""
+    if positions:
+        return _rows(graph, table, positions, "places")
+    tokens = graph.add("Slice", graph.add("Shape", ids), [1], [2], [0])
+    return graph.add("Slice", table, [0], tokens, [0])
+
+
+def _count(graph: Graph, node: Any, mask: str, ids: str) -> None:
+    """Write how many tokens of each sentence have the mask 1; without a mask there is none."""
+    output = _result(node, 1)
+    if not output:
+        return
+    one = np.array(1, np.int32)
+    is_seen = graph.add("Equal", mask, one) if mask else graph.add("Less", ids, ids)
+    seen = graph.add("Cast", is_seen, to=_INT32)
+    if graph.opset < _OF_AXES_AS_OPERAND:
+        graph.add("ReduceSum", seen, output=output, axes=[1], keepdims=0)
+    else:
+        graph.add("ReduceSum", seen, [1], output=output, keepdims=0)
+    graph.ranks = {**graph.ranks, output: 1}

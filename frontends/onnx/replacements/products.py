@@ -1,0 +1,141 @@
+"""ONNX Runtime's own products of matrices and convolutions, as nodes of the standard."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from frontends.errors import UnsupportedError
+from frontends.onnx.graph import Graph
+from frontends.onnx.replacements.registry import operands_of, rule
+from frontends.onnx.subgraphs import FLOAT
+
+_OF_LSTM = 12
+"""Operands of a DynamicQuantizeLSTM, the last of them scales and zero points."""
+_OF_MATRIX = 2
+_ACTIVATIONS = {
+    **dict.fromkeys(("Relu", "Sigmoid", "Softplus", "Softsign", "Tanh"), ()),
+    **dict.fromkeys(("Elu", "LeakyRelu", "ThresholdedRelu"), ("alpha",)),
+    "HardSigmoid": ("alpha", "beta"),
+}
+"""By name, the attributes that they have."""
+
+
+@rule("MatMulIntegerToFloat")
+def _matmul_integer_to_float(
+    graph: Graph, node: Any, inputs: list[str], _attributes: dict[str, Any]
+) -> None:
+    a, b, sa, sb, za, zb, bias = (*inputs, "", "", "")[:7]
+    product(graph, [a, b, za, zb], (sa, sb), bias, node.output[0])
+
+
+@rule("DynamicQuantizeMatMul")
+def _dynamic_quantize_matmul(
+    graph: Graph, node: Any, inputs: list[str], _attributes: dict[str, Any]
+) -> None:
+    a, b, sb, zb, bias = (*inputs, "", "")[:5]
+    names = [f"{graph.prefix}{node.output[0]}_{part}" for part in ("bytes", "scale", "point")]
+    graph.add("DynamicQuantizeLinear", a, output=names)
+    product(graph, [names[0], b, names[2], zb], (names[1], sb), bias, node.output[0])
+
+
+@rule("DynamicQuantizeLSTM")
+def _dynamic_quantize_lstm(
+    graph: Graph, node: Any, inputs: list[str], attributes: dict[str, Any]
+) -> None:
+    """Write an LSTM that has also the encodings of its weights."""
+    operands = [*inputs[:_OF_LSTM], *[""] * (_OF_LSTM - len(inputs))]
+    graph.add("LSTM", *operands, output=list(node.output), **attributes)
+
+
+def product(
+    graph: Graph, operands: list[str], scales: tuple[str, str], bias: str, output: str = ""
+) -> str:
+    """Add integer sums, their product with both scales, and the sum with the bias.
+
+    Args:
+        graph: the model.
+        operands: data, weights, and their zero points, empty for none.
+        scales: of data and of weights.
+        bias: empty for none.
+        output: the name of the result; a new one if it is empty.
+    """
+    while not operands[-1]:
+        operands.pop()
+    real = graph.add("Cast", graph.add("MatMulInteger", *operands), to=FLOAT)
+    if _is_scaled_last(graph, operands[1], scales[1]):
+        of_data = graph.add("Mul", real, scales[0])
+        biased = graph.add("Add", of_data, bias) if bias else of_data
+        return graph.add("Mul", biased, scales[1], output=output)
+    scale = graph.add("Mul", *scales)
+    if not bias:
+        return graph.add("Mul", real, scale, output=output)
+    return graph.add("Add", graph.add("Mul", real, scale), bias, output=output)
+
+
+def _is_scaled_last(graph: Graph, weights: str, scale: str) -> bool:
+    """Tell whether scales of columns come after the bias, as ONNX Runtime has it of matrices.
+
+    Its kernel takes scales of the axes that the weights have. Others it multiplies its result by.
+    """
+    sizes = graph.known_shape(scale) or ()
+    return len(sizes) == 1 and sizes[0] > 1 and graph.rank(weights) > _OF_MATRIX
+
+
+@rule("FusedMatMul")
+def _fused_matmul(graph: Graph, node: Any, inputs: list[str], attrs: dict[str, Any]) -> None:
+    """Write a MatMul of matrices that may be transposed, times a number."""
+    names = operands_of(inputs, 2, 2)
+    if attrs.get("transBatchA", 0) or attrs.get("transBatchB", 0):
+        raise UnsupportedError("transposed batches are not imported")
+    operands = [
+        _turned(graph, name) if attrs.get(f"trans{side}", 0) else name
+        for name, side in zip(names, "AB", strict=True)
+    ]
+    real = _kept_apart(graph, graph.add("MatMul", *operands))
+    graph.add("Mul", real, float(attrs.get("alpha", 1.0)), output=node.output[0])
+
+
+@rule("FusedGemm")
+def _fused_gemm(graph: Graph, node: Any, inputs: list[str], attrs: dict[str, Any]) -> None:
+    """Write a Gemm and the activation of its result."""
+    operands = [name for name in operands_of(inputs, 2, 3) if name]
+    activation = attrs.pop("activation", b"").decode()
+    if activation not in _ACTIVATIONS:
+        raise UnsupportedError(f"the activation {activation!r} is not imported")
+    own = {key: attrs.pop(f"activation_{key}", None) for key in ("alpha", "beta", "gamma")}
+    real = _kept_apart(graph, graph.add("Gemm", *operands, **attrs))
+    stated = {key: own[key] for key in _ACTIVATIONS[activation] if own[key] is not None}
+    graph.add(activation, real, output=node.output[0], **stated)
+
+
+@rule("FusedConv")
+def _fused_conv(graph: Graph, node: Any, inputs: list[str], attrs: dict[str, Any]) -> None:
+    """Write a Conv, perhaps what is added to it, and the activation of both."""
+    *operands, addend = operands_of(inputs, 2, 4)
+    activation = attrs.pop("activation", b"").decode()
+    given = [float(each) for each in attrs.pop("activation_params", [])]
+    names = ("min", "max") if activation == "Clip" else _ACTIVATIONS.get(activation)
+    if names is None or len(given) not in (0, len(names)):
+        text = f"the activation {activation!r} with {len(given)} parameters is not imported"
+        raise UnsupportedError(text)
+    products = graph.add("Conv", *(name for name in operands if name), **attrs)
+    real = _kept_apart(graph, products)
+    if addend:
+        real = graph.add("Add", real, addend)
+    if activation == "Clip":
+        graph.add("Clip", real, *given, output=node.output[0])
+    else:
+        attributes = dict(zip(names, given, strict=False))
+        graph.add(activation, real, output=node.output[0], **attributes)
+
+
+def _turned(graph: Graph, name: str) -> str:
+    rank = graph.rank(name)
+    if rank < _OF_MATRIX:
+        raise UnsupportedError("of a matrix that is transposed the rank must be known")
+    return graph.add("Transpose", name, perm=[*range(rank - 2), rank - 1, rank - 2])
+
+
+def _kept_apart(graph: Graph, name: str) -> str:
+    """Add a Cast that changes nothing, over which no group reaches: ONNX Runtime's ends here."""
+    return graph.add("Cast", name, to=FLOAT)

@@ -1,0 +1,176 @@
+"""Quantized operators as the groups that they stand for: dequantize, a float operator, quantize.
+
+ONNX Runtime gives the same integers for both.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from frontends.errors import UnsupportedError
+from frontends.onnx.graph import Graph
+from frontends.onnx.replacements.registry import rule
+from frontends.onnx.subgraphs import FLOAT
+
+_INT32 = 6
+"""int32 among the numbers of element types."""
+
+
+def dequantized(graph: Graph, data: str, scale: str, zero_point: str = "", axis: int = 0) -> str:
+    """Add a DequantizeLinear.
+
+    Raises:
+        UnsupportedError: scale or zero point is no constant.
+    """
+    encoding = [name for name in (scale, zero_point) if name]
+    several = [graph.value(name).size > 1 for name in encoding]
+    axes: dict[str, Any] = {"axis": axis} if several[0] else {}
+    return graph.add("DequantizeLinear", data, *encoding, **axes)
+
+
+def _quantized(
+    graph: Graph, op: str, operands: list[str], node: Any, into: list[str], **attrs: Any
+) -> None:
+    """Add a float operator and the QuantizeLinear of its result.
+
+    Raises:
+        UnsupportedError: the result's scale or zero point is no constant.
+    """
+    encoding = [name for name in into if name]
+    for name in encoding:
+        graph.value(name)
+    real = graph.add(op, *operands, **attrs)
+    graph.add("QuantizeLinear", real, *encoding, output=node.output[0])
+
+
+def _bias(graph: Graph, bias: str, scales: tuple[str, str]) -> str:
+    """Add the DequantizeLinear of a bias in steps of the product of scales.
+
+    Raises:
+        UnsupportedError: it is no constant, or its last axis is not that of the scales.
+    """
+    product = graph.value(scales[0]).astype(np.float32) * graph.value(scales[1])
+    steps = np.asarray(product.reshape(()) if product.size == 1 else product.reshape(-1))
+    array = graph.value(bias)
+    if steps.size > 1 and array.shape[-1:] != steps.shape:  # the same for all
+        try:
+            array = np.broadcast_to(array, (*array.shape[:-1], steps.size))
+        except ValueError:
+            raise UnsupportedError(
+                f"a bias of shape {list(array.shape)} for {steps.size} scales"
+            ) from None
+        bias = graph.constant(np.ascontiguousarray(array))
+    return dequantized(graph, bias, graph.constant(steps), axis=max(array.ndim - 1, 0))
+
+
+def _zero_of(graph: Graph, data: str) -> str:
+    """Return a zero point of the dtype of bytes, which a result has where none is stated."""
+    return graph.constant(np.zeros((), np.int8)) if graph.dtype(data) == "int8" else ""
+
+
+@rule("QLinearConv")
+def _conv(graph: Graph, node: Any, inputs: list[str], attrs: dict[str, Any]) -> None:
+    x, sx, zx, w, sw, zw, sy, zy, bias = (*inputs, "")[:9]
+    operands = [dequantized(graph, x, sx, zx), dequantized(graph, w, sw, zw)]
+    if bias:
+        operands.append(_bias(graph, bias, (sx, sw)))
+    _quantized(graph, "Conv", operands, node, [sy, zy], **attrs)
+
+
+@rule("QLinearMatMul")
+def _matmul(graph: Graph, node: Any, inputs: list[str], attrs: dict[str, Any]) -> None:
+    a, sa, za, b, sb, zb, sy, zy = inputs
+    operands = [dequantized(graph, a, sa, za), dequantized(graph, b, sb, zb, axis=1)]
+    _quantized(graph, "MatMul", operands, node, [sy, zy], **attrs)
+
+
+@rule("QGemm")
+def _gemm(graph: Graph, node: Any, inputs: list[str], attrs: dict[str, Any]) -> None:
+    a, sa, za, b, sb, zb, bias, sy, zy = (*inputs, "", "", "")[:9]
+    if not sy or (bias and bias not in graph.constants):
+        _gemm_of_sums(graph, node, inputs, attrs)
+        return
+    unit_axis = 0 if attrs.get("transB", 0) else 1
+    if (alpha := attrs.pop("alpha", 1.0)) != 1:
+        sa = graph.constant(np.asarray(graph.value(sa) * np.float32(alpha), np.float32))
+    operands = [dequantized(graph, a, sa, za), dequantized(graph, b, sb, zb, axis=unit_axis)]
+    if bias:
+        operands.append(_bias(graph, bias, (sa, sb)))
+    _quantized(graph, "Gemm", operands, node, [sy, zy], **attrs)
+
+
+def _gemm_of_sums(graph: Graph, node: Any, inputs: list[str], attrs: dict[str, Any]) -> None:
+    """Add the int32 sums, the bias, and the product with the scales; quantize it if asked."""
+    a, sa, za, b, sb, zb, bias, sy, zy = (*inputs, "", "", "")[:9]
+    if attrs.get("transA", 0):
+        a = graph.add("Transpose", a, perm=[1, 0])
+    if attrs.get("transB", 0):
+        b = (
+            graph.constant(np.ascontiguousarray(graph.value(b).T))
+            if b in graph.constants
+            else graph.add("Transpose", b, perm=[1, 0])
+        )
+    sums = graph.add("MatMulInteger", a, b, za, zb)
+    if bias:
+        sums = graph.add("Add", sums, bias)
+    scale = np.float32(np.float32(attrs.get("alpha", 1.0)) * np.float32(graph.value(sa).item()))
+    factor = scale * graph.value(sb)
+    if sy:
+        factor = factor / np.float32(graph.value(sy).item())
+    product = [graph.add("Cast", sums, to=FLOAT), np.asarray(factor, np.float32)]
+    if not sy:
+        graph.add("Mul", *product, output=node.output[0])
+        return
+    steps = graph.add("Mul", *product)
+    graph.add("QuantizeLinear", steps, 1.0, zy, output=node.output[0])
+
+
+@rule("MatMulInteger16")
+def _matmul_int16(graph: Graph, node: Any, inputs: list[str], _attrs: dict[str, Any]) -> None:
+    operands = [graph.add("Cast", name, to=_INT32) for name in inputs]
+    graph.add("MatMul", *operands, output=node.output[0])
+
+
+@rule("QLinearAdd", "QLinearMul")
+def _pair(graph: Graph, node: Any, inputs: list[str], attrs: dict[str, Any]) -> None:
+    a, sa, za, b, sb, zb, sy, zy = (*inputs, "")[:8]
+    operands = [dequantized(graph, a, sa, za), dequantized(graph, b, sb, zb)]
+    into = [sy, zy or _zero_of(graph, a)]
+    _quantized(graph, node.op_type.removeprefix("QLinear"), operands, node, into, **attrs)
+
+
+@rule("QLinearConcat")
+def _concat(graph: Graph, node: Any, inputs: list[str], attrs: dict[str, Any]) -> None:
+    sy, zy, *parts = inputs
+    triples = zip(parts[::3], parts[1::3], parts[2::3], strict=True)
+    operands = [dequantized(graph, *triple) for triple in triples]
+    _quantized(graph, "Concat", operands, node, [sy, zy], **attrs)
+
+
+@rule("QLinearWhere")
+def _where(graph: Graph, node: Any, inputs: list[str], attrs: dict[str, Any]) -> None:
+    condition, x, sx, zx, y, sy, zy, sz, zz = inputs
+    operands = [condition, dequantized(graph, x, sx, zx), dequantized(graph, y, sy, zy)]
+    _quantized(graph, "Where", operands, node, [sz, zz], **attrs)
+
+
+@rule(
+    *("QLinearAveragePool", "QLinearGlobalAveragePool", "QLinearLeakyRelu", "QLinearSigmoid"),
+    "QLinearSoftmax",
+)
+def _unary(graph: Graph, node: Any, inputs: list[str], attrs: dict[str, Any]) -> None:
+    x, sx, zx, sy, zy = (*inputs, "")[:5]
+    if (attrs.pop("opset", graph.opset) < 13) != (graph.opset < 13):
+        raise UnsupportedError("its softmax is of another operator set than the model")
+    op = node.op_type.removeprefix("QLinear")
+    if op == "Softmax":  # whose axis of old is another by default
+        attrs.setdefault("axis", -1)
+    into = [sy, zy or _zero_of(graph, x)]
+    _quantized(graph, op, [dequantized(graph, x, sx, zx)], node, into, **attrs)
+
+
+@rule("NhwcMaxPool")
+def _max_pool(graph: Graph, node: Any, inputs: list[str], attrs: dict[str, Any]) -> None:
+    graph.add("MaxPool", *inputs, output=node.output[0], **attrs)

@@ -1,0 +1,108 @@
+"""Rotary embeddings, ONNX Runtime's and the standard's, as simpler nodes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from frontends.errors import UnsupportedError
+from frontends.onnx.graph import Graph
+from frontends.onnx.replacements.registry import operands_of, rule
+
+_OF_PLACES, _OF_TOKENS, _OF_HEADS = 2, 3, 4
+"""The axes of tables by place, of data whose heads lie side by side, and of heads."""
+
+
+@dataclass(frozen=True)
+class Rotation:
+    """What turns heads of [batch, tokens, heads, width].
+
+    Attributes:
+        cosines: by place, [places, half of what is turned], or of tokens, [batch, tokens, half].
+        sines: likewise.
+        is_interleaved: whether the two that are turned together are neighbours, not halves.
+    """
+
+    cosines: str
+    sines: str
+    is_interleaved: bool
+
+
+@rule("RotaryEmbedding")
+def _rotary_embedding(graph: Graph, node: Any, inputs: list[str], attrs: dict[str, Any]) -> None:
+    """Write a RotaryEmbedding.
+
+    That of the standard has its places last, or has none where the tables are of tokens.
+    """
+    is_standard = node.domain != "com.microsoft"
+    if is_standard:
+        data, cosines, sines, places = operands_of(inputs, 3, 4)
+    else:
+        data, places, cosines, sines = operands_of(inputs, 4, 4)
+    rank = len(graph.shape(cosines))
+    if rank != (_OF_PLACES if places else _OF_TOKENS):
+        raise UnsupportedError(f"cosines of {rank} axes")
+    if attrs.get("is_packed_batching", 0):
+        raise UnsupportedError("is_packed_batching is not imported")
+    shape = graph.shape(data)
+    rotation = Rotation(cosines, sines, bool(attrs.get("interleaved", 0)))
+    half = graph.shape(cosines)[-1]
+    if len(shape) == _OF_HEADS:
+        tokens, width, heads_axis = shape[2], shape[3], 1
+    elif len(shape) == _OF_TOKENS:
+        count = int(attrs.get("num_heads", 0)) or shape[2] // (2 * half)
+        if not count or shape[2] % count:
+            raise UnsupportedError(f"a width of {shape[2]} for {count} heads")
+        tokens, width, heads_axis = shape[1], shape[2] // count, 2
+        data = graph.add("Reshape", data, (*shape[:2], count, width))
+    else:
+        raise UnsupportedError(f"data of {len(shape)} axes")
+    if not is_standard and graph.shape(places) == (1,):  # the place of the first token
+        places = graph.add("Add", places, np.arange(tokens)[None])
+    turned = rotated(graph, rotation, data, places, (width, heads_axis))
+    graph.add("Reshape", turned, shape, output=node.output[0])
+
+
+def rotated(
+    graph: Graph, rotation: Rotation, data: str, places: str, layout: tuple[int, int]
+) -> str:
+    """Write rotated heads; each product is rounded before the sum.
+
+    Args:
+        graph: the model.
+        rotation: by place.
+        data: of four axes, the last one a head's.
+        places: of tokens, [batch, tokens]; empty where tables are of tokens.
+        layout: the width of a head, and the axis of heads.
+    """
+    (width, heads_axis), half = layout, graph.shape(rotation.cosines)[-1]
+    if 2 * half > width:
+        raise UnsupportedError(f"{2 * half} numbers to turn in heads of {width}")
+    factors = []
+    for table in (rotation.cosines, rotation.sines):
+        # The places of padding are not looked up there.
+        found = graph.add("Gather", table, places, axis=0, nearest=1) if places else table
+        factors.append(graph.unsqueezed(found, heads_axis))
+    cosines, sines = factors
+    if rotation.is_interleaved:
+        first, second = (_cut(graph, data, start, 2 * half, 2) for start in (0, 1))
+    else:
+        first, second = (_cut(graph, data, start, start + half) for start in (0, half))
+    parts = []
+    for op, one, other in (("Sub", first, second), ("Add", second, first)):
+        products = graph.add("Mul", one, cosines), graph.add("Mul", other, sines)
+        parts.append(graph.add(op, *products))
+    if rotation.is_interleaved:
+        pairs = [graph.unsqueezed(part, _OF_HEADS) for part in parts]
+        whole = graph.add("Concat", *pairs, axis=_OF_HEADS)
+        parts = [graph.add("Reshape", whole, (0, 0, 0, -1))]
+    if 2 * half < width:
+        parts.append(_cut(graph, data, 2 * half, width))
+    return graph.add("Concat", *parts, axis=3)
+
+
+def _cut(graph: Graph, data: str, start: int, end: int, step: int = 1) -> str:
+    """Return numbers of heads, from the first to before the last, by steps."""
+    return graph.add("Slice", data, [start], [end], [3], [step])

@@ -1,0 +1,180 @@
+"""The standard's own attention (operator set 23), as ONNX Runtime computes it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from frontends.errors import UnsupportedError
+from frontends.onnx.graph import Graph
+from frontends.onnx.replacements.heads import (
+    LOWEST,
+    Heads,
+    capped,
+    joined,
+    mixed,
+    scores_of,
+    split,
+    weights_of,
+)
+from frontends.onnx.replacements.registry import operands_of
+from frontends.onnx.subgraphs import FLOAT
+
+_OF_TOKENS, _OF_HEADS = 3, 4
+"""The axes of queries, keys and values that are split into heads here, and of heads."""
+_RESULTS = 3
+"""The result, and present keys and values."""
+_MODES = 4
+"""What scores as a result are: products, bounded, masked, or their softmax."""
+
+
+def standard_attention(graph: Graph, node: Any, inputs: list[str], attrs: dict[str, Any]) -> None:
+    """Write an Attention of queries, keys and values."""
+    query, key, value, mask, past_key, past_value, lengths = operands_of(inputs, 3, 7)
+    _check(graph, attrs, (query, key, value))
+    heads = _heads(graph, (query, key, value), attrs)
+    queries, keys, values = (
+        _split(graph, data, count)
+        for data, count in ((query, heads.count), (key, heads.shared), (value, heads.shared))
+    )
+    if past_key:
+        keys = graph.add("Concat", past_key, keys, axis=2)
+    if past_value:
+        values = graph.add("Concat", past_value, values, axis=2)
+    for output, present in zip(node.output[1:], (keys, values), strict=False):
+        if output:
+            graph.add("Identity", present, output=output)
+    scores = scores_of(graph, heads, queries, keys, float(attrs.get("scale", 0.0)))
+    stages = [scores]
+    scores = capped(graph, scores, float(attrs.get("softcap", 0.0)))
+    stages.append(scores)
+    before = graph.shape(past_key)[2] if past_key else 0
+    size = heads.tokens, before + graph.shape(key)[-2]
+    bounds = _bounds(attrs)
+    if lengths and not past_key and bounds:
+        hidden = _hidden_by_length(graph, bounds, size, lengths)
+    else:
+        hidden = _hidden(graph, bounds, size, before)
+    if addend := _addend(graph, mask, size, hidden):
+        scores = graph.add("Add", scores, addend)
+    if lengths:
+        ends = graph.add("Reshape", lengths, [-1, 1, 1, 1])
+        is_there = graph.add("Less", np.arange(size[1]), ends)
+        scores = graph.add("Where", is_there, scores, LOWEST)
+    stages.append(scores)
+    sees = ""
+    if mask or lengths or hidden:
+        sees = graph.add("Greater", graph.add("ReduceMax", scores, [3], keepdims=1), LOWEST)
+    weights = weights_of(graph, heads, scores)
+    result = _or_zero(graph, sees, mixed(graph, heads, weights, values))
+    if wanted := (*node.output, *[""] * (_RESULTS + 1))[_RESULTS]:
+        stages.append(_or_zero(graph, sees, weights))
+        stage = stages[int(attrs.get("qk_matmul_output_mode", 0))]
+        graph.add("Identity", stage, output=wanted)
+    if len(graph.shape(query)) == _OF_HEADS:
+        graph.add("Identity", result, output=node.output[0])
+    else:
+        joined(graph, result, node.output[0], heads)
+
+
+def _or_zero(graph: Graph, sees: str, result: str) -> str:
+    """Return results that are 0 for tokens that see none."""
+    return graph.add("Where", sees, result, 0.0) if sees else result
+
+
+def _split(graph: Graph, data: str, count: int) -> str:
+    """Return data as heads, which it may be already."""
+    shape = graph.shape(data)
+    if len(shape) == _OF_HEADS:
+        return data
+    return split(graph, data, (shape[0], shape[1], count, shape[2] // count))
+
+
+def _check(graph: Graph, attrs: dict[str, Any], data: tuple[str, str, str]) -> None:
+    if graph.kinds.get(data[0], FLOAT) != FLOAT:
+        raise UnsupportedError("queries, keys and values must be float32")
+    if attrs.get("qk_matmul_output_mode", 0) not in range(_MODES):
+        raise UnsupportedError(f"qk_matmul_output_mode is {attrs['qk_matmul_output_mode']}")
+    if attrs.get("softmax_precision", 0) not in (0, FLOAT):
+        raise UnsupportedError("its softmax must be of float32")
+    ranks = {len(graph.shape(each)) for each in data}
+    if ranks not in ({_OF_TOKENS}, {_OF_HEADS}):
+        raise UnsupportedError("queries, keys and values must have three axes each, or four")
+
+
+def _heads(graph: Graph, data: tuple[str, str, str], attrs: dict[str, Any]) -> Heads:
+    query, key, value = map(graph.shape, data)
+    if len(query) == _OF_HEADS:
+        return Heads(query[0], query[1], key[1], query[2], query[3], value[3])
+    count, shared = int(attrs["q_num_heads"]), int(attrs["kv_num_heads"])
+    if count < 1 or shared < 1 or query[2] % count or key[2] % shared or value[2] % shared:
+        raise UnsupportedError(f"widths {query[2]} and {key[2]} for {count} and {shared} heads")
+    return Heads(query[0], count, shared, query[1], query[2] // count, value[2] // shared)
+
+
+def _bounds(attrs: dict[str, Any]) -> list[tuple[str, int]]:
+    """Return how a hidden token's distance compares with which number; any hides it."""
+    left, right = (int(attrs.get(f"{side}_window_size", -1)) for side in ("left", "right"))
+    if attrs.get("is_causal", 0):
+        right = 0
+    return [("Greater", right)] * (right >= 0) + [("Less", -left)] * (left >= 0)
+
+
+def _hidden_by_length(
+    graph: Graph, bounds: list[tuple[str, int]], size: tuple[int, int], lengths: str
+) -> str:
+    """Return which tokens are too far after, or before, the one that looks.
+
+    Args:
+        graph: the model.
+        bounds: of distances; one at least.
+        size: tokens, and those that they see.
+        lengths: how many tokens are seen and computed in all of each sentence.
+    """
+    ends = graph.add("Reshape", lengths, [-1, 1, 1, 1])
+    places = graph.add("Add", ends, np.arange(size[0]).reshape(-1, 1) - size[0])
+    found = []
+    for comparison, distance in bounds:
+        bound = graph.add("Add", places, [distance])
+        found.append(graph.add(comparison, np.arange(size[1]), bound))
+    return found[0] if len(found) == 1 else graph.add("Or", *found)
+
+
+def _hidden(graph: Graph, bounds: list[tuple[str, int]], size: tuple[int, int], before: int) -> str:
+    """Return which tokens are hidden where as many come before the first one in all sentences.
+
+    Args:
+        graph: the model.
+        bounds: of distances.
+        size: tokens, and those that they see.
+        before: how many come before the first token whose result is computed.
+
+    Returns:
+        A constant; empty if none is hidden.
+    """
+    rows, columns = (np.arange(each) for each in size)
+    distances = columns - rows.reshape(-1, 1) - before
+    outside = np.zeros(size, np.bool_)
+    for comparison, distance in bounds:
+        outside |= distances > distance if comparison == "Greater" else distances < distance
+    return graph.constant(outside) if outside.any() else ""
+
+
+def _addend(graph: Graph, mask: str, size: tuple[int, int], hidden: str) -> str:
+    """Return what is added to scores: the mask's numbers, and the lowest for what is hidden.
+
+    Args:
+        graph: the model.
+        mask: truth values, or numbers; or empty.
+        size: tokens, and those that they see.
+        hidden: truth values of what is not seen whatever the mask is; or empty.
+    """
+    if not mask and not hidden:
+        return ""
+    if mask and graph.shape(mask)[-1] != size[1]:
+        raise UnsupportedError(f"a mask of shape {list(graph.shape(mask))} for {size[1]} tokens")
+    addend: Any = mask or 0.0
+    if mask and graph.dtype(mask) == "bool":
+        addend = graph.add("Where", mask, 0.0, LOWEST)
+    return graph.add("Where", hidden, LOWEST, addend) if hidden else str(addend)
