@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -53,6 +54,42 @@ def input_arrays(
     return [_fitting(info, given[info.name], quantize) for info in infos]
 
 
+def given_outputs(
+    infos: Sequence[TensorInfo], out: Mapping[str, Array], *, dequantize: bool = False
+) -> dict[str, Array]:
+    """Return the arrays that outputs are written to, by name.
+
+    Args:
+        infos: of the outputs.
+        out: the arrays.
+        dequantize: whether quantized outputs are written as real values.
+
+    Raises:
+        QnnError: if one is unknown, or does not fit, or cannot be written to.
+    """
+    by_name = {info.name: info for info in infos}
+    for name, array in out.items():
+        if name not in by_name:
+            raise QnnError(f"out: no output is named {name!r}; there are {', '.join(by_name)}")
+        info = by_name[name]
+        if dequantize and _encoding(info):
+            info = replace(info, dtype="float32")
+        if not isinstance(array, np.ndarray) or not _fits(info, array):
+            raise QnnError(f"out: output {name!r} gives {_needed(info)}, got {_got(array)}")
+        if not array.flags.writeable:
+            raise QnnError(f"out: the array for output {name!r} cannot be written to")
+    return dict(out)
+
+
+def written(array: Array, target: Array | None) -> Array:
+    """Return the target that holds the array's elements now; the array if there is no target."""
+    if target is None:
+        return array
+    if array is not target:
+        target[...] = array
+    return target
+
+
 def benchmark_arrays(
     infos: Sequence[TensorInfo], arrays: Sequence[Given], named: Mapping[str, Array], repeat: int
 ) -> list[Array]:
@@ -81,11 +118,18 @@ def _fitting(info: TensorInfo, value: Array, quantize: bool) -> Array:
         except QnnError as error:
             raise QnnError(f"input {info.name!r}: {error}") from error
     if not _fits(info, array):
-        raise QnnError(
-            f"input {info.name!r} takes {info.dtype} of shape {info.shape}, "
-            f"got {array.dtype} of shape {array.shape}"
-        )
+        raise QnnError(f"input {info.name!r} takes {_needed(info)}, got {_got(array)}")
     return array
+
+
+def _needed(info: TensorInfo) -> str:
+    return f"{info.dtype} of shape {info.shape}"
+
+
+def _got(value: Any) -> str:
+    if not isinstance(value, np.ndarray):
+        return f"an object of type {type(value).__name__}"
+    return f"{value.dtype} of shape {value.shape}"
 
 
 def checked(infos: Sequence[TensorInfo], found: list[Array]) -> list[Array]:
