@@ -11,7 +11,7 @@ import numpy as np
 
 from qnn_ops.encoding import Encoding, dequantize_array, quantize_array
 from qnn_ops.errors import QnnError
-from qnn_ops.tensor_info import TensorInfo
+from qnn_ops.tensor_info import OpenSize, TensorInfo
 
 Array = np.ndarray[Any, Any]
 Given = Array | Mapping[str, Array]
@@ -51,7 +51,41 @@ def input_arrays(
     missing = [name for name in names if name not in given]
     if missing:
         raise QnnError(f"missing input {', '.join(map(repr, missing))}")
-    return [_fitting(info, given[info.name], quantize) for info in infos]
+    values = [_fitting(info, given[info.name], quantize) for info in infos]
+    sizes_in(infos, values)
+    return values
+
+
+def sizes_in(infos: Sequence[TensorInfo], arrays: Sequence[Array]) -> dict[str, int]:
+    """Return the open sizes of a run, by name.
+
+    Args:
+        infos: of the inputs.
+        arrays: for them, of their ranks.
+
+    Raises:
+        QnnError: if a size is beyond its bounds, or two of one name differ.
+    """
+    found: dict[str, int] = {}
+    places = [
+        (info.name, axis, size, array.shape[axis])
+        for info, array in zip(infos, arrays, strict=True)
+        for axis, size in enumerate(info.shape)
+        if isinstance(size, OpenSize)
+    ]
+    # What follows from others comes after them.
+    for name, axis, size, given in sorted(
+        places, key=lambda place: not place[2].name.isidentifier()
+    ):
+        known = size.value(found)
+        if known is None:
+            known = found[size.name] = given
+        where = f"input {name!r}, axis {axis}"
+        if given != known:
+            raise QnnError(f"{where}: {size} is {known} in this run, got {given}")
+        if given < size.low or (size.high is not None and given > size.high):
+            raise QnnError(f"{where}: {size} is {size.bounds}, got {given}")
+    return found
 
 
 def given_outputs(
@@ -145,7 +179,8 @@ def checked(infos: Sequence[TensorInfo], found: list[Array]) -> list[Array]:
 
 
 def _fits(info: TensorInfo, array: Array) -> bool:
-    return array.shape == info.shape and array.dtype == _dtype(info.dtype)
+    fits = array.shape == info.shape or info.takes(array.shape)
+    return bool(fits and array.dtype == _dtype(info.dtype))
 
 
 @cache

@@ -14,7 +14,7 @@ from qnn_ops.tensor_info import Signature
 from tvm_qnn.io.outputs import filling
 from tvm_qnn.io.steps import step
 from tvm_qnn.standalone import sources
-from tvm_qnn.standalone.arrangement import Arrangement, arrange
+from tvm_qnn.standalone.arrangement import Arrangement, arrange, check_sizes
 from tvm_qnn.standalone.cpp import cpp_header
 from tvm_qnn.standalone.example import Vector, example, vectors_program
 from tvm_qnn.standalone.image import archive, write_object
@@ -68,6 +68,7 @@ def export_standalone(
         )
     if not path.parent.is_dir():
         raise QnnError(f"cannot write {path}: there is no folder {path.parent}")
+    check_sizes(signature)
     arranged = arrange(lowered, signature, target, prefix, arena=arena)
     constants, offsets = pack_constants(arranged, signature)
     with filling(path.parent) as folder:
