@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 FOLDERS = ("tflite", "mxnet", "onnx", "torch")
 """One for each format."""
 
-Shapes = Mapping[str, Sequence[int]]
+Shapes = Mapping[str, Any]
+"""The sizes of inputs by name: numbers, or where a format takes them, names and ``range``s."""
 
 _HEAD = 4096  # bytes of a file, which tell its format
 

@@ -13,7 +13,7 @@ import tvm
 from tvm import relax
 
 from qnn_ops.errors import QnnError
-from qnn_ops.registry import type_spec
+from qnn_ops.registry import static_spec
 
 
 class NotCallsError(QnnError):
@@ -198,7 +198,7 @@ class _Reader:
         raise NotCallsError(str(getattr(name, "name", name)))
 
     def _allocate(self, expr: relax.Call) -> _Value:
-        spec = type_spec(expr.ty, "a tensor between two calls")
+        spec = static_spec(expr.ty, "a tensor between two calls")
         self.temporaries.append(prod(spec.shape) * np.dtype(spec.dtype).itemsize)
         return Temporary(len(self.temporaries) - 1)
 

@@ -22,6 +22,7 @@ from qnn_ops.errors import QnnError
 from qnn_ops.onnxruntime import ONNXRUNTIME, check_arithmetic
 from qnn_ops.registry import Attrs, Known, Operator, Reference, TensorSpec
 from qnn_ops.rounding import scale_down
+from qnn_ops.sizes import broadcast
 from qnn_ops.traits import MOVED_RESULT, Channels, Traits
 
 Array = np.ndarray[Any, Any]
@@ -121,7 +122,7 @@ def elementwise_type(attrs: Attrs, lhs: TensorSpec, rhs: TensorSpec) -> TensorSp
     check_quantization("output", attrs.output_scale, attrs.output_zero_point, attrs.out_dtype)
     check_bounds(attrs.out_dtype, attrs.out_min, attrs.out_max)
     try:
-        shape = np.broadcast_shapes(lhs.shape, rhs.shape)
+        shape = broadcast(lhs.shape, rhs.shape)
     except ValueError:
         raise QnnError(
             f"lhs and rhs must broadcast to one shape, got {lhs.shape} and {rhs.shape}"

@@ -11,6 +11,7 @@ from qnn_ops.checks import check_dtype, check_rank
 from qnn_ops.errors import QnnError
 from qnn_ops.float_epilogue import fused_multiply_add_float32
 from qnn_ops.registry import Attrs, TensorSpec, cannot_overflow, operator
+from qnn_ops.sizes import broadcast
 from qnn_ops.traits import FIXED, Channels, Traits
 
 Array = np.ndarray[Any, Any]
@@ -54,7 +55,7 @@ def _fused_multiply_add_type(
     for name, spec in (("lhs", lhs), ("rhs", rhs), ("addend", addend)):
         check_dtype(name, spec.dtype, ("float32",))
     try:
-        shape = np.broadcast_shapes(lhs.shape, rhs.shape, addend.shape)
+        shape = broadcast(lhs.shape, rhs.shape, addend.shape)
     except ValueError:
         raise QnnError(
             "lhs, rhs and addend must broadcast to one shape, got "

@@ -15,6 +15,7 @@ from qnn_ops.float_conv2d import ORDERS, panel_of
 from qnn_ops.float_epilogue import fused_multiply_add_float32
 from qnn_ops.registry import Attrs, TensorSpec, cannot_overflow, operator
 from qnn_ops.rounding import check_multiplier, scale_down
+from qnn_ops.sizes import broadcast
 from qnn_ops.traits import FIXED, MOVED_RESULT, Channels, Traits
 
 Array = np.ndarray[Any, Any]
@@ -58,7 +59,7 @@ def _float_matmul_type(attrs: Attrs, lhs: TensorSpec, rhs: TensorSpec) -> Tensor
         if len(spec.shape) < 2:
             raise QnnError(f"{name} must have at least 2 dimensions, got shape {spec.shape}")
     try:
-        outer = np.broadcast_shapes(lhs.shape[:-2], rhs.shape[:-2])
+        outer = broadcast(lhs.shape[:-2], rhs.shape[:-2])
     except ValueError:
         outer = None
     if outer is None or lhs.shape[-1] != rhs.shape[-2]:
@@ -71,7 +72,7 @@ float_matmul.overflow_rule(cannot_overflow)
 
 @float_matmul.reference
 def _float_matmul_reference(attrs: Attrs, lhs: Array, rhs: Array) -> Array:
-    outer = np.broadcast_shapes(lhs.shape[:-2], rhs.shape[:-2])
+    outer = broadcast(lhs.shape[:-2], rhs.shape[:-2])
     depth, columns = rhs.shape[-2:]
     zeros = total = np.zeros((*outer, lhs.shape[-2], columns), np.float32)
     with np.errstate(all="ignore"):
@@ -161,7 +162,7 @@ def _quantized_matmul_type(attrs: Attrs, lhs: TensorSpec, rhs: TensorSpec) -> Te
     check_dtype("out_dtype", attrs.out_dtype, QUANTIZED)
     columns, inner = rhs.shape[-2:] if attrs.transpose_rhs else reversed(rhs.shape[-2:])
     try:
-        batches = np.broadcast_shapes(lhs.shape[:-2], rhs.shape[:-2])
+        batches = broadcast(lhs.shape[:-2], rhs.shape[:-2])
     except ValueError:
         batches = None
     if lhs.shape[-1] != inner or batches is None:

@@ -25,6 +25,7 @@ from qnn_ops.float_epilogue import check_addend
 from qnn_ops.layouts import permutation, reorder
 from qnn_ops.registry import Attrs, Known, TensorSpec, operator
 from qnn_ops.rounding import SUM_ROUNDINGS, check_multiplier
+from qnn_ops.sizes import least
 from qnn_ops.sums import check_sums, result_of_sums
 from qnn_ops.traits import MOVED_RESULT, Channels, Traits
 from qnn_ops.wide_sums import check_sum_types, is_wide
@@ -186,7 +187,7 @@ def _check_sizes(attrs: Attrs, planes: int, height: int, width: int) -> None:
             raise QnnError(f"{name} must be at most {_LARGEST_STEP}, got {steps}")
     top, left, bottom, right = attrs.padding
     padded = planes * (height + top + bottom) * (width + left + right)
-    if padded > _MOST_PIXELS:
+    if least(padded) > _MOST_PIXELS:
         raise QnnError(f"the padded data must have at most {_MOST_PIXELS} values, got {padded}")
 
 

@@ -37,6 +37,7 @@ from qnn_ops.attributes import list_attr
 from qnn_ops.declarations import Declaration
 from qnn_ops.declared import LITERT, arithmetic_of
 from qnn_ops.errors import QnnError
+from qnn_ops.sizes import is_open, sizes_of
 from qnn_ops.traits import Traits
 
 P = ParamSpec("P")
@@ -46,7 +47,10 @@ PREFIX = "relax.qnn."
 
 @dataclass(frozen=True)
 class TensorSpec:
-    """The facts of a tensor that a type rule sees: its static shape and its dtype."""
+    """The facts of a tensor that a type rule sees: its shape and its dtype.
+
+    A size that only a run knows is a ``qnn_ops.sizes.Size``.
+    """
 
     shape: tuple[int, ...]
     dtype: str
@@ -301,7 +305,7 @@ def spec_of(expr: relax.Expr, name: str = "an expression") -> TensorSpec:
     """Return shape and dtype of a normalised tensor expression, which the error calls ``name``.
 
     Raises:
-        QnnError: if it is no tensor, or its shape or dtype is not known at compile time.
+        QnnError: if it is no tensor, or its shape's sizes or its dtype have no expressions.
     """
     return type_spec(expr.ty, name)
 
@@ -310,12 +314,27 @@ def type_spec(ty: Any, name: str) -> TensorSpec:
     """Return shape and dtype of a tensor type; raise QnnError as ``spec_of`` does."""
     if not isinstance(ty, relax.TensorType):
         raise QnnError(f"{name} must be a tensor, got {ty}")
-    shape = ty.shape
-    if not isinstance(shape, relax.ShapeExpr) or not all(
-        isinstance(dim, tvm.tirx.IntImm) for dim in shape.values
-    ):
+    if not isinstance(ty.shape, relax.ShapeExpr):
         raise QnnError(f"{name} must have a shape known at compile time, got {ty}")
-    return TensorSpec(tuple(int(dim) for dim in shape.values), str(ty.dtype))
+    return TensorSpec(sizes_of(ty.shape.values), str(ty.dtype))
+
+
+def static_spec(ty: Any, name: str) -> TensorSpec:
+    """Return shape and dtype of a tensor type; raise QnnError also if a size is open."""
+    spec = type_spec(ty, name)
+    if is_open(spec.shape):
+        raise QnnError(f"{name} must have a shape known at compile time, got {ty}")
+    return spec
+
+
+def has_open_size(call: relax.Call) -> bool:
+    """Tell whether a size of the result of a call, or of an operand, is open."""
+    types = [call.ty, *(arg.ty for arg in call.args)]
+    tensors = [each for ty in types for each in getattr(ty, "fields", [ty])]
+    shapes = [ty.shape for ty in tensors if isinstance(ty, relax.TensorType)]
+    return any(
+        isinstance(shape, relax.ShapeExpr) and is_open(sizes_of(shape.values)) for shape in shapes
+    )
 
 
 def _operand_spec(op: Operator[Any], index: int, arg: relax.Expr) -> Operand:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 import base64
 import json
 import math
+import operator
 import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, TypeVar
 
@@ -15,13 +17,76 @@ import numpy as np
 Array = np.ndarray[Any, Any]
 
 
+class OpenSize(int):
+    """A size that each run decides. As a number, it is the least one, or an example's.
+
+    Attributes:
+        name: of the size; or how it follows from others, such as "2 * batch".
+        low: the least size.
+        high: the largest one, or None if there is no bound.
+    """
+
+    name: str
+    low: int
+    high: int | None
+
+    def __new__(
+        cls, name: str, low: int = 1, high: int | None = None, example: int | None = None
+    ) -> OpenSize:
+        """Make an open size with a name and bounds."""
+        size = super().__new__(cls, low if example is None else example)
+        size.name, size.low, size.high = name, low, high
+        return size
+
+    def __repr__(self) -> str:
+        return self.name
+
+    def __str__(self) -> str:
+        return self.name
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return OpenSize, (self.name, self.low, self.high, int(self))
+
+    @property
+    def bounds(self) -> str:
+        """Say which sizes a run may have: "1 to 16", or "1 or more"."""
+        return f"{self.low} or more" if self.high is None else f"{self.low} to {self.high}"
+
+    def value(self, sizes: Mapping[str, int]) -> int | None:
+        """Return the size in a run with these sizes by name; None if they do not tell it."""
+        if self.name in sizes:
+            return sizes[self.name]
+        return _evaluated(ast.parse(self.name, mode="eval").body, sizes)
+
+
+_OPERATORS: dict[type, Callable[[int, int], int]] = {
+    ast.Add: operator.add,
+    ast.FloorDiv: operator.floordiv,
+    ast.Mod: operator.mod,
+    ast.Mult: operator.mul,
+    ast.Sub: operator.sub,
+}
+
+
+def _evaluated(node: ast.expr, sizes: Mapping[str, int]) -> int | None:
+    if isinstance(node, ast.Constant) and isinstance(node.value, int):
+        return node.value
+    if isinstance(node, ast.Name):
+        return sizes.get(node.id)
+    if isinstance(node, ast.BinOp) and type(node.op) in _OPERATORS:
+        left, right = (_evaluated(each, sizes) for each in (node.left, node.right))
+        if left is not None and right is not None:
+            return _OPERATORS[type(node.op)](left, right)
+    return None
+
+
 @dataclass(frozen=True)
 class TensorInfo:
     """One input or output of a model.
 
     Attributes:
         name: as the model file spells it.
-        shape: static.
+        shape: each size as a number; an ``OpenSize`` where runs decide it.
         dtype: numpy's name for it.
         scale: real value of one step, or None for a tensor that is not quantized per tensor.
         zero_point: the integer that means 0, or None likewise.
@@ -44,6 +109,13 @@ class TensorInfo:
     classes: int = 0
     low: float | None = None
     high: float | None = None
+
+    def takes(self, shape: Sequence[int]) -> bool:
+        """Tell whether a shape differs from the tensor's in open sizes only."""
+        return len(shape) == len(self.shape) and all(
+            isinstance(size, OpenSize) or size == other
+            for size, other in zip(self.shape, shape, strict=True)
+        )
 
     def describe(self) -> str:
         """Say in a line what the tensor is: "x  int8  1×8×8×1  scale 0.5, zero point 3"."""
@@ -94,6 +166,16 @@ class Signature:
     outputs: tuple[TensorInfo, ...]
     states: tuple[StateInfo, ...] = ()
 
+    @property
+    def open_sizes(self) -> list[str]:
+        """What inputs leave open, as "batch of input 'x' (1 to 16)"."""
+        return [
+            f"{size} of input {info.name!r} ({size.bounds})"
+            for info in self.inputs
+            for size in info.shape
+            if isinstance(size, OpenSize)
+        ]
+
     def by_role(self) -> list[tuple[str, TensorInfo]]:
         """Return all tensors, each with "input", "output" or "state"."""
         roles = {"input": self.inputs, "output": self.outputs, "state": self.states}
@@ -105,6 +187,7 @@ class Signature:
         if not self.states:
             del fields["states"]
         for info in (*fields["inputs"], *fields["outputs"], *fields.get("states", ())):
+            info["shape"] = [_written(size) for size in info["shape"]]
             if not info["role"]:
                 del info["role"], info["classes"]
             if info["low"] is None:
@@ -146,6 +229,14 @@ def _unique(infos: Sequence[_Info]) -> tuple[_Info, ...]:
 
 def _infos(kind: type[_Info], fields: Sequence[dict[str, object]]) -> tuple[_Info, ...]:
     return tuple(
-        kind(**{**field, "shape": tuple(field["shape"])})  # type: ignore[arg-type]
+        kind(**{**field, "shape": tuple(map(_read, field["shape"]))})  # type: ignore[arg-type, call-overload]
         for field in fields
     )
+
+
+def _written(size: int) -> Any:
+    return [size.name, size.low, size.high] if isinstance(size, OpenSize) else size
+
+
+def _read(size: Any) -> int:
+    return OpenSize(*size) if isinstance(size, list) else size

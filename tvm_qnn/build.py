@@ -33,7 +33,7 @@ from tvm_qnn.library.metadata import Metadata, compiler_versions, contents_diges
 from tvm_qnn.library.threads import check_num_threads, keeping_processors
 from tvm_qnn.library.variants import VariantsOrigin
 from tvm_qnn.standalone import export_standalone
-from tvm_qnn.standalone.arrangement import Arrangement, arrange, state_size
+from tvm_qnn.standalone.arrangement import Arrangement, arrange, check_sizes, state_size
 from tvm_qnn.standalone.example import Vector
 from tvm_qnn.standalone.packages import Package
 from tvm_qnn.standalone.ram_limit import Fitted, fit
@@ -156,6 +156,7 @@ def export_c(
         QnnError: as ``build`` and ``Library.export``.
     """
     parsed = parse_target(target)
+    check_sizes(signature_of(mod))
     with interruptible():
         vectors = _vectors(mod, params, test_vectors) if test_vectors else []
     if ram_limit is None:
@@ -196,6 +197,7 @@ def lower_model(
         QnnError: as ``build``.
     """
     bound = _bind(mod, params or {})
+    check_sizes(signature_of(bound))
     with interruptible():
         return _lower(bound, target, kernels=True), with_unique_names(signature_of(bound))
 
@@ -219,6 +221,7 @@ def lower_within(
         raise QnnError(f"a limit of memory is for microcontrollers, got {str(target)!r}")
     bound = _bind(mod, params or {})
     signature = with_unique_names(signature_of(bound))
+    check_sizes(signature)
 
     def memory_of(lowered: tvm.IRModule) -> int:
         arranged = arrange(lowered, signature, target, "model", arena=True)

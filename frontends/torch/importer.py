@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import tvm
-from tvm import relax
+from tvm import relax, tirx
 
 from frontends.builder import Imported
 from frontends.errors import ModelFormatError, UnsupportedOperatorError, reason_of
@@ -21,14 +21,21 @@ from frontends.torch.parts import CLAMPING
 from frontends.torch.reader import (
     calls_of,
     constants_of,
-    info_of,
     operator_of,
     read_program,
     user_nodes,
 )
-from frontends.torch.shapes import with_shapes
+from frontends.torch.shapes import OpenSizes, open_sizes, with_shapes
+from qnn_ops.registry import type_spec
 from qnn_ops.serial import serial
-from qnn_ops.signature import ARITHMETIC, Signature, with_signature
+from qnn_ops.signature import (
+    ARITHMETIC,
+    Signature,
+    TensorInfo,
+    named_sizes,
+    with_bounds,
+    with_signature,
+)
 from qnn_ops.xnnpack import XNNPACK
 
 
@@ -52,7 +59,9 @@ def from_exported_program(
             'tvm-qnn[torch]'. A file may be untrusted: it is refused if it contains anything
             pickled, or calls operators other than those of tensors.
         shape_dict: shapes of inputs by name, if the program leaves sizes open
-            (``dynamic_shapes``). Sizes of the same name follow in others.
+            (``dynamic_shapes``): a number fixes a size, a name names it, and a ``range`` bounds it.
+            Sizes of the same name follow in others. Sizes that have no number stay open: each run
+            decides them.
 
     Returns:
         The module, and no parameters: its constants are part of it.
@@ -63,22 +72,22 @@ def from_exported_program(
         QnnError: torch is missing, or a shape is not given, or the program does not take it.
         OSError: the file cannot be read.
     """
-    imported = import_program(known_program(program, shape_dict))
+    known = known_program(program, shape_dict)
+    imported = import_program(known, open_sizes(known, shape_dict))
     return imported.mod, imported.params
 
 
-def known_program(model: Any, shapes: Shapes | None = None, *, as_example: bool = False) -> Any:
+def known_program(model: Any, shapes: Shapes | None = None) -> Any:
     """Return a program of known operators, as far as PyTorch decomposes others into them.
 
     Args:
         model: see ``read_program``.
         shapes: see ``with_shapes``.
-        as_example: see ``with_shapes``.
 
     Raises:
         QnnError, OSError: as ``read_program`` and ``with_shapes`` do.
     """
-    program = with_shapes(read_program(model), shapes, as_example=as_example)
+    program = with_shapes(read_program(model), shapes)
     return decomposed(program, _known())
 
 
@@ -90,13 +99,10 @@ def _known() -> set[str]:
     return {*ExportedProgramImporter().convert_map, *OWN}
 
 
-def import_program(program: Any) -> Imported:
-    """Import a result of ``known_program``; see ``from_exported_program``."""
+def import_program(program: Any, sizes: OpenSizes | None = None) -> Imported:
+    """Import a result of ``known_program``, with its open sizes; see ``from_exported_program``."""
     check_operators(program)
     inputs, outputs = user_nodes(program)
-    signature = Signature(
-        tuple(info_of(node) for node in inputs), tuple(info_of(node) for node in outputs)
-    )
     from tvm.relax.frontend.torch.exported_program_translator import ExportedProgramImporter
 
     importer, constants = ExportedProgramImporter(), constants_of(program)
@@ -112,6 +118,7 @@ def import_program(program: Any) -> Imported:
     except Exception as error:  # whatever TVM's importer meets
         raise ModelFormatError(f"the program cannot be imported: {reason_of(error)}") from None
     mod, results = _with_results(mod, calls_of(program), importer.env)
+    mod, signature = _with_sizes(mod, sizes or {}, inputs, outputs)
     main = mod["main"].with_attr("num_input", len(inputs))
     if not of_inductor:  # its groups are already written out
         main = main.with_attr(ARITHMETIC, XNNPACK)
@@ -119,6 +126,28 @@ def import_program(program: Any) -> Imported:
             main = main.with_attr("left_in_float", left)
     mod["main"] = with_signature(main, signature)
     return Imported(mod, {}, results)
+
+
+def _with_sizes(
+    mod: tvm.IRModule, sizes: OpenSizes, inputs: Sequence[Any], outputs: Sequence[Any]
+) -> tuple[tvm.IRModule, Signature]:
+    """Name a module's open sizes; describe its inputs and outputs."""
+    bounds = dict(sizes.values())
+    if sizes:
+        main = mod["main"].without_attr("tir_var_lower_bound").without_attr("tir_var_upper_bound")
+        mod["main"] = with_bounds(main, bounds)
+        variables = {symbol: tirx.Var(name, "int64") for symbol, (name, _) in sizes.items()}
+        mod = relax.transform.BindSymbolicVars(variables)(mod)
+    main = mod["main"]
+    result = main.ret_ty
+    types = list(result.fields) if isinstance(result, relax.TupleType) else [result]
+
+    def info(node: Any, ty: Any) -> TensorInfo:
+        spec = type_spec(ty, node.name)
+        return TensorInfo(node.name, named_sizes(spec.shape, bounds), spec.dtype)
+
+    given = [parameter.ty for parameter in main.params[: len(inputs)]]
+    return mod, Signature(tuple(map(info, inputs, given)), tuple(map(info, outputs, types)))
 
 
 def _with_results(

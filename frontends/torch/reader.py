@@ -13,7 +13,6 @@ from frontends.torch.archive import checked_archive
 from frontends.torch.checkpoints import why_no_program
 from frontends.torch.package import torch_package
 from qnn_ops.errors import QnnError
-from qnn_ops.signature import TensorInfo
 
 Array = np.ndarray[Any, Any]
 
@@ -80,20 +79,6 @@ def values_of(node: Any) -> list[Any]:
         else node.kwargs.get(argument.name, argument.default_value)
         for place, argument in enumerate(node.target._schema.arguments)
     ]
-
-
-def info_of(node: Any) -> TensorInfo:
-    """Return name, shape and dtype of a node's tensor.
-
-    Raises:
-        QnnError: it is no tensor, or a size is not known.
-    """
-    value = node.meta.get("val")
-    if not hasattr(value, "shape"):
-        raise QnnError(f"{node.name} is not a tensor")
-    if not all(isinstance(size, int) for size in value.shape):
-        raise QnnError(f"{node.name} needs a static shape, got {tuple(map(str, value.shape))}")
-    return TensorInfo(node.name, tuple(value.shape), str(value.dtype).removeprefix("torch."))
 
 
 def constants_of(program: Any) -> dict[str, Array]:

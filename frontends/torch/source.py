@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from math import prod
 from typing import Any
 
@@ -18,6 +19,8 @@ from frontends.torch.reader import (
     read_program,
     user_nodes,
 )
+from frontends.torch.shapes import OpenSizes, open_sizes
+from qnn_ops.tensor_info import OpenSize
 
 _WEIGHTED = (
     *("conv1d.default", "conv1d.padding", "conv2d.default", "conv2d.padding"),
@@ -54,18 +57,20 @@ class TorchSource(Source):
 
     def convert(self, shapes: Shapes | None = None) -> Imported:
         """Import it."""
-        return import_program(known_program(self.read, shapes))
+        program = known_program(self.read, shapes)
+        return import_program(program, open_sizes(program, shapes))
 
     def summary(self, name: str, shapes: Shapes | None = None) -> Summary:
-        """Describe it, node by node; open sizes are those of its example."""
-        self.known = program = known_program(self.read, shapes, as_example=True)
+        """Describe it, node by node; as numbers, open sizes are those of its example."""
+        self.known = program = known_program(self.read, shapes)
+        sizes = open_sizes(program, shapes)
         constants = constants_of(program)
         notes: dict[str, TensorNote] = {}
         numbers = {key: number for number, key in enumerate(constants)}  # as ``constants`` counts
 
         def note(node: Any) -> TensorNote:
             value = node.meta.get("val")
-            shape = tuple(int(size) for size in getattr(value, "shape", ()))
+            shape = tuple(_noted(size, sizes) for size in getattr(value, "shape", ()))
             dtype = str(getattr(value, "dtype", "")).removeprefix("torch.")
             made = TensorNote(
                 numbers.setdefault(node.name, len(numbers)),
@@ -115,8 +120,18 @@ class TorchSource(Source):
 
     def constants(self) -> dict[int, Array]:
         """Return parameters, buffers and constants."""
-        program = self.known or known_program(self.read, as_example=True)
+        program = self.known or known_program(self.read)
         return dict(enumerate(constants_of(program).values()))
+
+
+def _noted(size: Any, sizes: OpenSizes) -> int:
+    """Return a size; one that is open with its name."""
+    if isinstance(size, int):
+        return size
+    text = str(size.node.expr)
+    name = re.sub(r"\w+", lambda word: sizes[word[0]][0] if word[0] in sizes else word[0], text)
+    low, high = sizes[text][1] if text in sizes else (1, None)
+    return OpenSize(name, low, high, example=size.node.hint)
 
 
 def _macs(node: Any, inputs: tuple[TensorNote, ...], result: TensorNote) -> int:

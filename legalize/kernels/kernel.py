@@ -12,11 +12,25 @@ from tvm import relax
 from legalize.kernels.ir.vectors import Index, Vector
 from legalize.kernels.isa.base import VectorIsa
 from legalize.kernels.isa.targets import has_feature
-from qnn_ops.registry import Attrs, Operator, attrs_of, operator_of
+from qnn_ops.registry import Attrs, Operator, attrs_of, has_open_size, operator_of
 
 Rule = Callable[[relax.BlockBuilder, Attrs, Sequence[relax.Expr]], "relax.Expr | None"]
 Row = tuple[Operator[Any], tuple[str, ...], Rule]
 """An operator, features, and the rule for targets that have all of them."""
+
+
+@dataclass(frozen=True)
+class OpenRule:
+    """A rule whose kernel also takes tensors of open sizes."""
+
+    rule: Rule
+
+    def __call__(
+        self, builder: relax.BlockBuilder, attrs: Attrs, operands: Sequence[relax.Expr]
+    ) -> relax.Expr | None:
+        """Return the call as kernels; None if they cannot take its shape or attributes."""
+        return self.rule(builder, attrs, operands)
+
 
 IS_KERNEL = "qnn.is_kernel"
 """The attribute of functions whose loops are final: no pass may change them."""
@@ -44,6 +58,8 @@ class Kernel:
 
     def lower(self, builder: relax.BlockBuilder, call: relax.Call) -> relax.Expr | None:
         """Return the call as kernels; None if they cannot take its shape or attributes."""
+        if not isinstance(self.rule, OpenRule) and has_open_size(call):
+            return None
         return self.rule(builder, attrs_of(call), list(call.args))
 
 
@@ -98,7 +114,9 @@ class Fusions(Generic[_Rule]):
 
         def rules_for(value: Vector) -> list[_Rule]:
             operator = operator_of(value)
-            return [] if operator is None else found.get(operator.op.name, [])
+            if operator is None or has_open_size(value):
+                return []
+            return found.get(operator.op.name, [])
 
         return rules_for
 

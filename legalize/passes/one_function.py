@@ -19,7 +19,7 @@ from legalize.kernels.kernel import IS_KERNEL
 from legalize.memory_plan import ALIGNMENT, Layout, lay_out, pack
 from legalize.passes.bodies import body_of, is_plain, is_view, with_barrier
 from qnn_ops.errors import QnnError
-from qnn_ops.registry import type_spec
+from qnn_ops.registry import static_spec
 
 # Beyond these, calls cost little beside their work, and one function takes long to compile:
 # MobileNet V2, with 53 calls and 3.4 MB, twice as long as its functions apart.
@@ -70,7 +70,7 @@ def _results(main: relax.Function) -> list[relax.TensorType]:
     ty = main.body.body.ty
     fields = list(ty.fields) if isinstance(ty, relax.TupleType) else [ty]
     for field in fields:
-        type_spec(field, "a result")
+        static_spec(field, "a result")
     return fields
 
 

@@ -19,6 +19,7 @@ from qnn_ops.matmul import matmul_multiplier, quantized_matmul
 from qnn_ops.quantized_conv2d import quantized_conv2d
 from qnn_ops.quantized_dense import quantized_dense
 from qnn_ops.registry import Attrs, spec_of
+from qnn_ops.sizes import is_open
 from qnn_ops.sums import result_of_sums
 from qnn_ops.wide_sums import is_wide
 
@@ -41,7 +42,7 @@ def sum_dtype(depth: int, data_dtype: str) -> str:
 
     TVM lets LLVM assume that signed integers never overflow. Sums of int16 data may be wide.
     """
-    fits = depth * _LARGEST_PRODUCT <= dtype_range("int32")[1]
+    fits = not is_open([depth]) and depth * _LARGEST_PRODUCT <= dtype_range("int32")[1]
     return "int32" if fits and data_dtype != "int16" else "int64"
 
 

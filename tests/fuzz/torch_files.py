@@ -151,16 +151,14 @@ _WATCH = _Watch()
 
 
 def load(content: bytes) -> tuple[Any, Any]:
-    """Import a file, with numbers for open sizes; raise where something of it ran."""
+    """Import a file; raise where something of it ran."""
     from frontends.torch import from_exported_program
-    from frontends.torch.reader import read_program
-    from frontends.torch.shapes import with_shapes
 
     if not _WATCH.is_set:
         sys.addaudithook(_WATCH)
         _WATCH.is_set = True
     try:
-        return from_exported_program(with_shapes(read_program(content), as_example=True))
+        return from_exported_program(content)
     finally:
         if _CANARY.exists() or _WATCH.events:
             raise RuntimeError(f"something of the file ran: {_WATCH.events}")

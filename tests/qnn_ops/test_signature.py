@@ -7,7 +7,16 @@ from tvm.script import ir as I
 from tvm.script import tirx as T
 
 from qnn_ops.errors import QnnError
-from qnn_ops.signature import Signature, TensorInfo, main_function, signature_of, with_signature
+from qnn_ops.signature import (
+    Signature,
+    TensorInfo,
+    bounds_of,
+    main_function,
+    signature_of,
+    with_bounds,
+    with_signature,
+)
+from qnn_ops.tensor_info import OpenSize
 from tests.support.modules import adder, module
 
 SIGNATURE = Signature(
@@ -70,8 +79,24 @@ def test_a_main_in_tir_is_an_error() -> None:
         main_function(Module)
 
 
-def test_a_shape_that_is_not_static_is_an_error() -> None:
-    size = tvm.tirx.Var("n", "int64")
-    mod = module({"x": relax.TensorType((size, 4), "int8")}, lambda x: relax.op.add(x, x))
+def test_a_shape_that_is_unknown_is_an_error() -> None:
+    ty = relax.TensorType(ndim=2, dtype="int8")
+    mod = module({"x": ty}, lambda x: relax.op.add(x, x))
     with pytest.raises(QnnError, match=r"^main's parameter 'x' must have a shape known"):
         signature_of(mod)
+
+
+def test_open_sizes_have_names_and_bounds() -> None:
+    size = tvm.tirx.Var("n", "int64")
+    mod = module(
+        {"x": relax.TensorType((size, 4), "int8")}, lambda x: relax.op.concat([x, x], axis=0)
+    )
+    mod["main"] = with_bounds(mod["main"], {"n": (2, 9)})
+    assert bounds_of(mod["main"]) == {"n": (2, 9)}
+    found = Signature.from_json(signature_of(mod).to_json())
+    assert found.open_sizes == ["n of input 'x' (2 to 9)"]
+    (given, _), (result, _) = found.inputs[0].shape, found.outputs[0].shape
+    assert isinstance(given, OpenSize)
+    assert isinstance(result, OpenSize)
+    assert (str(given), given, given.low, given.high) == ("n", 2, 2, 9)
+    assert (result.value({"n": 7}), result.value({}), int(result)) == (14, None, 4)

@@ -76,6 +76,29 @@ def reals(values: Array, scale: float, point: int) -> Any:
     return torch.tensor(((values - point) * np.float32(scale)).astype(np.float32))
 
 
+class Encoder(nn.Module):
+    """A layer of a transformer."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        torch.manual_seed(0)
+        self.query, self.key, self.value, self.last = (nn.Linear(32, 32) for _ in range(4))
+        self.inner, self.outer = nn.Linear(32, 64), nn.Linear(64, 32)
+        self.norms = nn.ModuleList(nn.LayerNorm(32) for _ in range(2))
+
+    def forward(self, x: Any) -> Any:
+        batch, length, _ = x.shape
+
+        def heads(tensor: Any) -> Any:
+            return tensor.reshape(batch, length, 4, 8).transpose(1, 2)
+
+        scores = heads(self.query(x)) @ heads(self.key(x)).transpose(-1, -2) / 3.0
+        mixed = torch.softmax(scores, -1) @ heads(self.value(x))
+        x = self.norms[0](x + self.last(mixed.transpose(1, 2).reshape(batch, length, 32)))
+        hidden = torch.nn.functional.gelu(self.inner(x))
+        return self.norms[1](x + self.outer(hidden))
+
+
 class Small(nn.Module):
     """Every operator that XNNPACK's quantizer knows, once or twice."""
 

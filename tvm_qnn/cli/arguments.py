@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import numpy as np
 
 from frontends.summary import Description
 from qnn_ops.errors import QnnError
-from qnn_ops.tensor_info import TensorInfo
+from qnn_ops.tensor_info import OpenSize, TensorInfo
 from tvm_qnn.cli.model_files import ending
 from tvm_qnn.io.arrays import fitted, read_archive, read_array
 from tvm_qnn.io.images import as_input, picture_shape, read_picture
@@ -85,6 +86,37 @@ def read_inputs(
     if missing := [name for name in by_name if name not in arrays]:
         raise QnnError(f"missing input {', '.join(map(repr, missing))}: give a file with --input")
     return arrays
+
+
+def at_sizes(infos: Sequence[TensorInfo], shapes: Mapping[str, Sequence[Any]]) -> list[TensorInfo]:
+    """Return inputs with a number for each open size: a given one, or else the least.
+
+    Args:
+        infos: the inputs.
+        shapes: of inputs by name, or one number for the name of a size.
+
+    Raises:
+        QnnError: if a name is unknown, or a shape does not fit.
+    """
+    numbers = {name: shape[0] for name, shape in shapes.items() if len(shape) == 1}
+    names = {size.name for info in infos for size in info.shape if isinstance(size, OpenSize)}
+    known = {info.name: info for info in infos}
+    for name, shape in shapes.items():
+        if name in known and not known[name].takes(shape):
+            raise QnnError(f"--shape: input {name!r} has shape {known[name].shape}, got {shape}")
+        if name not in known and name not in names:
+            raise QnnError(f"--shape: no input is named {name!r}; there are {', '.join(known)}")
+        for size, number in zip(known[name].shape if name in known else (), shape, strict=False):
+            if isinstance(size, OpenSize):
+                numbers[size.name] = number
+
+    def number_of(size: int) -> int:
+        if not isinstance(size, OpenSize):
+            return size
+        found = size.value(numbers)
+        return int(size) if found is None else found
+
+    return [replace(info, shape=tuple(map(number_of, info.shape))) for info in infos]
 
 
 def picture_among(texts: Sequence[str], infos: Sequence[TensorInfo]) -> Path | None:

@@ -64,9 +64,9 @@ def fitted(array: Array, info: TensorInfo) -> Array:
     Raises:
         QnnError: if the array does not fit.
     """
-    if (1, *array.shape) == info.shape:
+    if info.takes((1, *array.shape)):
         array = array[None]
-    if array.shape != info.shape:
+    if not info.takes(array.shape):
         raise QnnError(f"input {info.name!r} has shape {info.shape}, got {array.shape}")
     if str(array.dtype) == info.dtype:
         return array

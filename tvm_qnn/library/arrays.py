@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -10,7 +11,7 @@ import numpy as np
 
 from qnn_ops.encoding import Encoding, dequantize_array, quantize_array
 from qnn_ops.errors import QnnError
-from qnn_ops.tensor_info import TensorInfo
+from qnn_ops.tensor_info import OpenSize, TensorInfo
 
 Array = np.ndarray[Any, Any]
 Given = Array | Mapping[str, Array]
@@ -50,7 +51,77 @@ def input_arrays(
     missing = [name for name in names if name not in given]
     if missing:
         raise QnnError(f"missing input {', '.join(map(repr, missing))}")
-    return [_fitting(info, given[info.name], quantize) for info in infos]
+    values = [_fitting(info, given[info.name], quantize) for info in infos]
+    sizes_in(infos, values)
+    return values
+
+
+def sizes_in(infos: Sequence[TensorInfo], arrays: Sequence[Array]) -> dict[str, int]:
+    """Return the open sizes of a run, by name.
+
+    Args:
+        infos: of the inputs.
+        arrays: for them, of their ranks.
+
+    Raises:
+        QnnError: if a size is beyond its bounds, or two of one name differ.
+    """
+    found: dict[str, int] = {}
+    places = [
+        (info.name, axis, size, array.shape[axis])
+        for info, array in zip(infos, arrays, strict=True)
+        for axis, size in enumerate(info.shape)
+        if isinstance(size, OpenSize)
+    ]
+    # What follows from others comes after them.
+    for name, axis, size, given in sorted(
+        places, key=lambda place: not place[2].name.isidentifier()
+    ):
+        known = size.value(found)
+        if known is None:
+            known = found[size.name] = given
+        where = f"input {name!r}, axis {axis}"
+        if given != known:
+            raise QnnError(f"{where}: {size} is {known} in this run, got {given}")
+        if given < size.low or (size.high is not None and given > size.high):
+            raise QnnError(f"{where}: {size} is {size.bounds}, got {given}")
+    return found
+
+
+def given_outputs(
+    infos: Sequence[TensorInfo], out: Mapping[str, Array], *, dequantize: bool = False
+) -> dict[str, Array]:
+    """Return the arrays that outputs are written to, by name.
+
+    Args:
+        infos: of the outputs.
+        out: the arrays.
+        dequantize: whether quantized outputs are written as real values.
+
+    Raises:
+        QnnError: if one is unknown, or does not fit, or cannot be written to.
+    """
+    by_name = {info.name: info for info in infos}
+    for name, array in out.items():
+        if name not in by_name:
+            raise QnnError(f"out: no output is named {name!r}; there are {', '.join(by_name)}")
+        info = by_name[name]
+        if dequantize and _encoding(info):
+            info = replace(info, dtype="float32")
+        if not isinstance(array, np.ndarray) or not _fits(info, array):
+            raise QnnError(f"out: output {name!r} gives {_needed(info)}, got {_got(array)}")
+        if not array.flags.writeable:
+            raise QnnError(f"out: the array for output {name!r} cannot be written to")
+    return dict(out)
+
+
+def written(array: Array, target: Array | None) -> Array:
+    """Return the target that holds the array's elements now; the array if there is no target."""
+    if target is None:
+        return array
+    if array is not target:
+        target[...] = array
+    return target
 
 
 def benchmark_arrays(
@@ -81,11 +152,18 @@ def _fitting(info: TensorInfo, value: Array, quantize: bool) -> Array:
         except QnnError as error:
             raise QnnError(f"input {info.name!r}: {error}") from error
     if not _fits(info, array):
-        raise QnnError(
-            f"input {info.name!r} takes {info.dtype} of shape {info.shape}, "
-            f"got {array.dtype} of shape {array.shape}"
-        )
+        raise QnnError(f"input {info.name!r} takes {_needed(info)}, got {_got(array)}")
     return array
+
+
+def _needed(info: TensorInfo) -> str:
+    return f"{info.dtype} of shape {info.shape}"
+
+
+def _got(value: Any) -> str:
+    if not isinstance(value, np.ndarray):
+        return f"an object of type {type(value).__name__}"
+    return f"{value.dtype} of shape {value.shape}"
 
 
 def checked(infos: Sequence[TensorInfo], found: list[Array]) -> list[Array]:
@@ -101,7 +179,8 @@ def checked(infos: Sequence[TensorInfo], found: list[Array]) -> list[Array]:
 
 
 def _fits(info: TensorInfo, array: Array) -> bool:
-    return array.shape == info.shape and array.dtype == _dtype(info.dtype)
+    fits = array.shape == info.shape or info.takes(array.shape)
+    return bool(fits and array.dtype == _dtype(info.dtype))
 
 
 @cache

@@ -8,6 +8,7 @@ import threading
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +20,15 @@ from tvm_qnn.io.closing import Closing
 from tvm_qnn.io.outputs import scratch
 from tvm_qnn.io.text import table
 from tvm_qnn.library import formats, runtime
-from tvm_qnn.library.arrays import Given, benchmark_arrays, checked, input_arrays, reals
+from tvm_qnn.library.arrays import (
+    Given,
+    benchmark_arrays,
+    checked,
+    given_outputs,
+    input_arrays,
+    reals,
+    written,
+)
 from tvm_qnn.library.files import FileOrigin
 from tvm_qnn.library.metadata import Metadata
 from tvm_qnn.library.origin import Origin
@@ -113,6 +122,7 @@ class Library(Closing):
         *arrays: Given,
         quantize_inputs: bool = False,
         dequantize_outputs: bool = False,
+        out: Any = None,
         **named: Array,
     ) -> Any:
         """Run the model once; if it has a state, from the one that the run before it left.
@@ -123,16 +133,20 @@ class Library(Closing):
             quantize_inputs: take float arrays for quantized inputs, too: they are divided by the
                 input's scale, rounded half away from zero and saturated, as TFLite does.
             dequantize_outputs: give the real values of quantized outputs, as float32.
+            out: arrays by the names of outputs, which these outputs are written to. Each has its
+                output's exact shape and dtype.
             **named: or by name, for the inputs that are not given by position.
 
         Returns:
-            The output as an array; a model of several outputs gives a dict by name, in order.
+            The output as an array; a model of several outputs gives a dict by name, in order. An
+            output in ``out`` is the array given there.
 
         Raises:
-            QnnError: if an input is missing, unknown or given twice, or does not fit, if the
-                library is for another machine, or if it was closed.
+            QnnError: if an input is missing, unknown or given twice, or does not fit, if an array
+                of ``out`` does not fit, if the library is for another machine, or if it was closed.
         """
         options: dict[str, Any] = {
+            "out": out,
             "quantize_inputs": quantize_inputs,
             "dequantize_outputs": dequantize_outputs,
             **named,
@@ -181,17 +195,32 @@ class Library(Closing):
         *arrays: Given,
         quantize_inputs: bool = False,
         dequantize_outputs: bool = False,
+        out: Any = None,
         **named: Array,
     ) -> tuple[Any, list[Array]]:
         """Run once on a state; return what ``run`` does, and the new state."""
-        program = self._ready()
-        tensors = self._tensors(arrays, named, states, quantize=quantize_inputs)
-        result = call_in_threads(check_num_threads(self.num_threads), program, *tensors)
-        infos = self.outputs
+        program, infos = self._ready(), self.outputs
+        if out is not None and not isinstance(out, Mapping):  # an input may have this name
+            named, out = {**named, "out": out}, None
+        given = given_outputs(infos, out or {}, dequantize=dequantize_outputs)
+        values = input_arrays(self.inputs, arrays, named, quantize=quantize_inputs)
+        tensors = [runtime.tensor(value, copy=False) for value in values]
+        tensors += [runtime.tensor(state) for state in states]
+        # A run may not write over what it still reads.
+        free = {
+            place: given[info.name]
+            for place, info in enumerate(infos)
+            if info.name in given
+            and given[info.name].dtype == info.dtype
+            and not any(np.may_share_memory(given[info.name], value) for value in values)
+        }
+        call = partial(program, out=free) if free else program
+        result = call_in_threads(check_num_threads(self.num_threads), call, *tensors)
         both = checked((*infos, *self.signature.states), result)
         found, kept = both[: len(infos)], both[len(infos) :]
         if dequantize_outputs:
             found = [reals(info, array) for info, array in zip(infos, found, strict=True)]
+        found = [written(one, given.get(info.name)) for info, one in zip(infos, found, strict=True)]
         if len(infos) == 1:
             return found[0], kept
         return {info.name: array for info, array in zip(infos, found, strict=True)}, kept
@@ -203,7 +232,8 @@ class Library(Closing):
         a time may call it. Every run begins with the state before the first one.
         """
         states = [info.array() for info in self.signature.states]
-        run_once = self._ready().prepare(*self._tensors(arrays, named, states))
+        values = input_arrays(self.inputs, arrays, named)
+        run_once = self._ready().prepare(*map(runtime.tensor, (*values, *states)))
 
         def run() -> None:
             call_in_threads(self.num_threads, run_once)
@@ -288,17 +318,6 @@ class Library(Closing):
                     raise QnnError(f"this library cannot run here: {reason}")
                 self._program = origin.program()
             return self._program
-
-    def _tensors(
-        self,
-        arrays: Sequence[Given],
-        named: Mapping[str, Array],
-        states: Sequence[Array],
-        *,
-        quantize: bool = False,
-    ) -> list[Any]:
-        values = input_arrays(self.inputs, arrays, named, quantize=quantize)
-        return [runtime.tensor(value) for value in (*values, *states)]
 
 
 def load(

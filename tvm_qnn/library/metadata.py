@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from qnn_ops.errors import QnnError
-from qnn_ops.tensor_info import Signature, TensorInfo
+from qnn_ops.tensor_info import OpenSize, Signature, TensorInfo
 from tvm_qnn.library.runtime import BUNDLED
 from tvm_qnn.target.requirements import Requirements
 from tvm_qnn.version import __version__
@@ -117,10 +117,17 @@ class Metadata:
         )
 
 
+def _is_size(size: Any) -> bool:
+    if not isinstance(size, OpenSize):
+        return type(size) is int and size >= 0
+    size.value({})  # raises unless the name can be read
+    return size.low >= 0 and (size.high is None or size.high >= size.low)
+
+
 def _check(info: TensorInfo) -> None:
     """Check what a description says of an input or output."""
     size = np.dtype(info.dtype).itemsize
-    is_shape = all(type(extent) is int and extent >= 0 for extent in info.shape)
+    is_shape = all(map(_is_size, info.shape))
     is_named = isinstance(info.name, str) and isinstance(info.role, str)
     if (
         not is_named

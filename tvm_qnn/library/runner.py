@@ -7,7 +7,7 @@ what it gets itself.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
@@ -50,15 +50,32 @@ class Runner:
         self._result: Any = None
         self._is_known = False
 
-    def __call__(self, *tensors: Any) -> Any:
-        """Run; the results' memory may be that of the next run's."""
+    def __call__(self, *tensors: Any, out: Mapping[int, Any] | None = None) -> Any:
+        """Run; the results' memory may be that of the next run's.
+
+        Args:
+            *tensors: the inputs.
+            out: tensors for results, by the results' indices, or None for an index. The kernel
+                writes them itself; the machine does not.
+        """
         if self._kernel is not None:
-            self._kernel(*tensors, *self._rest)
-            return self._result
+            if not out:
+                self._kernel(*tensors, *self._rest)
+                return self._result
+            return self._into(out, tensors)
         if self._is_known:
             return self._machine["run"](*tensors)
         self._find_kernel(tensors)
-        return self(*tensors)
+        return self(*tensors, out=out)
+
+    def _into(self, out: Mapping[int, Any], tensors: tuple[Any, ...]) -> Any:
+        """Let the kernel write results to other tensors than its own."""
+        assert self._kernel is not None
+        is_one = hasattr(self._result, "__dlpack__")
+        own = [self._result] if is_one else list(self._result)
+        results = [out.get(place) or tensor for place, tensor in enumerate(own)]
+        self._kernel(*tensors, *self._rest[: -len(own)], *results)
+        return results
 
     def bound(self, *tensors: Any) -> Callable[[], object]:
         """Return the shortest call that runs on these inputs, once it has run."""

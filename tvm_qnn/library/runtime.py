@@ -13,7 +13,7 @@ import importlib
 import importlib.util
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -143,11 +143,16 @@ class Program:
         machine["save_function"]("main", "run", True, *self._constants)
         return machine
 
-    def __call__(self, *tensors: Any) -> list[Array]:
+    def __call__(self, *tensors: Any, out: Mapping[int, Array] | None = None) -> list[Array]:
         """Run on a machine that no other thread uses.
 
+        Args:
+            *tensors: the inputs.
+            out: arrays that results are written to, by the results' indices; each of its result's
+                shape and dtype, and apart from the inputs.
+
         Returns:
-            The results, in memory of their own.
+            The results, in memory of their own or in ``out``.
 
         Raises:
             QnnError: for what TVM raises, or if the code gives no tensors.
@@ -158,9 +163,10 @@ class Program:
             run = None
         try:
             run = run or Runner(self.machine())
-            result = run(*tensors)
+            out = out or {}
+            result = run(*tensors, out={place: direct(one) for place, one in out.items()})
             # Before another thread takes the machine, whose next run may write there.
-            return _arrays_of(result)
+            return _arrays_of(result, out)
         except (MemoryError, QnnError):
             raise
         except Exception as error:
@@ -193,16 +199,30 @@ class Program:
         return run
 
 
-def _arrays_of(result: Any) -> list[Array]:
-    """Return what a run gave as arrays.
+def direct(array: Array) -> Any:
+    """Return an array's own memory as a tensor of TVM's; None where TVM's code cannot write it."""
+    fits = array.size and array.flags.c_contiguous and not _address(array) % ALIGNMENT
+    return tvm_ffi.from_dlpack(array) if fits else None
+
+
+def _arrays_of(result: Any, out: Mapping[int, Array]) -> list[Array]:
+    """Return what a run gave as arrays: in ``out``, where it has one that fits.
 
     Raises:
         QnnError: if it gave something else than tensors.
     """
     try:
-        return [
-            array_of(value) for value in ([result] if hasattr(result, "__dlpack__") else result)
-        ]
+        results = [result] if hasattr(result, "__dlpack__") else result
+        found = []
+        for place, value in enumerate(results):
+            target = out.get(place)
+            array = np.from_dlpack(value)
+            if target is None or (target.shape, target.dtype) != (array.shape, array.dtype):
+                target = array_of(value)
+            elif _address(target) != _address(array):
+                target[...] = array
+            found.append(target)
+        return found
     except (TypeError, ValueError, AttributeError, BufferError) as error:
         raise QnnError(f"the library's code gives no tensors: {error}") from error
 

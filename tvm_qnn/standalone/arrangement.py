@@ -216,3 +216,15 @@ def _with_arena(plan: Plan, signature: Signature) -> tuple[Plan, Arena]:
     arena = Arena(numbers[:count], numbers[count:])
     temporaries = (*plan.temporaries, *sizes)
     return replace(plan, calls=tuple(calls), temporaries=temporaries), arena
+
+
+def check_sizes(signature: Signature) -> None:
+    """Check that a model leaves no size open: a plan of memory needs them all.
+
+    Raises:
+        QnnError: if it leaves one open; names them.
+    """
+    if found := signature.open_sizes:
+        raise QnnError(
+            f"C code needs every size as a number: give shape_dict those of {', '.join(found)}"
+        )

@@ -15,7 +15,7 @@ from qnn_ops.tensor_info import Signature
 from tvm_qnn.io.outputs import filling
 from tvm_qnn.io.steps import step
 from tvm_qnn.standalone import sources
-from tvm_qnn.standalone.arrangement import Arrangement, arrange
+from tvm_qnn.standalone.arrangement import Arrangement, arrange, check_sizes
 from tvm_qnn.standalone.cpp import cpp_header
 from tvm_qnn.standalone.example import Vector, example, vectors_program
 from tvm_qnn.standalone.image import archive, write_object
@@ -71,6 +71,7 @@ def export_standalone(
         )
     if not path.parent.is_dir():
         raise QnnError(f"cannot write {path}: there is no folder {path.parent}")
+    check_sizes(signature)
     arranged = arrange(lowered, signature, target, prefix, arena=arena)
     constants, offsets = pack_constants(arranged, signature)
     layers = None if names is None else names(arranged)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tvm import tirx
 from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tirx as T
@@ -10,6 +12,7 @@ from legalize.kernels.conv2d.spec import ConvSpec
 from legalize.kernels.ir.rows import fill, for_each_piece, ramp, splat, unsigned
 from legalize.kernels.ir.tasks import shared_loop, task_count
 from legalize.kernels.ir.vectors import Buffer, Index
+from qnn_ops.sizes import Size, as_extent, is_open, least
 
 # Roughly what one thread copies from and to the second-level cache.
 _BYTES_PER_MICROSECOND = 20_000
@@ -26,6 +29,8 @@ def stage(spec: ConvSpec) -> tirx.PrimFunc:
         A function of the data, ``spec.in_dtype`` of ``spec.in_shape``, and the output,
         ``spec.staged_dtype`` of ``spec.staged_shape``.
     """
+    if is_open([spec.batch]):
+        spec = replace(spec, batch=Size(tirx.Var("rows", "int64")))  # type: ignore[arg-type]
     batch, height, width, channels = spec.staged_shape
     top, left, bottom, right = spec.padding
     row, in_row = width * channels, spec.in_width * spec.in_channels
@@ -36,7 +41,7 @@ def stage(spec: ConvSpec) -> tirx.PrimFunc:
         staged = T.arg("staged", T.buffer(spec.staged_shape, spec.staged_dtype))
         source = T.decl_buffer((_size(spec.in_shape),), spec.in_dtype, data=data.data)
         target = T.decl_buffer((_size(spec.staged_shape),), spec.staged_dtype, data=staged.data)
-        with T.serial(batch) as n:
+        with T.serial(as_extent(batch)) as n:
             image = n * height * row
             fill(target, image, top * row, spec.staged_zero_point)
             below = image + (top + spec.in_height) * row
@@ -59,8 +64,8 @@ def stage(spec: ConvSpec) -> tirx.PrimFunc:
             end = middle + spec.in_width * channels
             fill(target, end, right * channels, spec.staged_zero_point)
 
-        tasks = task_count(_size(spec.staged_shape) / _BYTES_PER_MICROSECOND)
-        shared_loop(tasks, batch * spec.in_height, copy_row)
+        tasks = task_count(least(_size(spec.staged_shape)) / _BYTES_PER_MICROSECOND)
+        shared_loop(tasks, as_extent(batch * spec.in_height), copy_row)
     return builder.get()
 
 

@@ -20,7 +20,7 @@ from tvm_qnn.oracle import xnnpack_outputs
 torch = pytest.importorskip("torch", reason="torch is not installed")
 pytest.importorskip("executorch", reason="executorch is not installed")
 
-from tests.support.torch_networks import Doubled, quantized  # noqa: E402
+from tests.support.torch_networks import Doubled, Encoder, quantized  # noqa: E402
 
 pytestmark = pytest.mark.torch
 
@@ -33,9 +33,16 @@ def network() -> Any:
     )
 
 
+BATCH = torch.export.Dim("batch", min=1, max=16)
+
+
 def open_program() -> Any:
-    sizes = ({0: torch.export.Dim("batch", min=1, max=16), 2: torch.export.Dim("h", min=4)},)
+    sizes = ({0: BATCH, 2: torch.export.Dim("h", min=4)},)
     return quantized(network(), (2, 3, 8, 8), dynamic_shapes=sizes)
+
+
+def batched_program() -> Any:
+    return quantized(network(), (2, 3, 8, 8), dynamic_shapes=({0: BATCH},))
 
 
 def two() -> Any:
@@ -68,10 +75,11 @@ def test_sizes_of_one_name_follow() -> None:
 @pytest.mark.parametrize(
     ("shapes", "message"),
     [
-        (None, r"leaves sizes open: give shape_dict the shapes of 'x' \('s\d+', '3'\), 'y' \("),
         ({"z": (1, 3)}, r"shape_dict: no input is named 'z'; there are 'x', 'y'"),
-        ({"x": (1, 3, 1)}, r"shape_dict: input 'x' needs positive sizes as in \('s\d+', '3'\)"),
-        ({"x": (0, 3)}, r"shape_dict: input 'x' needs positive sizes"),
+        ({"x": (1, 3, 1)}, r"shape_dict: input 'x' needs 2 sizes as in \('s\d+', '3'\)"),
+        ({"x": (0, 3)}, r"shape_dict: 'x' needs sizes of 1 or more, got 0"),
+        ({"x": ("n", "m")}, r"shape_dict: input 'x' is \('s\d+', '3'\): \[3\] are not open"),
+        ({"x": ("n", 3), "n": range(1, 18)}, r"n is 1 to 17: the program takes 1 to 16"),
         ({"x": (2, 4)}, r"shape_dict: input 'x' needs \[2, 3\] by the program's shapes"),
         ({"x": (2, 3), "y": (5, 3)}, r"input 'y' needs \[4, 3\] by the program's shapes"),
         ({"x": (17, 3)}, r"shape_dict: s\d+ is 17: the program takes 1 to 16"),
@@ -94,20 +102,98 @@ def test_a_static_program_takes_its_own_shapes_alone() -> None:
         qnn.from_exported_program(program, {"input": (3, 3)})
 
 
+@pytest.mark.parametrize("shapes", [None, {"input": (range(1, 11), 3, 8, 8)}])
+def test_sizes_without_a_number_stay_open(shapes: Any) -> None:
+    program = batched_program()
+    mod, params = qnn.from_exported_program(program, shapes)
+    library = qnn.build(mod, "host", params)
+    rng = np.random.default_rng(0)
+    for batch in (1, 2, 3, 7, 10):
+        data = rng.normal(0, 1, (batch, 3, 8, 8)).astype(np.float32)
+        np.testing.assert_array_equal(library.run(data), xnnpack_outputs(program, [data])[0])
+    if shapes is not None:
+        assert str(library.inputs[0].shape) == "(input_0, 3, 8, 8)"
+        assert str(library.outputs[0].shape) == "(input_0, 4)"
+        with pytest.raises(QnnError, match="input 'input', axis 0: input_0 is 1 to 10, got 11"):
+            library.run(np.zeros((11, 3, 8, 8), np.float32))
+
+
+def test_a_size_that_must_be_known_is_one_error() -> None:
+    mod, params = qnn.from_exported_program(open_program(), {"input": (2, 3, "h", 8)})
+    with pytest.raises(QnnError, match="the size h is open, where it must be known whether it is"):
+        qnn.build(mod, "host", params)
+
+
+def test_one_size_has_a_number_and_the_other_stays_open() -> None:
+    program = open_program()
+    mod, params = qnn.from_exported_program(program, {"input": ("batch", 3, 9, 8)})
+    library = qnn.build(mod, "host", params)
+    assert str(library.inputs[0].shape) == "(batch, 3, 9, 8)"
+    data = np.random.default_rng(0).normal(0, 1, (5, 3, 9, 8)).astype(np.float32)
+    np.testing.assert_array_equal(library.run(data), xnnpack_outputs(program, [data])[0])
+
+
+def test_sizes_that_follow_from_open_ones_are_checked() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        mod, params = qnn.from_exported_program(two(), {"x": ("batch", 3)})
+        library = qnn.build(mod, "host", params)
+    for batch in (1, 5, 16):
+        x, y = np.ones((batch, 3), np.float32), np.ones((2 * batch, 3), np.float32)
+        assert [len(each) for each in library.run(x, y).values()] == [batch, 3 * batch]
+    with pytest.raises(QnnError, match=r"input 'y', axis 0: .*batch.* is 6 in this run, got 5"):
+        library.run(np.ones((3, 3), np.float32), np.ones((5, 3), np.float32))
+    with pytest.raises(QnnError, match="input 'x', axis 0: batch is 1 to 16, got 17"):
+        library.run(np.ones((17, 3), np.float32), np.ones((34, 3), np.float32))
+
+
+def test_dense_networks_and_encoders_take_any_rows() -> None:
+    program = quantized(
+        Encoder(),
+        (2, 7, 32),
+        dynamic_shapes=({0: torch.export.Dim("b", max=8), 1: torch.export.Dim("l", max=64)},),
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        named = {"x": ("batch", "length", 32)}
+        library = qnn.build(*_built(program, named))
+        rng = np.random.default_rng(0)
+        for batch, length in ((2, 7), (3, 2), (4, 33), (8, 64), (5, 16)):
+            data = rng.normal(0, 1, (batch, length, 32)).astype(np.float32)
+            found = library.run(data)
+            fixed = qnn.build(*_built(program, {"x": data.shape}))
+            np.testing.assert_array_equal(found, fixed.run(data))
+            # Sums of floats may differ in their last bits, and by that a step of an integer.
+            np.testing.assert_allclose(found, xnnpack_outputs(program, [data])[0], atol=0.1)
+
+
+def _built(program: Any, shapes: Any) -> Any:
+    mod, params = qnn.from_exported_program(program, shapes)
+    return mod, "host", params
+
+
 def test_commands_take_shapes(tmp_path: Path) -> None:
     path = tmp_path / "open.pt2"
     torch.export.save(open_program(), path)
     arguments = ["compile", str(path), "-o", str(tmp_path / "open.so")]
-    refused = CliRunner().invoke(main, arguments)
-    assert refused.exit_code == 1
-    assert "give --shape the shapes of 'input'" in refused.output
+    sizes = ["--shape", "input=batch,3,9,8", "--shape", "batch=1..4"]
+    opened = CliRunner().invoke(main, [*arguments, *sizes])
+    assert opened.exit_code == 0, opened.output
+    assert "batch×3×9×8" in CliRunner().invoke(main, ["info", str(tmp_path / "open.so")]).output
+    timed = ["bench", str(tmp_path / "open.so"), "--shape", "input=3,3,9,8", "--rounds", "2"]
+    assert "3×3×9×8" in CliRunner().invoke(main, timed).output
+    code = CliRunner().invoke(main, [*arguments[:2], "--target", "cortex-m4", *sizes])
+    assert code.exit_code == 1
+    assert "C code needs every size as a number: give --shape those of batch" in code.output
     taken = CliRunner().invoke(main, [*arguments, "--shape", "input=3,3,9,8"])
     assert taken.exit_code == 0, taken.output
     (given,) = qnn.load(tmp_path / "open.so").inputs
     assert given.shape == (3, 3, 9, 8)
 
 
-def test_a_summary_has_the_sizes_of_the_example() -> None:
+def test_a_summary_has_names_and_the_sizes_of_the_example() -> None:
     source = read_model(two())
+    named = source.summary("two", {"x": ("batch", 3)}).inputs
+    assert [str(each.shape) for each in named] == ["(batch, 3)", "(2*batch, 3)"]
     assert [each.shape for each in source.summary("two").inputs] == [(4, 3), (8, 3)]
     assert source.summary("two", {"x": (2, 3)}).inputs[1].shape == (4, 3)

@@ -61,6 +61,86 @@ def test_inputs_go_by_position_or_name_or_both(library: Library) -> None:
         np.testing.assert_array_equal(result, X + W)
 
 
+def aligned(shape: tuple[int, ...], dtype: str) -> Any:
+    """Return an array whose memory TVM's code takes as it is."""
+    size = int(np.prod(shape)) * np.dtype(dtype).itemsize
+    memory = np.zeros(size + 64, np.uint8)
+    start = -memory.ctypes.data % 64
+    return memory[start : start + size].view(dtype).reshape(shape)
+
+
+@pytest.mark.parametrize("make", [np.zeros, aligned])
+def test_outputs_go_into_arrays_that_are_given(library: Library, make: Any) -> None:
+    for _ in range(2):
+        target = make((2, 3), "int8")
+        assert library.run(X, W, out={"output0": target}) is target
+        assert target.tolist() == (X + W).tolist()
+    strided = np.zeros((2, 6), "int8")[:, ::2]
+    library.run({"x": X, "w": W}, out={"output0": strided})
+    assert strided.tolist() == (X + W).tolist()
+    same = make((2, 3), "int8")
+    same[...] = X
+    library.run(same, W, out={"output0": same})
+    assert same.tolist() == (X + W).tolist()
+    assert library.run(X, W) is not same
+
+
+def test_the_machine_takes_arrays_that_are_aligned_as_they_are(library: Library) -> None:
+    x, w, target = (aligned((2, 3), "int8") for _ in range(3))
+    x[...], w[...] = X, W
+    library.run(x, w)
+    (runner,) = library._ready()._idle
+    called: set[int] = set()
+    kernel = runner._kernel
+    assert kernel is not None
+
+    def watch(*tensors: Any) -> None:
+        called.update(np.from_dlpack(tensor).ctypes.data for tensor in tensors)
+        kernel(*tensors)
+
+    runner._kernel = watch
+    library.run(x, w, out={"output0": target})
+    runner._kernel = kernel
+    assert called >= {array.ctypes.data for array in (x, w, target)}
+
+
+def test_one_of_several_outputs_may_be_given(two_outputs: Library) -> None:
+    target = np.zeros((2, 2), np.int8)
+    found = two_outputs.run(np.arange(4, dtype=np.int8), out={"square": target})
+    assert found["square"] is target
+    assert [each.tolist() for each in found.values()] == [[0, 2, 4, 6], [[0, 1], [2, 3]]]
+
+
+def test_real_values_go_into_arrays_that_are_given(quantized: Library) -> None:
+    inputs = np.arange(4, dtype=np.int8), np.arange(4, dtype=np.int32)
+    target = aligned((4,), "float32")
+    expected = quantized.run(*inputs, dequantize_outputs=True)["sum"]
+    found = quantized.run(*inputs, dequantize_outputs=True, out={"sum": target})
+    assert found["sum"] is target
+    np.testing.assert_array_equal(target, expected)
+
+
+@pytest.mark.parametrize(
+    ("out", "message"),
+    [
+        ({"y": X}, r"out: no output is named 'y'; there are output0"),
+        (
+            {"output0": X[0]},
+            r"out: output 'output0' gives int8 of shape \(2, 3\), got int8 of shape",
+        ),
+        ({"output0": X.astype("int16")}, r"gives int8 of shape \(2, 3\), got int16 of shape"),
+        ({"output0": [[1]]}, r"gives int8 of shape \(2, 3\), got an object of type list"),
+        ({"output0": np.broadcast_to(X[0], (2, 3))}, r"output 'output0' cannot be written to"),
+        (X, r"no input is named 'out'; there are x, w"),
+    ],
+)
+def test_arrays_for_outputs_that_do_not_fit_are_errors(
+    library: Library, out: Any, message: str
+) -> None:
+    with pytest.raises(QnnError, match=message):
+        library.run(X, W, out=out)
+
+
 def test_a_call_is_a_run(quantized: Library) -> None:
     x, n = np.array([0.5, 0, 0, 0], np.float32), np.zeros(4, np.int32)
     assert quantized(x, n=n, quantize_inputs=True)["sum"].tolist() == [22, 20, 20, 20]

@@ -104,14 +104,19 @@ def bench(
         _count_images(model, rounds, streams or 1, batch or 1, csv_file, as_json=as_json)
         return
     from contextlib import nullcontext
+    from dataclasses import replace
 
+    from tvm_qnn.cli.arguments import at_sizes
+    from tvm_qnn.cli.model_files import LIBRARY
     from tvm_qnn.io.chrome_trace import chrome_trace
     from tvm_qnn.io.images import noise
     from tvm_qnn.io.outputs import write_text
     from tvm_qnn.timing import alternate, one_core
 
-    library = library_of(model, threads)
-    inputs = [noise(info) for info in library.inputs]
+    is_library = model.path.suffix == LIBRARY
+    library = library_of(replace(model, shapes={}) if is_library else model, threads)
+    infos = at_sizes(library.inputs, model.shapes if is_library else {})
+    inputs = list(map(noise, infos))
     programs: dict[str, Callable[[], object]] = {OURS: library.prepare(*inputs)}
     peers, absent = _peers(model.file, inputs, threads)
     programs |= peers
@@ -124,6 +129,9 @@ def bench(
         write_text(trace, chrome_trace(f"tvm-qnn bench {model.path.name}", spans))
     taken = _memory(library) if memory else None
     _tell_times(model, timings, absent, csv_file, as_json, threads, taken)
+    if not as_json and infos != list(library.inputs):
+        for info in infos:
+            click.echo(info.describe())
 
 
 def _memory(library: Library) -> int:

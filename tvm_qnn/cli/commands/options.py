@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, wraps
 from pathlib import Path
@@ -24,22 +24,32 @@ F = TypeVar("F", bound=Callable[..., Any])
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
+_BOUNDS = re.compile(r"(\d+)\.\.(\d+)")
+
+
+def _size(text: str) -> int | str | range:
+    """Read a number, bounds such as 1..512, or a name."""
+    if found := _BOUNDS.fullmatch(text):
+        return range(int(found[1]), int(found[2]) + 1)
+    return text if text.isidentifier() else int(text)
+
+
 class _Shape(click.ParamType):
-    """NAME=1,3,224,224 as a pair."""
+    """NAME=1,3,224,224 as a pair; sizes may be names, or bounds such as 1..512."""
 
     name = "shape"
 
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> tuple[str, tuple[int, ...]]:
+    ) -> tuple[str, tuple[int | str | range, ...]]:
         if isinstance(value, tuple):
             return value
-        name, _, numbers = value.rpartition("=")
+        name, _, sizes = value.rpartition("=")
         try:
-            shape = tuple(int(number) for number in numbers.split(","))
+            shape = tuple(map(_size, sizes.split(",")))
         except ValueError:
             shape = ()
-        if not name or not shape or min(shape) < 1:
+        if not name or not shape or any(isinstance(each, int) and each < 1 for each in shape):
             self.fail(f"{value!r} is not of the form NAME=1,3,224,224", param, ctx)
         return name, shape
 
@@ -131,7 +141,7 @@ class ModelFile:
     path: Path
     params: Path | None
     semantics: str | None
-    shapes: Mapping[str, Sequence[int]]
+    shapes: Mapping[str, Any]
     values: Mapping[str, Any] = field(default_factory=dict)
     signature: str | None = None
 
@@ -193,7 +203,8 @@ def shape_option(function: F) -> F:
         type=_Shape(),
         multiple=True,
         metavar="NAME=1,3,224,224",
-        help="An input's shape, where it is not the file's, or the file leaves sizes open.",
+        help="An input's shape, where it is not the file's, or the file leaves sizes open; "
+        "PyTorch's open sizes may be names, as x=batch,3, with bounds, as batch=1..16.",
     )(function)
 
 

@@ -16,12 +16,14 @@ from legalize.kernels.conv2d.calls import (
 from legalize.kernels.conv2d.plan import Plan, Weights
 from legalize.kernels.conv2d.rules import ConvRules
 from legalize.kernels.conv2d.spec import ConvSpec
+from legalize.kernels.conv2d.x86.rows import plan_rows
 from legalize.kernels.conv2d.x86.ways import cheapest_plan
 from legalize.kernels.ir.vectors import Array
 from legalize.kernels.isa.x86 import AMX, ISAS, Isa
-from legalize.kernels.kernel import Row
+from legalize.kernels.kernel import OpenRule, Row
 from qnn_ops import quantized_conv2d, quantized_dense
 from qnn_ops.registry import Attrs
+from qnn_ops.sizes import is_open
 
 CONV_ISAS = (AMX, *ISAS)
 """The instruction sets of convolutions, the fastest first."""
@@ -37,7 +39,9 @@ def ends_in(attrs: Attrs, _multiplier: Array) -> bool:
 def rules_of(isa: Isa) -> ConvRules:
     """Return the rules of an instruction set."""
 
-    def plan(spec: ConvSpec, weights: Weights) -> Plan:
+    def plan(spec: ConvSpec, weights: Weights) -> Plan | None:
+        if is_open([spec.batch]):
+            return plan_rows(spec, isa, weights)
         return cheapest_plan(spec, isa, weights)
 
     return ConvRules(plan, ends_in)
@@ -59,7 +63,7 @@ def _rows(isa: Isa) -> list[Row]:
     return [
         (quantized_conv2d, (*isa.features, "fma"), partial(_sum, isa=isa)),
         (quantized_conv2d, isa.features, conv2d),
-        (quantized_dense, isa.features, dense),
+        (quantized_dense, isa.features, OpenRule(dense)),
     ]
 
 

@@ -1,0 +1,120 @@
+"""What ``shape_dict`` says of a model's inputs: sizes as numbers, as names, or as bounds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from qnn_ops.errors import QnnError
+
+Bounds = tuple[int, "int | None"]
+"""The least and the largest size; None if there is no bound."""
+
+ANY: Bounds = (1, None)
+
+
+@dataclass(frozen=True)
+class GivenShapes:
+    """The shapes that are given for inputs.
+
+    Attributes:
+        shapes: of inputs by name: a size is a number, or the name of an open size.
+        bounds: of open sizes that have any, by name.
+        numbers: of sizes by their names, where a number is given for a name.
+    """
+
+    shapes: Mapping[str, tuple[int | str, ...]] = field(default_factory=dict)
+    bounds: Mapping[str, Bounds] = field(default_factory=dict)
+    numbers: Mapping[str, int] = field(default_factory=dict)
+
+    def bounds_of(self, name: str) -> Bounds:
+        """Return the bounds of an open size."""
+        return self.bounds.get(name, ANY)
+
+    def symbolic(self, name: str, variables: dict[str, Any]) -> tuple[Any, ...]:
+        """Return an input's shape as TVM takes it.
+
+        Args:
+            name: of the input.
+            variables: TVM's variables of open sizes, by name; those that are missing are added.
+        """
+        from tvm import tirx
+
+        return tuple(
+            size if isinstance(size, int) else variables.setdefault(size, tirx.Var(size, "int64"))
+            for size in self.shapes[name]
+        )
+
+
+def given_shapes(shape_dict: Mapping[str, Any] | None, inputs: Sequence[str]) -> GivenShapes:
+    """Read shapes of inputs.
+
+    Args:
+        shape_dict: for an input's name its sizes, each a number, a name, or a ``range`` of numbers
+            that gives bounds: ``{"ids": ("batch", "length")}``. For the name of a size a ``range``
+            or a number: ``{"length": range(1, 513)}``.
+        inputs: the names of the model's inputs.
+
+    Raises:
+        QnnError: if a name is unknown, or a size is something else, or below 1.
+    """
+    shapes: dict[str, tuple[int | str, ...]] = {}
+    bounds: dict[str, Bounds] = {}
+    numbers: dict[str, int] = {}
+    given = dict(shape_dict or {})
+    for name in [name for name in given if name in inputs]:
+        shapes[name] = _shape(name, given.pop(name), bounds)
+    named = {size for shape in shapes.values() for size in shape if isinstance(size, str)}
+    for name, value in given.items():
+        one = value[0] if isinstance(value, tuple | list) and len(value) == 1 else value
+        if name not in named or isinstance(one, str) or not _is_size(one):
+            known = ", ".join(map(repr, (*inputs, *sorted(named)))) or "none"
+            raise QnnError(f"shape_dict: no input is named {name!r}; there are {known}")
+        if isinstance(one, range):
+            bounds[name] = _bounds(name, one)
+        else:
+            numbers[name] = _number(name, one)
+    shapes = {
+        name: tuple(numbers.get(size, size) if isinstance(size, str) else size for size in shape)
+        for name, shape in shapes.items()
+    }
+    return GivenShapes(shapes, bounds, numbers)
+
+
+def _shape(name: str, value: Any, bounds: dict[str, Bounds]) -> tuple[int | str, ...]:
+    if isinstance(value, str | range) or not hasattr(value, "__iter__"):
+        value = [value]
+    sizes: list[int | str] = []
+    for axis, size in enumerate(value):
+        if isinstance(size, range):
+            own = f"{name}_{axis}" if name.isidentifier() else f"size_{axis}"
+            bounds[own] = _bounds(name, size)
+            sizes.append(own)
+        elif isinstance(size, str) and size.isidentifier():
+            sizes.append(size)
+        elif not isinstance(size, str) and _is_size(size):
+            sizes.append(_number(name, size))
+        else:
+            raise QnnError(
+                f"shape_dict: a size of input {name!r} is a number, a name or a range, got {size!r}"
+            )
+    return tuple(sizes)
+
+
+def _is_size(value: Any) -> bool:
+    is_number = hasattr(value, "__index__") and not isinstance(value, bool)
+    return is_number or isinstance(value, range)
+
+
+def _number(name: str, value: Any) -> int:
+    number = int(value)
+    if number < 1:
+        raise QnnError(f"shape_dict: {name!r} needs sizes of 1 or more, got {number}")
+    return number
+
+
+def _bounds(name: str, value: range) -> Bounds:
+    if value.step != 1 or not value or value[0] < 1:
+        raise QnnError(f"shape_dict: {name!r} needs a range of sizes of 1 or more, got {value}")
+    return value[0], value[-1]

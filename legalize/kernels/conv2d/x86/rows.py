@@ -1,0 +1,106 @@
+"""Dense layers of open rows: each run says how many there are.
+
+The tile is one that suits many rows. What is left of a run's rows is a smaller tile, with the same
+weights.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from tvm import tirx
+from tvm.script.ir_builder import tirx as T
+
+from legalize.kernels.conv2d.plan import Weights
+from legalize.kernels.conv2d.spec import ConvSpec
+from legalize.kernels.conv2d.tiling import Section, share_tiles
+from legalize.kernels.conv2d.x86.dot.kernel import DotKernel
+from legalize.kernels.conv2d.x86.dot.plan import DotPlan
+from legalize.kernels.conv2d.x86.dot.plan import plan as plan_dot
+from legalize.kernels.conv2d.x86.epilogue.base import Epilogue
+from legalize.kernels.conv2d.x86.tiling import microseconds
+from legalize.kernels.ir.tasks import LEAST_TASK
+from legalize.kernels.ir.vectors import Index, kept
+from legalize.kernels.isa.x86 import Isa
+from qnn_ops.sizes import Size
+
+# Tiles of 1 to 6, 8, 10 or 12 rows leave none of these.
+_TYPICAL = 240
+
+_TASKS = 24
+"""Those of a run of many rows."""
+
+
+def plan_rows(spec: ConvSpec, isa: Isa, weights: Weights) -> RowsPlan | None:
+    """Plan a dense layer whose number of rows is open; None if the kernel cannot serve it."""
+    many = plan_dot(replace(spec, batch=_TYPICAL), isa, weights, float("inf"))
+    if spec.has_asymmetric_kernel and many.products.takes_raw_weights:
+        return None  # the sums of rows would need memory of an open size
+    own = replace(many.spec, batch=spec.batch)
+    return RowsPlan(own, many.products, many.tiling, many.cost, many.taps)
+
+
+def own_rows(spec: ConvSpec) -> ConvSpec:
+    """Return a spec whose number of rows is a variable of its function alone."""
+    rows: Any = Size(tirx.Var("rows", "int64"))
+    return replace(spec, batch=rows)
+
+
+@dataclass(frozen=True)
+class RowsPlan(DotPlan):
+    """A dense layer of open rows."""
+
+    def kernel(self, epilogue: Epilogue, known: str) -> RowsKernel:
+        """Make the writer of a function of weights of a dtype."""
+        return RowsKernel(self, epilogue, known)
+
+
+class RowsKernel(DotKernel):
+    """The writer of loops over the rows that a run has."""
+
+    def __init__(self, plan: RowsPlan, epilogue: Epilogue, weight_dtype: str | None = None) -> None:
+        """Write a plan's function, with weights of a dtype."""
+        super().__init__(plan, epilogue, weight_dtype)
+        self.spec = own_rows(plan.spec)
+
+    def _microseconds(self) -> float:
+        return microseconds(replace(self.spec, batch=_TYPICAL), self.products, self.tiling)
+
+    def _tiles_in(self, section: Section) -> int:
+        return 1  # nothing is fetched ahead
+
+    def _loops(self) -> None:
+        size: Any = self.spec.batch
+        rows = kept(size.expr)
+        fewest = round(2 * LEAST_TASK * _TYPICAL / self._microseconds())
+        with T.If(rows < T.int64(max(fewest, 2))):
+            with T.Then():
+                for section in self.tiling:
+                    with T.serial(section.blocks) as block:
+                        self._some_rows(section, block, T.int64(0), rows)
+            with T.Else(), T.parallel(_TASKS) as task:
+                for section in self.tiling:
+                    self._shared_rows(section, task, rows)
+
+    def _shared_rows(self, section: Section, task: Index, rows: Index) -> None:
+        """Write one task's loops over a section."""
+        tiles = kept(T.truncdiv(rows + (section.mr - 1), T.int64(section.mr)))
+
+        def some_tiles(block: Index, start: Index, stop: Index) -> None:
+            first = kept(start * section.mr)
+            self._some_rows(section, block, first, kept(T.min(stop * section.mr, rows)))
+
+        share_tiles(section, tiles, T.Cast("int64", task), _TASKS, some_tiles)
+
+    def _some_rows(self, section: Section, block: Index, first: Index, stop: Index) -> None:
+        """Write the loop over the rows from ``first`` to before ``stop``, if there are any."""
+        mr = section.mr
+        count = kept(T.max(stop - first, T.int64(0)))
+        whole = kept(T.truncdiv(count, T.int64(mr)))
+        with T.serial(whole) as tile:
+            self._tile(section, block, kept(first + tile * mr))
+        rest = kept(count - whole * mr)
+        for left in range(1, mr):
+            with T.If(rest == T.int64(left)), T.Then():
+                self._tile(replace(section, mr=left), block, kept(first + whole * mr))

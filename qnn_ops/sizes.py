@@ -1,0 +1,186 @@
+"""Sizes of tensors that only a run knows, with the arithmetic of integers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, cast
+
+import numpy as np
+import tvm
+import tvm_ffi
+from tvm import sym, tirx
+from tvm_ffi import structural_hash, structural_walk
+
+from qnn_ops.errors import QnnError
+
+
+@tvm_ffi.register_error
+class OpenSizeError(QnnError):
+    """A number is needed where a size is open."""
+
+
+class Size:
+    """A size that is an expression of open sizes, each of which is 1 or more.
+
+    It computes as an integer does. Two are equal if that is proven for all values. An order that
+    depends on the values is an ``OpenSizeError``, as is the number itself. TVM takes a size for its
+    expression.
+    """
+
+    def __init__(self, expr: Any) -> None:
+        """Wrap an expression of TVM's."""
+        self.expr = expr
+
+    def __tvm_ffi_object__(self) -> Any:
+        return self.expr
+
+    def __repr__(self) -> str:
+        return re.sub(r"T\.int64\((-?\d+)\)", r"\1", str(self.expr))
+
+    def __hash__(self) -> int:
+        return hash(structural_hash(self.expr))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, int | Size) and _is_proven(_expr(other) - self.expr, "==")
+
+    def __lt__(self, other: object) -> bool:
+        return self._order(other, "<", ">=")
+
+    def __le__(self, other: object) -> bool:
+        return self._order(other, "<=", ">")
+
+    def __gt__(self, other: object) -> bool:
+        return self._order(other, ">", "<=")
+
+    def __ge__(self, other: object) -> bool:
+        return self._order(other, ">=", "<")
+
+    def __add__(self, other: Any) -> Any:
+        return _size(self.expr + _expr(other))
+
+    def __sub__(self, other: Any) -> Any:
+        return _size(self.expr - _expr(other))
+
+    def __rsub__(self, other: Any) -> Any:
+        return _size(_expr(other) - self.expr)
+
+    def __mul__(self, other: Any) -> Any:
+        return _size(self.expr * _expr(other))
+
+    def __floordiv__(self, other: Any) -> Any:
+        return _size(tirx.floordiv(self.expr, _expr(other)))
+
+    def __mod__(self, other: Any) -> Any:
+        return _size(tirx.floormod(self.expr, _expr(other)))
+
+    def __neg__(self) -> Any:
+        return _size(0 - self.expr)
+
+    __radd__ = __add__
+    __rmul__ = __mul__
+
+    def __int__(self) -> int:
+        raise OpenSizeError(f"the size {self} is open, where a number is needed")
+
+    __index__ = __int__
+
+    def variables(self) -> list[Any]:
+        """Return TVM's variables in it, each once."""
+        return variables_of(self.expr)
+
+    def _order(self, other: Any, wanted: str, opposite: str) -> bool:
+        difference = self.expr - _expr(other)
+        if _is_proven(difference, wanted):
+            return True
+        if _is_proven(difference, opposite):
+            return False
+        raise OpenSizeError(
+            f"the size {self} is open, where it must be known whether it is {wanted} {other}"
+        )
+
+
+_ORDERS: dict[str, Callable[[Any], Any]] = {
+    "==": lambda value: value.equal(0),
+    "<": lambda value: value < 0,
+    "<=": lambda value: value <= 0,
+    ">": lambda value: value > 0,
+    ">=": lambda value: value >= 0,
+}
+
+
+def is_open(shape: Iterable[Any]) -> bool:
+    """Tell whether a size of a shape is open."""
+    return any(isinstance(size, Size) for size in shape)
+
+
+def sizes_of(shape: Sequence[Any]) -> tuple[int, ...]:
+    """Return the sizes of a shape of TVM's: integers, or a ``Size`` where one is open."""
+    return tuple(cast(int, _size(size)) for size in shape)
+
+
+def as_extent(size: Any) -> Any:
+    """Return a size as a number, or as an expression of TVM's."""
+    return size.expr if isinstance(size, Size) else size
+
+
+def least(size: Any) -> int:
+    """Return a size if every open size in it is 1."""
+    if not isinstance(size, Size):
+        return int(size)
+    analyzer = sym.Analyzer()
+    for variable in size.variables():
+        analyzer.bind(variable, tirx.IntImm("int64", 1))
+    return int(analyzer.simplify(size.expr))
+
+
+def variables_of(expr: Any) -> list[Any]:
+    """Return the variables of an expression of TVM's, each once."""
+    found: list[Any] = []
+
+    def see(node: Any) -> None:
+        if not any(node.same_as(each) for each in found):
+            found.append(node)
+
+    structural_walk(expr, [(tvm.ir.Var, see)])
+    return found
+
+
+def broadcast(*shapes: Sequence[Any]) -> tuple[int, ...]:
+    """Return the shape that some shapes broadcast to, as numpy does.
+
+    Raises:
+        ValueError: if they do not, or that depends on open sizes.
+    """
+    if not any(map(is_open, shapes)):
+        return np.broadcast_shapes(*map(tuple, shapes))
+    rank = max(map(len, shapes), default=0)
+    padded = [(1,) * (rank - len(shape)) + tuple(shape) for shape in shapes]
+    result = []
+    for sizes in zip(*padded, strict=True):
+        chosen = next((size for size in sizes if size != 1), 1)
+        if any(size not in (1, chosen) for size in sizes):
+            raise ValueError(f"shapes {', '.join(map(str, shapes))} do not broadcast")
+        result.append(chosen)
+    return tuple(result)
+
+
+def _expr(value: Any) -> Any:
+    return value.expr if isinstance(value, Size) else tirx.IntImm("int64", int(value))
+
+
+def _size(value: Any) -> Any:
+    """Return a simplified expression as a number, if it is one."""
+    if isinstance(value, int):
+        return value
+    if not isinstance(value, tirx.IntImm):
+        value = sym.Analyzer().simplify(value)
+    return int(value) if isinstance(value, tirx.IntImm) else Size(value)
+
+
+def _is_proven(difference: Any, order: str) -> bool:
+    analyzer = sym.Analyzer()
+    for variable in variables_of(difference):
+        analyzer.update(variable, sym.ConstIntBound(1, (1 << 40)))
+    value = analyzer.simplify(difference)
+    return bool(analyzer.can_prove(_ORDERS[order](value)))

@@ -1,0 +1,53 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from frontends.open_sizes import ANY, given_shapes
+from qnn_ops.errors import QnnError
+
+
+def test_sizes_are_numbers_names_or_bounds() -> None:
+    given = given_shapes({"ids": ("batch", range(1, 513), 3)}, ["ids", "mask"])
+    assert given.shapes == {"ids": ("batch", "ids_1", 3)}
+    assert given.bounds_of("ids_1") == (1, 512)
+    assert given.bounds_of("batch") == ANY
+
+
+def test_names_of_sizes_take_bounds_or_a_number() -> None:
+    shapes: Any = {"ids": ("batch", "length"), "length": range(1, 513), "batch": 4}
+    given = given_shapes(shapes, ["ids"])
+    assert given.shapes == {"ids": (4, "length")}
+    assert given.bounds == {"length": (1, 512)}
+    assert given.numbers == {"batch": 4}
+    typed = given_shapes({"ids": ["length"], "length": (range(2, 9),)}, ["ids"])
+    assert typed.bounds == {"length": (2, 8)}
+
+
+def test_equal_names_are_one_variable() -> None:
+    given = given_shapes({"x": ("batch", 3), "y": (2, "batch")}, ["x", "y"])
+    variables: dict[str, Any] = {}
+    batch, three = given.symbolic("x", variables)
+    assert three == 3
+    assert given.symbolic("y", variables)[1].same_as(batch)
+    assert list(variables) == ["batch"]
+
+
+@pytest.mark.parametrize(
+    ("shapes", "message"),
+    [
+        ({"z": (1, 3)}, r"no input is named 'z'; there are 'x', 'n'"),
+        ({"z": range(1, 4)}, r"no input is named 'z'"),
+        ({"n": ("m",)}, r"no input is named 'n'"),
+        ({"x": (0, 3)}, r"'x' needs sizes of 1 or more, got 0"),
+        ({"x": ("a b", 3)}, r"a size of input 'x' is a number, a name or a range, got 'a b'"),
+        ({"x": (True, 3)}, r"a size of input 'x' is a number, a name or a range, got True"),
+        ({"x": (1.5, 3)}, r"a size of input 'x' is a number, a name or a range, got 1.5"),
+        ({"x": (range(4), 3)}, r"'x' needs a range of sizes of 1 or more, got range\(0, 4\)"),
+        ({"n": range(1, 9, 2)}, r"'n' needs a range of sizes"),
+    ],
+)
+def test_what_is_no_size_is_one_error(shapes: Any, message: str) -> None:
+    with pytest.raises(QnnError, match=f"shape_dict: .*{message}"):
+        given_shapes({"x": ("n", 3), **shapes}, ["x"])

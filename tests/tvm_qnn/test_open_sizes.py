@@ -1,0 +1,218 @@
+"""Models of open sizes against builds for single sizes, bit for bit."""
+
+from __future__ import annotations
+
+import pickle
+import resource
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tvm import relax, tirx
+from tvm.relax import op as R
+
+import qnn_ops as q
+import tvm_qnn
+from qnn_ops.errors import QnnError
+from qnn_ops.signature import with_bounds
+from qnn_ops.tensor_info import OpenSize
+from tests.support.modules import module
+
+Array = np.ndarray[Any, Any]
+
+RNG = np.random.default_rng(7)
+DEPTH = 24
+WEIGHTS = RNG.integers(-127, 128, (DEPTH, DEPTH)).astype(np.int8)
+BIAS = RNG.integers(-500, 500, DEPTH).astype(np.int32)
+KERNEL = RNG.integers(-127, 128, (8, 3, 3, 4)).astype(np.int8)
+TAPS = RNG.integers(-127, 128, (3, 3, 8, 1)).astype(np.int8)
+
+
+def rows(x: relax.Expr) -> Sequence[relax.Expr]:
+    """Return what transformers consist of; x is int8 [batch, length, DEPTH]."""
+    builder = relax.BlockBuilder.current()
+    emit = builder.emit
+    weights, bias = relax.const(WEIGHTS), relax.const(BIAS)
+    dense = emit(q.quantized_dense(x, weights, 0.02, 3, 0.01, 0, 0.3, -4, "int8", bias=bias))
+    batch, length, _ = dense.ty.shape.values
+    heads = emit(R.permute_dims(emit(R.reshape(dense, (batch, length, 4, 6))), [0, 2, 1, 3]))
+    scores = emit(
+        q.quantized_matmul(heads, heads, 0.3, -4, 0.3, -4, 0.9, 1, "int8", transpose_rhs=True)
+    )
+    shares = emit(q.quantized_softmax(scores, 0.9, 1, 1 / 256, -128, "int8"))
+    mixed = emit(q.quantized_matmul(shares, heads, 1 / 256, -128, 0.3, -4, 0.2, 0, "int8"))
+    flat = emit(R.reshape(emit(R.permute_dims(mixed, [0, 2, 1, 3])), (batch, length, DEPTH)))
+    total = emit(
+        q.quantized_add(
+            flat,
+            x,
+            lhs_scale=0.2,
+            lhs_zero_point=0,
+            rhs_scale=0.02,
+            rhs_zero_point=3,
+            output_scale=0.25,
+            output_zero_point=1,
+            out_dtype="int8",
+        )
+    )
+    scaled = emit(q.requantize(total, 0.25, 1, 0.3, -5, "int8"))
+    pair = emit(R.concat([scaled, total], axis=1))
+    part = emit(R.strided_slice(pair, [2], [3], [11]))
+    reals = emit(q.dequantize(total, 0.25, 1))
+    normed = emit(
+        R.nn.layer_norm(
+            reals,
+            relax.const(np.ones(DEPTH, "float32")),
+            relax.const(np.zeros(DEPTH, "float32")),
+            axes=[-1],
+        )
+    )
+    again = emit(q.quantize(emit(R.nn.gelu(normed)), 0.02, -100, "int8"))
+    mean = emit(q.quantized_mean(total, 2, False, 0.25, 1, 0.25, 1, "int8"))
+    encoding = emit(q.dynamic_encoding(reals, True))
+    return [part, again, mean, encoding]
+
+
+def images(x: relax.Expr) -> Sequence[relax.Expr]:
+    """Return what convolutional networks consist of; x is int8 [batch, 9, 7, 4]."""
+    emit = relax.BlockBuilder.current().emit
+    layouts: dict[str, Any] = {"data_layout": "NHWC"}
+    conv = emit(
+        q.quantized_conv2d(
+            x,
+            relax.const(KERNEL),
+            0.02,
+            3,
+            0.01,
+            0,
+            0.1,
+            -4,
+            "int8",
+            kernel_layout="OHWI",
+            padding=(1, 1, 1, 1),
+            **layouts,
+        )
+    )
+    deep = emit(
+        q.quantized_conv2d(
+            conv,
+            relax.const(TAPS),
+            0.1,
+            -4,
+            0.01,
+            0,
+            0.1,
+            5,
+            "int8",
+            kernel_layout="HWOI",
+            groups=8,
+            strides=(2, 2),
+            **layouts,
+        )
+    )
+    most = emit(q.quantized_pool2d(deep, "max", (2, 2), layout="NHWC"))
+    return [conv, deep, most]
+
+
+def build(
+    body: Callable[..., Any], shape: Sequence[Any], target: str = "host", **options: Any
+) -> Any:
+    mod = module({"x": relax.TensorType(shape, "int8")}, body)
+    return tvm_qnn.build(mod, target, num_threads=1, **options)
+
+
+def opened(names: Sequence[str], rest: Sequence[int]) -> list[Any]:
+    return [*(tirx.Var(name, "int64") for name in names), *rest]
+
+
+def outputs(library: Any, x: Array) -> list[Array]:
+    return list(library.run(x).values())
+
+
+@pytest.mark.parametrize("kernels", [True, False])
+def test_rows_of_any_number_are_those_of_a_build_for_it(kernels: bool) -> None:
+    library = build(rows, opened(("batch", "length"), (DEPTH,)), kernels=kernels)
+    rng = np.random.default_rng(1)
+    for batch, length in [(1, 1), (1, 13), *rng.integers(1, 40, (3, 2)).tolist()]:
+        shape = (batch, length, DEPTH)
+        x = rng.integers(-128, 128, shape).astype(np.int8)
+        fixed = build(rows, shape, kernels=kernels)
+        for found, expected in zip(outputs(library, x), outputs(fixed, x), strict=True):
+            np.testing.assert_array_equal(found, expected)
+
+
+def test_batches_of_any_size_are_those_of_a_build_for_it() -> None:
+    library = build(images, opened(("batch",), (9, 7, 4)))
+    rng = np.random.default_rng(1)
+    for batch in (1, 2, 5):
+        x = rng.integers(-128, 128, (batch, 9, 7, 4)).astype(np.int8)
+        fixed = build(images, x.shape)
+        for found, expected in zip(outputs(library, x), outputs(fixed, x), strict=True):
+            np.testing.assert_array_equal(found, expected)
+
+
+def adder(low: int = 1, high: int | None = 5) -> Any:
+    """Return a library of x + y, where y has as many rows as x."""
+    batch = tirx.Var("batch", "int64")
+    ty = relax.TensorType((batch, 3), "int32")
+    mod = module({"x": ty, "y": ty}, R.add)
+    mod["main"] = with_bounds(mod["main"], {"batch": (low, high)})
+    return tvm_qnn.build(mod, "host", num_threads=1)
+
+
+def ones(rows: int) -> Array:
+    return np.ones((rows, 3), np.int32)
+
+
+def test_sizes_that_do_not_fit_are_one_error() -> None:
+    library = adder()
+    for inputs, message in [
+        ((ones(6), ones(6)), "input 'x', axis 0: batch is 1 to 5, got 6"),
+        ((ones(0), ones(0)), "input 'x', axis 0: batch is 1 to 5, got 0"),
+        ((ones(2), ones(3)), "input 'y', axis 0: batch is 2 in this run, got 3"),
+        ((ones(2)[:, :2], ones(2)), r"input 'x' takes int32 of shape \(batch, 3\), got int32 of"),
+    ]:
+        with pytest.raises(QnnError, match=message):
+            library.run(*inputs)
+    with pytest.raises(QnnError, match="batch is 2 or more, got 1"):
+        adder(2, None).run(ones(1), ones(1))
+
+
+def test_outputs_go_into_arrays_of_the_runs_size() -> None:
+    library, target = adder(), np.zeros((4, 3), np.int32)
+    assert library.run({"x": ones(4), "y": ones(4)}, out={"output0": target}) is target
+    assert (target == 2).all()
+
+
+def test_files_and_pickles_keep_names_and_bounds(tmp_path: Path) -> None:
+    library = adder()
+    library.export(tmp_path / "open.so")
+    for each in (tvm_qnn.load(tmp_path / "open.so"), pickle.loads(pickle.dumps(library))):
+        assert each.inputs == library.inputs
+        assert each.inputs[0].describe() == "x  int32  batch×3"
+        (batch,) = each.signature.inputs[0].shape[:1]
+        assert isinstance(batch, OpenSize)
+        assert (batch.low, batch.high) == (1, 5)
+        assert (each.run(ones(3), ones(3)) == 2).all()
+
+
+def test_runs_of_any_sizes_take_no_more_memory_in_the_end() -> None:
+    library = build(rows, opened(("batch", "length"), (DEPTH,)), kernels=False)
+    rng = np.random.default_rng(2)
+
+    def some(count: int) -> int:
+        for batch, length in rng.integers(1, 6, (count, 2)).tolist():
+            library.run(np.zeros((batch, length, DEPTH), np.int8))
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+    before = some(300)
+    assert some(1000) - before < 1024  # in KiB
+
+
+def test_c_code_needs_numbers(tmp_path: Path) -> None:
+    library = adder()
+    message = "C code needs every size as a number: give shape_dict those of batch of input 'x'"
+    with pytest.raises(QnnError, match=message):
+        library.export(tmp_path / "m", format="c")
