@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -112,12 +112,18 @@ def run_on(
 
 
 def run_cases(mcpu: str, cases: Sequence[Case]) -> list[Array]:
-    """Run several cases likewise. Those that leave out the same passes are compiled as one module.
-
-    That takes half of the time that a module for each takes.
-    """
+    """Run several cases likewise."""
     if not runs_here(mcpu):
         return bochs.run_cases(bochs.PROCESSORS[mcpu], cases)
+    return [call() for call in prepared(mcpu, cases)]
+
+
+def prepared(mcpu: str, cases: Sequence[Case]) -> list[Callable[[], Array]]:
+    """Compile cases for this processor, and return a call of each.
+
+    Those that leave out the same passes become one module, which takes half of the time that a
+    module for each takes.
+    """
     target = tvm.target.Target({**TARGET, "mcpu": mcpu})
     # By identity: builders of kernels are cached.
     names = {id(case.function): f"case_{number}" for number, case in enumerate(cases)}
@@ -134,7 +140,9 @@ def run_cases(mcpu: str, cases: Sequence[Case]) -> list[Array]:
             library = tvm.compile(tvm.IRModule(part), target=target)
         libraries.update(dict.fromkeys(part, library))
     called = [names[id(case.function)] for case in cases]
-    return [_run(libraries[name][name], case) for name, case in zip(called, cases, strict=True)]
+    return [
+        partial(_run, libraries[name][name], case) for name, case in zip(called, cases, strict=True)
+    ]
 
 
 def _run(function: Callable[..., Any], case: Case) -> Array:
