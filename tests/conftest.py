@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import inspect
 import os
 import signal
@@ -20,6 +21,9 @@ from tvm_qnn.library.threads import use_threads
 # it changes; elsewhere each run tries new ones.
 settings.register_profile("project", deadline=None, derandomize="CI" in os.environ)
 settings.load_profile("project")
+
+# The collector would walk over TVM's modules and the tests' again and again.
+gc.freeze()
 
 # Commands print the same on slow machines: what lasts says no more than what does not.
 progress.PATIENCE = 1e6

@@ -8,10 +8,8 @@ from frontends.tflite.quantization import Quantization
 from tests.differential.graphs import ACTIVATIONS, Graph, Value, step
 
 
-@step(weight=3, int16=True)
-def pair(graph: Graph, value: Value) -> Value | None:
-    if len(value.shape) > 4:
-        return None
+@step(weight=3, int16=True, ranks=range(5))
+def pair(graph: Graph, value: Value) -> Value:
     code = str(graph.choice("ADD", "SUB", "MUL"))
     shape = value.shape
     if graph.chance(0.3):
@@ -91,11 +89,9 @@ def unary(graph: Graph, value: Value) -> Value:
     return result
 
 
-@step(int16=True)
-def root(graph: Graph, value: Value) -> Value | None:
+@step(int16=True, dtypes=("int8", "int16"))
+def root(graph: Graph, value: Value) -> Value:
     """Take the root, or its inverse, of nonnegative values: LiteRT ends a run for others."""
-    if value.dtype == "uint8":
-        return None
     is_wide = value.dtype == "int16"
     encoding = Quantization.per_tensor(value.scale, 0 if is_wide else -128)
     positive = graph.tensor(value.shape, value.dtype, encoding)
@@ -108,10 +104,8 @@ def root(graph: Graph, value: Value) -> Value | None:
     return result
 
 
-@step(weight=2)
-def slopes(graph: Graph, value: Value) -> Value | None:
-    if len(value.shape) > 4:
-        return None
+@step(weight=2, ranks=range(5))
+def slopes(graph: Graph, value: Value) -> Value:
     shape = value.shape[int(graph.choice(0, 1, len(value.shape) - 1)) :]
     shape = tuple(1 if graph.chance(0.3) else size for size in shape)
     encoding = graph.encoding(value.dtype, 0.005)
@@ -123,11 +117,9 @@ def slopes(graph: Graph, value: Value) -> Value | None:
     return result
 
 
-@step(int16=True)
-def divide(graph: Graph, value: Value) -> Value | None:
+@step(int16=True, ranks=range(5))
+def divide(graph: Graph, value: Value) -> Value:
     """Divide by values that are never 0, for which LiteRT ends a run."""
-    if len(value.shape) > 4:
-        return None
     low = 0 if value.dtype == "int16" else int(np.iinfo(value.dtype).min)
     shape = tuple(1 if graph.chance(0.3) else size for size in value.shape)
     data = graph.data(value.dtype, shape)
@@ -141,11 +133,9 @@ def divide(graph: Graph, value: Value) -> Value | None:
     return result
 
 
-@step(int16=True)
-def divide_integers(graph: Graph, value: Value) -> Value | None:
+@step(int16=True, ranks=range(5))
+def divide_integers(graph: Graph, value: Value) -> Value:
     """Divide numbers, from which nothing grows, and integers of any meaning."""
-    if len(value.shape) > 4:
-        return None
     code = str(graph.choice("FLOOR_DIV", "FLOOR_MOD"))
     numbers = graph.rng.choice([-7, -3, -1, 1, 2, 5], value.shape[-1:])
     if value.dtype != "uint8":
@@ -161,10 +151,8 @@ def divide_integers(graph: Graph, value: Value) -> Value | None:
     return value
 
 
-@step()
+@step(dtypes=("int8",), ranks=range(5))
 def squared_difference(graph: Graph, value: Value) -> Value | None:
-    if value.dtype != "int8" or len(value.shape) > 4:
-        return None
     shape = tuple(1 if graph.chance(0.3) else size for size in value.shape)
     other = graph.input(shape, "int8")
     wanted = 100 * max(value.scale, other.scale) ** 2
@@ -191,11 +179,9 @@ def to_reals(graph: Graph, value: Value) -> Value:
     return value
 
 
-@step(int16=True)
-def from_reals(graph: Graph, value: Value) -> Value | None:
+@step(int16=True, ranks=range(5))
+def from_reals(graph: Graph, value: Value) -> Value:
     """Quantize the other operand of a sum in the model."""
-    if len(value.shape) > 4:
-        return None
     reals = graph.reals(value.shape, value.scale)
     other = graph.result(value, value.shape, value.scale)
     graph.operator("QUANTIZE", [reals.index], other)
@@ -212,10 +198,8 @@ def extreme(graph: Graph, value: Value) -> Value:
     return result
 
 
-@step(int16=True)
-def mean(graph: Graph, value: Value) -> Value | None:
-    if len(value.shape) != 4:
-        return None
+@step(int16=True, ranks=(4,))
+def mean(graph: Graph, value: Value) -> Value:
     axes = [int(axis) for axis in graph.choice((1, 2), (1, 2), (3,), (1,))]
     shape = tuple(1 if axis in axes else size for axis, size in enumerate(value.shape))
     keep = bool(graph.chance(0.7))

@@ -8,8 +8,9 @@ theirs, or only its ends.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass
+from functools import wraps
 from typing import Any
 
 import numpy as np
@@ -21,8 +22,11 @@ from tests.support.tflite import random_quantization
 
 Array = np.ndarray[Any, Any]
 QUANTIZED = ("int8", "uint8", "int16")
+OTHERS = ("int32", "int64", "float32", "bool")
+"""Those of tensors that mean themselves."""
 ACTIVATIONS = ("NONE", "RELU", "RELU6", "RELU_N1_TO_1")
 _ODD_SCALES = (0.05, 1e-3, 30.0)
+ANY_RANK = range(99)
 
 
 @dataclass(frozen=True)
@@ -180,12 +184,26 @@ INT16_STEPS: list[Step] = []
 """Those that take int16, too."""
 
 
-def step(weight: int = 1, *, int16: bool = False) -> Callable[[Step], Step]:
-    """Register one way to grow a graph; it returns None where its operator does not fit."""
+def step(
+    weight: int = 1,
+    *,
+    int16: bool = False,
+    ranks: Container[int] = ANY_RANK,
+    dtypes: Container[str] = (*QUANTIZED, *OTHERS),
+) -> Callable[[Step], Step]:
+    """Register one way to grow a graph, from values of these ranks and dtypes.
+
+    It returns None where its operator does not fit.
+    """
 
     def decorate(function: Step) -> Step:
-        STEPS.extend([function] * weight)
-        INT16_STEPS.extend([function] * weight if int16 else [])
-        return function
+        @wraps(function)
+        def fitting(graph: Graph, value: Value) -> Value | None:
+            fits = len(value.shape) in ranks and value.dtype in dtypes
+            return function(graph, value) if fits else None
+
+        STEPS.extend([fitting] * weight)
+        INT16_STEPS.extend([fitting] * weight if int16 else [])
+        return fitting
 
     return decorate

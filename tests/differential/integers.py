@@ -15,11 +15,9 @@ _ACTIVATIONS = ("RELU", "RELU6", "RELU_N1_TO_1", "TANH")
 _REDUCTIONS = ("SUM", "REDUCE_MAX", "REDUCE_MIN", "REDUCE_PROD")
 
 
-@step(weight=2, int16=True)
-def whole(graph: Graph, value: Value) -> Value | None:
+@step(weight=2, int16=True, ranks=range(5))
+def whole(graph: Graph, value: Value) -> Value:
     """Compute with what a value is cast to; nothing grows from it."""
-    if len(value.shape) > 4:
-        return None
     dtype = str(graph.choice("int32", "int64"))
     first = graph.tensor(value.shape, dtype, None)
     graph.operator("CAST", [value.index], first)
@@ -46,11 +44,9 @@ def whole(graph: Graph, value: Value) -> Value | None:
     return value
 
 
-@step(int16=True)
-def raise_to(graph: Graph, value: Value) -> Value | None:
+@step(int16=True, ranks=range(5))
+def raise_to(graph: Graph, value: Value) -> Value:
     """Raise what a value is cast to to powers: one for all, which wrap, or one for each."""
-    if len(value.shape) > 4:
-        return None
     base, power = (graph.tensor(value.shape, "int32", None) for _ in range(2))
     graph.operator("CAST", [value.index], base)
     most = int(graph.choice(4, 9, 40, 2**31 - 1))
@@ -89,11 +85,9 @@ def project(graph: Graph, value: Value) -> Value | None:
     return value
 
 
-@step(weight=3, int16=True)
-def plain(graph: Graph, value: Value) -> Value | None:
+@step(weight=3, int16=True, ranks=(4,))
+def plain(graph: Graph, value: Value) -> Value:
     """Move, compare or pool integers of which the file states no scale; nothing grows from them."""
-    if len(value.shape) != 4:
-        return None
     shape, dtype = value.shape, value.dtype
     operands = [graph.aside(graph.data(dtype, shape))]
     code, options = str(graph.choice(*_PLAIN, *_UNSCALED[dtype])), dict[str, Any]()

@@ -102,9 +102,9 @@ def depthwise(graph: Graph, value: Value) -> Value | None:
     return result
 
 
-@step(weight=2, int16=True)
+@step(weight=2, int16=True, ranks=(4,))
 def transposed(graph: Graph, value: Value) -> Value | None:
-    if len(value.shape) != 4 or max(value.shape[1:3]) > 10 or value.shape[3] > 40:
+    if max(value.shape[1:3]) > 10 or value.shape[3] > 40:
         return None
     rng = graph.rng
     taps, strides = ([int(size) for size in rng.integers(1, most, 2)] for most in (5, 4))
@@ -159,10 +159,10 @@ def dense(graph: Graph, value: Value) -> Value | None:
     return result
 
 
-@step(weight=2, int16=True)
+@step(weight=2, int16=True, dtypes=("int8", "int16"), ranks=range(2, 5))
 def product(graph: Graph, value: Value) -> Value | None:
     """Multiply by another matrix, or several, as attention does."""
-    if value.dtype == "uint8" or not 2 <= len(value.shape) <= 4 or prod(value.shape) > 20_000:
+    if prod(value.shape) > 20_000:
         return None
     is_turned = graph.chance(0.3), graph.chance(0.5)
     rows, depth = value.shape[-2:] if not is_turned[0] else reversed(value.shape[-2:])

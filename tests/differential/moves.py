@@ -29,10 +29,8 @@ def concatenate(graph: Graph, value: Value) -> Value:
     return result
 
 
-@step(int16=True)
-def pad(graph: Graph, value: Value) -> Value | None:
-    if len(value.shape) != 4:
-        return None
+@step(int16=True, ranks=(4,))
+def pad(graph: Graph, value: Value) -> Value:
     widths = np.zeros((4, 2), np.int32)
     widths[1:3] = graph.rng.integers(0, 3, (2, 2))
     shape = tuple(size + int(sum(width)) for size, width in zip(value.shape, widths, strict=True))
@@ -45,9 +43,9 @@ def pad(graph: Graph, value: Value) -> Value | None:
     return result
 
 
-@step(int16=True)
+@step(int16=True, ranks=(4,))
 def resize(graph: Graph, value: Value) -> Value | None:
-    if len(value.shape) != 4 or max(value.shape[1:3]) > 20:
+    if max(value.shape[1:3]) > 20:
         return None
     code = str(graph.choice("RESIZE_BILINEAR", "RESIZE_NEAREST_NEIGHBOR"))
     # Twice as large at most: LiteRT's bilinear kernel reads past the image where it grows more.
@@ -118,10 +116,8 @@ def _part(graph: Graph, value: Value, axis: int, size: int) -> Value:
     return graph.result(value, [*value.shape[:axis], size, *value.shape[axis + 1 :]])
 
 
-@step(weight=2, int16=True)
-def cut(graph: Graph, value: Value) -> Value | None:
-    if len(value.shape) > 4:
-        return None
+@step(weight=2, int16=True, ranks=range(5))
+def cut(graph: Graph, value: Value) -> Value:
     begins = [int(graph.rng.integers(size)) for size in value.shape]
     ends = [
         int(graph.rng.integers(begin, size)) + 1

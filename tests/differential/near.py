@@ -63,11 +63,9 @@ def near_function(graph: Graph, value: Value) -> Value:
 _FUNCTIONS = ("ATAN2", "COS", "EXP", "GELU", "LOG", "LOGISTIC", "POW", "RSQRT", "SIN", "TANH")
 
 
-@step(int16=True)
+@step(int16=True, ranks=range(2, 5))
 def near_rows(graph: Graph, value: Value) -> Value | None:
     """Combine the elements of rows, or of the first axis."""
-    if not 2 <= len(value.shape) <= 4:
-        return None
     code, shape, options = str(graph.choice(*_OF_ROWS)), [*value.shape], dict[str, Any]()
     if code == "LOCAL_RESPONSE_NORMALIZATION" and len(shape) != 4:
         return None

@@ -84,9 +84,9 @@ def hybrid_convolution(graph: Graph, value: Value) -> Value | None:
     return _quantized(graph, value, reals, spread / 60)
 
 
-@step(int16=True)
+@step(int16=True, ranks=range(2, 5))
 def hybrid_product(graph: Graph, value: Value) -> Value | None:
-    if not 2 <= len(value.shape) <= 4 or value.shape[-1] > 400:
+    if value.shape[-1] > 400:
         return None
     depth, units = value.shape[-1], int(graph.choice(1, 5, 16))
     transposed = bool(graph.chance(0.5))
@@ -157,11 +157,9 @@ def real_rows(graph: Graph, value: Value) -> Value | None:
     return _quantized(graph, value, result, value.scale)
 
 
-@step(int16=True)
+@step(int16=True, ranks=range(5))
 def real_pair(graph: Graph, value: Value) -> Value | None:
     """Combine with numbers that are not near 0, by which a quotient stays of their size."""
-    if len(value.shape) > 4:
-        return None
     numbers = graph.rng.uniform(0.5, 4, value.shape[-1:]) * graph.rng.choice([-1, 1])
     other = graph.aside(numbers.astype(np.float32))
     code = str(graph.choice("DIV", "MINIMUM", "SQUARED_DIFFERENCE", "FLOOR_DIV", "FLOOR_MOD"))
@@ -206,21 +204,17 @@ def four_bits(graph: Graph, value: Value) -> Value | None:
     return _quantized(graph, value, reals, value.scale)
 
 
-@step(int16=True)
+@step(int16=True, ranks=range(5))
 def real_slopes(graph: Graph, value: Value) -> Value | None:
-    if len(value.shape) > 4:
-        return None
     slopes = graph.constant(graph.rng.normal(0, 1, value.shape[-1:]).astype(np.float32))
     result = graph.tensor(value.shape, "float32", None)
     graph.operator("PRELU", [_reals(graph, value).index, slopes], result)
     return _quantized(graph, value, result, value.scale)
 
 
-@step(int16=True)
+@step(int16=True, ranks=range(5))
 def real_moves(graph: Graph, value: Value) -> Value | None:
     """Add up, join, pad, or take extremes."""
-    if len(value.shape) > 4:
-        return None
     reals, last = _reals(graph, value), len(value.shape) - 1
     code, shape = str(graph.choice(*_MOVES)), list(value.shape)
     if code == "ADD_N":
@@ -269,10 +263,8 @@ def real_window(graph: Graph, value: Value) -> Value | None:
     return _quantized(graph, value, result, value.scale)
 
 
-@step(int16=True)
+@step(int16=True, ranks=(4,))
 def real_resize(graph: Graph, value: Value) -> Value | None:
-    if len(value.shape) != 4:
-        return None
     size = [int(each) for each in graph.rng.integers(1, 12, 2)]
     code = str(graph.choice("RESIZE_BILINEAR", "RESIZE_NEAREST_NEIGHBOR"))
     options = graph.choice({}, {"align_corners": True}, {"half_pixel_centers": True})

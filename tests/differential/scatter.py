@@ -11,11 +11,9 @@ from frontends.tflite.quantization import Quantization
 from tests.differential.graphs import Graph, Value, step
 
 
-@step()
-def put(graph: Graph, value: Value) -> Value | None:
+@step(ranks=range(5))
+def put(graph: Graph, value: Value) -> Value:
     """Put rows at indices, some of them repeated."""
-    if len(value.shape) > 4:
-        return None
     rows = int(graph.rng.integers(1, 6))
     places = graph.rng.integers(0, rows, (value.shape[0], 1)).astype(np.int32)
     shape = (rows, *value.shape[1:])
@@ -25,11 +23,9 @@ def put(graph: Graph, value: Value) -> Value | None:
     return result
 
 
-@step(int16=True)
-def look_up(graph: Graph, value: Value) -> Value | None:
+@step(int16=True, ranks=range(2, 5))
+def look_up(graph: Graph, value: Value) -> Value:
     """Take rows by keys, some of which exist."""
-    if not 2 <= len(value.shape) <= 4:
-        return None
     count = int(graph.rng.integers(1, 6))
     keys = np.sort(graph.rng.choice(999, value.shape[0], replace=False)).astype(np.int32)
     wanted = graph.rng.integers(0, 99, count).astype(np.int32)
@@ -41,11 +37,9 @@ def look_up(graph: Graph, value: Value) -> Value | None:
     return result
 
 
-@step(weight=3, int16=True)
-def numbers(graph: Graph, value: Value) -> Value | None:
+@step(weight=3, int16=True, ranks=(4,))
+def numbers(graph: Graph, value: Value) -> Value:
     """Compute with what a value is cast to; nothing grows from it."""
-    if len(value.shape) != 4:
-        return None
     dtype, shape = str(graph.choice("int32", "bool", "int64")), value.shape
     first = graph.tensor(shape, dtype, None)
     graph.operator("CAST", [value.index], first)
@@ -91,10 +85,10 @@ def dense(graph: Graph, value: Value) -> Value | None:
     return result
 
 
-@step(weight=2, int16=True)
+@step(weight=2, int16=True, ranks=range(4))
 def spread(graph: Graph, value: Value) -> Value | None:
     """Put fillers between elements, or elements on diagonals."""
-    if prod(value.shape) > 600 or len(value.shape) > 3:
+    if prod(value.shape) > 600:
         return None
     code = str(graph.choice("DILATE", "MATRIX_DIAG", "MATRIX_SET_DIAG"))
     if code == "DILATE":
@@ -129,11 +123,9 @@ def turn_back(graph: Graph, value: Value) -> Value | None:
     return result
 
 
-@step(weight=2, int16=True)
-def bits(graph: Graph, value: Value) -> Value | None:
+@step(weight=2, int16=True, ranks=range(5))
+def bits(graph: Graph, value: Value) -> Value:
     """Combine integers, whatever they mean."""
-    if len(value.shape) > 4:
-        return None
     names = ("ADD", "MULTIPLY", "MAXIMUM", "MINIMUM")
     codes: tuple[str, ...] = tuple(f"STABLEHLO_{name}" for name in names)
     if value.dtype not in ("int64", "bool", "float32"):
@@ -144,9 +136,9 @@ def bits(graph: Graph, value: Value) -> Value | None:
     return result
 
 
-@step(weight=2)
+@step(weight=2, ranks=range(5))
 def normalize(graph: Graph, value: Value) -> Value | None:
-    if value.shape[-1] > 1000 or len(value.shape) > 4 or value.scale < 2.0**-20:
+    if value.shape[-1] > 1000 or value.scale < 2.0**-20:
         return None
     code = str(graph.choice("L2_NORMALIZATION", "LOG_SOFTMAX"))
     middle = 128 if value.dtype == "uint8" else 0
@@ -156,10 +148,8 @@ def normalize(graph: Graph, value: Value) -> Value | None:
     return result
 
 
-@step(weight=2, int16=True)
+@step(weight=2, int16=True, dtypes=("int8", "int16"))
 def multiply_along(graph: Graph, value: Value) -> Value | None:
-    if value.dtype == "uint8":
-        return None
     axis = int(graph.rng.integers(len(value.shape)))
     shape = [size for number, size in enumerate(value.shape) if number != axis]
     count = value.shape[axis]
@@ -177,11 +167,9 @@ def multiply_along(graph: Graph, value: Value) -> Value | None:
     return result
 
 
-@step(weight=2)
-def segments(graph: Graph, value: Value) -> Value | None:
+@step(weight=2, ranks=range(5))
+def segments(graph: Graph, value: Value) -> Value:
     """Ends in numbers, from which nothing grows."""
-    if len(value.shape) > 4:
-        return None
     dtype = "float32" if graph.chance(0.5) else "int32"
     numbers = graph.tensor(value.shape, dtype, None)
     graph.operator("CAST", [value.index], numbers)

@@ -9,11 +9,9 @@ import numpy as np
 from tests.differential.graphs import Graph, Value, step
 
 
-@step(int16=True)
-def stack(graph: Graph, value: Value) -> Value | None:
+@step(int16=True, ranks=range(4))
+def stack(graph: Graph, value: Value) -> Value:
     """Put two alike on one axis more, and now and then take them apart again."""
-    if len(value.shape) > 3:
-        return None
     axis = int(graph.rng.integers(len(value.shape) + 1))
     other = graph.input(value.shape, value.dtype, value.encoding)
     both = graph.result(value, [*value.shape[:axis], 2, *value.shape[axis:]])
@@ -82,10 +80,8 @@ def fill(graph: Graph, value: Value) -> Value:
     return result
 
 
-@step(int16=True)
-def turn(graph: Graph, value: Value) -> Value | None:
-    if len(value.shape) > 4:
-        return None
+@step(int16=True, ranks=range(5))
+def turn(graph: Graph, value: Value) -> Value:
     if graph.chance(0.5):
         result = graph.result(value, value.shape)
         axis = graph.constant([int(graph.rng.integers(len(value.shape)))])
@@ -100,10 +96,8 @@ def turn(graph: Graph, value: Value) -> Value | None:
     return result
 
 
-@step(weight=2, int16=True)
-def blocks(graph: Graph, value: Value) -> Value | None:
-    if len(value.shape) != 4:
-        return None
+@step(weight=2, int16=True, ranks=(4,))
+def blocks(graph: Graph, value: Value) -> Value:
     size, (batch, height, width, depth) = int(graph.choice(1, 2, 3)), value.shape
     area = size * size
     codes = ["SPACE_TO_BATCH_ND"]
@@ -135,11 +129,9 @@ def blocks(graph: Graph, value: Value) -> Value | None:
     return result
 
 
-@step(weight=4, int16=True)
+@step(weight=4, int16=True, ranks=range(5))
 def choose(graph: Graph, value: Value) -> Value | None:
     """Compare with another tensor, combine two comparisons, and choose by them."""
-    if len(value.shape) > 4:
-        return None
     other = graph.input(value.shape, value.dtype, value.encoding)
     if value.encoding is not None and value.scale >= 0.99:  # LiteRT ends the process
         return None
@@ -162,10 +154,10 @@ def choose(graph: Graph, value: Value) -> Value | None:
     return result
 
 
-@step(weight=2, int16=True)
+@step(weight=2, int16=True, ranks=range(5))
 def count(graph: Graph, value: Value) -> Value | None:
     """Ends in numbers, from which nothing grows."""
-    if prod(value.shape) > 3000 or len(value.shape) > 4:
+    if prod(value.shape) > 3000:
         return None
     numbers = graph.tensor(value.shape, "int32", None)
     graph.operator("CAST", [value.index], numbers)

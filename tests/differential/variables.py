@@ -40,10 +40,10 @@ def keep(graph: Graph, value: Value) -> Value | None:
     return old
 
 
-@step()
+@step(dtypes=("int8",))
 def filter_over_time(graph: Graph, value: Value) -> Value | None:
     """Filter rows of int8 as SVDF does; this is the first run, whose past is zeros."""
-    if value.dtype != "int8" or 0 in value.shape or prod(value.shape) > 2000:
+    if 0 in value.shape or prod(value.shape) > 2000:
         return None
     batch, size = value.shape[0], prod(value.shape[1:])
     rows = graph.result(value, (batch, size))
@@ -64,10 +64,10 @@ def filter_over_time(graph: Graph, value: Value) -> Value | None:
     return result
 
 
-@step()
+@step(dtypes=("int8",))
 def remember(graph: Graph, value: Value) -> Value | None:
     """Run an LSTM over rows of int8."""
-    if value.dtype != "int8" or 0 in (*value.shape, len(value.shape)) or prod(value.shape) > 500:
+    if 0 in (*value.shape, len(value.shape)) or prod(value.shape) > 500:
         return None
     rng, size = graph.rng, value.shape[-1]
     batch = value.shape[0] if len(value.shape) > 2 else 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from legalize.kernels.isa.x86 import AVX_VNNI
 from legalize.kernels.kernel import IS_KERNEL
 from legalize.lower import lower
 from qnn_ops.registry import Operator, constant_of
-from tests.support import arm, bochs, x86
+from tests.support import arm, x86
 from tests.support.operators import flat, module_of
 from tests.support.programs import Case
 
@@ -49,15 +50,9 @@ class Call:
 
 
 def _x86(name: str, mcpu: str) -> Place:
-    def run(cases: Sequence[Case]) -> list[Array]:
-        if not x86.runs_here(mcpu):
-            return bochs.run_cases(bochs.PROCESSORS[mcpu], cases)
-        return [
-            x86.run_on(mcpu, case.function, list(case.inputs), case.shape, case.dtype)
-            for case in cases
-        ]
-
-    return Place(name, {"kind": "llvm", "mcpu": mcpu}, x86.marks(mcpu), run)
+    return Place(
+        name, {"kind": "llvm", "mcpu": mcpu}, x86.marks(mcpu), partial(x86.run_cases, mcpu)
+    )
 
 
 def _arm(core: arm.Core) -> Place:

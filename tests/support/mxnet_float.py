@@ -17,6 +17,7 @@ from tvm_qnn import build
 Array = np.ndarray[Any, Any]
 
 _FOLDER = Path(__file__).parents[1] / "fixtures" / "mxnet_float"
+FAMILIES = sorted(path.stem for path in _FOLDER.glob("*.npz"))
 
 
 def check_family(family: str, close: Mapping[str, float] | None = None) -> None:

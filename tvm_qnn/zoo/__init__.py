@@ -10,10 +10,9 @@ from __future__ import annotations
 from functools import lru_cache
 
 from qnn_ops.errors import QnnError
-from tvm_qnn.zoo.calibrate import Calibration, calibrate, channel_scaler
 from tvm_qnn.zoo.emit import emit
 from tvm_qnn.zoo.file import STYLES as _STYLES
-from tvm_qnn.zoo.graph import Graph
+from tvm_qnn.zoo.graph import Graph, channel_scaler
 from tvm_qnn.zoo.images import PICTURES
 from tvm_qnn.zoo.topologies import TOPOLOGIES
 
@@ -92,16 +91,13 @@ def build(
         classes = _TINY_CLASSES if tiny else topology.classes
     if size < 1 or width <= 0:
         raise QnnError(f"{name}: size and width must be positive, got {size} and {width}")
-    graph, calibration = _calibrated(name, size, width, classes, seed)
-    return emit(name, graph, _STYLES[style], calibration)
+    return emit(name, _graph(name, size, width, classes, seed), _STYLES[style])
 
 
-# The styles of a model share one calibration, which takes most of the time.
+# The styles of a model share one run in float32, which takes most of the time.
 @lru_cache(maxsize=8)
-def _calibrated(
-    name: str, size: int, width: float, classes: int, seed: int
-) -> tuple[Graph, Calibration]:
-    graph = Graph()
+def _graph(name: str, size: int, width: float, classes: int, seed: int) -> Graph:
+    graph = Graph(classes, seed)
     results = TOPOLOGIES[name].describe(graph, size, classes, channel_scaler(width))
-    graph.results = tuple(results)
-    return graph, calibrate(graph, classes, seed)
+    graph.results = tuple(value.kind for value in results)
+    return graph

@@ -1,52 +1,65 @@
-"""A network as a graph of operators: topologies build it, `calibrate` and `emit` go through it."""
+"""A network under way: each operator runs on synthetic samples as soon as it is added.
+
+The run fixes the weights, and the ranges of the values. `emit` then writes the same operators.
+"""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any
+
+import numpy as np
 
 from tvm_qnn.zoo.file import QUANTIZED, Array, File, Shape, Tensor, TensorType
-from tvm_qnn.zoo.float_run import FloatRun
+from tvm_qnn.zoo.float_run import FloatRun, Weights
+from tvm_qnn.zoo.images import PICTURES
 
 Scaled = Callable[[int], int]
 """Maps a published number of channels to the one that is built."""
 
+Range = tuple[float, float]
+Tensors = Sequence[Tensor]
+Types = Sequence[TensorType]
+Write = Callable[[File, Tensors, Types], list[Tensor]]
+
+
+def plain(code: str, options: Mapping[str, Any], constants: Mapping[str, Any]) -> Write:
+    """Return what writes an operator whose inputs come before int32 constants."""
+
+    def write(file: File, inputs: Sequence[Tensor], outputs: Sequence[TensorType]) -> list[Tensor]:
+        arrays = ((role, np.array(each, np.int32)) for role, each in constants.items())
+        operands = [*(x.index for x in inputs), *(file.constant(*each) for each in arrays)]
+        return file.layer(code, operands, outputs, **options)
+
+    return write
+
 
 @dataclass(frozen=True, eq=False)
-class Value:
-    """A tensor of a graph.
-
-    Attributes:
-        graph: where it is.
-        number: which one, in the order in which they were made.
-        shape: of one sample, with the batch's extent of 1 in front.
-        dtype: "int32", "float32" and so on, or QUANTIZED for that of the model's activations.
-        source: the number of the value whose scale it has, most often its own.
-    """
-
-    graph: Graph
-    number: int
-    shape: Shape
-    dtype: str
-    source: int
-
-
-class Operator(ABC):
+class Operator:
     """An operator with its attributes; calling it adds it to the graph of its inputs.
 
     Attributes:
-        code: its name in TFLite.
+        compute: takes the run and an array for each input, which hold all samples along their
+            first axes, and returns the output, or a list of several. An operator with weights
+            draws them here, and leaves them in `run.weights`.
+        write: writes the operator to a file; gets the inputs and the types of the outputs.
+        dtype: of the outputs; by default that of the first input.
         same_scale: whether its outputs have the scale of its first input.
         joins: whether, in signed models, its inputs must have the output's scale.
         lowest: the real value of the lowest integer, where TFLite prescribes the output's scale.
+        limits: the range of the outputs if it is known without a run.
+        is_constant: whether the output is the same for every sample, and has no axis of samples.
     """
 
-    code: ClassVar[str]
-    same_scale: ClassVar[bool] = False
-    joins: ClassVar[bool] = False
-    lowest: ClassVar[float | None] = None
+    compute: Callable[..., Any]
+    write: Write
+    dtype: str | None = None
+    same_scale: bool = False
+    joins: bool = False
+    lowest: float | None = None
+    limits: Range | None = None
+    is_constant: bool = False
 
     def __call__(self, *inputs: Value) -> Value:
         """Add the operator and return its output, or the first of several."""
@@ -56,73 +69,125 @@ class Operator(ABC):
         """Add the operator and return all of its outputs."""
         return inputs[0].graph.add(self, *inputs)
 
-    @abstractmethod
-    def shapes(self, *shapes: Shape) -> list[Shape]:
-        """Return the shapes of the outputs for those of the inputs."""
 
-    @abstractmethod
-    def compute(self, run: FloatRun, *arrays: Array) -> list[Array]:
-        """Compute the outputs of all samples, whose number is the extent of each first axis.
+@dataclass(frozen=True)
+class Kind:
+    """What is known of a value without its samples.
 
-        An operator with weights draws them here, and leaves them in `run.weights`.
-        """
+    Attributes:
+        number: which one of the graph, in the order in which they were made.
+        shape: of one sample, with the batch's extent of 1 in front.
+        dtype: "int32", "float32" and so on, or QUANTIZED for that of the model's activations.
+        source: the number of the value whose scale it has, most often its own.
+    """
 
-    def dtype(self, *dtypes: str) -> str:
-        """Return the dtype of the outputs for those of the inputs: by default the first one's."""
-        return dtypes[0] if dtypes else QUANTIZED
+    number: int
+    shape: Shape
+    dtype: str
+    source: int
 
-    def limits(self) -> tuple[float, float] | None:
-        """Return the range of the outputs if it is known without a run."""
-        return None
 
-    def options(self) -> dict[str, Any]:
-        """Return the options that TFLite's operator has."""
-        return {}
+@dataclass(frozen=True, eq=False)
+class Value:
+    """A tensor of a graph, and what the run made of it for all samples."""
 
-    def constants(self, file: File, inputs: Sequence[Tensor]) -> list[int]:
-        """Write the constants that TFLite's operator takes after its inputs."""
-        return []
+    graph: Graph
+    kind: Kind
+    array: Array
 
-    def write(
-        self, file: File, inputs: Sequence[Tensor], outputs: Sequence[TensorType]
-    ) -> list[Tensor]:
-        """Write the operator to a file; its outputs shall have these types."""
-        constants = self.constants(file, inputs)
-        tensors = [*(tensor.index for tensor in inputs), *constants]
-        return file.layer(self.code, tensors, outputs, **self.options())
+    @property
+    def shape(self) -> Shape:
+        """The shape of one sample, with the batch's extent of 1 in front."""
+        return self.kind.shape
 
 
 @dataclass(frozen=True)
 class Node:
-    """An operator in its place."""
+    """An operator in its place, with the weights that it drew."""
 
     operator: Operator
-    inputs: tuple[Value, ...]
-    outputs: tuple[Value, ...]
+    inputs: tuple[Kind, ...]
+    outputs: tuple[Kind, ...]
+    weights: Weights | None
 
 
 @dataclass
 class Graph:
     """Operators in the order in which they run.
 
+    Every channel of every layer is normalised over the samples, as batch normalisation would. A
+    picture of pure noise is among them, so that the ranges cover inputs that are no pictures.
+    Weights and ranges are the same for the same arguments on the same machine; elsewhere, numpy's
+    matrix product may round differently.
+
     Attributes:
+        classes: the number of classes.
+        seed: what the weights are drawn from.
         nodes: the operators.
-        values: how many values there are.
+        ranges: the lowest and highest of every value that has a scale of its own, by its number.
         results: the outputs of the network.
+        run: what operators draw their weights with.
     """
 
+    classes: int
+    seed: int
     nodes: list[Node] = field(default_factory=list)
-    values: int = 0
-    results: tuple[Value, ...] = ()
+    ranges: dict[int, Range] = field(default_factory=dict)
+    results: tuple[Kind, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Choose the classes of the pictures."""
+        rng = np.random.default_rng(self.seed)
+        self.run = FloatRun(rng, rng.permutation(self.classes)[:PICTURES])
+        self._count = 0
 
     def add(self, operator: Operator, *inputs: Value) -> tuple[Value, ...]:
-        """Add an operator, and return its outputs."""
-        shapes = operator.shapes(*(value.shape for value in inputs))
-        dtype = operator.dtype(*(value.dtype for value in inputs))
+        """Run an operator, and return its outputs."""
+        self.run.weights = None
+        arrays = operator.compute(self.run, *(value.array for value in inputs))
+        kinds = tuple(value.kind for value in inputs)
         outputs = []
-        for shape in shapes:
-            source = inputs[0].source if operator.same_scale else self.values
-            outputs.append(Value(self, self.values, shape, dtype, source))
-            self.values += 1
-        self.nodes.append(Node(operator, inputs, tuple(outputs)))
-        return self.nodes[-1].outputs
+        for array in arrays if isinstance(arrays, list) else [arrays]:
+            shape = array.shape if operator.is_constant else (1, *array.shape[1:])
+            source = kinds[0].source if operator.same_scale else self._count
+            dtype = operator.dtype or kinds[0].dtype
+            outputs.append(Value(self, Kind(self._count, shape, dtype, source), array))
+            if source == self._count and dtype == QUANTIZED:
+                ends = operator.limits or (float(array.min()), float(array.max()))
+                self.ranges[self._count] = ends
+            self._count += 1
+        made = tuple(value.kind for value in outputs)
+        self.nodes.append(Node(operator, kinds, made, self.run.weights))
+        return tuple(outputs)
+
+    def tied(self) -> dict[int, Range]:
+        """Return the ranges if all parts of a concatenation have that of the whole."""
+        fixed = {
+            kind.number
+            for node in self.nodes
+            if node.operator.lowest is not None or node.operator.limits is not None
+            for kind in node.outputs
+        }
+        groups = [
+            [kind.source for kind in (*node.outputs, *node.inputs) if kind.source not in fixed]
+            for node in self.nodes
+            if node.operator.joins and node.outputs[0].dtype == QUANTIZED
+        ]
+        tied = dict(self.ranges)
+        # A concatenation may be part of a later one: repeat until nothing moves.
+        while any(_tie(tied, group) for group in groups):
+            pass
+        return tied
+
+
+def channel_scaler(width: float) -> Scaled:
+    """Return a function from published numbers of channels to `width` times as many, at least 4."""
+    return lambda channels: max(4, round(channels * width))
+
+
+def _tie(ranges: dict[int, Range], group: Sequence[int]) -> bool:
+    lows, highs = zip(*(ranges[i] for i in group), strict=True)
+    joint = (min(lows), max(highs))
+    moved = any(ranges[i] != joint for i in group)
+    ranges.update(dict.fromkeys(group, joint))
+    return moved

@@ -7,8 +7,9 @@ same network.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass
+from functools import wraps
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ FORMS = ("qdq", "qoperator")
 OF_BLOCKS = 21
 """The operators whose DequantizeLinear has scales by block."""
 _ODD_SCALES = (0.05, 1e-3, 30.0)
+ANY_RANK = range(99)
 
 
 @dataclass(frozen=True)
@@ -391,11 +393,19 @@ Step = Callable[[Graph, Value], "Value | None"]
 STEPS: list[Step] = []
 
 
-def step(weight: int = 1) -> Callable[[Step], Step]:
-    """Register one way to grow a graph; it returns None where its operator does not fit."""
+def step(weight: int = 1, *, ranks: Container[int] = ANY_RANK) -> Callable[[Step], Step]:
+    """Register one way to grow a graph from values of these ranks.
+
+    It returns None where its operator does not fit.
+    """
 
     def decorate(function: Step) -> Step:
-        STEPS.extend([function] * weight)
-        return function
+        @wraps(function)
+        def fitting(graph: Graph, value: Value) -> Value | None:
+            fits = len(value.shape) in ranks
+            return function(graph, value) if fits else None
+
+        STEPS.extend([fitting] * weight)
+        return fitting
 
     return decorate

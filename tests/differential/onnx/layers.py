@@ -47,10 +47,8 @@ def _step_of(data: Value, weights: Value, depth: int, bias: Bias | None) -> floa
     return float(data.scale * weights.scale) * (_SPREAD**2 * depth**0.5 * 5 + size) / 255
 
 
-@step(weight=4)
+@step(weight=4, ranks=(4,))
 def conv(graph: Graph, value: Value) -> Value | None:
-    if len(value.shape) != 4:
-        return None
     window = _window(graph, value, is_pool=False)
     if window is None:
         return None
@@ -71,10 +69,8 @@ def conv(graph: Graph, value: Value) -> Value | None:
     return graph.group("Conv", [value, weights], result, bias, then, group=groups, **window)
 
 
-@step(weight=2)
+@step(weight=2, ranks=(2,))
 def gemm(graph: Graph, value: Value) -> Value | None:
-    if len(value.shape) != 2:
-        return None
     depth, units = value.shape[1], int(graph.rng.integers(1, 40))
     turned = graph.chance(0.6)
     shape = (units, depth) if turned else (depth, units)
@@ -94,18 +90,14 @@ def matmul(graph: Graph, value: Value) -> Value | None:
     return graph.group("MatMul", [value, weights], result)
 
 
-@step()
+@step(ranks=(4,))
 def global_average_pool(graph: Graph, value: Value) -> Value | None:
-    if len(value.shape) != 4:
-        return None
     result = graph.result((*value.shape[:2], 1, 1), value.scale * 0.3)
     return graph.group("GlobalAveragePool", [value], result)
 
 
-@step()
+@step(ranks=(4,))
 def max_pool(graph: Graph, value: Value) -> Value | None:
-    if len(value.shape) != 4:
-        return None
     window = _window(graph, value, is_pool=True)
     if window is None:
         return None
@@ -113,10 +105,8 @@ def max_pool(graph: Graph, value: Value) -> Value | None:
     return graph.moved("MaxPool", value, (*value.shape[:2], *spans), **window)
 
 
-@step()
+@step(ranks=(4,))
 def average_pool(graph: Graph, value: Value) -> Value | None:
-    if len(value.shape) != 4:
-        return None
     window = _window(graph, value, is_pool=True)
     if window is None:
         return None

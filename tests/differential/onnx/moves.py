@@ -135,10 +135,8 @@ def repeat(graph: Graph, value: Value) -> Value | None:
     return graph.moved("Tile", value, shape, times.astype(np.int64))
 
 
-@step()
+@step(ranks=(4,))
 def blocks(graph: Graph, value: Value) -> Value | None:
-    if len(value.shape) != 4:
-        return None
     batch, depth, height, width = value.shape
     if depth % 4 == 0:
         mode = str(graph.choice("DCR", "CRD"))

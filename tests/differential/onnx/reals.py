@@ -94,9 +94,9 @@ def batch_normalization(graph: Graph, value: Value) -> Value | None:
     return _written(graph, node, graph.result(value.shape, value.scale * 2))
 
 
-@step(weight=2)
+@step(weight=2, ranks=(4,))
 def conv_transpose(graph: Graph, value: Value) -> Value | None:
-    if len(value.shape) != 4 or value.shape[2] * value.shape[3] > 100:
+    if value.shape[2] * value.shape[3] > 100:
         return None
     batch, depth, *image = value.shape
     groups = int(graph.choice(1, 1, depth, *(n for n in (2, 3) if depth % n == 0)))
@@ -127,10 +127,8 @@ def conv_transpose(graph: Graph, value: Value) -> Value | None:
     return _written(graph, node, graph.result((batch, units * groups, *spans), scale))
 
 
-@step(weight=2)
+@step(weight=2, ranks=(4,))
 def resize(graph: Graph, value: Value) -> Value | None:
-    if len(value.shape) != 4:
-        return None
     sizes = [int(size) for size in graph.rng.integers(1, 15, 2)]
     modes = ("asymmetric", "half_pixel", "pytorch_half_pixel", "align_corners")
     attributes: dict[str, Any] = {"coordinate_transformation_mode": graph.choice(*modes)}
@@ -162,10 +160,8 @@ def reduce(graph: Graph, value: Value) -> Value:
     return _written(graph, graph.node(op, names), result)
 
 
-@step()
+@step(ranks=(4,))
 def largest_of_all(graph: Graph, value: Value) -> Value | None:
-    if len(value.shape) != 4:
-        return None
     shape = (*value.shape[:2], 1, 1)
     return graph.group("GlobalMaxPool", [value], graph.result(shape, value.scale))
 

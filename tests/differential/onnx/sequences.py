@@ -15,10 +15,8 @@ _BENT = ("Relu", "HardSigmoid", "Softsign", "LeakyRelu")
 """Functions of what gates let through."""
 
 
-@step(weight=2)
+@step(weight=2, ranks=(3, 4))
 def over_time(graph: Graph, value: Value) -> Value | None:
-    if len(value.shape) not in (3, 4):
-        return None
     real, shape = graph.real(value), value.shape
     if len(shape) > 3:
         shape = (shape[0] * shape[1], shape[2], shape[3])

@@ -245,7 +245,7 @@ def test_concatenations_keep_or_share_their_scales() -> None:
 
 def test_same_seed_same_bytes() -> None:
     first = zoo.build("mobilenet_v2", "int8", tiny=True, seed=3)
-    zoo._calibrated.cache_clear()
+    zoo._graph.cache_clear()
     assert zoo.build("mobilenet_v2", "int8", tiny=True, seed=3) == first
     assert zoo.build("mobilenet_v2", "int8", tiny=True, seed=4) != first
 

@@ -3,305 +3,116 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from math import prod
-from typing import Any
 
 import numpy as np
 
-from tvm_qnn.zoo.file import QUANTIZED, Array, File, Shape, Tensor, TensorType
+from tvm_qnn.zoo.file import QUANTIZED, Array, File, Tensor, TensorType
 from tvm_qnn.zoo.float_run import FloatRun, Weights
-from tvm_qnn.zoo.graph import Operator
+from tvm_qnn.zoo.graph import Operator, plain
 
 
-@dataclass(frozen=True)
-class Concat(Operator):
-    """Values side by side along an axis other than the first; for pictures, the channels."""
+def Concat(axis: int = 3) -> Operator:
+    """Return what joins values along an axis other than the first; of pictures, the channels.
 
-    axis: int = 3
+    QUANTIZE stands before it where the scale of a signed input is fixed.
+    """
+    joined = plain("CONCATENATION", {"axis": axis}, {})
 
-    code = "CONCATENATION"
-    joins = True
-
-    def shapes(self, *shapes: Shape) -> list[Shape]:
-        """Return that of the output."""
-        joined = sum(shape[self.axis] for shape in shapes)
-        return [(*shapes[0][: self.axis], joined, *shapes[0][self.axis + 1 :])]
-
-    def compute(self, run: FloatRun, *arrays: Array) -> list[Array]:
-        """Join."""
-        return [np.concatenate(arrays, axis=self.axis)]
-
-    def options(self) -> dict[str, Any]:
-        """Return the axis."""
-        return {"axis": self.axis}
-
-    def write(
-        self, file: File, inputs: Sequence[Tensor], outputs: Sequence[TensorType]
-    ) -> list[Tensor]:
-        """Write it, and QUANTIZE before it where the scale of a signed input is fixed."""
+    def write(file: File, inputs: Sequence[Tensor], outputs: Sequence[TensorType]) -> list[Tensor]:
         if file.style.dtype != "uint8":
             inputs = [file.requantized(x, outputs[0].quantization) for x in inputs]
-        return super().write(file, inputs, outputs)
+        return joined(file, inputs, outputs)
+
+    return Operator(lambda _, *arrays: np.concatenate(arrays, axis=axis), write, joins=True)
 
 
-@dataclass(frozen=True)
-class Embed(Operator):
-    """Rows of a table, by their numbers.
+def Embed(words: int, depth: int) -> Operator:
+    """Return what takes rows [depth] of a table of words, by their numbers."""
 
-    Attributes:
-        words: rows of the table.
-        depth: values of a row.
-    """
-
-    words: int
-    depth: int
-
-    code = "GATHER"
-
-    def shapes(self, *shapes: Shape) -> list[Shape]:
-        """Return that of the output."""
-        return [(*shapes[0], self.depth)]
-
-    def compute(self, run: FloatRun, *arrays: Array) -> list[Array]:
-        """Draw the table, and take rows."""
-        table = run.drawn((self.words, self.depth))
+    def compute(run: FloatRun, numbers: Array) -> Array:
+        table = run.drawn((words, depth))
         run.weights = Weights(table, np.zeros(0, np.float32))
-        return [table[arrays[0]]]
+        return table[numbers]
 
-    def dtype(self, *dtypes: str) -> str:
-        """Return that of activations."""
-        return QUANTIZED
-
-    def write(
-        self, file: File, inputs: Sequence[Tensor], outputs: Sequence[TensorType]
-    ) -> list[Tensor]:
-        """Write it; the table, which comes before the numbers, has the output's scale."""
+    def write(file: File, inputs: Sequence[Tensor], outputs: Sequence[TensorType]) -> list[Tensor]:
         assert file.weights is not None
         table = file.quantized_constant("table", file.weights.kernel, outputs[0].quantization)
-        return file.layer(self.code, [table, inputs[0].index], outputs, axis=0)
+        return file.layer("GATHER", [table, inputs[0].index], outputs, axis=0)
+
+    return Operator(compute, write, QUANTIZED)
 
 
-@dataclass(frozen=True)
-class Reshape(Operator):
-    """The same elements in another shape; -1 stands for what is left.
+def Reshape(shape: tuple[int, ...]) -> Operator:
+    """Return what gives each sample another shape, in which -1 stands for the elements left."""
 
-    Attributes:
-        shape: the new one, without the batch's extent in front.
-    """
+    def write(file: File, inputs: Sequence[Tensor], outputs: Sequence[TensorType]) -> list[Tensor]:
+        whole = np.array(outputs[0].shape, np.int32)
+        return plain("RESHAPE", {"new_shape": whole}, {"shape": whole})(file, inputs, outputs)
 
-    shape: tuple[int, ...]
-
-    code = "RESHAPE"
-    same_scale = True
-
-    def shapes(self, *shapes: Shape) -> list[Shape]:
-        """Return that of the output."""
-        left = prod(shapes[0][1:]) // abs(prod(self.shape))
-        return [(1, *(left if extent < 0 else extent for extent in self.shape))]
-
-    def compute(self, run: FloatRun, *arrays: Array) -> list[Array]:
-        """Reshape each sample."""
-        return [arrays[0].reshape(len(arrays[0]), *self.shape)]
-
-    def write(
-        self, file: File, inputs: Sequence[Tensor], outputs: Sequence[TensorType]
-    ) -> list[Tensor]:
-        """Write it, with its shape as a constant."""
-        shape = np.array(outputs[0].shape, np.int32)
-        tensors = [inputs[0].index, file.constant("shape", shape)]
-        return file.layer(self.code, tensors, outputs, new_shape=shape)
+    return Operator(lambda _, x: x.reshape(len(x), *shape), write, same_scale=True)
 
 
-@dataclass(frozen=True)
-class Transpose(Operator):
-    """The axes in another order, of which the first stays.
-
-    Attributes:
-        order: the place of each axis before.
-    """
-
-    order: tuple[int, ...]
-
-    code = "TRANSPOSE"
-    same_scale = True
-
-    def shapes(self, *shapes: Shape) -> list[Shape]:
-        """Return that of the output."""
-        return [tuple(shapes[0][axis] for axis in self.order)]
-
-    def compute(self, run: FloatRun, *arrays: Array) -> list[Array]:
-        """Transpose."""
-        return [arrays[0].transpose(self.order)]
-
-    def constants(self, file: File, inputs: Sequence[Tensor]) -> list[int]:
-        """Write the order."""
-        return [file.constant("order", np.array(self.order, np.int32))]
+def Transpose(order: tuple[int, ...]) -> Operator:
+    """Return what puts the axes into another order, of which the first stays."""
+    write = plain("TRANSPOSE", {}, {"order": order})
+    return Operator(lambda _, x: x.transpose(order), write, same_scale=True)
 
 
-@dataclass(frozen=True)
-class Split(Operator):
-    """Equal parts along an axis other than the first; `outputs` adds all.
+def Split(parts: int, axis: int = 3) -> Operator:
+    """Return what cuts equal parts along an axis other than the first; `outputs` adds all."""
 
-    Attributes:
-        parts: how many.
-        axis: the axis.
-    """
+    def write(file: File, inputs: Sequence[Tensor], outputs: Sequence[TensorType]) -> list[Tensor]:
+        operands = [file.constant("axis", np.array(axis, np.int32)), inputs[0].index]
+        return file.layer("SPLIT", operands, outputs, num_splits=parts)
 
-    parts: int
-    axis: int = 3
-
-    code = "SPLIT"
-    same_scale = True
-
-    def shapes(self, *shapes: Shape) -> list[Shape]:
-        """Return those of the parts."""
-        extent = shapes[0][self.axis] // self.parts
-        return [(*shapes[0][: self.axis], extent, *shapes[0][self.axis + 1 :])] * self.parts
-
-    def compute(self, run: FloatRun, *arrays: Array) -> list[Array]:
-        """Split."""
-        return np.split(arrays[0], self.parts, self.axis)
-
-    def write(
-        self, file: File, inputs: Sequence[Tensor], outputs: Sequence[TensorType]
-    ) -> list[Tensor]:
-        """Write it; the axis comes before the data."""
-        tensors = [file.constant("axis", np.array(self.axis, np.int32)), inputs[0].index]
-        return file.layer(self.code, tensors, outputs, num_splits=self.parts)
+    return Operator(lambda _, x: np.split(x, parts, axis), write, same_scale=True)
 
 
-@dataclass(frozen=True)
-class Slice(Operator):
-    """A part of each axis but the first.
-
-    Attributes:
-        begin: the first place on each of them.
-        size: the extents of the part.
-    """
-
-    begin: tuple[int, ...]
-    size: tuple[int, ...]
-
-    code = "SLICE"
-    same_scale = True
-
-    def shapes(self, *shapes: Shape) -> list[Shape]:
-        """Return that of the output."""
-        return [(shapes[0][0], *self.size)]
-
-    def compute(self, run: FloatRun, *arrays: Array) -> list[Array]:
-        """Slice."""
-        parts = (slice(b, b + n) for b, n in zip(self.begin, self.size, strict=True))
-        return [arrays[0][(slice(None), *parts)]]
-
-    def constants(self, file: File, inputs: Sequence[Tensor]) -> list[int]:
-        """Write where it begins, and its size."""
-        return [
-            file.constant("begin", np.array((0, *self.begin), np.int32)),
-            file.constant("size", np.array((1, *self.size), np.int32)),
-        ]
+def Slice(begin: tuple[int, ...], size: tuple[int, ...]) -> Operator:
+    """Return what takes `size` elements from `begin` on, along each axis but the first."""
+    ends = (slice(b, b + n) for b, n in zip(begin, size, strict=True))
+    part = (slice(None), *ends)
+    write = plain("SLICE", {}, {"begin": (0, *begin), "size": (1, *size)})
+    return Operator(lambda _, x: x[part], write, same_scale=True)
 
 
-@dataclass(frozen=True)
-class Pad(Operator):
-    """Zeros around a picture, or along other axes.
+def Pad(before: int, after: int, axes: tuple[int, ...] = (1, 2)) -> Operator:
+    """Return what puts zeros around a picture, or along other axes."""
 
-    Attributes:
-        before: rows above and columns to the left.
-        after: rows below and columns to the right.
-        axes: those that are padded.
-    """
+    def amounts(rank: int) -> list[tuple[int, int]]:
+        return [(before, after) if axis in axes else (0, 0) for axis in range(rank)]
 
-    before: int
-    after: int
-    axes: tuple[int, ...] = (1, 2)
+    def write(file: File, inputs: Sequence[Tensor], outputs: Sequence[TensorType]) -> list[Tensor]:
+        constants = {"paddings": amounts(len(inputs[0].shape))}
+        return plain("PAD", {}, constants)(file, inputs, outputs)
 
-    code = "PAD"
-    same_scale = True
-
-    def _amounts(self, shape: Shape) -> list[tuple[int, int]]:
-        pads = (self.before, self.after)
-        return [pads if axis in self.axes else (0, 0) for axis in range(len(shape))]
-
-    def shapes(self, *shapes: Shape) -> list[Shape]:
-        """Return that of the output."""
-        amounts = self._amounts(shapes[0])
-        return [tuple(n + sum(more) for n, more in zip(shapes[0], amounts, strict=True))]
-
-    def compute(self, run: FloatRun, *arrays: Array) -> list[Array]:
-        """Pad."""
-        return [np.pad(arrays[0], self._amounts(arrays[0].shape))]
-
-    def constants(self, file: File, inputs: Sequence[Tensor]) -> list[int]:
-        """Write the amounts."""
-        amounts = np.array(self._amounts(inputs[0].shape), np.int32)
-        return [file.constant("paddings", amounts)]
+    return Operator(lambda _, x: np.pad(x, amounts(x.ndim)), write, same_scale=True)
 
 
-class Pack(Operator):
-    """Values of equal shape, side by side on a new last axis."""
+def Pack() -> Operator:
+    """Return what puts values of equal shape side by side on a new last axis."""
 
-    code = "PACK"
-    same_scale = True
+    def write(file: File, inputs: Sequence[Tensor], outputs: Sequence[TensorType]) -> list[Tensor]:
+        options = {"values_count": len(inputs), "axis": len(inputs[0].shape)}
+        return plain("PACK", options, {})(file, inputs, outputs)
 
-    def shapes(self, *shapes: Shape) -> list[Shape]:
-        """Return that of the output."""
-        return [(*shapes[0], len(shapes))]
+    def compute(_: FloatRun, *arrays: Array) -> Array:
+        return np.stack(np.broadcast_arrays(*arrays), -1)
 
-    def compute(self, run: FloatRun, *arrays: Array) -> list[Array]:
-        """Stack."""
-        return [np.stack(np.broadcast_arrays(*arrays), -1)]
-
-    def write(
-        self, file: File, inputs: Sequence[Tensor], outputs: Sequence[TensorType]
-    ) -> list[Tensor]:
-        """Write it, with its number of values and its axis."""
-        options: dict[str, Any] = {"values_count": len(inputs), "axis": len(inputs[0].shape)}
-        return file.layer(self.code, [tensor.index for tensor in inputs], outputs, **options)
+    return Operator(compute, write, same_scale=True)
 
 
-@dataclass(frozen=True)
-class ArgMax(Operator):
-    """The place of the largest value along an axis other than the first, which goes."""
-
-    axis: int
-
-    code = "ARG_MAX"
-
-    def shapes(self, *shapes: Shape) -> list[Shape]:
-        """Return that of the output."""
-        return [(*shapes[0][: self.axis], *shapes[0][self.axis + 1 :])]
-
-    def dtype(self, *dtypes: str) -> str:
-        """Return int32."""
-        return "int32"
-
-    def compute(self, run: FloatRun, *arrays: Array) -> list[Array]:
-        """Find the places."""
-        return [arrays[0].argmax(self.axis).astype(np.int32)]
-
-    def constants(self, file: File, inputs: Sequence[Tensor]) -> list[int]:
-        """Write the axis."""
-        return [file.constant("axis", np.array(self.axis, np.int32))]
-
-    def options(self) -> dict[str, Any]:
-        """Return the dtype of places."""
-        return {"output_type": "int32"}
+def ArgMax(axis: int) -> Operator:
+    """Return what finds the index of the largest value along an axis, which goes."""
+    write = plain("ARG_MAX", {"output_type": "int32"}, {"axis": axis})
+    return Operator(lambda _, x: x.argmax(axis).astype(np.int32), write, "int32")
 
 
-class GatherNd(Operator):
-    """What lies at places of an array: int32 [1, count, axes], of which the first axis is 0."""
+def GatherNd() -> Operator:
+    """Return what takes elements at indices, int32 [1, count, axes] whose first one is 0."""
 
-    code = "GATHER_ND"
-    same_scale = True
+    def compute(_: FloatRun, data: Array, indices: Array) -> Array:
+        pairs = zip(data, indices, strict=True)
+        return np.stack([x[tuple(at.T[1:])] for x, at in pairs])
 
-    def shapes(self, *shapes: Shape) -> list[Shape]:
-        """Return that of the output."""
-        data, places = shapes
-        return [(*places[:-1], *data[places[-1] :])]
-
-    def compute(self, run: FloatRun, *arrays: Array) -> list[Array]:
-        """Gather, from each sample what its own places say."""
-        data, places = arrays
-        return [np.stack([x[tuple(at.T[1:])] for x, at in zip(data, places, strict=True)])]
+    return Operator(compute, plain("GATHER_ND", {}, {}), same_scale=True)

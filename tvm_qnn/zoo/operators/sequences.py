@@ -10,43 +10,28 @@ import numpy as np
 
 from frontends.tflite.quantization import Quantization
 from qnn_ops.encoding import Encoding, quantize_array, symmetric
-from tvm_qnn.zoo.file import Array, File, Shape, Tensor, TensorType
+from tvm_qnn.zoo.file import Array, File, Tensor, TensorType
 from tvm_qnn.zoo.float_ops import Real
 from tvm_qnn.zoo.float_run import FloatRun, Weights
-from tvm_qnn.zoo.graph import Operator
+from tvm_qnn.zoo.graph import Operator, Tensors, Types
 
 _GATES = 4  # of an LSTM: input, forget, cell, output
 _PEEPHOLES, _PROJECTION, _NORM = 3, 2, 4  # how many operands an LSTM leaves out
 
 
-@dataclass(frozen=True)
-class Past(Operator):
-    """The last steps of a stream: [N, 1, …] to [N, steps, …], kept in a variable.
+def Past(steps: int) -> Operator:
+    """Return the last steps of a stream: [N, 1, …] to [N, steps, …], kept in a variable.
 
-    Attributes:
+    An operator before it reads the variable, one after it assigns it.
+
+    Args:
         steps: how many, at least 2; the first of a stream are zeros.
     """
 
-    steps: int
-
-    code = "CONCATENATION"
-    same_scale = True
-
-    def shapes(self, *shapes: Shape) -> list[Shape]:
-        """Return that of the output."""
-        return [(shapes[0][0], self.steps, *shapes[0][2:])]
-
-    def compute(self, run: FloatRun, *arrays: Array) -> list[Array]:
-        """Give each sample those before it."""
-        return [_windows(arrays[0][:, 0], self.steps)]
-
-    def write(
-        self, file: File, inputs: Sequence[Tensor], outputs: Sequence[TensorType]
-    ) -> list[Tensor]:
-        """Write it, and what reads the variable before it and assigns it after it."""
+    def write(file: File, inputs: Sequence[Tensor], outputs: Sequence[TensorType]) -> list[Tensor]:
         (x,), (kind,) = inputs, outputs
         writer, name = file.writer, f"past_{x.index}"
-        shape = (kind.shape[0], self.steps - 1, *kind.shape[2:])
+        shape = (kind.shape[0], steps - 1, *kind.shape[2:])
         begin = writer.subgraph()
         writer.operator("CALL_ONCE", [], [], init_subgraph_index=writer.subgraphs)
         zeros = np.full(shape, x.encoding.zero_point[0], kind.dtype)
@@ -58,12 +43,14 @@ class Past(Operator):
         begin.end([], [])
         kept = TensorType(shape, kind.dtype, x.quantization)
         (old,) = file.layer("READ_VARIABLE", [handles[1]], [kept])
-        results = file.layer(self.code, [old.index, x.index], outputs, axis=1)
+        results = file.layer("CONCATENATION", [old.index, x.index], outputs, axis=1)
         ends = [np.array([0, 1, *[0] * len(shape[2:])], np.int32), np.array(shape, np.int32)]
         operands = [file.constant("bound", each) for each in ends]
         (new,) = file.layer("SLICE", [results[0].index, *operands], [kept])
         writer.operator("ASSIGN_VARIABLE", [handles[1], new.index], [])
         return results
+
+    return Operator(lambda _, x: _windows(x[:, 0], steps), write, same_scale=True)
 
 
 def _windows(rows: Array, steps: int) -> Array:
@@ -85,42 +72,29 @@ class _SvdfWeights(Weights):
     largest: float
 
 
-@dataclass(frozen=True)
-class Svdf(Operator):
-    """A filter over time of low rank: [N, size] to [N, units], with bias and ReLU.
+def Svdf(units: int, steps: int, rank: int = 1) -> Operator:
+    """Return a filter over time of low rank: [N, size] to [N, units], with bias and ReLU.
 
-    Attributes:
+    Weights of features are int8, those of time and the memory int16.
+
+    Args:
         units: of the output.
         steps: what each filter remembers.
         rank: filters of a unit.
     """
 
-    units: int
-    steps: int
-    rank: int = 1
-
-    code = "SVDF"
-
-    def shapes(self, *shapes: Shape) -> list[Shape]:
-        """Return that of the output."""
-        return [(shapes[0][0], self.units)]
-
-    def compute(self, run: FloatRun, *arrays: Array) -> list[Array]:
-        """Draw weights, and filter."""
-        filters = self.units * self.rank
-        features = run.drawn((filters, arrays[0].shape[1])) / np.float32(arrays[0].shape[1])
-        values = _windows(arrays[0] @ features.T, self.steps)  # [N, steps, filters]
-        times = run.drawn((filters, self.steps))
-        y = np.einsum("nsf,fs->nf", values, times).reshape(len(values), self.units, -1).sum(2)
+    def compute(run: FloatRun, x: Array) -> Array:
+        filters = units * rank
+        features = run.drawn((filters, x.shape[1])) / np.float32(x.shape[1])
+        values = _windows(x @ features.T, steps)  # [N, steps, filters]
+        times = run.drawn((filters, steps))
+        y = np.einsum("nsf,fs->nf", values, times).reshape(len(values), units, -1).sum(2)
         factor, bias = run.normalise(y, "RELU")
-        times *= np.repeat(factor, self.rank)[:, np.newaxis]
+        times *= np.repeat(factor, rank)[:, np.newaxis]
         run.weights = _SvdfWeights(features, bias, times, float(np.abs(values).max()))
-        return [y]
+        return y
 
-    def write(
-        self, file: File, inputs: Sequence[Tensor], outputs: Sequence[TensorType]
-    ) -> list[Tensor]:
-        """Write it, with weights of features in int8 and those of time in int16, as its memory."""
+    def write(file: File, inputs: Sequence[Tensor], outputs: Sequence[TensorType]) -> list[Tensor]:
         weights, (x,) = file.weights, inputs
         assert isinstance(weights, _SvdfWeights)
         state = _per_tensor(symmetric(weights.largest, "int16"))
@@ -135,7 +109,9 @@ class Svdf(Operator):
             file.variable("memory", TensorType((1, weights.times.size), "int16", state)),
         ]
         relu = {"fused_activation_function": "RELU"}
-        return file.layer(self.code, operands, outputs, rank=self.rank, version=3, **relu)
+        return file.layer("SVDF", operands, outputs, rank=rank, version=3, **relu)
+
+    return Operator(compute, write)
 
 
 @dataclass(frozen=True)
@@ -151,83 +127,72 @@ class _LstmWeights(Weights):
     largest: float
 
 
-@dataclass(frozen=True)
-class Lstm(Operator):
-    """An LSTM over the steps of [N, steps, size]: [N, steps, cells]; it goes on in the next run.
+def Lstm(cells: int) -> Operator:
+    """Return an LSTM over steps, [N, steps, size] to [N, steps, cells]; it goes on in the next run.
 
-    Of float32 data it is a hybrid one.
-
-    Attributes:
-        cells: how many.
+    Of float32 data it is a hybrid one. The weights of each gate have a scale.
     """
 
-    cells: int
-
-    code = "UNIDIRECTIONAL_SEQUENCE_LSTM"
-
-    def shapes(self, *shapes: Shape) -> list[Shape]:
-        """Return that of the output."""
-        return [(*shapes[0][:2], self.cells)]
-
-    def compute(self, run: FloatRun, *arrays: Array) -> list[Array]:
-        """Draw weights, and run one sample after the other."""
-        (x,), count = arrays, _GATES * self.cells
+    def compute(run: FloatRun, x: Array) -> Array:
+        count = _GATES * cells
         kernel = run.drawn((count, x.shape[2])) * np.float32(1.5 / np.sqrt(x.shape[2]))
-        recurrent = run.drawn((count, self.cells)) / np.sqrt(np.float32(self.cells))
+        recurrent = run.drawn((count, cells)) / np.sqrt(np.float32(cells))
         bias = run.drawn((count,)) * np.float32(0.3)
         sums = x.reshape(-1, x.shape[2]) @ kernel.T + bias
-        hidden = cells = np.zeros(self.cells, np.float32)
-        results, largest = np.empty((len(sums), self.cells), np.float32), 0.0
+        hidden = kept = np.zeros(cells, np.float32)
+        results, largest = np.empty((len(sums), cells), np.float32), 0.0
         for step, given in enumerate(sums):
             let_in, forget, new, out = np.split(given + recurrent @ hidden, _GATES)
-            cells = _logistic(forget) * cells + _logistic(let_in) * np.tanh(new)
-            hidden = _logistic(out) * np.tanh(cells)
-            results[step], largest = hidden, max(largest, float(np.abs(cells).max()))
+            kept = _logistic(forget) * kept + _logistic(let_in) * np.tanh(new)
+            hidden = _logistic(out) * np.tanh(kept)
+            results[step], largest = hidden, max(largest, float(np.abs(kept).max()))
         run.weights = _LstmWeights(kernel, bias, recurrent, largest)
-        return [results.reshape(*x.shape[:2], self.cells)]
+        return results.reshape(*x.shape[:2], cells)
 
-    def write(
-        self, file: File, inputs: Sequence[Tensor], outputs: Sequence[TensorType]
-    ) -> list[Tensor]:
-        """Write it, with a scale for the weights of each gate."""
-        weights, (x,), (kind,) = file.weights, inputs, outputs
-        assert isinstance(weights, _LstmWeights)
-        parts = {"kernel": weights.kernel, "recurrent": weights.recurrent}
-        tensors: list[int] = []
-        scales = []
-        for role, whole in parts.items():
-            gates = [_symmetric(each, "int8") for each in np.split(whole, _GATES)]
-            tensors += [file.constant(f"{role}_{i}", *each) for i, each in enumerate(gates)]
-            scales += [float(encoding.scale[0]) for _, encoding in gates]
-        biases = []
-        for place, bias in enumerate(np.split(weights.bias, _GATES)):
-            if x.quantization is None:
-                biases.append(file.constant(f"bias_{place}", bias))
-                continue
-            scale = float(x.encoding.scale[0]) * scales[place]
-            array = np.rint(bias / scale).astype(np.int32)
-            biases.append(file.constant(f"bias_{place}", array, Quantization.per_tensor(scale, 0)))
-        memory = self._memory(kind, weights.largest)
-        states = [file.variable(role, each) for role, each in memory.items()]
-        options: dict[str, Any] = {"fused_activation_function": "TANH"}
-        if x.quantization is not None:
-            gate = TensorType((0,), "int16", Quantization.per_tensor(2.0**-12, 0))
-            inner = TensorType((0,), "int8", kind.quantization)
-            types = (*[gate] * _GATES, inner)
-            options["intermediates"] = [file.tensor("middle", each).index for each in types]
-        operands = [x.index, *tensors, *[-1] * _PEEPHOLES, *biases, *[-1] * _PROJECTION, *states]
-        return file.layer(self.code, [*operands, *[-1] * _NORM], outputs, **options)
+    return Operator(compute, _write_lstm)
 
-    def _memory(self, kind: TensorType, largest: float) -> dict[str, TensorType]:
-        """Return the types of the states; cells of an integer LSTM are int16."""
-        shape = (1, self.cells)
-        if kind.quantization is None:
-            return {role: TensorType(shape, "float32") for role in ("hidden", "cells")}
-        exponent = min(max(int(np.ceil(np.log2(largest))), 0), 6) - 15
-        return {
-            "hidden": TensorType(shape, "int8", kind.quantization),
-            "cells": TensorType(shape, "int16", Quantization.per_tensor(2.0**exponent, 0)),
-        }
+
+def _write_lstm(file: File, inputs: Tensors, outputs: Types) -> list[Tensor]:
+    weights, (x,), (kind,) = file.weights, inputs, outputs
+    assert isinstance(weights, _LstmWeights)
+    parts = {"kernel": weights.kernel, "recurrent": weights.recurrent}
+    tensors: list[int] = []
+    scales = []
+    for role, whole in parts.items():
+        gates = [_symmetric(each, "int8") for each in np.split(whole, _GATES)]
+        tensors += [file.constant(f"{role}_{i}", *each) for i, each in enumerate(gates)]
+        scales += [float(encoding.scale[0]) for _, encoding in gates]
+    biases = []
+    for gate, bias in enumerate(np.split(weights.bias, _GATES)):
+        if x.quantization is None:
+            biases.append(file.constant(f"bias_{gate}", bias))
+            continue
+        scale = float(x.encoding.scale[0]) * scales[gate]
+        array = np.rint(bias / scale).astype(np.int32)
+        biases.append(file.constant(f"bias_{gate}", array, Quantization.per_tensor(scale, 0)))
+    memory = _lstm_memory(kind, weights.largest)
+    states = [file.variable(role, each) for role, each in memory.items()]
+    options: dict[str, Any] = {"fused_activation_function": "TANH"}
+    if x.quantization is not None:
+        sums = TensorType((0,), "int16", Quantization.per_tensor(2.0**-12, 0))
+        inner = TensorType((0,), "int8", kind.quantization)
+        types = (*[sums] * _GATES, inner)
+        options["intermediates"] = [file.tensor("middle", each).index for each in types]
+    operands = [x.index, *tensors, *[-1] * _PEEPHOLES, *biases, *[-1] * _PROJECTION, *states]
+    code = "UNIDIRECTIONAL_SEQUENCE_LSTM"
+    return file.layer(code, [*operands, *[-1] * _NORM], outputs, **options)
+
+
+def _lstm_memory(kind: TensorType, largest: float) -> dict[str, TensorType]:
+    """Return the types of the states; cells of an integer LSTM are int16."""
+    shape = (1, kind.shape[-1])
+    if kind.quantization is None:
+        return {role: TensorType(shape, "float32") for role in ("hidden", "cells")}
+    exponent = min(max(int(np.ceil(np.log2(largest))), 0), 6) - 15
+    return {
+        "hidden": TensorType(shape, "int8", kind.quantization),
+        "cells": TensorType(shape, "int16", Quantization.per_tensor(2.0**exponent, 0)),
+    }
 
 
 def _logistic(x: Real) -> Real:

@@ -3,24 +3,17 @@
 from __future__ import annotations
 
 from tvm_qnn.zoo.graph import Graph, Scaled, Value
-from tvm_qnn.zoo.operators import AvgPool, Classify, Concat, Conv, MaxPool, Mean, Softmax, pictures
+from tvm_qnn.zoo.operators.inputs import pictures
+from tvm_qnn.zoo.operators.layers import Classify, Conv
+from tvm_qnn.zoo.operators.moves import Concat
+from tvm_qnn.zoo.operators.pools import AvgPool, MaxPool, Mean, Softmax
 
 # (channels, kernel height, kernel width); stride 1 and SAME padding
 _Layer = tuple[int, int, int]
 
 
 def inception_v3(graph: Graph, size: int, classes: int, scaled: Scaled) -> list[Value]:
-    """Add the network to a graph.
-
-    Args:
-        graph: what the layers are added to.
-        size: height and width of the pictures, in pixels.
-        classes: the number of classes.
-        scaled: maps a published number of channels to the one that is built.
-
-    Returns:
-        The probabilities, [1, classes].
-    """
+    """Add the network to a graph. Its arguments and results are those of `Topology`."""
     x = _stem(pictures(graph, size), scaled)
     for pool_channels in (32, 64, 64):
         x = _mixed_35(x, scaled, pool_channels)

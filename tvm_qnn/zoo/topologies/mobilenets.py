@@ -9,20 +9,11 @@ from typing import NamedTuple
 import numpy as np
 
 from tvm_qnn.zoo.graph import Graph, Scaled, Value
-from tvm_qnn.zoo.operators import (
-    Add,
-    AvgPool,
-    Classify,
-    Conv,
-    Depthwise,
-    HardSwish,
-    Mean,
-    Mul,
-    Reshape,
-    Softmax,
-    constant,
-    pictures,
-)
+from tvm_qnn.zoo.operators.functions import Add, HardSwish, Mul
+from tvm_qnn.zoo.operators.inputs import constant, pictures
+from tvm_qnn.zoo.operators.layers import Classify, Conv, Depthwise
+from tvm_qnn.zoo.operators.moves import Reshape
+from tvm_qnn.zoo.operators.pools import AvgPool, Mean, Softmax
 
 
 class Row(NamedTuple):

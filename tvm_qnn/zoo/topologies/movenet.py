@@ -9,28 +9,21 @@ from __future__ import annotations
 import numpy as np
 
 from tvm_qnn.zoo.graph import Graph, Scaled, Value
-from tvm_qnn.zoo.operators import (
+from tvm_qnn.zoo.operators.functions import (
     Add,
-    ArgMax,
     Cast,
-    Concat,
-    Conv,
-    Depthwise,
     Dequantize,
     Div,
     FloorDiv,
-    GatherNd,
     Logistic,
     Mul,
-    Pack,
-    Reshape,
-    ResizeBilinear,
-    Slice,
     Sqrt,
     Sub,
-    constant,
-    pictures,
 )
+from tvm_qnn.zoo.operators.inputs import constant, pictures
+from tvm_qnn.zoo.operators.layers import Conv, Depthwise
+from tvm_qnn.zoo.operators.moves import ArgMax, Concat, GatherNd, Pack, Reshape, Slice
+from tvm_qnn.zoo.operators.pools import ResizeBilinear
 from tvm_qnn.zoo.topologies.mobilenets import MOBILENET_V2, stages
 
 _POINTS = 17
@@ -41,11 +34,7 @@ _NEAR = 1.8  # pixels that are added to a distance, so that none is 0
 def movenet(graph: Graph, size: int, classes: int, scaled: Scaled) -> list[Value]:
     """Add the network to a graph.
 
-    Args:
-        graph: what the layers are added to.
-        size: height and width of the pictures, in pixels.
-        classes: means nothing here.
-        scaled: maps a published number of channels to the one that is built.
+    Its arguments are those of `Topology`.
 
     Returns:
         The points, float32 [1, 1, 17, 3]: y and x as shares of the picture, and a score.

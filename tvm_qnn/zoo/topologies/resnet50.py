@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from tvm_qnn.zoo.graph import Graph, Scaled, Value
-from tvm_qnn.zoo.operators import Add, Classify, Conv, MaxPool, Mean, Softmax, pictures
+from tvm_qnn.zoo.operators.functions import Add
+from tvm_qnn.zoo.operators.inputs import pictures
+from tvm_qnn.zoo.operators.layers import Classify, Conv
+from tvm_qnn.zoo.operators.pools import MaxPool, Mean, Softmax
 
 # (channels of the bottleneck, blocks, stride of the first block)
 _STAGES = ((64, 3, 1), (128, 4, 2), (256, 6, 2), (512, 3, 2))
@@ -11,17 +14,7 @@ _EXPANSION = 4
 
 
 def resnet50(graph: Graph, size: int, classes: int, scaled: Scaled) -> list[Value]:
-    """Add the network to a graph.
-
-    Args:
-        graph: what the layers are added to.
-        size: height and width of the pictures, in pixels.
-        classes: the number of classes.
-        scaled: maps a published number of channels to the one that is built.
-
-    Returns:
-        The probabilities, [1, classes].
-    """
+    """Add the network to a graph. Its arguments and results are those of `Topology`."""
     x = Conv(scaled(64), (7, 7), stride=2)(pictures(graph, size))
     x = MaxPool(size=3, stride=2, padding="SAME")(x)
     for channels, blocks, first_stride in _STAGES:

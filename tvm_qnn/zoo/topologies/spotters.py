@@ -3,20 +3,11 @@
 from __future__ import annotations
 
 from tvm_qnn.zoo.graph import Graph, Scaled, Value
-from tvm_qnn.zoo.operators import (
-    Conv,
-    Dense,
-    Depthwise,
-    Lstm,
-    Mean,
-    Pad,
-    Past,
-    Reshape,
-    Slice,
-    Softmax,
-    Svdf,
-    spectra,
-)
+from tvm_qnn.zoo.operators.inputs import spectra
+from tvm_qnn.zoo.operators.layers import Conv, Dense, Depthwise
+from tvm_qnn.zoo.operators.moves import Pad, Reshape, Slice
+from tvm_qnn.zoo.operators.pools import Mean, Softmax
+from tvm_qnn.zoo.operators.sequences import Lstm, Past, Svdf
 
 _FILTER_STEPS = 10  # of the first convolution
 _BLOCKS = 4

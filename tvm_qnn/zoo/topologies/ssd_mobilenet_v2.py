@@ -11,7 +11,11 @@ import numpy as np
 
 from tvm_qnn.zoo.file import Array
 from tvm_qnn.zoo.graph import Graph, Scaled, Value
-from tvm_qnn.zoo.operators import Concat, Conv, Detect, Logistic, Reshape, pictures
+from tvm_qnn.zoo.operators.detect import Detect
+from tvm_qnn.zoo.operators.functions import Logistic
+from tvm_qnn.zoo.operators.inputs import pictures
+from tvm_qnn.zoo.operators.layers import Conv
+from tvm_qnn.zoo.operators.moves import Concat, Reshape
 from tvm_qnn.zoo.topologies.mobilenets import MOBILENET_V2, stages
 
 # Channels of what follows the backbone: narrow, and then wide on half of the height and width.
@@ -24,11 +28,7 @@ _RATIOS = (1.0, 2.0, 1 / 2, 3.0, 1 / 3)  # of width to height
 def ssd_mobilenet_v2(graph: Graph, size: int, classes: int, scaled: Scaled) -> list[Value]:
     """Add the network to a graph.
 
-    Args:
-        graph: what the layers are added to.
-        size: height and width of the pictures, in pixels.
-        classes: the number of classes.
-        scaled: maps a published number of channels to the one that is built.
+    Its arguments are those of `Topology`.
 
     Returns:
         Boxes, their classes and scores, and their number, of the ten best.

@@ -5,32 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from tvm_qnn.zoo.graph import Graph, Scaled, Value
-from tvm_qnn.zoo.operators import (
-    Add,
-    Classify,
-    Concat,
-    Conv,
-    Dense,
-    Embed,
-    FloorMod,
-    Gelu,
-    MatMul,
-    Mean,
-    Mul,
-    Pad,
-    Reshape,
-    Rsqrt,
-    Slice,
-    Softmax,
-    SquaredDifference,
-    Sub,
-    Transpose,
-    constant,
-    drawn,
-    mask,
-    numbers,
-    pictures,
-)
+from tvm_qnn.zoo.operators.functions import Add, FloorMod, Gelu, Mul, Rsqrt, SquaredDifference, Sub
+from tvm_qnn.zoo.operators.inputs import constant, drawn, mask, numbers, pictures
+from tvm_qnn.zoo.operators.layers import Classify, Conv, Dense, MatMul
+from tvm_qnn.zoo.operators.moves import Concat, Embed, Pad, Reshape, Slice, Transpose
+from tvm_qnn.zoo.operators.pools import Mean, Softmax
 
 
 def layers(published: int, scaled: Scaled) -> int:

@@ -6,7 +6,10 @@ Half as wide as published, with SAME padding and four classes.
 from __future__ import annotations
 
 from tvm_qnn.zoo.graph import Graph, Scaled, Value
-from tvm_qnn.zoo.operators import Concat, Conv, MaxPool, Softmax, TransposeConv, pictures
+from tvm_qnn.zoo.operators.inputs import pictures
+from tvm_qnn.zoo.operators.layers import Conv, TransposeConv
+from tvm_qnn.zoo.operators.moves import Concat
+from tvm_qnn.zoo.operators.pools import MaxPool, Softmax
 
 _CHANNELS = (32, 64, 128, 256)
 _DEEPEST = 512
@@ -15,11 +18,7 @@ _DEEPEST = 512
 def unet(graph: Graph, size: int, classes: int, scaled: Scaled) -> list[Value]:
     """Add the network to a graph.
 
-    Args:
-        graph: what the layers are added to.
-        size: height and width of the pictures, in pixels.
-        classes: the number of classes.
-        scaled: maps a published number of channels to the one that is built.
+    Its arguments are those of `Topology`.
 
     Returns:
         The probabilities of each pixel, [1, size, size, classes].

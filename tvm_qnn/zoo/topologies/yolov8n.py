@@ -5,25 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from tvm_qnn.zoo.graph import Graph, Scaled, Value
-from tvm_qnn.zoo.operators import (
-    Add,
-    Concat,
-    Conv,
-    Expectation,
-    Logistic,
-    MaxPool,
-    Mul,
-    Pad,
-    Reshape,
-    ResizeNearest,
-    Slice,
-    Softmax,
-    Split,
-    Sub,
-    Transpose,
-    constant,
-    pictures,
-)
+from tvm_qnn.zoo.operators.functions import Add, Logistic, Mul, Sub
+from tvm_qnn.zoo.operators.inputs import constant, pictures
+from tvm_qnn.zoo.operators.layers import Conv, Expectation
+from tvm_qnn.zoo.operators.moves import Concat, Pad, Reshape, Slice, Split, Transpose
+from tvm_qnn.zoo.operators.pools import MaxPool, ResizeNearest, Softmax
 
 _BINS = 16  # of the distribution of a box's distance from its centre to a side
 _STRIDES = (8, 16, 32)
@@ -32,11 +18,7 @@ _STRIDES = (8, 16, 32)
 def yolov8n(graph: Graph, size: int, classes: int, scaled: Scaled) -> list[Value]:
     """Add the network to a graph.
 
-    Args:
-        graph: what the layers are added to.
-        size: height and width of the pictures, in pixels.
-        classes: the number of classes.
-        scaled: maps a published number of channels to the one that is built.
+    Its arguments are those of `Topology`.
 
     Returns:
         Boxes and scores, [1, 4 + classes, places]: the centre, width and height of each box as

@@ -21,10 +21,11 @@ from tests.support.kernels import Call, Place, check_calls, each_place, lowered
 ICELAKE = {"kind": "llvm", "mcpu": "icelake-server"}
 
 
-def layer(bits: int, size: int, *, sign: int = 1) -> Call:
-    """Return a layer of the largest weights and data: 127 steps each."""
+def layer(bits: int, size: int) -> Call:
+    """Return a layer of the largest weights and data: 127 steps each, of either sign."""
     depth, units = 2 * size, 20
-    rows = np.full((3, depth), sign, np.float32)
+    rows = np.ones((3, depth), np.float32)
+    rows[1] = -1
     weights = np.full((units, depth * bits // 8), 255, np.uint8)
     scales = np.ones((units, 2), np.float32)
     points = np.zeros((units, 2), np.float32)
@@ -35,12 +36,7 @@ def layer(bits: int, size: int, *, sign: int = 1) -> Call:
 
 @each_place
 def test_largest_sums_are_the_references(place: Place) -> None:
-    calls = [
-        layer(bits, size, sign=sign)
-        for bits in (2, 4, 8)
-        for size in (16, 32, 64, 48)
-        for sign in (1, -1)
-    ]
+    calls = [layer(bits, size) for bits in (2, 4, 8) for size in (16, 32, 64, 48)]
     check_calls(place, calls, CONSTANTS)
 
 

@@ -3,8 +3,10 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -25,31 +27,35 @@ from legalize.kernels.ir.tasks import NUM_THREADS, as_threads, shared_loop, task
 from legalize.kernels.isa.x86 import AVX512_VNNI
 from qnn_ops.windows import sliding_windows
 from tests.support.arrays import full_range
+from tests.support.programs import Case
 from tests.support.tiles import use_soft_tiles
-from tests.support.x86 import needs_native_vnni, run
+from tests.support.x86 import TARGET, needs_native_vnni, prepared
 
 SPEC = ConvSpec(
     3, 35, 33, 64, 3, 3, 80, padding=(1, 1, 1, 1), input_zero_point=3, has_asymmetric_kernel=True
 )
 
 
-@pytest.fixture(params=[1, 2, 3])
-def in_threads(request: pytest.FixtureRequest) -> Iterator[Callable[..., Any]]:
+THREADS = (1, 2, 3)
+
+
+@contextmanager
+def threads(count: int) -> Iterator[Callable[..., Any]]:
     """Yield a function that calls functions with so many TVM threads, however many cores there are.
 
     It calls them in a thread of its own, as TVM makes a pool for each thread that asks for one,
     and keeps its size.
     """
-    settings = {"TVM_NUM_THREADS": str(request.param), "TVM_BIND_THREADS": "0"}
-    before = {name: os.environ.get(name) for name in settings}
-    os.environ.update(settings)
-    with ThreadPoolExecutor(1) as executor:
+    settings = {"TVM_NUM_THREADS": str(count), "TVM_BIND_THREADS": "0"}
+    with patch.dict(os.environ, settings), ThreadPoolExecutor(1) as executor:
         yield lambda *call: executor.submit(*call).result()
-    for name, value in before.items():
-        if value is None:
-            del os.environ[name]
-        else:
-            os.environ[name] = value
+
+
+@pytest.fixture(params=THREADS)
+def in_threads(request: pytest.FixtureRequest) -> Iterator[Callable[..., Any]]:
+    """Yield such a function for each number of threads."""
+    with threads(request.param) as call:
+        yield call
 
 
 def count_steps(tasks: int, extent: int) -> Any:
@@ -100,23 +106,18 @@ def test_little_work_is_not_shared(microseconds: float, expected: int) -> None:
 
 @needs_native_vnni
 @pytest.mark.parametrize("out_channels", [80, 208])
-def test_results_do_not_depend_on_threads(
-    in_threads: Callable[..., Any], out_channels: int
-) -> None:
+def test_results_do_not_depend_on_threads(out_channels: int) -> None:
     """The sums of zero points, the staging and the convolution are shared out here."""
     plan = dot_plan(replace(SPEC, out_channels=out_channels), AVX512_VNNI)
     assert task_count(microseconds(plan.spec, plan.products, plan.tiling)) > 3
-    check(in_threads, plan)
+    check(plan)
 
 
 @needs_native_vnni
 @pytest.mark.parametrize("read_by_all", [0, 1 << 20], ids=["channels", "pixels"])
 @pytest.mark.parametrize("out_channels", [144, 208])
 def test_results_of_tiles_do_not_depend_on_threads(
-    in_threads: Callable[..., Any],
-    monkeypatch: pytest.MonkeyPatch,
-    out_channels: int,
-    read_by_all: int,
+    monkeypatch: pytest.MonkeyPatch, out_channels: int, read_by_all: int
 ) -> None:
     use_soft_tiles(monkeypatch)
     monkeypatch.setattr(kernel, "_READ_BY_ALL", read_by_all)
@@ -124,23 +125,24 @@ def test_results_of_tiles_do_not_depend_on_threads(
     assert any(section.blocks > 1 for section in plan.tiling)
     _built.cache_clear()
     assert task_count(nanoseconds(plan) / 1000) > 3
-    check(in_threads, plan)
+    check(plan)
 
 
-def check(in_threads: Callable[..., Any], plan: Plan) -> None:
-    """Compare a convolution's sums with the definition's."""
+def check(plan: Plan) -> None:
+    """Compare a convolution's sums with the definition's, with each number of threads."""
     spec, rng = plan.spec, np.random.default_rng(0)
     kernel = full_range(rng, "int8", (spec.out_channels, 3, 3, 64))
     packed = plan.pack(Weights(kernel, -9))
     data = full_range(rng, "uint8", spec.in_shape)
-    staged = in_threads(run, stage(spec), [data], spec.staged_shape, "uint8")
     padded = np.pad(data, ((0, 0), (1, 1), (1, 1), (0, 0)), constant_values=3)
-    np.testing.assert_array_equal(staged, padded)
-    function = plan.function(packed)
-    inputs = [staged, *packed.constants]
-    got = in_threads(run, function, inputs, spec.out_shape, "int32")
-    x = padded.astype(np.int32) - 3
-    w = kernel.astype(np.int32) + 9
-    windows = sliding_windows(x, (3, 3))
-    expected = np.einsum("nyxcij,oijc->nyxo", windows, w, optimize=True)
-    np.testing.assert_array_equal(got, expected)
+    windows = sliding_windows(padded.astype(np.int32) - 3, (3, 3))
+    sums = np.einsum("nyxcij,oijc->nyxo", windows, kernel.astype(np.int32) + 9, optimize=True)
+    cases = [
+        Case(stage(spec), [data], spec.staged_shape, "uint8"),
+        Case(plan.function(packed), [padded, *packed.constants], spec.out_shape, "int32"),
+    ]
+    calls = prepared(TARGET["mcpu"], cases)
+    for count in THREADS:
+        with threads(count) as in_threads:
+            for call, expected in zip(calls, (padded, sums), strict=True):
+                np.testing.assert_array_equal(in_threads(call), expected)

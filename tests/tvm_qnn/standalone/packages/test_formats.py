@@ -38,12 +38,57 @@ def test_a_project_by_itself_tests_the_model(tmp_path: Path) -> None:
     assert (build / f"{NAME}_main").exists()
 
 
+# What Zephyr's own functions do, as far as a module sees them.
+_ZEPHYR = """\
+set(CONFIG_NET_MODEL y)
+add_library(zephyr_interface INTERFACE)
+macro(zephyr_library_named name)
+  set(ZEPHYR_CURRENT_LIBRARY ${name})
+  add_library(${name} STATIC)
+  target_link_libraries(${name} PUBLIC zephyr_interface)
+endmacro()
+macro(zephyr_library_sources)
+  target_sources(${ZEPHYR_CURRENT_LIBRARY} PRIVATE ${ARGN})
+endmacro()
+macro(zephyr_include_directories)
+  foreach(each ${ARGN})
+    get_filename_component(path ${each} ABSOLUTE)
+    target_include_directories(zephyr_interface INTERFACE ${path})
+  endforeach()
+endmacro()
+add_subdirectory(package)
+set(MODEL net_model)
+"""
+
+# What ESP-IDF's own function does, as far as a component sees it.
+_ESP_IDF = """\
+macro(idf_component_register)
+  cmake_parse_arguments(each "" "" "SRCS;INCLUDE_DIRS" ${ARGN})
+  set(COMPONENT_LIB component)
+  add_library(component STATIC ${each_SRCS})
+  target_include_directories(component PUBLIC ${each_INCLUDE_DIRS})
+endmacro()
+add_subdirectory(package)
+set(MODEL component)
+"""
+
+
 @needs_cmake
-def test_a_part_of_another_project_is_a_library_alone(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("kind", "project"),
+    [
+        ("cmake", f"add_subdirectory(package)\nset(MODEL {NAME}_model)"),
+        ("zephyr", _ZEPHYR),
+        ("esp-idf", _ESP_IDF),
+    ],
+)
+def test_a_part_of_another_project_is_a_library_alone(
+    kind: str, project: str, tmp_path: Path
+) -> None:
     package = tmp_path / "package"
     package.mkdir()
-    packed("cmake", "host", package)
-    check_cmake(tmp_path, f"add_subdirectory(package)\nset(MODEL {NAME}_model)")
+    packed(kind, "host", package)
+    check_cmake(tmp_path, project)
     assert not (tmp_path / "build" / "package" / f"{NAME}_main").exists()
 
 
@@ -98,37 +143,6 @@ def test_the_sketch_runs_the_model(tmp_path: Path) -> None:
     assert -128 <= float(check_call([program])) <= 127
 
 
-# What Zephyr's own functions do, as far as a module sees them.
-_ZEPHYR = """\
-set(CONFIG_NET_MODEL y)
-add_library(zephyr_interface INTERFACE)
-macro(zephyr_library_named name)
-  set(ZEPHYR_CURRENT_LIBRARY ${name})
-  add_library(${name} STATIC)
-  target_link_libraries(${name} PUBLIC zephyr_interface)
-endmacro()
-macro(zephyr_library_sources)
-  target_sources(${ZEPHYR_CURRENT_LIBRARY} PRIVATE ${ARGN})
-endmacro()
-macro(zephyr_include_directories)
-  foreach(each ${ARGN})
-    get_filename_component(path ${each} ABSOLUTE)
-    target_include_directories(zephyr_interface INTERFACE ${path})
-  endforeach()
-endmacro()
-add_subdirectory(package)
-set(MODEL net_model)
-"""
-
-
-@needs_cmake
-def test_zephyr_s_functions_make_a_library(tmp_path: Path) -> None:
-    package = tmp_path / "package"
-    package.mkdir()
-    packed("zephyr", "host", package)
-    check_cmake(tmp_path, _ZEPHYR)
-
-
 def test_the_module_says_where_its_files_are(tmp_path: Path) -> None:
     files = packed("zephyr", "cortex-m4", tmp_path, test_vectors=0)
     assert {"zephyr/module.yml", "CMakeLists.txt", "Kconfig", f"{NAME}.o"} <= set(files)
@@ -181,27 +195,6 @@ def test_the_script_links_the_library(tmp_path: Path, monkeypatch: Any) -> None:
     exec(script, {"Import": lambda name: None, "env": environment})
     (folder,), (name,) = environment.appended["LIBPATH"], environment.appended["LIBS"]
     check_static_library(tmp_path, Path(folder, f"lib{name}.a"))
-
-
-# What ESP-IDF's own function does, as far as a component sees it.
-_ESP_IDF = """\
-macro(idf_component_register)
-  cmake_parse_arguments(each "" "" "SRCS;INCLUDE_DIRS" ${ARGN})
-  set(COMPONENT_LIB component)
-  add_library(component STATIC ${each_SRCS})
-  target_include_directories(component PUBLIC ${each_INCLUDE_DIRS})
-endmacro()
-add_subdirectory(package)
-set(MODEL component)
-"""
-
-
-@needs_cmake
-def test_esp_idf_s_function_makes_a_component(tmp_path: Path) -> None:
-    package = tmp_path / "package"
-    package.mkdir()
-    packed("esp-idf", "host", package)
-    check_cmake(tmp_path, _ESP_IDF)
 
 
 def test_the_component_says_what_it_is_for(tmp_path: Path) -> None:

@@ -22,32 +22,46 @@ BOUND = (1 << 30) - 1
 
 @needs_vnni
 @pytest.mark.parametrize(
-    ("rounding", "low"), [("tflite", -3), ("tflite", 20), ("upward", -128), ("upward", -3)]
+    ("epilogue", "change", "shifts"),
+    [
+        (Floor, change, shifts)
+        for change in (
+            {"low": -3},
+            {"low": 20},
+            {"rounding": "upward", "low": -128},
+            {"rounding": "upward", "low": -3},
+        )
+        for shifts in ((-9, -6), (-5, -1))
+    ]
+    + [
+        (Truncated, {"low": low, "high": high}, shifts)
+        for low, high in ((-128, 127), (-3, 127), (-100, -20), (10, 90))
+        for shifts in ((-11, -6), (-5, -1))
+    ],
 )
-@pytest.mark.parametrize("shifts", [(-9, -6), (-5, -1)])
 @pytest.mark.parametrize("bound", [BOUND, 3000])
 def test_equals_fixed_point_around_every_step(
-    rounding: str, low: int, shifts: tuple[int, int], bound: int
+    epilogue: Any, change: dict[str, object], shifts: tuple[int, int], bound: int
 ) -> None:
-    spec = changed(SPEC, rounding=rounding, low=low)
+    spec = changed(SPEC, **change)
     rng = np.random.default_rng(0)
-    scales, share = offered(Floor, spec, rng, shifts, bound)
+    scales, share = offered(epilogue, spec, rng, shifts, bound)
     assert share > 0.3
-    check_epilogue(Floor, spec, scales, accumulators(spec, scales, rng))
+    check_epilogue(epilogue, spec, scales, accumulators(spec, scales, rng))
 
 
 @needs_vnni
+@pytest.mark.parametrize("epilogue", [Floor, Truncated])
 @pytest.mark.parametrize("factor", [64, 576])
-def test_takes_accumulators_that_are_a_factor_too_large(factor: int) -> None:
+def test_takes_accumulators_that_are_a_factor_too_large(epilogue: Any, factor: int) -> None:
     spec, rng = changed(SPEC, low=-3), np.random.default_rng(1)
     # Times the factor, with the offsets that go with these shifts, they fit into 32 bits.
-    scales, share = offered(Floor, spec, rng, (-9, -6), 3_000_000, factor)
+    scales, share = offered(epilogue, spec, rng, (-9, -6), 3_000_000, factor)
     assert share > 0.3
     assert scales.factor == factor
-    check_epilogue(Floor, spec, scales, accumulators(spec, scales, rng))
-    assert (
-        Floor.choose(spec.output, None, replace(scales, bound=2**31 // factor + 1), LANES) is None
-    )
+    check_epilogue(epilogue, spec, scales, accumulators(spec, scales, rng))
+    wide = replace(scales, bound=2**31 // factor + 1)
+    assert epilogue.choose(spec.output, None, wide, LANES) is None
 
 
 def test_offers_nothing_where_no_line_passes() -> None:
@@ -76,35 +90,6 @@ def test_serves_bytes_of_avx512(
     multiplier = np.full(64, (1 << 30) + 12345, np.int32)
     scales = Scales(multiplier, np.full(64, shift, np.int32), 0 * multiplier, bound)
     assert Floor.choose(changed(SPEC, **{"low": -3, **change}).output, None, scales, lanes) is None
-
-
-@needs_vnni
-@pytest.mark.parametrize("bounds", [(-128, 127), (-3, 127), (-100, -20), (10, 90)])
-@pytest.mark.parametrize("shifts", [(-11, -6), (-5, -1)])
-@pytest.mark.parametrize("bound", [BOUND, 3000])
-def test_equals_two_roundings_around_every_step(
-    bounds: tuple[int, int], shifts: tuple[int, int], bound: int
-) -> None:
-    spec = changed(SPEC, low=bounds[0], high=bounds[1])
-    rng = np.random.default_rng(0)
-    scales, share = offered(Truncated, spec, rng, shifts, bound)
-    assert share > 0.3
-    check_epilogue(Truncated, spec, scales, accumulators(spec, scales, rng))
-
-
-@needs_vnni
-@pytest.mark.parametrize("factor", [64, 576])
-def test_takes_accumulators_that_are_a_factor_too_large_of_truncated(factor: int) -> None:
-    spec, rng = changed(SPEC, low=-3), np.random.default_rng(1)
-    # Times the factor, with the offsets that go with these shifts, they fit into 32 bits.
-    scales, share = offered(Truncated, spec, rng, (-9, -6), 3_000_000, factor)
-    assert share > 0.3
-    assert scales.factor == factor
-    check_epilogue(Truncated, spec, scales, accumulators(spec, scales, rng))
-    assert (
-        Truncated.choose(spec.output, None, replace(scales, bound=2**31 // factor + 1), LANES)
-        is None
-    )
 
 
 @pytest.mark.parametrize(

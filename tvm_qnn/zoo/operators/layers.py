@@ -1,0 +1,187 @@
+"""Layers with weights: convolutions, FULLY_CONNECTED, and BATCH_MATMUL."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from qnn_ops.errors import QnnError
+from tvm_qnn.zoo import float_ops
+from tvm_qnn.zoo.file import Array, File, Tensor, TensorType
+from tvm_qnn.zoo.float_run import FloatRun, Weights
+from tvm_qnn.zoo.graph import Operator, Write, plain
+from tvm_qnn.zoo.images import PICTURES
+
+# Logits: other classes scatter by _SCATTER, a picture's own class stands out by _PEAK. Without
+# the scatter a picture that belongs to no class would have all logits equal, and TFLite's
+# reference SOFTMAX cannot take 512 equal ones.
+_SCATTER = 1.5
+_PEAK = 12.0
+
+
+def _weighted(code: str, axis: int | None = None, **options: Any) -> Write:
+    """Return what writes a layer with a kernel and a bias; `axis` is that of the channels."""
+
+    def write(file: File, inputs: Sequence[Tensor], outputs: Sequence[TensorType]) -> list[Tensor]:
+        (x,) = inputs
+        if x.quantization is None:
+            weights = file.hybrid_kernel_and_bias()
+        else:
+            weights = file.kernel_and_bias(x, axis if file.style.per_axis else None)
+        return file.layer(code, [x.index, *weights], outputs, **options)
+
+    return write
+
+
+def _computed(
+    shape: tuple[int, ...],
+    layer: Callable[[Array, Array], Array],
+    laid_out: Callable[[Array], Array],
+    activation: str = "NONE",
+) -> Callable[[FloatRun, Array], Array]:
+    """Return what draws a kernel and computes a layer, normalised.
+
+    Args:
+        shape: of the kernel; -1 stands for the input's channels.
+        layer: computes the layer of an input and a kernel.
+        laid_out: brings a kernel into TFLite's layout.
+        activation: "NONE", "RELU" or "RELU6".
+    """
+
+    def compute(run: FloatRun, x: Array) -> Array:
+        drawn = run.drawn(tuple(x.shape[-1] if size < 0 else size for size in shape))
+        y = layer(x, drawn)
+        factor, bias = run.normalise(y, activation)
+        run.weights = Weights(laid_out(drawn * factor), bias)
+        return y
+
+    return compute
+
+
+def _window(stride: int, padding: str, activation: str, **more: Any) -> dict[str, Any]:
+    strides = {"padding": padding, "stride_w": stride, "stride_h": stride}
+    return {**strides, **more, "fused_activation_function": activation}
+
+
+def Conv(
+    channels: int,
+    kernel: tuple[int, int],
+    stride: int = 1,
+    padding: str = "SAME",
+    activation: str = "RELU",
+) -> Operator:
+    """Return a convolution of [N, H, W, C] with bias.
+
+    Args:
+        channels: of the output.
+        kernel: its height and width.
+        stride: in both directions.
+        padding: "SAME" or "VALID".
+        activation: "NONE", "RELU" or "RELU6".
+    """
+    compute = _computed(
+        (*kernel, -1, channels),
+        lambda x, drawn: float_ops.conv2d(x, drawn, stride, padding),
+        lambda kernel: kernel.transpose(3, 0, 1, 2),
+        activation,
+    )
+    return Operator(compute, _weighted("CONV_2D", 0, **_window(stride, padding, activation)))
+
+
+def Depthwise(
+    kernel: tuple[int, int], stride: int = 1, activation: str = "RELU6", padding: str = "SAME"
+) -> Operator:
+    """Return a convolution of each channel by itself; the arguments are those of `Conv`."""
+    compute = _computed(
+        (*kernel, -1),
+        lambda x, drawn: float_ops.depthwise_conv2d(x, drawn, stride, padding),
+        lambda kernel: kernel[None],
+        activation,
+    )
+    options = _window(stride, padding, activation, depth_multiplier=1)
+    return Operator(compute, _weighted("DEPTHWISE_CONV_2D", 3, **options))
+
+
+def TransposeConv(channels: int, kernel: tuple[int, int] = (2, 2)) -> Operator:
+    """Return a transposed convolution to twice the height and width, with SAME padding."""
+    compute = _computed(
+        (*kernel, -1, channels),
+        lambda x, drawn: float_ops.transpose_conv2d(x, drawn, 2),
+        lambda kernel: kernel.transpose(3, 0, 1, 2),
+    )
+
+    def write(file: File, inputs: Sequence[Tensor], outputs: Sequence[TensorType]) -> list[Tensor]:
+        shape = file.constant("shape", np.array(outputs[0].shape, np.int32))
+        kernel, bias = file.kernel_and_bias(inputs[0], 0 if file.style.per_axis else None)
+        options = {"padding": "SAME", "stride_w": 2, "stride_h": 2}
+        return file.layer(
+            "TRANSPOSE_CONV", [shape, kernel, inputs[0].index, bias], outputs, **options
+        )
+
+    return Operator(compute, write)
+
+
+def Expectation() -> Operator:
+    """Return the mean index of each distribution along the last axis, which becomes 1.
+
+    It is a convolution with the indices as weights.
+    """
+
+    def compute(run: FloatRun, x: Array) -> Array:
+        indices = np.arange(x.shape[3], dtype=np.float32)
+        run.weights = Weights(indices[None, None, None], np.zeros(1, np.float32))
+        return x @ indices[:, None]
+
+    return Operator(compute, _weighted("CONV_2D", 0, padding="VALID", stride_w=1, stride_h=1))
+
+
+def Dense(units: int, activation: str = "NONE") -> Operator:
+    """Return a layer of each row of the last axis, with bias; of float32 data a hybrid one."""
+    compute = _computed(
+        (-1, units), lambda x, drawn: x @ drawn, lambda kernel: kernel.T, activation
+    )
+    options: dict[str, Any] = {"fused_activation_function": activation, "keep_num_dims": True}
+    return Operator(compute, _weighted("FULLY_CONNECTED", **options))
+
+
+def Classify(units: int) -> Operator:
+    """Return a classifier's last layer: [N, C] to [N, units], a class for each picture.
+
+    Its random weights are corrected as little as possible to give each picture its class.
+
+    Raises:
+        QnnError: if there are fewer classes than pictures.
+    """
+    if units < PICTURES:
+        raise QnnError(f"needs at least {PICTURES} classes, got {units}")
+
+    def compute(run: FloatRun, x: Array) -> Array:
+        mean: np.ndarray[Any, Any] = x.mean(0)
+        # float32, though the stubs of newer numpy take a mean for float64.
+        centred: np.ndarray[Any, Any] = x - mean
+        drawn = run.drawn((x.shape[1], units))
+        drawn *= np.float32(_SCATTER / np.sqrt(centred.var(0).sum()))
+        base = run.rng.normal(0, _SCATTER, units).astype(np.float32)
+        wanted = centred @ drawn
+        wanted[np.arange(PICTURES), run.picture_classes] = (
+            base.max() + _PEAK - base[run.picture_classes]
+        )
+        gram = centred @ centred.T
+        gram += 1e-3 * gram.trace() / len(gram) * np.eye(len(gram), dtype=np.float32)
+        kernel = drawn + centred.T @ np.linalg.solve(gram, wanted - centred @ drawn)
+        bias = base - mean @ kernel
+        run.weights = Weights(kernel.T, bias)
+        return x @ kernel + bias
+
+    return Operator(compute, _weighted("FULLY_CONNECTED"))
+
+
+def MatMul(is_transposed: bool = False) -> Operator:
+    """Return products of matrices; the columns of the second may lie in rows."""
+
+    def compute(_: FloatRun, lhs: Array, rhs: Array) -> Array:
+        return lhs @ (np.swapaxes(rhs, -1, -2) if is_transposed else rhs)
+
+    return Operator(compute, plain("BATCH_MATMUL", {"adj_x": False, "adj_y": is_transposed}, {}))
