@@ -12,4 +12,4 @@ def test_a_name_works_or_says_what_to_do(name: str) -> None:
 
 def test_most_names_work() -> None:
     assert len(names()) == 100
-    assert sum(not refusal(name) for name, _ in names()) >= 87
+    assert sum(not refusal(name) for name, _ in names()) >= 93

@@ -9,24 +9,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
-import tvm
-
 from frontends.formats import read_model
 from frontends.summary import OperatorInfo
 from qnn_ops.errors import QnnError
 from tvm_qnn.build import build
 from tvm_qnn.io.images import noise
-from tvm_qnn.library import runtime
-from tvm_qnn.library.library import Library
+from tvm_qnn.library.watch import WARMUP, Call, functions_apart, watch
 from tvm_qnn.profile.lowered import LoweredModule, assign, functions_on_tiles, lowered_calls
 from tvm_qnn.profile.peak import TILES, VECTORS, measure_peaks
 from tvm_qnn.target.target import TargetLike, runnable_target
 from tvm_qnn.timing import one_core
-
-Array = np.ndarray[Any, Any]
-
-_WARMUP = 3
 
 
 @dataclass(frozen=True)
@@ -127,20 +119,16 @@ def profile(
     operators = {info.index: info for info in source.summary("", shapes).operators}
     imported = source.convert(shapes)
     lowered: Any = LoweredModule()
-    # What runs in one function cannot be told apart.
-    separate = tvm.transform.PassContext(
-        opt_level=2, disabled_pass=["OneFunction"], instruments=[lowered]
-    )
-    with separate:
+    with functions_apart(lowered):
         library = build(imported.mod, parsed, imported.params, num_threads=1)
     inputs = [noise(info) for info in library.inputs]
     with one_core():
         run = library.prepare(*inputs)
-        for _ in range(_WARMUP):
+        for _ in range(WARMUP):
             run()
         measured = [measure_peaks(library.target)]
         seconds = statistics.median(_processor_seconds(run) for _ in range(repeat))
-        runs = _watch(library, inputs, repeat)
+        runs = watch(library, inputs, repeat)
         measured.append(measure_peaks(library.target))
     peaks = {name: max(each[name] for each in measured) for name in measured[0]}
     owners = assign([name for name, _ in runs[0]], lowered_calls(lowered.mod, imported.results))
@@ -155,9 +143,6 @@ def profile(
     return Profile(tuple(layers), seconds, total, known)
 
 
-Call = tuple[str, float]
-
-
 def _operations(operator: OperatorInfo) -> int:
     return 2 * operator.macs  # a product and its addition
 
@@ -167,34 +152,6 @@ def _processor_seconds(run: Callable[[], object]) -> float:
     start = time.thread_time()
     run()
     return time.thread_time() - start
-
-
-def _watch(library: Library, inputs: Sequence[Array], repeat: int) -> list[list[Call]]:
-    """Name and seconds of each function that runs, for each of some runs."""
-    machine = library._ready().machine()
-    main = machine["run"]
-    states = [info.array() for info in library.signature.states]
-    tensors = [runtime.tensor(array) for array in (*inputs, *states)]
-    calls: list[Call] = []
-    start = 0.0
-
-    def watch(
-        _function: object, name: str, before: bool, _result: object, *_operands: object
-    ) -> int:
-        nonlocal start
-        if before:
-            start = time.perf_counter()
-        elif not name.startswith("vm."):
-            calls.append((name, time.perf_counter() - start))
-        return 0  # go on
-
-    machine["set_instrument"](watch)
-    runs = []
-    for _ in range(_WARMUP + repeat):
-        calls.clear()
-        main(*tensors)
-        runs.append([*calls])
-    return runs[_WARMUP:]
 
 
 def _layers(

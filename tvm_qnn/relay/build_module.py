@@ -6,7 +6,7 @@ import os
 import tarfile
 import tempfile
 import weakref
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from tvm_qnn.io.outputs import replacing
 from tvm_qnn.io.text import to_json
 from tvm_qnn.library.library import Library, load
 from tvm_qnn.library.remote import RemoteLibrary
+from tvm_qnn.library.watch import functions_apart
 from tvm_qnn.relay.expr import as_array, module_of
 
 _IN_ARCHIVE = "library.so"
@@ -35,9 +36,30 @@ class FactoryModule:
     as the three of former times: ``graph, lib, params = relay.build(...)``.
     """
 
-    def __init__(self, library: Library | RemoteLibrary) -> None:
-        """Wrap a library of tvm-qnn's, or one on a device."""
+    def __init__(
+        self, library: Library | RemoteLibrary, build_apart: Callable[[], Library] | None = None
+    ) -> None:
+        """Wrap a library.
+
+        Args:
+            library: of tvm-qnn's, or one on a device.
+            build_apart: compiles it once more, for its functions to be timed one by one.
+        """
         self.library = library
+        self._build_apart = build_apart
+
+    def to_watch(self) -> Library:
+        """Return the library to time function by function; one from a file is taken as it is.
+
+        Raises:
+            QnnError: if the library is on a device.
+        """
+        if not isinstance(self.library, Library):
+            raise QnnError("profile: a library on a device is timed as a whole, by benchmark")
+        if self._build_apart is None:
+            return self.library
+        with functions_apart():
+            return self._build_apart()
 
     def __getitem__(self, name: str) -> Any:
         """Return the constructor of an executor: ``lib["default"]``, or "debug_create"."""
@@ -184,7 +206,8 @@ def build(
         QnnError: as ``tvm_qnn.build``.
     """
     del mod_name, executor, runtime
-    return FactoryModule(build_library(module_of(ir_mod), _one_target(target), params))
+    given = module_of(ir_mod), _one_target(target), params
+    return FactoryModule(build_library(*given), lambda: build_library(*given, num_threads=1))
 
 
 def bind_params_by_name(func: relax.Function, params: Mapping[str, Any]) -> relax.Function:

@@ -162,12 +162,17 @@ def Function(params: Iterable[relax.Var], body: relax.Expr) -> relax.Function:
     return builder.get()["main"]
 
 
+def closed(body: relax.Expr) -> relax.Function:
+    """Return an expression as a function of the variables that it depends on."""
+    return Function(free_vars(body), body)
+
+
 def module_of(value: Any) -> tvm.IRModule:
     """Return a module whose ``main`` is a function, or computes an expression of its variables."""
     if isinstance(value, tvm.IRModule):
         return value
     if not isinstance(value, relax.Function):
-        value = Function(free_vars(value), value)
+        value = closed(value)
     return tvm.IRModule.from_expr(value)
 
 

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,7 +13,9 @@ from tvm import relax
 from qnn_ops.errors import QnnError
 from tests.support.modules import adder, module
 from tvm_qnn import relay
+from tvm_qnn.relay.build_module import load_module
 from tvm_qnn.relay.graph_executor import GraphModule
+from tvm_qnn.relay.report import Report
 
 X = np.arange(6, dtype=np.int8).reshape(2, 3)
 
@@ -122,3 +126,34 @@ def test_a_figure_lasts_as_long_as_is_asked(executor: GraphModule) -> None:
     result = executor.benchmark(tvm.cpu(), repeat=2, number=1, min_repeat_ms=1, x=X, w=X)
     assert len(result.results) == 2
     assert np.array_equal(executor.get_input("x").numpy(), X)
+
+
+def test_a_profile_tells_functions_apart() -> None:
+    mod, params = relay.testing.mlp.get_workload(1)
+    library = relay.build(mod, "llvm", params=params)
+    report = GraphModule(library["default"](tvm.cpu())).profile(data=np.ones((1, 1, 28, 28)))
+    names = [call["Name"] for call in report.calls]
+    assert len(names) >= 3
+    assert all(call["Duration (us)"].microseconds > 0 for call in report.calls)
+    assert sum(call["Percent"].ratio for call in report.calls) == pytest.approx(100)
+    assert report.csv().splitlines()[0] == "Name,Duration (us),Percent,Device,Count"
+    assert [each["Name"] for each in json.loads(report.json())["calls"]] == names
+    lines = str(report).splitlines()
+    assert lines[0].split()[:2] == ["Name", "Duration"]
+    assert lines[-1].startswith("Total")
+    assert len({len(line) for line in lines}) == 1
+
+
+def test_a_profile_of_a_loaded_library(tmp_path: Path) -> None:
+    relay.build(adder(), "llvm").export_library(tmp_path / "m.so")
+    module = load_module(tmp_path / "m.so")
+    report = GraphModule(module["default"](tvm.cpu())).profile(x=X, w=X)
+    assert report.device_metrics["cpu0"]["Count"] == len(report.calls) == 1
+
+
+def test_calls_of_one_function_are_joined() -> None:
+    report = Report([[("a", 1e-6), ("b", 5e-6), ("a", 3e-6)]] * 2)
+    joined, ordered = report.table().splitlines(), report.table(False, False, False).splitlines()
+    assert [line.split()[0] for line in joined] == ["Name", "b", "a", "Total"]
+    assert joined[2].split()[-1] == "2"
+    assert [line.split()[0] for line in ordered] == ["Name", "a", "b", "a"]

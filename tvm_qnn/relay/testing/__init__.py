@@ -9,15 +9,43 @@ from tvm import relax
 
 from qnn_ops.errors import QnnError
 from tvm_qnn.relay.expr import module_of, spec
+from tvm_qnn.relay.testing import (
+    dcgan,
+    densenet,
+    dqn,
+    inception_v3,
+    init,
+    layers,
+    mlp,
+    mobilenet,
+    resnet,
+    squeezenet,
+    vgg,
+)
+from tvm_qnn.relay.testing.init import create_workload
 from tvm_qnn.relay.testing.temp_op_attr import TempOpAttr
 
-__all__ = ["TempOpAttr", "run_infer_type", "run_opt_pass"]
+__all__ = [
+    "TempOpAttr",
+    "create_workload",
+    "ctx_list",
+    "dcgan",
+    "densenet",
+    "dqn",
+    "enabled_targets",
+    "inception_v3",
+    "init",
+    "layers",
+    "mlp",
+    "mobilenet",
+    "resnet",
+    "run_infer_type",
+    "run_opt_pass",
+    "squeezenet",
+    "vgg",
+]
 
-
-_NETWORKS = (
-    *("darknet", "dcgan", "densenet", "dqn", "inception_v3", "lstm", "mlp", "mobilenet", "resnet"),
-    *("resnet_3d", "squeezenet", "synthetic", "tf", "vgg", "yolo_detection"),
-)
+_MISSING = ("darknet", "lstm", "resnet_3d", "synthetic", "tf", "yolo_detection")
 
 
 def run_infer_type(expr: Any) -> Any:
@@ -44,8 +72,16 @@ def generate_ref_data(mod: tvm.IRModule, input_data: Any, params: Any = None) ->
     return {name: each.numpy() for name, each in zip(names, several, strict=True)}
 
 
+def enabled_targets() -> list[tuple[str, Any]]:
+    """Return the targets to test, each with its device: this machine's processor."""
+    return [("llvm", tvm.cpu(0))]
+
+
+ctx_list = enabled_targets
+
+
 def __getattr__(name: str) -> Any:
-    if name in _NETWORKS:
+    if name in _MISSING:
         raise QnnError(
             f"relay.testing.{name}: import a model file; tvm_qnn.zoo makes networks to try with"
         )

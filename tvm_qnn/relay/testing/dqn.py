@@ -1,0 +1,44 @@
+"""``relay.testing.dqn``: Mnih et al., "Human-level control through deep reinforcement", 2015."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tvm import relax
+
+from tvm_qnn.relay import nn
+from tvm_qnn.relay.expr import closed, var
+from tvm_qnn.relay.testing import layers
+from tvm_qnn.relay.testing.init import Workload, create_workload
+
+_CONVOLUTIONS = ((32, 8, 4), (64, 4, 2), (64, 3, 1))
+"""Channels, kernel's size and stride."""
+
+
+def get_net(
+    batch_size: int,
+    num_actions: int = 18,
+    image_shape: Sequence[int] = (4, 84, 84),
+    dtype: str = "float32",
+    layout: str = "NCHW",
+) -> relax.Function:
+    """Return the network's function; its input is "data"."""
+    net: relax.Expr = var("data", (batch_size, *image_shape), dtype)
+    layouts = {"data_layout": layout, "kernel_layout": layers.conv_kernel_layout(layout)}
+    for number, (channels, size, stride) in enumerate(_CONVOLUTIONS, 1):
+        window = {"kernel_size": size, "strides": stride, "name": f"conv{number}"}
+        net = layers.conv2d(net, channels=channels, **window, **layouts)
+        net = nn.relu(layers.bias_of(net, f"conv{number}_bias", layout.index("C")))
+    net = nn.relu(layers.dense_add_bias(nn.batch_flatten(net), 512, "dense1"))
+    return closed(layers.dense_add_bias(net, num_actions, "dense2"))
+
+
+def get_workload(
+    batch_size: int,
+    num_actions: int = 18,
+    image_shape: Sequence[int] = (4, 84, 84),
+    dtype: str = "float32",
+    layout: str = "NCHW",
+) -> Workload:
+    """Return the network's module and its parameters."""
+    return create_workload(get_net(batch_size, num_actions, image_shape, dtype, layout))

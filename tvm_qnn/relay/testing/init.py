@@ -1,0 +1,74 @@
+"""``relay.testing.init``: parameters of a test network, drawn as Relay drew them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import tvm
+from tvm import relax
+
+from qnn_ops.registry import spec_of
+from tvm_qnn.relay.expr import module_of
+
+Array = np.ndarray[Any, Any]
+
+_INPUT = "data"
+_CONSTANT = {"bias": 0, "gamma": 1, "beta": 0, "mean": 0, "var": 1}
+
+
+class Xavier:
+    """Draws weights so that data keeps its variance; other parameters change nothing."""
+
+    def __init__(
+        self, rnd_type: str = "uniform", factor_type: str = "avg", magnitude: float = 3
+    ) -> None:
+        """Describe the weights.
+
+        Args:
+            rnd_type: "uniform".
+            factor_type: by what to divide: "in", "out", or "avg" of both.
+            magnitude: of the variance.
+        """
+        del rnd_type
+        self.factor_type, self.magnitude = factor_type, magnitude
+
+    def __call__(self, desc: str, arr: Array) -> None:
+        """Fill the array of the parameter of a name."""
+        kind = desc.rpartition("_")[2]
+        if kind in _CONSTANT:
+            arr[:] = _CONSTANT[kind]
+            return
+        pixels = float(np.prod(arr.shape[2:]))
+        sizes = {"in": arr.shape[1] * pixels, "out": arr.shape[0] * pixels}
+        sizes["avg"] = (sizes["in"] + sizes["out"]) / 2
+        factor = pixels if "depthwise" in desc else sizes[self.factor_type]
+        scale = np.sqrt(self.magnitude / factor)
+        arr[:] = np.random.uniform(-scale, scale, arr.shape)
+
+
+def create_workload(
+    net: relax.Expr, initializer: Callable[[str, Array], None] | None = None, seed: int = 0
+) -> tuple[tvm.IRModule, dict[str, tvm.runtime.Tensor]]:
+    """Return the module of a network, or of its function, and values of its parameters.
+
+    Args:
+        net: its input is called "data".
+        initializer: fills an array by its name; default: ``Xavier()``.
+        seed: of numpy's random numbers.
+    """
+    mod = module_of(net)
+    fill, params = initializer or Xavier(), {}
+    np.random.seed(seed)
+    for variable in mod["main"].params:
+        if variable.name != _INPUT:
+            info = spec_of(variable, variable.name)
+            array = np.zeros(info.shape, info.dtype)
+            fill(variable.name, array)
+            params[variable.name] = tvm.runtime.tensor(array)
+    return mod, params
+
+
+Workload = tuple[tvm.IRModule, dict[str, tvm.runtime.Tensor]]
+"""A module and its parameters."""

@@ -1,0 +1,81 @@
+"""``relay.testing.layers``: layers that have their own parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tvm import relax
+
+from qnn_ops.errors import QnnError
+from tvm_qnn.relay import nn, op
+from tvm_qnn.relay.expr import spec, var
+
+_KERNELS = {"NCHW": ("OIHW", "OIHW"), "NHWC": ("HWIO", "HWOI")}
+Pair = int | Sequence[int]
+
+
+def conv_kernel_layout(data_layout: str, is_depthwise: bool = False) -> str:
+    """Return the layout of the kernel that goes with the data's.
+
+    Raises:
+        QnnError: if there is none.
+    """
+    if data_layout not in _KERNELS:
+        raise QnnError(f"conv_kernel_layout: NCHW or NHWC, got {data_layout!r}")
+    return _KERNELS[data_layout][is_depthwise]
+
+
+def conv2d(data: relax.Expr, weight: relax.Expr | None = None, **options: Any) -> relax.Call:
+    """Return a convolution; options are those of ``relay.nn.conv2d``, and ``name``."""
+    name, groups = options.pop("name"), options.get("groups", 1)
+    channels = spec(name, data).shape[options.get("data_layout", "NCHW").index("C")]
+    sizes = {"O": options["channels"], "I": channels // groups}
+    kernel = weight or _kernel(name, data, options, options.get("kernel_layout", "OIHW"), sizes)
+    return nn.conv2d(data, kernel, **options)
+
+
+def conv2d_transpose(
+    data: relax.Expr, weight: relax.Expr | None = None, **options: Any
+) -> relax.Call:
+    """Return a transposed convolution; options are those of ``relay.nn``'s, and ``name``."""
+    name = options.pop("name")
+    channels = spec(name, data).shape[options.get("data_layout", "NCHW").index("C")]
+    sizes = {"O": options["channels"], "I": channels}
+    kernel = weight or _kernel(name, data, options, options.get("kernel_layout", "IOHW"), sizes)
+    return nn.conv2d_transpose(data, kernel, **options)
+
+
+def _kernel(
+    name: str, data: relax.Expr, options: dict[str, Any], layout: str, sizes: dict[str, int]
+) -> relax.Var:
+    window: Pair = options["kernel_size"]
+    height, width = (window, window) if isinstance(window, int) else window
+    known = {**sizes, "H": height, "W": width}
+    return var(f"{name}_weight", [known[letter] for letter in layout], spec(name, data).dtype)
+
+
+def batch_norm_infer(data: relax.Expr, *, name: str, axis: int = 1, **options: Any) -> relax.Expr:
+    """Normalize channels; options are those of ``relay.nn.batch_norm``."""
+    of_data = spec(name, data)
+    names = ("gamma", "beta", "moving_mean", "moving_var")
+    size, dtype = of_data.shape[axis], of_data.dtype
+    gamma, beta, mean, variance = (var(f"{name}_{each}", (size,), dtype) for each in names)
+    return op.field_of(nn.batch_norm(data, gamma, beta, mean, variance, axis, **options), 0)
+
+
+def bias_of(data: relax.Expr, name: str, axis: int = 1) -> relax.Call:
+    """Add a bias of this name."""
+    of_data = spec(name, data)
+    return nn.bias_add(data, var(name, (of_data.shape[axis],), of_data.dtype), axis)
+
+
+def dense(data: relax.Expr, units: int, weight: str) -> relax.Call:
+    """Return a dense layer whose weights have this name."""
+    of_data = spec(weight, data)
+    return nn.dense(data, var(weight, (units, of_data.shape[-1]), of_data.dtype))
+
+
+def dense_add_bias(data: relax.Expr, units: int, name: str) -> relax.Call:
+    """Return a dense layer with a bias."""
+    return bias_of(dense(data, units, f"{name}_weight"), f"{name}_bias", -1)
