@@ -19,6 +19,8 @@
 #                google-ai-edge/LiteRT)
 #   make test-onnxruntime  ONNX Runtime's own tests of its sessions on tvm_qnn.onnxruntime
 #                (ONNXRUNTIME=a checkout of microsoft/onnxruntime)
+#   make test-dynamo  PyTorch's own tests of backends on torch.compile(backend="tvm_qnn")
+#                (TORCH=a checkout of pytorch/pytorch)
 #   make test-targets  compile the models of the tests for every target, run or emulate what can
 #                be, and check the instructions: a share of them (ALL=1: all, in hours)
 #   make bench   time tvm-qnn and its peers (MODELS="m.tflite resnet50:int8": on these), and
@@ -36,7 +38,7 @@ BIN := .venv/bin
 SAY := @printf '==> %s\n'
 
 .DEFAULT_GOAL := help
-.PHONY: help demo quick test test-arm test-avx512 test-mcu test-torch test-ray test-serve test-relay test-litert test-onnxruntime test-targets lint types layers bench docs axe mxnet clean
+.PHONY: help demo quick test test-arm test-avx512 test-mcu test-torch test-ray test-serve test-relay test-litert test-onnxruntime test-dynamo test-targets lint types layers bench docs axe mxnet clean
 
 help:
 	@sed -n '3,$${/^#/!q;s/^# \{0,1\}//p;}' Makefile
@@ -138,6 +140,11 @@ test-litert: .venv/installed-test
 test-onnxruntime: .venv/installed-test
 	$(SAY) "ONNX Runtime's own tests of its sessions"
 	@$(if $(ONNXRUNTIME),$(BIN)/python -m tests.onnxruntime_tests '$(ONNXRUNTIME)',echo "skipped: name a checkout, ONNXRUNTIME=…")
+
+# A checkout of pytorch/pytorch.
+test-dynamo: .venv/installed-test .venv/installed-torch
+	$(SAY) "PyTorch's own tests of backends"
+	@$(if $(TORCH),$(BIN)/python -m tests.dynamo_tests '$(TORCH)',echo "skipped: name a checkout, TORCH=…")
 
 lint: .venv/installed-test
 	$(SAY) "Lint"

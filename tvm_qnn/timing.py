@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import os
-import statistics
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -39,6 +38,8 @@ class Timing:
     @property
     def median(self) -> float:
         """The middle run, in seconds: the figure to quote."""
+        import statistics  # takes a twentieth of a start
+
         return statistics.median(self.seconds)
 
     @property

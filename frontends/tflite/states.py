@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from frontends.errors import UnsupportedOperatorError
-from frontends.tflite.folding.fold import fold
 from frontends.tflite.model import DTYPES, HANDLE, Key, Model, Operator, State, Tensor
 from frontends.tflite.options.values import CallOnceOptions, VarHandleOptions
 from qnn_ops.errors import QnnError
@@ -109,6 +108,8 @@ def _first_values(model: Model, operator: Operator) -> dict[Key, Array]:
     number = options.init_subgraph_index if isinstance(options, CallOnceOptions) else 0
     if not 1 <= number <= len(model.subgraphs):
         raise QnnError(f"CALL_ONCE runs subgraph {number}, there are {len(model.subgraphs)} others")
+    from frontends.tflite.folding.fold import fold  # few models have such an operator
+
     graph = model.subgraphs[number - 1]
     handles, found = handles_of(graph), dict[Key, Array]()
     for each in graph.operators:

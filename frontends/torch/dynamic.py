@@ -10,24 +10,21 @@ from tvm import relax
 from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
-from frontends.torch.reader import operator_of
+from frontends.torch.affine import GROUPS, INT4, is_integer_layer
+from frontends.torch.groups import DEQUANTIZE, integer_layer, weight_layer
+from frontends.torch.reader import operator_of, values_of
 from qnn_ops import fused_multiply_add, quantized_dense
 from qnn_ops.attributes import dtype_range
 
 Array = np.ndarray[Any, Any]
 
-CHOOSE, QUANTIZE, DEQUANTIZE = (
-    "choose_qparams.tensor",
-    "quantize_per_tensor.tensor",
-    "dequantize_per_tensor.tensor",
-)
+CHOOSE, QUANTIZE = "choose_qparams.tensor", "quantize_per_tensor.tensor"
 DYNAMIC = (CHOOSE, QUANTIZE, DEQUANTIZE)
 """The operators around the data of such a layer."""
 
 _LINEAR = "linear.default"
 _WEIGHTS = "dequantize_per_channel.default"
 _LOW, _HIGH = dtype_range("int8")
-_BIAS = 2  # its index among the operands
 
 
 def dynamic_rules(constants: Mapping[str, Array]) -> dict[str, Callable[[Any, Any], Any]]:
@@ -39,21 +36,26 @@ def dynamic_rules(constants: Mapping[str, Array]) -> dict[str, Callable[[Any, An
 
     def linear(node: Any, importer: Any) -> Any:
         emit = importer.block_builder.emit
+        data, weights, *others = importer.retrieve_args(node)
+        given = others[0] if others else None
+        if _calls(node.args[1], GROUPS) and not _is_dynamic(node):
+            return weight_layer(data, node.args[1], given, importer, constants)
         if not _is_dynamic(node):
-            data, weights, *bias = importer.retrieve_args(node)
-            return emit(R.linear(data, weights, bias[0] if bias else None, "float32"))
+            return emit(R.linear(data, weights, given, "float32"))
+        bytes_, scale, point = rows = tuple(importer.env[each] for each in node.args[0].args[:3])
+        if _calls(node.args[1], GROUPS) and values_of(node.args[1])[3:5] == [*INT4]:
+            return integer_layer(rows, node.args[1], given, importer, constants)
         array, scales = _weights_of(node.args[1], constants)
-        bytes_, scale, point = (importer.env[each] for each in node.args[0].args[:3])
         matrix = relax.const(array, "int8")
         sums = emit(quantized_dense(bytes_, matrix, 1.0, 0, 1.0, 0, 1.0, 0, "int32"))
         of_units = relax.const(array.sum(axis=1, dtype=np.int32), "int32")
         sums = emit(R.subtract(sums, R.multiply(R.astype(point, "int32"), of_units)))
         real = emit(R.multiply(R.astype(sums, "float32"), scale))
-        bias = node.args[2] if len(node.args) > _BIAS else None
-        addend = relax.const(0.0, "float32") if bias is None else importer.env[bias]
+        addend = relax.const(0.0, "float32") if given is None else given
         return emit(fused_multiply_add(real, relax.const(scales, "float32"), addend))
 
-    return {CHOOSE: _choose, QUANTIZE: _quantize, DEQUANTIZE: _dequantize, _LINEAR: linear}
+    own = {CHOOSE: _choose, QUANTIZE: _quantize, DEQUANTIZE: _dequantize}
+    return {**own, GROUPS: _dequantize, _LINEAR: linear}
 
 
 def _choose(node: Any, importer: Any) -> tuple[relax.Var, relax.Var, relax.Var]:
@@ -99,7 +101,7 @@ def _is_dynamic(linear: Any) -> bool:
 def _weights_of(node: Any, constants: Mapping[str, Array]) -> tuple[Array, Array]:
     """Return the weights of a layer, and one scale for each unit."""
     array, scales = (constants[each.name] for each in node.args[:2])
-    return array, scales.astype(np.float32)
+    return array, scales.astype(np.float32).reshape(-1)
 
 
 def check_dynamic(node: Any, constants: Mapping[str, Array]) -> None:
@@ -154,6 +156,8 @@ def _check_reader(node: Any, reader: Any, constants: Mapping[str, Array]) -> Non
     if not _calls(reader, _LINEAR) or reader.args[0] is not node:
         raise UnsupportedError("data that is quantized at run time is imported for dense layers")
     weights = reader.args[1]
+    if _calls(weights, GROUPS) and is_integer_layer(weights, constants):
+        return
     if not _calls(weights, _WEIGHTS) or weights.args[3]:
         raise UnsupportedError("weights beside it must have one scale for each unit: per channel")
     zeros = constants.get(getattr(weights.args[2], "name", ""))

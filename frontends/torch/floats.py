@@ -7,20 +7,22 @@ from typing import Any
 
 import numpy as np
 
+from frontends.torch.groups import PRODUCT, has_weight_layers, widened_bytes
 from frontends.torch.reader import calls_of, operator_of
 
 Array = np.ndarray[Any, Any]
 
 _FLOAT_PROGRAM = "a program of which nothing is quantized"
 _WIDENED = (
-    "integer weights that PT2E did not make, as those of torchao's quantize_: they are widened to "
-    "float32, data that a run would quantize is rounded as PyTorch does it"
+    "integer weights that PT2E did not make, as those of torchao's quantize_, outside of dense "
+    "layers: they are widened to float32"
 )
+_WEIGHTS = "float32 data of layers whose integer weights stay bytes in memory"
 _MOVING = ("t.default", "transpose.int", "permute.default", "reshape.default", "view.default")
 INT_PRODUCT = "_int_mm.default"
 """The product of matrices of bytes, by which PyTorch computes some layers of ``quantize_``."""
 
-_SUM = "sum.dim_IntList"
+_KEEPING = (INT_PRODUCT, "sum.dim_IntList", "_assert_tensor_metadata.default")
 _BYTES = (np.int8, np.uint8)
 
 
@@ -35,11 +37,13 @@ def left_in_float(program: Any, constants: Mapping[str, Array]) -> list[str]:
         node.name in constants
         and constants[node.name].dtype in _BYTES
         and constants[node.name].ndim > 1
-        and not all(map(_keeps, _readers(node)))
+        and not all(_keeps(each, constants) for each in _readers(node))
         for node in program.graph.nodes
     )
     if is_widened:
         return [_WIDENED]
+    if has_weight_layers(program, constants):
+        return [_WEIGHTS]
     calls = calls_of(program)
     is_quantized = any(_is_quantizing(each) or operator_of(each) == INT_PRODUCT for each in calls)
     return [] if is_quantized else [_FLOAT_PROGRAM]
@@ -56,10 +60,17 @@ def _readers(node: Any) -> list[Any]:
     return found
 
 
-def _keeps(reader: Any) -> bool:
+def _keeps(reader: Any, constants: Mapping[str, Array]) -> bool:
     if reader.op == "output" or _is_quantizing(reader):
         return True
-    return operator_of(reader) in (INT_PRODUCT, _SUM)
+    if widened_bytes(reader, constants) is not None:
+        return all(operator_of(each) == PRODUCT for each in reader.users)
+    return operator_of(reader) in _KEEPING
+
+
+def quantizes_data(node: Any) -> bool:
+    """Tell whether a node makes integers of real numbers, as PT2E writes it."""
+    return _is_quantizing(node) and operator_of(node).startswith("quantize_")
 
 
 def _is_quantizing(node: Any) -> bool:

@@ -12,8 +12,9 @@ from frontends.builder import Imported
 from frontends.errors import ModelFormatError, UnsupportedOperatorError, reason_of
 from frontends.formats import Shapes
 from frontends.naming import owners, with_results
+from frontends.torch.affine import with_pt2e_operators
 from frontends.torch.decompose import decomposed
-from frontends.torch.floats import left_in_float
+from frontends.torch.floats import left_in_float, quantizes_data
 from frontends.torch.inductor import is_of_inductor
 from frontends.torch.operators import DEQUANTIZING, OWN, QUANTIZING, reasons, rules
 from frontends.torch.package import torch_package
@@ -88,7 +89,7 @@ def known_program(model: Any, shapes: Shapes | None = None) -> Any:
         QnnError, OSError: as ``read_program`` and ``with_shapes`` do.
     """
     program = with_shapes(read_program(model), shapes)
-    return decomposed(program, _known())
+    return decomposed(with_pt2e_operators(program), _known())
 
 
 def _known() -> set[str]:
@@ -99,25 +100,37 @@ def _known() -> set[str]:
     return {*ExportedProgramImporter().convert_map, *OWN}
 
 
-def import_program(program: Any, sizes: OpenSizes | None = None) -> Imported:
-    """Import a result of ``known_program``, with its open sizes; see ``from_exported_program``."""
+@serial
+def import_program(
+    program: Any, sizes: OpenSizes | None = None, *, of_pytorch: bool = False
+) -> Imported:
+    """Import a result of ``known_program``; see ``from_exported_program``.
+
+    Args:
+        program: the program.
+        sizes: its open sizes.
+        of_pytorch: whether functions of float32 are PyTorch's, not the delegate's, in a program
+            that PT2E did not quantize.
+    """
     check_operators(program)
     inputs, outputs = user_nodes(program)
     from tvm.relax.frontend.torch.exported_program_translator import ExportedProgramImporter
 
     importer, constants = ExportedProgramImporter(), constants_of(program)
     of_inductor = is_of_inductor(program)
+    calls = calls_of(program)
+    is_exact = of_pytorch and not any(map(quantizes_data, calls))
     try:
         mod = importer.from_exported_program(
             program,
             keep_params_as_input=False,
             unwrap_unit_return_tuple=True,
             no_bind_return_tuple=False,
-            custom_convert_map=rules(constants, of_inductor=of_inductor),
+            custom_convert_map=rules(constants, of_inductor=of_inductor, is_exact=is_exact),
         )
     except Exception as error:  # whatever TVM's importer meets
         raise ModelFormatError(f"the program cannot be imported: {reason_of(error)}") from None
-    mod, results = _with_results(mod, calls_of(program), importer.env)
+    mod, results = _with_results(mod, calls, importer.env)
     mod, signature = _with_sizes(mod, sizes or {}, inputs, outputs)
     main = mod["main"].with_attr("num_input", len(inputs))
     if not of_inductor:  # its groups are already written out

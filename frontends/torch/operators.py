@@ -9,9 +9,12 @@ import numpy as np
 from tvm import relax
 
 from frontends.errors import UnsupportedError
+from frontends.torch.affine import GROUPS
 from frontends.torch.delegated import delegated_rules
 from frontends.torch.dynamic import DYNAMIC, check_dynamic, dynamic_rules
+from frontends.torch.exact import EXACT
 from frontends.torch.floats import INT_PRODUCT
+from frontends.torch.groups import PRODUCT, check_groups, product_rule
 from frontends.torch.hazards import check_hazards
 from frontends.torch.inductor import (
     check_product,
@@ -65,12 +68,15 @@ _NAMED_PADS = {"conv1d.padding": relax.op.nn.conv1d, "conv2d.padding": relax.op.
 """Convolutions whose padding has a name."""
 
 
-def rules(constants: Mapping[str, Array], *, of_inductor: bool = False) -> dict[str, Rule]:
+def rules(
+    constants: Mapping[str, Array], *, of_inductor: bool = False, is_exact: bool = False
+) -> dict[str, Rule]:
     """Return the rules of operators that quantize, by their names.
 
     Args:
         constants: of the program, by the names of their nodes.
         of_inductor: whether X86InductorQuantizer quantized it.
+        is_exact: whether functions of float32 are PyTorch's, and not the delegate's.
     """
 
     def quantize_per_tensor(node: Any, importer: Any) -> relax.Var:
@@ -94,12 +100,15 @@ def rules(constants: Mapping[str, Array], *, of_inductor: bool = False) -> dict[
         )
 
     own = (quantize_per_tensor, dequantize_per_tensor, dequantize_per_channel)
+    functions = EXACT if is_exact else delegated_rules(constants)
+    functions = inductor_rules(constants) if of_inductor else functions
     named = dict(zip((*_PER_TENSOR, _PER_CHANNEL), own, strict=True))
     return {
         **OWN,
         **named,
         **dynamic_rules(constants),
-        **(inductor_rules(constants) if of_inductor else delegated_rules(constants)),
+        PRODUCT: product_rule(constants),
+        **functions,
     }
 
 
@@ -221,6 +230,8 @@ def _check(node: Any, known: Collection[str], constants: Mapping[str, Array], dt
             raise UnsupportedError("its scales and zero points are not constant")
     elif is_quantizing and name in DYNAMIC:
         check_dynamic(node, constants)
+    elif is_quantizing and name == GROUPS:
+        check_groups(node, constants)
     elif is_quantizing or name not in known:
         is_dynamic = "choose_qparams" in name
         what = "scales that are computed at run time are not imported"

@@ -32,9 +32,11 @@ def clamp(node: Any, importer: Any) -> Any:
     """
     data, *ends = values_of(node)
     tensor, emit = importer.env[data], importer.block_builder.emit
-    dtype = spec_of(tensor).dtype
+    dtype = str(node.meta["val"].dtype).removeprefix("torch.")
+    if spec_of(tensor).dtype != dtype:  # of integers, and a bound is a fraction
+        tensor = emit(R.astype(tensor, dtype))
     do_cross = None not in ends and ends[0] > ends[1]
-    if dtype.startswith("float") and not do_cross:
+    if tensor is importer.env[data] and dtype.startswith("float") and not do_cross:
         return type(importer).create_convert_map(importer)[operator_of(node)](node)
     for end, bound in zip(ends, (R.maximum, R.minimum), strict=True):
         if end is not None:

@@ -87,12 +87,53 @@ def test_changed_weights_are_seen() -> None:
 def test_what_is_not_imported_runs_in_pytorch_and_says_why() -> None:
     run = compiled(lambda x: torch.linalg.svd(x)[1] + 1)
     x = torch.randn(4, 4)
-    with pytest.warns(EagerWarning, match="operator 0 _linalg_svd.default: no conversion rule"):
+    with pytest.warns(EagerWarning, match="_linalg_svd.default: no conversion rule"):
         first = run(x)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert torch.equal(run(x), first)
     assert torch.equal(first, torch.linalg.svd(x)[1] + 1)
+
+
+def test_parts_that_are_imported_run_as_integer_code() -> None:
+    class Between(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.first, self.last = (quantized(network(), (2, 3, 32, 32)).module() for _ in "ab")
+
+        def forward(self, image: Any) -> Any:
+            spread = torch.linalg.svd(self.first(image))[1]
+            return self.last(image * spread[0]), spread
+
+    model, image = Between(), torch.randn(2, 3, 32, 32)
+    run = compiled(model)
+    with mock.patch.object(Library, "run", side_effect=Library.run, autospec=True) as ran:
+        with torch.no_grad(), pytest.warns(EagerWarning) as told:
+            found, spread = run(image)
+        assert ran.call_count == 2
+        silent(run, image)
+    (text,) = {str(each.message) for each in told if each.category is EagerWarning}
+    assert text.startswith("operators run in PyTorch, not in tvm_qnn: _linalg_svd.default: no conv")
+    program = quantized(network(), (2, 3, 32, 32))
+    scores = torch.from_numpy(xnnpack_outputs(program, [image.numpy()])[0])
+    torch.testing.assert_close(spread, torch.linalg.svd(scores)[1])
+    scaled = (image * spread[0]).numpy()
+    np.testing.assert_array_equal(found.numpy(), xnnpack_outputs(program, [scaled])[0])
+
+
+@pytest.mark.filterwarnings("ignore:computed in float32")
+def test_functions_of_float32_are_pytorchs() -> None:
+    def function(x: Any, i: Any) -> Any:
+        bounded = torch.relu(x), torch.clamp(x, -1, 1), torch.nn.functional.relu6(x)
+        pairs = torch.maximum(x, -x), x.amax(-1), x.amin(-1), torch.clamp(i, min=0.5)
+        both = torch.nn.functional.hardtanh(torch.relu(x + x), -0.5, 0.5)
+        return *bounded, *pairs, both, torch.nn.functional.gelu(x, approximate="tanh")
+
+    x = torch.randn(5, 40)
+    x[0, 3] = torch.nan
+    i = torch.arange(-2, 5)
+    found, wanted = silent(compiled(function), x, i), function(x, i)
+    torch.testing.assert_close(found, wanted, rtol=1e-6, atol=1e-6, equal_nan=True)
 
 
 def test_a_graph_that_writes_to_its_input_runs_in_pytorch() -> None:
@@ -142,6 +183,7 @@ VIEWS = {
 }
 
 
+@pytest.mark.filterwarnings("ignore:computed in float32")
 @pytest.mark.parametrize("name", VIEWS)
 def test_outputs_share_memory_as_in_pytorch(name: str) -> None:
     run, x, y = compiled(VIEWS[name]), torch.zeros(2, 2), torch.zeros(2, 2)
@@ -152,6 +194,7 @@ def test_outputs_share_memory_as_in_pytorch(name: str) -> None:
     torch.testing.assert_close((x, *results), (y, *wanted))
 
 
+@pytest.mark.filterwarnings("ignore:computed in float32")
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float32])
 def test_bfloat16_is_pytorchs(dtype: Any) -> None:
     x = torch.randn(64).to(dtype)

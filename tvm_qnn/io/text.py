@@ -6,7 +6,6 @@ import json
 import math
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
-from html import escape
 from typing import Any
 
 
@@ -36,12 +35,13 @@ def table(title: str, heads: Sequence[str], rows: Iterable[Sequence[object]]) ->
         heads: of the columns.
         rows: what their cells say.
     """
-    lines = [_row("th", heads), *(_row("td", row) for row in rows)]
+    from html import escape  # few processes write a page
+
+    def row_of(tag: str, cells: Sequence[object]) -> str:
+        return f"<tr>{''.join(f'<{tag}>{escape(str(cell))}</{tag}>' for cell in cells)}</tr>"
+
+    lines = [row_of("th", heads), *(row_of("td", row) for row in rows)]
     return f"<table><caption>{escape(title)}</caption>{''.join(lines)}</table>"
-
-
-def _row(tag: str, cells: Sequence[object]) -> str:
-    return f"<tr>{''.join(f'<{tag}>{escape(str(cell))}</{tag}>' for cell in cells)}</tr>"
 
 
 # Controls (ANSI sequences among them), marks that turn writing around, halves of characters, ends

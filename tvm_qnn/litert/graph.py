@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import warnings
-from collections import OrderedDict
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,6 +16,7 @@ from frontends.tflite.states import states_of
 from qnn_ops.errors import QnnError
 from tvm_qnn.library.arrays import results_of
 from tvm_qnn.library.known import library_of
+from tvm_qnn.library.last import Last
 from tvm_qnn.library.library import Library
 from tvm_qnn.library.session import Session
 from tvm_qnn.litert.details import Stored, details, litert_name, read_stored
@@ -25,9 +25,6 @@ from tvm_qnn.litert.variables import Variables
 
 Array = np.ndarray[Any, Any]
 Shape = tuple[int, ...]
-
-MOST_BUILT = 8
-"""Shapes of the inputs for which a subgraph keeps what was compiled."""
 
 _READERS = ("tflite", "flatbuffers")
 NOT_READY = "Invoke called on model that is not ready."
@@ -81,7 +78,7 @@ class Graph:
         self._shapes: dict[int, Shape] = {each.index: each.shape for each in model.tensors}
         self._input_indices = tuple(dict.fromkeys(model.inputs))
         self._inputs: dict[int, Array] = {}
-        self._built: OrderedDict[tuple[Shape, ...], _Built] = OrderedDict()
+        self._built: Last[tuple[Shape, ...], _Built] = Last()
         self._now: _Built | None = None
         self._is_ready = False
         self._is_exact = False
@@ -155,12 +152,10 @@ class Graph:
             return
         shapes = tuple(self._shapes[index] for index in self._input_indices)
         try:
-            now = self._built.pop(shapes, None) or self._build()
+            now = self._built.get(shapes) or self._build()
         except QnnError as error:
             raise CallError(str(error)) from error
         self._built[shapes] = self._now = now
-        if len(self._built) > MOST_BUILT:
-            self._built.popitem(last=False)
         if now.session is not None:
             now.session.reset()
         infos = now.library.inputs

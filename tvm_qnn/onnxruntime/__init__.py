@@ -15,6 +15,12 @@ from collections.abc import Callable
 from tvm_qnn.onnxruntime import capi
 from tvm_qnn.onnxruntime.binding import IOBinding
 from tvm_qnn.onnxruntime.errors import WrongState
+from tvm_qnn.onnxruntime.memory import (
+    OrtAllocatorType,
+    OrtDeviceMemoryType,
+    OrtMemoryInfo,
+    OrtMemType,
+)
 from tvm_qnn.onnxruntime.model import ModelMetadata, NodeArg
 from tvm_qnn.onnxruntime.providers import CPU
 from tvm_qnn.onnxruntime.session import InferenceSession
@@ -99,6 +105,10 @@ __all__ = [
     "MeaninglessSettingWarning",
     "ModelMetadata",
     "NodeArg",
+    "OrtAllocatorType",
+    "OrtDeviceMemoryType",
+    "OrtMemType",
+    "OrtMemoryInfo",
     "OrtValue",
     "RunOptions",
     "SessionOptions",

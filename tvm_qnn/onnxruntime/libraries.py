@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 import threading
 from collections.abc import Iterator, Sequence
@@ -13,6 +12,7 @@ import numpy as np
 
 from frontends.errors import ModelFormatError
 from qnn_ops.errors import QnnError
+from tvm_qnn.library.last import Last
 from tvm_qnn.onnxruntime.elements import Array
 from tvm_qnn.onnxruntime.errors import (
     Fail,
@@ -23,14 +23,9 @@ from tvm_qnn.onnxruntime.model import Model
 if TYPE_CHECKING:
     from tvm_qnn.library.library import Library
 
-MOST = 8
-"""The libraries that a session keeps. The one that was not used longest makes room."""
-
 Shape = tuple[int, ...]
 Key = tuple[Shape, ...] | tuple[tuple[str, ...], tuple[Shape, ...]]
 """Shapes of the inputs; before these the names of all that is given, where that is more."""
-
-_uses = itertools.count()
 
 
 class Cut(NamedTuple):
@@ -63,11 +58,9 @@ class Runner:
         self._is_single = len(library.outputs) == 1
         self._cuts = cuts
         self._outputs = outputs
-        self.last_use = next(_uses)
 
     def __call__(self, arrays: Sequence[Array]) -> list[Array]:
         """Run on the inputs in order; return the outputs in order."""
-        self.last_use = next(_uses)
         found = self._run(*arrays)
         if self._is_single:
             return [found]
@@ -79,7 +72,7 @@ class Runner:
 
 
 class Libraries:
-    """What a session built, as many as ``MOST``; threads may share it."""
+    """What a session built and used last; threads may share it."""
 
     def __init__(self, model: Model, num_threads: int | None) -> None:
         """Begin with none.
@@ -91,7 +84,7 @@ class Libraries:
         self._model = model
         self._num_threads = num_threads
         self._lock = threading.Lock()
-        self.runners: dict[Key, Runner] = {}
+        self.runners: Last[Key, Runner] = Last()
 
     def runner_of(self, given: dict[str, Shape]) -> Runner:
         """Return what runs on inputs of these names and shapes; build it if it is not there.
@@ -108,14 +101,9 @@ class Libraries:
         if len(given) > len(self._model.inputs):
             key = tuple(given), shapes
         with self._lock:
-            if key not in self.runners:
-                built = self._build(given)
-                kept = dict(self.runners)
-                if len(kept) >= MOST:
-                    del kept[min(kept, key=lambda each: kept[each].last_use)]
-                # Others read the old one meanwhile.
-                self.runners = {**kept, key: built}
-            return self.runners[key]
+            if (found := self.runners.get(key)) is None:
+                found = self.runners[key] = self._build(given)
+            return found
 
     def _build(self, shapes: dict[str, Shape]) -> Runner:
         from tvm_qnn.library.known import library_of

@@ -20,6 +20,7 @@ from tvm_qnn.onnxruntime.errors import (
 )
 from tvm_qnn.onnxruntime.feeds import arrays_of
 from tvm_qnn.onnxruntime.libraries import Libraries
+from tvm_qnn.onnxruntime.memory import OrtMemoryInfo
 from tvm_qnn.onnxruntime.model import ModelMetadata, NodeArg, read_model
 from tvm_qnn.onnxruntime.providers import CPU, check_providers
 from tvm_qnn.onnxruntime.settings import RunOptions, SessionOptions
@@ -29,7 +30,7 @@ from tvm_qnn.onnxruntime.values import OrtValue
 class InferenceSession:
     """A model, compiled for this machine: at once if its shapes are known, else by the runs.
 
-    A run on shapes that are new compiles the model for them; ``libraries.MOST`` of these are kept.
+    A run on shapes that are new compiles the model for them; ``Last`` keeps some of these.
     Threads may share a session.
     """
 
@@ -203,6 +204,14 @@ class InferenceSession:
     def get_overridable_initializers(self) -> list[NodeArg]:
         """Return the constants for which a run may give other values."""
         return list(self._model.overridable)
+
+    def get_input_memory_infos(self) -> list[OrtMemoryInfo]:
+        """Tell for each input that it is in this process's memory."""
+        return [OrtMemoryInfo() for _ in self._model.inputs]
+
+    def get_output_memory_infos(self) -> list[OrtMemoryInfo]:
+        """Tell for each output that it is in this process's memory."""
+        return [OrtMemoryInfo() for _ in self._model.outputs]
 
     def get_modelmeta(self) -> ModelMetadata:
         """Return what the file says of the model."""

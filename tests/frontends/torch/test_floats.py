@@ -37,23 +37,15 @@ def told(program: Any, data: Any) -> str:
     return "; ".join(str(each.message) for each in caught if "float32" in str(each.message))
 
 
-_CONFIGS: dict[str, Any] = {
-    "8da4w": lambda: quantization.Int8DynamicActivationIntxWeightConfig(
-        weight_dtype=torch.int4, weight_granularity=quantization.PerGroup(32)
-    ),
-    "int8 weights": lambda: quantization.Int8WeightOnlyConfig(),
-    "int4 weights": lambda: quantization.IntxWeightOnlyConfig(
-        weight_dtype=torch.int4, granularity=quantization.PerGroup(32)
-    ),
-}
+INT4 = {"weight_dtype": torch.int4, "granularity": quantization.PerGroup(32)}
 
 
-@pytest.mark.parametrize("kind", list(_CONFIGS))
-def test_weights_of_torchao_are_told(kind: str) -> None:
-    network, data = layers(), torch.randn(3, 64)
-    quantization.quantize_(network, _CONFIGS[kind]())
-    text = told(torch.export.export(network, (data,)), data)
-    assert "as those of torchao's quantize_: they are widened to float32" in text
+def test_weights_that_are_widened_are_told() -> None:
+    table, places = torch.nn.Sequential(torch.nn.Embedding(8, 64)), torch.tensor([[1, 7, 3]])
+    config = quantization.IntxWeightOnlyConfig(**INT4)
+    quantization.quantize_(table, config, filter_fn=lambda module, _: hasattr(module, "weight"))
+    text = told(torch.export.export(table, (places,)), places)
+    assert "torchao's quantize_, outside of dense layers: they are widened to float32" in text
 
 
 def test_layers_of_dynamic_bytes_are_integers() -> None:
@@ -76,7 +68,7 @@ def test_a_product_of_bytes_has_pytorchs_sums() -> None:
 
 def test_files_of_torchao_are_read_if_nothing_is_pickled() -> None:
     network, data, made = layers(), torch.randn(3, 64), [io.BytesIO(), io.BytesIO()]
-    quantization.quantize_(network, _CONFIGS["8da4w"]())
+    quantization.quantize_(network, quantization.IntxWeightOnlyConfig(**INT4))
     torch.export.save(torch.export.export(network, (data,)), made[0])
     with pytest.raises(ModelFormatError, match=r"is pickled.* apply torchao\.utils\.unwrap"):
         qnn.from_exported_program(made[0].getvalue())

@@ -271,7 +271,7 @@ def test_some_shapes_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
         return library_of(*arguments)
 
     monkeypatch.setattr("tvm_qnn.litert.graph.library_of", counted)
-    monkeypatch.setattr("tvm_qnn.litert.graph.MOST_BUILT", 2)
+    monkeypatch.setattr("tvm_qnn.library.last.MOST", 2)
     interpreter = made(ours, chain())
     for rows in (1, 2, 1, 2, 3, 2, 1):  # the first two again and again; the third replaces one
         interpreter.resize_tensor_input(0, [rows, 4])

@@ -25,7 +25,6 @@ from tests.support.onnx_sessions import (
     sums,
 )
 from tvm_qnn import onnxruntime as own
-from tvm_qnn.onnxruntime import libraries
 from tvm_qnn.onnxruntime.capi import onnxruntime_pybind11_state as states
 
 X = np.arange(6, dtype=np.float32).reshape(2, 3) - 2
@@ -234,7 +233,7 @@ def test_a_constant_that_is_an_input_may_be_given() -> None:
 
 
 def test_as_many_libraries_are_kept_as_it_says(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(libraries, "MOST", 2)
+    monkeypatch.setattr("tvm_qnn.library.last.MOST", 2)
     session = own.InferenceSession(sums())
     for rows in (1, 2, 1, 3):
         data = np.full((rows, 3), rows, np.float32)

@@ -155,7 +155,8 @@ def test_the_number_of_threads_is_the_librarys() -> None:
         options.intra_op_num_threads = count
         model = model_of([("x", "FLOAT", [2])], [("z", "FLOAT", [2])], [("Relu", "x", "z")])
         session = own.InferenceSession(model.SerializeToString(), options)
-        (runner,) = session._libraries.runners.values()
+        (key,) = session._libraries.runners
+        runner = session._libraries.runners[key]
         found.append(runner.library.num_threads)
     assert found == [None, 1, 3, None]
 

@@ -237,3 +237,23 @@ def test_only_bindings_are_run() -> None:
     check_same_error(lambda ort: ort.InferenceSession(sums()).run_with_iobinding(3), text=False)
     with pytest.raises(QnnError, match="'cuda'"):
         own.InferenceSession(sums()).io_binding().bind_output("z", "cuda")
+
+
+NAMES = ("allocator_type", "device_id", "device_mem_type", "device_vendor_id", "mem_type", "name")
+
+
+def test_memory_is_this_processs() -> None:
+    def work(ort: Any) -> Any:
+        session = ort.InferenceSession(sums())
+        cpu = ort.OrtMemoryInfo(
+            "Cpu", ort.OrtAllocatorType.ORT_ARENA_ALLOCATOR, 0, ort.OrtMemType.DEFAULT
+        )
+        return [
+            [str(getattr(info, name)).rsplit(".")[-1] for name in NAMES]
+            for info in (*session.get_input_memory_infos(), *session.get_output_memory_infos(), cpu)
+        ]
+
+    check_same(work)
+    check_same_error(
+        lambda ort: ort.OrtMemoryInfo("Gpu", ort.OrtAllocatorType.INVALID, 0, ort.OrtMemType.CPU)
+    )

@@ -1,0 +1,47 @@
+"""What was used last, such as the libraries of one model by the shapes of its inputs."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Iterator
+from typing import Generic, TypeVar
+
+Key = TypeVar("Key")
+Value = TypeVar("Value")
+
+MOST = 8
+"""How many are kept. The one that was not used longest makes room."""
+
+
+class Last(Generic[Key, Value]):
+    """Values by keys, as many as ``MOST``; threads may share them."""
+
+    def __init__(self) -> None:
+        """Begin with none."""
+        self._kept: OrderedDict[Key, Value] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def __getitem__(self, key: Key) -> Value:
+        with self._lock:
+            self._kept.move_to_end(key)
+            return self._kept[key]
+
+    def __setitem__(self, key: Key, value: Value) -> None:
+        with self._lock:
+            self._kept[key] = value
+            self._kept.move_to_end(key)
+            if len(self._kept) > MOST:
+                self._kept.popitem(last=False)
+
+    def __iter__(self) -> Iterator[Key]:
+        """Yield the keys, the one used last at the end."""
+        with self._lock:
+            return iter(list(self._kept))
+
+    def get(self, key: Key) -> Value | None:
+        """Return the value of a key, which counts as a use; None if there is none."""
+        try:
+            return self[key]
+        except KeyError:
+            return None
