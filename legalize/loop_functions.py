@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import tvm
-from tvm import relax, s_tir, tirx
+import tvm_ffi
+from tvm import ir, relax, s_tir, tirx
+from tvm_ffi import structural_walk
 
 OPAQUE = 8
 """Relax's pattern kind of a function that must not be fused with others."""
@@ -29,3 +31,32 @@ def add_function(
     root = s_tir.SBlockRealize([], True, s_tir.SBlock([], [], [], "root", function.body))
     function = function.without_attr("global_symbol").with_body(root)
     return builder.add_func(function.with_attrs({"op_pattern": OPAQUE, **attributes}), name)
+
+
+def function_text(function: tirx.PrimFunc) -> bytes:
+    """Return bytes that differ for functions that compute differently.
+
+    TVM's structural hash sees everything but the names of variables, and mixes small integers
+    badly into its 64 bits. So numbers, texts and dtypes, and which variable is used where, follow.
+    """
+    found: list[Any] = []
+    numbers: dict[int, int] = {}
+    dtypes: dict[int, str] = {}  # a few objects stand for all
+
+    def see_value(node: Any) -> None:
+        found.append(node.value)
+
+    def see_type(node: Any) -> None:
+        handle = node.__chandle__()
+        found.append(dtypes.get(handle) or dtypes.setdefault(handle, str(node.dtype)))
+
+    def see_variable(node: Any) -> None:
+        found.append(numbers.setdefault(node.__chandle__(), len(numbers)))
+
+    seen = [
+        *((each, see_value) for each in (tirx.IntImm, tirx.FloatImm, ir.StringImm)),
+        (ir.PrimType, see_type),
+        (tirx.Var, see_variable),
+    ]
+    structural_walk(function, seen)
+    return repr([tvm_ffi.structural_hash(function), *found]).encode()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from math import prod
 from typing import Any
 
@@ -12,6 +12,11 @@ from tvm.relax.analysis import has_reshape_pattern
 
 from legalize.call_plan import Call, Place
 from legalize.kernels.kernel import IS_KERNEL
+
+TAKES_POINTERS = "qnn.takes_pointers"
+"""The attribute of functions that ``called`` makes."""
+
+_WRAPPED = 1  # tvm::CallingConv of functions that TVM does not wrap for its runtime any more
 
 # Emits no instruction; LLVM keeps no values of memory in registers across it.
 BARRIER = "qnn_barrier"
@@ -38,12 +43,43 @@ def body_of(mod: tvm.IRModule, call: Call, pointer: Callable[[Place], Any]) -> l
     return [*tensors, function.body, tirx.Evaluate(tirx.call_extern("void", BARRIER))]
 
 
+def called(function: tirx.PrimFunc) -> tirx.PrimFunc:
+    """Return a function that ``call_by_name`` calls, with a pointer for each of its tensors.
+
+    It returns 0, or another number after an error that the runtime keeps.
+    """
+    pointers = [tirx.Var(f"argument_{i}", "handle") for i in range(len(function.params))]
+    tensors = [
+        tirx.DeclBuffer(parameter, data=tirx.reinterpret("handle", each))
+        for parameter, each in zip(function.params, pointers, strict=True)
+    ]
+    body = _root(tirx.SeqStmt([*tensors, function.body]))
+    # With "noalias" LLVM writes more code, which is not faster.
+    attrs = {"calling_conv": _WRAPPED, "tirx.noalias": False, TAKES_POINTERS: True}
+    return tirx.PrimFunc(pointers, body, tvm.ir.PrimType("int32")).with_attrs(
+        {**function.attrs, **attrs}
+    )
+
+
+def call_by_name(
+    names: Mapping[str, str], call: Call, pointer: Callable[[Place], Any]
+) -> list[Any]:
+    """Return the call of a function that ``called`` made, its tensors at these addresses."""
+    result = tirx.call_extern("int32", names[str(call.function)], *map(pointer, call.arguments))
+    error = tirx.Evaluate(tirx.call_intrin("void", "tirx.tvm_throw_last_error"))
+    return [tirx.IfThenElse(result != 0, error, None)]
+
+
 def with_barrier(statements: list[Any]) -> tirx.Stmt:
     """Return the root block of a function of such statements."""
     body = tirx.AttrStmt(
         *(tirx.IntImm("int32", 0), "pragma_import_llvm", tvm.ir.StringImm(_BARRIER_CODE)),
         tirx.SeqStmt(statements),
     )
+    return _root(body)
+
+
+def _root(body: Any) -> tirx.Stmt:
     return s_tir.SBlockRealize([], True, s_tir.SBlock([], [], [], "root", body))
 
 

@@ -21,6 +21,7 @@ from tvm_qnn.standalone.shared import with_shared_memory
 from tvm_qnn.standalone.uses import Pair
 from tvm_qnn.target.indices import wide_indices
 from tvm_qnn.target.microcontrollers import has_loops, saves_flash
+from tvm_qnn.target.passes import on_cpu
 
 # TVM keeps smaller buffers of a function on the stack, and asks its runtime for the others.
 _STACK = 1024
@@ -31,7 +32,6 @@ _SMALLEST_STACK = 96  # where a kernel's loops are an assembler's
 
 _CALL = tvm.ir.Op.get("tirx.tvm_call_packed")
 _C_CALLS = 2  # tvm::CallingConv: what TVM passes over when it wraps functions for its runtime
-_CPU = 1  # DLPack's kDLCPU
 
 # They take functions for their wrapped form; no 8- or 16-bit floats occur.
 _WRAPPING = ["tirx.MakePackedAPI", "tirx.FP8StorageLegalize", "tirx.BF16StorageLegalize"]
@@ -198,8 +198,5 @@ def _with_pointers(
         return tirx.DeclBuffer(allocation.buffer, data=parameters[-1])
 
     body = structural_map(body, (tirx.AllocBuffer, lift))
-    body = tirx.SeqStmt([*declared, body])
-    # Without these TVM takes no buffer for small enough to lie on the stack.
-    for key, value in (("device_type", _CPU), ("device_id", 0)):
-        body = tirx.AttrStmt("default", key, tirx.IntImm("int32", value), body)
+    body = on_cpu(tirx.SeqStmt([*declared, body]))
     return tirx.PrimFunc(parameters, body, None, function.attrs), tuple(sizes)

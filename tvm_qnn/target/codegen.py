@@ -18,6 +18,7 @@ from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tirx as T
 
 from legalize.lift import lift_constants
+from legalize.passes.bodies import TAKES_POINTERS
 from qnn_ops.errors import QnnError
 from tvm_qnn.io.outputs import scratch
 from tvm_qnn.io.steps import compile_step
@@ -25,7 +26,7 @@ from tvm_qnn.target.indices import wide_indices
 from tvm_qnn.target.linker import find_linker, shared_library_linker
 from tvm_qnn.target.objects import in_memory, write_object
 from tvm_qnn.target.options import options_kept
-from tvm_qnn.target.passes import ALWAYS_LEFT_OUT, left_out
+from tvm_qnn.target.passes import ALWAYS_LEFT_OUT, PIPELINE, left_out
 from tvm_qnn.target.processor import processors
 from tvm_qnn.target.store import ObjectStore, function_key, passes_text
 from tvm_qnn.target.target import requirements
@@ -72,11 +73,15 @@ class Compiled:
         """Return modules of the kernels, as machine code in memory.
 
         Links and loads the objects. If the system does not allow that, compiles the parts in
-        memory.
+        memory: all in one module, if functions call others by name.
         """
-        if self.objects is not None:
+        every = [each for part in self.parts.values() for each in part.functions_items()]
+        are_linked = any(TAKES_POINTERS in function.attrs for _, function in every)
+        if self.objects is not None or are_linked:
             with suppress(QnnError, OSError, RuntimeError):
                 return [self._loaded()]
+        if are_linked:
+            return [self.compile_part(tvm.IRModule(dict(every)))]
         self.make_runnable()
         return list(self.kernels.values())
 
@@ -134,13 +139,13 @@ def compile_module(
 
     def build(part: tvm.IRModule) -> Any:
         # Contexts belong to threads; instruments are not for several of them at once.
-        left = _left_out(next(iter(part.functions.values())), target)
+        left = _left_out(list(part.functions.values()), target)
         disabled = [*context.disabled_pass, *ALWAYS_LEFT_OUT, *left]
         levels = (context.required_pass, disabled)
         config = {**context.config, **({} if _is_outer(part) else _UNCHECKED)}
         passes = tvm.transform.PassContext(context.opt_level, *levels, config=config)
         with passes, target, options_kept(target):
-            return tirx.build(part, target=target)
+            return tirx.build(part, target=target, pipeline=PIPELINE)
 
     def _is_outer(part: tvm.IRModule) -> bool:
         return any(variable.name_hint in outer for variable in part.functions)
@@ -214,13 +219,14 @@ def _parts(
 
     There are at most so many for each kind of functions.
 
-    No function calls another, only main does. Those of ``outer`` share modules with no others. The
-    functions of a module leave out the same passes of TVM's.
+    Functions of ``outer`` share modules with no others. The functions of a module leave out the
+    same passes of TVM's.
     """
     variables = sorted(mod.functions, key=lambda variable: str(variable.name_hint))
     kinds: dict[Any, list[tvm.ir.GlobalVar]] = {}
     for variable in variables:
-        kind = (variable.name_hint not in outer, _left_out(mod[variable], target))
+        left = _left_out([mod[variable]], target)
+        kind = (variable.name_hint not in outer, left)
         kinds.setdefault(kind, []).append(variable)
     groups = [
         kinds[kind][start::most]
@@ -235,9 +241,9 @@ def _parts(
     }
 
 
-def _left_out(function: tirx.PrimFunc, target: tvm.target.Target) -> tuple[str, ...]:
-    """Return the names of passes to disable for a function, as for all of its module."""
-    return (*left_out(function), *wide_indices([function], target))
+def _left_out(functions: Sequence[tirx.PrimFunc], target: tvm.target.Target) -> tuple[str, ...]:
+    """Return the names of passes to disable for a module of functions."""
+    return (*left_out(*functions), *wide_indices(functions, target))
 
 
 def _serialized(executable: relax.VMExecutable) -> bytes:

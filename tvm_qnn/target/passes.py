@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import tvm
 from tvm import s_tir, tirx
 from tvm.ir.expr import TensorLoad
+from tvm.tirx.compilation_pipeline import register_tir_pipeline
 from tvm_ffi import structural_walk
 
 from legalize.kernels.kernel import IS_KERNEL
+from legalize.passes.bodies import TAKES_POINTERS
 
 # They lower threads, memory and instructions of GPUs, of which there are none here, and walk over
 # every function all the same.
@@ -57,6 +60,36 @@ _NARROW = "tirx.NarrowDataType"
 
 ALWAYS_LEFT_OUT = (*_OF_GPUS, *_OF_LLVM)
 """The names to disable in a ``tvm.transform.PassContext``, whatever the functions."""
+
+
+PIPELINE = "qnn"
+"""The name of TVM's pipeline that also lowers functions that take pointers."""
+
+_CPU = 1  # DLPack's kDLCPU
+
+
+def on_cpu(body: tirx.Stmt) -> tirx.Stmt:
+    """Name the device of a function that takes pointers.
+
+    Without it TVM takes no buffer for small enough to lie on the stack, and allocates no other.
+    """
+    for key, value in (("device_type", _CPU), ("device_id", 0)):
+        body = tirx.AttrStmt("default", key, tirx.IntImm("int32", value), body)
+    return body
+
+
+def _named(function: tirx.PrimFunc, _mod: Any, _context: Any) -> tirx.PrimFunc:
+    is_named = TAKES_POINTERS in function.attrs
+    return function.with_body(on_cpu(function.body)) if is_named else function
+
+
+def _pipeline() -> tuple[Any, ...]:
+    lower, *finalize = tirx.get_tir_pipeline("s_tir")
+    name = tirx.transform.prim_func_pass(_named, opt_level=0, name="NameDevice")
+    return tvm.transform.Sequential([lower, name]), *finalize
+
+
+register_tir_pipeline(PIPELINE, _pipeline)
 
 
 def left_out(*functions: tirx.PrimFunc) -> tuple[str, ...]:

@@ -13,14 +13,12 @@ import os
 import warnings
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 import tvm
-import tvm_ffi
-from tvm import ir, tirx
 from tvm.target import codegen
-from tvm_ffi import structural_walk
 
+from legalize.loop_functions import function_text
+from legalize.passes.bodies import TAKES_POINTERS
 from qnn_ops.errors import QnnError
 from tvm_qnn.io.kept import DIGEST_SIZE, Kept, cache_folder
 from tvm_qnn.io.outputs import replacing
@@ -102,10 +100,6 @@ def function_key(
 ) -> str:
     """Return a digest of all that decides the code of a module of functions.
 
-    TVM's structural hash sees everything but the names of variables, and mixes small integers
-    badly into its 64 bits. So numbers, texts and dtypes, and which variable is used where, are in
-    the digest themselves.
-
     Args:
         part: the module.
         target: of the code.
@@ -119,33 +113,12 @@ def function_key(
         add(digest, text.encode())
     for variable, function in part.functions.items():
         names = [str(each.name) for each in function.params] if with_names else []
-        hashed = tvm_ffi.structural_hash(function)
-        texts = [str(variable.name_hint), hashed, str(function.attrs), names]
+        texts = [str(variable.name_hint), str(function.attrs), names]
         add(digest, repr(texts).encode())
-        add(digest, _leaves(function))
+        # The name of a function that takes pointers has the digest in it.
+        if TAKES_POINTERS not in function.attrs:
+            add(digest, function_text(function))
     return digest.hexdigest()
-
-
-def _leaves(function: tirx.PrimFunc) -> bytes:
-    found: list[Any] = []
-    numbers: dict[int, int] = {}
-
-    def see_value(node: Any) -> None:
-        found.append(node.value)
-
-    def see_type(node: Any) -> None:
-        found.append(str(node.dtype))
-
-    def see_variable(node: Any) -> None:
-        found.append(numbers.setdefault(node.__chandle__(), len(numbers)))
-
-    seen = [
-        *((each, see_value) for each in (tirx.IntImm, tirx.FloatImm, ir.StringImm)),
-        (ir.PrimType, see_type),
-        (tirx.Var, see_variable),
-    ]
-    structural_walk(function, seen)
-    return repr(found).encode()
 
 
 def passes_text() -> str:

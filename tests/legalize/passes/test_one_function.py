@@ -8,10 +8,14 @@ import pytest
 import tvm
 from tvm import relax, tirx
 from tvm.relax import op as R
+from tvm.relax.backend.cpu_generic import pipeline as cpu
 
+import tvm_qnn
 from legalize.passes import OneFunction
 from legalize.passes import one_function as its_module
 from legalize.pipeline import calls_pipeline
+from qnn_ops import counted_indices
+from qnn_ops.errors import QnnError
 from tests.support.arrays import full_range
 from tests.support.modules import module
 
@@ -54,7 +58,7 @@ def run(mod: tvm.IRModule, arrays: list[Array], *, one: bool) -> list[Array]:
     # From calls on, nothing else of the pipeline matters here.
     disabled = [] if one else ["OneFunction"]
     with tvm.transform.PassContext(opt_level=2, disabled_pass=disabled), TARGET:
-        passes = [OneFunction(), relax.get_default_pipeline(TARGET)]
+        passes = [OneFunction(), *cpu.finalize_passes(TARGET)]
         executable = tvm.compile(
             called(mod), target=TARGET, relax_pipeline=tvm.transform.Sequential(passes)
         )
@@ -197,10 +201,11 @@ def test_what_one_body_wrote_is_read_from_memory_by_the_next() -> None:
     assert "declare void @qnn_barrier" not in code  # it is no call
 
 
-@pytest.mark.parametrize("steps", [1, 2, 5, 9])
-def test_many_weights_become_a_few_functions(steps: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(its_module, "_WEIGHTS_OF_PARTS", 1)
-    monkeypatch.setattr(its_module, "_CALLS_OF_PART", 2)
+@pytest.mark.parametrize("steps", [1, 9])
+def test_many_weights_are_read_by_functions_of_their_own(
+    steps: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(its_module, "_WEIGHTS_OF_NAMED", 1)
 
     def body(x: relax.Expr, y: relax.Expr) -> relax.Expr:
         # The second input comes in late, and the first result is an output, too.
@@ -210,9 +215,25 @@ def test_many_weights_become_a_few_functions(steps: int, monkeypatch: pytest.Mon
     mod = module({"x": TY, "y": TY}, body)
     before = called(mod)
     after = OneFunction()(before)
-    assert len(calls(after)) == min(4, len(calls(before)) // 2) > 1
+    assert len(calls(before)) > len(calls(after)) == 1
+    # Each function is there once, however often it is called.
+    assert len(after.functions) == len({call.op for call in calls(before)}) + 2
     rng = np.random.default_rng(0)
     arrays = [full_range(rng, "int8", SHAPE).astype(np.int32) for _ in range(2)]
     expected = run(mod, arrays, one=False)
     for got, want in zip(run(mod, arrays, one=True), expected, strict=True):
         np.testing.assert_array_equal(got, want)
+
+
+def test_an_error_of_a_function_is_the_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(its_module, "_WEIGHTS_OF_NAMED", 1)
+    indices = relax.TensorType((2,), "int32")
+
+    def body(x: relax.Expr, wanted: relax.Expr) -> relax.Expr:
+        return R.take(chain(x, 2), counted_indices(wanted, 3, "it"), axis=0, mode="clip")
+
+    library = tvm_qnn.build(module({"x": TY, "wanted": indices}, body), "host")
+    x = np.zeros(SHAPE, np.int32)
+    assert library.run(x, np.array([0, 2], np.int32)).shape == (2, 40)
+    with pytest.raises(QnnError, match="it: index 3 is beyond the 3 that there are"):
+        library.run(x, np.array([0, 3], np.int32))

@@ -155,7 +155,7 @@ def test_a_key_changes_with_all_that_decides_the_code(monkeypatch: pytest.Monkey
 def test_a_key_does_not_rest_on_a_hash_of_64_bits(
     monkeypatch: pytest.MonkeyPatch, changes: dict[str, Any]
 ) -> None:
-    monkeypatch.setattr("tvm_qnn.target.store.tvm_ffi.structural_hash", lambda _function: 0)
+    monkeypatch.setattr("legalize.loop_functions.tvm_ffi.structural_hash", lambda _function: 0)
     assert key() != key(**changes)
 
 
