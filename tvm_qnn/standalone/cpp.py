@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from qnn_ops.tensor_info import TensorInfo
-from tvm_qnn.standalone.sources import Program, c_type
+from tvm_qnn.standalone.program import Program, c_type
 
 
 def class_name(program: Program) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import tvm
 
-from tvm_qnn.standalone.sources import Program
+from tvm_qnn.standalone.program import Program
 from tvm_qnn.target.microcontrollers import is_plain_c
 
 

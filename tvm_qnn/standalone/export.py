@@ -14,7 +14,6 @@ from qnn_ops.errors import QnnError
 from qnn_ops.tensor_info import Signature
 from tvm_qnn.io.outputs import filling
 from tvm_qnn.io.steps import step
-from tvm_qnn.standalone import sources
 from tvm_qnn.standalone.arrangement import Arrangement, arrange, check_sizes
 from tvm_qnn.standalone.cpp import cpp_header
 from tvm_qnn.standalone.example import Vector, example, vectors_program
@@ -22,6 +21,8 @@ from tvm_qnn.standalone.image import archive, write_object
 from tvm_qnn.standalone.lean import lean
 from tvm_qnn.standalone.packages import Package
 from tvm_qnn.standalone.plain import code_in_c, weights_file
+from tvm_qnn.standalone.program import Program
+from tvm_qnn.standalone.sources import files
 from tvm_qnn.standalone.symbols import offered_symbols, undefined_symbols
 from tvm_qnn.target.microcontrollers import is_plain_c
 from tvm_qnn.target.options import options_kept
@@ -75,7 +76,7 @@ def export_standalone(
     arranged = arrange(lowered, signature, target, prefix, arena=arena)
     constants, offsets = pack_constants(arranged, signature)
     layers = None if names is None else names(arranged)
-    program = sources.Program(prefix, signature, target, arranged, offsets, None, layers)
+    program = Program(prefix, signature, target, arranged, offsets, None, layers)
     with filling(path.parent) as folder:
         file = None if is_plain_c(target) else folder / f"{prefix}.o"
         if file is None:
@@ -87,7 +88,7 @@ def export_standalone(
                 write_object(file, code, program.weights, constants, arranged.alignment)
             program, texts = replace(program, needs=undefined_symbols(file.read_bytes())), {}
         texts |= {
-            **sources.files(program),
+            **files(program),
             f"{prefix}.hpp": cpp_header(program),
             f"{prefix}_main.c": example(program),
         }
@@ -105,9 +106,7 @@ def export_standalone(
         return sorted([*texts, *made])
 
 
-def _in_plain_c(
-    program: sources.Program, constants: bytes
-) -> tuple[sources.Program, dict[str, str]]:
+def _in_plain_c(program: Program, constants: bytes) -> tuple[Program, dict[str, str]]:
     """Return a model with its functions in C, and the file of its constants."""
     step("write C")
     source = code_in_c(program.arranged, program.prefix, program.names)
@@ -120,7 +119,7 @@ def _in_plain_c(
     return program, {f"{program.prefix}_weights.c": text}
 
 
-def _packed(package: Package, program: sources.Program, file: Path) -> Path:
+def _packed(package: Package, program: Program, file: Path) -> Path:
     """Put an object file where a package has it."""
     place = file.parent / package.place_of_code(program)
     place.parent.mkdir(parents=True, exist_ok=True)

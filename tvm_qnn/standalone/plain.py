@@ -9,7 +9,8 @@ import numpy as np
 
 from tvm_qnn.standalone.arrangement import Arrangement
 from tvm_qnn.standalone.c99 import Source, c_number, c_type, write_functions
-from tvm_qnn.standalone.sources import Program, constant, constant_declarations, initial
+from tvm_qnn.standalone.program import Program, constant, initial
+from tvm_qnn.standalone.sources import constant_declarations
 
 _A_LINE = 96  # characters
 

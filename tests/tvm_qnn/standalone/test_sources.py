@@ -13,7 +13,8 @@ from qnn_ops.signature import Signature, TensorInfo
 from tvm_qnn.standalone.arrangement import Arrangement, size_of
 from tvm_qnn.standalone.example import example
 from tvm_qnn.standalone.functions import Compiled
-from tvm_qnn.standalone.sources import Program, files
+from tvm_qnn.standalone.program import Program
+from tvm_qnn.standalone.sources import files
 from tvm_qnn.target.target import parse_target
 
 SIGNATURE = Signature(

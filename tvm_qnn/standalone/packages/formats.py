@@ -10,7 +10,7 @@ from typing import Any
 from xml.sax.saxutils import escape, quoteattr
 
 from tvm_qnn.standalone.cpp import class_name
-from tvm_qnn.standalone.sources import Program
+from tvm_qnn.standalone.program import Program
 
 VERSION = "1.0.0"
 """Of every package: the model's own is for those who publish it."""
