@@ -16,8 +16,8 @@ from tvm_qnn.footprint.steps import code_sections
 from tvm_qnn.io.interrupts import interruptible
 from tvm_qnn.standalone.arrangement import arrange, in_arena, size_of
 from tvm_qnn.standalone.export import pack_constants
-from tvm_qnn.standalone.schedules import Schedule
 from tvm_qnn.standalone.program import Program
+from tvm_qnn.standalone.schedules import Schedule
 from tvm_qnn.target.target import TargetLike, parse_target
 
 _PREFIX = "model"
