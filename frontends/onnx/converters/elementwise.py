@@ -60,10 +60,11 @@ def _bit_shift(call: Call) -> Any:
     if "int" not in data.dtype.name or direction not in ("LEFT", "RIGHT"):
         raise UnsupportedError(f"{data.dtype} in direction {direction!r}")
     info = np.iinfo(data.dtype)
-    is_within = distance <= info.bits - 1
+    last = data.to(relax.const(np.asarray(info.bits - 1, data.dtype), data.dtype.name))
+    is_within = distance <= last
     if info.min:
         is_within = is_within & (distance >= 0)
-    near = np.where(is_within, distance, info.bits - 1)
+    near = np.where(is_within, distance, last)
     if direction == "RIGHT" and info.min:  # the sign is left
         return data >> near
     shifted = data << near if direction == "LEFT" else data >> near

@@ -27,7 +27,8 @@ def dequantized(graph: Graph, data: str, scale: str, zero_point: str = "", axis:
     encoding = [name for name in (scale, zero_point) if name]
     several = [graph.value(name).size > 1 for name in encoding]
     axes: dict[str, Any] = {"axis": axis} if several[0] else {}
-    return graph.add("DequantizeLinear", data, *encoding, **axes)
+    output = f"{graph.prefix}{data}_{len(graph.node)}"  # an error then tells what makes the data
+    return graph.add("DequantizeLinear", data, *encoding, output=output, **axes)
 
 
 def _quantized(
