@@ -13,6 +13,7 @@ from legalize.kernels.isa.base import VectorIsa
 from legalize.kernels.kernel import VectorRule
 from qnn_ops import dequantize, quantize
 from qnn_ops.checks import QUANTIZED
+from qnn_ops.declared import LITERT
 from qnn_ops.registry import Attrs, Operator, spec_of
 
 
@@ -26,7 +27,7 @@ def _quantize(
     shape, dtype = spec_of(operands[0]).shape, attrs.out_dtype
     # Rounding half to even is vector code in primitives, too, and those fuse with the operator
     # that computes the data.
-    by_primitives = hasattr(attrs, "multiplier") or hasattr(attrs, "arithmetic")
+    by_primitives = hasattr(attrs, "multiplier") or attrs.arithmetic != LITERT
     if by_primitives or not _is_served(attrs, shape, dtype):
         return None
     function = real.quantize(isa, shape, attrs.scale, attrs.zero_point, dtype)
