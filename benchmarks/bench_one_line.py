@@ -1,8 +1,9 @@
 """Times programs beside themselves with one line changed: the package that they import.
 
 python -m benchmarks.bench_one_line                        # MobileNet V2 in TFLite and in ONNX
-python -m benchmarks.bench_one_line my_model.tflite onnx/mobilenet_v2:u8s8
+python -m benchmarks.bench_one_line my_model.tflite onnx/mobilenet_v2:u8s8 my_program.pt2
 
+A .pt2 file is compiled by torch.compile; beside "tvm_qnn" stands PyTorch itself, as "eager".
 A start is that of a new process, from the import to a model that is ready, and was compiled before.
 A call runs the model on zeros. ``Library.run`` of tvm_qnn itself stands beside them: a package's
 calls cost more by what it adds. The programs take turns; the table has medians.
@@ -49,10 +50,26 @@ def call():
     return model.run(None, feeds)
 """
 
+_TORCH = """
+import torch
+import torch.ao.quantization.fx._decomposed  # the operators of PT2E
+torch.set_num_threads(1)
+program = torch.export.load(path)
+given = [torch.zeros_like(each) for each in program.example_inputs[0]]
+options = {{"options": {{"num_threads": 1}}}} if "{module}" == "tvm_qnn" else {{}}
+model = torch.compile(program.module(), backend="{module}", **options)
+
+def call():
+    with torch.no_grad():
+        return model(*given)
+
+call()
+"""
+
 _OWN = """
 import {module} as qnn
-importer = qnn.from_onnx if path.endswith(".onnx") else qnn.from_tflite
-mod, params = importer(path)
+importers = {{"onnx": qnn.from_onnx, "pt2": qnn.from_exported_program}}
+mod, params = importers.get(path.rsplit(".")[-1], qnn.from_tflite)(path)
 library = qnn.build(mod, "host", params, num_threads=1)
 arrays = [np.zeros(info.shape, info.dtype) for info in library.inputs]
 
@@ -77,6 +94,7 @@ print(ready, sorted(times)[len(times) // 2])
 PROGRAMS = {
     ".tflite": (_TFLITE, ("tvm_qnn.litert", "ai_edge_litert.interpreter")),
     ".onnx": (_ONNX, ("tvm_qnn.onnxruntime", "onnxruntime")),
+    ".pt2": (_TORCH, ("tvm_qnn", "eager")),
 }
 """By the suffix of a model's file: how a program uses it, and the packages that it may import."""
 
@@ -104,17 +122,18 @@ def main(arguments: tuple[str, ...], repeat: int, calls: int) -> None:
     rows = []
     for name, model in models(arguments or DEFAULT):
         uses, packages = PROGRAMS[suffix_of(model)]
-        programs = {**dict.fromkeys(packages, uses), "tvm_qnn": _OWN}
+        programs = [*((package, uses) for package in packages), ("tvm_qnn", _OWN)]
         texts = [
             _PROGRAM.format(uses=text.format(module=module), calls=calls)
-            for module, text in programs.items()
+            for module, text in programs
         ]
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / f"model{suffix_of(model)}"
             path.write_bytes(model)
             timed(texts[0], path)  # which compiles the model
             runs = [[timed(text, path) for text in texts] for _ in range(repeat)]
-        for package, found in zip(programs, zip(*runs, strict=True), strict=True):
+        names = [*packages, "Library.run"]
+        for package, found in zip(names, zip(*runs, strict=True), strict=True):
             start, call = (statistics.median(each[i] for each in found) for i in (0, 1))
             rows.append([name, package, f"{start:.2f}", f"{call * 1e3:.3f}"])
     click.echo(markdown_table(["model", "package", "start, s", "call, ms"], rows))

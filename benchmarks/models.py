@@ -42,6 +42,8 @@ def models(arguments: Sequence[str]) -> Iterator[tuple[str, bytes]]:
 
 def suffix_of(model: bytes) -> str:
     """Return the suffix of a model's file, by its content."""
+    if model.startswith(b"PK"):  # an archive of torch.export.save
+        return ".pt2"
     return ".onnx" if FORMAT.recognises(model) else ".tflite"
 
 

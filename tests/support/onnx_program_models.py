@@ -108,6 +108,15 @@ def spotter() -> bytes:
     return net.bytes()
 
 
+def transcriber() -> bytes:
+    """Return an acoustic model: 40 frames of 8 bands, and for each band scores of 6 letters."""
+    net = Program(8)
+    shape = (1, 1, 40, 8)
+    x = net.quantized(net.takes("frames", "FLOAT", shape), shape)
+    net.gives("scores", net.real(net.conv(net.conv(x, 16, 3), 6, 1)))
+    return net.bytes()
+
+
 def reader() -> bytes:
     """Return a classifier of texts of any length: words and a mask, and three classes."""
     net = Program(4)

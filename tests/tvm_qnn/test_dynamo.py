@@ -96,17 +96,14 @@ def test_what_is_not_imported_runs_in_pytorch_and_says_why() -> None:
 
 
 def test_parts_that_are_imported_run_as_integer_code() -> None:
-    class Between(torch.nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.first, self.last = (quantized(network(), (2, 3, 32, 32)).module() for _ in "ab")
+    first, last = (quantized(network(), (2, 3, 32, 32)).module() for _ in "ab")
 
-        def forward(self, image: Any) -> Any:
-            spread = torch.linalg.svd(self.first(image))[1]
-            return self.last(image * spread[0]), spread
+    def between(image: Any) -> Any:
+        spread = torch.linalg.svd(first(image))[1]
+        return last(image * spread[0]), spread
 
-    model, image = Between(), torch.randn(2, 3, 32, 32)
-    run = compiled(model)
+    image = torch.randn(2, 3, 32, 32)
+    run = compiled(between)
     with mock.patch.object(Library, "run", side_effect=Library.run, autospec=True) as ran:
         with torch.no_grad(), pytest.warns(EagerWarning) as told:
             found, spread = run(image)

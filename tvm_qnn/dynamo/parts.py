@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
+from torch.fx import Node
 from torch.fx.passes.infra.partitioner import CapabilityBasedPartitioner
 from torch.fx.passes.operator_support import OperatorSupportBase
 
@@ -16,8 +17,6 @@ from frontends.torch.reader import calls_of, operator_of
 
 Run = Callable[[Sequence[torch.Tensor]], tuple[Any, ...]]
 """Computes a graph's results from its inputs that are no constants."""
-
-Node = torch.fx.Node
 
 
 def reasons_of(program: torch.export.ExportedProgram) -> dict[Node, str]:

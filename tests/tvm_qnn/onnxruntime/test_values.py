@@ -249,7 +249,7 @@ def test_memory_is_this_processs() -> None:
             "Cpu", ort.OrtAllocatorType.ORT_ARENA_ALLOCATOR, 0, ort.OrtMemType.DEFAULT
         )
         return [
-            [str(getattr(info, name)).rsplit(".")[-1] for name in NAMES]
+            [getattr(value := getattr(info, name), "name", value) for name in NAMES]
             for info in (*session.get_input_memory_infos(), *session.get_output_memory_infos(), cpu)
         ]
 
