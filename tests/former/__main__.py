@@ -13,6 +13,7 @@ from __future__ import annotations
 import io
 import tempfile
 from contextlib import redirect_stdout
+from importlib.util import find_spec
 from pathlib import Path
 
 import click
@@ -30,6 +31,8 @@ FILES = {
     "frontend/onnx/test_forward.py": "qlinear or qattention or qgemm or integer",
     "frontend/mxnet/test_qnn_ops_utils.py": "",
 }
+if find_spec("torch"):
+    FILES["frontend/pytorch/qnn_test.py"] = "not imagenet and not mergecomposite"  # torchvision
 """Which tests of which files to run: all of them, or those whose names pytest selects."""
 
 

@@ -23,7 +23,10 @@ import pytest
 import tvm
 import tvm.testing
 
-_MODULES = ("relay.utils.tag_span", "torch", "torch.nn", "torchvision")
+_MODULES = (
+    *("relay.utils.tag_span", "torch", "torch.nn", "torchvision"),
+    *("tvm_qnn.relay.op.contrib", "tvm_qnn.relay.op.contrib.register"),
+)
 
 
 _OPSET = 21

@@ -11,6 +11,7 @@ import runpy
 import sys
 import tarfile
 from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -22,6 +23,7 @@ import tvm.contrib.download
 from PIL import Image
 
 from frontends.tflite.writer import ModelWriter
+from tests.former import torchvision
 from tests.former.imports import changed
 from tvm_qnn.zoo import build as zoo
 
@@ -49,6 +51,9 @@ TUTORIALS: dict[str, tuple[str, Callable[[], bytes]]] = {
 }
 """The model's name and what makes one, by the tutorial's path in gallery/how_to."""
 
+if find_spec("torch"):
+    TUTORIALS["deploy_models/deploy_prequantized.py"] = ("", bytes)
+
 
 def run(tutorial: Path, folder: Path) -> None:
     """Run a tutorial of ``TUTORIALS`` to its end.
@@ -59,7 +64,8 @@ def run(tutorial: Path, folder: Path) -> None:
     """
     name, model = TUTORIALS["/".join(tutorial.parts[-2:])]
     copy = folder / tutorial.name
-    copy.write_text(changed(tutorial.read_text()))
+    source = tutorial.read_text()
+    copy.write_text(changed(source))
 
     def download(_url: str, file: str, **_options: Any) -> str:
         path = folder / file
@@ -70,16 +76,18 @@ def run(tutorial: Path, folder: Path) -> None:
                 member.size = len(content)
                 archive.addfile(member, io.BytesIO(content))
         elif file.endswith("txt"):
-            path.write_text("\n".join(map(str, range(_CLASSES))))
+            labels = {number: str(number) for number in range(_CLASSES)}
+            path.write_text(str(labels) if "clsid" in file else "\n".join(labels.values()))
         else:
             pixels = np.random.default_rng(0).integers(0, 256, (299, 299, 3), np.uint8)
             Image.fromarray(pixels).save(path)
         return str(path)
 
-    modules = {
-        "matplotlib": MagicMock(),
-        "tensorflow": SimpleNamespace(lite=ai_edge_litert.interpreter),
-    }
+    modules: dict[str, Any] = {"matplotlib": MagicMock()}
+    if "torch" in source:
+        modules |= torchvision.modules()
+    else:
+        modules["tensorflow"] = SimpleNamespace(lite=ai_edge_litert.interpreter)
     with (
         patch.dict(sys.modules, modules),
         patch.object(tvm.contrib.download, "download_testdata", download),

@@ -19,7 +19,7 @@ from types import SimpleNamespace
 from tvm import relax
 from tvm.ir import GenericConst, IRModule
 from tvm.ir.transform import PassContext
-from tvm.relax import Call, Expr, TensorType, Tuple, TupleGetItem, Var
+from tvm.relax import Call, Expr, Tuple, TupleGetItem, Var
 from tvm.runtime import params
 
 from qnn_ops.errors import QnnError
@@ -47,6 +47,7 @@ save_param_dict = params.save_param_dict
 
 Any = any_size
 Constant = Named(GenericConst, const)
+TensorType = Named(relax.TensorType, expr.TensorType)
 Function = Named(relax.Function, expr.Function)
 build_config = PassContext
 analysis = SimpleNamespace(free_vars=free_vars)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import Any, NoReturn
 
 import numpy as np
@@ -32,15 +32,50 @@ def any_size() -> NoReturn:
     raise QnnError("relay.Any: every size must be known; build once for each shape")
 
 
-def var(name_hint: str, shape: Sequence[int] = (), dtype: str = "float32") -> relax.Var:
+def static_shape(name: str, shape: Any) -> list[int]:
+    """Return the sizes of a shape, which may be one number.
+
+    Raises:
+        QnnError: if a size is not known.
+    """
+    sizes = [shape] if isinstance(shape, (int, np.integer, str)) else list(shape)
+    for size in sizes:
+        is_number = isinstance(size, (int, np.integer, tvm.tirx.IntImm))
+        if not is_number or int(size) < 0:
+            raise QnnError(f"{name}: every size must be known, got {size!s}; build for each shape")
+    return [int(size) for size in sizes]
+
+
+def TensorType(shape: Any = (), dtype: str = "float32") -> relax.TensorType:
+    """Return the type of a tensor.
+
+    Raises:
+        QnnError: if a size is not known.
+    """
+    return relax.TensorType(static_shape("TensorType", shape), dtype)
+
+
+def var(
+    name_hint: str, type_annotation: Any = None, shape: Any = None, dtype: str = "float32"
+) -> relax.Var:
     """Return a function's parameter.
 
     Args:
         name_hint: its name.
-        shape: static.
+        type_annotation: its type, or its shape.
+        shape: static; default: that of a scalar.
         dtype: numpy's name for it.
+
+    Raises:
+        QnnError: if a size is not known.
     """
-    return relax.Var(name_hint, relax.TensorType([int(size) for size in shape], dtype))
+    if isinstance(type_annotation, relax.TensorType):
+        return relax.Var(name_hint, type_annotation)
+    if type_annotation is not None and isinstance(shape, str):  # a shape, and then its dtype
+        shape, dtype = None, shape
+    given = type_annotation if shape is None else shape
+    sizes = static_shape(f"var {name_hint!r}", () if given is None else given)
+    return relax.Var(name_hint, relax.TensorType(sizes, dtype))
 
 
 def const(value: Any, dtype: str | None = None) -> relax.Expr:

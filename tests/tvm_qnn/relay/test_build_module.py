@@ -27,7 +27,7 @@ def test_a_target_by_device() -> None:
 
 
 def test_a_function_is_a_module() -> None:
-    x = relay.var("x", (3,), "float32")
+    x = relay.var("x", shape=(3,), dtype="float32")
     assert relay.build(relay.Function([x], relay.nn.relu(x)), "llvm").library.inputs[0].name == "x"
 
 

@@ -11,8 +11,8 @@ X = np.arange(4, dtype=np.float32)
 
 
 def test_a_function_a_module_and_an_expression() -> None:
-    x = relay.var("x", (4,), "float32")
-    y = relay.var("y", (4,), "float32")
+    x = relay.var("x", shape=(4,), dtype="float32")
+    y = relay.var("y", shape=(4,), dtype="float32")
     body = relay.subtract(x, y)
     executor = relay.create_executor("graph")
     for each in (relay.Function([x, y], body), body):
@@ -28,7 +28,7 @@ def test_what_depends_on_no_variable_is_its_value() -> None:
 
 
 def test_several_results_are_a_list() -> None:
-    x = relay.var("x", (4,), "float32")
+    x = relay.var("x", shape=(4,), dtype="float32")
     results = relay.create_executor().evaluate(relay.Function([x], relay.Tuple([x, -x])))(X)
     assert [each.numpy().tolist() for each in results] == [X.tolist(), (-X).tolist()]
 

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 import tvm
@@ -34,7 +36,7 @@ def test_calls_that_stand_in_each_other_become_bindings_used_twice_bound_once() 
 
 
 def test_a_deep_network_does_not_overflow_the_stack() -> None:
-    x = expr = relay.var("x", (2,), "float32")
+    x = expr = relay.var("x", shape=(2,), dtype="float32")
     for _ in range(2000):
         expr = relay.nn.relu(expr)
     function = relay.Function([x], expr)
@@ -69,3 +71,18 @@ def test_scales_are_numbers_or_constants() -> None:
 def test_a_body_must_be_an_expression() -> None:
     with pytest.raises(QnnError, match="Function: body must be a Relax expression, got int"):
         relay.Function([], 3)
+
+
+@pytest.mark.parametrize("size", [None, "n", -1])
+def test_a_size_that_is_not_known_is_named(size: Any) -> None:
+    message = r"every size must be known, got .*; build for each"
+    with pytest.raises(QnnError, match=message):
+        relay.var("x", shape=(size, 3))
+    with pytest.raises(QnnError, match=message):
+        relay.TensorType((size, 3))
+
+
+def test_a_variable_of_a_type() -> None:
+    kind = relay.TensorType((2, 3), "int8")
+    assert relay.var("x", kind).checked_type == kind == relay.var("x", (2, 3), "int8").ty
+    assert relay.var("x", shape=3).ty == relay.TensorType((3,))

@@ -93,7 +93,7 @@ def test_groups_become_integers(name: str) -> None:
 
 
 def test_what_has_no_rule_stays_float_or_is_named() -> None:
-    x = relay.var("x", X.shape, "int8")
+    x = relay.var("x", shape=X.shape, dtype="int8")
     group = relay.sign(real(x))
     mod, same = folded(group)
     assert "dequantize" in same.script()
@@ -103,7 +103,7 @@ def test_what_has_no_rule_stays_float_or_is_named() -> None:
 
 
 def test_what_stands_before_a_group_in_floats_is_folded_too() -> None:
-    x = relay.var("x", X.shape, "int8")
+    x = relay.var("x", shape=X.shape, dtype="int8")
     inner = relay.qnn.quantize(relay.nn.relu(real(x)), relay.const(0.5), relay.const(3))
     mod, integers = folded(relay.sign(real(inner)))
     assert "relu" not in integers.script()
@@ -140,7 +140,7 @@ def test_what_int32_may_not_hold_stays_float(operator: Callable[[Any], Any]) -> 
 
 
 def test_networks_are_deeper_than_the_stack_of_python() -> None:
-    expr = x = relay.var("x", (2,), "int8")
+    expr = x = relay.var("x", shape=(2,), dtype="int8")
     for _ in range(600):
         expr = relay.qnn.quantize(relay.nn.relu(real(expr)), relay.const(0.5), relay.const(3))
     mod = tvm.IRModule.from_expr(relay.Function([x], expr))
@@ -148,7 +148,7 @@ def test_networks_are_deeper_than_the_stack_of_python() -> None:
 
 
 def test_softmax_stays_float_unless_it_is_named() -> None:
-    x = relay.var("x", (4, 8), "int8")
+    x = relay.var("x", shape=(4, 8), dtype="int8")
     logits = X.reshape(-1, 8)[:4]
     group = relay.nn.softmax(real(x, 0.1))
     own = (1 / 256, -128)
@@ -160,7 +160,7 @@ def test_softmax_stays_float_unless_it_is_named() -> None:
 
 
 def test_groups_that_no_quantize_ends() -> None:
-    a, b = (relay.var(name, (1, 4, 2), "int8") for name in "ab")
+    a, b = (relay.var(name, shape=(1, 4, 2), dtype="int8") for name in "ab")
     product = relay.nn.batch_matmul(real(a, 2.0), relay.negative(real(b, 6.0)))
     moved = relay.reshape(relay.nn.relu(real(a, 2.0)), (1, 2, 4))
     data = np.arange(-4, 4, dtype=np.int8).reshape(1, 4, 2)

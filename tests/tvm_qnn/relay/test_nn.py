@@ -13,7 +13,7 @@ from tvm_qnn.relay import graph_executor
 def test_bias_is_added_per_channel(axis: int) -> None:
     data = np.arange(18, dtype=np.int32).reshape(2, 3, 3)
     bias = np.array([100, 200, 300], np.int32)
-    x = relay.var("x", data.shape, "int32")
+    x = relay.var("x", shape=data.shape, dtype="int32")
     body = relay.nn.relu(relay.nn.bias_add(x, relay.const(bias), axis))
     lib = relay.build(tvm.IRModule.from_expr(relay.Function([x], body)), "llvm")
     executor = graph_executor.GraphModule(lib["default"](tvm.cpu()))
@@ -32,6 +32,6 @@ def test_bias_is_added_per_channel(axis: int) -> None:
     ],
 )
 def test_a_bias_that_does_not_fit(bias: np.ndarray, axis: int, message: str) -> None:
-    x = relay.var("x", (2, 3, 3), "int32")
+    x = relay.var("x", shape=(2, 3, 3), dtype="int32")
     with pytest.raises(QnnError, match=message):
         relay.nn.bias_add(x, relay.const(bias), axis)

@@ -9,7 +9,7 @@ from tvm_qnn.relay import tvm
 
 
 def test_names_that_objects_had() -> None:
-    x = relay.var("x", (2, 3), "int8")
+    x = relay.var("x", shape=(2, 3), dtype="int8")
     assert x.name_hint == "x"
     assert x.type_annotation == x.checked_type == relay.TensorType((2, 3), "int8")
     assert relay.const(np.arange(3)).data.numpy().tolist() == [0, 1, 2]
@@ -21,7 +21,7 @@ def test_names_that_objects_had() -> None:
 
 
 def test_modules_are_made_of_any_expression() -> None:
-    x = relay.var("x", (2, 3), "int8")
+    x = relay.var("x", shape=(2, 3), dtype="int8")
     mod = tvm.IRModule.from_expr(relay.nn.relu(x))
     assert isinstance(mod, tvm.IRModule)
     assert isinstance(mod, installed.IRModule)
@@ -31,9 +31,9 @@ def test_modules_are_made_of_any_expression() -> None:
 
 
 def test_the_body_of_a_function_is_an_operand() -> None:
-    x = relay.var("x", (4,), "float32")
+    x = relay.var("x", shape=(4,), dtype="float32")
     body = tvm.IRModule.from_expr(relay.nn.relu(relay.negative(x)))["main"].body
-    bias = relay.var("bias", (4,), "float32")
+    bias = relay.var("bias", shape=(4,), dtype="float32")
     result = relay.add(relay.add(bias, body), bias)
     assert [each.name_hint for each in relay.analysis.free_vars(result)] == ["bias", "x"]
     data = np.array([1, -1, 2, -2], np.float32)

@@ -89,7 +89,7 @@ CASES: list[tuple[Callable[[Any], Any], Callable[[Array], Array]]] = [
 
 
 def run(body: Callable[[Any], Any]) -> list[Array]:
-    x = relay.var("x", X.shape, "float32")
+    x = relay.var("x", shape=X.shape, dtype="float32")
     expr = body(x)
     mod = tvm.IRModule.from_expr(relay.Function(relay.analysis.free_vars(expr), expr))
     executor = graph_executor.GraphModule(relay.build(mod, "llvm")["default"](tvm.cpu()))
@@ -156,7 +156,7 @@ def test_operators_by_name() -> None:
 
 
 def test_an_index_out_of_range_takes_the_nearest(capfd: pytest.CaptureFixture[str]) -> None:
-    x, i = relay.var("x", (4,)), relay.var("i", (3,), "int32")
+    x, i = relay.var("x", (4,)), relay.var("i", shape=(3,), dtype="int32")
     taken = relay.Function([x, i], relay.take(x, i, mode="fast"))
     data, indices = np.arange(4, dtype=np.float32), np.array([1, 9, -5], np.int32)
     assert relay.create_executor().evaluate(taken)(data, indices).numpy().tolist() == [1, 3, 0]

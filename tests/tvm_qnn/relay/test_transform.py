@@ -17,7 +17,7 @@ def test_what_the_build_does_by_itself_changes_nothing() -> None:
 
 
 def test_constants_are_folded() -> None:
-    x = relay.var("x", (2,), "float32")
+    x = relay.var("x", shape=(2,), dtype="float32")
     body = relay.add(x, relay.multiply(relay.const(2.0), relay.const(3.0)))
     folded = relay.transform.FoldConstant()(tvm.IRModule.from_expr(relay.Function([x], body)))
     assert "multiply" not in folded.script()

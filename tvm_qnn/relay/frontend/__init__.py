@@ -68,28 +68,33 @@ def from_pytorch(
 ) -> tuple[tvm.IRModule, dict[str, tvm.runtime.Tensor]]:
     """Import a PyTorch program: ``tvm_qnn.from_exported_program``.
 
+    TorchScript, and modules that are quantized in eager mode, become a program by a run on zeros,
+    so that a branch is the one that zeros take. Their integers are those of PyTorch's engines for
+    x86, as of ``X86InductorQuantizer``.
+
     Args:
-        script_module: a ``torch.export.ExportedProgram``, or a module, which is exported. Relay
-            took TorchScript modules; give the module that they were made from.
+        script_module: a module in eval mode, TorchScript or not, or what ``torch.export.export``
+            gives.
         input_infos: of a module: ``(name, shape)`` or ``(name, (shape, dtype))`` for each input.
 
     Raises:
-        QnnError: if it is a TorchScript module or no module, with the line to type.
+        QnnError: if it is none of these, a shape is missing, or an operator is not imported.
     """
     from frontends.torch import from_exported_program
+    from frontends.torch.eager import is_eager, recorded
 
     if hasattr(script_module, "graph_signature") or isinstance(script_module, (str, bytes, Path)):
         return from_exported_program(script_module)
     torch: Any = sys.modules.get("torch")  # whoever has a module has imported it
-    is_module = torch and isinstance(script_module, torch.nn.Module)
-    if not is_module or isinstance(script_module, torch.jit.ScriptModule) or not input_infos:
+    if not torch or not isinstance(script_module, torch.nn.Module) or not input_infos:
         raise QnnError(
             f"from_pytorch takes an exported program, got {type(script_module).__name__}; write "
             "torch.export.export(model.eval(), example_inputs) and give its result"
         )
     names = [name for name, _ in input_infos]
     examples = tuple(_example(torch, info) for _, info in input_infos)
-    mod, params = from_exported_program(torch.export.export(script_module, examples))
+    export = recorded if is_eager(script_module) else torch.export.export
+    mod, params = from_exported_program(export(script_module, examples))
     known = signature_of(mod)
     inputs = (replace(info, name=name) for info, name in zip(known.inputs, names, strict=True))
     mod["main"] = with_signature(mod["main"], replace(known, inputs=tuple(inputs)))

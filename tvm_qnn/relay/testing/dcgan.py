@@ -27,7 +27,7 @@ def get_net(
 ) -> relax.Function:
     """Return the network's function; its input "data" are random numbers."""
     axis = layout.index("C")
-    code = code or var("data", (batch_size, random_len), dtype)
+    code = code or var("data", shape=(batch_size, random_len), dtype=dtype)
     net = nn.relu(layers.dense(code, _SIDE * _SIDE * ngf * 8, "dense_weight"))
     shape = [-1, _SIDE, _SIDE]
     shape.insert(axis, ngf * 8)

@@ -47,7 +47,7 @@ def get_workload(
     if densenet_size not in _NETWORKS:
         raise QnnError(f"densenet: {densenet_size} layers; it may have {[*_NETWORKS]}")
     features, growth, blocks = _NETWORKS[densenet_size]
-    data = var("data", (batch_size, *image_shape), dtype)
+    data = var("data", shape=(batch_size, *image_shape), dtype=dtype)
     window = {"kernel_size": (7, 7), "strides": (2, 2), "padding": (3, 3)}
     net = layers.conv2d(data, channels=features, name="conv1", **window)
     net = nn.relu(layers.batch_norm_infer(net, name="batch1"))

@@ -23,7 +23,7 @@ def get_net(
     layout: str = "NCHW",
 ) -> relax.Function:
     """Return the network's function; its input is "data"."""
-    net: relax.Expr = var("data", (batch_size, *image_shape), dtype)
+    net: relax.Expr = var("data", shape=(batch_size, *image_shape), dtype=dtype)
     layouts = {"data_layout": layout, "kernel_layout": layers.conv_kernel_layout(layout)}
     for number, (channels, size, stride) in enumerate(_CONVOLUTIONS, 1):
         window = {"kernel_size": size, "strides": stride, "name": f"conv{number}"}

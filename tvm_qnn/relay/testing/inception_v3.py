@@ -122,7 +122,7 @@ def get_net(
     batch_size: int, num_classes: int, image_shape: Sequence[int], dtype: str
 ) -> relax.Function:
     """Return the network's function; its input is "data"."""
-    net: relax.Expr = var("data", (batch_size, *image_shape), dtype)
+    net: relax.Expr = var("data", shape=(batch_size, *image_shape), dtype=dtype)
     for index, conv in enumerate(
         (_square(32, 3, 2, True), _square(32, 3, 1, True), _square(64, 3))
     ):

@@ -52,7 +52,9 @@ def _kernel(
     window: Pair = options["kernel_size"]
     height, width = (window, window) if isinstance(window, int) else window
     known = {**sizes, "H": height, "W": width}
-    return var(f"{name}_weight", [known[letter] for letter in layout], spec(name, data).dtype)
+    return var(
+        f"{name}_weight", shape=[known[letter] for letter in layout], dtype=spec(name, data).dtype
+    )
 
 
 def batch_norm_infer(data: relax.Expr, *, name: str, axis: int = 1, **options: Any) -> relax.Expr:
@@ -60,20 +62,22 @@ def batch_norm_infer(data: relax.Expr, *, name: str, axis: int = 1, **options: A
     of_data = spec(name, data)
     names = ("gamma", "beta", "moving_mean", "moving_var")
     size, dtype = of_data.shape[axis], of_data.dtype
-    gamma, beta, mean, variance = (var(f"{name}_{each}", (size,), dtype) for each in names)
+    gamma, beta, mean, variance = (
+        var(f"{name}_{each}", shape=(size,), dtype=dtype) for each in names
+    )
     return op.field_of(nn.batch_norm(data, gamma, beta, mean, variance, axis, **options), 0)
 
 
 def bias_of(data: relax.Expr, name: str, axis: int = 1) -> relax.Call:
     """Add a bias of this name."""
     of_data = spec(name, data)
-    return nn.bias_add(data, var(name, (of_data.shape[axis],), of_data.dtype), axis)
+    return nn.bias_add(data, var(name, shape=(of_data.shape[axis],), dtype=of_data.dtype), axis)
 
 
 def dense(data: relax.Expr, units: int, weight: str) -> relax.Call:
     """Return a dense layer whose weights have this name."""
     of_data = spec(weight, data)
-    return nn.dense(data, var(weight, (units, of_data.shape[-1]), of_data.dtype))
+    return nn.dense(data, var(weight, shape=(units, of_data.shape[-1]), dtype=of_data.dtype))
 
 
 def dense_add_bias(data: relax.Expr, units: int, name: str) -> relax.Call:

@@ -19,7 +19,7 @@ def get_net(
     dtype: str = "float32",
 ) -> relax.Function:
     """Return the network's function; its input is "data"."""
-    net: relax.Expr = nn.batch_flatten(var("data", (batch_size, *image_shape), dtype))
+    net: relax.Expr = nn.batch_flatten(var("data", shape=(batch_size, *image_shape), dtype=dtype))
     for number, units in enumerate((128, 64), 1):
         net = nn.relu(dense_add_bias(net, units, f"fc{number}"))
     return closed(nn.softmax(dense_add_bias(net, num_classes, "fc3")))

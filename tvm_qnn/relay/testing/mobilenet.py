@@ -50,7 +50,7 @@ def mobile_net(
 ) -> relax.Function:
     """Return the network's function; its input is "data"."""
     channels = int(_STEM * alpha)
-    data = var("data", data_shape, dtype)
+    data = var("data", shape=data_shape, dtype=dtype)
     net = _conv(data, (channels, 3, 2), layout, "conv_block_1_conv", "conv_block_1_bn")
     for number, (wanted, stride) in enumerate((*_BLOCKS, *(_SHALLOW if is_shallow else _DEEP)), 1):
         name = f"separable_conv_block_{number}"

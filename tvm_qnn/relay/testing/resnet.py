@@ -101,7 +101,9 @@ def get_net(
     height = image_shape[layout.index("H") - 1]
     units, (stem, *channels), deep = _stages(num_layers, height)
     made = _Layers(layout)
-    net = made.norm(var("data", (batch_size, *image_shape), dtype), "bn_data", scale=False)
+    net = made.norm(
+        var("data", shape=(batch_size, *image_shape), dtype=dtype), "bn_data", scale=False
+    )
     if height <= _SMALL_STEM:
         net = made.conv(net, stem, 3, 1, "conv0")
     else:

@@ -38,7 +38,7 @@ def get_net(
     """
     if version not in _STEMS:
         raise QnnError(f"squeezenet: version is one of {', '.join(_STEMS)}, got {version!r}")
-    data = var("data", (batch_size, *image_shape), dtype)
+    data = var("data", shape=(batch_size, *image_shape), dtype=dtype)
     net = _conv(data, *_STEMS[version], "conv1", stride=2)
     for index, channels in enumerate(_SQUEEZED):
         name = f"fire{index + 1}"

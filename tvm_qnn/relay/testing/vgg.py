@@ -39,7 +39,7 @@ def get_net(
     """
     if num_layers not in _CONVOLUTIONS:
         raise QnnError(f"vgg: {num_layers} layers; it may have {[*_CONVOLUTIONS]}")
-    net: relax.Expr = var("data", (batch_size, *image_shape), dtype)
+    net: relax.Expr = var("data", shape=(batch_size, *image_shape), dtype=dtype)
     for i, (count, channels) in enumerate(
         zip(_CONVOLUTIONS[num_layers], _CHANNELS, strict=True), 1
     ):

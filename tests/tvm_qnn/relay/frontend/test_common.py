@@ -5,7 +5,7 @@ from tvm_qnn.relay.frontend.common import infer_shape, infer_type
 
 
 def test_types_and_shapes_of_expressions() -> None:
-    x = relay.var("x", (2, 3), "int8")
+    x = relay.var("x", shape=(2, 3), dtype="int8")
     total = relay.sum(relay.cast(x, "int32"), axis=1)
     assert infer_type(total).checked_type == relay.TensorType((2,), "int32")
     assert infer_shape(total) == (2,)

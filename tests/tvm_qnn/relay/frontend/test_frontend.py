@@ -59,9 +59,6 @@ def test_a_module_is_exported_with_its_inputs() -> None:
         executor.run(data=x)
         expected = module(torch.from_numpy(x)).detach().numpy()
         np.testing.assert_allclose(executor.get_output(0).numpy(), expected, rtol=1e-6)
-    script = torch.jit.trace(module, torch.zeros(2, 4))
-    with pytest.raises(QnnError, match=r"got TopLevelTracedModule; write torch\.export\.export"):
-        relay.frontend.from_pytorch(script, [("data", (2, 4))])
 
 
 def test_other_formats_say_what_to_do() -> None:

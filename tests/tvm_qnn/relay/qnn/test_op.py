@@ -249,11 +249,11 @@ def test_quantize_and_dequantize() -> None:
     assert np.array_equal(run(there_and_back, real), expected)
 
 
-X = relay.var("x", (1, 3, 8, 8), "int8")
-K = relay.var("k", (4, 3, 1, 1), "int8")
-S = relay.var("s", (), "float32")
-V = relay.var("v", (5,), "float32")
-F = relay.var("f", (2, 3), "float32")
+X = relay.var("x", shape=(1, 3, 8, 8), dtype="int8")
+K = relay.var("k", shape=(4, 3, 1, 1), dtype="int8")
+S = relay.var("s", shape=(), dtype="float32")
+V = relay.var("v", shape=(5,), dtype="float32")
+F = relay.var("f", shape=(2, 3), dtype="float32")
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from tvm_qnn.relay.testing import TempOpAttr, generate_ref_data, run_infer_type,
 
 
 def test_types() -> None:
-    x = relay.var("x", (2, 3), "int8")
+    x = relay.var("x", shape=(2, 3), dtype="int8")
     product = x * x  # made by Relax, without a type
     assert run_infer_type(product).checked_type == relay.TensorType((2, 3), "int8")
     with TempOpAttr("qnn.conv2d", "FTVMQnnLegalize", None):
