@@ -25,9 +25,9 @@ Write = Callable[[File, Tensors, Types], list[Tensor]]
 
 
 def plain(code: str, options: Mapping[str, Any], constants: Mapping[str, Any]) -> Write:
-    """Return what writes an operator whose inputs come before int32 constants."""
+    """Return a function that writes an operator; int32 constants follow its inputs."""
 
-    def write(file: File, inputs: Sequence[Tensor], outputs: Sequence[TensorType]) -> list[Tensor]:
+    def write(file: File, inputs: Tensors, outputs: Types) -> list[Tensor]:
         arrays = ((role, np.array(each, np.int32)) for role, each in constants.items())
         operands = [*(x.index for x in inputs), *(file.constant(*each) for each in arrays)]
         return file.layer(code, operands, outputs, **options)

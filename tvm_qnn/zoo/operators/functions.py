@@ -21,15 +21,15 @@ def _function(
     lowest: float | None = None,
     **options: Any,
 ) -> Make:
-    """Return what makes a function of one value."""
+    """Return a function that makes operators of one value."""
     compute, write = (lambda _, x: function(x)), plain(code, options, {})
     return lambda: Operator(compute, write, dtype, lowest=lowest)
 
 
 def _pair(code: str, function: Callable[..., Any], **options: Any) -> Make:
-    """Return what makes a function of two values, either of which may be broadcast.
+    """Return a function that makes operators of two values; either may be broadcast.
 
-    It takes "NONE", "RELU" or "RELU6".
+    Its argument is the activation: "NONE", "RELU" or "RELU6".
     """
 
     def make(activation: str = "NONE") -> Operator:
@@ -40,7 +40,7 @@ def _pair(code: str, function: Callable[..., Any], **options: Any) -> Make:
 
 
 def _whole(code: str, function: Callable[..., Any]) -> Make:
-    """Return what makes a function of two values without an activation."""
+    """Return a function that makes operators of two values without an activation."""
     return lambda: Operator(lambda _, *arrays: function(*arrays), plain(code, {}, {}))
 
 

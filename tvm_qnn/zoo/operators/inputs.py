@@ -59,7 +59,7 @@ def mask(graph: Graph, length: int) -> Value:
 
 
 def _written(array: Array) -> Write:
-    """Return what writes a constant, of real values where its type is quantized."""
+    """Return a function that writes a constant, quantized if its type is."""
 
     def write(file: File, inputs: Sequence[Tensor], outputs: Sequence[TensorType]) -> list[Tensor]:
         (kind,) = outputs

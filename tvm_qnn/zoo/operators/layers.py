@@ -22,7 +22,7 @@ _PEAK = 12.0
 
 
 def _weighted(code: str, axis: int | None = None, **options: Any) -> Write:
-    """Return what writes a layer with a kernel and a bias; `axis` is that of the channels."""
+    """Return a function that writes a layer with kernel and bias; `axis` holds the channels."""
 
     def write(file: File, inputs: Sequence[Tensor], outputs: Sequence[TensorType]) -> list[Tensor]:
         (x,) = inputs
@@ -41,7 +41,7 @@ def _computed(
     laid_out: Callable[[Array], Array],
     activation: str = "NONE",
 ) -> Callable[[FloatRun, Array], Array]:
-    """Return what draws a kernel and computes a layer, normalised.
+    """Return a function that draws a kernel, computes the layer and normalises the result.
 
     Args:
         shape: of the kernel; -1 stands for the input's channels.

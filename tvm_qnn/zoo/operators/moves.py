@@ -12,7 +12,7 @@ from tvm_qnn.zoo.graph import Operator, plain
 
 
 def Concat(axis: int = 3) -> Operator:
-    """Return what joins values along an axis other than the first; of pictures, the channels.
+    """Return an operator that joins values along an axis other than the first.
 
     QUANTIZE stands before it where the scale of a signed input is fixed.
     """
@@ -27,7 +27,7 @@ def Concat(axis: int = 3) -> Operator:
 
 
 def Embed(words: int, depth: int) -> Operator:
-    """Return what takes rows [depth] of a table of words, by their numbers."""
+    """Return an operator that takes rows [depth] of a table of words, by their numbers."""
 
     def compute(run: FloatRun, numbers: Array) -> Array:
         table = run.drawn((words, depth))
@@ -43,7 +43,7 @@ def Embed(words: int, depth: int) -> Operator:
 
 
 def Reshape(shape: tuple[int, ...]) -> Operator:
-    """Return what gives each sample another shape, in which -1 stands for the elements left."""
+    """Return an operator that gives each sample another shape; -1 stands for the elements left."""
 
     def write(file: File, inputs: Sequence[Tensor], outputs: Sequence[TensorType]) -> list[Tensor]:
         whole = np.array(outputs[0].shape, np.int32)
@@ -53,13 +53,13 @@ def Reshape(shape: tuple[int, ...]) -> Operator:
 
 
 def Transpose(order: tuple[int, ...]) -> Operator:
-    """Return what puts the axes into another order, of which the first stays."""
+    """Return an operator that permutes the axes; the first one stays."""
     write = plain("TRANSPOSE", {}, {"order": order})
     return Operator(lambda _, x: x.transpose(order), write, same_scale=True)
 
 
 def Split(parts: int, axis: int = 3) -> Operator:
-    """Return what cuts equal parts along an axis other than the first; `outputs` adds all."""
+    """Return an operator that cuts equal parts along an axis; `outputs` adds all of them."""
 
     def write(file: File, inputs: Sequence[Tensor], outputs: Sequence[TensorType]) -> list[Tensor]:
         operands = [file.constant("axis", np.array(axis, np.int32)), inputs[0].index]
@@ -69,7 +69,7 @@ def Split(parts: int, axis: int = 3) -> Operator:
 
 
 def Slice(begin: tuple[int, ...], size: tuple[int, ...]) -> Operator:
-    """Return what takes `size` elements from `begin` on, along each axis but the first."""
+    """Return an operator that takes `size` elements from `begin` on, except for the first axis."""
     ends = (slice(b, b + n) for b, n in zip(begin, size, strict=True))
     part = (slice(None), *ends)
     write = plain("SLICE", {}, {"begin": (0, *begin), "size": (1, *size)})
@@ -77,7 +77,7 @@ def Slice(begin: tuple[int, ...], size: tuple[int, ...]) -> Operator:
 
 
 def Pad(before: int, after: int, axes: tuple[int, ...] = (1, 2)) -> Operator:
-    """Return what puts zeros around a picture, or along other axes."""
+    """Return an operator that puts zeros around a picture, or along other axes."""
 
     def amounts(rank: int) -> list[tuple[int, int]]:
         return [(before, after) if axis in axes else (0, 0) for axis in range(rank)]
@@ -90,7 +90,7 @@ def Pad(before: int, after: int, axes: tuple[int, ...] = (1, 2)) -> Operator:
 
 
 def Pack() -> Operator:
-    """Return what puts values of equal shape side by side on a new last axis."""
+    """Return an operator that stacks values of equal shape on a new last axis."""
 
     def write(file: File, inputs: Sequence[Tensor], outputs: Sequence[TensorType]) -> list[Tensor]:
         options = {"values_count": len(inputs), "axis": len(inputs[0].shape)}
@@ -103,13 +103,13 @@ def Pack() -> Operator:
 
 
 def ArgMax(axis: int) -> Operator:
-    """Return what finds the index of the largest value along an axis, which goes."""
+    """Return an operator that finds the index of the largest value, and drops the axis."""
     write = plain("ARG_MAX", {"output_type": "int32"}, {"axis": axis})
     return Operator(lambda _, x: x.argmax(axis).astype(np.int32), write, "int32")
 
 
 def GatherNd() -> Operator:
-    """Return what takes elements at indices, int32 [1, count, axes] whose first one is 0."""
+    """Return an operator that takes elements at int32 indices [1, count, axes]; the first is 0."""
 
     def compute(_: FloatRun, data: Array, indices: Array) -> Array:
         pairs = zip(data, indices, strict=True)

@@ -20,7 +20,7 @@ def Mean(axes: tuple[int, ...] = (1, 2), keep_dims: bool = False) -> Operator:
 
 
 def _pool(code: str, pool: Callable[..., Array]) -> Callable[..., Operator]:
-    """Return what makes a pool of windows of a size in both directions."""
+    """Return a function that makes pools; size and stride are those of both directions."""
 
     def make(size: int, stride: int, padding: str = "VALID") -> Operator:
         strides = {"stride_w": stride, "stride_h": stride}
@@ -46,7 +46,7 @@ def Softmax() -> Operator:
 
 
 def _resize(code: str, resize: Callable[[Array], Array]) -> Callable[[], Operator]:
-    """Return what makes a resizing to twice the height and width, of pixels that are squares."""
+    """Return a function that makes operators of twice the height and width, with square pixels."""
 
     def write(file: File, inputs: Sequence[Tensor], outputs: Sequence[TensorType]) -> list[Tensor]:
         constants: dict[str, Any] = {"size": outputs[0].shape[1:3]}

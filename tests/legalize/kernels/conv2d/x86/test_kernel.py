@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from legalize.kernels.conv2d.plan import Weights
 from legalize.kernels.conv2d.spec import ConvSpec, OutputStage
 from legalize.kernels.conv2d.x86.dot.plan import dot_plan
+from legalize.kernels.conv2d.x86.pairs.plan import pairs_plan
 from legalize.kernels.conv2d.x86.plan import Plan
 from legalize.kernels.isa.x86 import AVX512_VNNI, AVX512BW, AVX_VNNI, Isa
 from tests.support.arrays import full_range
@@ -125,27 +126,23 @@ def test_equals_the_definition(
     check(*spec_and_zero_point, how, shift, seed)
 
 
-@each_isa
-def test_every_instruction_set_equals_the_definition(isa: Isa) -> None:
-    @settings(max_examples=examples(15, PROCESSORS[isa][0]))
-    @given(
-        specs(),
-        st.sampled_from(["random", "ends", "min", "max"]),
-        st.sampled_from([-31, -14, -11, -8, 0, 3]),
-        st.integers(0, 2**32 - 1),
-    )
-    def run(spec_and_zero_point: tuple[ConvSpec, int], how: str, shift: int, seed: int) -> None:
-        check(*spec_and_zero_point, how, shift, seed, isa)
-
-    run()
+# The dtype of staged data, and how many examples are tried. Where an instruction set multiplies
+# bytes, neither words nor pairs are needed.
+WAYS: dict[str, tuple[Callable[[ConvSpec, Isa], Plan], dict[str, Any], int]] = {
+    "dot": (dot_plan, {}, 15),
+    "dot of words": (dot_plan, {"staged_dtype": "int16"}, 20),
+    "pairs": (pairs_plan, {}, 20),
+}
 
 
 @each_isa
-def test_data_of_words_gives_the_same(isa: Isa) -> None:
-    if isa.has_byte_products:
+@pytest.mark.parametrize("way", WAYS)
+def test_every_instruction_set_equals_the_definition(isa: Isa, way: str) -> None:
+    if isa.has_byte_products and way != "dot":
         pytest.skip("it multiplies bytes")
+    planned, change, count = WAYS[way]
 
-    @settings(max_examples=examples(20, PROCESSORS[isa][0]))
+    @settings(max_examples=examples(count, PROCESSORS[isa][0]))
     @given(
         specs(),
         st.sampled_from(["random", "ends", "min", "max"]),
@@ -154,8 +151,7 @@ def test_data_of_words_gives_the_same(isa: Isa) -> None:
     )
     def run(spec_and_zero_point: tuple[ConvSpec, int], how: str, shift: int, seed: int) -> None:
         spec, zero_point = spec_and_zero_point
-        wide = replace(spec, staged_dtype="int16")
-        check(wide, zero_point, how, shift, seed, isa)
+        check(replace(spec, **change), zero_point, how, shift, seed, isa, planned)
 
     run()
 
@@ -221,19 +217,24 @@ def test_dense_of_any_number_of_rows(rows: int) -> None:
 
 
 @each_isa
+@pytest.mark.parametrize(("planned", "channels"), [(dot_plan, 700), (pairs_plan, 260)])
 @pytest.mark.parametrize("zero_point", [-128, 127])
-def test_the_largest_sums_are_exact(zero_point: int, isa: Isa) -> None:
+def test_the_largest_sums_are_exact(
+    zero_point: int, planned: Callable[[ConvSpec, Isa], Plan], channels: int, isa: Isa
+) -> None:
     """Partial sums near the extremes for weights and data: nothing saturates."""
+    if isa.has_byte_products and planned is pairs_plan:
+        pytest.skip("it needs no pairs")
     spec = changed(
         SPEC,
         in_height=3,
-        in_channels=700,
+        in_channels=channels,
         input_zero_point=0 if zero_point > 0 else 255,
         dtype="int32",
         has_asymmetric_kernel=True,
     )
     for how in ("min", "max"):
-        check(spec, zero_point, how, isa=isa)
+        check(spec, zero_point, how, isa=isa, planned=planned)
 
 
 @pytest.mark.parametrize(

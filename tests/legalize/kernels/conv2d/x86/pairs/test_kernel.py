@@ -8,55 +8,17 @@ from typing import Any
 import numpy as np
 import pytest
 import tvm
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from legalize.kernels.conv2d.plan import Weights
-from legalize.kernels.conv2d.spec import ConvSpec
 from legalize.kernels.conv2d.x86.pairs.plan import pairs_plan
 from legalize.kernels.conv2d.x86.pairs.weights import ListedKSteps
 from legalize.kernels.isa.x86 import AVX2, AVX512BW, SSE41, Isa
-from tests.legalize.kernels.conv2d.x86.test_kernel import SPEC, check, specs
+from tests.legalize.kernels.conv2d.x86.test_kernel import SPEC
 from tests.support.convolutions import changed
 from tests.support.definition import accumulators
-from tests.support.x86 import PROCESSORS, each_isa, examples, run_conv
+from tests.support.x86 import each_isa, run_conv
 
 Array = np.ndarray[Any, Any]
-
-
-@each_isa
-def test_equals_the_definition(isa: Isa) -> None:
-    if isa.has_byte_products:
-        pytest.skip("it needs no pairs")
-
-    @settings(max_examples=examples(20, PROCESSORS[isa][0]))
-    @given(
-        specs(),
-        st.sampled_from(["random", "ends", "min", "max"]),
-        st.sampled_from([-31, -14, -11, -8, 0, 3]),
-        st.integers(0, 2**32 - 1),
-    )
-    def run(spec_and_zero_point: tuple[ConvSpec, int], how: str, shift: int, seed: int) -> None:
-        check(*spec_and_zero_point, how, shift, seed, isa, pairs_plan)
-
-    run()
-
-
-@each_isa
-@pytest.mark.parametrize("zero_point", [-128, 127])
-def test_the_largest_sums_are_exact(zero_point: int, isa: Isa) -> None:
-    if isa.has_byte_products:
-        pytest.skip("it needs no pairs")
-    spec = changed(
-        SPEC,
-        in_height=3,
-        in_channels=260,
-        input_zero_point=0 if zero_point > 0 else 255,
-        dtype="int32",
-        has_asymmetric_kernel=True,
-    )
-    for how in ("min", "max"):
-        check(spec, zero_point, how, isa=isa, planned=pairs_plan)
 
 
 def worst_data(kernel: Array) -> Array:
