@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from keyword import iskeyword
 from typing import Any
 
 from qnn_ops.errors import QnnError
@@ -91,7 +92,7 @@ def _shape(name: str, value: Any, bounds: dict[str, Bounds]) -> tuple[int | str,
             own = f"{name}_{axis}" if name.isidentifier() else f"size_{axis}"
             bounds[own] = _bounds(name, size)
             sizes.append(own)
-        elif isinstance(size, str) and size.isidentifier():
+        elif isinstance(size, str) and size.isidentifier() and not iskeyword(size):
             sizes.append(size)
         elif not isinstance(size, str) and _is_size(size):
             sizes.append(_number(name, size))

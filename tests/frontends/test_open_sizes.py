@@ -42,6 +42,7 @@ def test_equal_names_are_one_variable() -> None:
         ({"n": ("m",)}, r"no input is named 'n'"),
         ({"x": (0, 3)}, r"'x' needs sizes of 1 or more, got 0"),
         ({"x": ("a b", 3)}, r"a size of input 'x' is a number, a name or a range, got 'a b'"),
+        ({"x": ("lambda", 3)}, r"a size of input 'x' is a number, a name or a range, got 'lambda'"),
         ({"x": (True, 3)}, r"a size of input 'x' is a number, a name or a range, got True"),
         ({"x": (1.5, 3)}, r"a size of input 'x' is a number, a name or a range, got 1.5"),
         ({"x": (range(4), 3)}, r"'x' needs a range of sizes of 1 or more, got range\(0, 4\)"),

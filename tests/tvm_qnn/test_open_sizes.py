@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pickle
-import resource
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -199,13 +198,14 @@ def test_files_and_pickles_keep_names_and_bounds(tmp_path: Path) -> None:
 
 
 def test_runs_of_any_sizes_take_no_more_memory_in_the_end() -> None:
+    resource = pytest.importorskip("resource")
     library = build(rows, opened(("batch", "length"), (DEPTH,)), kernels=False)
     rng = np.random.default_rng(2)
 
     def some(count: int) -> int:
         for batch, length in rng.integers(1, 6, (count, 2)).tolist():
             library.run(np.zeros((batch, length, DEPTH), np.int8))
-        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        return int(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
 
     before = some(300)
     assert some(1000) - before < 1024  # in KiB
