@@ -35,6 +35,10 @@ from tvm_qnn.target.target import requirements
 # makes the same parts, and so the same code, everywhere.
 _PARTS = 16
 
+# How many modules the functions that others call by name are divided into. Each takes some 20 ms
+# beside its functions; with one that changes, its whole module is compiled again.
+_SHARES = 8
+
 # TVM begins each function with checks of its arguments, which take longer to compile than most
 # functions and run at each call. This leaves them out.
 _UNCHECKED = {"tirx.disable_assert": True}
@@ -217,7 +221,8 @@ def _parts(
 ) -> dict[str, tvm.IRModule]:
     """Return the functions in modules of about the same size, by the name of a function of each.
 
-    There are at most so many for each kind of functions.
+    There are at most so many for each kind of functions. Those that others call by name are in
+    ``_SHARES``, which no other function changes.
 
     Functions of ``outer`` share modules with no others. The functions of a module leave out the
     same passes of TVM's.
@@ -225,13 +230,16 @@ def _parts(
     variables = sorted(mod.functions, key=lambda variable: str(variable.name_hint))
     kinds: dict[Any, list[tvm.ir.GlobalVar]] = {}
     for variable in variables:
-        left = _left_out([mod[variable]], target)
-        kind = (variable.name_hint not in outer, left)
-        kinds.setdefault(kind, []).append(variable)
+        name, left = str(variable.name_hint), _left_out([mod[variable]], target)
+        # A name that ends in a digest says which share it belongs to, in any model.
+        is_digest = TAKES_POINTERS in mod[variable].attrs
+        share = int(name[-1], 16) % _SHARES if is_digest else _SHARES
+        kinds.setdefault((name not in outer, left, share), []).append(variable)
     groups = [
-        kinds[kind][start::most]
-        for kind in sorted(kinds)
-        for start in range(min(most, len(kinds[kind])))
+        own[start::count]
+        for (*_, share), own in sorted(kinds.items(), key=lambda item: item[0])
+        for count in [1 if share < _SHARES else min(most, len(own))]
+        for start in range(count)
     ]
     return {
         group[0].name_hint: tvm.IRModule(

@@ -13,10 +13,11 @@ import tvm_ffi
 from tvm import relax
 
 import tvm_qnn
+from legalize.pipeline import relax_pipeline
 from tests.support.linking import needs_linker
 from tests.support.modules import module
 from tvm_qnn.library import runtime
-from tvm_qnn.target.codegen import compile_module
+from tvm_qnn.target.codegen import Compiled, compile_module
 from tvm_qnn.target.target import host_target
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -61,6 +62,24 @@ def test_only_functions_that_read_inputs_check_their_arguments() -> None:
     assert 0 < len(checking) < len(sources)
     program = runtime.Program(compiled.bytecode, list(compiled.kernels.values()), (), None)
     arrays = [np.ones((4, i + 1), np.int8) for i in range(20)]
+    results = program(*map(runtime.tensor, arrays))
+    for number, result in enumerate(results):
+        assert (runtime.array_of(result) == 4 * (number + 1)).all()
+
+
+@pytest.mark.parametrize("can_link", [False, pytest.param(True, marks=needs_linker)])
+def test_functions_called_by_name_share_modules(
+    monkeypatch: pytest.MonkeyPatch, can_link: bool
+) -> None:
+    monkeypatch.setattr("legalize.passes.one_function._WEIGHTS_OF_NAMED", 0)
+    if not can_link:
+        monkeypatch.setattr(Compiled, "_loaded", lambda _self: (_ for _ in ()).throw(OSError()))
+    compiled = compile_module(chains(8), host_target(), relax_pipeline(host_target()))
+    assert len(compiled.parts) < sum(len(part.functions) for part in compiled.parts.values())
+    modules = compiled.runnable()
+    assert len(modules) == 1
+    program = runtime.Program(compiled.bytecode, modules, compiled.constants, compiled)
+    arrays = [np.ones((4, i + 1), np.int8) for i in range(8)]
     results = program(*map(runtime.tensor, arrays))
     for number, result in enumerate(results):
         assert (runtime.array_of(result) == 4 * (number + 1)).all()

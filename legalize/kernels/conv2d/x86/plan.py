@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
@@ -125,7 +125,10 @@ class Plan(ABC):
 
     def function(self, packed: Packed) -> tirx.PrimFunc:
         """Build the function that computes the convolution with the constants."""
-        return _built(self, packed.epilogue, packed.known)
+        # A function knows only whether there is a zero point.
+        point = 1 if self.spec.staged_zero_point else self.spec.input_zero_point
+        plan = replace(self, spec=replace(self.spec, input_zero_point=point))
+        return _built(plan, packed.epilogue, packed.known)
 
 
 @cache
