@@ -133,18 +133,11 @@ def test_one_size_has_a_number_and_the_other_stays_open() -> None:
     np.testing.assert_array_equal(library.run(data), xnnpack_outputs(program, [data])[0])
 
 
-def test_sizes_that_follow_from_open_ones_are_checked() -> None:
+def test_shapes_that_tvm_cannot_infer_are_one_error() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        mod, params = qnn.from_exported_program(two(), {"x": ("batch", 3)})
-        library = qnn.build(mod, "host", params)
-    for batch in (1, 5, 16):
-        x, y = np.ones((batch, 3), np.float32), np.ones((2 * batch, 3), np.float32)
-        assert [len(each) for each in library.run(x, y).values()] == [batch, 3 * batch]
-    with pytest.raises(QnnError, match=r"input 'y', axis 0: .*batch.* is 6 in this run, got 5"):
-        library.run(np.ones((3, 3), np.float32), np.ones((5, 3), np.float32))
-    with pytest.raises(QnnError, match="input 'x', axis 0: batch is 1 to 16, got 17"):
-        library.run(np.ones((17, 3), np.float32), np.ones((34, 3), np.float32))
+        with pytest.raises(QnnError, match="add must have a shape known at compile time"):
+            qnn.from_exported_program(two(), {"x": ("batch", 3)})
 
 
 def test_dense_networks_and_encoders_take_any_rows() -> None:
