@@ -9,25 +9,25 @@ import pytest
 ROOT = Path(__file__).parents[1]
 
 LINES = {
-    "frontends": 1_000,
+    "frontends": 1_150,
     "frontends/mxnet": 5_000,
-    "frontends/onnx": 11_000,
-    "frontends/tflite": 13_800,
-    "frontends/torch": 2_450,
+    "frontends/onnx": 10_350,
+    "frontends/tflite": 13_500,
+    "frontends/torch": 3_350,
     "legalize": 1_100,
-    "legalize/kernels": 23_500,
+    "legalize/kernels": 23_650,
     "legalize/passes": 5_100,
     "legalize/primitives": 2_350,
     "legalize/qdq": 1_300,
-    "qnn_ops": 10_800,
-    "tests": 93_700,
-    "tvm_qnn": 14_400,
-    "tvm_qnn/cli": 3_400,
+    "qnn_ops": 11_050,
+    "tests": 95_600,
+    "tvm_qnn": 14_800,
+    "tvm_qnn/cli": 3_450,
     "tvm_qnn/litert": 1_100,
     "tvm_qnn/onnxruntime": 2_050,
-    "tvm_qnn/relay": 4_000,
-    "tvm_qnn/standalone": 3_100,
-    "tvm_qnn/zoo": 3_500,
+    "tvm_qnn/relay": 5_150,
+    "tvm_qnn/standalone": 4_000,
+    "tvm_qnn/zoo": 2_600,
 }
 """The most lines of Python in each folder. Folders with an entry of their own count by themselves.
 
