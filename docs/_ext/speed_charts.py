@@ -53,9 +53,7 @@ def charts(page: str) -> list[Chart]:
         if text.startswith("|"):
             found += _of_table(machine, text)
     if not found or not all(each.title for each in found):
-        raise ValueError(
-            "performance.md: tables of speed, or the machines above them, are missing"
-        )
+        raise ValueError("performance.md: tables of speed, or the machines above them, are missing")
     return found
 
 
