@@ -36,14 +36,14 @@ NOT_DRAWN = {
     "data": dict.fromkeys(
         ("SEGMENT_SUM", "STABLEHLO_AND", "STABLEHLO_CASE", "STABLEHLO_SHIFT_LEFT"), _ABSENT
     ),
-    "int16": {
+    "moves of int16": {
         **dict.fromkeys(
             ("DEPTH_TO_SPACE", "SPACE_TO_DEPTH", "SCATTER_ND", "SPARSE_TO_DENSE"), _NO_INT16
         ),
         **dict.fromkeys(_RECURRENT, "they take no int16 data"),
     },
 }
-"""Operators that no step draws, by the kind of their rule, or of int16, and why."""
+"""Operators that no step draws, by the kind of their rule, or as moves of int16, and why."""
 
 _LENGTHS = (1, 1, 2, 2, 3, 3, 4, 6)
 _CHANNELS = (*range(1, 9), 16, 17, 31, 32, 33, 40, 64, 70)

@@ -78,7 +78,7 @@ def test_random_graphs_are_compiled_for_any_target() -> None:
 
 def test_what_is_wrong_for_one_of_all_targets_names_it(tmp_path: Path) -> None:
     def fake(seed: int, graphs: int, targets: list[str], *_others: object) -> Trial:
-        assert {*NAMES} < {*targets}
+        assert {*NAMES} - {"c"} < {*targets}
         return Trial(seed, 5, (Mismatch(3, targets[1], True, 2, 1.0),), b"")
 
     with patch("tests.differential.__main__.run_trial", fake):
@@ -130,7 +130,7 @@ def test_every_operator_that_moves_bytes_moves_words(many: Graph) -> None:
         {code for code, dtype, _ in many.drawn if dtype in dtypes and code in codes_with("data")}
         for dtypes in (("int8", "uint8"), ("int16",))
     ]
-    assert moved[0] - moved[1] == set(NOT_DRAWN["int16"])
+    assert moved[0] - moved[1] == set(NOT_DRAWN["moves of int16"])
 
 
 def test_graphs_branch_and_have_several_outputs() -> None:

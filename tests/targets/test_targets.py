@@ -44,7 +44,8 @@ def test_every_kernel_is_compiled_for_every_target(name: str) -> None:
 
 
 def test_every_named_target_has_a_row() -> None:
-    assert {*NAMES} <= {row.target for row in ROWS.values()}
+    # Plain C has a campaign of its own: tests.targets.plain_c.
+    assert {*NAMES} - {"c"} <= {row.target for row in ROWS.values()}
     for row in ROWS.values():
         assert parse_target(row.target)
 

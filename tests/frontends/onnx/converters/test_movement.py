@@ -12,6 +12,7 @@ from tvm.relax import op as R
 
 from frontends.errors import UnsupportedOperatorError
 from frontends.onnx import from_onnx
+from frontends.onnx.graph import Graph
 from frontends.onnx.graph_importer import import_graph
 from tests.support.modules import module
 from tests.support.onnx_graphs import Node, check_equal, model_of
@@ -25,7 +26,7 @@ def test_sizes_are_constants() -> None:
         ("Mul", "x real", "y", {}),
     ]
     model = model_of(nodes, {"x": np.zeros((2, 3, 4), np.float32)}, ["y"], {"last": np.int64(-1)})
-    mod, _ = import_graph(model)
+    mod, _ = import_graph(Graph(model))
 
     def product(x: Any) -> relax.Expr:
         return R.multiply(x, relax.const(np.float32(4)))

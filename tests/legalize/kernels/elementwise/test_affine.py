@@ -81,6 +81,7 @@ def test_sums_have_a_form_where_int32_holds_them(output_scale: float, has_form: 
         out_dtype="int8",
         out_min=-128,
         out_max=127,
+        arithmetic="tflite",
     )
     form = affine_form(quantized_add, attrs, ("int8", "int8"), 1)
     assert (form is not None) == has_form
@@ -97,6 +98,7 @@ def test_many_ties_take_an_addend_for_sums_below_zero() -> None:
         out_dtype="uint8",
         out_min=0,
         out_max=255,
+        arithmetic="tflite",
     )
     form = affine_form(quantized_add, attrs, ("uint8", "uint8"), 1)
     assert form is not None
