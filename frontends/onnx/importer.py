@@ -113,7 +113,8 @@ def import_proto(proto: Any, shapes: Shapes | None = None) -> Imported:
 
 def _imported(graph: Graph, shapes: Shapes | None) -> Imported:
     for value in graph.input:
-        _known(value.name, dtype_of(value))
+        if value.type.WhichOneof("value") == "tensor_type":
+            _known(value.name, dtype_of(value))
     held = bytes_of_constants(graph)
     write_standard_pairs(graph)
     check_bounds(graph, shapes)
