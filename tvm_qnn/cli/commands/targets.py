@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
 from tvm_qnn.cli.commands.json_output import json_option, print_json
@@ -16,12 +18,12 @@ def targets(as_json: bool) -> None:
     what TVM does: "llvm -mcpu=znver4". A name takes options, too: "aarch64 -mcpu=cortex-a72".
     """
     from tvm_qnn.target.boards import BOARDS
-    from tvm_qnn.target.target import NAMES, host_target, parse_target, why_not_here
+    from tvm_qnn.target.target import NAMES, host_target, parse_target
 
     host = host_target()
     rows: list[tuple[str, object, str | None]] = [("host", host, None)]
     named = ((name, parse_target(name)) for name in (*NAMES, *BOARDS))
-    rows += [(name, target, why_not_here(target)) for name, target in named]
+    rows += [(name, target, _why_not_here(target)) for name, target in named]
     boards = {name: board.what for name, board in BOARDS.items()} | {"c": "any, as C99"}
     if as_json:
         print_json(
@@ -46,6 +48,13 @@ def targets(as_json: bool) -> None:
         here = styled("runs", "green") if reason is None else reason.split(", this machine")[0]
         table.add_row(name, boards.get(name, _processor(target)), here)
     Terminal().print(table)
+
+
+def _why_not_here(target: Any) -> str | None:
+    from tvm_qnn.target.microcontrollers import is_plain_c
+    from tvm_qnn.target.target import why_not_here
+
+    return "a C compiler makes the program" if is_plain_c(target) else why_not_here(target)
 
 
 def _processor(target: object) -> str:

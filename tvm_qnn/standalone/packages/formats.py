@@ -84,6 +84,7 @@ project({target} LANGUAGES C)
 # The model: {name}.h and {name}.hpp say how to call it.
 {_known_to_cmake(program)}add_library({target} STATIC {" ".join(program.units)})
 target_include_directories({target} PUBLIC "${{CMAKE_CURRENT_SOURCE_DIR}}")
+set_target_properties({target} PROPERTIES POSITION_INDEPENDENT_CODE ON)
 {maths}
 if(CMAKE_SOURCE_DIR STREQUAL CMAKE_CURRENT_SOURCE_DIR)
   enable_testing()
