@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from tvm import relax
 
 from qnn_ops.errors import QnnError
-from tvm_qnn.relay import op
+from tvm_qnn.relay import image, op
 from tvm_qnn.relay.expr import number, spec, typed
 
 Sizes = int | Sequence[int]
@@ -132,6 +133,30 @@ def depthwise_kernel(
     return op.expand_dims(op.reshape(op.transpose(kernel, order), sizes), inner)
 
 
+def conv1d(
+    data: relax.Expr,
+    weight: relax.Expr,
+    strides: Sizes = 1,
+    padding: Sizes = 0,
+    dilation: Sizes = 1,
+    groups: int = 1,
+    channels: int | None = None,
+    kernel_size: Sizes | None = None,
+    data_layout: str = "NCW",
+    kernel_layout: str = "OIW",
+    out_layout: str = "",
+    out_dtype: str = "",
+) -> relax.Call:
+    """Return a convolution along rows, of floats or integers."""
+    del channels, kernel_size  # the weights tell
+    of_data = spec("nn.conv1d: data", data)
+    row = _arranged("nn.conv1d: data", data, data_layout, "NCW")
+    kernel = _arranged("nn.conv1d: weight", weight, kernel_layout, "OIW")
+    window = (strides, padding, dilation, groups)
+    made = relax.op.nn.conv1d(row, kernel, *window, out_dtype=out_dtype or of_data.dtype)
+    return _arranged("nn.conv1d", typed(made), "NCW", out_layout or data_layout)
+
+
 def conv2d_transpose(
     data: relax.Expr,
     weight: relax.Expr,
@@ -183,6 +208,17 @@ def dense(
     return typed(relax.op.matmul(data, op.transpose(weight, [1, 0]), dtype))
 
 
+def contrib_dense_pack(
+    data: relax.Expr,
+    weight: relax.Expr,
+    weight_layout: str = "NC",
+    units: int | None = None,
+    out_dtype: str = "",
+) -> relax.Call:
+    """Multiply rows by weights in blocks: those of layout "NC8n" are (units / 8, features, 8)."""
+    return dense(data, op.layout_transform(weight, weight_layout, "NC"), units, out_dtype)
+
+
 def batch_matmul(
     tensor_a: relax.Expr,
     tensor_b: relax.Expr,
@@ -232,6 +268,29 @@ def leaky_relu(data: relax.Expr, alpha: float = 0.01) -> relax.Call:
     """Compute x, or alpha · x where x is negative, of floats."""
     spec("nn.leaky_relu: data", data)
     return typed(relax.op.nn.leakyrelu(data, alpha))
+
+
+def prelu(data: relax.Expr, alpha: relax.Expr, axis: int = 1) -> relax.Call:
+    """Compute x, or alpha · x where x is negative, of floats; ``alpha`` has one value a channel."""
+    shape = spec("nn.prelu: data", data).shape
+    sizes = [-1 if each == axis % len(shape) else 1 for each in range(len(shape))]
+    return op.where(op.greater(data, op.zeros_like(data)), data, data * op.reshape(alpha, sizes))
+
+
+def upsampling(
+    data: relax.Expr,
+    scale_h: Any = 1,
+    scale_w: Any = 1,
+    layout: str = "NCHW",
+    method: str = "nearest_neighbor",
+    align_corners: bool = False,
+) -> relax.Call:
+    """Enlarge an image; ``method`` is "nearest_neighbor", "bilinear" or "bicubic"."""
+    shape = spec("nn.upsampling: data", data).shape
+    scales = {"H": number("scale_h", scale_h), "W": number("scale_w", scale_w)}
+    size = [round(shape[layout.index(letter)] * scale) for letter, scale in scales.items()]
+    mode = "align_corners" if align_corners else "asymmetric"
+    return image.resize2d(data, size, None, layout, method.removeprefix("bi"), mode)
 
 
 def adaptive_avg_pool1d(
@@ -296,6 +355,21 @@ def global_max_pool2d(data: relax.Expr, layout: str = "NCHW") -> relax.Call:
     """Return the maximum of each channel of an image; height and width stay, as 1."""
     spec("nn.global_max_pool2d: data", data)
     return op.max(data, [layout.index(letter) for letter in "HW"], keepdims=True)
+
+
+def layer_norm(
+    data: relax.Expr,
+    gamma: relax.Expr,
+    beta: relax.Expr,
+    axis: int = -1,
+    epsilon: float = 1e-5,
+    center: bool = True,
+    scale: bool = True,
+) -> relax.Call:
+    """Normalize floats along an axis by their own mean and variance."""
+    spec("nn.layer_norm: data", data)
+    settings = {"center": center, "scale": scale}
+    return typed(relax.op.nn.layer_norm(data, gamma, beta, [axis], epsilon, **settings))
 
 
 def batch_norm(

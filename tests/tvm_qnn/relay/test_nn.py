@@ -23,6 +23,15 @@ def test_bias_is_added_per_channel(axis: int) -> None:
     assert np.array_equal(executor.get_output(0).numpy(), expected)
 
 
+def test_a_dense_layer_of_weights_in_blocks() -> None:
+    data = np.arange(18, dtype=np.int32).reshape(3, 6)
+    kernel = np.arange(96, dtype=np.int32).reshape(16, 6) - 40
+    packed = kernel.reshape(2, 8, 6).transpose(0, 2, 1)
+    made = relay.nn.contrib_dense_pack(relay.const(data), relay.const(packed), "NC8n")
+    result = relay.create_executor().evaluate(made).numpy()
+    np.testing.assert_array_equal(result, data @ kernel.T)
+
+
 @pytest.mark.parametrize(
     ("bias", "axis", "message"),
     [
