@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 from tvm import relax
 
 from tvm_qnn.relay import op
-from tvm_qnn.relay.expr import number, spec, typed
+from tvm_qnn.relay.expr import clip, number, spec, typed
 
 
 def resize2d(
@@ -27,7 +28,8 @@ def resize2d(
     """Return an image in another size.
 
     Args:
-        data: an image of floats or integers; fractions of integers are cut off.
+        data: an image of floats or integers; fractions of integers are cut off, and cubic values
+            beyond 8 or 16 bits are clamped.
         size: height and width, as numbers or a constant.
         roi: the part to take, with mode "tf_crop_and_resize": [top, left, bottom, right].
         layout: NCHW or NHWC.
@@ -45,9 +47,16 @@ def resize2d(
     dtype = out_dtype or given
     if "float" in dtype and dtype != given:
         data, given = op.cast(data, dtype), dtype
+    is_clamped = method == "cubic" and dtype in ("int8", "uint8", "int16", "uint16")
+    if is_clamped:  # weights may be negative
+        data, given = op.cast(data, "float32"), "float32"
+    if (rounding_method or coordinate_transformation_mode) in ("round", "align_corners"):
+        rounding_method = "round_prefer_ceil"  # a half away from 0, which "round" makes even today
     sizes: Sequence[int] | int = number("image.resize2d: size", size)
     part = [float(end) for end in number("image.resize2d: roi", [0.0] * 4 if roi is None else roi)]
     modes = (layout, method, coordinate_transformation_mode, rounding_method)
     cubic = (cubic_alpha, cubic_exclude, extrapolation_value)
     result = typed(relax.op.image.resize2d(data, sizes, part, *modes, *cubic))
+    if is_clamped:
+        result = clip(result, np.iinfo(dtype).min, np.iinfo(dtype).max)
     return result if dtype == given else op.cast(result, dtype)

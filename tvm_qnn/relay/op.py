@@ -48,7 +48,9 @@ def _reduction(name: str, made: Callable[..., relax.Call]) -> Callable[..., rela
         exclude: bool = False,
     ) -> relax.Call:
         rank = len(spec(f"{name}: data", data).shape)
-        if exclude and axis is not None:
+        if exclude:
+            if axis is None:
+                raise QnnError(f"{name}: exclude needs an axis")
             named = {each % rank for each in ([axis] if isinstance(axis, int) else axis)}
             axis = [each for each in range(rank) if each not in named]
         return typed(made(data, axis, keepdims))
@@ -88,6 +90,17 @@ less_equal = _binary("less_equal", relax.op.less_equal)
 greater = _binary("greater", relax.op.greater)
 greater_equal = _binary("greater_equal", relax.op.greater_equal)
 
+
+def _rounded(data: relax.Expr) -> relax.Call:
+    """Round halves away from zero; Relax rounds them to even."""
+    dtype = spec("round: data", data).dtype
+    if "float" not in dtype:
+        return relax.op.round(data)
+    whole = trunc(data)
+    is_half = greater_equal(abs(subtract(data, whole)), const(0.5, dtype))
+    return relax.op.add(whole, where(is_half, sign(data), zeros_like(data)))
+
+
 abs = _unary("abs", relax.op.abs)
 ceil = _unary("ceil", relax.op.ceil)
 erf = _unary("erf", relax.op.erf)
@@ -96,7 +109,7 @@ floor = _unary("floor", relax.op.floor)
 log = _unary("log", relax.op.log)
 logical_not = _unary("logical_not", relax.op.logical_not)
 negative = _unary("negative", relax.op.negative)
-round = _unary("round", relax.op.round)
+round = _unary("round", _rounded)
 rsqrt = _unary("rsqrt", relax.op.rsqrt)
 sigmoid = _unary("sigmoid", relax.op.sigmoid)
 sign = _unary("sign", relax.op.sign)

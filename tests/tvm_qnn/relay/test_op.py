@@ -25,6 +25,21 @@ def floor_mod(x: Array) -> Array:
     return np.asarray(x.astype(np.int32) % 3)
 
 
+def whole(x: Array) -> Array:
+    return x.astype(np.int32)
+
+
+def halves_of(x: Any) -> Any:
+    return relay.round(relay.multiply(x, relay.const(3.0)))
+
+
+def away(x: Array) -> Array:
+    def rounded(values: Array) -> Array:
+        return np.sign(values) * np.floor(np.abs(values) + 0.5)
+
+    return rounded(rounded(x * np.float32(3)) / 2)
+
+
 def all_below(x: Array) -> Array:
     return np.asarray((x < 1).all(1))
 
@@ -98,6 +113,8 @@ CASES: list[tuple[Callable[[Any], Any], Callable[[Array], Array]]] = [
     (lambda x: relay.nn.dropout(x), lambda x: x),
     (lambda x: relay.floor_mod(relay.cast(x, "int32"), relay.const(3)), floor_mod),
     (lambda x: relay.sign(x), np.sign),
+    (lambda x: relay.round(relay.multiply(relay.cast(x, "int32"), relay.const(1))), whole),
+    (lambda x: relay.round(relay.divide(halves_of(x), relay.const(2.0))), away),
     (lambda x: relay.add(x, relay.zeros((4,), "float32")), lambda x: x),
     (lambda x: relay.multiply(x, relay.ones((4,), "float32")), lambda x: x),
     (lambda x: relay.add(x, relay.full(relay.const(2), (4,), "float32")), lambda x: x + 2),
@@ -210,6 +227,8 @@ def test_what_does_not_fit_is_named() -> None:
     x = relay.var("x", (2, 3))
     with pytest.raises(QnnError, match=r"reshape: .* keeps an axis"):
         relay.reshape(x, (1, 1, 0))
+    with pytest.raises(QnnError, match="sum: exclude needs an axis"):
+        relay.sum(x, exclude=True)
     with pytest.raises(QnnError, match="add: rhs must be a Relax expression, got float"):
         relay.add(x, 1.5)
     assert isinstance(relay.add(x, x), relax.Call)
