@@ -107,13 +107,13 @@ def conv2d(
     """Return a convolution of floats or integers; a depthwise kernel has (channels, multiplier)."""
     del channels, kernel_size  # the weights tell
     of_data = spec("nn.conv2d: data", data)
-    kernel = depthwise_kernel(data, weight, groups, data_layout, kernel_layout)
-    kernel = _arranged("nn.conv2d: weight", kernel, kernel_layout, "OIHW")
-    image = _arranged("nn.conv2d: data", data, data_layout, "NCHW")
+    image = op.layout_transform(data, data_layout, "NCHW")
+    kernel = op.layout_transform(weight, kernel_layout, "OIHW")
+    kernel = depthwise_kernel(image, kernel, groups, "NCHW", "OIHW")
     made = relax.op.nn.conv2d(
         *(image, kernel, strides, padding, dilation, groups), out_dtype=out_dtype or of_data.dtype
     )
-    return _arranged("nn.conv2d", typed(made), "NCHW", out_layout or data_layout)
+    return op.layout_transform(typed(made), "NCHW", out_layout or data_layout)
 
 
 def depthwise_kernel(
@@ -150,11 +150,11 @@ def conv1d(
     """Return a convolution along rows, of floats or integers."""
     del channels, kernel_size  # the weights tell
     of_data = spec("nn.conv1d: data", data)
-    row = _arranged("nn.conv1d: data", data, data_layout, "NCW")
-    kernel = _arranged("nn.conv1d: weight", weight, kernel_layout, "OIW")
+    row = op.layout_transform(data, data_layout, "NCW")
+    kernel = op.layout_transform(weight, kernel_layout, "OIW")
     window = (strides, padding, dilation, groups)
     made = relax.op.nn.conv1d(row, kernel, *window, out_dtype=out_dtype or of_data.dtype)
-    return _arranged("nn.conv1d", typed(made), "NCW", out_layout or data_layout)
+    return op.layout_transform(typed(made), "NCW", out_layout or data_layout)
 
 
 def conv2d_transpose(
@@ -175,28 +175,13 @@ def conv2d_transpose(
     """Return a transposed convolution of floats or integers."""
     del channels, kernel_size  # the weights tell
     of_data = spec("nn.conv2d_transpose: data", data)
-    image = _arranged("nn.conv2d_transpose: data", data, data_layout, "NCHW")
     made = relax.op.nn.conv2d_transpose(
-        image,
-        _arranged("nn.conv2d_transpose: weight", weight, kernel_layout, "IOHW"),
+        op.layout_transform(data, data_layout, "NCHW"),
+        op.layout_transform(weight, kernel_layout, "IOHW"),
         *(strides, padding, output_padding, dilation, groups),
         out_dtype=out_dtype or of_data.dtype,
     )
-    return _arranged("nn.conv2d_transpose", typed(made), "NCHW", out_layout or data_layout)
-
-
-def _arranged(name: str, tensor: relax.Expr, layout: str, wanted: str) -> relax.Expr:
-    """Return a tensor whose axes stand in another order.
-
-    Raises:
-        QnnError: if a layout has other letters, as one of blocks has.
-    """
-    spec(name, tensor)
-    if sorted(layout) != sorted(wanted):
-        raise QnnError(f"{name}: the layout must have the letters of {wanted}, got {layout!r}")
-    if layout == wanted:
-        return tensor
-    return op.transpose(tensor, [layout.index(letter) for letter in wanted])
+    return op.layout_transform(typed(made), "NCHW", out_layout or data_layout)
 
 
 def dense(
@@ -335,7 +320,7 @@ def depth_to_space(
         layout: NCHW or NHWC.
         mode: "DCR" where the channels that stay count fastest, "CRD" where they count slowest.
     """
-    image = _arranged("nn.depth_to_space: data", data, layout, "NCHW")
+    image = op.layout_transform(data, layout, "NCHW")
     batch, channels, height, width = spec("nn.depth_to_space: data", image).shape
     left, rest = divmod(channels, block_size**2)
     if rest:
@@ -348,7 +333,7 @@ def depth_to_space(
         parts = op.reshape(image, (batch, left, side, side, height, width))
         order = (0, 1, 4, 2, 5, 3)
     moved = op.reshape(op.transpose(parts, order), (batch, left, height * side, width * side))
-    return _arranged("nn.depth_to_space", moved, "NCHW", layout)
+    return op.layout_transform(moved, "NCHW", layout)
 
 
 def global_max_pool2d(data: relax.Expr, layout: str = "NCHW") -> relax.Call:
