@@ -18,7 +18,6 @@ _OF_FOLD = {
     ),
     **dict.fromkeys(("fake_quantize_depth_to_space", "fake_quantize_max_min"), _BLOCKS),
     "fake_quantize_conv_per_channel": "draws zero points outside of int8, which stay in float",
-    "fake_quantize_image_resize_bilinear": "there is no relay.image",
     "fq_avg_pool_conv2d": "a product of averages, which keep fractions of a step, stays in float",
     "fq_hard_fail": "replaces a rule by register_op_attr, which has no meaning for Relax",
 }

@@ -8,7 +8,8 @@ CHANGES = (
     # Names that the façade has in a module of its own.
     (r"from tvm\.relay(\S*) import", r"from tvm_qnn.relay\1 import"),
     (r"import tvm\.relay as relay", r"from tvm_qnn import relay"),
-    (r"from tvm\.contrib import", r"from tvm_qnn.relay.contrib import"),
+    (r"from tvm\.contrib(\S*) import", r"from tvm_qnn.relay.contrib\1 import"),
+    (r"import tvm\.contrib\.(\w+) as", r"from tvm_qnn.relay.contrib import \1 as"),
     (r"from tvm\.runtime\.vm import", r"from tvm_qnn.relay.vm import"),
     (r"from tvm\.topi\.nn\.qnn import", r"from tvm_qnn.relay.qnn import"),
     (r"from tvm\.testing\.utils import", r"from tvm_qnn.relay.testing import"),

@@ -30,6 +30,14 @@ from tvm_qnn.relay import tvm
             "from tvm_qnn.relay.contrib import graph_executor",
         ),
         (
+            "from tvm.contrib.debugger import debug_executor",
+            "from tvm_qnn.relay.contrib.debugger import debug_executor",
+        ),
+        (
+            "import tvm.contrib.graph_executor as runtime",
+            "from tvm_qnn.relay.contrib import graph_executor as runtime",
+        ),
+        (
             "from tvm.runtime.vm import VirtualMachine",
             "from tvm_qnn.relay.vm import VirtualMachine",
         ),

@@ -19,7 +19,7 @@ from types import SimpleNamespace
 from tvm import relax
 from tvm.ir import GenericConst, IRModule
 from tvm.ir.transform import PassContext
-from tvm.relax import Call, Expr, Tuple, TupleGetItem, Var
+from tvm.relax import Call, Expr, Tuple, TupleGetItem, TupleType, Var
 from tvm.runtime import params
 
 from qnn_ops.errors import QnnError
@@ -29,6 +29,7 @@ from tvm_qnn.relay import (
     expr,
     frontend,
     graph_executor,
+    image,
     nn,
     op,
     qnn,
@@ -37,6 +38,7 @@ from tvm_qnn.relay import (
     vm,
 )
 from tvm_qnn.relay.build_module import build
+from tvm_qnn.relay.control import If, Let
 from tvm_qnn.relay.executor import create_executor
 from tvm_qnn.relay.expr import any_size, const, free_vars, var
 from tvm_qnn.relay.objects import Named, add_names
@@ -53,7 +55,7 @@ build_config = PassContext
 analysis = SimpleNamespace(free_vars=free_vars)
 """``relay.analysis``: what scripts ask it for."""
 
-op.nn = nn  # type: ignore[attr-defined]
+op.nn, op.image = nn, image  # type: ignore[attr-defined]
 """Relay had its operators in ``relay``, and in ``relay.op``, too."""
 
 add_names()
@@ -85,9 +87,12 @@ __all__ = [
     "Constant",
     "Expr",
     "Function",
+    "If",
+    "Let",
     "TensorType",
     "Tuple",
     "TupleGetItem",
+    "TupleType",
     "Var",
     "analysis",
     "backend",
@@ -98,6 +103,7 @@ __all__ = [
     "create_executor",
     "frontend",
     "graph_executor",
+    "image",
     "load_param_dict",
     "nn",
     "op",

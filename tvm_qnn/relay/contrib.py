@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import sys
 from types import SimpleNamespace
 from typing import Any
 
 import tvm.contrib
 import tvm.support
+from tvm.contrib import download as download
+from tvm.support import cc as cc
+from tvm.support import ndk as ndk
 from tvm.support import utils as utils
 
 from tvm_qnn.relay import graph_executor as graph_executor
@@ -32,6 +36,20 @@ def _create_debug(
 
 debug_executor = SimpleNamespace(GraphModuleDebug=_debug_module, create=_create_debug)
 debugger = SimpleNamespace(debug_executor=debug_executor, debug_runtime=debug_executor)
+
+_MODULES: dict[str, Any] = {
+    "graph_executor": graph_executor,
+    "graph_runtime": graph_executor,
+    "debugger": debugger,
+    **{f"debugger.{name}": module for name, module in vars(debugger).items()},
+    "cc": cc,
+    "download": download,
+    "ndk": ndk,
+    "util": utils,
+    "utils": utils,
+}
+"""What scripts import from by name, as in ``from tvm.contrib.debugger import debug_executor``."""
+sys.modules.update({f"{__name__}.{name}": module for name, module in _MODULES.items()})
 
 _INSTALLED = Overlay(tvm.contrib, tvm.support)
 

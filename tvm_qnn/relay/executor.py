@@ -83,9 +83,31 @@ class VirtualMachine:
         Raises:
             QnnError: if another function is asked for.
         """
+        self.set_input(func_name, *arguments, **named)
+        return _outputs(self._module, (), {})
+
+    def set_input(self, func_name: str, *arguments: Any, **named: Any) -> None:
+        """Keep inputs of ``main`` for the runs that come.
+
+        Raises:
+            QnnError: if another function is asked for.
+        """
         if func_name != "main":
             raise QnnError(f"a compiled module has the function 'main', not {func_name!r}")
-        return _outputs(self._module, arguments, named)
+        for number, argument in enumerate(arguments):
+            self._module.set_input(number, argument)
+        self._module.set_input(**named)
+
+    def get_outputs(self) -> list[Any]:
+        """List what the last run gave."""
+        return [self._module.get_output(i) for i in range(self._module.num_outputs)]
+
+    def benchmark(
+        self, device: Any, *arguments: Any, func_name: str = "main", **options: Any
+    ) -> Any:
+        """Time runs of ``main``; options as ``GraphModule.benchmark``."""
+        self.set_input(func_name, *arguments)
+        return self._module.benchmark(device, **options)
 
     def run(self, *arguments: Any, **named: Any) -> Any:
         """Call ``main``."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from types import MappingProxyType
 from typing import Any, NoReturn
 
 import numpy as np
@@ -192,7 +193,7 @@ def Function(params: Iterable[relax.Var], body: relax.Expr) -> relax.Function:
     builder = relax.BlockBuilder()
     with builder.function("main", list(params)):
         with builder.dataflow():
-            result = builder.emit_output(_emitted(body, builder.emit))
+            result = builder.emit_output(emitted(body, builder.emit))
         builder.emit_func_output(result)
     return builder.get()["main"]
 
@@ -280,9 +281,19 @@ def _leaf(expr: relax.Expr) -> relax.Expr:
     return expr
 
 
-def _emitted(body: relax.Expr, emit: Callable[[relax.Expr], relax.Var]) -> relax.Expr:
-    """Emit every call once, operands first. A loop: networks are deeper than Python's stack."""
-    done: dict[relax.Expr, relax.Expr] = {}
+def emitted(
+    body: relax.Expr,
+    emit: Callable[[relax.Expr], relax.Expr],
+    known: Mapping[relax.Expr, relax.Expr] = MappingProxyType({}),
+) -> relax.Expr:
+    """Emit every call once, operands first. A loop: networks are deeper than Python's stack.
+
+    Args:
+        body: depends on all of them.
+        emit: returns what stands in a call's place.
+        known: what stands in the place of others.
+    """
+    done = dict(known)
     stack = [body]
     while stack:
         expr = stack[-1]
@@ -306,7 +317,7 @@ def _operands(expr: relax.Expr) -> list[relax.Expr]:
 
 
 def _rebuilt(
-    expr: relax.Expr, operands: list[relax.Expr], emit: Callable[[relax.Expr], relax.Var]
+    expr: relax.Expr, operands: list[relax.Expr], emit: Callable[[relax.Expr], relax.Expr]
 ) -> relax.Expr:
     if isinstance(expr, relax.Call):
         return emit(relax.Call(expr.op, operands, expr.attrs, expr.ty_args))

@@ -203,10 +203,16 @@ def _averaged(call: relax.Call, parts: Sequence[Any], _wanted: Wanted) -> Encode
         count = prod(int(size) for size in call.attrs.pool_size)
     bits = max(0, min(_FRACTION, 30 - int(np.ceil(np.log2(256 * count)))))
     values = op.multiply(values, op.full(relax.const(1 << bits, "int32"), (1,), "int32"))
-    averages = typed(relax.Call(call.op, [values], call.attrs, call.ty_args))
+    averages = typed(relax.Call(call.op, [values, *call.args[1:]], call.attrs, call.ty_args))
     return Encoded(
         op.cast(averages, "int16"), np.float32(encoded.scale / (1 << bits)), np.asarray(0)
     )
+
+
+def _resized(call: relax.Call, parts: Sequence[Any], wanted: Wanted) -> Encoded:
+    """Take pixels, or average them."""
+    is_choice = str(call.attrs.method) == "nearest_neighbor"
+    return (_moved if is_choice else _averaged)(call, parts, wanted)
 
 
 def _products(call: relax.Call, parts: Sequence[Any], _wanted: Wanted) -> Encoded:
@@ -361,6 +367,7 @@ RULES: dict[str, Rule] = {
         ),
         _averaged,
     ),
+    "relax.image.resize2d": _resized,
     **dict.fromkeys(("relax.matmul", "relax.nn.conv2d", "relax.nn.conv2d_transpose"), _products),
     "relax.add": _summed(op.add),
     "relax.subtract": _summed(op.subtract),

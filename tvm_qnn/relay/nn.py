@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from tvm import relax
 
 from qnn_ops.errors import QnnError
-from tvm_qnn.relay import op
+from tvm_qnn.relay import image, op
 from tvm_qnn.relay.expr import number, spec, typed
 
 Sizes = int | Sequence[int]
@@ -106,13 +107,13 @@ def conv2d(
     """Return a convolution of floats or integers; a depthwise kernel has (channels, multiplier)."""
     del channels, kernel_size  # the weights tell
     of_data = spec("nn.conv2d: data", data)
-    kernel = depthwise_kernel(data, weight, groups, data_layout, kernel_layout)
-    kernel = _arranged("nn.conv2d: weight", kernel, kernel_layout, "OIHW")
-    image = _arranged("nn.conv2d: data", data, data_layout, "NCHW")
+    image = op.layout_transform(data, data_layout, "NCHW")
+    kernel = op.layout_transform(weight, kernel_layout, "OIHW")
+    kernel = depthwise_kernel(image, kernel, groups, "NCHW", "OIHW")
     made = relax.op.nn.conv2d(
         *(image, kernel, strides, padding, dilation, groups), out_dtype=out_dtype or of_data.dtype
     )
-    return _arranged("nn.conv2d", typed(made), "NCHW", out_layout or data_layout)
+    return op.layout_transform(typed(made), "NCHW", out_layout or data_layout)
 
 
 def depthwise_kernel(
@@ -130,6 +131,30 @@ def depthwise_kernel(
     sizes = [shape[axis] for axis in range(4) if axis != inner]
     sizes[order.index(outer)] *= shape[inner]
     return op.expand_dims(op.reshape(op.transpose(kernel, order), sizes), inner)
+
+
+def conv1d(
+    data: relax.Expr,
+    weight: relax.Expr,
+    strides: Sizes = 1,
+    padding: Sizes = 0,
+    dilation: Sizes = 1,
+    groups: int = 1,
+    channels: int | None = None,
+    kernel_size: Sizes | None = None,
+    data_layout: str = "NCW",
+    kernel_layout: str = "OIW",
+    out_layout: str = "",
+    out_dtype: str = "",
+) -> relax.Call:
+    """Return a convolution along rows, of floats or integers."""
+    del channels, kernel_size  # the weights tell
+    of_data = spec("nn.conv1d: data", data)
+    row = op.layout_transform(data, data_layout, "NCW")
+    kernel = op.layout_transform(weight, kernel_layout, "OIW")
+    window = (strides, padding, dilation, groups)
+    made = relax.op.nn.conv1d(row, kernel, *window, out_dtype=out_dtype or of_data.dtype)
+    return op.layout_transform(typed(made), "NCW", out_layout or data_layout)
 
 
 def conv2d_transpose(
@@ -150,28 +175,13 @@ def conv2d_transpose(
     """Return a transposed convolution of floats or integers."""
     del channels, kernel_size  # the weights tell
     of_data = spec("nn.conv2d_transpose: data", data)
-    image = _arranged("nn.conv2d_transpose: data", data, data_layout, "NCHW")
     made = relax.op.nn.conv2d_transpose(
-        image,
-        _arranged("nn.conv2d_transpose: weight", weight, kernel_layout, "IOHW"),
+        op.layout_transform(data, data_layout, "NCHW"),
+        op.layout_transform(weight, kernel_layout, "IOHW"),
         *(strides, padding, output_padding, dilation, groups),
         out_dtype=out_dtype or of_data.dtype,
     )
-    return _arranged("nn.conv2d_transpose", typed(made), "NCHW", out_layout or data_layout)
-
-
-def _arranged(name: str, tensor: relax.Expr, layout: str, wanted: str) -> relax.Expr:
-    """Return a tensor whose axes stand in another order.
-
-    Raises:
-        QnnError: if a layout has other letters, as one of blocks has.
-    """
-    spec(name, tensor)
-    if sorted(layout) != sorted(wanted):
-        raise QnnError(f"{name}: the layout must have the letters of {wanted}, got {layout!r}")
-    if layout == wanted:
-        return tensor
-    return op.transpose(tensor, [layout.index(letter) for letter in wanted])
+    return op.layout_transform(typed(made), "NCHW", out_layout or data_layout)
 
 
 def dense(
@@ -181,6 +191,17 @@ def dense(
     del units  # the weights tell
     dtype = out_dtype or spec("nn.dense: data", data).dtype
     return typed(relax.op.matmul(data, op.transpose(weight, [1, 0]), dtype))
+
+
+def contrib_dense_pack(
+    data: relax.Expr,
+    weight: relax.Expr,
+    weight_layout: str = "NC",
+    units: int | None = None,
+    out_dtype: str = "",
+) -> relax.Call:
+    """Multiply rows by weights in blocks: those of layout "NC8n" are (units / 8, features, 8)."""
+    return dense(data, op.layout_transform(weight, weight_layout, "NC"), units, out_dtype)
 
 
 def batch_matmul(
@@ -234,6 +255,29 @@ def leaky_relu(data: relax.Expr, alpha: float = 0.01) -> relax.Call:
     return typed(relax.op.nn.leakyrelu(data, alpha))
 
 
+def prelu(data: relax.Expr, alpha: relax.Expr, axis: int = 1) -> relax.Call:
+    """Compute x, or alpha · x where x is negative, of floats; ``alpha`` has one value a channel."""
+    shape = spec("nn.prelu: data", data).shape
+    sizes = [-1 if each == axis % len(shape) else 1 for each in range(len(shape))]
+    return op.where(op.greater(data, op.zeros_like(data)), data, data * op.reshape(alpha, sizes))
+
+
+def upsampling(
+    data: relax.Expr,
+    scale_h: Any = 1,
+    scale_w: Any = 1,
+    layout: str = "NCHW",
+    method: str = "nearest_neighbor",
+    align_corners: bool = False,
+) -> relax.Call:
+    """Enlarge an image; ``method`` is "nearest_neighbor", "bilinear" or "bicubic"."""
+    shape = spec("nn.upsampling: data", data).shape
+    scales = {"H": number("scale_h", scale_h), "W": number("scale_w", scale_w)}
+    size = [round(shape[layout.index(letter)] * scale) for letter, scale in scales.items()]
+    mode = "align_corners" if align_corners else "asymmetric"
+    return image.resize2d(data, size, None, layout, method.removeprefix("bi"), mode)
+
+
 def adaptive_avg_pool1d(
     data: relax.Expr, output_size: int | None = None, layout: str = "NCW", out_layout: str = ""
 ) -> relax.Call:
@@ -276,7 +320,7 @@ def depth_to_space(
         layout: NCHW or NHWC.
         mode: "DCR" where the channels that stay count fastest, "CRD" where they count slowest.
     """
-    image = _arranged("nn.depth_to_space: data", data, layout, "NCHW")
+    image = op.layout_transform(data, layout, "NCHW")
     batch, channels, height, width = spec("nn.depth_to_space: data", image).shape
     left, rest = divmod(channels, block_size**2)
     if rest:
@@ -289,13 +333,28 @@ def depth_to_space(
         parts = op.reshape(image, (batch, left, side, side, height, width))
         order = (0, 1, 4, 2, 5, 3)
     moved = op.reshape(op.transpose(parts, order), (batch, left, height * side, width * side))
-    return _arranged("nn.depth_to_space", moved, "NCHW", layout)
+    return op.layout_transform(moved, "NCHW", layout)
 
 
 def global_max_pool2d(data: relax.Expr, layout: str = "NCHW") -> relax.Call:
     """Return the maximum of each channel of an image; height and width stay, as 1."""
     spec("nn.global_max_pool2d: data", data)
     return op.max(data, [layout.index(letter) for letter in "HW"], keepdims=True)
+
+
+def layer_norm(
+    data: relax.Expr,
+    gamma: relax.Expr,
+    beta: relax.Expr,
+    axis: int = -1,
+    epsilon: float = 1e-5,
+    center: bool = True,
+    scale: bool = True,
+) -> relax.Call:
+    """Normalize floats along an axis by their own mean and variance."""
+    spec("nn.layer_norm: data", data)
+    settings = {"center": center, "scale": scale}
+    return typed(relax.op.nn.layer_norm(data, gamma, beta, [axis], epsilon, **settings))
 
 
 def batch_norm(

@@ -5,6 +5,7 @@ Each makes the Relax operator of the same meaning; operands and results have any
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -15,6 +16,18 @@ from tvm.relax.expr import _update_type
 
 from qnn_ops.errors import QnnError
 from tvm_qnn.relay.expr import clip, const, spec, typed
+from tvm_qnn.relay.layouts import layout_transform
+from tvm_qnn.relay.selection import (
+    arange,
+    argsort,
+    cumsum,
+    gather,
+    one_hot,
+    sort,
+    strided_slice,
+    take,
+    topk,
+)
 
 
 def _binary(name: str, made: Callable[..., relax.Call]) -> Callable[..., relax.Call]:
@@ -29,13 +42,21 @@ def _binary(name: str, made: Callable[..., relax.Call]) -> Callable[..., relax.C
 
 def _reduction(name: str, made: Callable[..., relax.Call]) -> Callable[..., relax.Call]:
     def operator(
-        data: relax.Expr, axis: int | Sequence[int] | None = None, keepdims: bool = False
+        data: relax.Expr,
+        axis: int | Sequence[int] | None = None,
+        keepdims: bool = False,
+        exclude: bool = False,
     ) -> relax.Call:
-        spec(f"{name}: data", data)
+        rank = len(spec(f"{name}: data", data).shape)
+        if exclude:
+            if axis is None:
+                raise QnnError(f"{name}: exclude needs an axis")
+            named = {each % rank for each in ([axis] if isinstance(axis, int) else axis)}
+            axis = [each for each in range(rank) if each not in named]
         return typed(made(data, axis, keepdims))
 
     operator.__name__ = operator.__qualname__ = name
-    operator.__doc__ = f"The {name} along axes, or of all values."
+    operator.__doc__ = f"The {name} along axes, or all but them (``exclude``), or of all values."
     return operator
 
 
@@ -69,6 +90,17 @@ less_equal = _binary("less_equal", relax.op.less_equal)
 greater = _binary("greater", relax.op.greater)
 greater_equal = _binary("greater_equal", relax.op.greater_equal)
 
+
+def _rounded(data: relax.Expr) -> relax.Call:
+    """Round halves away from zero; Relax rounds them to even."""
+    dtype = spec("round: data", data).dtype
+    if "float" not in dtype:
+        return relax.op.round(data)
+    whole = trunc(data)
+    is_half = greater_equal(abs(subtract(data, whole)), const(0.5, dtype))
+    return relax.op.add(whole, where(is_half, sign(data), zeros_like(data)))
+
+
 abs = _unary("abs", relax.op.abs)
 ceil = _unary("ceil", relax.op.ceil)
 erf = _unary("erf", relax.op.erf)
@@ -77,19 +109,62 @@ floor = _unary("floor", relax.op.floor)
 log = _unary("log", relax.op.log)
 logical_not = _unary("logical_not", relax.op.logical_not)
 negative = _unary("negative", relax.op.negative)
-round = _unary("round", relax.op.round)
+round = _unary("round", _rounded)
 rsqrt = _unary("rsqrt", relax.op.rsqrt)
 sigmoid = _unary("sigmoid", relax.op.sigmoid)
 sign = _unary("sign", relax.op.sign)
 sqrt = _unary("sqrt", relax.op.sqrt)
 tanh = _unary("tanh", relax.op.tanh)
 trunc = _unary("trunc", relax.op.trunc)
+zeros_like = _unary("zeros_like", relax.op.zeros_like)
+ones_like = _unary("ones_like", relax.op.ones_like)
+
+
+def _of_bools(made: Callable[..., relax.Call]) -> Callable[..., relax.Call]:
+    """Return a reduction of bytes as one of truth values."""
+
+    def reduction(data: relax.Expr, axis: Any, keepdims: bool) -> relax.Call:
+        of_bytes = typed(made(cast(cast(data, "bool"), "int8"), axis, keepdims))
+        return relax.op.astype(of_bytes, "bool")
+
+    return reduction
+
 
 mean = _reduction("mean", relax.op.mean)
 sum = _reduction("sum", relax.op.sum)
 prod = _reduction("prod", relax.op.prod)
 max = _reduction("max", relax.op.max)
 min = _reduction("min", relax.op.min)
+all = _reduction("all", _of_bools(relax.op.min))
+any = _reduction("any", _of_bools(relax.op.max))
+
+
+def variance(
+    data: relax.Expr,
+    axis: int | Sequence[int] | None = None,
+    keepdims: bool = False,
+    exclude: bool = False,
+    unbiased: bool = False,
+    with_mean: relax.Expr | None = None,
+) -> relax.Call:
+    """Return the variance of floats along axes.
+
+    Args:
+        data: any shape.
+        axis: default: all.
+        keepdims: whether axes stay, with size 1.
+        exclude: whether ``axis`` names those that stay.
+        unbiased: whether the sum of n squares is divided by n - 1.
+        with_mean: the mean, if it is known, with axes of size 1.
+    """
+    centre = mean(data, axis, True, exclude) if with_mean is None else with_mean
+    apart = subtract(data, centre)
+    found = mean(multiply(apart, apart), axis, keepdims, exclude)
+    if not unbiased:
+        return found
+    of_data = spec("variance: data", data)
+    count = math.prod(of_data.shape) // math.prod(spec("variance", found).shape)
+    return multiply(found, const(count / (count - 1), of_data.dtype))
 
 
 def _filled(name: str, value: float) -> Callable[..., relax.Expr]:
@@ -144,7 +219,7 @@ def reshape(data: relax.Expr, newshape: int | Sequence[int]) -> relax.Call:
     """Reshape: one size may be -1, and 0 keeps the data's size there."""
     shape = spec("reshape: data", data).shape
     sizes = [newshape] if isinstance(newshape, int) else list(newshape)
-    if any(size == 0 and place >= len(shape) for place, size in enumerate(sizes)):
+    if 0 in sizes[len(shape) :]:
         raise QnnError(f"reshape: {sizes} keeps an axis that data of shape {shape} does not have")
     kept = [shape[place] if size == 0 else int(size) for place, size in enumerate(sizes)]
     return typed(relax.op.reshape(data, kept))
@@ -230,78 +305,21 @@ def broadcast_to(data: relax.Expr, shape: Sequence[int]) -> relax.Call:
     return typed(relax.op.broadcast_to(data, list(shape)))
 
 
-def strided_slice(
-    data: relax.Expr,
-    begin: Sequence[int],
-    end: Sequence[int],
-    strides: Sequence[int] | None = None,
-    axes: Sequence[int] | None = None,
-    slice_mode: str = "end",
-) -> relax.Call:
-    """Take a slice of some axes, by default of the first ones.
-
-    Args:
-        data: any shape and dtype.
-        begin: the first index in each axis.
-        end: the index after the last; with ``slice_mode`` "size" how many, where -1 takes all.
-        strides: default 1.
-        axes: which axes; default: the first ones.
-        slice_mode: "end" or "size".
-    """
-    shape = spec("strided_slice: data", data).shape
-    chosen = list(range(len(begin))) if axes is None else list(axes)
-    if slice_mode == "size":
-        sizes = zip(begin, end, chosen, strict=True)
-        end = [shape[axis] if size < 0 else start + size for start, size, axis in sizes]
-    return typed(relax.op.strided_slice(data, chosen, list(begin), list(end), strides))
-
-
-def take(
-    data: relax.Expr, indices: relax.Expr, axis: int | None = None, mode: str = "clip"
-) -> relax.Call:
-    """Take elements along an axis, or of the flattened data.
-
-    ``mode`` says what an index out of range gives: the nearest element ("clip"), one counted from
-    the other end ("wrap"), or NaN ("nan"). "fast" read whatever memory held; here it clips.
-    """
-    mode = "clip" if mode == "fast" else mode
-    spec("take: data", data), spec("take: indices", indices)
-    flat = reshape(data, (-1,)) if axis is None else data
-    return typed(relax.op.take(flat, indices, axis or 0, mode))
-
-
-def topk(
-    data: relax.Expr,
-    k: int = 1,
-    axis: int = -1,
-    ret_type: str = "both",
-    is_ascend: bool = False,
-    dtype: str = "int32",
-) -> relax.Call:
-    """Return the largest values along an axis, their indices, or a tuple of both.
-
-    Args:
-        data: any shape and dtype.
-        k: how many; 0 for all.
-        axis: of the search.
-        ret_type: "both", "values" or "indices".
-        is_ascend: whether the smallest values are wanted.
-        dtype: of the indices.
-    """
-    size = spec("topk: data", data).shape[axis]
-    return typed(relax.op.topk(data, k if k > 0 else size, axis, ret_type, not is_ascend, dtype))
-
-
 __all__ = [
     "abs",
     "add",
+    "all",
+    "any",
+    "arange",
     "argmax",
     "argmin",
+    "argsort",
     "broadcast_to",
     "cast",
     "ceil",
     "clip",
     "concatenate",
+    "cumsum",
     "divide",
     "equal",
     "erf",
@@ -311,8 +329,10 @@ __all__ = [
     "floor_divide",
     "floor_mod",
     "full",
+    "gather",
     "greater",
     "greater_equal",
+    "layout_transform",
     "left_shift",
     "less",
     "less_equal",
@@ -328,7 +348,9 @@ __all__ = [
     "multiply",
     "negative",
     "not_equal",
+    "one_hot",
     "ones",
+    "ones_like",
     "power",
     "prod",
     "repeat",
@@ -338,6 +360,7 @@ __all__ = [
     "rsqrt",
     "sigmoid",
     "sign",
+    "sort",
     "split",
     "sqrt",
     "squeeze",
@@ -351,6 +374,8 @@ __all__ = [
     "topk",
     "transpose",
     "trunc",
+    "variance",
     "where",
     "zeros",
+    "zeros_like",
 ]

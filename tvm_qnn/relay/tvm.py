@@ -100,6 +100,7 @@ target = Overlay(
     tvm.target, Target=make_target, create=make_target, cuda=cuda_target, arm_cpu=arm_target
 )
 gpu = tvm.cuda
+tir = tvm.tirx
 
 __all__ = [
     "IRModule",
@@ -120,6 +121,7 @@ __all__ = [
     "rpc",
     "runtime",
     "target",
+    "tir",
     "transform",
 ]
 

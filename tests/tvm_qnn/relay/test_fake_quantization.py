@@ -51,6 +51,8 @@ GROUPS: dict[str, tuple[Callable[[Any, Any], Any], int]] = {
     "sum with a constant": (lambda x, _y: relay.add(real(x), relay.const(1.5)), 0),
     "average": (lambda x, _y: relay.nn.avg_pool2d(real(x), (3, 3)), 1),
     "mean": (lambda x, _y: relay.mean(real(x), (2, 3)), 1),
+    "resized image": (lambda x, _y: relay.image.resize2d(real(x), (4, 9)), 1),
+    "nearest pixels": (lambda x, _y: relay.nn.upsampling(real(x), 2, 2), 0),
     "largest": (lambda x, _y: relay.nn.max_pool2d(real(x), (2, 2)), 0),
     "clip": (lambda x, _y: relay.clip(real(x), -4, 6), 0),
     "absolute": (lambda x, _y: relay.abs(real(x)), 0),

@@ -8,19 +8,29 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import onnx
 import pytest
 import tflite
 
+from frontends.mxnet.importer import parameters
+from frontends.tflite.quantization import Quantization
 from frontends.tflite.reader import read_model
+from frontends.tflite.writer import ModelWriter
+from tests.former import scripts
+from tests.former.imports import changed
+from tests.support.onnx_graphs import on_runtime
+from tests.support.onnx_networks import Network, Style
 from tvm_qnn import relay
 from tvm_qnn.oracle import litert_tensors
 from tvm_qnn.relay import graph_executor, tvm
 from tvm_qnn.zoo import build as zoo
 
 Array = np.ndarray[Any, Any]
+MXNET = str(Path(__file__).parents[2] / "fixtures/mxnet/plain-auto")
 
 
 @pytest.fixture(scope="module")
@@ -117,3 +127,95 @@ def test_a_library_is_exported_and_loaded(
     assert np.array_equal(out.numpy(), expected)
     measure: Callable[[], Any] = module.module.time_evaluator("run", tvm.cpu(), number=1, repeat=4)
     assert len(measure().results) == 4
+
+
+def run_script(text: str, **given: Any) -> dict[str, Any]:
+    """Run a script with its import lines changed; return its names."""
+    names = dict(given)
+    exec(compile(changed(text), "script", "exec"), names)
+    return names
+
+
+READERS = {
+    "tflite": (scripts.TFLITE, "uint8"),
+    "tflite int8": (scripts.TFLITE, "int8"),
+    "virtual machine": (scripts.VM, "int8"),
+    "rpc": (scripts.RPC, "uint8"),
+    "three files": (scripts.THREE_FILES, "uint8"),
+    "debugger": (scripts.DEBUGGER, "int8"),
+}
+
+
+@pytest.mark.usefixtures("linker")
+@pytest.mark.parametrize("name", READERS)
+def test_a_script_that_reads_a_tflite_model(name: str, tmp_path: Path) -> None:
+    script, dtype = READERS[name]
+    content = network(dtype)
+    (tmp_path / "net.tflite").write_bytes(content)
+    info = np.iinfo(dtype)
+    data = np.random.default_rng(4).integers(info.min, info.max + 1, (1, 8, 8, 3), dtype)
+    found = run_script(script, MODEL=str(tmp_path / "net.tflite"), DATA=data)
+    expected = litert_tensors(content, [data])[read_model(content).outputs[0]]
+    np.testing.assert_array_equal(found["result"], expected)
+
+
+def network(dtype: str) -> bytes:
+    """Return a convolution and a pool."""
+    writer, rng = ModelWriter(), np.random.default_rng(1)
+    point = 128 if dtype == "uint8" else 0
+    of_weights = Quantization.per_tensor(0.02, 120 if dtype == "uint8" else 0)
+    low = 0 if dtype == "uint8" else -127
+    weights = rng.integers(low, low + 255, (4, 3, 3, 3), dtype)
+    bias = rng.integers(-500, 500, 4, dtype=np.int32)
+    x = writer.tensor("input", (1, 8, 8, 3), dtype, Quantization.per_tensor(0.05, point))
+    w = writer.tensor("weights", weights.shape, dtype, of_weights, weights)
+    b = writer.tensor("bias", bias.shape, "int32", Quantization.per_tensor(0.001, 0), bias)
+    y = writer.tensor("y", (1, 6, 6, 4), dtype, Quantization.per_tensor(0.2, point))
+    z = writer.tensor("z", (1, 3, 3, 4), dtype, Quantization.per_tensor(0.2, point))
+    writer.operator("CONV_2D", [x, w, b], [y], stride_w=1, stride_h=1, padding="VALID")
+    window = {"filter_width": 2, "filter_height": 2, "stride_w": 2, "stride_h": 2}
+    writer.operator("AVERAGE_POOL_2D", [y], [z], **window)
+    return writer.finish([x], [z])
+
+
+def test_a_script_that_reads_an_mxnet_model() -> None:
+    stored = np.load(f"{MXNET}.npz")
+
+    def load_checkpoint(prefix: str, epoch: int) -> tuple[str, dict[str, Array], dict[str, Array]]:
+        symbol = Path(f"{prefix}-symbol.json").read_text()
+        return symbol, parameters(f"{prefix}-{epoch:04}.params"), {}
+
+    mx = SimpleNamespace(model=SimpleNamespace(load_checkpoint=load_checkpoint))
+    found = run_script(scripts.MXNET, MODEL=MXNET, DATA=stored["data"], mx=mx)
+    np.testing.assert_array_equal(found["result"], stored["output0"])
+
+
+def test_a_script_that_reads_an_onnx_model(tmp_path: Path) -> None:
+    net = Network(Style("uint8", "int8", qdq=True, per_channel=True), (1, 3, 8, 8), 5)
+    model = net.model(net.max_pool(net.conv(net.input, 8)))
+    onnx.save(model, tmp_path / "net.onnx")
+    data = np.random.default_rng(4).normal(0, 1, (1, 3, 8, 8)).astype(np.float32)
+    found = run_script(scripts.ONNX, MODEL=str(tmp_path / "net.onnx"), DATA=data)
+    (expected,) = on_runtime(model, {"x": data})
+    np.testing.assert_array_equal(found["result"], expected)
+
+
+@pytest.mark.torch
+@pytest.mark.filterwarnings("ignore")  # PyTorch's own, of eager quantization and TorchScript
+def test_a_script_that_quantizes_in_pytorch() -> None:
+    pytest.importorskip("torch", reason="torch is not installed")
+    data = np.random.default_rng(4).normal(0, 1, (1, 3, 9, 9)).astype(np.float32)
+    found = run_script(scripts.PYTORCH, DATA=data)
+    np.testing.assert_allclose(found["result"], found["expected"], atol=1e-6)
+
+
+def test_a_script_that_writes_quantized_calls_by_hand() -> None:
+    data = np.random.default_rng(4).normal(0, 8, (1, 3, 4, 4)).astype(np.float32)
+    found = run_script(scripts.BY_HAND, DATA=data)
+    steps = np.clip(np.round(data / 0.25) + 5, 0, 255).astype(np.int32) - 5
+    padded = np.pad(steps, ((0, 0), (0, 0), (1, 1), (1, 1)))
+    windows = np.lib.stride_tricks.sliding_window_view(padded, (2, 2), axis=(2, 3))
+    sums = np.einsum("nchwij,ocij->nohw", windows, found["weights"].astype(np.int32))
+    sums += np.array([100, -100]).reshape(1, 2, 1, 1)
+    expected = np.clip(np.floor(sums / 16 + 0.5), 0, 127) * 2.0
+    np.testing.assert_array_equal(found["result"], expected)

@@ -23,6 +23,29 @@ def test_bias_is_added_per_channel(axis: int) -> None:
     assert np.array_equal(executor.get_output(0).numpy(), expected)
 
 
+def test_a_convolution_of_blocks() -> None:
+    rng = np.random.default_rng(7)
+    data = rng.integers(-9, 9, (1, 8, 5, 5)).astype(np.int32)
+    kernel = rng.integers(-9, 9, (4, 8, 3, 3)).astype(np.int32)
+    operands = (relay.const(data), relay.const(kernel))
+    layouts = ("NCHW4c", "OIHW2i4o")
+    image = relay.layout_transform(operands[0], "NCHW", layouts[0])
+    blocks = relay.layout_transform(operands[1], "OIHW", layouts[1])
+    made = relay.nn.conv2d(image, blocks, 1, 1, 1, 1, 4, 3, *layouts, "NCHW")
+    evaluate = relay.create_executor().evaluate
+    expected = evaluate(relay.nn.conv2d(*operands, padding=1)).numpy()
+    np.testing.assert_array_equal(evaluate(made).numpy(), expected)
+
+
+def test_a_dense_layer_of_weights_in_blocks() -> None:
+    data = np.arange(18, dtype=np.int32).reshape(3, 6)
+    kernel = np.arange(96, dtype=np.int32).reshape(16, 6) - 40
+    packed = kernel.reshape(2, 8, 6).transpose(0, 2, 1)
+    made = relay.nn.contrib_dense_pack(relay.const(data), relay.const(packed), "NC8n")
+    result = relay.create_executor().evaluate(made).numpy()
+    np.testing.assert_array_equal(result, data @ kernel.T)
+
+
 @pytest.mark.parametrize(
     ("bias", "axis", "message"),
     [

@@ -16,6 +16,8 @@ def test_names_that_objects_had() -> None:
     assert isinstance(relay.const(1), relay.Constant)  # type: ignore[arg-type]
     assert relay.Constant(installed.runtime.tensor(np.arange(3))).data.shape == (3,)
     assert isinstance(relay.Function([x], x), relay.Function)  # type: ignore[arg-type]
+    pair = relay.Tuple([x, x]).checked_type
+    assert pair == relay.TupleType([relay.TensorType((2, 3), "int8")] * 2)
     assert not isinstance(x, relay.Function)  # type: ignore[arg-type]
     assert "R.function" in adder().astext()
 

@@ -14,10 +14,62 @@ from tvm_qnn.relay import graph_executor
 
 Array = np.ndarray[Any, Any]
 X = np.random.default_rng(2).normal(size=(2, 3, 4, 4)).astype(np.float32)
+PLACES = np.random.default_rng(3).integers(-2, 5, (2, 5, 4, 4), np.int32)
+SLOPES = np.array([0.5, -1, 0.25], np.float32)
+ONES = relay.const(np.ones(4, np.float32))
+ROWS = np.random.default_rng(4).normal(size=(5, 12, 3)).astype(np.float32)
+ON, OFF = relay.const(5), relay.const(-1.0)
 
 
 def floor_mod(x: Array) -> Array:
     return np.asarray(x.astype(np.int32) % 3)
+
+
+def whole(x: Array) -> Array:
+    return x.astype(np.int32)
+
+
+def halves_of(x: Any) -> Any:
+    return relay.round(relay.multiply(x, relay.const(3.0)))
+
+
+def away(x: Array) -> Array:
+    def rounded(values: Array) -> Array:
+        return np.sign(values) * np.floor(np.abs(values) + 0.5)
+
+    return rounded(rounded(x * np.float32(3)) / 2)
+
+
+def all_below(x: Array) -> Array:
+    return np.asarray((x < 1).all(1))
+
+
+def any_below(x: Array) -> Array:
+    return np.asarray((x < -1).any(3, keepdims=True))
+
+
+def gathered(x: Array) -> Array:
+    return np.take_along_axis(x, PLACES.clip(0, 2), 1)
+
+
+def one_hot(_x: Array) -> Array:
+    return np.where(PLACES[0, 0][:, None] == np.arange(3)[:, None], 5, -1).astype(np.int8)
+
+
+def whole_sums(x: Array) -> Array:
+    return x.astype(np.int32).cumsum(3, np.int32)
+
+
+def all_sums(x: Array) -> Array:
+    return x.astype(np.int64).cumsum()
+
+
+def sums_before(x: Array) -> Array:
+    return whole_sums(x) - x.astype(np.int32)
+
+
+def rectified(x: Array, shape: tuple[int, ...]) -> Array:
+    return np.where(x > 0, x, x * SLOPES.reshape(shape))
 
 
 CASES: list[tuple[Callable[[Any], Any], Callable[[Array], Array]]] = [
@@ -61,6 +113,8 @@ CASES: list[tuple[Callable[[Any], Any], Callable[[Array], Array]]] = [
     (lambda x: relay.nn.dropout(x), lambda x: x),
     (lambda x: relay.floor_mod(relay.cast(x, "int32"), relay.const(3)), floor_mod),
     (lambda x: relay.sign(x), np.sign),
+    (lambda x: relay.round(relay.multiply(relay.cast(x, "int32"), relay.const(1))), whole),
+    (lambda x: relay.round(relay.divide(halves_of(x), relay.const(2.0))), away),
     (lambda x: relay.add(x, relay.zeros((4,), "float32")), lambda x: x),
     (lambda x: relay.multiply(x, relay.ones((4,), "float32")), lambda x: x),
     (lambda x: relay.add(x, relay.full(relay.const(2), (4,), "float32")), lambda x: x + 2),
@@ -79,6 +133,35 @@ CASES: list[tuple[Callable[[Any], Any], Callable[[Array], Array]]] = [
     (
         lambda x: relay.nn.depth_to_space(relay.reshape(x, (1, 8, 3, 4)), 2, mode="CRD"),
         lambda x: x.reshape(2, 2, 2, 3, 4).transpose(0, 3, 1, 4, 2).reshape(1, 2, 6, 8),
+    ),
+    (lambda x: relay.zeros_like(x), np.zeros_like),
+    (lambda x: relay.ones_like(x), np.ones_like),
+    (lambda x: relay.max(x, (1, -1), exclude=True), lambda x: x.max((0, 2))),
+    (lambda x: relay.all(relay.less(x, relay.const(1.0)), 1), all_below),
+    (lambda x: relay.any(relay.less(x, relay.const(-1.0)), 3, True), any_below),
+    (
+        lambda x: relay.add(x, relay.arange(relay.const(4.0))),
+        lambda x: x + np.array([0, 1, 2, 3], np.float32),
+    ),
+    (lambda x: relay.arange(7, 2, -2, "int32"), lambda _: np.array([7, 5, 3], np.int32)),
+    (lambda x: relay.gather(x, -3, relay.const(PLACES)), gathered),
+    (lambda x: relay.one_hot(relay.const(PLACES[0, 0]), ON, OFF, 3, 1, "int8"), one_hot),
+    (lambda x: relay.sort(x, 1), lambda x: np.sort(x, 1)),
+    (lambda x: relay.sort(x, is_ascend=False), lambda x: -np.sort(-x)),
+    (lambda x: relay.argsort(x, 2), lambda x: x.argsort(2).astype(np.int32)),
+    (lambda x: relay.argsort(x, 2, 0, "int64"), lambda x: (-x).argsort(2)),
+    (lambda x: relay.cumsum(relay.cast(x, "int32"), 3), whole_sums),
+    (lambda x: relay.cumsum(relay.cast(x, "int32"), dtype="int64"), all_sums),
+    (lambda x: relay.cumsum(relay.cast(x, "int32"), 3, exclusive=True), sums_before),
+    (lambda x: relay.nn.prelu(x, relay.const(SLOPES)), lambda x: rectified(x, (3, 1, 1))),
+    (
+        lambda x: relay.nn.prelu(relay.reshape(x, (2, 16, 3)), relay.const(SLOPES), -1),
+        lambda x: rectified(x.reshape(2, 16, 3), (3,)),
+    ),
+    (lambda x: relay.nn.upsampling(x, 2, 3), lambda x: x.repeat(2, 2).repeat(3, 3)),
+    (
+        lambda x: relay.nn.upsampling(relay.transpose(x, (0, 2, 3, 1)), 2, 2, "NHWC"),
+        lambda x: x.transpose(0, 2, 3, 1).repeat(2, 1).repeat(2, 2),
     ),
     (lambda x: relay.nn.batch_flatten(x), lambda x: x.reshape(2, -1)),
     (
@@ -106,14 +189,31 @@ def test_exact_operators() -> None:
 def test_sums_and_exponentials() -> None:
     def body(x: Any) -> Any:
         averages = [relay.nn.global_avg_pool2d(x), relay.mean(x, [2, 3], keepdims=True)]
-        return relay.Tuple([*averages, relay.sum(x, 1), relay.nn.softmax(x)])
+        spreads = [relay.variance(x, 1), relay.variance(x, (2, 3), True, unbiased=True)]
+        known = relay.variance(x, 1, with_mean=relay.const(np.zeros((1, 1, 1, 1), np.float32)))
+        normal = relay.nn.layer_norm(x, relay.const(np.arange(4.0, dtype="float32")), ONES)
+        sums = relay.nn.conv1d(relay.reshape(x, (2, 12, 4)), relay.const(ROWS), padding=1)
+        return relay.Tuple(
+            [*averages, relay.sum(x, 1), relay.nn.softmax(x), *spreads, known, normal, sums]
+        )
 
-    average, mean, total, softmax = run(body)
+    average, mean, total, softmax, spread, unbiased, known, normal, sums = run(body)
     # float32 sums in another order.
     np.testing.assert_allclose(average, X.mean(axis=(2, 3), keepdims=True), atol=1e-6)
     np.testing.assert_allclose(mean, average, atol=1e-6)
     np.testing.assert_allclose(total, X.sum(axis=1), atol=1e-6)
     np.testing.assert_allclose(softmax.sum(axis=-1), 1, atol=1e-6)
+    np.testing.assert_allclose(spread, X.var(axis=1), rtol=1e-5, atol=1e-6)
+    of_images = X.var(axis=(2, 3), ddof=1, keepdims=True)
+    np.testing.assert_allclose(unbiased, of_images, rtol=1e-5)
+    np.testing.assert_allclose(known, (X**2).mean(axis=1), rtol=1e-5)
+    centred = X - X.mean(-1, keepdims=True)
+    scaled = centred / np.sqrt(X.var(-1, keepdims=True) + 1e-5)
+    np.testing.assert_allclose(normal, scaled * np.arange(4) + 1, atol=1e-5)
+    windows = np.lib.stride_tricks.sliding_window_view(
+        np.pad(X.reshape(2, 12, 4), ((0, 0), (0, 0), (1, 1))), 3, axis=2
+    )
+    np.testing.assert_allclose(sums, np.einsum("ncwk,ock->now", windows, ROWS), atol=1e-5)
 
 
 def test_free_variables_in_the_order_they_are_met() -> None:
@@ -127,6 +227,8 @@ def test_what_does_not_fit_is_named() -> None:
     x = relay.var("x", (2, 3))
     with pytest.raises(QnnError, match=r"reshape: .* keeps an axis"):
         relay.reshape(x, (1, 1, 0))
+    with pytest.raises(QnnError, match="sum: exclude needs an axis"):
+        relay.sum(x, exclude=True)
     with pytest.raises(QnnError, match="add: rhs must be a Relax expression, got float"):
         relay.add(x, 1.5)
     assert isinstance(relay.add(x, x), relax.Call)

@@ -18,6 +18,7 @@ def test_what_tvm_has_is_its_own() -> None:
 
 def test_what_tvm_has_lost_is_here() -> None:
     assert tvm.relay is relay
+    assert tvm.tir.IntImm is installed.tirx.IntImm
     assert tvm.contrib.graph_runtime is tvm.contrib.graph_executor is graph_executor
     assert tvm.nd.array([1, 2]).numpy().tolist() == [1, 2]
     assert np.array_equal(tvm.nd.array(np.eye(2), tvm.cpu()).numpy(), np.eye(2))

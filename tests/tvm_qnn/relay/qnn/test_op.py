@@ -201,6 +201,27 @@ def test_products_of_matrices_and_transposed_convolutions() -> None:
     assert np.array_equal(result, products.reshape(1, 2, 16, 16))
 
 
+@pytest.mark.parametrize("layout", ["NC", "NC8n", "NC4n2c"])
+@pytest.mark.parametrize("is_known", [True, False])
+def test_a_dense_layer_of_weights_in_blocks(layout: str, is_known: bool) -> None:
+    data = RNG.integers(0, 256, (3, 6), np.uint8)
+    kernel = RNG.integers(-128, 128, (16, 6), np.int8)
+    packed = {
+        "NC": kernel,
+        "NC8n": kernel.reshape(2, 8, 6).transpose(0, 2, 1),
+        "NC4n2c": kernel.reshape(4, 4, 3, 2).transpose(0, 2, 1, 3),
+    }[layout]
+    quantization = (relay.const(7), relay.const(-2), relay.const(0.1), relay.const(0.2))
+
+    def body(x: relax.Expr, *weights: relax.Expr) -> relax.Expr:
+        (weight,) = weights or (relay.const(packed),)
+        return op.contrib_dense_pack(x, weight, *quantization, layout)
+
+    expected = (data.astype(np.int32) - 7) @ (kernel.astype(np.int32) + 2).T
+    operands = [data] if is_known else [data, packed]
+    np.testing.assert_array_equal(run(body, *operands), expected)
+
+
 def test_average_pools_cut_off_fractions() -> None:
     data = DATA.transpose(0, 2, 3, 1)
     arguments = ([2, 2], [2, 2], [0, 0], [1, 1])

@@ -20,7 +20,7 @@ from qnn_ops import declared
 from qnn_ops.errors import QnnError
 from tvm_qnn.relay import nn
 from tvm_qnn.relay import op as plain
-from tvm_qnn.relay.expr import is_known, number, spec, typed
+from tvm_qnn.relay.expr import computed, free_vars, is_known, number, spec, typed
 from tvm_qnn.relay.qnn import canonical
 from tvm_qnn.relay.qnn.canonical import requantize_config
 from tvm_qnn.relay.qnn.op.binary import add, mul, subtract
@@ -200,6 +200,24 @@ def dense(
     return typed(call)
 
 
+def contrib_dense_pack(
+    data: relax.Expr,
+    weight: relax.Expr,
+    input_zero_point: Any,
+    kernel_zero_point: Any,
+    input_scale: Any,
+    kernel_scale: Any,
+    kernel_layout: str = "NC",
+    units: int | None = None,
+    out_dtype: str = "int32",
+) -> relax.Call:
+    """Return the sums of ``dense`` with weights in blocks: "NC8n" is (units / 8, features, 8)."""
+    weight = plain.layout_transform(weight, kernel_layout, "NC")
+    weight = weight if free_vars(weight) else computed(weight)
+    quantization = (input_zero_point, kernel_zero_point, input_scale, kernel_scale)
+    return dense(data, weight, *quantization, units, out_dtype)
+
+
 def conv2d_transpose(
     data: relax.Expr,
     weight: relax.Expr,
@@ -339,6 +357,7 @@ __all__ = [
     "avg_pool2d",
     "batch_matmul",
     "concatenate",
+    "contrib_dense_pack",
     "conv2d",
     "conv2d_transpose",
     "dense",

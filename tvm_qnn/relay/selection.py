@@ -1,0 +1,135 @@
+"""Relay's operators that choose, order or count elements; ``relay`` and ``relay.op`` offer them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from tvm import relax
+
+from tvm_qnn.relay.expr import clip, const, number, spec, typed
+
+
+def arange(start: Any, stop: Any = None, step: Any = None, dtype: str = "float32") -> relax.Expr:
+    """Return the numbers from ``start`` (default 0) to before ``stop``; all must be known."""
+    given = [0, start] if stop is None else [start, stop]
+    ends = [number("arange", each) for each in (*given, 1 if step is None else step)]
+    return const(np.arange(*ends).astype(dtype))
+
+
+def gather(data: relax.Expr, axis: int, indices: relax.Expr) -> relax.Call:
+    """Take one element along an axis for each index; an index out of range takes the nearest."""
+    shape = spec("gather: data", data).shape
+    spec("gather: indices", indices)
+    inside = clip(indices, 0, shape[axis] - 1)
+    return typed(relax.op.gather_elements(data, inside, axis % len(shape)))
+
+
+def one_hot(
+    indices: relax.Expr, on_value: Any, off_value: Any, depth: Any, axis: int, dtype: str
+) -> relax.Call:
+    """Return ``on_value`` at each index along a new axis of ``depth``, and ``off_value`` elsewhere.
+
+    Args:
+        indices: integers; one out of range has no ``on_value``.
+        on_value: a number or a constant.
+        off_value: a number or a constant.
+        depth: a number or a constant.
+        axis: the new one; -1 for the last.
+        dtype: of the result.
+    """
+    of_indices = spec("one_hot: indices", indices)
+    rank, count = len(of_indices.shape) + 1, int(number("one_hot: depth", depth))
+    shape = [count if each == axis % rank else 1 for each in range(rank)]
+    places = const(np.arange(count).reshape(shape).astype(of_indices.dtype))
+    is_on = typed(relax.op.equal(typed(relax.op.expand_dims(indices, axis)), places))
+    values = [np.asarray(number("one_hot", each), dtype) for each in (on_value, off_value)]
+    return typed(relax.op.where(is_on, *map(const, values)))
+
+
+def sort(data: relax.Expr, axis: int = -1, is_ascend: int = 1) -> relax.Call:
+    """Return the values along an axis in their order."""
+    spec("sort: data", data)
+    return typed(relax.op.sort(data, axis, not is_ascend))
+
+
+def argsort(
+    data: relax.Expr, axis: int = -1, is_ascend: int = 1, dtype: str = "int32"
+) -> relax.Call:
+    """Return the indices that bring the values along an axis into their order."""
+    spec("argsort: data", data)
+    return typed(relax.op.argsort(data, axis, not is_ascend, dtype))
+
+
+def cumsum(
+    data: relax.Expr, axis: int | None = None, dtype: str | None = None, exclusive: bool = False
+) -> relax.Call:
+    """Return the sums of each element and those before it along an axis, or of flattened data.
+
+    ``exclusive`` leaves the element itself out.
+    """
+    spec("cumsum: data", data)
+    return typed(relax.op.cumsum(data, axis, dtype, bool(exclusive)))
+
+
+def strided_slice(
+    data: relax.Expr,
+    begin: Sequence[int],
+    end: Sequence[int],
+    strides: Sequence[int] | None = None,
+    axes: Sequence[int] | None = None,
+    slice_mode: str = "end",
+) -> relax.Call:
+    """Take a slice of some axes, by default of the first ones.
+
+    Args:
+        data: any shape and dtype.
+        begin: the first index in each axis.
+        end: the index after the last; with ``slice_mode`` "size" how many, where -1 takes all.
+        strides: default 1.
+        axes: which axes; default: the first ones.
+        slice_mode: "end" or "size".
+    """
+    shape = spec("strided_slice: data", data).shape
+    chosen = list(range(len(begin))) if axes is None else list(axes)
+    if slice_mode == "size":
+        sizes = zip(begin, end, chosen, strict=True)
+        end = [shape[axis] if size < 0 else start + size for start, size, axis in sizes]
+    return typed(relax.op.strided_slice(data, chosen, list(begin), list(end), strides))
+
+
+def take(
+    data: relax.Expr, indices: relax.Expr, axis: int | None = None, mode: str = "clip"
+) -> relax.Call:
+    """Take elements along an axis, or of the flattened data.
+
+    ``mode`` says what an index out of range gives: the nearest element ("clip"), one counted from
+    the other end ("wrap"), or NaN ("nan"). "fast" read whatever memory held; here it clips.
+    """
+    mode = "clip" if mode == "fast" else mode
+    spec("take: data", data), spec("take: indices", indices)
+    flat = typed(relax.op.reshape(data, (-1,))) if axis is None else data
+    return typed(relax.op.take(flat, indices, axis or 0, mode))
+
+
+def topk(
+    data: relax.Expr,
+    k: int = 1,
+    axis: int = -1,
+    ret_type: str = "both",
+    is_ascend: bool = False,
+    dtype: str = "int32",
+) -> relax.Call:
+    """Return the largest values along an axis, their indices, or a tuple of both.
+
+    Args:
+        data: any shape and dtype.
+        k: how many; 0 for all.
+        axis: of the search.
+        ret_type: "both", "values" or "indices".
+        is_ascend: whether the smallest values are wanted.
+        dtype: of the indices.
+    """
+    size = spec("topk: data", data).shape[axis]
+    return typed(relax.op.topk(data, k if k > 0 else size, axis, ret_type, not is_ascend, dtype))
