@@ -60,13 +60,17 @@ def _is_quantizing(node: Any) -> bool:
 
 
 def _writes(node: Any) -> bool:
-    """Tell whether a node changes a tensor that other nodes may read."""
+    """Tell whether a node changes a tensor that other nodes may read, or keeps its dtype.
+
+    The sum of tensors of two dtypes has the wider one. Written to the first, it has the first's.
+    """
     schema = getattr(node.target, "_schema", None)
     if schema is None or not schema.is_mutable:
         return False
-    data = node.all_input_nodes[0]
+    data, *others = node.all_input_nodes
     is_made = data.op == "call_function" and not _shares(data)
-    return not is_made or len(data.users) > 1
+    dtypes = {each.meta["val"].dtype for each in (data, *others) if "val" in each.meta}
+    return not is_made or len(data.users) > 1 or len(dtypes) > 1
 
 
 def _shares(node: Any) -> bool:
