@@ -119,8 +119,10 @@ class _Recorder:
             name, func = self._functional(name, args)
         if family == "quantized":
             self._store(result, self._quantized(name, args))
-        elif name == "dequantize" or name == "quantize_per_tensor":
+        elif name == "dequantize":
             self._store(result, self._real(args[0]))
+        elif name == "quantize_per_tensor":
+            self._keep(result, self._quantize(args[0], result))
         elif any(each.is_quantized for each in tensors) and name in _MOVING:
             node = self._node(args[0])
             moved = node if name in _COPIES else self._call(func, node, *args[1:], **kwargs)
@@ -151,6 +153,27 @@ class _Recorder:
             for index, each in enumerate(_flat(result)):
                 self._store(each, self.graph.call_function(operator.getitem, (node, index)))
 
+    def _quantize(self, data: Any, result: Any) -> Any:
+        """Return the integers of real numbers: fma(x, 1 / scale, zero point), to the nearest even.
+
+        With one rounding to float32, numbers beside a tie may become it. In float64 the product is
+        exact.
+        """
+        scale, point, low, high, dtype = self._encoding(result)
+        one = self.torch.tensor(1, dtype=self.torch.float32)
+        float64 = self.torch.float64
+        value = self._call(self.aten._to_copy.default, self._real(data), dtype=float64)
+        value = self._call(self.aten.mul.Scalar, value, (one / scale).item())
+        value = self._call(self.aten.add.Scalar, value, point)
+        value = self._call(self.aten._to_copy.default, value, dtype=self.torch.float32)
+        value = self._call(self.aten.round.default, value)
+        return self._bounded(value, low, high, dtype)
+
+    def _bounded(self, value: Any, low: int, high: int, dtype: Any) -> Any:
+        """Return whole numbers as integers of a type, between two bounds."""
+        bounded = self._call(self.aten.clamp.default, value, low, high)
+        return self._call(self.aten._to_copy.default, bounded, dtype=dtype)
+
     def _average(self, name: str, func: Any, args: Any) -> Any:
         """Return the integers of averages: one step is 1, and a tie goes to an even number.
 
@@ -159,15 +182,16 @@ class _Recorder:
         data, (_, point, low, high, dtype) = args[0], self._encoding(args[0])
         func = getattr(self.aten, _RENAMED.get(name, name)).default
         value = self._call(func, self._steps(data), *args[1:])
-        last = data.is_contiguous(memory_format=self.torch.channels_last)
-        if last and not data.is_contiguous() and name == "avg_pool2d":
-            order = (self.aten.round.default, self.aten.add.Scalar)
+        is_last = data.is_contiguous(memory_format=self.torch.channels_last)
+        if is_last and not data.is_contiguous() and name == "avg_pool2d":
+            value = self._call(
+                self.aten.add.Scalar, self._call(self.aten.round.default, value), point
+            )
         else:
-            order = (self.aten.add.Scalar, self.aten.round.default)
-        for operation in order:
-            value = self._call(operation, value, *([point] if "add" in str(operation) else []))
-        bounded = self._call(self.aten.clamp.default, value, low, high)
-        return self._call(self.aten._to_copy.default, bounded, dtype=dtype)
+            value = self._call(
+                self.aten.round.default, self._call(self.aten.add.Scalar, value, point)
+            )
+        return self._bounded(value, low, high, dtype)
 
     def _functional(self, name: str, args: Any) -> tuple[str, Any]:
         """Return the operator that does not write to its operand."""
