@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import tvm
 
+from tvm_qnn.standalone.c99 import c_array
 from tvm_qnn.standalone.program import Program
 from tvm_qnn.target.microcontrollers import is_plain_c
 
@@ -142,8 +143,6 @@ def compiler(target: tvm.target.Target) -> str:
 
 Array = np.ndarray[Any, Any]
 
-_A_LINE = 20  # bytes
-
 
 @dataclass(frozen=True)
 class Vector:
@@ -212,9 +211,7 @@ int main(void) {{
 
 def _array(name: str, tensors: Sequence[Array]) -> str:
     contents = b"".join(np.asarray(tensor, order="C").tobytes() for tensor in tensors)
-    lines = (contents[start : start + _A_LINE] for start in range(0, len(contents), _A_LINE))
-    numbers = ",\n".join(", ".join(map(str, line)) for line in lines)
-    return f"static const unsigned char {name}[] = {{\n{numbers}}};\n"
+    return c_array("static const unsigned char", name, [*map(str, contents)])
 
 
 def _names(prefix: str, count: int) -> str:

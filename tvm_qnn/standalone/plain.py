@@ -8,11 +8,9 @@ from typing import Any
 import numpy as np
 
 from tvm_qnn.standalone.arrangement import Arrangement
-from tvm_qnn.standalone.c99 import Source, c_number, c_type, write_functions
+from tvm_qnn.standalone.c99 import Source, c_array, c_number, c_type, write_functions
 from tvm_qnn.standalone.program import Program, constant, initial
 from tvm_qnn.standalone.sources import constant_declarations
-
-_A_LINE = 96  # characters
 
 
 def code_in_c(arranged: Arrangement, prefix: str, names: Sequence[str] | None) -> Source:
@@ -41,13 +39,13 @@ def weights_file(program: Program, states: bytes) -> str:
         program: the contents of the other files.
         states: the states before the first run.
     """
-    arrays = [
-        (constant(program.prefix, number), each.numpy())
+    arrays = {
+        constant(program.prefix, number): each.numpy()
         for number, each in enumerate(program.plan.constants)
-    ]
+    }
     if states:
-        arrays.append((initial(program.prefix), np.frombuffer(states, np.uint8)))
-    texts = "".join(_array(name, array, program) for name, array in arrays)
+        arrays[initial(program.prefix)] = np.frombuffer(states, np.uint8)
+    texts = "\n".join(_array(name, array) for name, array in arrays.items())
     maths = "#include <math.h>\n" if "NAN" in texts or "INFINITY" in texts else ""
     return f"""\
 /* The constants of the model {program.prefix}. */
@@ -57,16 +55,7 @@ def weights_file(program: Program, states: bytes) -> str:
 {texts}"""
 
 
-def _array(name: str, array: np.ndarray[Any, Any], program: Program) -> str:
-    is_state = name == initial(program.prefix)
-    kind = "unsigned char" if is_state else c_type(str(array.dtype))
-    numbers = [c_number(value, str(array.dtype)) for value in array.ravel().tolist()] or ["0"]
-    lines, line = [], ""
-    for number in numbers:
-        if len(line) + len(number) + 2 > _A_LINE:
-            lines.append(line)
-            line = ""
-        line += f"{number}, "
-    lines.append(line)
-    body = "\n  ".join(text.rstrip() for text in lines)
-    return f"const {kind} {name}[{len(numbers)}] = {{\n  {body.rstrip(',')}}};\n\n"
+def _array(name: str, array: np.ndarray[Any, Any]) -> str:
+    dtype = str(array.dtype)
+    numbers = [c_number(value, dtype) for value in array.ravel().tolist()]
+    return c_array(f"const {c_type(dtype)}", name, numbers)

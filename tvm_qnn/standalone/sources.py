@@ -95,7 +95,7 @@ def constant_declarations(program: Program) -> str:
         for number, each in enumerate(program.plan.constants)
     ]
     if program.signature.states:
-        names.append(f"extern const unsigned char {initial(program.prefix)}[];")
+        names.append(f"extern const uint8_t {initial(program.prefix)}[];")
     lines = ["#ifdef __cplusplus", 'extern "C" {', "#endif", *names]
     return "\n".join([*lines, "#ifdef __cplusplus", "}", "#endif"]) + "\n"
 

@@ -33,7 +33,7 @@ _RESERVED = frozenset(
         "enum export extern false float for friend goto if inline int long mutable namespace new",
         "operator private protected public register restrict return short signed sizeof static",
         "struct switch template this throw true try typedef typeid typename union unsigned using",
-        "virtual void volatile while memcpy memset abs div exp floor log main pow sin sqrt",
+        "virtual void volatile while memcpy memset abs div main",
     )
     for word in words.split()
 )
@@ -103,7 +103,7 @@ class Function:
         self._source = source
         self._function = function
         self._names: dict[int, str] = {}
-        self._taken = set(_RESERVED)
+        self._taken = {*_RESERVED, *_REALS, *(f"{name}f" for name in _REALS), *_TESTS, _LANE}
         self._scalars: set[int] = set()
         self._inlined: dict[int, Any] = {}
         self._before: list[str] = []  # declarations in front of the statement that is written
@@ -118,8 +118,9 @@ class Function:
         body = self._statement(self._function.body, 1)
         parameters = ", ".join(map(self._parameter, self._function.params))
         lines = "".join(f" * {line}\n" for line in (note, *self._tensors))
-        unused = [name for name in map(self._name_of, self._function.params) if name not in body]
-        body += "".join(f"  (void){name};\n" for name in unused)
+        words = set(re.findall(r"\w+", body))
+        names = map(self._name_of, self._function.params)
+        body += "".join(f"  (void){name};\n" for name in names if name not in words)
         return f"/*\n{lines} */\nstatic void {self.symbol}({parameters}) {{\n{body}}}\n"
 
     @property
@@ -323,7 +324,7 @@ class Function:
 
     def _let(self, node: Any) -> str:
         dtype = scalar_dtype(node.value)
-        if self._choices and may_fail(node.value):
+        if self._choices and may_fail(node.value, self._inlined):
             self._inlined[hash(node.var)] = node.value
         else:
             value = self._converted(node.value)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from math import isinf, isnan
 from typing import Any
 
@@ -38,6 +39,14 @@ def c_number(value: Any, dtype: str) -> str:
     if number in (-(2**31), -(2**63)):  # C has no such literal
         return f"({number + 1}{end} - 1)"
     return f"({number}{end})" if number < 0 else f"{number}{end}"
+
+
+def c_array(kind: str, name: str, numbers: Sequence[str], per_line: int = 20) -> str:
+    """Write the definition of an array; C has none of no elements, so that it gets a 0."""
+    given = numbers or ["0"]
+    lines = (given[start : start + per_line] for start in range(0, len(given), per_line))
+    body = ",\n".join(", ".join(line) for line in lines)
+    return f"{kind} {name}[] = {{\n{body}}};\n"
 
 
 def _c_real(number: float, dtype: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Container
 from typing import Any
 
 import tvm
@@ -31,13 +32,19 @@ def bits(node: Any) -> int:
     return int(re.sub(r"\D", "", scalar_dtype(node)) or 1) - 1
 
 
-def may_fail(value: Any) -> bool:
-    """Tell whether an expression reads memory or divides integers, which a choice may guard."""
+def may_fail(value: Any, inlined: Container[int]) -> bool:
+    """Tell whether an expression reads memory or divides integers, which a choice may guard.
+
+    Args:
+        value: the expression.
+        inlined: the hashes of variables that stand for expressions that may fail.
+    """
     found: list[Any] = []
 
     def visit(node: Any) -> None:
         divides = isinstance(node, tirx.Div | tirx.Mod) and "int" in str(node.ty)
-        if divides or isinstance(node, TensorLoad):
+        stands = isinstance(node, tirx.Var) and hash(node) in inlined
+        if divides or stands or isinstance(node, TensorLoad):
             found.append(node)
 
     structural_walk(value, visit)

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tvm import tirx
 from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tirx as T
 
@@ -102,6 +103,34 @@ def test_a_function_says_what_it_reads_and_writes() -> None:
 def test_a_product_that_fits_is_a_product() -> None:
     text = in_c(elementwise(lambda x: T.Cast("int64", x) * T.int64(9), "int32", "int64")).text
     assert "y[v] = ((int64_t)x[v]) * 9LL;" in text
+
+
+@needs_gcc
+def test_what_a_choice_guards_stays_behind_it(tmp_path: Path) -> None:
+    def value(data: Any, index: Any) -> Any:
+        first, second = (tirx.Var(name, "int32") for name in ("first", "second"))
+        inner = tirx.Let(second, first * 2, second + second)
+        guarded = tirx.Let(first, data[index * 3], inner)
+        return T.if_then_else(index < 2, guarded, T.int32(0))
+
+    with IRBuilder() as builder, T.prim_func(s_tir=True):
+        T.func_name("f")
+        x = T.arg("x", T.buffer((5,), "int32"))
+        y = T.arg("y", T.buffer((5,), "int32"))
+        with T.serial(5) as i:
+            T.buffer_store(y, value(x, i), [i])
+    x, y = run(in_c(builder.get()), "int32", "int32", tmp_path)
+    np.testing.assert_array_equal(y, [4 * x[0], 4 * x[3], 0, 0, 0])
+
+
+def test_many_parameters_without_use_are_no_warning() -> None:
+    with IRBuilder() as builder, T.prim_func(s_tir=True):
+        T.func_name("f")
+        tensors = [T.arg(f"x{n}", T.buffer((1,), "int32")) for n in range(12)]
+        T.buffer_store(tensors[11], T.int32(1), [0])
+    text = in_c(builder.get()).text
+    assert "(void)argument_1;" in text
+    assert "(void)argument_11;" not in text
 
 
 def test_what_c_lacks_is_an_error() -> None:
