@@ -182,24 +182,24 @@ def convert_case(ctx: Context) -> list[relax.Expr]:
     branches = [subgraph(ctx, number) for number in numbers]
     chosen, *arguments = (operand(ctx, i) for i in range(len(ctx.operator.inputs)))
     if isinstance(chosen, np.ndarray):
-        place = _place(ctx, chosen, len(branches))
-        return [expr_of(value) for value in run(ctx, branches[place], arguments)]
-    place = _single(ctx, chosen, "number", "int32")
+        index = _index(ctx, chosen, len(branches))
+        return [expr_of(value) for value in run(ctx, branches[index], arguments)]
+    index = _single(ctx, chosen, "number", "int32")
     if len(branches) == 1:
         return [expr_of(value) for value in run(ctx, branches[0], arguments)]
     flags = [
-        ctx.builder.emit(R.equal(place, relax.const(number, "int32")))
+        ctx.builder.emit(R.equal(index, relax.const(number, "int32")))
         for number in range(len(branches) - 1)
     ]
     return _choice(ctx, branches, flags, arguments)
 
 
-def _place(ctx: Context, number: Array, count: int) -> int:
+def _index(ctx: Context, number: Array, count: int) -> int:
     """Return the index of the branch that a constant number chooses."""
     if number.dtype != np.int32 or number.size != 1:
         raise QnnError(f"its number must be one int32, got {ctx.tensor(0).label}")
-    place = int(number.ravel()[0])
-    return place if 0 <= place < count else count - 1
+    index = int(number.ravel()[0])
+    return index if 0 <= index < count else count - 1
 
 
 def _single(ctx: Context, chosen: relax.Expr, what: str, dtype: str) -> relax.Var:
