@@ -195,7 +195,10 @@ def test_on_a_device(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["digits.tflite", "--against", "nothing"], "'nothing' is neither litert nor onnxruntime"),
+        (
+            ["digits.tflite", "--against", "nothing"],
+            "'nothing' is none of litert, onnxruntime, xnnpack, nor a file",
+        ),
         (["lib.so"], "name what to compare with by --against FILE"),
         (["lib.so", "--against", "digits.tflite", "--primitives"], "are for model files"),
         (["digits.tflite", "--against", "y.npz"], "are of one --input"),
