@@ -14,11 +14,11 @@ from tvm_qnn.answers.classes import ClassesReading
 from tvm_qnn.evaluate.evaluation import Evaluation, evaluate, journal_of
 from tvm_qnn.evaluate.feed import Feed
 from tvm_qnn.evaluate.peers import Peer
-from tvm_qnn.evaluate.preparation import Preparation
 from tvm_qnn.evaluate.report import remarks, summary, write_report
 from tvm_qnn.evaluate.samples import CLASSES, Data, Sample
 from tvm_qnn.evaluate.tasks.classification import Classification
 from tvm_qnn.evaluate.worker import Beside, Job
+from tvm_qnn.io.preparation import Preparation
 
 SCORES = TensorInfo("y", (1, 3), "int8")
 LABELS = ("ant", "<b>bee</b>", "$x$ \x1b[2J")
