@@ -139,6 +139,7 @@ class Reference:
         name: as the command line has it.
         format: of the models that it runs.
         title: as people call it.
+        package: that has it.
         check: raises if it is not installed.
         compute: imports a model, and runs it there.
     """
@@ -146,14 +147,26 @@ class Reference:
     name: str
     format: str
     title: str
+    package: str
     check: Callable[[], None]
     compute: _Compute
 
 
 REFERENCES = (
-    Reference("litert", "TFLite", "LiteRT's reference kernels", check_litert, _with_litert),
-    Reference("onnxruntime", "ONNX", "ONNX Runtime", check_onnxruntime, _with_onnxruntime),
-    Reference("xnnpack", "PyTorch", "XNNPACK's delegate", check_executorch, _with_xnnpack),
+    Reference(
+        "litert",
+        "TFLite",
+        "LiteRT's reference kernels",
+        "ai-edge-litert",
+        check_litert,
+        _with_litert,
+    ),
+    Reference(
+        "onnxruntime", "ONNX", "ONNX Runtime", "onnxruntime", check_onnxruntime, _with_onnxruntime
+    ),
+    Reference(
+        "xnnpack", "PyTorch", "XNNPACK's delegate", "executorch", check_executorch, _with_xnnpack
+    ),
 )
 
 
