@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -131,7 +132,7 @@ def evaluate(
         found = run_all(job, run, journal, advance)
     seconds = time.perf_counter() - start
     title = f"{model.path.name} on {data.name or data}"
-    files = [] if output is None else write_report(output, title, found)
+    files = [] if output is None else write_report(output, title, found, _about(library))
     if as_json:
         new = len(read.samples) - done
         times = {"new_samples": new, "seconds": round(seconds, 3), "files": [*map(str, files)]}
@@ -143,6 +144,27 @@ def evaluate(
         if isinstance(run, Cluster):
             counts = ", ".join(f"{count:,}" for count in run.nodes.values())
             click.echo(f"Samples of each node: {counts}")
+
+
+def _about(library: Library) -> dict[str, str]:
+    """Return how an evaluation was made: command, date, versions and the library's digest."""
+    import shlex
+    import sys
+    from datetime import datetime
+    from importlib.metadata import PackageNotFoundError, version
+
+    from tvm_qnn.version import __version__
+
+    versions = [f"tvm-qnn {__version__}"]
+    for package in ("ai-edge-litert", "onnxruntime", "executorch"):
+        with suppress(PackageNotFoundError):
+            versions.append(f"{package} {version(package)}")
+    return {
+        "command": shlex.join(["tvm-qnn", *sys.argv[1:]]),
+        "date": datetime.now().astimezone().isoformat(" ", "minutes"),
+        "versions": ", ".join(versions),
+        "library": f"digest {library.metadata.digest}",
+    }
 
 
 def _settings(model: Path, options: dict[str, Any], labels: Path | None) -> dict[str, Any]:
