@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import ast
 import json
+import re
 import runpy
 import shutil
 import subprocess
@@ -21,7 +22,13 @@ import sys
 import tempfile
 import zipfile
 from collections.abc import Iterator
-from importlib.metadata import Distribution, PathDistribution, distribution
+from importlib.metadata import (
+    Distribution,
+    PackageNotFoundError,
+    PathDistribution,
+    distribution,
+    version,
+)
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +36,7 @@ from qnn_ops.errors import QnnError
 
 ROOT = Path(__file__).resolve().parents[1]
 PROGRAM = "tvm_qnn.cli.device"
+RECIPE = Path("tools", "runtime")
 TVM = "apache-tvm"
 
 _NEEDED = ("apache-tvm-ffi", "numpy", "click")  # of what tvm-qnn requires
@@ -50,8 +58,10 @@ def build_wheel(output: Path, tvm: Distribution) -> Path:
         The wheel's path.
 
     Raises:
-        QnnError: if the distribution is another release than tvm-qnn requires, or lacks a file.
+        QnnError: if the distribution is another release than tvm-qnn requires, or lacks a file, or
+            setuptools is older than the wheel needs.
     """
+    _check_setuptools()
     packaging = runpy.run_path(str(ROOT / "setup.py"))
     required: list[str] = packaging["INSTALL"]
     if f"{TVM}=={tvm.version}" not in required:
@@ -73,7 +83,7 @@ def build_wheel(output: Path, tvm: Distribution) -> Path:
             shutil.copy(ROOT / package / "py.typed", stage / package)
         _take_runtime(tvm, stage)
         for name in ("setup.py", "pyproject.toml", "README.md"):
-            shutil.copy(ROOT / "tools" / "runtime" / name, stage)
+            shutil.copy(ROOT / RECIPE / name, stage)
         shutil.copy(ROOT / "LICENSE", stage)
         (stage / "setup.json").write_text(json.dumps(fields), encoding="utf-8")
         wheels = stage / "dist"
@@ -87,6 +97,20 @@ def build_wheel(output: Path, tvm: Distribution) -> Path:
         (wheel,) = wheels.iterdir()
         output.mkdir(parents=True, exist_ok=True)
         return Path(shutil.copy(wheel, output))
+
+
+def _check_setuptools() -> None:
+    """Raise if the installed setuptools cannot build the wheel: pip fetches none for it."""
+    needed = re.search(r"setuptools>=(\d+)", (ROOT / RECIPE / "pyproject.toml").read_text("utf-8"))
+    try:
+        found = version("setuptools")
+    except PackageNotFoundError:
+        found = ""
+    if needed and int(found.partition(".")[0] or 0) < int(needed[1]):
+        state = f"here is {found}" if found else "none is installed"
+        raise QnnError(
+            f"the wheel needs setuptools {needed[1]}, {state}: pip install -U setuptools"
+        )
 
 
 def modules(program: str) -> set[Path]:
@@ -162,8 +186,11 @@ def main() -> None:
     parser.add_argument("--output", type=Path, default=Path("dist"), help="the folder to write to")
     parser.add_argument("--tvm", type=Path, help="a wheel of apache-tvm for another platform")
     arguments = parser.parse_args()
-    tvm = in_wheel(arguments.tvm) if arguments.tvm else distribution(TVM)
-    print(build_wheel(arguments.output, tvm))
+    try:
+        tvm = in_wheel(arguments.tvm) if arguments.tvm else distribution(TVM)
+        print(build_wheel(arguments.output, tvm))
+    except QnnError as error:
+        parser.exit(1, f"{error}\n")
 
 
 if __name__ == "__main__":

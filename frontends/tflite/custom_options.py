@@ -14,7 +14,13 @@ from frontends.errors import ModelFormatError
 from frontends.tflite.flatbuffer import Table
 from frontends.tflite.options.base import Options
 
-FLEX = "CUSTOM:Flex"
+PREFIX = "CUSTOM:"
+"""Begins the names of custom operators."""
+
+RAW: set[str] = set()
+"""The custom operators for which users gave rules."""
+
+FLEX = f"{PREFIX}Flex"
 """The names of these operators begin with it."""
 
 LISTS = frozenset(
@@ -110,10 +116,21 @@ def _varint(message: bytes, place: int) -> tuple[int, int]:
 
 
 # What the flexbuffers runtime raises on wild offsets, lengths and types.
-_RUNTIME_ERRORS = (
+RUNTIME_ERRORS = (
     *(struct.error, IndexError, KeyError, OverflowError),
     *(AssertionError, TypeError, ValueError, UnicodeDecodeError),
 )
+
+
+@dataclass(frozen=True)
+class RawOptions(Options):
+    """Options of an operator for which a user gave the rule.
+
+    Attributes:
+        content: as the file has them.
+    """
+
+    content: bytes = b""
 
 
 @dataclass(frozen=True)
@@ -140,7 +157,7 @@ _CLASSES: dict[str, type[Any]] = {
 
 def is_foreign(code: str) -> bool:
     """Tell whether an operator is a custom one, and none that is known."""
-    return code.startswith("CUSTOM:") and code not in {*_CLASSES, *LISTS}
+    return code.startswith(PREFIX) and code not in {*_CLASSES, *LISTS, *RAW}
 
 
 def read_custom_options(code: str, operator: Table) -> Options | None:
@@ -156,14 +173,16 @@ def read_custom_options(code: str, operator: Table) -> Options | None:
     Raises:
         ModelFormatError: they are damaged, or no such options.
     """
-    if not (code in LISTS or code in _CLASSES):
+    if is_foreign(code):
         return None
     where = f"{operator.where} options"
     content = operator.vector("CustomOptions", "uint8").tobytes()
+    if code in RAW:
+        return RawOptions(content)
     if code in LISTS:
         try:
             return read_list_options(content)
-        except _RUNTIME_ERRORS as error:
+        except RUNTIME_ERRORS as error:
             raise ModelFormatError(f"{where}: no node of TensorFlow ({error})") from error
     cls = _CLASSES[code]
     values = {}
@@ -187,7 +206,7 @@ def _value(content: bytes, name: str, where: str) -> bool | float | None:
         if not entry.IsNumeric:
             raise TypeError(f"it is of type {entry.Value!r:.40}")
         return float(entry.AsFloat) if entry.IsFloat else int(entry.AsInt)
-    except _RUNTIME_ERRORS as error:
+    except RUNTIME_ERRORS as error:
         raise ModelFormatError(
             f"{where}: cannot read {name}, the options are no flexbuffers map of numbers ({error})"
         ) from error

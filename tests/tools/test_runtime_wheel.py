@@ -22,7 +22,7 @@ from tests.support.arm import CORTEX_A72, Core, on_cores
 from tests.support.arm_models import RUNTIME, emulated_python, needs_python
 from tests.support.linking import needs_linker
 from tests.test_wheel import why_not
-from tools.runtime_wheel import PROGRAM, TVM, build_wheel, in_wheel, modules
+from tools.runtime_wheel import PROGRAM, TVM, build_wheel, in_wheel, main, modules
 from tvm_qnn import digits
 
 BESIDE = ("apache-tvm-ffi", "click", "numpy", "typing_extensions")
@@ -186,3 +186,15 @@ def test_an_emulated_device_gives_the_same(core: Core, tmp_path: Path) -> None:
     assert lines[0] == f"{tvm_qnn.__version__} False"
     here, _ = compiled("host", tmp_path / "here.so")
     np.testing.assert_array_equal(np.load(y), here.run(np.load(x)))
+
+
+def test_an_old_setuptools_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("tools.runtime_wheel.version", lambda _package: "65.5.0")
+    monkeypatch.setattr(sys, "argv", ["runtime_wheel", "--output", str(tmp_path / "dist")])
+    with pytest.raises(SystemExit, match="1"):
+        main()
+    said = "the wheel needs setuptools 77, here is 65.5.0: pip install -U setuptools\n"
+    assert capsys.readouterr().err == said
+    assert not (tmp_path / "dist").exists()

@@ -15,8 +15,9 @@ from qnn_ops.errors import QnnError
 from qnn_ops.tensor_info import OpenSize, TensorInfo
 from tvm_qnn.cli.model_files import ending
 from tvm_qnn.io.arrays import fitted, read_archive, read_array
-from tvm_qnn.io.images import as_input, picture_shape, read_picture
-from tvm_qnn.io.normalization import Normalization, normalization_of
+from tvm_qnn.io.images import as_input, open_picture, picture_shape
+from tvm_qnn.io.normalization import normalization_of
+from tvm_qnn.io.preparation import Preparation
 
 Array = np.ndarray[Any, Any]
 
@@ -25,7 +26,7 @@ def read_inputs(
     texts: Sequence[str],
     infos: Sequence[TensorInfo],
     descriptions: Mapping[int, Description] | None = None,
-    given: Normalization | None = None,
+    preparation: Preparation | None = None,
     say: Callable[[str], None] | None = None,
 ) -> dict[str, Array]:
     """Read the inputs of a model.
@@ -36,7 +37,7 @@ def read_inputs(
             may hold them all, by name.
         infos: the inputs.
         descriptions: what the model's file tells of them, by their places.
-        given: what pixels stand for, where a person says it.
+        preparation: what is done to pictures; by default they are scaled to the input's size.
         say: is told what pixels were taken for, where that is not the input's own integers.
 
     Returns:
@@ -50,14 +51,18 @@ def read_inputs(
     by_name = {info.name: info for info in infos}
     described = {infos[place].name: each for place, each in (descriptions or {}).items()}
     arrays: dict[str, Array] = {}
+    preparation = preparation or Preparation()
 
     def read(path: Path, info: TensorInfo) -> Array:
         if ending(path) == ".npy":
             return read_array(path)
         if not path.is_file():
             raise QnnError(f"there is no file {path}")
-        normalization = normalization_of(info, described.get(info.name), given)
-        pixels = as_input(read_picture(path, *picture_shape(info)), info, normalization)
+        normalization = normalization_of(info, described.get(info.name), preparation.normalization)
+        height, width, channels = picture_shape(info)
+        preparation.check(height, width)
+        picture = open_picture(path, "RGB" if channels == 3 else "L")
+        pixels = as_input(preparation.pixels(picture, height, width, channels), info, normalization)
         if normalization is not None:
             told = f"{path.name} for input {info.name!r}: {normalization.describe()}"
             if normalization.is_guess:
@@ -119,8 +124,10 @@ def at_sizes(infos: Sequence[TensorInfo], shapes: Mapping[str, Sequence[Any]]) -
     return [replace(info, shape=tuple(map(number_of, info.shape))) for info in infos]
 
 
-def picture_among(texts: Sequence[str], infos: Sequence[TensorInfo]) -> Path | None:
-    """Return the file of the one picture among the inputs' files; None if there is not just one.
+def picture_among(
+    texts: Sequence[str], infos: Sequence[TensorInfo]
+) -> tuple[Path, TensorInfo] | None:
+    """Return the file and the input of the one picture among them; None if there is not just one.
 
     Args:
         texts: as for ``read_inputs``.
@@ -129,8 +136,13 @@ def picture_among(texts: Sequence[str], infos: Sequence[TensorInfo]) -> Path | N
     Raises:
         QnnError: if an input is unknown.
     """
-    paths = [_named(text, {info.name: info for info in infos})[1] for text in texts]
-    pictures = [path for path in paths if ending(path) not in (".npy", ".npz")]
+    by_name = {info.name: info for info in infos}
+    named = [_named(text, by_name) for text in texts]
+    pictures = [
+        (path, infos[place] if name is None else by_name[name])
+        for place, (name, path) in enumerate(named)
+        if ending(path) not in (".npy", ".npz")
+    ]
     return pictures[0] if len(pictures) == 1 else None
 
 

@@ -17,8 +17,17 @@ from frontends.tflite import from_tflite
 from frontends.tflite.custom_options import DetectionPostProcessOptions
 from frontends.tflite.model import Model
 from frontends.tflite.reader import read_model
+from frontends.torch import from_exported_program
 from qnn_ops.errors import QnnError
-from tvm_qnn.oracle import OnnxRuntimeSession, check_litert, check_onnxruntime, litert_runs
+from qnn_ops.signature import signature_of
+from tvm_qnn.oracle import (
+    OnnxRuntimeSession,
+    XnnpackSession,
+    check_executorch,
+    check_litert,
+    check_onnxruntime,
+    litert_runs,
+)
 
 Array = np.ndarray[Any, Any]
 
@@ -105,6 +114,23 @@ def _with_onnxruntime(
     return Computed(mod, params, tensors, from_onnx(proto, shape_dict), outputs, answers)
 
 
+def _with_xnnpack(
+    model: Any,
+    runs: _Runs,
+    shape_dict: Mapping[str, Sequence[int]] | None,
+    expected: Mapping[Any, Array] | None,
+) -> Computed:
+    """Run a program, of which the delegate gives the outputs alone."""
+    mod, params = from_exported_program(model, shape_dict)
+    names = [info.name for info in signature_of(mod).outputs]
+    answers: Iterator[Mapping[Any, Array]] = iter([dict(expected or {})])
+    if expected is None:
+        session = XnnpackSession(model)
+        answers = (dict(zip(names, session.run(each), strict=True)) for each in runs)
+    tensors = [(name, index, "") for index, name in enumerate(names)]
+    return Computed(mod, params, tensors, (mod, params), names, answers)
+
+
 @dataclass(frozen=True)
 class Reference:
     """What a model is compared with.
@@ -113,6 +139,7 @@ class Reference:
         name: as the command line has it.
         format: of the models that it runs.
         title: as people call it.
+        package: that has it.
         check: raises if it is not installed.
         compute: imports a model, and runs it there.
     """
@@ -120,13 +147,26 @@ class Reference:
     name: str
     format: str
     title: str
+    package: str
     check: Callable[[], None]
     compute: _Compute
 
 
 REFERENCES = (
-    Reference("litert", "TFLite", "LiteRT's reference kernels", check_litert, _with_litert),
-    Reference("onnxruntime", "ONNX", "ONNX Runtime", check_onnxruntime, _with_onnxruntime),
+    Reference(
+        "litert",
+        "TFLite",
+        "LiteRT's reference kernels",
+        "ai-edge-litert",
+        check_litert,
+        _with_litert,
+    ),
+    Reference(
+        "onnxruntime", "ONNX", "ONNX Runtime", "onnxruntime", check_onnxruntime, _with_onnxruntime
+    ),
+    Reference(
+        "xnnpack", "PyTorch", "XNNPACK's delegate", "executorch", check_executorch, _with_xnnpack
+    ),
 )
 
 
@@ -144,7 +184,7 @@ def reference_of(model: Any, against: str | None = None) -> Reference:
     kind = format_of(model).name
     found = next((each for each in REFERENCES if each.format == kind), None)
     if found is None or against not in (None, found.name):
-        pairs = " and ".join(f"{each.format} with {each.name}" for each in REFERENCES)
+        pairs = ", ".join(f"{each.format} with {each.name}" for each in REFERENCES)
         what = "the model" if isinstance(model, bytes) else str(model)
         raise QnnError(
             f"{what} is of {kind}: a comparison is of {pairs}, or against another model, a "

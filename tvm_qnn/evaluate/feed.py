@@ -13,12 +13,12 @@ import numpy as np
 from frontends.summary import Description
 from qnn_ops.errors import QnnError
 from qnn_ops.tensor_info import TensorInfo
-from tvm_qnn.evaluate.preparation import Preparation
 from tvm_qnn.evaluate.samples import Sample
 from tvm_qnn.evaluate.sources.archives import LABELS
 from tvm_qnn.io.arrays import fitted, read_archive
 from tvm_qnn.io.images import as_input, open_picture, picture_shape
 from tvm_qnn.io.normalization import Normalization, normalization_of
+from tvm_qnn.io.preparation import Preparation
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -187,9 +187,5 @@ class Feed:
         return self._pixels(Image.fromarray(row[..., 0] if row.shape[2:] == (1,) else row), info)
 
     def _pixels(self, picture: Image, info: TensorInfo) -> Array:
-        height, width, channels = picture_shape(info)
-        seen = self.preparation.frame(picture, height, width)
-        pixels = np.asarray(seen, np.uint8).reshape(height, width, channels)
-        if self.preparation.order == "bgr":
-            pixels = np.ascontiguousarray(pixels[..., ::-1])
+        pixels = self.preparation.pixels(picture, *picture_shape(info))
         return as_input(pixels, info, self.normalization)

@@ -16,7 +16,7 @@ from qnn_ops.errors import QnnError
 from qnn_ops.input_ranges import with_input_ranges
 from qnn_ops.signature import signature_of
 from qnn_ops.tensor_info import TensorInfo
-from tvm_qnn.oracle import LiteRtSession, OnnxRuntimeSession
+from tvm_qnn.oracle import LiteRtSession, OnnxRuntimeSession, XnnpackSession
 
 Array = np.ndarray[Any, Any]
 
@@ -45,9 +45,17 @@ class _OnnxRuntime:
         return list(self._session.run(inputs).values())
 
 
+class _Xnnpack(XnnpackSession):
+    """What takes and gives tensors without names."""
+
+    inputs: Sequence[TensorInfo] = ()
+    outputs: Sequence[TensorInfo] = ()
+
+
 _SESSIONS: Mapping[str, tuple[str, Any]] = {
     "TFLite": ("LiteRT's reference kernels", _LiteRt),
     "ONNX": ("ONNX Runtime", _OnnxRuntime),
+    "PyTorch": ("XNNPACK's delegate", _Xnnpack),
 }
 
 

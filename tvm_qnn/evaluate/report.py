@@ -31,11 +31,23 @@ FIGURES, SAMPLES, CLASSES, CONFUSION, PAGE = (
 
 _WORST = 24  # pictures on the page
 _SIDE = 160  # pixels of their longer side
+_LETTERS = 24  # of a class's name beside the matrix
 _NAMED = 30  # classes whose names have room beside the matrix
 
 
-def write_report(folder: Path, title: str, found: Evaluation) -> list[Path]:
+def write_report(
+    folder: Path, title: str, found: Evaluation, about: Mapping[str, str] | None = None
+) -> list[Path]:
     """Write what was found; a matrix and classes only where there are classes.
+
+    Args:
+        folder: where to write.
+        title: of the page and the matrix.
+        found: the evaluation.
+        about: how it was made, by heading, as the page says it.
+
+    Returns:
+        The files.
 
     Raises:
         QnnError: if a file cannot be written, or matplotlib is not installed.
@@ -49,7 +61,7 @@ def write_report(folder: Path, title: str, found: Evaluation) -> list[Path]:
         _write_csv(folder / CLASSES, classes)
         _draw_confusion(folder / CONFUSION, title, figures["figures"], classes)
         written += [folder / CLASSES, folder / CONFUSION]
-    write_text(folder / PAGE, _page(folder, title, found, classes))
+    write_text(folder / PAGE, _page(folder, title, found, classes, about or {}))
     return [*written, folder / PAGE]
 
 
@@ -128,7 +140,9 @@ def _draw_confusion(
     axes.set_ylabel("true")
     axes.set_title(visible(title), loc="left", parse_math=False)
     if has_names:
-        names = [visible(row["label"])[:24] or str(row["class"]) for row in classes]
+        labels = [visible(row["label"]) for row in classes]
+        short = [each if len(each) <= _LETTERS else f"{each[: _LETTERS - 1]}…" for each in labels]
+        names = [each or str(row["class"]) for each, row in zip(short, classes, strict=True)]
         axes.set_xticks(range(len(names)), names, rotation=90, parse_math=False)
         axes.set_yticks(range(len(names)), names, parse_math=False)
         for (row, column), count in np.ndenumerate(matrix):
@@ -141,7 +155,13 @@ def _draw_confusion(
     save_figure(figure, path)
 
 
-def _page(folder: Path, title: str, found: Evaluation, classes: Sequence[Mapping[str, Any]]) -> str:
+def _page(
+    folder: Path,
+    title: str,
+    found: Evaluation,
+    classes: Sequence[Mapping[str, Any]],
+    about: Mapping[str, str],
+) -> str:
     beside = found.figures["beside"]
     heads = ["figure", "tvm-qnn", *([beside["title"]] if beside else [])]
     parts = [_table(heads, [[name, *cells] for name, cells in summary(found)])]
@@ -155,6 +175,8 @@ def _page(folder: Path, title: str, found: Evaluation, classes: Sequence[Mapping
         parts += [f'<img class="wide" src="data:image/png;base64,{matrix}" alt="{shown}">']
         rows = [[_cell(value) for value in row.values()] for row in classes]
         parts += ["<h2>Classes</h2>", _table([*classes[0]], rows)]
+    if about:
+        parts += ["<h2>How it was made</h2>", _table([], about.items(), "words")]
     page = Template((files("tvm_qnn.evaluate") / "page.html").read_text("utf-8"))
     return page.substitute(title=escape(visible(title)), body="\n".join(parts))
 
@@ -165,13 +187,17 @@ def _cell(value: Any) -> str:
     return f"{value:.4f}" if isinstance(value, float) else str(value)
 
 
-def _table(heads: Iterable[str], rows: Iterable[Sequence[str]]) -> str:
-    def line(cells: Iterable[str], kind: str) -> str:
-        inside = (f"<{kind}>{escape(visible(cell.replace('_', ' ')))}</{kind}>" for cell in cells)
+def _table(heads: Sequence[str], rows: Iterable[Sequence[str]], kind: str = "") -> str:
+    """Return a table; of the kind "words" it has no numbers."""
+
+    def line(cells: Iterable[str], tag: str) -> str:
+        inside = (f"<{tag}>{escape(visible(cell))}</{tag}>" for cell in cells)
         return f"<tr>{''.join(inside)}</tr>"
 
+    head = line((each.replace("_", " ") for each in heads), "th") if heads else ""
     body = "".join(line(row, "td") for row in rows)
-    return f'<div class="table" tabindex="0"><table>{line(heads, "th")}{body}</table></div>'
+    classed = f' class="{kind}"' if kind else ""
+    return f'<div class="table" tabindex="0"><table{classed}>{head}{body}</table></div>'
 
 
 def _worst(found: Evaluation) -> list[str]:

@@ -5,7 +5,7 @@ const WIDTH = 150, HEIGHT = 40, COLUMN = 175, ROW = 74;
 let chosen = null, asked = "", matches = [], found = new Set(), current = 0;
 
 function make(name, attributes, parent, text) {
-  const isDrawing = ["svg", "g", "rect", "text", "path", "title"].includes(name);
+  const isDrawing = ["svg", "g", "rect", "text", "path", "title", "style"].includes(name);
   const element = isDrawing
     ? document.createElementNS("http://www.w3.org/2000/svg", name)
     : document.createElement(name);

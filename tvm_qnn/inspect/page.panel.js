@@ -84,6 +84,21 @@ const facts = [
 ];
 if (data.macs) facts.push(`${number(Math.round(data.macs / 1e4) / 100)} M MACs`);
 document.getElementById("facts").textContent = facts.join(" · ");
+document.getElementById("verdict").textContent = data.verdict;
+
+// The part of the graph that is in view, as a file that stands alone.
+document.getElementById("save").addEventListener("click", () => {
+  const copy = graph.cloneNode(true);
+  const style = document.querySelector("style").textContent;
+  make("style", {}, copy, style);
+  copy.setAttribute("xmlns", "http://www.w3.org/2000/svg");
+  const text = new XMLSerializer().serializeToString(copy);
+  const url = URL.createObjectURL(new Blob([text], { type: "image/svg+xml" }));
+  const link = make("a", { href: url, download: `${data.name}.svg` }, document.body);
+  link.click();
+  link.remove();
+  URL.revokeObjectURL(url);
+});
 
 const counts = document.getElementById("counts");
 const heads = make("tr", {}, counts);
@@ -110,7 +125,7 @@ for (const option of [...colours.options]) {
 }
 colours.parentElement.hidden = colours.options.length < 2;
 colours.addEventListener("change", () => colourBy(colours.value));
-for (const kind of ["difference", "change"]) {
+for (const kind of ["time", "difference", "change"]) {
   if (colours.querySelector(`[value=${kind}]`)) colours.value = kind;
 }
 colourBy(colours.value);

@@ -25,6 +25,7 @@ def html_report(
     differences: Mapping[str, Mapping[str, Any]] | None = None,
     constants: Mapping[int, Array] | None = None,
     changes: Changes | None = None,
+    verdict: str = "",
 ) -> str:
     """Write a page with the drawn graph, a search, each operator's details and the counts.
 
@@ -35,6 +36,7 @@ def html_report(
             one, where they were compared.
         constants: the tensors whose values the file holds, by their indices: their spread is shown.
         changes: the difference from another model, which is drawn as well.
+        verdict: what the differences amount to, in one sentence.
     """
     nodes = nodes_of(summary, changes)
     edges = edges_of(nodes, summary, changes)
@@ -70,6 +72,7 @@ def html_report(
         "macs": summary.macs,
         "counts": summary.counts(),
         "nodes": drawn,
+        "verdict": verdict,
         "has_times": seconds is not None,
         "other": None if changes is None else changes.other.summary.name,
     }

@@ -7,11 +7,13 @@ from tvm_qnn.oracle.onnx_runtime import (
     onnxruntime_outputs,
     onnxruntime_tensors,
 )
-from tvm_qnn.oracle.xnnpack import xnnpack_outputs
+from tvm_qnn.oracle.xnnpack import XnnpackSession, check_executorch, xnnpack_outputs
 
 __all__ = [
     "LiteRtSession",
     "OnnxRuntimeSession",
+    "XnnpackSession",
+    "check_executorch",
     "check_litert",
     "check_onnxruntime",
     "litert_runs",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -81,8 +81,14 @@ def _package() -> Any:
 class OnnxRuntimeSession:
     """An ONNX model on ONNX Runtime, made once and run many times; as ``onnxruntime_outputs``."""
 
-    def __init__(self, proto: Any, num_threads: int = 0) -> None:
-        """Load an ``onnx.ModelProto``, for so many threads; 0: as many as it takes by itself.
+    def __init__(self, proto: Any, num_threads: int = 0, *, by_default: bool = False) -> None:
+        """Load an ``onnx.ModelProto``.
+
+        Args:
+            proto: the model.
+            num_threads: how many threads it uses; 0: as many as it takes by itself.
+            by_default: take its own settings, as most users do, not those of this project's
+                integers.
 
         Raises:
             QnnError: if onnxruntime is not installed, or ONNX Runtime rejects the model.
@@ -94,8 +100,9 @@ class OnnxRuntimeSession:
         options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL
         options.intra_op_num_threads = num_threads
         options.log_severity_level = 3  # it warns of constants that nothing reads
-        options.add_session_config_entry("session.qdqisint8allowed", "1")
-        if not _has_int8_activations(proto):
+        if not by_default:
+            options.add_session_config_entry("session.qdqisint8allowed", "1")
+        if not by_default and not _has_int8_activations(proto):
             # It would make uint8 weights of int8 ones, with which int8 activations have no kernel.
             options.add_session_config_entry("session.x64quantprecision", "1")
         providers = ["CPUExecutionProvider"]
@@ -115,14 +122,22 @@ class OnnxRuntimeSession:
         Raises:
             QnnError: if an input does not fit.
         """
+        with _told():
+            results = self.prepare(inputs)()
+        return dict(zip([info.name for info in self.outputs], results, strict=True))
+
+    def prepare(self, inputs: Sequence[np.ndarray]) -> Callable[[], list[Any]]:
+        """Return a function that runs the model on these inputs each time it is called, for timing.
+
+        Raises:
+            QnnError: if there are more inputs, or fewer.
+        """
         names = [info.name for info in self.inputs]
         if len(names) != len(inputs):
             raise QnnError(f"ONNX Runtime: number of inputs: needs {len(names)}, got {len(inputs)}")
-        with _told():
-            # It takes no scalars of numpy, such as an element of an array.
-            arrays = [np.asarray(array) for array in inputs]
-            results = self._session.run(None, dict(zip(names, arrays, strict=True)))
-        return dict(zip([info.name for info in self.outputs], results, strict=True))
+        # It takes no scalars of numpy, such as an element of an array.
+        given = {name: np.asarray(array) for name, array in zip(names, inputs, strict=True)}
+        return lambda: list(self._session.run(None, given))
 
 
 def _run(proto: Any, inputs: Sequence[np.ndarray]) -> dict[str, np.ndarray]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -27,26 +28,83 @@ def xnnpack_outputs(program: Any, inputs: Sequence[np.ndarray]) -> list[np.ndarr
         ModelFormatError: the file is malformed.
         QnnError: torch or executorch is not installed, or ExecuTorch rejects the program.
     """
-    from frontends.torch.package import torch_package
-    from frontends.torch.reader import read_program
+    return XnnpackSession(program).run(inputs)
 
-    torch = torch_package()
-    try:
+
+class XnnpackSession:
+    """A quantized PyTorch program on the delegate, made once and run many times."""
+
+    def __init__(self, program: Any, num_threads: int = 0) -> None:
+        """Lower a program.
+
+        Args:
+            program: as for ``xnnpack_outputs``.
+            num_threads: of all such sessions of the process; 0: as many as they have.
+
+        Raises:
+            ModelFormatError: the file is malformed.
+            QnnError: torch or executorch is not installed, or ExecuTorch rejects the program.
+        """
+        from frontends.torch.reader import read_program
+
+        self._torch = check_executorch()
         from executorch.backends.xnnpack.partition.xnnpack_partitioner import XnnpackPartitioner
         from executorch.exir import to_edge_transform_and_lower
         from executorch.extension.pybindings import portable_lib
+
+        exported = read_program(program)
+        if num_threads:
+            portable_lib._unsafe_reset_threadpool(num_threads)
+        with _told():
+            lowered = to_edge_transform_and_lower(exported, partitioner=[XnnpackPartitioner()])
+            # The runtime reads from this buffer, and does not keep it.
+            self._content = lowered.to_executorch().buffer
+            self._method = portable_lib._load_for_executorch_from_buffer(self._content)
+
+    def prepare(self, inputs: Sequence[np.ndarray]) -> Callable[[], list[Any]]:
+        """Return a function that runs the program on these inputs each time it is called.
+
+        Args:
+            inputs: one array for each input of the program, in its order. They are copied here.
+        """
+        tensors = [self._torch.from_numpy(np.array(array)) for array in inputs]
+        return lambda: list(self._method.forward(tensors))
+
+    def run(self, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
+        """Run the program once, and return its outputs.
+
+        Raises:
+            QnnError: if ExecuTorch fails.
+        """
+        with _told():
+            return [result.numpy().copy() for result in self.prepare(inputs)()]
+
+
+def check_executorch() -> Any:
+    """Check that torch and executorch are installed.
+
+    Returns:
+        The package torch.
+
+    Raises:
+        QnnError: if one cannot be imported.
+    """
+    from frontends.torch.package import torch_package
+
+    torch = torch_package()
+    try:
+        import executorch.extension.pybindings.portable_lib  # noqa: F401
     except ImportError as error:
         raise QnnError(
             "comparing with XNNPACK needs the package executorch, which cannot be imported "
             f"({error}); install it with: pip install 'tvm-qnn[torch]'"
         ) from error
-    exported = read_program(program)
+    return torch
+
+
+@contextmanager
+def _told() -> Iterator[None]:
     try:
-        lowered = to_edge_transform_and_lower(exported, partitioner=[XnnpackPartitioner()])
-        # The runtime reads from this buffer, and does not keep it.
-        content = lowered.to_executorch().buffer
-        method = portable_lib._load_for_executorch_from_buffer(content)
-        results = method.forward([torch.from_numpy(np.array(array)) for array in inputs])
-        return [result.numpy().copy() for result in results]
+        yield
     except Exception as error:  # of torch and executorch, dozens of classes
         raise QnnError(f"ExecuTorch rejects the program: {error}") from error

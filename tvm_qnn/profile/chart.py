@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+import textwrap
 from collections.abc import Sequence
 from typing import Any
 
 from tvm_qnn.io.figures import new_figure, save_figure
 from tvm_qnn.io.text import visible
 from tvm_qnn.profile.layers import Layer, Profile
+
+_LETTERS_OF_AN_INCH = 12  # of a title, at its size
 
 
 def save_chart(path: str | os.PathLike[str], profile: Profile, title: str) -> None:
@@ -27,7 +30,8 @@ def save_chart(path: str | os.PathLike[str], profile: Profile, title: str) -> No
     times, speeds = figure.subplots(2, sharex=True)
     _bars(times, layers, [1e6 * layer.seconds for layer in layers])
     times.set_ylabel("µs")
-    times.set_title(visible(title), loc="left", fontsize=10, parse_math=False)
+    lines = textwrap.fill(visible(title), int(_LETTERS_OF_AN_INCH * figure.get_figwidth()))
+    times.set_title(lines, loc="left", fontsize=10, parse_math=False)
     _bars(speeds, layers, [layer.speed / 1e9 for layer in layers])
     speeds.set_ylabel("GOP/s")
     speeds.set_xlabel("layer, in the order of a run")
@@ -38,7 +42,8 @@ def save_chart(path: str | os.PathLike[str], profile: Profile, title: str) -> No
         label = f"{'lines' if len(texts) > 1 else 'line'}: measured peak, {', '.join(texts)}"
         speeds.set_title(label, loc="left", fontsize=8)
     if layers:
-        times.legend(loc="upper right", fontsize=8)
+        handles, labels = times.get_legend_handles_labels()
+        figure.legend(handles, labels, loc="outside lower center", ncols=4, fontsize=8)
     times.margins(x=0.01)
     save_figure(figure, path)
 

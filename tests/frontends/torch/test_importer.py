@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import warnings
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
 import tvm_qnn as qnn
 from frontends.errors import ModelFormatError, UnsupportedOperatorError
 from qnn_ops.errors import QnnError
+from tvm_qnn.cli import main
 from tvm_qnn.oracle import xnnpack_outputs
 from tvm_qnn.profile import profile
 
@@ -307,3 +310,15 @@ def test_the_guide_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
     assert (tmp_path / "network.pt2").exists()
     texts = [str(names["mod"].script()), str(qnn.from_exported_program("network.pt2")[0].script())]
     assert texts[0] == texts[1]
+
+
+def test_commands_compare_and_time_beside_the_delegate(tmp_path: Path) -> None:
+    torch.export.save(small(), tmp_path / "small.pt2")
+    line = [str(tmp_path / "small.pt2"), "--json"]
+    found = json.loads(CliRunner().invoke(main, ["compare", *line]).stdout)
+    assert found["reference"] == "XNNPACK's delegate"
+    assert found["equal"]
+    assert len(found["tensors"]) == len(found["outputs"]) == 1
+    times = json.loads(CliRunner().invoke(main, ["bench", *line, "--rounds", "2"]).stdout)
+    assert {*times} == {"tvm-qnn", "ExecuTorch (XNNPACK)"}
+    assert all(each["runs"] == 2 for each in times.values())

@@ -9,6 +9,7 @@ from PIL import Image
 from qnn_ops.errors import QnnError
 from qnn_ops.tensor_info import TensorInfo
 from tvm_qnn.cli.arguments import read_inputs
+from tvm_qnn.io.preparation import Preparation
 
 PICTURE = TensorInfo("picture", (1, 4, 6, 3), "uint8", 0.5, 10)
 VECTOR = TensorInfo("vector", (1, 3), "int8", 0.5, -1)
@@ -32,6 +33,17 @@ def test_a_picture_is_scaled_to_the_input() -> None:
     array = read_inputs(["red.png"], [PICTURE])["picture"]
     assert array.shape == (1, 4, 6, 3)
     assert array[0, 2, 3].tolist() == [1, 2, 3]
+
+
+def test_a_picture_is_prepared_as_options_say() -> None:
+    pixels = np.zeros((8, 12, 3), np.uint8)
+    pixels[:, 6:] = (1, 2, 3)
+    Image.fromarray(pixels).save("halves.png")
+    prepared = Preparation(crop=0.5, order="bgr")
+    array = read_inputs(["halves.png"], [PICTURE], preparation=prepared)["picture"]
+    assert array[0, 2].tolist() == [[0, 0, 0]] * 3 + [[3, 2, 1]] * 3
+    with pytest.raises(QnnError, match="resize 5 is too small: the input takes 4 × 6 pixels"):
+        read_inputs(["halves.png"], [PICTURE], preparation=Preparation(resize=5))
 
 
 @pytest.mark.parametrize("texts", [["red.png", "vector.npy"], ["vector=vector.npy", "red.png"]])

@@ -10,10 +10,10 @@ from qnn_ops.errors import QnnError
 from qnn_ops.tensor_info import TensorInfo
 from tests.support.pictures import write_picture
 from tvm_qnn.evaluate.feed import Feed
-from tvm_qnn.evaluate.preparation import Preparation
 from tvm_qnn.evaluate.samples import Sample
 from tvm_qnn.io.images import as_input, read_picture
 from tvm_qnn.io.normalization import Normalization
+from tvm_qnn.io.preparation import Preparation
 
 COLOURED = TensorInfo("x", (1, 4, 6, 3), "float32")
 GREY = TensorInfo("x", (1, 4, 6, 1), "int8", 0.5, 0)

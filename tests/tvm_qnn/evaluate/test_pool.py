@@ -14,10 +14,10 @@ from qnn_ops.tensor_info import TensorInfo
 from tvm_qnn.evaluate.feed import Feed
 from tvm_qnn.evaluate.peers import Peer
 from tvm_qnn.evaluate.pool import in_processes, parts
-from tvm_qnn.evaluate.preparation import Preparation
 from tvm_qnn.evaluate.samples import NOTHING, Data, Sample
 from tvm_qnn.evaluate.tasks.unlabelled import Unlabelled
 from tvm_qnn.evaluate.worker import Beside, Job
+from tvm_qnn.io.preparation import Preparation
 
 
 def job(beside: Peer | None = None) -> Job:

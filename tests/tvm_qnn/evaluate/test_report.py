@@ -14,11 +14,11 @@ from tvm_qnn.answers.classes import ClassesReading
 from tvm_qnn.evaluate.evaluation import Evaluation, evaluate, journal_of
 from tvm_qnn.evaluate.feed import Feed
 from tvm_qnn.evaluate.peers import Peer
-from tvm_qnn.evaluate.preparation import Preparation
 from tvm_qnn.evaluate.report import remarks, summary, write_report
 from tvm_qnn.evaluate.samples import CLASSES, Data, Sample
 from tvm_qnn.evaluate.tasks.classification import Classification
 from tvm_qnn.evaluate.worker import Beside, Job
+from tvm_qnn.io.preparation import Preparation
 
 SCORES = TensorInfo("y", (1, 3), "int8")
 LABELS = ("ant", "<b>bee</b>", "$x$ \x1b[2J")
@@ -89,14 +89,15 @@ def test_files_are_written(found: Evaluation, tmp_path: Path) -> None:
 def test_the_page_has_the_worst_pictures_and_no_text_is_markup(
     found: Evaluation, tmp_path: Path
 ) -> None:
-    page = write_report(tmp_path, "<i>a</i> & b", found)[-1].read_text("utf-8")
+    page = write_report(tmp_path, "<i>a</i> & b", found, {"date": "<today>"})[-1].read_text("utf-8")
     assert page.count("<figure>") == 1
-    assert "1 &lt;b&gt;bee&lt;/b&gt;, taken for 2 $x$ \\x1b[2J (3; 1)" in page
+    assert "1 &lt;b&gt;bee&lt;/b&gt; (score 1), taken for 2 $x$ \\x1b[2J (score 3)" in page
     assert "<b>" not in page
     assert "&lt;i&gt;a" in page
     assert "http" not in page
     assert "<main>" in page
-    assert page.count('tabindex="0"') == page.count("<table>") == 2
+    assert page.count('tabindex="0"') == page.count("<table") == 3
+    assert "<tr><td>date</td><td>&lt;today&gt;</td></tr>" in page
     assert "<th></th>" not in page
 
 

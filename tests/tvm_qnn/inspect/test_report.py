@@ -233,3 +233,30 @@ def _dom(page: str, folder: Path) -> str:
             env=environment,
         )
     return dom.read_text("utf-8")
+
+
+@pytest.mark.skipif(not BROWSER, reason="there is no Chromium on this machine")
+def test_times_are_shown_first_and_the_graph_can_be_saved(summary: Summary, tmp_path: Path) -> None:
+    script = """<script>{
+        let text = "", media = "";
+        window.Blob = class { constructor(parts, { type }) { text = parts[0]; media = type; } };
+        URL.createObjectURL = () => "#";
+        document.getElementById("save").click();
+        const image = new DOMParser().parseFromString(text, "image/svg+xml");
+        const boxes = image.querySelectorAll(".node").length;
+        const style = image.querySelector("style").textContent.includes(".node");
+        document.title = JSON.stringify([colours.value, media, boxes, style]);
+    }</script>"""
+    times = {summary.operators[0].name: 4e-6}
+    page = html_report(summary, times).replace("</body>", f"{script}</body>")
+    title = re.search("<title>(.*?)</title>", _dom(page, tmp_path))
+    assert title
+    kind, media, boxes, style = json.loads(title[1])
+    assert (kind, media, style) == ("time", "image/svg+xml", True)
+    assert boxes > 2
+
+
+@pytest.mark.skipif(not BROWSER, reason="there is no Chromium on this machine")
+def test_the_verdict_is_shown(summary: Summary, tmp_path: Path) -> None:
+    dom = _dom(html_report(summary, verdict="3 of 3 tensors equal"), tmp_path)
+    assert '<p id="verdict">3 of 3 tensors equal</p>' in dom

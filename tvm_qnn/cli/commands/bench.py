@@ -27,7 +27,9 @@ if TYPE_CHECKING:
     from tvm_qnn.throughput import Streams
     from tvm_qnn.timing import Timing
 
-OURS, LITERT = "tvm-qnn", "LiteRT (XNNPACK)"
+OURS = "tvm-qnn"
+
+_MOST_ROUNDS = 10**7  # where --seconds ends the rounds
 
 FILE_TO_WRITE = click.Path(dir_okay=False, path_type=Path)
 
@@ -35,7 +37,25 @@ FILE_TO_WRITE = click.Path(dir_okay=False, path_type=Path)
 @click.command()
 @model_argument
 @click.option(
-    "--rounds", default=30, show_default=True, type=click.IntRange(min=1), help="Runs to time."
+    "--rounds",
+    "--repeat",
+    default=30,
+    show_default=True,
+    type=click.IntRange(min=1),
+    help="Runs to time.",
+)
+@click.option(
+    "--seconds",
+    type=click.FloatRange(min=0, min_open=True),
+    help="Time runs for so long, in place of a number of runs.",
+)
+@click.option(
+    "--input",
+    "-i",
+    "files",
+    multiple=True,
+    metavar="[NAME=]FILE",
+    help="A picture, a .npy or .npz file, as for `run`; by default, noise.",
 )
 @click.option(
     "--threads",
@@ -65,6 +85,8 @@ FILE_TO_WRITE = click.Path(dir_okay=False, path_type=Path)
 def bench(
     model: ModelFile,
     rounds: int,
+    seconds: float | None,
+    files: tuple[str, ...],
     threads: int,
     streams: int | None,
     batch: int | None,
@@ -75,15 +97,17 @@ def bench(
     trace: Path | None,
     as_json: bool,
 ) -> None:
-    """Time MODEL, a library or a model file, with noise as its input.
+    """Time MODEL, a library or a model file.
 
-    A .tflite model is timed in turn with LiteRT on the same threads, where LiteRT is installed.
-    One thread is kept on one core. With --streams or --batch, images a second are counted, of
-    OpenVINO, too, where it is installed. More peers: `make bench` in the project's repository. With
-    --device, the runs are timed there, by the device's clock.
+    A model file is timed in turn with its framework on the same threads, where that is installed:
+    LiteRT, ONNX Runtime or ExecuTorch. One thread is kept on one core. With --streams or --batch,
+    images a second are counted, of OpenVINO, too, where it is installed. More peers: `make bench`
+    in the project's repository. With --device, the runs are timed there, by the device's clock.
     """
     for path in filter(None, (csv_file, trace)):
         check_file(path)
+    if (device or streams or batch) and (files or seconds):
+        raise click.UsageError("--input and --seconds are of single runs on this machine")
     if device is not None:
         if streams is not None or batch is not None or threads != 1 or trace or memory:
             raise click.UsageError(
@@ -106,29 +130,45 @@ def bench(
     from contextlib import nullcontext
     from dataclasses import replace
 
-    from tvm_qnn.cli.arguments import at_sizes
+    from tvm_qnn.cli.arguments import at_sizes, check_files, read_inputs
     from tvm_qnn.cli.model_files import LIBRARY
+    from tvm_qnn.cli.peers import peers
     from tvm_qnn.io.chrome_trace import chrome_trace
     from tvm_qnn.io.images import noise
     from tvm_qnn.io.outputs import write_text
-    from tvm_qnn.timing import alternate, one_core
+    from tvm_qnn.timing import Timing, alternate, one_core
 
+    check_files(files)
     is_library = model.path.suffix == LIBRARY
-    library = library_of(replace(model, shapes={}) if is_library else model, threads)
+    made: list[Library] = []
+    loading = Timing.of(
+        lambda: made.append(
+            library_of(replace(model, shapes={}) if is_library else model, threads)
+        ),
+        1,
+    )
+    (library,) = made
     infos = at_sizes(library.inputs, model.shapes if is_library else {})
-    inputs = list(map(noise, infos))
+    arrays = read_inputs(files, infos) if files else {info.name: noise(info) for info in infos}
+    inputs = [arrays[info.name] for info in infos]
     programs: dict[str, Callable[[], object]] = {OURS: library.prepare(*inputs)}
-    peers, absent = _peers(model.file, inputs, threads)
-    programs |= peers
+    found, absent = peers(model.file, inputs, threads)
+    programs |= found
     with one_core() if threads == 1 else nullcontext():
-        timings = alternate(programs, rounds)
+        first = Timing.of(programs[OURS], 1)
+        timings = (
+            alternate(programs, rounds)
+            if seconds is None
+            else alternate(programs, _MOST_ROUNDS, seconds)
+        )
     if trace is not None:
         spans = {
             name: zip(each.starts, each.seconds, strict=True) for name, each in timings.items()
         }
         write_text(trace, chrome_trace(f"tvm-qnn bench {model.path.name}", spans))
     taken = _memory(library) if memory else None
-    _tell_times(model, timings, absent, csv_file, as_json, threads, taken)
+    start = {"loading_seconds": loading.median, "first_run_seconds": first.median}
+    _tell_times(model, timings, absent, csv_file, as_json, threads, taken, start)
     if not as_json and infos != list(library.inputs):
         for info in infos:
             click.echo(info.describe())
@@ -152,10 +192,13 @@ def _tell_times(
     as_json: bool,
     threads: int | None = None,
     memory: int | None = None,
+    start: Mapping[str, float] | None = None,
 ) -> None:
     """Print times, here of so many threads or of a device, and bytes; write times to files."""
+    from tvm_qnn.cli.model_files import LIBRARY
     from tvm_qnn.demo.report import times_table
     from tvm_qnn.io.terminal import Terminal
+    from tvm_qnn.timing import milliseconds
 
     if csv_file is not None:
         _write_csv(csv_file, "seconds", {name: each.seconds for name, each in timings.items()})
@@ -164,6 +207,7 @@ def _tell_times(
         figures = {name: _figures(timing) for name, timing in timings.items()}
         if memory is not None:
             figures[OURS]["memory_bytes"] = memory
+        figures[OURS].update(start or {})
         _print_json(figures, absent)
         return
     _tell(absent)
@@ -172,6 +216,12 @@ def _tell_times(
     Terminal().print(
         times_table(f"{model.path.name}, {where}, {runs} runs of each in turn", timings)
     )
+    if start is not None:
+        loading, first = map(milliseconds, start.values())
+        what = (
+            "Loading" if model.path.suffix == LIBRARY else "Import and compilation, or the cache,"
+        )
+        click.echo(f"{what} took {loading} ms, the first run {first} ms.")
     if memory is not None:
         click.echo(
             f"A process that loads the library and runs it takes {memory / 1e6:.2f} MB for it."
@@ -188,25 +238,6 @@ def _on_device(model: ModelFile, device: tuple[str, int], target: str, rounds: i
     library = make()
     with remote(*device) as session, timed(progress(), f"Run {model.path.name} on the device"):
         return session.load(library).benchmark(*map(noise, library.inputs), repeat=rounds)
-
-
-def _peers(
-    model: Path, inputs: list[Any], threads: int
-) -> tuple[dict[str, Callable[[], object]], dict[str, str]]:
-    """Return the other programs to time, and why the rest is not timed, by name."""
-    from qnn_ops.errors import QnnError
-    from tvm_qnn.cli.model_files import is_tflite
-    from tvm_qnn.io.progress import native_code_is_quiet
-    from tvm_qnn.oracle import LiteRtSession
-
-    if not is_tflite(model):
-        return {}, {}
-    try:
-        with native_code_is_quiet():
-            session = LiteRtSession(model.read_bytes(), threads)
-    except QnnError as error:
-        return {}, {LITERT: str(error)}
-    return {LITERT: session.prepare(inputs)}, {}
 
 
 def _warn(timings: Mapping[str, Timing]) -> None:

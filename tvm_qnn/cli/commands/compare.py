@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from frontends.formats import Source
     from tvm_qnn.compare import Comparison
 
-_FRAMEWORKS = ("litert", "onnxruntime")
+_FRAMEWORKS = ("litert", "onnxruntime", "xnnpack")
 
 
 class _Against(click.ParamType):
@@ -36,7 +36,7 @@ class _Against(click.ParamType):
         if value in _FRAMEWORKS or isinstance(value, Path):
             return value
         if not Path(value).is_file():
-            self.fail(f"{value!r} is neither {' nor '.join(_FRAMEWORKS)}, nor a file", param, ctx)
+            self.fail(f"{value!r} is none of {', '.join(_FRAMEWORKS)}, nor a file", param, ctx)
         return Path(value)
 
 
@@ -53,7 +53,7 @@ class _Against(click.ParamType):
 @click.option(
     "--against",
     type=_Against(),
-    metavar="litert|onnxruntime|FILE",
+    metavar="litert|onnxruntime|xnnpack|FILE",
     help="What to compare with: by default what MODEL's format is of; or another model, a library, "
     "or a .npz file of outputs by name.",
 )
@@ -85,9 +85,10 @@ def compare(
     """Compare every tensor of MODEL with what its own framework computes.
 
     A .tflite file with LiteRT's reference kernels; an .onnx file with ONNX Runtime, all that is
-    quantized and the outputs. Then the outputs of the library that is built for use, whose
-    operators are fused. With --against FILE or --device, or if MODEL is a library, the
-    outputs alone. Ends with code 1 if an element of a tensor differs.
+    quantized and the outputs; a .pt2 file with ExecuTorch's delegate to XNNPACK, the outputs. Then
+    the outputs of the library that is built for use, whose operators are fused. With --against FILE
+    or --device, or if MODEL is a library, the outputs alone. Ends with code 1 if an element of a
+    tensor differs.
     """
     from tvm_qnn.cli.histogram import save_histogram
     from tvm_qnn.cli.model_files import LIBRARY
@@ -211,13 +212,26 @@ def _outputs(
 
 
 def _write_page(path: Path, model: ModelFile, found: Comparison) -> None:
+    from importlib.metadata import version
+
+    from tvm_qnn.compare import REFERENCES
     from tvm_qnn.inspect import html_report
     from tvm_qnn.io.outputs import write_text
+    from tvm_qnn.version import __version__
 
     source = model.read()
     summary = source.summary(model.path.name, model.shapes)
     differences = {tensor.name: asdict(tensor) for tensor in found.tensors}
-    page = html_report(summary, differences=differences, constants=source.constants())
+    packages = [each.package for each in REFERENCES if each.title == found.reference]
+    versions = [f"tvm-qnn {__version__}", *(f"{name} {version(name)}" for name in packages)]
+    equal = sum(tensor.is_equal for tensor in found.tensors)
+    verdict = f"{equal} of {len(found.tensors)} tensors equal to {found.reference}"
+    page = html_report(
+        summary,
+        differences=differences,
+        constants=source.constants(),
+        verdict=f"{verdict} ({', '.join(versions)})",
+    )
     write_text(path, page)
 
 

@@ -4,20 +4,28 @@ from __future__ import annotations
 
 import time
 import warnings
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from tvm_qnn.cli.commands.json_output import json_option, print_json
-from tvm_qnn.cli.commands.options import FILE, ModelFile, Numbers, model_argument, progress
+from tvm_qnn.cli.commands.options import (
+    FILE,
+    ModelFile,
+    model_argument,
+    picture_options,
+    progress,
+)
 from tvm_qnn.cli.commands.outputs import check_folder
-from tvm_qnn.cli.commands.run import model_of, normalization
+from tvm_qnn.cli.commands.run import model_of, preparation_of
 
 if TYPE_CHECKING:
-    from tvm_qnn.evaluate import Beside, Evaluation, Feed, Preparation
+    from tvm_qnn.evaluate import Beside, Evaluation, Feed
     from tvm_qnn.evaluate.pool import Runner
     from tvm_qnn.evaluate.tasks.task import Task
+    from tvm_qnn.io.preparation import Preparation
     from tvm_qnn.library.library import Library
 
 
@@ -30,25 +38,7 @@ if TYPE_CHECKING:
     type=click.IntRange(min=0),
     help="What is added to the numbers of labels, as 1 where the model's class 0 is a background.",
 )
-@click.option(
-    "--crop",
-    type=click.FloatRange(0, 1, min_open=True),
-    help="Keep this middle part of a picture's width and height, as 0.875.",
-)
-@click.option(
-    "--resize",
-    type=click.IntRange(min=1),
-    metavar="PIXELS",
-    help="Scale the shorter side to this, and cut out the input's size in the middle; without it "
-    "all of the picture is scaled to the input's size.",
-)
-@click.option("--order", type=click.Choice(["rgb", "bgr"]), help="Of the input's colours.")
-@click.option(
-    "--mean", type=Numbers(), metavar="NUMBER[,…]", help="What is subtracted; as for `run`."
-)
-@click.option(
-    "--std", type=Numbers(), metavar="NUMBER[,…]", help="What is divided by; as for `run`."
-)
+@picture_options
 @click.option(
     "--config",
     type=FILE,
@@ -114,7 +104,7 @@ def evaluate(
     if ray is not None:
         check_ray()
     settings = _settings(model.path, others, labels)
-    preparation = _preparation(settings)
+    preparation = preparation_of(settings)
     signature, descriptions, make = model_of(model, 1)
     question = Question(signature, descriptions, settings.get("labels"))
     readings = readings_of(question)
@@ -142,7 +132,7 @@ def evaluate(
         found = run_all(job, run, journal, advance)
     seconds = time.perf_counter() - start
     title = f"{model.path.name} on {data.name or data}"
-    files = [] if output is None else write_report(output, title, found)
+    files = [] if output is None else write_report(output, title, found, _about(library))
     if as_json:
         new = len(read.samples) - done
         times = {"new_samples": new, "seconds": round(seconds, 3), "files": [*map(str, files)]}
@@ -156,6 +146,27 @@ def evaluate(
             click.echo(f"Samples of each node: {counts}")
 
 
+def _about(library: Library) -> dict[str, str]:
+    """Return how an evaluation was made: command, date, versions and the library's digest."""
+    import shlex
+    import sys
+    from datetime import datetime
+    from importlib.metadata import PackageNotFoundError, version
+
+    from tvm_qnn.version import __version__
+
+    versions = [f"tvm-qnn {__version__}"]
+    for package in ("ai-edge-litert", "onnxruntime", "executorch"):
+        with suppress(PackageNotFoundError):
+            versions.append(f"{package} {version(package)}")
+    return {
+        "command": shlex.join(["tvm-qnn", *sys.argv[1:]]),
+        "date": datetime.now().astimezone().isoformat(" ", "minutes"),
+        "versions": ", ".join(versions),
+        "library": f"digest {library.metadata.digest}",
+    }
+
+
 def _settings(model: Path, options: dict[str, Any], labels: Path | None) -> dict[str, Any]:
     """Return what the options say, and else a TOML file."""
     from tvm_qnn.evaluate import read_settings
@@ -164,14 +175,6 @@ def _settings(model: Path, options: dict[str, Any], labels: Path | None) -> dict
     found = read_settings(config) if config.is_file() else {}
     given = {**options, "labels": labels}
     return {**found, **{name: value for name, value in given.items() if value is not None}}
-
-
-def _preparation(settings: dict[str, Any]) -> Preparation:
-    from tvm_qnn.evaluate import Preparation
-
-    kept = {name: settings[name] for name in ("crop", "resize", "order") if name in settings}
-    given = normalization(settings.get("mean"), settings.get("std"))
-    return Preparation(**kept, normalization=given)
 
 
 def _beside(

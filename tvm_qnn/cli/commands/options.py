@@ -259,6 +259,41 @@ def model_argument(function: Callable[..., None]) -> Callable[..., None]:
     return click.argument("model", type=FILE)(decorated)
 
 
+def picture_options(function: F) -> F:
+    """Add what is done to a picture: --crop, --resize, --order, --mean and --std."""
+    options = (
+        click.option(
+            "--crop",
+            type=click.FloatRange(0, 1, min_open=True),
+            help="Keep this middle part of a picture's width and height, as 0.875.",
+        ),
+        click.option(
+            "--resize",
+            type=click.IntRange(min=1),
+            metavar="PIXELS",
+            help="Scale the shorter side to this, and cut out the input's size in the middle; "
+            "without it all of the picture is scaled to the input's size.",
+        ),
+        click.option("--order", type=click.Choice(["rgb", "bgr"]), help="Of the input's colours."),
+        click.option(
+            "--mean",
+            type=Numbers(),
+            metavar="NUMBER[,…]",
+            help="What is subtracted from a picture's values from 0 to 255; one number, or one a "
+            "channel.",
+        ),
+        click.option(
+            "--std",
+            type=Numbers(),
+            metavar="NUMBER[,…]",
+            help="What the difference is divided by, likewise.",
+        ),
+    )
+    for option in reversed(options):
+        function = option(function)
+    return function
+
+
 def ram_limit_option(function: F) -> F:
     """Add --ram-limit, as a number of bytes."""
     return click.option(

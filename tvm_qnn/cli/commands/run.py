@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from tvm_qnn.cli.commands.json_output import json_option, print_json
-from tvm_qnn.cli.commands.options import ModelFile, Numbers, model_argument, progress
+from tvm_qnn.cli.commands.options import ModelFile, model_argument, picture_options, progress
 from tvm_qnn.cli.commands.outputs import check_file
 
 if TYPE_CHECKING:
     from frontends.summary import Descriptions
     from qnn_ops.signature import Signature
-    from tvm_qnn.io.normalization import Normalization
+    from tvm_qnn.io.preparation import Preparation
     from tvm_qnn.library.library import Library
 
 
@@ -31,18 +31,7 @@ if TYPE_CHECKING:
     metavar="[NAME=]FILE",
     help="A picture, a .npy or .npz file; once for each input.",
 )
-@click.option(
-    "--mean",
-    type=Numbers(),
-    metavar="NUMBER[,…]",
-    help="What is subtracted from a picture's values from 0 to 255; one number, or one a channel.",
-)
-@click.option(
-    "--std",
-    type=Numbers(),
-    metavar="NUMBER[,…]",
-    help="What the difference is divided by, likewise.",
-)
+@picture_options
 @click.option(
     "--labels",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
@@ -72,8 +61,6 @@ if TYPE_CHECKING:
 def run(
     model: ModelFile,
     inputs: tuple[str, ...],
-    mean: tuple[float, ...] | None,
-    std: tuple[float, ...] | None,
     labels: Path | None,
     top: int,
     threshold: float | None,
@@ -81,20 +68,22 @@ def run(
     output: Path | None,
     threads: int | None,
     as_json: bool,
+    **pictures: Any,
 ) -> None:
     """Run MODEL, a library or a model file, on a picture or on arrays.
 
-    A picture is scaled to the input's size and brought to its integers, or for a float32 input to
-    the reals that the model's file, its operators or --mean and --std tell; a float array is
-    quantized for a quantized input. Prints the best classes of a classifier, and what was found
-    in the picture where it is certain what the outputs are; --draw draws it.
+    A picture is scaled to the input's size, or cut as --crop and --resize say. It is brought to the
+    input's integers, or for a float32 input to the reals that the model's file, its operators or
+    --mean and --std tell; a float array is quantized for a quantized input. Prints the best classes
+    of a classifier, and what was found in the picture where it is certain what the outputs are;
+    --draw draws it.
     """
     from tvm_qnn.answers import Question, readings_of
     from tvm_qnn.cli.answers import check_drawing, describe, show, write_drawing
     from tvm_qnn.cli.arguments import check_files, picture_among, read_inputs
     from tvm_qnn.cli.model_files import ending
     from tvm_qnn.io.arrays import write_archive
-    from tvm_qnn.io.images import open_picture
+    from tvm_qnn.io.images import open_picture, picture_shape
     from tvm_qnn.library.arrays import named_results
 
     if output is not None and ending(output) != ".npz":
@@ -105,20 +94,22 @@ def run(
         if path is not None:
             check_file(path)
     signature, descriptions, make = model_of(model, threads)
-    given = normalization(mean, std)
+    preparation = preparation_of(pictures)
     say = progress().print
-    arrays = read_inputs(inputs, signature.inputs, descriptions.inputs, given, say)
+    arrays = read_inputs(inputs, signature.inputs, descriptions.inputs, preparation, say)
     question = Question(signature, descriptions, labels, top, threshold)
     readings = readings_of(question)
-    file = picture_among(inputs, signature.inputs)
-    picture = None if file is None else open_picture(file)
+    found = picture_among(inputs, signature.inputs)
+    picture = None if found is None else open_picture(found[0])
+    if found is not None and picture is not None and not preparation.is_whole:
+        picture = preparation.frame(picture, *picture_shape(found[1])[:2])
     if draw is not None:
         check_drawing(draw, picture, readings)
     for note in (*descriptions.notes, *question.notes):
         warnings.warn(note, stacklevel=2)
     library = make()
-    found = library.run(*(arrays[info.name] for info in library.inputs))
-    results = named_results(library.outputs, found)
+    ran = library.run(*(arrays[info.name] for info in library.inputs))
+    results = named_results(library.outputs, ran)
     if output is not None:
         write_archive(output, results)
     answers = {
@@ -171,14 +162,17 @@ def model_of(
     return signature, source.descriptions(), make
 
 
-def normalization(
-    mean: tuple[float, ...] | None, std: tuple[float, ...] | None
-) -> Normalization | None:
-    """Return what --mean and --std say; None if neither is given."""
+def preparation_of(settings: Mapping[str, Any]) -> Preparation:
+    """Return what the options of ``picture_options`` say; None for one that is not given."""
     from tvm_qnn.io.normalization import Normalization
+    from tvm_qnn.io.preparation import Preparation
 
-    if mean is None and std is None:
-        return None
+    kept = {name: settings.get(name) for name in ("crop", "resize", "order")}
+    mean, std = settings.get("mean"), settings.get("std")
+    given = None
     if std is not None and 0 in std:
         raise click.UsageError("--std is what is divided by: it cannot be 0")
-    return Normalization(mean or (0.0,), std or (1.0,), "--mean and --std")
+    if mean is not None or std is not None:
+        given = Normalization(mean or (0.0,), std or (1.0,), "--mean and --std")
+    known = {name: value for name, value in kept.items() if value is not None}
+    return Preparation(**known, normalization=given)

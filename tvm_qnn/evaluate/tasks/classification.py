@@ -104,7 +104,8 @@ class Classification(Task):
     def caption(self, sample: Sample, record: Record) -> str:
         """Say truth and prediction."""
         truth, found = self._name(sample.label or 0), self._name(record["top"][0])
-        return f"{truth}, taken for {found} ({record['score']:.3g}; {record['truth']:.3g})"
+        scores = f"score {record['truth']:.3g}", f"score {record['score']:.3g}"
+        return f"{truth} ({scores[0]}), taken for {found} ({scores[1]})"
 
     def _name(self, index: int) -> str:
         labels = self.reading.labels

@@ -6,6 +6,7 @@ import re
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
@@ -168,3 +169,31 @@ def test_what_a_device_does_not_do(model: Path, options: list[str], message: str
     result = CliRunner().invoke(main, ["bench", str(model), *options])
     assert result.exit_code in (1, 2)
     assert message in " ".join(result.stderr.replace("│", " ").split())
+
+
+def test_seconds_take_the_place_of_rounds(model: Path) -> None:
+    line = ["bench", str(model), "--seconds", "0.3", "--json"]
+    found = json.loads(CliRunner().invoke(main, line).stdout)
+    assert found["tvm-qnn"]["runs"] > 30
+    assert sum(each["median_seconds"] * each["runs"] for each in found.values()) < 1
+
+
+def test_the_first_run_and_loading_are_told(model: Path) -> None:
+    line = ["bench", str(model), "--rounds", "1"]
+    found = json.loads(CliRunner().invoke(main, [*line, "--json"]).stdout)["tvm-qnn"]
+    assert found["first_run_seconds"] >= found["minimum_seconds"] > 0
+    assert found["loading_seconds"] > 0
+    said = CliRunner().invoke(main, line).stdout
+    assert re.search(r"or the cache, took [\d.]+ ms, the first run [\d.]+ ms\.", said)
+
+
+def test_inputs_are_read_from_files(model: Path, tmp_path: Path) -> None:
+    np.save(tmp_path / "x.npy", np.zeros((1, 8, 8, 1), np.int8))
+    line = ["bench", str(model), "--rounds", "1", "-i"]
+    assert CliRunner().invoke(main, [*line, str(tmp_path / "x.npy")]).exit_code == 0
+    np.save(tmp_path / "x.npy", np.zeros((1, 9, 8, 1), np.int8))
+    result = CliRunner().invoke(main, [*line, str(tmp_path / "x.npy")])
+    assert result.exit_code == 1
+    assert "input 'input'" in result.stderr
+    result = CliRunner().invoke(main, [*line, str(tmp_path / "x.npy"), "--streams", "2"])
+    assert "--input and --seconds are of single runs on this machine" in result.stderr

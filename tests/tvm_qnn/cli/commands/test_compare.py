@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -181,6 +182,14 @@ def test_a_page_with_the_differences(tmp_path: Path) -> None:
         '"difference": {"index": 0, "name": "y", "operator": "", "elements": 4, "differing": 1'
         in (page.read_text("utf-8"))
     )
+    assert "0 of 1 tensors equal to b on LiteRT's reference kernels (tvm-qnn" in page.read_text(
+        "utf-8"
+    )
+    found(0, fine, "-i", tmp_path / "x.npy", "--html", page)
+    text = page.read_text("utf-8")
+    versions = r"\(tvm-qnn [\d.]+, ai-edge-litert [\d.]+\)"
+    verdict = rf"1 of 1 tensors equal to LiteRT's reference kernels {versions}"
+    assert re.search(verdict, text)
 
 
 @needs_linker
@@ -195,7 +204,10 @@ def test_on_a_device(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["digits.tflite", "--against", "nothing"], "'nothing' is neither litert nor onnxruntime"),
+        (
+            ["digits.tflite", "--against", "nothing"],
+            "'nothing' is none of litert, onnxruntime, xnnpack, nor a file",
+        ),
         (["lib.so"], "name what to compare with by --against FILE"),
         (["lib.so", "--against", "digits.tflite", "--primitives"], "are for model files"),
         (["digits.tflite", "--against", "y.npz"], "are of one --input"),

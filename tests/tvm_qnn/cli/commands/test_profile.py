@@ -102,7 +102,7 @@ def test_what_compare_cannot_read_is_told(tmp_path: Path) -> None:
     path.write_text("{}")
     result = CliRunner().invoke(main, ["compare", str(path)])
     assert result.exit_code == 1
-    assert "is of MXNet: a comparison is of TFLite with litert and ONNX" in result.stderr
+    assert "is of MXNet: a comparison is of TFLite with litert, ONNX" in result.stderr
 
 
 def test_other_files_are_told_at_once(tmp_path: Path) -> None:

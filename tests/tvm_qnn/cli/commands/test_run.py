@@ -197,6 +197,14 @@ def test_detections_are_printed_and_drawn(found: Path) -> None:
     assert not list(Path().glob(".*"))
 
 
+def test_what_the_model_sees_is_drawn_on(found: Path) -> None:
+    arguments = ["run", found.name, "-i", "in.png", "--resize", "8", "--draw", "out.png"]
+    result = CliRunner().invoke(main, arguments)
+    assert result.exit_code == 0, result.output
+    with Image.open("out.png") as drawn:
+        assert drawn.size == (8, 8)
+
+
 def test_detections_are_told_in_json(found: Path) -> None:
     arguments = ["run", found.name, "-i", "small.png", "--json", "--threshold", "0.6"]
     boxes, *rest = json.loads(CliRunner().invoke(main, arguments).stdout)

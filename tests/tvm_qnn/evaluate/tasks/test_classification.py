@@ -9,9 +9,9 @@ from sklearn.metrics import confusion_matrix, precision_recall_fscore_support, t
 from qnn_ops.tensor_info import TensorInfo
 from tvm_qnn.answers.classes import ClassesReading
 from tvm_qnn.evaluate.feed import Feed
-from tvm_qnn.evaluate.preparation import Preparation
 from tvm_qnn.evaluate.samples import CLASSES, Data, Sample
 from tvm_qnn.evaluate.tasks.classification import Classification
+from tvm_qnn.io.preparation import Preparation
 
 INFO = TensorInfo("y", (1, 8), "int8", 0.5, -10)
 FEED = Feed((), Preparation(), None)

@@ -11,10 +11,10 @@ from qnn_ops.errors import QnnError
 from qnn_ops.tensor_info import TensorInfo
 from tvm_qnn.answers.detections import DetectionsReading
 from tvm_qnn.evaluate.feed import Feed
-from tvm_qnn.evaluate.preparation import Preparation
 from tvm_qnn.evaluate.samples import BOXES, Data, Sample
 from tvm_qnn.evaluate.tasks import task_of
 from tvm_qnn.evaluate.tasks.detection import Detection
+from tvm_qnn.io.preparation import Preparation
 
 pytest.importorskip("pycocotools", reason="pycocotools is not installed")
 

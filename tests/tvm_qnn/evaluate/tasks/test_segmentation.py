@@ -11,9 +11,9 @@ from qnn_ops.tensor_info import TensorInfo
 from tests.support.pictures import write_picture
 from tvm_qnn.answers.masks import MaskReading
 from tvm_qnn.evaluate.feed import Feed
-from tvm_qnn.evaluate.preparation import Preparation
 from tvm_qnn.evaluate.samples import MASKS, Data, Sample
 from tvm_qnn.evaluate.tasks.segmentation import IGNORED, Segmentation
+from tvm_qnn.io.preparation import Preparation
 
 SIZE = (6, 9)
 FEED = Feed.of((TensorInfo("x", (1, *SIZE, 3), "uint8"),), {}, Preparation())

@@ -1,0 +1,93 @@
+"""Custom operators whose rules a user gives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from flatbuffers import flexbuffers
+from tvm import relax
+
+from frontends.tflite.converters.context import Context, Operand, per_tensor
+from frontends.tflite.converters.registry import OPERATORS, Row
+from frontends.tflite.custom_options import (
+    PREFIX,
+    RAW,
+    RUNTIME_ERRORS,
+    RawOptions,
+    is_foreign,
+)
+from frontends.tflite.model import Tensor
+from qnn_ops.errors import QnnError
+
+
+@dataclass(frozen=True)
+class CustomCall:
+    """A custom operator of a file, for which a rule gives expressions.
+
+    Attributes:
+        inputs: the operands. Each has ``expr``, the expression of its value, its ``shape``, and
+            ``quantization``, its scale and zero point. ``tensor`` is the file's tensor.
+        outputs: the file's tensors of the results, with ``dtype`` and ``shape``.
+        options: the options as the file has them.
+    """
+
+    inputs: tuple[Operand, ...]
+    outputs: tuple[Tensor, ...]
+    options: bytes
+
+    def quantization(self, index: int = 0) -> tuple[float, int]:
+        """Return scale and zero point of a result, as the file states them.
+
+        Raises:
+            QnnError: if it has none, or several.
+        """
+        return per_tensor(self.outputs[index])
+
+    def settings(self) -> dict[str, Any]:
+        """Read the options as a flexbuffers map, as most operators write them.
+
+        Raises:
+            QnnError: if they are none.
+        """
+        try:
+            found = flexbuffers.Loads(bytearray(self.options)) if self.options else {}
+        except RUNTIME_ERRORS as error:
+            raise QnnError(f"its options are no flexbuffers map ({error})") from error
+        if not isinstance(found, dict):
+            raise QnnError(f"its options are a {type(found).__name__}, no flexbuffers map")
+        return found
+
+
+CustomRule = Callable[[CustomCall], "relax.Expr | list[relax.Expr]"]
+"""Gives the expression of the operator's output, or a list of them if it has several."""
+
+
+def custom(name: str) -> Callable[[CustomRule], CustomRule]:
+    """Decorate a function that says what a custom operator computes.
+
+    The function gets a ``CustomCall``. It returns the expression of the result, of Relax or of the
+    dialect's operators, or a list of them. A later function for the same name replaces it.
+
+    Args:
+        name: of the operator, as files have it.
+
+    Raises:
+        QnnError: if tvm-qnn has a rule for this operator itself.
+    """
+    code = PREFIX + name
+    if not is_foreign(code) and code not in RAW:
+        raise QnnError(f"custom: tvm-qnn imports {name!r} itself")
+
+    def decorate(rule: CustomRule) -> CustomRule:
+        def convert(ctx: Context) -> relax.Expr | list[relax.Expr]:
+            outputs = [ctx.output(index) for index in range(len(ctx.operator.outputs))]
+            content = ctx.options(RawOptions).content
+            return rule(CustomCall(tuple(ctx.inputs()), tuple(outputs), content))
+
+        RAW.add(code)
+        OPERATORS[code] = Row(data=convert)
+        return rule
+
+    return decorate

@@ -1,0 +1,67 @@
+"""The frameworks beside which a model file is timed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from frontends.formats import format_of
+from qnn_ops.errors import QnnError
+from tvm_qnn.cli.model_files import LIBRARY
+
+Session = Any
+"""Has ``prepare(inputs)``, which returns a function that runs the model."""
+
+
+def _litert(model: Path, threads: int) -> Session:
+    from tvm_qnn.oracle import LiteRtSession
+
+    return LiteRtSession(model.read_bytes(), threads)
+
+
+def _onnx_runtime(model: Path, threads: int) -> Session:
+    from frontends.onnx.reader import read_proto
+    from tvm_qnn.oracle import OnnxRuntimeSession
+
+    return OnnxRuntimeSession(read_proto(model), threads, by_default=True)
+
+
+def _xnnpack(model: Path, threads: int) -> Session:
+    from tvm_qnn.oracle import XnnpackSession
+
+    return XnnpackSession(model, threads)
+
+
+LITERT = "LiteRT (XNNPACK)"
+
+_PEERS: dict[str, tuple[str, Callable[[Path, int], Session]]] = {
+    "TFLite": (LITERT, _litert),
+    "ONNX": ("ONNX Runtime", _onnx_runtime),
+    "PyTorch": ("ExecuTorch (XNNPACK)", _xnnpack),
+}
+
+
+def peers(
+    model: Path, inputs: Sequence[Any], threads: int
+) -> tuple[dict[str, Callable[[], object]], dict[str, str]]:
+    """Load a model file into the framework that it is from.
+
+    Args:
+        model: the file, or a library, which has no peer.
+        inputs: of each run, in the model's order.
+        threads: of each run.
+
+    Returns:
+        What runs the model, and why that is missing, by the framework's name.
+    """
+    from tvm_qnn.io.progress import native_code_is_quiet
+
+    if model.suffix == LIBRARY or (form := format_of(model).name) not in _PEERS:
+        return {}, {}
+    name, load = _PEERS[form]
+    try:
+        with native_code_is_quiet():
+            return {name: load(model, threads).prepare(inputs)}, {}
+    except QnnError as error:
+        return {}, {name: str(error)}
