@@ -1,19 +1,112 @@
-"""Activations, softmax and other functions of floats."""
+"""Arithmetic, comparisons, activations, softmax and other functions of floats."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import reduce
 from math import prod
+from typing import Any
 
 import numpy as np
 from tvm import relax
 from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
-from frontends.mxnet.converters.context import Context
-from frontends.mxnet.converters.registry import converter
+from frontends.mxnet.converters.context import Context, converter
 from qnn_ops.checks import check_axis
+from qnn_ops.comparisons import unequal
 from qnn_ops.errors import QnnError
+
+_Function = Callable[[relax.Expr, relax.Expr], relax.Expr]
+
+# MXNet's names of a function: for two tensors of one shape, and for two that broadcast. The others
+# are for a tensor and a number, today and before 1.0; an "r" precedes them if the number is first.
+_NAMES: dict[_Function, tuple[str, str, str, str]] = {
+    R.add: ("elemwise_add _add _plus _Plus", "add plus", "plus", "Plus"),
+    R.subtract: ("elemwise_sub _sub _minus _Minus", "sub minus", "minus", "Minus"),
+    R.multiply: ("elemwise_mul _mul _Mul", "mul", "mul", "Mul"),
+    R.divide: ("elemwise_div _div _Div", "div", "div", "Div"),
+    R.power: ("_power _Power", "power", "power", "Power"),
+    R.maximum: ("_maximum _Maximum", "maximum", "maximum", "Maximum"),
+    R.minimum: ("_minimum _Minimum", "minimum", "minimum", "Minimum"),
+    R.equal: ("_equal _Equal", "equal", "equal", "Equal"),
+    unequal: ("_not_equal _Not_Equal", "not_equal", "not_equal", "NotEqual"),
+    R.greater: ("_greater _Greater", "greater", "greater", "Greater"),
+    R.greater_equal: (
+        *("_greater_equal _Greater_Equal", "greater_equal"),
+        *("greater_equal", "GreaterEqual"),
+    ),
+    R.less: ("_lesser _Lesser", "lesser", "lesser", "Lesser"),
+    R.less_equal: ("_lesser_equal _Lesser_Equal", "lesser_equal", "lesser_equal", "LesserEqual"),
+}
+_COMPARISONS = (R.equal, unequal, R.greater, R.greater_equal, R.less, R.less_equal)
+
+
+def _register(
+    function: _Function,
+    names: Sequence[str],
+    operands: Callable[[Context], tuple[relax.Expr, relax.Expr]],
+) -> None:
+    @converter(*names)
+    def convert(ctx: Context) -> relax.Expr:
+        result = function(*operands(ctx))
+        # MXNet's truth values are 1 and 0 in the inputs' dtype.
+        return R.astype(result, ctx.dtype(0)) if function in _COMPARISONS else result
+
+
+def _of_same_shape(ctx: Context) -> tuple[relax.Expr, relax.Expr]:
+    if ctx.shape(0) != ctx.shape(1):
+        raise QnnError(f"both inputs must have one shape, got {ctx.shape(0)} and {ctx.shape(1)}")
+    return ctx.expr(0), ctx.expr(1)
+
+
+def _broadcast(ctx: Context) -> tuple[relax.Expr, relax.Expr]:
+    try:
+        np.broadcast_shapes(ctx.shape(0), ctx.shape(1))
+    except ValueError:
+        raise QnnError(
+            f"the inputs must broadcast to one shape, got {ctx.shape(0)} and {ctx.shape(1)}"
+        ) from None
+    return ctx.expr(0), ctx.expr(1)
+
+
+def _number(ctx: Context) -> relax.Expr:
+    value, dtype = ctx.attrs.real("scalar"), np.dtype(ctx.dtype(0))
+    if dtype.kind != "f" and value != int(value):
+        raise UnsupportedError(f"{dtype} tensors and {value} are not supported together")
+    return relax.const(dtype.type(value), str(dtype))
+
+
+for _function, (_of_one_shape, _of_several, _new, _old) in _NAMES.items():
+    _register(_function, _of_one_shape.split(), _of_same_shape)
+    _register(_function, [f"broadcast_{each}" for each in _of_several.split()], _broadcast)
+    _names = [f"_{_new}_scalar", f"_{_old}Scalar"]
+    _register(_function, _names, lambda ctx: (ctx.expr(0), _number(ctx)))
+    if _function in (R.subtract, R.divide, R.power):
+        _names = [f"_r{_new}_scalar", f"_R{_old}Scalar"]
+        _register(_function, _names, lambda ctx: (_number(ctx), ctx.expr(0)))
+
+
+@converter("add_n", "ElementWiseSum")
+def convert_add_n(ctx: Context) -> relax.Expr:
+    """Return the sum of tensors of one shape."""
+    shapes = {ctx.shape(position) for position in range(ctx.arity)}
+    if len(shapes) != 1:
+        raise QnnError(f"all inputs must have one shape, got {sorted(shapes)}")
+    return reduce(R.add, ctx.exprs())
+
+
+@converter("where")
+def convert_where(ctx: Context) -> relax.Expr:
+    """Return the second input where the first is not 0, else the third."""
+    condition: Any = ctx.expr(0)
+    shapes: Sequence[tuple[int, ...]] = [ctx.shape(position) for position in range(3)]
+    if shapes[1] != shapes[2] or shapes[0] not in (shapes[1], shapes[1][:1]):
+        raise QnnError(f"the inputs must have one shape, got {', '.join(map(str, shapes))}")
+    zero = relax.const(np.zeros((), ctx.dtype(0)), ctx.dtype(0))
+    if shapes[0] != shapes[1]:
+        condition = R.reshape(condition, (*shapes[0], *[1] * (len(shapes[1]) - 1)))
+    return R.where(unequal(condition, zero), ctx.expr(1), ctx.expr(2))
 
 
 def _const(value: float) -> relax.Expr:
@@ -42,15 +135,15 @@ UNARY: dict[str, Callable[[relax.Expr], relax.Expr]] = {
 """By MXNet's name."""
 
 
-def _register(name: str, function: Callable[[relax.Expr], relax.Expr]) -> None:
+def _register_unary(name: str, function: Callable[[relax.Expr], relax.Expr]) -> None:
     @converter(name)
     def convert(ctx: Context) -> relax.Expr:
         return function(ctx.expr(0))
 
 
-for _name, _function in UNARY.items():
-    if _name != "softrelu":  # only an act_type has this name
-        _register(_name, _function)
+for _unary_name, _unary in UNARY.items():
+    if _unary_name != "softrelu":  # only an act_type has this name
+        _register_unary(_unary_name, _unary)
 
 
 @converter("hard_sigmoid")
@@ -124,7 +217,7 @@ _LEAKY: dict[str, Callable[[Context], relax.Expr]] = {
 }
 
 
-_Function = Callable[[relax.Expr, int], relax.Expr]
+_AlongAxis = Callable[[relax.Expr, int], relax.Expr]
 
 
 @converter("softmax")
@@ -139,7 +232,7 @@ def convert_log_softmax(ctx: Context) -> relax.Expr:
     return _along_axis(ctx, R.nn.log_softmax)
 
 
-def _along_axis(ctx: Context, function: _Function) -> relax.Expr:
+def _along_axis(ctx: Context, function: _AlongAxis) -> relax.Expr:
     if ctx.attrs.flag("use_length", False):
         raise UnsupportedError("use_length is not supported")
     if ctx.attrs.text("dtype", "float32") != "float32":
