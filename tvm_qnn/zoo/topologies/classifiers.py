@@ -1,4 +1,4 @@
-"""MobileNets and EfficientNet-Lite0; arguments and results are those of ``Topology``."""
+"""Classifiers of pictures; arguments and results are those of ``Topology``."""
 
 from __future__ import annotations
 
@@ -9,11 +9,131 @@ from typing import NamedTuple
 import numpy as np
 
 from tvm_qnn.zoo.graph import Graph, Scaled, Value
-from tvm_qnn.zoo.operators.functions import Add, HardSwish, Mul
-from tvm_qnn.zoo.operators.inputs import constant, pictures
-from tvm_qnn.zoo.operators.layers import Classify, Conv, Depthwise
-from tvm_qnn.zoo.operators.moves import Reshape
-from tvm_qnn.zoo.operators.pools import AvgPool, Mean, Softmax
+from tvm_qnn.zoo.operators.layers import Classify, Conv, Depthwise, constant, pictures
+from tvm_qnn.zoo.operators.unweighted import (
+    Add,
+    AvgPool,
+    Concat,
+    HardSwish,
+    MaxPool,
+    Mean,
+    Mul,
+    Reshape,
+    Softmax,
+)
+
+# (channels, kernel height, kernel width); stride 1 and SAME padding
+_Layer = tuple[int, int, int]
+
+
+def inception_v3(graph: Graph, size: int, classes: int, scaled: Scaled) -> list[Value]:
+    """Add Inception V3: 94 convolutions, no auxiliary head. Szegedy et al., arXiv:1512.00567."""
+    x = _stem(pictures(graph, size), scaled)
+    for pool_channels in (32, 64, 64):
+        x = _mixed_35(x, scaled, pool_channels)
+    x = _reduce_35_to_17(x, scaled)
+    for channels in (128, 160, 160, 192):
+        x = _mixed_17(x, scaled, channels)
+    x = _reduce_17_to_8(x, scaled)
+    for _ in range(2):
+        x = _mixed_8(x, scaled)
+    return [Softmax()(Classify(classes)(Mean()(x)))]
+
+
+def _chain(x: Value, scaled: Scaled, *layers: _Layer) -> Value:
+    for channels, height, width in layers:
+        x = Conv(scaled(channels), (height, width))(x)
+    return x
+
+
+def _shrink(x: Value, scaled: Scaled, channels: int) -> Value:
+    return Conv(scaled(channels), (3, 3), stride=2, padding="VALID")(x)
+
+
+def _stem(x: Value, scaled: Scaled) -> Value:
+    x = _shrink(x, scaled, 32)
+    x = Conv(scaled(32), (3, 3), padding="VALID")(x)
+    x = Conv(scaled(64), (3, 3))(x)
+    x = MaxPool(size=3, stride=2)(x)
+    x = Conv(scaled(80), (1, 1), padding="VALID")(x)
+    x = Conv(scaled(192), (3, 3), padding="VALID")(x)
+    return MaxPool(size=3, stride=2)(x)
+
+
+def _mixed_35(x: Value, scaled: Scaled, pool_channels: int) -> Value:
+    pooled = AvgPool(size=3, stride=1, padding="SAME")(x)
+    return Concat()(
+        _chain(x, scaled, (64, 1, 1)),
+        _chain(x, scaled, (48, 1, 1), (64, 5, 5)),
+        _chain(x, scaled, (64, 1, 1), (96, 3, 3), (96, 3, 3)),
+        _chain(pooled, scaled, (pool_channels, 1, 1)),
+    )
+
+
+def _reduce_35_to_17(x: Value, scaled: Scaled) -> Value:
+    double = _chain(x, scaled, (64, 1, 1), (96, 3, 3))
+    return Concat()(
+        _shrink(x, scaled, 384),
+        _shrink(double, scaled, 96),
+        MaxPool(size=3, stride=2)(x),
+    )
+
+
+def _mixed_17(x: Value, scaled: Scaled, n: int) -> Value:
+    pooled = AvgPool(size=3, stride=1, padding="SAME")(x)
+    return Concat()(
+        _chain(x, scaled, (192, 1, 1)),
+        _chain(x, scaled, (n, 1, 1), (n, 1, 7), (192, 7, 1)),
+        _chain(x, scaled, (n, 1, 1), (n, 7, 1), (n, 1, 7), (n, 7, 1), (192, 1, 7)),
+        _chain(pooled, scaled, (192, 1, 1)),
+    )
+
+
+def _reduce_17_to_8(x: Value, scaled: Scaled) -> Value:
+    single = _chain(x, scaled, (192, 1, 1))
+    double = _chain(x, scaled, (192, 1, 1), (192, 1, 7), (192, 7, 1))
+    return Concat()(
+        _shrink(single, scaled, 320),
+        _shrink(double, scaled, 192),
+        MaxPool(size=3, stride=2)(x),
+    )
+
+
+def _mixed_8(x: Value, scaled: Scaled) -> Value:
+    single = _chain(x, scaled, (384, 1, 1))
+    double = _chain(x, scaled, (448, 1, 1), (384, 3, 3))
+    pooled = AvgPool(size=3, stride=1, padding="SAME")(x)
+    return Concat()(
+        _chain(x, scaled, (320, 1, 1)),
+        _fork(single, scaled),
+        _fork(double, scaled),
+        _chain(pooled, scaled, (192, 1, 1)),
+    )
+
+
+def _fork(x: Value, scaled: Scaled) -> Value:
+    return Concat()(_chain(x, scaled, (384, 1, 3)), _chain(x, scaled, (384, 3, 1)))
+
+
+# (channels of the bottleneck, blocks, stride of the first block)
+_STAGES = ((64, 3, 1), (128, 4, 2), (256, 6, 2), (512, 3, 2))
+_EXPANSION = 4
+
+
+def resnet50(graph: Graph, size: int, classes: int, scaled: Scaled) -> list[Value]:
+    """Add ResNet-50, version 1.5, whose strides are on 3x3 layers. He et al., arXiv:1512.03385."""
+    x = Conv(scaled(64), (7, 7), stride=2)(pictures(graph, size))
+    x = MaxPool(size=3, stride=2, padding="SAME")(x)
+    for channels, blocks, first_stride in _STAGES:
+        narrow, wide = scaled(channels), scaled(channels * _EXPANSION)
+        for block in range(blocks):
+            stride = first_stride if block == 0 else 1
+            y = Conv(narrow, (1, 1))(x)
+            y = Conv(narrow, (3, 3), stride)(y)
+            y = Conv(wide, (1, 1), activation="NONE")(y)
+            shortcut = x if block > 0 else Conv(wide, (1, 1), stride, activation="NONE")(x)
+            x = Add("RELU")(shortcut, y)
+    return [Softmax()(Classify(classes)(Mean()(x)))]
 
 
 class Row(NamedTuple):
