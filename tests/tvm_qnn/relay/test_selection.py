@@ -1,3 +1,5 @@
+"""``relay.layout_transform``."""
+
 from __future__ import annotations
 
 from typing import Any

@@ -1,3 +1,5 @@
+"""``relay.create_executor``, ``relay.vm`` and ``relay.backend``."""
+
 from __future__ import annotations
 
 import numpy as np
@@ -48,3 +50,11 @@ def test_what_cannot_be_evaluated_is_named() -> None:
         relay.create_executor("cuda")
     with pytest.raises(QnnError, match="give an expression"):
         relay.create_executor().evaluate()
+
+
+def test_executors_and_runtimes_are_taken() -> None:
+    x = relay.var("x", (3,))
+    executor = relay.backend.Executor("aot", {"unpacked-api": True})
+    runtime = relay.backend.Runtime("crt", {"system-lib": True})
+    lib = relay.build(relay.Function([x], relay.abs(x)), executor=executor, runtime=runtime)
+    assert [info.name for info in lib.library.inputs] == ["x"]
