@@ -16,8 +16,8 @@ from tvm_qnn.cli.commands.run import model_of, normalization
 
 if TYPE_CHECKING:
     from tvm_qnn.evaluate import Beside, Evaluation, Feed, Preparation
-    from tvm_qnn.evaluate.pool import Runner
     from tvm_qnn.evaluate.tasks.task import Task
+    from tvm_qnn.evaluate.worker import Runner
     from tvm_qnn.library.library import Library
 
 
@@ -103,7 +103,7 @@ def evaluate(
     from tvm_qnn.evaluate import Feed, Job, classes_of, journal_of, read_data, task_of
     from tvm_qnn.evaluate import evaluate as run_all
     from tvm_qnn.evaluate.cluster import Cluster, check_ray
-    from tvm_qnn.evaluate.journal import NAME
+    from tvm_qnn.evaluate.evaluation import NAME
     from tvm_qnn.evaluate.report import write_report
     from tvm_qnn.io.progress import counted
 

@@ -1,3 +1,5 @@
+"""The journal of an evaluation."""
+
 from __future__ import annotations
 
 from pathlib import Path
@@ -5,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from qnn_ops.errors import QnnError
-from tvm_qnn.evaluate.journal import Journal
+from tvm_qnn.evaluate.evaluation import Journal
 
 KEYS = {"a": 0, "b": 1, "c": 2}
 RECORDS = [{"place": 1, "score": 0.1}, {"place": 0, "score": 1 / 3}]
