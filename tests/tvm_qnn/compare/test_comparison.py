@@ -1,3 +1,5 @@
+"""Differences, counted over several runs."""
+
 from __future__ import annotations
 
 import math
@@ -7,7 +9,7 @@ import numpy as np
 import pytest
 
 from qnn_ops.tensor_info import TensorInfo
-from tvm_qnn.compare.tally import Tally
+from tvm_qnn.compare.comparison import Tally
 
 INT8 = TensorInfo("y", (4,), "int8", 0.5, 3)
 FLOAT = TensorInfo("z", (4,), "float32")
