@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from qnn_ops.arithmetic import positive_float32, round_half_away
+from qnn_ops.arithmetic import round_half_away
 from qnn_ops.attributes import dtype_range
+from qnn_ops.checks import positive_float32
 from qnn_ops.errors import QnnError
 
 # The real values between which a fused activation clamps; None leaves that side open.

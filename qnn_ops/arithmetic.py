@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from qnn_ops.attributes import dtype_range
+from qnn_ops.checks import finite, int32_values, integers, positive_float32, within
 from qnn_ops.errors import QnnError
 
 Int32Array = npt.NDArray[np.int32]
@@ -64,18 +65,12 @@ def quantize_multiplier(real: npt.ArrayLike) -> tuple[Int32Array, Int32Array]:
     Raises:
         QnnError: if a multiplier is infinite or NaN.
     """
-    values = np.asarray(real, dtype=np.float64)
-    if not np.isfinite(values).all():
-        raise QnnError(f"a real multiplier must be finite, got {values[~np.isfinite(values)][0]}")
-    fraction, exponent = np.frexp(values)
+    fraction, exponent = np.frexp(finite("a real multiplier", real, np.float64))
     q = round_half_away(fraction * 2.0**31).astype(np.int64)
     is_one = np.abs(q) == 2**31
-    q = np.where(is_one, q // 2, q)
-    shift = np.where(is_one, exponent + 1, exponent)
-    is_tiny = shift < -31
-    q = np.where(is_tiny, 0, q)
-    shift = np.where(is_tiny, 0, shift)
-    return np.asarray(q, dtype=np.int32), np.asarray(shift, dtype=np.int32)
+    q, shift = np.where(is_one, q // 2, q), exponent + is_one
+    is_kept = shift >= -31
+    return np.asarray(q * is_kept, np.int32), np.asarray(shift * is_kept, np.int32)
 
 
 def saturating_rounding_doubling_high_mul(a: npt.ArrayLike, b: npt.ArrayLike) -> Int32Array:
@@ -116,7 +111,7 @@ def rounding_divide_by_pot(x: npt.ArrayLike, exponent: npt.ArrayLike) -> Int32Ar
         QnnError: if a value is not an integer within int32, or an exponent is outside 0..31.
     """
     values = int32_values("x", x)
-    exponents = _within("exponent", exponent, 0, 31)
+    exponents = within("exponent", exponent, 0, 31)
     mask = (np.int64(1) << exponents) - 1
     threshold = (mask >> 1) + (values < 0)
     return np.asarray((values >> exponents) + ((values & mask) > threshold), dtype=np.int32)
@@ -142,7 +137,7 @@ def multiply_by_quantized_multiplier(
     Raises:
         QnnError: if a value is not an integer within int32, or a shift is outside -31..31.
     """
-    shifts = _within("shift", shift, -31, 31)
+    shifts = within("shift", shift, -31, 31)
     factor, values = int32_values("multiplier", multiplier), int32_values("x", x).astype(np.int32)
     # As in saturating_rounding_doubling_high_mul, one product does not fit.
     return np.minimum(scaled_twice(values, factor, shifts), _INT32.max).astype(np.int32)
@@ -182,7 +177,7 @@ def multiply_by_quantized_multiplier_single(
     Raises:
         QnnError: if a value is not an integer within int32, or a shift is outside -31..30.
     """
-    shifts = _within("shift", shift, -31, 30)
+    shifts = within("shift", shift, -31, 30)
     return scaled_once(int32_values("x", x), int32_values("multiplier", multiplier), shifts, 31)
 
 
@@ -212,7 +207,8 @@ def requantize_float32(x: npt.ArrayLike, scale: npt.ArrayLike) -> Int32Array:
     Raises:
         QnnError: if a value is not an integer within int32, or a scale is infinite or NaN.
     """
-    return scaled_float32(int32_values("x", x), _finite(scale, np.float32)).astype(np.int32)
+    values, factor = int32_values("x", x), finite("scale", scale, np.float32)
+    return scaled_float32(values, factor).astype(np.int32)
 
 
 def scaled_float32(x: Any, scale: Any) -> Any:
@@ -240,7 +236,8 @@ def requantize_float64(x: npt.ArrayLike, scale: npt.ArrayLike) -> Int32Array:
     Raises:
         QnnError: if a value is not an integer within int32, or a scale is infinite or NaN.
     """
-    return scaled_float64(int32_values("x", x), _finite(scale, np.float64)).astype(np.int32)
+    values, factor = int32_values("x", x), finite("scale", scale, np.float64)
+    return scaled_float64(values, factor).astype(np.int32)
 
 
 def scaled_float64(x: Any, scale: Any) -> Any:
@@ -269,7 +266,7 @@ def clamp_to(
     Raises:
         QnnError: if ``x`` is not integers, or the range is empty or not within ``dtype``.
     """
-    values = _integers("x", x)
+    values = integers("x", x)
     lowest, highest = dtype_range(dtype)
     low = lowest if out_min is None else int(out_min)
     high = highest if out_max is None else int(out_max)
@@ -309,19 +306,18 @@ def conv_multiplier(
     """
     data = positive_float32("input_scale", input_scale)
     kernel = positive_float32("kernel_scale", kernel_scale)
-    single = positive_float32("output_scale", output_scale)
-    if rounding == "float32":
-        with np.errstate(over="ignore", under="ignore"):
-            return np.asarray(data * kernel / single, dtype=np.float64)
-    output = single.astype(np.float64)
-    if kernel_dtype == "uint8":
-        with np.errstate(over="ignore", under="ignore"):
-            product = np.asarray(data * kernel, dtype=np.float64)
-    elif kernel_dtype == "int8":
-        product = np.asarray(data.astype(np.float64) * kernel.astype(np.float64))
+    output = positive_float32("output_scale", output_scale)
+    with np.errstate(over="ignore", under="ignore"):
+        product = data * kernel
+        if rounding == "float32":
+            return np.asarray(product / output, dtype=np.float64)
+    if kernel_dtype == "int8":
+        exact = data.astype(np.float64) * kernel.astype(np.float64)
+    elif kernel_dtype == "uint8":
+        exact = product.astype(np.float64)
     else:
         raise QnnError(f"kernel_dtype must be uint8 or int8, got {kernel_dtype!r}")
-    return np.asarray(product / output, dtype=np.float64)
+    return np.asarray(exact / output.astype(np.float64))
 
 
 def dense_multiplier(
@@ -348,62 +344,3 @@ def dense_multiplier(
         QnnError: if a scale is not positive and finite.
     """
     return conv_multiplier(input_scale, kernel_scale, output_scale, "int8", rounding)
-
-
-def int32_values(name: str, x: npt.ArrayLike) -> Int64Array:
-    """Return integers within int32, held as int64 so that sums and products of two do not overflow.
-
-    Args:
-        name: what the error calls the values.
-        x: integers, any shape.
-
-    Returns:
-        int64, of the shape of ``x``.
-
-    Raises:
-        QnnError: if a value is not an integer within int32.
-    """
-    values = np.asarray(x)
-    if values.dtype in (np.int32, np.int16, np.int8, np.uint8):
-        return values.astype(np.int64)
-    return _within(name, values, _INT32.min, _INT32.max)
-
-
-def _integers(name: str, x: npt.ArrayLike) -> Int64Array:
-    values = np.asarray(x)
-    if not np.issubdtype(values.dtype, np.integer) or values.dtype == np.uint64:
-        raise QnnError(f"{name} must be integers that fit int64, got dtype {values.dtype}")
-    return values.astype(np.int64)
-
-
-def _within(name: str, x: npt.ArrayLike, low: int, high: int) -> Int64Array:
-    values = _integers(name, x)
-    is_outside = (values < low) | (values > high)
-    if is_outside.any():
-        raise QnnError(f"{name} must lie within {low}..{high}, got {values[is_outside][0]}")
-    return values
-
-
-def positive_float32(name: str, x: npt.ArrayLike) -> npt.NDArray[np.float32]:
-    """Return scales as float32.
-
-    Args:
-        name: of the scales, for the error.
-        x: any shape.
-
-    Raises:
-        QnnError: if one is not positive and finite.
-    """
-    with np.errstate(over="ignore"):
-        values = np.asarray(x, dtype=np.float32)
-    is_bad = ~(np.isfinite(values) & (values > 0))
-    if is_bad.any():
-        raise QnnError(f"{name} must be positive and finite, got {values[is_bad][0]}")
-    return values
-
-
-def _finite(scale: npt.ArrayLike, dtype: type[np.floating[Any]]) -> Any:
-    scales = np.asarray(scale, dtype)
-    if not np.isfinite(scales).all():
-        raise QnnError(f"scale must be finite, got {scales[~np.isfinite(scales)][0]}")
-    return scales

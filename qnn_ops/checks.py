@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
 
 from qnn_ops.attributes import dtype_range
 from qnn_ops.errors import QnnError
@@ -116,3 +119,63 @@ def _values(
     if len(value) != channels:
         raise QnnError(f"{name} has {len(value)} values, the channel axis has {channels}")
     return value
+
+
+def int32_values(name: str, x: npt.ArrayLike) -> npt.NDArray[np.int64]:
+    """Return integers within int32, held as int64 so that sums and products of two do not overflow.
+
+    Args:
+        name: what the error calls the values.
+        x: integers, any shape.
+
+    Returns:
+        int64, of the shape of ``x``.
+
+    Raises:
+        QnnError: if a value is not an integer within int32.
+    """
+    values = np.asarray(x)
+    if values.dtype in (np.int32, np.int16, np.int8, np.uint8):
+        return values.astype(np.int64)
+    return within(name, values, -(2**31), 2**31 - 1)
+
+
+def integers(name: str, x: npt.ArrayLike) -> npt.NDArray[np.int64]:
+    """Return integers as int64, or raise."""
+    values = np.asarray(x)
+    if not np.issubdtype(values.dtype, np.integer) or values.dtype == np.uint64:
+        raise QnnError(f"{name} must be integers that fit int64, got dtype {values.dtype}")
+    return values.astype(np.int64)
+
+
+def within(name: str, x: npt.ArrayLike, low: int, high: int) -> npt.NDArray[np.int64]:
+    """Return integers as int64, or raise where one lies outside a range."""
+    values = integers(name, x)
+    return _all(name, f"lie within {low}..{high}", values, (values >= low) & (values <= high))
+
+
+def positive_float32(name: str, x: npt.ArrayLike) -> npt.NDArray[np.float32]:
+    """Return scales as float32.
+
+    Args:
+        name: of the scales, for the error.
+        x: any shape.
+
+    Raises:
+        QnnError: if one is not positive and finite.
+    """
+    with np.errstate(over="ignore"):
+        values = np.asarray(x, dtype=np.float32)
+    return _all(name, "be positive and finite", values, np.isfinite(values) & (values > 0))
+
+
+def finite(name: str, x: npt.ArrayLike, dtype: type[np.floating[Any]]) -> Any:
+    """Return floats of a type, or raise where one is infinite or NaN."""
+    values = np.asarray(x, dtype)
+    return _all(name, "be finite", values, np.isfinite(values))
+
+
+def _all(name: str, rule: str, values: Any, is_good: Any) -> Any:
+    if not is_good.all():
+        raise QnnError(f"{name} must {rule}, got {values[~is_good][0]}")
+    return values

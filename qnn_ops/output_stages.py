@@ -10,10 +10,10 @@ import numpy.typing as npt
 
 from qnn_ops.arithmetic import (
     Int32Array,
-    int32_values,
     rounding_divide_by_pot,
     saturating_rounding_doubling_high_mul,
 )
+from qnn_ops.checks import int32_values
 
 
 def quantize_down_by_fixed_point(

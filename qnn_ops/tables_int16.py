@@ -18,10 +18,10 @@ from qnn_ops.accumulator_bounds import Bounds, check_scaled
 from qnn_ops.arithmetic import (
     clamp_to,
     multiply_by_quantized_multiplier,
-    positive_float32,
     quantize_multiplier,
     round_half_away,
 )
+from qnn_ops.checks import positive_float32
 from qnn_ops.errors import QnnError
 from qnn_ops.unary_tables import gelu_of
 

@@ -120,7 +120,7 @@ def _of_float_tflite() -> str:
 
 def _of_mxnet() -> str:
     import frontends.mxnet.converters  # noqa: F401 (registers the rules)
-    from frontends.mxnet.converters.registry import CONVERTERS
+    from frontends.mxnet.converters.context import CONVERTERS
 
     return _becomes(CONVERTERS, "Relax's own, in the tensors' own type")
 

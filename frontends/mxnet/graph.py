@@ -66,3 +66,12 @@ class Graph:
     arg_nodes: tuple[int, ...]
     heads: tuple[Entry, ...]
     attrs: Mapping[str, object] = field(default_factory=dict)
+
+
+def reachable(graph: Graph) -> list[int]:
+    """Return the numbers of the nodes that the heads depend on, in order."""
+    wanted = {head.node for head in graph.heads}
+    for number in reversed(range(len(graph.nodes))):
+        if number in wanted:
+            wanted.update(entry.node for entry in graph.nodes[number].inputs)
+    return sorted(wanted)

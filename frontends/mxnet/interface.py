@@ -9,8 +9,7 @@ import numpy as np
 from tvm import relax
 
 from frontends.mxnet.attributes import Attributes
-from frontends.mxnet.conversion import reachable
-from frontends.mxnet.graph import Entry, Graph
+from frontends.mxnet.graph import Entry, Graph, reachable
 from qnn_ops.attributes import int_list_attr
 from qnn_ops.errors import QnnError
 from qnn_ops.registry import TensorSpec, spec_of

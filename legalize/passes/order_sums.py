@@ -13,8 +13,8 @@ from tvm.relax import op as R
 from tvm.relax.expr_functor import PyExprMutator, mutator
 
 from legalize.passes.rewriter import count_uses
-from legalize.qdq.convolutions import sizes_of
 from legalize.qdq.group import operator_name
+from legalize.qdq.windows import sizes_of
 from qnn_ops import dequantize, float_conv2d, float_matmul
 from qnn_ops.float_conv2d import ORDERS, is_laid_out, panel_of
 from qnn_ops.registry import attrs_of, constant_of, operator_of, spec_of

@@ -1,18 +1,18 @@
-"""A detector's boxes, chosen in loops."""
+"""A detector's boxes as loops: chosen, and suppressed where they overlap."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
-from tvm import relax, tirx
-from tvm.script.ir_builder import IRBuilder
+from tvm import relax
 from tvm.script.ir_builder import tirx as T
 
 from legalize.primitives.loops import call_loops, cell, put
 from legalize.primitives.registry import primitive
 from qnn_ops.boxes import CORNERS, select_boxes
 from qnn_ops.registry import Attrs, spec_of
+from qnn_ops.suppression import ROW, suppress_boxes, suppress_by_class
 
 
 def write_overlap(boxes: Any, one: Any, other: Any) -> Any:
@@ -127,17 +127,8 @@ def _select_boxes(
 ) -> relax.Expr:
     count, classes = spec_of(scores).shape
     slots = attrs.most * (1 if attrs.by_class else attrs.classes_per_box)
-    function = _function(attrs, count, classes, slots)
-    return call_loops(builder, "select_boxes", function, [boxes, scores], (1 + slots,), "int32")
 
-
-def _function(attrs: Attrs, count: int, classes: int, slots: int) -> tirx.PrimFunc:
-    with IRBuilder() as builder, T.prim_func(s_tir=True):
-        T.func_name("select_boxes")
-        T.func_attr({"global_symbol": "select_boxes", "tirx.noalias": True})
-        boxes = T.arg("boxes", T.buffer((count, CORNERS), "float32"))
-        scores = T.arg("scores", T.buffer((count, classes), "float32"))
-        output = T.arg("output", T.buffer((1 + slots,), "int32"))
+    def write(boxes: Any, scores: Any, output: Any) -> None:
         left = T.alloc_buffer((count,), "int32", scope="global")
         with T.serial(1 + slots) as i:
             put(output, T.if_then_else(i == 0, 0, -1), i)
@@ -164,7 +155,8 @@ def _function(attrs: Attrs, count: int, classes: int, slots: int) -> tirx.PrimFu
                 _write_classes(output, scores, attrs.classes_per_box, box, start)
 
             _write_choice(attrs, boxes, left, lambda box: best[box], attrs.most, give)
-    return builder.get()
+
+    return call_loops(builder, "select_boxes", [boxes, scores], (1 + slots,), "int32", write)
 
 
 def _write_best(best: Any, scores: Any) -> None:
@@ -263,3 +255,126 @@ def _write_classes(output: Any, scores: Any, wanted: int, box: Any, start: Any) 
     write_first_in_order(heap, classes, given, lambda a, b: scores[box, a] > scores[box, b])
     with T.serial(given) as i:
         put(output, box * classes + heap[i], start + i)
+
+
+@primitive(suppress_boxes)
+def _suppress_boxes(
+    builder: relax.BlockBuilder, attrs: Attrs, boxes: relax.Expr, scores: relax.Expr
+) -> relax.Expr:
+    (count,) = spec_of(scores).shape
+
+    def write(boxes: Any, scores: Any, output: Any) -> None:
+        ordered = T.alloc_buffer((count, CORNERS), "float32", scope="global")
+        waiting = T.alloc_buffer((count,), "int32", scope="global")
+        begins = T.alloc_buffer((count,), "int32", scope="global")
+        size = cell("int32", 0)
+
+        def before(one: Any, other: Any) -> Any:
+            return scores[one] < scores[other]
+
+        with T.serial(1 + attrs.most) as i:
+            put(output, 0, i)
+        with T.serial(count) as box:
+            put(begins, 0, box)
+            for axis in range(CORNERS // 2):
+                ends = boxes[box, axis], boxes[box, axis + 2]
+                T.buffer_store(ordered, T.min(*ends), [box, axis])
+                T.buffer_store(ordered, T.max(*ends), [box, axis + 2])
+            with T.If(scores[box] > T.float32(attrs.score_threshold)), T.Then():
+                write_push(waiting, size, box, before)
+        most = cell("int32", T.min(size[0], attrs.most))
+        with T.While(T.And(output[0] < most[0], size[0] > 0)):
+            chosen = write_pop(waiting, size, before)
+            overlaps = cell("int32", 0)
+            with T.serial(output[0] - begins[chosen[0]]) as i:
+                rival = output[1 + begins[chosen[0]] + i]
+                part = write_overlap(ordered, chosen[0], rival)
+                with T.If(part[0] >= T.float32(attrs.iou_threshold)), T.Then():
+                    put(overlaps, 1)
+            put(begins, output[0], chosen[0])
+            with T.If(overlaps[0] == 0), T.Then():
+                put(output, chosen[0], output[0] + 1)
+                put(output, output[0] + 1)
+                write_push(waiting, size, chosen[0], before)
+
+    return call_loops(builder, "suppress_boxes", [boxes, scores], (1 + attrs.most,), "int32", write)
+
+
+@primitive(suppress_by_class)
+def _suppress_by_class(
+    builder: relax.BlockBuilder, attrs: Attrs, *operands: relax.Expr
+) -> relax.Expr:
+    images, classes, count = spec_of(operands[1]).shape
+    size = 1 + images * classes * attrs.most
+
+    def write(boxes: Any, scores: Any, asked: Any, limits: Any, output: Any) -> None:
+        ends = T.alloc_buffer((count, CORNERS), "float32", scope="global")
+        waiting = T.alloc_buffer((count,), "int32", scope="global")
+        chosen = T.alloc_buffer((max(attrs.most, 1),), "int32", scope="global")
+        found, most = cell("int32", 0), cell("int64", T.min(asked[0], T.int64(attrs.most)))
+        with T.serial(size) as i, T.serial(ROW) as j:
+            T.buffer_store(output, T.int64(0), [i, j])
+        with T.serial(images) as image:
+            _write_ends(attrs, boxes, ends, image, count)
+            with T.serial(classes) as number:
+                left, kept = cell("int32", 0), cell("int32", 0)
+
+                def before(one: Any, other: Any, image: Any = image, number: Any = number) -> Any:
+                    first, second = scores[image, number, one], scores[image, number, other]
+                    return T.Or(first < second, T.And(first == second, one > other))
+
+                with T.serial(count) as box:
+                    counts = T.Or(attrs.takes_all, scores[image, number, box] > limits[1])
+                    with T.If(counts), T.Then():
+                        write_push(waiting, left, box, before)
+                with T.While(T.And(T.Cast("int64", kept[0]) < most[0], left[0] > 0)):
+                    best = write_pop(waiting, left, before)
+                    overlaps = cell("int32", 0)
+                    with T.serial(kept[0]) as i, T.If(overlaps[0] == 0), T.Then():
+                        _write_overlap(ends, best[0], chosen[i], limits[0], overlaps)
+                    with T.If(overlaps[0] == 0), T.Then():
+                        put(chosen, best[0], kept[0])
+                        put(kept, kept[0] + 1)
+                        put(found, found[0] + 1)
+                        for column, each in enumerate((image, number, best[0])):
+                            T.buffer_store(output, T.Cast("int64", each), [found[0], column])
+        for column in range(ROW):
+            T.buffer_store(output, T.Cast("int64", found[0]), [0, column])
+
+    return call_loops(builder, "suppress_by_class", operands, (size, ROW), "int64", write)
+
+
+def _write_ends(attrs: Attrs, boxes: Any, ends: Any, image: Any, count: int) -> None:
+    """Write the lower and higher corners of an image's boxes."""
+    with T.serial(count) as box:
+        for axis in range(CORNERS // 2):
+            low, high = boxes[image, box, axis], boxes[image, box, axis + 2]
+            if attrs.has_centers:
+                half = high * T.float32(0.5)
+                pair = low - half, low + half
+            else:
+                pair = T.min(low, high), T.max(low, high)
+            for place, each in enumerate(pair):
+                T.buffer_store(ends, each, [box, axis + 2 * place])
+
+
+def _write_overlap(ends: Any, one: Any, other: Any, limit: Any, overlaps: Any) -> None:
+    """Write 1 to a cell if two boxes overlap by more than a part of their union."""
+
+    def side(axis: int) -> Any:
+        low = T.max(ends[one, axis], ends[other, axis])
+        return T.min(ends[one, axis + 2], ends[other, axis + 2]) - low
+
+    def area(box: Any) -> Any:
+        return cell("float32", (ends[box, 2] - ends[box, 0]) * (ends[box, 3] - ends[box, 1]))
+
+    sides = cell("float32", side(0)), cell("float32", side(1))
+    zero = T.float32(0)
+    # Most boxes do not meet.
+    with T.If(T.And(sides[0][0] > zero, sides[1][0] > zero)), T.Then():
+        both, first, second = cell("float32", sides[0][0] * sides[1][0]), area(one), area(other)
+        union = cell("float32", first[0] + second[0] - both[0])
+        areas = T.And(first[0] > zero, second[0] > zero)
+        areas = T.And(areas, T.And(both[0] > zero, union[0] > zero))
+        with T.If(T.And(areas, both[0] / union[0] > limit)), T.Then():
+            put(overlaps, 1)

@@ -1,21 +1,23 @@
-"""fused_multiply_add, natural_power and reinterpret as loops: Relax has no such operators."""
+"""Functions and arithmetic of floats that Relax does not have: as loops of their own."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 from tvm import relax, te, tirx
-from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tirx as T
 from tvm.tirx import call_llvm_pure_intrin
 
 from legalize.primitives.loops import call_loops
 from legalize.primitives.registry import primitive
+from qnn_ops import float_polynomials as polynomials
 from qnn_ops.expressions import Expression, implement, operand
 from qnn_ops.float_arithmetic import OTHER, fused_multiply_add, natural_power, reinterpret
 from qnn_ops.float_epilogue import fused_multiply_add_float32
-from qnn_ops.registry import Attrs, TensorSpec, spec_of
+from qnn_ops.float_function import float_function
+from qnn_ops.registry import Attrs, spec_of
 
 
 @primitive(fused_multiply_add)
@@ -73,20 +75,9 @@ def _natural_power(
     builder: relax.BlockBuilder, _: Attrs, data: relax.Expr, exponent: relax.Expr
 ) -> relax.Expr:
     spec = spec_of(data)
-    operands = [data, exponent]
-    return call_loops(
-        builder, "natural_power", _power_loops(spec), operands, spec.shape, spec.dtype
-    )
-
-
-def _power_loops(spec: TensorSpec) -> tirx.PrimFunc:
     (size,), product = spec.shape, _wrapped if spec.dtype == "int32" else _clamped
-    with IRBuilder() as builder, T.prim_func(s_tir=True):
-        T.func_name("natural_power")
-        T.func_attr({"global_symbol": "natural_power", "tirx.noalias": True})
-        data = T.arg("data", T.buffer((size,), spec.dtype))
-        exponent = T.arg("exponent", T.buffer((1,), "int32"))
-        output = T.arg("output", T.buffer((size,), spec.dtype))
+
+    def write(data: Any, exponent: Any, output: Any) -> None:
         with T.serial(size) as place:
             T.buffer_store(output, data[place], [place])
         with T.serial(_HIGHEST) as turn:
@@ -98,7 +89,9 @@ def _power_loops(spec: TensorSpec) -> tirx.PrimFunc:
                 with T.If(T.bitwise_and(left, 1) == 1), T.Then(), T.serial(size) as place:
                     more = product(data[place], output[place])
                     T.buffer_store(output, more, [place])
-    return builder.get()
+
+    operands = [data, exponent]
+    return call_loops(builder, "natural_power", operands, spec.shape, spec.dtype, write)
 
 
 def _wrapped(lhs: tirx.Expr, rhs: tirx.Expr) -> tirx.Expr:
@@ -115,17 +108,179 @@ def _clamped(lhs: tirx.Expr, rhs: tirx.Expr) -> tirx.Expr:
 @primitive(reinterpret)
 def _reinterpret(builder: relax.BlockBuilder, _: Attrs, data: relax.Expr) -> relax.Expr:
     spec = spec_of(data)
-    dtype = OTHER[spec.dtype]
-    return call_loops(builder, "reinterpret", _bits_loops(spec), [data], spec.shape, dtype)
-
-
-def _bits_loops(spec: TensorSpec) -> tirx.PrimFunc:
     (size,), dtype = spec.shape, OTHER[spec.dtype]
-    with IRBuilder() as builder, T.prim_func(s_tir=True):
-        T.func_name("reinterpret")
-        T.func_attr({"global_symbol": "reinterpret", "tirx.noalias": True})
-        data = T.arg("data", T.buffer((size,), spec.dtype))
-        output = T.arg("output", T.buffer((size,), dtype))
+
+    def write(data: Any, output: Any) -> None:
         with T.serial(size) as place:
             T.buffer_store(output, T.reinterpret(dtype, data[place]), [place])
-    return builder.get()
+
+    return call_loops(builder, "reinterpret", [data], spec.shape, dtype, write)
+
+
+Expr = Any
+"""A scalar of TIR."""
+
+MultiplyAdd = Callable[[Expr, Expr, Expr], Expr]
+
+_WHOLES_BITS = int(np.float32(polynomials.WHOLES).view(np.int32))
+_BIAS, _MANTISSA_BITS = 127, 23
+_FAR = 1e30
+
+
+@primitive(float_function)
+def _float_function(builder: relax.BlockBuilder, attrs: Attrs, data: relax.Expr) -> relax.Expr:
+    function = _RULES[attrs.function]
+
+    def compute(tensor: te.Tensor) -> te.Tensor:
+        # What computes the data is fused, and shall be there once.
+        return te.compute(tensor.shape, lambda *at: _let(tensor(*at), function), attrs.function)
+
+    result: relax.Expr = builder.emit_te(compute, data, primfunc_name_hint=attrs.function)
+    return result
+
+
+def _const(value: float) -> Expr:
+    return tirx.const(float(np.float32(value)), "float32")
+
+
+def _let(value: Expr, body: Callable[[Expr], Expr]) -> Expr:
+    """Compute a value once."""
+    variable = tirx.Var("x", "float32")
+    return tirx.Let(variable, value, body(variable))
+
+
+def _fma(lhs: Expr, rhs: Expr, addend: Expr) -> Expr:
+    return call_llvm_pure_intrin("float32", "llvm.fma.f32", lhs, rhs, addend)
+
+
+def _unfused(lhs: Expr, rhs: Expr, addend: Expr) -> Expr:
+    """Return a sum that LLVM rounds once where that is one instruction."""
+    return lhs * rhs + addend
+
+
+def _horner(coefficients: Sequence[float], x: Expr, fma: MultiplyAdd = _fma) -> Expr:
+    result = _const(coefficients[0])
+    for coefficient in coefficients[1:]:
+        result = fma(result, x, _const(coefficient))
+    return result
+
+
+def _exp(
+    x: Expr,
+    coefficients: Sequence[float],
+    fma: MultiplyAdd = _fma,
+    lowest: float = polynomials.LOWEST_EXPONENT,
+    spare: int = 0,
+) -> Expr:
+    high, low = polynomials.MINUS_LOG_2
+
+    def bounded(x: Expr) -> Expr:
+        return _let(
+            fma(x, _const(polynomials.LOG2_E), _const(polynomials.WHOLES)), lambda b: of(x, b)
+        )
+
+    def of(x: Expr, biased: Expr) -> Expr:
+        # The difference of bits, not of floats, which TVM would simplify.
+        power = tirx.reinterpret("int32", biased) - tirx.const(_WHOLES_BITS, "int32")
+        whole = power.astype("float32")
+        rest = fma(whole, _const(low), fma(whole, _const(high), x))
+        biased = power + tirx.const(_BIAS + spare, "int32")
+        factor = tirx.reinterpret("float32", biased << tirx.const(_MANTISSA_BITS, "int32"))
+        result = _let(rest, lambda rest: _horner(coefficients, rest, fma) * factor)
+        return result * _const(2.0**-spare) if spare else result
+
+    return _let(tirx.max(_const(lowest), x), bounded)
+
+
+def _erf(x: Expr) -> Expr:
+    def of(size: Expr) -> Expr:
+        below = _let(
+            size * size, lambda square: _fma(_horner(polynomials.ERF_BELOW, square), size, size)
+        )
+        exponent = _fma(_horner(polynomials.ERF_ABOVE, size), size, size)
+        above = _const(1) - _exp(_const(0) - exponent, polynomials.ERF_EXP)
+        value = tirx.Select(size > _const(polynomials.ERF_SPLIT), above, below)
+        return call_llvm_pure_intrin("float32", "llvm.copysign.f32", value, x)
+
+    return _let(tirx.min(_const(polynomials.ERF_END), tirx.abs(x)), of)
+
+
+def _logistic(x: Expr) -> Expr:
+    def of(power: Expr) -> Expr:
+        share = _const(1) / (_const(1) + power)
+        return _let(share, lambda share: tirx.Select(x < _const(0), power * share, share))
+
+    return _let(_exp(_const(0) - tirx.abs(x), polynomials.EXP, _unfused), of)
+
+
+def _tanh(x: Expr) -> Expr:
+    def of(size: Expr, power: Expr) -> Expr:
+        square = size * size
+        slope = _let(
+            square, lambda square: _horner(polynomials.TANH_BELOW, square, _unfused) * square
+        )
+        below = _unfused(slope, size, size)
+        above = (_const(1) - power) / (_const(1) + power)
+        value = tirx.Select(size < _const(polynomials.TANH_SPLIT), below, above)
+        return call_llvm_pure_intrin("float32", "llvm.copysign.f32", value, x)
+
+    def sized(size: Expr) -> Expr:
+        power = _exp(_const(-2) * size, polynomials.EXP, _unfused)
+        return _let(power, lambda power: of(size, power))
+
+    return _let(tirx.abs(x), sized)
+
+
+def _quotient(
+    x: Expr,
+    end: float,
+    above: Sequence[float],
+    under: Sequence[float],
+    fma_of: Callable[[Expr], MultiplyAdd] = lambda _square: _fma,
+) -> Expr:
+    """Return a number times the quotient of two polynomials of its square."""
+
+    def of(x: Expr, square: Expr) -> Expr:
+        fma = fma_of(square)
+        return _horner(above, square, fma) * x / _horner(under, square, fma)
+
+    # Of a constant and NaN the second one is taken: NaN.
+    bounded = tirx.min(_const(end), tirx.max(_const(-end), x))
+    return _let(bounded, lambda x: _let(x * x, lambda square: of(x, square)))
+
+
+def _onnxruntime_logistic(x: Expr) -> Expr:
+    end, above, under = (
+        polynomials.LOGISTIC_END,
+        polynomials.LOGISTIC_ABOVE,
+        polynomials.LOGISTIC_UNDER,
+    )
+    return tirx.max(_const(0), _quotient(x, end, above, under) + _const(0.5))
+
+
+def _onnxruntime_tanh(x: Expr) -> Expr:
+    return _quotient(x, polynomials.TANH_END, polynomials.TANH_ABOVE, polynomials.TANH_UNDER)
+
+
+def _onnxruntime_gru_tanh(x: Expr) -> Expr:
+    def fma_of(square: Expr) -> MultiplyAdd:
+        # Below all products, which LLVM does not know: so it must round them to compare. Of a
+        # constant it would know what to do.
+        below = square * _const(-_FAR)
+        return lambda lhs, rhs, addend: tirx.max(lhs * rhs, below) + addend
+
+    end, above, under = polynomials.GRU_TANH_END, polynomials.TANH_ABOVE, polynomials.TANH_UNDER
+    return _quotient(x, end, above, under, fma_of)
+
+
+_RULES: dict[str, Callable[[Expr], Expr]] = {
+    "erf": _erf,
+    "exp": lambda x: _exp(
+        x, polynomials.EXP, _fma, polynomials.LOWEST_EXPONENT_OF_ALL, polynomials.SPARE_EXPONENT
+    ),
+    "logistic": _logistic,
+    "tanh": _tanh,
+    "onnxruntime_gru_tanh": _onnxruntime_gru_tanh,
+    "onnxruntime_logistic": _onnxruntime_logistic,
+    "onnxruntime_tanh": _onnxruntime_tanh,
+}

@@ -1,4 +1,7 @@
-"""float_conv2d and float_matmul as loops: Relax's own may fuse products with their sums."""
+"""Convolutions, products and moments of floats as loops, which add in a stated order.
+
+Relax's own operators may fuse products with their sums.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,6 @@ from typing import Any
 import numpy as np
 from tvm import relax, tirx
 from tvm.relax import op as R
-from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tirx as T
 
 from legalize.primitives.loops import call_loops
@@ -18,6 +20,7 @@ from qnn_ops.float_conv2d import ORDERS, bounds_of, counts_of, float_conv2d
 from qnn_ops.layouts import permutation
 from qnn_ops.matmul import float_matmul
 from qnn_ops.registry import Attrs, spec_of
+from qnn_ops.row_moments import LANES, WIDE, row_moments
 
 _MOST = float(np.finfo(np.float32).max)
 
@@ -80,34 +83,9 @@ def _float_conv2d(
         )
         return moved(_finished(builder, attrs, result, bias), "NHWC", attrs.out_layout)
     shape = (sizes[0], *counts_of(attrs, sizes[1:3], window[:2]), window[3])
-    function = _conv2d(attrs, sizes, window, shape)
-    result = call_loops(builder, "float_conv2d", function, [images, weights], shape, "float32")
-    return moved(_finished(builder, attrs, result, bias), "NHWC", attrs.out_layout)
-
-
-def _finished(
-    builder: relax.BlockBuilder, attrs: Attrs, sums: relax.Expr, bias: relax.Expr | None
-) -> relax.Expr:
-    """Add the bias to sums, and clamp them; a NaN stays one."""
-    result = sums if bias is None else R.add(builder.emit(sums), bias)
-    for end, is_beyond in zip(bounds_of(attrs), (R.less, R.greater), strict=True):
-        if end is not None:
-            result, bound = builder.emit(result), relax.const(end, "float32")
-            result = R.where(is_beyond(result, bound), bound, result)
-    return result
-
-
-def _conv2d(
-    attrs: Attrs, sizes: tuple[int, ...], window: tuple[int, ...], shape: tuple[int, ...]
-) -> tirx.PrimFunc:
     units = shape[3] // attrs.groups
-    with IRBuilder() as builder, T.prim_func(s_tir=True):
-        T.func_name("float_conv2d")
-        T.func_attr({"global_symbol": "float_conv2d", "tirx.noalias": True})
-        data, kernel, output = (
-            T.arg(name, T.buffer(each, "float32"))
-            for name, each in (("data", sizes), ("kernel", window), ("output", shape))
-        )
+
+    def write(data: Any, kernel: Any, output: Any) -> None:
         with T.grid(*shape[:3], attrs.groups) as (image, row, column, group):
             sums = Sums(units)
             with T.grid(*window[:2]) as (down, along):
@@ -122,7 +100,21 @@ def _conv2d(
             with T.serial(units) as unit:
                 place = [image, row, column, group * units + unit]
                 T.buffer_store(output, sums[unit], place)
-    return builder.get()
+
+    result = call_loops(builder, "float_conv2d", [images, weights], shape, "float32", write)
+    return moved(_finished(builder, attrs, result, bias), "NHWC", attrs.out_layout)
+
+
+def _finished(
+    builder: relax.BlockBuilder, attrs: Attrs, sums: relax.Expr, bias: relax.Expr | None
+) -> relax.Expr:
+    """Add the bias to sums, and clamp them; a NaN stays one."""
+    result = sums if bias is None else R.add(builder.emit(sums), bias)
+    for end, is_beyond in zip(bounds_of(attrs), (R.less, R.greater), strict=True):
+        if end is not None:
+            result, bound = builder.emit(result), relax.const(end, "float32")
+            result = R.where(is_beyond(result, bound), bound, result)
+    return result
 
 
 @primitive(float_matmul)
@@ -141,25 +133,162 @@ def _float_matmul(
             value = builder.emit(R.broadcast_to(value, (*outer, *matrix)))
         return builder.emit(R.reshape(value, (prod(outer), *matrix)))
 
-    function = _matmul(prod(outer), rows, depth, columns)
-    given = [whole(lhs, left, (rows, depth)), whole(rhs, right, (depth, columns))]
-    shape = (prod(outer), rows, columns)
-    result = call_loops(builder, "float_matmul", function, given, shape, "float32")
-    return R.reshape(builder.emit(result), (*outer, rows, columns))
-
-
-def _matmul(count: int, rows: int, depth: int, columns: int) -> tirx.PrimFunc:
-    with IRBuilder() as builder, T.prim_func(s_tir=True):
-        T.func_name("float_matmul")
-        T.func_attr({"global_symbol": "float_matmul", "tirx.noalias": True})
-        shapes = {"lhs": (rows, depth), "rhs": (depth, columns), "output": (rows, columns)}
-        lhs, rhs, output = (
-            T.arg(name, T.buffer((count, *shape), "float32")) for name, shape in shapes.items()
-        )
-        with T.grid(count, rows) as (number, row):
+    def write(lhs: Any, rhs: Any, output: Any) -> None:
+        with T.grid(prod(outer), rows) as (number, row):
             sums = Sums(columns)
             with T.serial(depth) as k:
                 sums.add(lhs[number, row, k], lambda column: rhs[number, k, column])
             with T.serial(columns) as column:
                 T.buffer_store(output, sums[column], [number, row, column])
-    return builder.get()
+
+    given = [whole(lhs, left, (rows, depth)), whole(rhs, right, (depth, columns))]
+    shape = (prod(outer), rows, columns)
+    result = call_loops(builder, "float_matmul", given, shape, "float32", write)
+    return R.reshape(builder.emit(result), (*outer, rows, columns))
+
+
+_LANES = (16, 8, 4, 2)
+"""Rows that are added at a time, each in a lane: their sums wait for no other."""
+
+_ALONG = ("vectors", "vector_squares")
+"""Orders whose lanes lie along a row."""
+
+
+@primitive(row_moments)
+def _row_moments(builder: relax.BlockBuilder, attrs: Attrs, rows: relax.Expr) -> relax.Expr:
+    number, size = spec_of(rows).shape
+    lanes = _lanes_along if attrs.order in _ALONG else _lanes_across
+    write = lanes(number, size, attrs.order)
+    return call_loops(builder, "row_moments", [rows], (number, 2), "float32", write)
+
+
+def _lanes_along(number: int, size: int, order: str) -> Callable[[Any, Any], None]:
+    """Return what writes orders whose lanes lie along a row, some rows at a time."""
+    turn = next(each for each in (4, 2, 1) if number % each == 0)
+
+    def write(rows: Any, output: Any) -> None:
+        wide = T.alloc_buffer((turn * WIDE,), "float64", scope="global")
+        sums = T.alloc_buffer((turn * LANES,), "float32", scope="global")
+        mean = T.alloc_buffer((turn,), "float32", scope="global")
+        with T.serial(number // turn) as block:
+
+            def row(number: Any) -> Any:
+                return block * turn + number
+
+            if order == "vectors":
+                _added_along(
+                    wide, WIDE, turn, size, lambda r, c: T.Cast("float64", rows[row(r), c])
+                )
+            with T.unroll(turn) as each:
+                total = T.float32(0)
+                if order == "vectors":
+                    total = T.Cast("float32", wide[each * WIDE] / T.float64(size))
+                T.buffer_store(mean, total, [each])
+                T.buffer_store(output, mean[each], [row(each), 0])
+            _added_along(
+                sums, LANES, turn, size, lambda r, c: rows[row(r), c] - mean[r], squares=True
+            )
+            with T.unroll(turn) as each:
+                share = sums[each * LANES] / T.float32(size)
+                T.buffer_store(output, share, [row(each), 1])
+
+    return write
+
+
+def _added_along(
+    sums: Any,
+    lanes: int,
+    turn: int,
+    size: int,
+    element: Callable[[Any, Any], Any],
+    *,
+    squares: bool = False,
+) -> None:
+    """Add up elements of some rows in lanes, or their squares, to the first lane of each row."""
+
+    def add(place: Any, value: Any, *, is_fused: bool = True) -> None:
+        total = sums[place]
+        if not squares:
+            total = total + value
+        elif is_fused:
+            total = tirx.call_llvm_pure_intrin("float32", "llvm.fma.f32", value, value, total)
+        else:
+            total = total + rounded(value * value)
+        T.buffer_store(sums, total, [place])
+
+    whole, apart = size // lanes * lanes, size // (lanes // 2) * (lanes // 2)
+    with T.vectorized(turn * lanes) as lane:
+        T.buffer_store(sums, T.Cast(str(sums.dtype), 0), [lane])
+    with T.serial(whole // lanes) as step, T.unroll(turn) as row, T.vectorized(lanes) as lane:
+        add(row * lanes + lane, element(row, step * lanes + lane))
+    half = lanes // 2
+    while half:
+        with T.unroll(turn) as row, T.vectorized(half) as lane:
+            place = row * lanes + lane
+            T.buffer_store(sums, sums[place] + sums[place + half], [place])
+        half //= 2
+    for column in range(whole, size):
+        with T.unroll(turn) as row:
+            add(row * lanes, element(row, column), is_fused=column >= apart)
+
+
+def _lanes_across(number: int, size: int, order: str) -> Callable[[Any, Any], None]:
+    """Return what writes orders that add one by one: rows are the lanes."""
+    lanes = next((each for each in _LANES if number % each == 0), 1)
+
+    def write(rows: Any, output: Any) -> None:
+        mean, squares = (T.alloc_buffer((lanes,), "float32", scope="global") for _ in range(2))
+        with T.serial(number // lanes) as block:
+            with T.vectorized(lanes) as lane:
+                T.buffer_store(mean, T.float32(0), [lane])
+                T.buffer_store(squares, T.float32(0), [lane])
+
+            def element(column: Any, lane: Any) -> Any:
+                return rows[block * lanes + lane, column]
+
+            _RULES[order](element, mean, squares, size, lanes)
+            with T.vectorized(lanes) as lane:
+                T.buffer_store(output, mean[lane], [block * lanes + lane, 0])
+                share = squares[lane] / T.float32(size)
+                T.buffer_store(output, share, [block * lanes + lane, 1])
+
+    return write
+
+
+def _two_passes(
+    element: Callable[[Any, Any], Any], mean: Any, squares: Any, size: int, lanes: int
+) -> None:
+    with T.serial(size) as column, T.vectorized(lanes) as lane:
+        T.buffer_store(mean, mean[lane] + element(column, lane), [lane])
+    with T.vectorized(lanes) as lane:
+        T.buffer_store(mean, mean[lane] / T.float32(size), [lane])
+    with T.serial(size) as column, T.vectorized(lanes) as lane:
+        distance = element(column, lane) - mean[lane]
+        T.buffer_store(squares, squares[lane] + rounded(distance * distance), [lane])
+
+
+def _welford(
+    element: Callable[[Any, Any], Any], mean: Any, squares: Any, size: int, lanes: int
+) -> None:
+    distance = T.alloc_buffer((lanes,), "float32", scope="global")
+    with T.serial(size) as column, T.vectorized(lanes) as lane:
+        T.buffer_store(distance, element(column, lane) - mean[lane], [lane])
+        count = T.Cast("float32", column + 1)
+        T.buffer_store(mean, mean[lane] + distance[lane] / count, [lane])
+        product = distance[lane] * (element(column, lane) - mean[lane])
+        T.buffer_store(squares, squares[lane] + rounded(product), [lane])
+
+
+def _squares(
+    element: Callable[[Any, Any], Any], _mean: Any, squares: Any, size: int, lanes: int
+) -> None:
+    with T.serial(size) as column, T.vectorized(lanes) as lane:
+        product = element(column, lane) * element(column, lane)
+        T.buffer_store(squares, squares[lane] + rounded(product), [lane])
+
+
+_RULES: dict[str, Callable[[Callable[[Any, Any], Any], Any, Any, int, int], None]] = {
+    "two_passes": _two_passes,
+    "welford": _welford,
+    "squares": _squares,
+}

@@ -2,34 +2,43 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from tvm import relax, tirx
+from tvm import relax
+from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tirx as T
 
 from legalize.loop_functions import add_function
+from qnn_ops.registry import spec_of
 
 
 def call_loops(
     builder: relax.BlockBuilder,
     name: str,
-    function: tirx.PrimFunc,
-    operands: list[relax.Expr],
+    operands: Sequence[relax.Expr],
     shape: tuple[int, ...],
     dtype: str,
+    write: Callable[..., None],
 ) -> relax.Expr:
-    """Add a function to the module and call it.
+    """Add a function of loops to the module and call it.
 
     Args:
         builder: of the module.
         name: of the function, if no other has it.
-        function: of the operands and the result.
         operands: tensors.
         shape: of the result.
         dtype: of the result.
+        write: writes the loops, given a buffer for each operand and one for the result.
     """
-    variable = add_function(builder, name, function)
     operands = [builder.normalize(operand) for operand in operands]
+    kinds = [(spec.shape, spec.dtype) for spec in map(spec_of, operands)]
+    with IRBuilder() as writer, T.prim_func(s_tir=True):
+        T.func_name(name)
+        T.func_attr({"global_symbol": name, "tirx.noalias": True})
+        given = [T.arg(f"operand{i}", T.buffer(*kind)) for i, kind in enumerate(kinds)]
+        write(*given, T.arg("output", T.buffer(shape, dtype)))
+    variable = add_function(builder, name, writer.get())
     return relax.call_tir(variable, operands, relax.TensorType(shape, dtype))
 
 

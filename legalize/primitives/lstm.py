@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
-from tvm import relax, tirx
+from tvm import relax
 from tvm.relax import op as R
-from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tirx as T
 
 from legalize.primitives.fixed_point import const
@@ -38,7 +38,7 @@ from qnn_ops.gates import (
 )
 from qnn_ops.inverse_sqrt import HALF_SQRT_2, HALF_THREE, ITERATIONS
 from qnn_ops.quantized_lstm import gates_of, quantized_lstm
-from qnn_ops.registry import Attrs, TensorSpec, spec_of
+from qnn_ops.registry import Attrs, spec_of
 
 _LARGEST = 2**31 - 1
 
@@ -122,12 +122,6 @@ def _lifted(x: Any, bits: int) -> Any:
 
 _INT16, _INT8 = (-(2**15), 2**15 - 1), (-(2**7), 2**7 - 1)
 
-Products = Callable[[Any, Any, Any], None]
-"""``write(hidden, weights, sums)`` adds products of hidden values to the sums of all gates.
-
-Hidden values are int32, less their zero point.
-"""
-
 
 @dataclass(frozen=True)
 class Lstm:
@@ -138,14 +132,12 @@ class Lstm:
         sums: shape of the sums: batch, steps, gates times cells.
         cells: how many there are.
         outputs: of each step.
-        extras: the extra tensors by name.
     """
 
     attrs: Attrs
     sums: tuple[int, ...]
     cells: int
     outputs: int
-    extras: dict[str, TensorSpec]
 
     @property
     def rows(self) -> int:
@@ -170,46 +162,15 @@ def _quantized_lstm(
 ) -> relax.Expr:
     # A row for each hidden value: it is multiplied by the weights of all gates.
     packed = builder.emit(R.permute_dims(R.astype(weights, "int16")))
-
-    def write_products(state: Any, rows: Any, found: Any) -> None:
-        outputs, width = spec_of(packed).shape
-        with T.serial(outputs) as k, T.serial(width) as i:
-            put(found, found[i] + state[k] * as_int32(rows[k, i]), i)
-
-    given = [sums, hidden, cells, weights, extras]
-    return lstm_call(builder, attrs, given, packed, write_products)
-
-
-def lstm_call(
-    builder: relax.BlockBuilder,
-    attrs: Attrs,
-    operands: list[relax.Expr],
-    packed: relax.Expr,
-    write_products: Products,
-) -> relax.Expr:
-    """Call the function of a call's loops.
-
-    Args:
-        builder: of the module.
-        attrs: of the call.
-        operands: of the call.
-        packed: the weights as ``write_products`` reads them.
-        write_products: writes the loops over the weights.
-    """
-    sums, hidden, cells, _, extras = operands
     fields = [
         extras.fields[i] if isinstance(extras, relax.Tuple) else builder.emit(extras[i])
         for i in range(len(attrs.extra_names))
     ]
-    specs = {name: spec_of(each) for name, each in zip(attrs.extra_names, fields, strict=True)}
-    lstm = Lstm(
-        attrs, spec_of(sums).shape, spec_of(cells).shape[1], spec_of(hidden).shape[1], specs
-    )
+    lstm = Lstm(attrs, spec_of(sums).shape, spec_of(cells).shape[1], spec_of(hidden).shape[1])
     tables = [logistic_table(), *(tanh_table(bits) for bits in _tanh_bits(attrs))]
     constants = [const(table, "int16") for table in tables]
     tensors = [sums, hidden, cells, packed, *constants, *fields]
-    function = _function(lstm, spec_of(packed), write_products)
-    return call_loops(builder, "lstm", function, tensors, lstm.result, "int16")
+    return call_loops(builder, "lstm", tensors, lstm.result, "int16", partial(_write_lstm, lstm))
 
 
 def _tanh_bits(attrs: Attrs) -> list[int]:
@@ -217,50 +178,38 @@ def _tanh_bits(attrs: Attrs) -> list[int]:
     return list(dict.fromkeys([GATE_BITS, 15 + attrs.cell_exponent]))
 
 
-def _function(lstm: Lstm, packed: TensorSpec, write_products: Products) -> tirx.PrimFunc:
+def _write_lstm(
+    lstm: Lstm, sums: Any, first_hidden: Any, first_cells: Any, weights: Any, *others: Any
+) -> None:
+    """Write the loops; ``others`` are the tables, the extra tensors and the result."""
     (batch, steps, rows), point = lstm.sums, lstm.attrs.hidden_zero_point
-    with IRBuilder() as builder, T.prim_func(s_tir=True):
-        T.func_name("lstm")
-        T.func_attr({"global_symbol": "lstm", "tirx.noalias": True})
-        sums = T.arg("sums", T.buffer(lstm.sums, "int32"))
-        first_hidden = T.arg("hidden", T.buffer((batch, lstm.outputs), "int8"))
-        first_cells = T.arg("cells", T.buffer((batch, lstm.cells), "int16"))
-        weights = T.arg("weights", T.buffer(packed.shape, packed.dtype))
-        sizes = (len(logistic_table()),)
-        tables = [T.arg("logistic", T.buffer(sizes, "int16"))]
-        tables += [
-            T.arg(f"tanh{bits}", T.buffer(sizes, "int16")) for bits in _tanh_bits(lstm.attrs)
-        ]
-        extras = {
-            name: T.arg(name, T.buffer(spec.shape, spec.dtype))
-            for name, spec in lstm.extras.items()
-        }
-        output = T.arg("output", T.buffer(lstm.result, "int16"))
-        hidden, cells, found = (
-            T.alloc_buffer((size,), "int32", scope="global")
-            for size in (lstm.outputs, lstm.cells, rows)
-        )
-        gates = [
-            T.alloc_buffer((lstm.cells,), "int32", scope="global") for _ in gates_of(lstm.attrs)
-        ]
-        with T.serial(batch) as row:
+    *given, output = others
+    count = 1 + len(_tanh_bits(lstm.attrs))
+    tables = given[:count]
+    extras = dict(zip(lstm.attrs.extra_names, given[count:], strict=True))
+    hidden, cells, found = (
+        T.alloc_buffer((size,), "int32", scope="global")
+        for size in (lstm.outputs, lstm.cells, rows)
+    )
+    gates = [T.alloc_buffer((lstm.cells,), "int32", scope="global") for _ in gates_of(lstm.attrs)]
+    with T.serial(batch) as row:
+        with T.serial(lstm.outputs) as i:
+            put(hidden, as_int32(first_hidden[row, i]) - point, i)
+        with T.serial(lstm.cells) as i:
+            put(cells, as_int32(first_cells[row, i]), i)
+        with T.serial(steps) as step:
+            with T.serial(rows) as i:
+                put(found, 0, i)
+            with T.serial(lstm.outputs) as k, T.serial(rows) as i:
+                put(found, found[i] + hidden[k] * as_int32(weights[k, i]), i)
+            writer = _Step(lstm, tables, extras, cells, found, gates)
+            writer.write(lambda i: sums[row, step, i], hidden)
             with T.serial(lstm.outputs) as i:
-                put(hidden, as_int32(first_hidden[row, i]) - point, i)
-            with T.serial(lstm.cells) as i:
-                put(cells, as_int32(first_cells[row, i]), i)
-            with T.serial(steps) as step:
-                with T.serial(rows) as i:
-                    put(found, 0, i)
-                write_products(hidden, weights, found)
-                writer = _Step(lstm, tables, extras, cells, found, gates)
-                writer.write(lambda i: sums[row, step, i], hidden)
-                with T.serial(lstm.outputs) as i:
-                    place = [row, step * lstm.outputs + i]
-                    T.buffer_store(output, T.Cast("int16", hidden[i] + point), place)
-            with T.serial(lstm.cells) as i:
-                place = [row, steps * lstm.outputs + i]
-                T.buffer_store(output, T.Cast("int16", cells[i]), place)
-    return builder.get()
+                place = [row, step * lstm.outputs + i]
+                T.buffer_store(output, T.Cast("int16", hidden[i] + point), place)
+        with T.serial(lstm.cells) as i:
+            place = [row, steps * lstm.outputs + i]
+            T.buffer_store(output, T.Cast("int16", cells[i]), place)
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,8 @@ from contextlib import ExitStack
 from typing import Any
 
 import numpy as np
-from tvm import relax, tirx
+from tvm import relax
 from tvm.relax import op as R
-from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tirx as T
 
 from legalize.primitives.fixed_point import const
@@ -26,7 +25,7 @@ from qnn_ops.quantized_pool2d import (
 )
 from qnn_ops.reduce_windows import reduce_windows
 from qnn_ops.reduce_windows import window_counts as element_counts
-from qnn_ops.registry import Attrs, TensorSpec, spec_of
+from qnn_ops.registry import Attrs, spec_of
 
 Array = np.ndarray[Any, Any]
 
@@ -124,20 +123,11 @@ def _reduce_windows(
 ) -> relax.Expr:
     spec = spec_of(data)
     counts = element_counts(spec.shape, attrs.window, attrs.strides, attrs.dilations)
-    function = _function(spec, attrs, counts)
-    return call_loops(builder, "reduce_windows", function, [data, start], counts, spec.dtype)
-
-
-def _function(spec: TensorSpec, attrs: Attrs, counts: tuple[int, ...]) -> tirx.PrimFunc:
     dtype = spec.dtype
     # In 64 bits, as TVM lets LLVM assume that int32 does not overflow.
     inner = "int64" if dtype.startswith(("int", "uint")) else dtype
-    with IRBuilder() as builder, T.prim_func(s_tir=True):
-        T.func_name("reduce_windows")
-        T.func_attr({"global_symbol": "reduce_windows", "tirx.noalias": True})
-        data = T.arg("data", T.buffer(spec.shape, dtype))
-        start = T.arg("start", T.buffer((1,), dtype))
-        output = T.arg("output", T.buffer(counts, dtype))
+
+    def write(data: Any, start: Any, output: Any) -> None:
         with _Nest(counts) as places:
             total = cell(dtype, start[0])
             with _Nest(attrs.window) as taps:
@@ -150,7 +140,8 @@ def _function(spec: TensorSpec, attrs: Attrs, counts: tuple[int, ...]) -> tirx.P
                 old, new = (T.cast(each, inner) for each in (total[0], data[tuple(index)]))
                 put(total, T.cast(_COMBINED[attrs.reduction](old, new), dtype))
             T.buffer_store(output, total[0], places.loops)
-    return builder.get()
+
+    return call_loops(builder, "reduce_windows", [data, start], counts, dtype, write)
 
 
 class _Nest(ExitStack):

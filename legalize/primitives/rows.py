@@ -1,19 +1,23 @@
-"""Rows averaged, scattered and hashed, as loops."""
+"""Rows averaged, scattered and hashed, and indices counted and found, as loops."""
 
 from __future__ import annotations
 
 import operator
 from collections.abc import Callable
+from math import prod
 from typing import Any
 
+import numpy as np
 from tvm import relax, tirx
-from tvm.script.ir_builder import IRBuilder
+from tvm.relax import op as R
 from tvm.script.ir_builder import tirx as T
 
 from legalize.primitives.loops import call_loops, cell, put
 from legalize.primitives.registry import primitive
+from qnn_ops.errors import REFUSE_INDEX
 from qnn_ops.hash_signs import Words, fingerprint, hash_signs
-from qnn_ops.registry import Attrs, TensorSpec, spec_of
+from qnn_ops.indices import counted_indices, top_indices
+from qnn_ops.registry import Attrs, spec_of
 from qnn_ops.rows import average_rows, scatter_rows
 
 
@@ -25,21 +29,9 @@ def _average_rows(
     weights: relax.Expr,
     indices: relax.Expr,
 ) -> relax.Expr:
-    spec = spec_of(rows)
-    function = _average(spec, attrs.count, attrs.is_root)
-    operands, shape = [rows, weights, indices], (attrs.count, spec.shape[1])
-    return call_loops(builder, "average_rows", function, operands, shape, "float32")
+    (number, size), count = spec_of(rows).shape, attrs.count
 
-
-def _average(spec: TensorSpec, count: int, is_root: bool) -> tirx.PrimFunc:
-    number, size = spec.shape
-    with IRBuilder() as builder, T.prim_func(s_tir=True):
-        T.func_name("average_rows")
-        T.func_attr({"global_symbol": "average_rows", "tirx.noalias": True})
-        rows = T.arg("rows", T.buffer((number, size), "float32"))
-        weights = T.arg("weights", T.buffer((number,), "float32"))
-        indices = T.arg("indices", T.buffer((number,), "int32"))
-        output = T.arg("output", T.buffer((count, size), "float32"))
+    def write(rows: Any, weights: Any, indices: Any, output: Any) -> None:
         with T.serial(count) as row, T.serial(size) as column:
             T.buffer_store(output, T.float32(0), [row, column])
         total = cell("float32", T.float32(0))
@@ -57,10 +49,12 @@ def _average(spec: TensorSpec, count: int, is_root: bool) -> tirx.PrimFunc:
             with T.If(T.Or(is_last, is_other)), T.Then():
                 with T.serial(size) as column:
                     index = index_of(each)
-                    divisor = T.sqrt(total[0]) if is_root else total[0]
+                    divisor = T.sqrt(total[0]) if attrs.is_root else total[0]
                     T.buffer_store(output, output[index, column] / divisor, [index, column])
                 put(total, T.float32(0))
-    return builder.get()
+
+    operands = [rows, weights, indices]
+    return call_loops(builder, "average_rows", operands, (count, size), "float32", write)
 
 
 _COMBINED: dict[str, Callable[[Any, Any], Any]] = {
@@ -81,21 +75,10 @@ def _scatter_rows(
     indices: relax.Expr,
     rows: relax.Expr,
 ) -> relax.Expr:
-    spec = spec_of(data)
-    function = _scatter(spec, spec_of(rows).shape[0], attrs.reduction)
-    operands = [data, indices, rows]
-    return call_loops(builder, "scatter_rows", function, operands, spec.shape, spec.dtype)
-
-
-def _scatter(spec: TensorSpec, number: int, reduction: str) -> tirx.PrimFunc:
+    spec, number = spec_of(data), spec_of(rows).shape[0]
     count, size = spec.shape
-    with IRBuilder() as builder, T.prim_func(s_tir=True):
-        T.func_name("scatter_rows")
-        T.func_attr({"global_symbol": "scatter_rows", "tirx.noalias": True})
-        data = T.arg("data", T.buffer((count, size), spec.dtype))
-        indices = T.arg("indices", T.buffer((number,), "int32"))
-        rows = T.arg("rows", T.buffer((number, size), spec.dtype))
-        output = T.arg("output", T.buffer((count, size), spec.dtype))
+
+    def write(data: Any, indices: Any, rows: Any, output: Any) -> None:
         with T.serial(count) as row, T.serial(size) as column:
             T.buffer_store(output, data[row, column], [row, column])
         with T.serial(number) as each, T.serial(size) as column:
@@ -104,9 +87,11 @@ def _scatter(spec: TensorSpec, number: int, reduction: str) -> tirx.PrimFunc:
             if spec.dtype == "int32":
                 # In 64 bits, as TVM lets LLVM assume that int32 does not overflow.
                 old, new = T.cast(old, "int64"), T.cast(new, "int64")
-            value = T.cast(_COMBINED[reduction](old, new), spec.dtype)
+            value = T.cast(_COMBINED[attrs.reduction](old, new), spec.dtype)
             T.buffer_store(output, value, [index, column])
-    return builder.get()
+
+    operands = [data, indices, rows]
+    return call_loops(builder, "scatter_rows", operands, spec.shape, spec.dtype, write)
 
 
 # Below all products but infinite ones: of a float32 and an int64.
@@ -121,20 +106,9 @@ def _hash_signs(
     weights: relax.Expr,
     seeds: relax.Expr,
 ) -> relax.Expr:
-    spec, (count,) = spec_of(items), spec_of(seeds).shape
-    function = _hash(spec, count)
-    return call_loops(builder, "hash_signs", function, [items, weights, seeds], (count,), "int32")
+    (number, size), (count,) = spec_of(items).shape, spec_of(seeds).shape
 
-
-def _hash(spec: TensorSpec, count: int) -> tirx.PrimFunc:
-    number, size = spec.shape
-    with IRBuilder() as builder, T.prim_func(s_tir=True):
-        T.func_name("hash_signs")
-        T.func_attr({"global_symbol": "hash_signs", "tirx.noalias": True})
-        items = T.arg("items", T.buffer((number, size), "uint8"))
-        weights = T.arg("weights", T.buffer((number,), "float32"))
-        seeds = T.arg("seeds", T.buffer((count,), "float32"))
-        output = T.arg("output", T.buffer((count,), "int32"))
+    def write(items: Any, weights: Any, seeds: Any, output: Any) -> None:
         with T.serial(count) as index:
             total = cell("float64", T.float64(0))
             with T.serial(number) as each:
@@ -159,4 +133,63 @@ def _hash(spec: TensorSpec, count: int) -> tirx.PrimFunc:
                 rounded = T.Select(product < tirx.const(_LOWEST, "float64"), 2 * product, product)
                 put(total, total[0] + rounded)
             T.buffer_store(output, T.Cast("int32", total[0] > T.float64(0)), [index])
-    return builder.get()
+
+    return call_loops(builder, "hash_signs", [items, weights, seeds], (count,), "int32", write)
+
+
+@primitive(counted_indices)
+def _counted_indices(builder: relax.BlockBuilder, attrs: Attrs, indices: relax.Expr) -> relax.Expr:
+    spec, emit = spec_of(indices), builder.emit
+    count, size = prod(spec.shape), attrs.size
+    wide = "int64" if spec.dtype == "int64" else "int32"
+    # What the dtype does not hold, no index is.
+    least, most = np.iinfo(wide).min, np.iinfo(wide).max
+    first, last, added = (
+        tirx.const(max(least, min(each, most)), wide)
+        for each in (-size if attrs.from_end else 0, size - 1, size if attrs.from_end else 0)
+    )
+
+    def write(indices: Any, output: Any) -> None:
+        def value(index: Any) -> Any:
+            return T.Cast(wide, indices[index])
+
+        def is_beyond(index: Any) -> Any:
+            return T.Or(value(index) > last, value(index) < first)
+
+        wrong = cell("int32", 0)
+        with T.serial(count) as index:  # becomes vector code, as it goes on in any case
+            put(wrong, T.bitwise_or(wrong[0], T.Cast("int32", is_beyond(index))))
+        with T.If(wrong[0] != 0), T.Then(), T.serial(count) as index:  # noqa: SIM117
+            with T.If(is_beyond(index)), T.Then():
+                found = T.Cast("int64", indices[index])
+                T.evaluate(T.call_packed(REFUSE_INDEX, attrs.source, found, T.int64(size)))
+        with T.serial(count) as index:
+            counted = T.Select(value(index) < 0, value(index) + added, value(index))
+            near = T.max(T.min(counted, last), tirx.const(0, wide))
+            T.buffer_store(output, T.Cast(spec.dtype, near), [index])
+
+    data = emit(R.reshape(indices, (count,)))
+    found = emit(call_loops(builder, "counted_indices", [data], (count,), spec.dtype, write))
+    return R.reshape(found, spec.shape)
+
+
+@primitive(top_indices)
+def _top_indices(builder: relax.BlockBuilder, attrs: Attrs, data: relax.Expr) -> relax.Expr:
+    (rows, size), count = spec_of(data).shape, attrs.count
+
+    def write(data: Any, output: Any) -> None:
+        with T.serial(rows) as row, T.serial(size) as index:
+
+            def is_larger(other: tirx.Expr) -> tirx.Expr:
+                # TIR's "and" reads both sides: there is always an element to compare with.
+                return data[row, index] > data[row, output[row, T.max(other, 0)]]
+
+            # Most elements are not among the largest, which one comparison tells.
+            with T.If(T.Or(index < count, is_larger(count - 1))), T.Then():
+                end = cell("int32", T.min(index, count - 1))
+                with T.While(T.And(end[0] > 0, is_larger(end[0] - 1))):
+                    T.buffer_store(output, output[row, end[0] - 1], [row, end[0]])
+                    put(end, end[0] - 1)
+                T.buffer_store(output, index, [row, end[0]])
+
+    return call_loops(builder, "top_indices", [data], (rows, count), "int32", write)

@@ -1,10 +1,20 @@
-"""Sums, differences and products of two tensors: QLinearAdd, QLinearMul and XNNPACK's."""
+"""Sums, differences and products of two tensors, and activations.
+
+Activations are those that quantizing does by itself, tables of the others, and softmax. In XNNPACK
+convolutions and products of matrices may end in relu or hardtanh, and sums in relu. After any other
+operator both are computed in float. On a quantized tensor they are bounds of its integers or, if
+the result has another scale, a table.
+"""
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
+import numpy as np
+import tvm
 from tvm import relax
+from tvm.relax import op as R
 
 from legalize.qdq.group import (
     RUNTIMES,
@@ -14,8 +24,21 @@ from legalize.qdq.group import (
     operator_name,
     rule,
 )
-from qnn_ops import quantized_add, quantized_concat, quantized_multiply, quantized_subtract
-from qnn_ops.xnnpack import XNNPACK
+from qnn_ops import (
+    dequantize,
+    quantize,
+    quantized_add,
+    quantized_concat,
+    quantized_lookup,
+    quantized_multiply,
+    quantized_softmax,
+    quantized_subtract,
+)
+from qnn_ops.attributes import dtype_range
+from qnn_ops.onnxruntime import quantize_onnxruntime, sigmoid_onnxruntime, tanh_onnxruntime
+from qnn_ops.quantized_pool2d import bounds as bounds_of
+from qnn_ops.registry import attrs_of, operator_of, spec_of
+from qnn_ops.xnnpack import XNNPACK, clamp_table
 
 
 @rule("add", arithmetics=tuple(RUNTIMES))
@@ -90,3 +113,200 @@ def _concat(group: Group, call: relax.Call) -> relax.Expr:
         **group.result(),
         axis=int(call.attrs.axis),
     )
+
+
+@rule("nn.relu")
+def _relu(group: Group, call: relax.Call) -> relax.Expr:
+    if group.attrs.zero_point != group.lowest:
+        raise LeftInFloatError(
+            "the output's zero point is not its lowest value, so ONNX Runtime computes Relu in "
+            "float"
+        )
+    return group.folded(call.args[0])
+
+
+@rule("clip")
+def _clip(group: Group, call: relax.Call) -> relax.Expr:
+    scale, zero_point, dtype = group.encoding
+    low, high = (
+        np.rint(np.float32(number(end)) / np.float32(scale)) + zero_point for end in call.args[1:]
+    )
+    lowest, highest = dtype_range(dtype)
+    if low > lowest or high < highest:
+        raise LeftInFloatError(
+            "the output's range is wider than Clip's, so ONNX Runtime computes Clip in float"
+        )
+    return group.folded(call.args[0])
+
+
+@rule("sigmoid", "tanh")
+def _tabulated(group: Group, call: relax.Call) -> relax.Expr:
+    data = group.activation(call.args[0])
+    scale, zero_point, _ = data.encoding
+    tabulate = sigmoid_onnxruntime if operator_name(call) == "relax.sigmoid" else tanh_onnxruntime
+    table = tabulate(scale, zero_point, *group.encoding)
+    return quantized_lookup(data.data, relax.const(table, str(table.dtype)))
+
+
+@rule("nn.leakyrelu")
+def _leaky_relu(group: Group, call: relax.Call) -> relax.Expr:
+    data = group.activation(call.args[0])
+    scale, zero_point, dtype = data.encoding
+    low, high = dtype_range(dtype)
+    reals = np.float32(scale) * (np.arange(low, high + 1) - zero_point).astype(np.float32)
+    slope = np.float32(call.attrs.alpha)
+    table = quantize_onnxruntime(np.where(reals >= 0, reals, slope * reals), *group.encoding)
+    return quantized_lookup(data.data, relax.const(table, str(table.dtype)))
+
+
+def number(value: relax.Expr) -> float:
+    """Return the number that is an argument of ``R.clip``."""
+    number = getattr(value, "value", value)
+    if isinstance(number, tvm.tirx.FloatImm | tvm.tirx.IntImm):
+        number = number.value
+    return float(number)
+
+
+@rule("nn.softmax")
+def _softmax(group: Group, call: relax.Call) -> relax.Expr:
+    data = group.activation(call.args[0])
+    rank, emit = len(spec_of(data.data).shape), group.builder.emit
+    axis = int(call.attrs.axis) % rank
+    swapped = list(range(rank))
+    swapped[axis], swapped[-1] = swapped[-1], swapped[axis]
+    values = data.data if axis == rank - 1 else emit(R.permute_dims(data.data, swapped))
+    result = quantized_softmax(values, **data.input, **group.result(), arithmetic=group.arithmetic)
+    return result if axis == rank - 1 else R.permute_dims(emit(result), swapped)
+
+
+_SUM = "relax.add"
+
+_ROWS = "relax.nn.conv1d"
+
+_ACTIVATIONS = ("relax.clip", "relax.nn.relu", "relax.nn.relu6")
+
+
+@rule("nn.relu", arithmetics=[XNNPACK])
+def _xnnpack_relu(group: Group, call: relax.Call) -> relax.Expr:
+    return _ended(group, call, (0.0, math.inf), {_SUM, *group.runtime.biased})
+
+
+@rule("nn.relu6", arithmetics=[XNNPACK])
+def _relu6(group: Group, call: relax.Call) -> relax.Expr:
+    return _ended(group, call, (0.0, 6.0), set(group.runtime.biased))
+
+
+@rule("clip", arithmetics=[XNNPACK])
+def _xnnpack_clip(group: Group, call: relax.Call) -> relax.Expr:
+    low, high = (number(end) for end in call.args[1:])
+    return _ended(group, call, (low, high), set(group.runtime.biased))
+
+
+def _ended(
+    group: Group, call: relax.Call, ends: tuple[float, float], enders: set[str]
+) -> relax.Expr:
+    """Return the integers of an activation.
+
+    Args:
+        group: the quantized group.
+        call: the activation.
+        ends: the lowest and highest real number.
+        enders: the operators that may end in such an activation.
+    """
+    bounds = _within(group.bounds, (_steps(group, ends[0]), _steps(group, ends[1])))
+    inner = group.value(call.args[0])
+    if operator_of(inner) is dequantize:
+        return _of_integers(group, call.args[0], bounds, ends)
+    name = operator_name(inner)
+    if name not in enders or (name == _SUM and not _may_end(group, inner, enders, ends)):
+        raise LeftInFloatError(f"XNNPACK does not end {name or 'this'} in an activation")
+    return group.bounded(bounds).folded(call.args[0])
+
+
+def _may_end(group: Group, call: relax.Call, enders: set[str], ends: tuple[float, float]) -> bool:
+    """Tell whether an addition adds a bias, or may end in relu."""
+    operands = [operator_name(group.value(operand)) for operand in call.args]
+    return ends[1] == math.inf or any(name in enders for name in operands)
+
+
+def _steps(group: Group, real: float) -> int:
+    """Return the integer of a real number; the zero point is added before rounding."""
+    scale, zero_point, dtype = group.encoding
+    low, high = dtype_range(dtype)
+    if math.isinf(real):
+        return high if real > 0 else low
+    steps = np.rint(np.float32(real) / np.float32(scale) + np.float32(zero_point))
+    return int(min(max(float(steps), low), high))
+
+
+def _of_integers(
+    group: Group, expr: relax.Expr, bounds: tuple[int, int], ends: tuple[float, float]
+) -> relax.Expr:
+    data = group.activation(expr)
+    quantized = group.value(expr).args[0]
+    is_own = group.uses.get(quantized, 0) == 1
+    if data.encoding != group.encoding:
+        may_merge = is_own and group.uses.get(expr, 0) == 1 and group.may_merge
+        merged = _merged(group.bounded(bounds), quantized) if may_merge else None
+        if merged is not None:
+            return merged
+        table = clamp_table(data.encoding, group.encoding, ends)
+        return quantized_lookup(data.data, relax.const(table, str(table.dtype)))
+    made = group.builder.lookup_binding(data.data) if isinstance(data.data, relax.Var) else None
+    operator = operator_of(made)
+    if operator is not None and operator.traits.clamps and is_own:
+        return _clamped(made, bounds)
+    low, high = (relax.const(np.asarray(bound, data.dtype)) for bound in bounds)
+    return R.minimum(R.maximum(data.data, low), high)
+
+
+def _merged(group: Group, quantized: relax.Expr) -> relax.Expr | None:
+    """Return a product that ends in an activation after its own quantize.
+
+    The delegate merges both: the value between them is not rounded.
+
+    Raises:
+        NoRuleError: the delegate merges a maximum, or another activation.
+    """
+    value = group.value(quantized)
+    if operator_of(value) is not quantize:
+        return None
+    inner = group.value(value.args[0])
+    while operator_name(inner) in _ACTIVATIONS:
+        inner = group.value(inner.args[0])
+        if operator_of(inner) is dequantize:
+            raise NoRuleError("an activation of another scale after an activation")
+    name = operator_name(inner)
+    if name == "relax.nn.max_pool2d":
+        raise NoRuleError("an activation of another scale after a maximum")
+    parts = [inner, *map(group.value, inner.args)] if name == _SUM else [inner]
+    names = {operator_name(part) for part in parts} - {_ROWS}  # it moves an axis in between
+    if names.isdisjoint(group.runtime.biased):
+        return None
+    try:
+        return group.folded(value.args[0])
+    except LeftInFloatError:
+        return None
+
+
+def _within(inner: tuple[int, int] | None, outer: tuple[int, int]) -> tuple[int, int]:
+    """Return the bounds of a value that is bounded by ``outer`` and then by ``inner``."""
+    if inner is None:
+        return outer
+    low, high = (min(max(end, inner[0]), inner[1]) for end in outer)
+    return low, high
+
+
+def _clamped(call: relax.Call, bounds: tuple[int, int]) -> relax.Expr:
+    """Return a call with narrower bounds of its result."""
+    attrs = attrs_of(call)
+    fields: dict[str, Any] = {
+        key: list(value) if isinstance(value, tuple) else value
+        for key, value in vars(attrs).items()
+    }
+    first_low, first_high = bounds_of(attrs, spec_of(call).dtype)
+    fields["out_min"] = min(max(first_low, bounds[0]), bounds[1])
+    fields["out_max"] = max(min(first_high, bounds[1]), bounds[0])
+    operator = operator_of(call)
+    assert operator is not None
+    return operator.call(list(call.args), **fields)

@@ -20,7 +20,7 @@ from tvm_qnn.cli.arguments import read_inputs
 from tvm_qnn.cli.model_files import LIBRARY, ending
 from tvm_qnn.compare import Archive, Here, Program
 from tvm_qnn.evaluate.peers import described, peer_of
-from tvm_qnn.evaluate.sources.pictures import ENDINGS
+from tvm_qnn.evaluate.sources import ENDINGS
 from tvm_qnn.io.arrays import read_archive
 from tvm_qnn.io.images import noise
 from tvm_qnn.library.arrays import input_arrays, reals

@@ -9,8 +9,7 @@ import numpy as np
 
 from qnn_ops.errors import QnnError
 from qnn_ops.tensor_info import TensorInfo
-from tvm_qnn.compare.comparison import Comparison
-from tvm_qnn.compare.tally import Tally
+from tvm_qnn.compare.comparison import Comparison, Tally
 from tvm_qnn.library.arrays import results_of
 
 Array = np.ndarray[Any, Any]

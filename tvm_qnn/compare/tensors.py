@@ -12,9 +12,8 @@ import tvm
 from frontends.formats import of_signature
 from frontends.onnx.bounded import COUNT
 from tvm_qnn.build import build
-from tvm_qnn.compare.comparison import Comparison
+from tvm_qnn.compare.comparison import Comparison, Tally
 from tvm_qnn.compare.references import reference_of
-from tvm_qnn.compare.tally import Tally
 from tvm_qnn.library.arrays import named_results
 from tvm_qnn.library.library import Library
 from tvm_qnn.target.target import runnable_target

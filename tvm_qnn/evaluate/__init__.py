@@ -2,11 +2,10 @@
 
 from tvm_qnn.evaluate.evaluation import Evaluation, evaluate, journal_of
 from tvm_qnn.evaluate.feed import Feed
-from tvm_qnn.evaluate.pool import in_process, in_processes
 from tvm_qnn.evaluate.settings import read_settings
 from tvm_qnn.evaluate.sources import read_data
 from tvm_qnn.evaluate.tasks import classes_of, task_of
-from tvm_qnn.evaluate.worker import Beside, Job
+from tvm_qnn.evaluate.worker import Beside, Job, in_process, in_processes
 
 __all__ = [
     "Beside",

@@ -13,8 +13,7 @@ from dataclasses import replace
 from typing import Any
 
 from qnn_ops.errors import QnnError
-from tvm_qnn.evaluate.pool import parts
-from tvm_qnn.evaluate.worker import Job, Worker
+from tvm_qnn.evaluate.worker import Job, Worker, parts
 from tvm_qnn.io.text import to_json
 
 # Times that workers may end without a single sample in between, and the seconds by which the pause

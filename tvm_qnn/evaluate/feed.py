@@ -14,7 +14,7 @@ from frontends.summary import Description
 from qnn_ops.errors import QnnError
 from qnn_ops.tensor_info import TensorInfo
 from tvm_qnn.evaluate.samples import Sample
-from tvm_qnn.evaluate.sources.archives import LABELS
+from tvm_qnn.evaluate.sources import LABELS
 from tvm_qnn.io.arrays import fitted, read_archive
 from tvm_qnn.io.images import as_input, open_picture, picture_shape
 from tvm_qnn.io.normalization import Normalization, normalization_of

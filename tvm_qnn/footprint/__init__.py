@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from tvm_qnn.footprint.follower import Follower
 from tvm_qnn.footprint.footprint import Footprint, footprint
-from tvm_qnn.footprint.layers import Layer
+from tvm_qnn.footprint.layers import Follower, Layer
 
 __all__ = ["Follower", "Footprint", "Layer", "footprint"]

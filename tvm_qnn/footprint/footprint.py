@@ -10,9 +10,7 @@ from typing import Any
 
 from frontends.formats import read_model
 from tvm_qnn.build import lower_model, lower_within
-from tvm_qnn.footprint.follower import Follower
-from tvm_qnn.footprint.layers import Layer
-from tvm_qnn.footprint.steps import code_sections
+from tvm_qnn.footprint.layers import Follower, Layer, code_sections
 from tvm_qnn.io.interrupts import interruptible
 from tvm_qnn.standalone.arrangement import arrange, in_arena, size_of
 from tvm_qnn.standalone.export import pack_constants

@@ -1,14 +1,175 @@
-"""The layers of a run: the calls that belong together, and the operators that they compute."""
+"""The layers of a run: the calls that belong together, and the operators that they compute.
+
+A lowering tells the calls, their bytes, and the channels that are left out of the model.
+"""
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from fractions import Fraction
+from math import prod
+from pathlib import Path
+from typing import Any, TypeAlias
 
+import numpy as np
+import tvm
+
+from frontends.builder import Imported
+from frontends.formats import Source
 from frontends.summary import OperatorInfo
-from tvm_qnn.footprint.channels import Remains
-from tvm_qnn.footprint.steps import Step
+from legalize.call_plan import Constant
+from legalize.memory_plan import lives_of
+from legalize.passes import DropConstantChannels
+from legalize.passes.live_channels import LiveChannels, layer_of
+from qnn_ops.registry import spec_of
+from tvm_qnn.footprint.instructions import estimated_instructions
+from tvm_qnn.profile.lowered import LoweredCall, LoweredModule, candidates, lowered_calls
+from tvm_qnn.standalone.arrangement import Arrangement
+from tvm_qnn.standalone.export import code_of
+from tvm_qnn.standalone.image import write_object
+from tvm_qnn.standalone.symbols import loaded_sections
+from tvm_qnn.target.options import options_kept
+
+
+@dataclass(frozen=True)
+class Remains:
+    """What is left of operators, by their numbers.
+
+    Attributes:
+        left_out: the channels of an operator's result that are left out, where some are.
+        shares: how much of an operator's products remains.
+    """
+
+    left_out: Mapping[int, tuple[int, ...]]
+    shares: Mapping[int, Fraction]
+
+
+@tvm.instrument.pass_instrument
+class WholeModule:
+    """Keeps the module as it is before channels are left out."""
+
+    def __init__(self) -> None:
+        """Start with none."""
+        self.mod: tvm.IRModule | None = None
+        self._last = DropConstantChannels().info.name
+
+    def run_before_pass(self, mod: tvm.IRModule, info: Any) -> None:
+        """Keep the module that the pass gets; TVM calls this."""
+        if info.name == self._last:
+            self.mod = mod
+
+
+def remains_of(mod: tvm.IRModule, operators: Mapping[str, int]) -> Remains:
+    """Tell what is left out of a module.
+
+    Args:
+        mod: before channels are left out.
+        operators: numbers of operators by the name of the variable that holds their result.
+    """
+    live = LiveChannels(mod["main"])
+    left_out: dict[int, tuple[int, ...]] = {}
+    shares: dict[int, Fraction] = {}
+    products = remaining = Fraction(0)
+    for block in mod["main"].body.blocks:
+        for binding in block.bindings:
+            kept = live.kept.get(binding.var)
+            if (layer := layer_of(binding.value)) is not None:
+                read = None if layer.is_depthwise else live.kept.get(binding.value.args[0])
+                count = layer.rows.size * prod(spec_of(binding.var).shape[:-1])
+                products += count
+                remaining += count * _share(kept) * _share(read)
+            if (operator := operators.get(binding.var.name)) is None:
+                continue
+            if kept is not None:
+                left_out[operator] = tuple(np.flatnonzero(~kept).tolist())
+            if products:
+                shares[operator] = remaining / products
+            products = remaining = Fraction(0)
+    return Remains(left_out, shares)
+
+
+def _share(kept: np.ndarray[Any, Any] | None) -> Fraction:
+    return Fraction(1) if kept is None else Fraction(int(kept.sum()), kept.size)
+
+
+COPY = "memcpy"
+"""What stands for a function where a tensor is copied."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """A call of a function.
+
+    Attributes:
+        function: its name; ``COPY`` for a copy.
+        operators: the numbers of those to which it may belong.
+        constant_bytes: of the constants that no earlier call reads.
+        function_bytes: of the function's machine code, if no earlier call has it; None where it is
+            not known.
+        workspace: bytes of the workspace that are in use.
+        instructions: an estimate of how many it takes; None where there is none.
+    """
+
+    function: str
+    operators: frozenset[int]
+    constant_bytes: int
+    function_bytes: int | None
+    workspace: int
+    instructions: int | None
+
+
+def steps_of(
+    arranged: Arrangement,
+    lowered: Sequence[LoweredCall],
+    constants: Sequence[int],
+    code: dict[str, int] | None,
+    instructions: Mapping[str, int],
+) -> Iterator[Step]:
+    """Yield the calls of a run.
+
+    Args:
+        arranged: has them, with inputs and outputs beside the workspace.
+        lowered: the calls of the lowered function.
+        constants: the bytes of each constant.
+        code: those of each section of the machine code; each function has one. None where
+            they are not known.
+        instructions: estimates of how many a call of a function takes, where there are any.
+    """
+    plan = arranged.plan
+    lives = lives_of(plan)
+    owners = iter(candidates([call.function for call in plan.calls if call.function], lowered))
+    known: set[int] = set()
+    called: set[str] = set()
+    for number, call in enumerate(plan.calls):
+        read = {each.number for each in call.arguments if isinstance(each, Constant)} - known
+        known |= read
+        size = None if code is None else 0
+        if code is not None and call.function and call.function not in called:
+            size = code.get(f".text.{arranged.symbols[call.function]}", 0)
+        called.add(call.function or COPY)
+        living = [n for n, (first, last) in lives.items() if first <= number <= last]
+        yield Step(
+            call.function or COPY,
+            frozenset(n for n in next(owners) if n is not None) if call.function else frozenset(),
+            sum(constants[n] for n in read),
+            size,
+            sum(plan.temporaries[n] for n in living),
+            instructions.get(call.function or COPY),
+        )
+
+
+def code_sections(arranged: Arrangement) -> dict[str, int] | None:
+    """Compile the functions of a model; return the bytes of what is loaded, by section.
+
+    Returns:
+        The sizes; None where object files are not in the format ELF.
+    """
+    with tempfile.TemporaryDirectory() as folder, options_kept(arranged.compiled.target):
+        file = Path(folder) / "code.o"
+        write_object(file, code_of(arranged), "no_constants", b"", arranged.alignment)
+        return loaded_sections(file.read_bytes())
 
 
 @dataclass(frozen=True)
@@ -122,3 +283,51 @@ def _homes(
 
 def _shape(operator: OperatorInfo) -> tuple[int, ...]:
     return operator.outputs[0].shape if operator.outputs else ()
+
+
+class Follower:
+    """Follows the lowering of a model in ``context``, and says which layers its calls are.
+
+    Args:
+        source: the model's file.
+        imported: what it gave.
+        shapes: of inputs by name, where they are not the file's.
+    """
+
+    def __init__(
+        self, source: Source, imported: Imported, shapes: Mapping[str, Sequence[int]] | None
+    ) -> None:
+        self.operators = {info.index: info for info in source.summary("", shapes).operators}
+        self._results = imported.results
+        self._whole: Any = WholeModule()
+        self._lowered: Any = LoweredModule()
+
+    def context(self) -> tvm.transform.PassContext:
+        """Return what is entered for the lowering, which must be the last one in it."""
+        return tvm.transform.PassContext(opt_level=2, instruments=[self._whole, self._lowered])
+
+    def layers(
+        self, arranged: Arrangement, constants: Sequence[int], code: dict[str, int] | None
+    ) -> tuple[Layer, ...]:
+        """Return the layers, in the order of a run.
+
+        Args:
+            arranged: the calls.
+            constants: the bytes of each constant.
+            code: as ``steps_of`` takes it.
+        """
+        lowered = lowered_calls(self._lowered.mod, self._results)
+        instructions = estimated_instructions(self._lowered.mod, arranged.compiled.target)
+        steps = steps_of(arranged, lowered, constants, code, instructions)
+        return tuple(
+            layers_of([*steps], self.operators, remains_of(self._whole.mod, self._results))
+        )
+
+    def names(self, arranged: Arrangement) -> list[str]:
+        """Return of each call of a run its layer's name."""
+        names = {
+            call: layer.name
+            for layer in self.layers(arranged, [0] * len(arranged.plan.constants), None)
+            for call in layer.calls
+        }
+        return [names[call] for call in range(len(arranged.plan.calls))]

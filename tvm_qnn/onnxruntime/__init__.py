@@ -15,12 +15,6 @@ from collections.abc import Callable
 from tvm_qnn.onnxruntime import capi
 from tvm_qnn.onnxruntime.binding import IOBinding
 from tvm_qnn.onnxruntime.errors import WrongState
-from tvm_qnn.onnxruntime.memory import (
-    OrtAllocatorType,
-    OrtDeviceMemoryType,
-    OrtMemoryInfo,
-    OrtMemType,
-)
 from tvm_qnn.onnxruntime.model import ModelMetadata, NodeArg
 from tvm_qnn.onnxruntime.providers import CPU
 from tvm_qnn.onnxruntime.session import InferenceSession
@@ -32,7 +26,13 @@ from tvm_qnn.onnxruntime.settings import (
     RunOptions,
     SessionOptions,
 )
-from tvm_qnn.onnxruntime.values import OrtValue
+from tvm_qnn.onnxruntime.values import (
+    OrtAllocatorType,
+    OrtDeviceMemoryType,
+    OrtMemoryInfo,
+    OrtMemType,
+    OrtValue,
+)
 from tvm_qnn.version import __version__ as _own_version
 
 __version__ = "1.32.0"

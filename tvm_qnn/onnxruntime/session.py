@@ -20,11 +20,10 @@ from tvm_qnn.onnxruntime.errors import (
 )
 from tvm_qnn.onnxruntime.feeds import arrays_of
 from tvm_qnn.onnxruntime.libraries import Libraries
-from tvm_qnn.onnxruntime.memory import OrtMemoryInfo
 from tvm_qnn.onnxruntime.model import ModelMetadata, NodeArg, read_model
 from tvm_qnn.onnxruntime.providers import CPU, check_providers
 from tvm_qnn.onnxruntime.settings import RunOptions, SessionOptions
-from tvm_qnn.onnxruntime.values import OrtValue
+from tvm_qnn.onnxruntime.values import OrtMemoryInfo, OrtValue
 
 
 class InferenceSession:

@@ -22,7 +22,7 @@ from tvm_qnn.relay.expr import spec, typed
 from tvm_qnn.relay.qnn import canonical
 from tvm_qnn.relay.qnn import op as qnn
 from tvm_qnn.relay.qnn.op.canonicalizations import create_integer_lookup_op
-from tvm_qnn.relay.qnn.op.unary import erf_of
+from tvm_qnn.relay.qnn.op.elementwise import erf_of
 
 _BYTES = ("int8", "uint8")
 _LARGEST = 1 << 22

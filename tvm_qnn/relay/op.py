@@ -16,12 +16,12 @@ from tvm.relax.expr import _update_type
 
 from qnn_ops.errors import QnnError
 from tvm_qnn.relay.expr import clip, const, spec, typed
-from tvm_qnn.relay.layouts import layout_transform
 from tvm_qnn.relay.selection import (
     arange,
     argsort,
     cumsum,
     gather,
+    layout_transform,
     one_hot,
     sort,
     strided_slice,

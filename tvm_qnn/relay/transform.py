@@ -15,7 +15,7 @@ from tvm.ir.transform import PassContext as PassContext  # scripts had it here, 
 
 from qnn_ops.errors import QnnError
 from tvm_qnn.relay.fake_quantization import fold
-from tvm_qnn.relay.unchanged import unchanged
+from tvm_qnn.relay.qnn.transform import unchanged
 
 _DONE_BY_BUILD = (
     *("AlterOpLayout", "BackwardFoldScaleAxis", "CanonicalizeCast", "CanonicalizeOps"),

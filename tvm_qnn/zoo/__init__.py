@@ -10,9 +10,8 @@ from __future__ import annotations
 from functools import lru_cache
 
 from qnn_ops.errors import QnnError
-from tvm_qnn.zoo.emit import emit
 from tvm_qnn.zoo.file import STYLES as _STYLES
-from tvm_qnn.zoo.graph import Graph, channel_scaler
+from tvm_qnn.zoo.graph import Graph, channel_scaler, emit
 from tvm_qnn.zoo.images import PICTURES
 from tvm_qnn.zoo.topologies import TOPOLOGIES
 

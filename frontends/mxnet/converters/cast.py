@@ -7,8 +7,7 @@ from tvm import relax
 from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
-from frontends.mxnet.converters.context import Context
-from frontends.mxnet.converters.registry import converter
+from frontends.mxnet.converters.context import Context, converter
 from frontends.mxnet.scalars import Array, Value
 from qnn_ops.errors import QnnError
 

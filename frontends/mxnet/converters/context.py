@@ -1,4 +1,4 @@
-"""The part of a model that a conversion rule sees: one operator and its operands."""
+"""What a conversion rule sees, one operator and its operands, and the table of rules."""
 
 from __future__ import annotations
 
@@ -112,3 +112,21 @@ class Context:
     def parameter(self, array: Array, suffix: str) -> relax.Var:
         """Return a computed constant as a parameter, named after the operator."""
         return self.builder.add_constant(self.builder.fresh(f"{self.node.name}{suffix}"), array)
+
+
+Rule = Callable[[Context], "Value | list[Value]"]
+"""Returns the operator's value: an expression, or an array if it is known when importing; or a list
+of them if the operator has several outputs."""
+
+CONVERTERS: dict[str, Rule] = {}
+"""By the operator's name in the file."""
+
+
+def converter(*operators: str) -> Callable[[Rule], Rule]:
+    """Register a rule for the operators of these names."""
+
+    def decorate(rule: Rule) -> Rule:
+        CONVERTERS.update(dict.fromkeys(operators, rule))
+        return rule
+
+    return decorate

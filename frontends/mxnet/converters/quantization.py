@@ -8,8 +8,7 @@ import numpy as np
 from tvm import relax
 from tvm.relax import op as R
 
-from frontends.mxnet.converters.context import Context
-from frontends.mxnet.converters.registry import converter
+from frontends.mxnet.converters.context import Context, converter
 from frontends.mxnet.scalars import (
     INT32_LEVELS,
     Array,

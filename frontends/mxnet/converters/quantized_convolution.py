@@ -11,8 +11,7 @@ from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
 from frontends.mxnet import folding
-from frontends.mxnet.converters.context import Context
-from frontends.mxnet.converters.convolution import pair
+from frontends.mxnet.converters.context import Context, converter
 from frontends.mxnet.converters.fused import (
     Activation,
     Fused,
@@ -21,7 +20,7 @@ from frontends.mxnet.converters.fused import (
     read_fused,
     weight_of,
 )
-from frontends.mxnet.converters.products import product_range, saturated_int32
+from frontends.mxnet.converters.layers import pair
 from frontends.mxnet.converters.quantization import (
     Range,
     calibrated_range,
@@ -29,7 +28,7 @@ from frontends.mxnet.converters.quantization import (
     quantized,
     range_at,
 )
-from frontends.mxnet.converters.registry import converter
+from frontends.mxnet.converters.quantized import product_range, saturated_int32
 from frontends.mxnet.scalars import (
     Array,
     Value,

@@ -11,7 +11,7 @@ from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
 from frontends.mxnet import folding
-from frontends.mxnet.converters.context import Context
+from frontends.mxnet.converters.context import Context, converter
 from frontends.mxnet.converters.fused import (
     Activation,
     Fused,
@@ -20,12 +20,6 @@ from frontends.mxnet.converters.fused import (
     read_fused,
     weight_of,
 )
-from frontends.mxnet.converters.products import (
-    int32_parameter,
-    product_range,
-    rows_of,
-    saturated_int32,
-)
 from frontends.mxnet.converters.quantization import (
     Range,
     calibrated_range,
@@ -33,7 +27,12 @@ from frontends.mxnet.converters.quantization import (
     quantized,
     range_at,
 )
-from frontends.mxnet.converters.registry import converter
+from frontends.mxnet.converters.quantized import (
+    int32_parameter,
+    product_range,
+    rows_of,
+    saturated_int32,
+)
 from frontends.mxnet.scalars import (
     Array,
     Value,

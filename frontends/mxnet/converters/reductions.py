@@ -1,17 +1,21 @@
-"""Sums, means and extremes along axes."""
+"""Sums, means and extremes along axes, and normalizations of floats."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import prod
 
+import numpy as np
 from tvm import relax
 from tvm.relax import op as R
 
+from frontends.errors import UnsupportedError
 from frontends.extremes import index_of
-from frontends.mxnet.converters.context import Context
-from frontends.mxnet.converters.registry import converter
+from frontends.mxnet.converters.context import Context, converter
+from frontends.mxnet.scalars import Array
 from qnn_ops.checks import check_axis
 from qnn_ops.errors import QnnError
+from qnn_ops.rounded import rounded
 
 _Function = Callable[..., relax.Expr]
 
@@ -76,3 +80,115 @@ def _place(ctx: Context, function: _Function) -> relax.Expr:
         axis = check_axis(axis, len(ctx.shape(0)))
     place = index_of(function, ctx.expr(0), axis, ctx.attrs.flag("keepdims", False))
     return _of_rank_one(ctx, R.astype(place, "float32"))
+
+
+_EPSILON = 1e-3
+
+
+@converter("BatchNorm", "BatchNorm_v1", "CuDNNBatchNorm")
+def convert_batch_norm(ctx: Context) -> relax.Expr:
+    """Subtract the running mean, multiply by gamma by the running deviation, add beta."""
+    if ctx.attrs.flag("output_mean_var", False):
+        raise UnsupportedError("the mean and variance as outputs are of use in training only")
+    shape = ctx.shape(0)
+    axis = check_axis(ctx.attrs.integer("axis", 1), len(shape))
+    gamma, beta, mean, variance = (_channels(ctx, place, shape[axis]) for place in range(1, 5))
+    if ctx.attrs.flag("fix_gamma", True):
+        gamma = np.ones_like(gamma)
+    with np.errstate(all="ignore"):
+        deviation = np.sqrt(variance + np.float32(ctx.attrs.real("eps", _EPSILON)))
+        scale = (gamma / deviation).astype(np.float32)
+    if not np.isfinite(scale).all():
+        raise QnnError(f"{ctx.operand(4).name!r} must not be negative, less eps")
+    around = [-1 if index == axis else 1 for index in range(len(shape))]
+
+    def constant(array: Array, suffix: str) -> relax.Expr:
+        return ctx.parameter(array.reshape(around), suffix)
+
+    centred = R.subtract(ctx.expr(0), constant(mean, "_mean"))
+    product = rounded(R.multiply(centred, constant(scale, "_scale")))
+    return R.add(product, constant(beta, "_beta"))
+
+
+def _channels(ctx: Context, position: int, count: int) -> Array:
+    """Return a parameter of one value per channel."""
+    values = ctx.constant(position).astype(np.float32)
+    if values.shape != (count,):
+        raise QnnError(
+            f"{ctx.operand(position).name!r} must have shape ({count},), got {values.shape}"
+        )
+    return values
+
+
+def _const(value: float) -> relax.Expr:
+    return relax.const(np.float32(value))
+
+
+@converter("L2Normalization")
+def convert_l2_normalization(ctx: Context) -> relax.Expr:
+    """Divide by the L2 norm of an item, a pixel or a channel."""
+    rank = len(ctx.shape(0))
+    axes = {
+        "instance": list(range(1, rank)),
+        "channel": [1],
+        "spatial": list(range(2, rank)),
+    }[ctx.attrs.text("mode", "instance", ("channel", "instance", "spatial"))]
+    if not axes or rank <= max(axes):
+        raise QnnError(f"the data must have more dimensions, got shape {ctx.shape(0)}")
+    squares = R.sum(R.square(ctx.expr(0)), axes, keepdims=True)
+    length = R.sqrt(R.add(squares, _const(ctx.attrs.real("eps", 1e-10))))
+    return R.divide(ctx.expr(0), length)
+
+
+@converter("LRN")
+def convert_lrn(ctx: Context) -> relax.Expr:
+    """Divide by a power of the squares in a window of neighbouring channels."""
+    shape, size = ctx.shape(0), ctx.attrs.integer("nsize")
+    if len(shape) != 4 or size < 1 or size % 2 == 0:
+        raise QnnError(
+            f"the data must have 4 dimensions and nsize be odd, got shape {shape} and {size}"
+        )
+    # The mean of a window of rows of an image whose rows are the channels.
+    rows = R.reshape(R.square(ctx.expr(0)), (shape[0], 1, shape[1], prod(shape[2:])))
+    pad = size // 2
+    means = R.nn.avg_pool2d(
+        ctx.emit(rows), (size, 1), padding=(pad, 0, pad, 0), count_include_pad=True
+    )
+    alpha, beta = ctx.attrs.real("alpha", 1e-4), ctx.attrs.real("beta", 0.75)
+    scaled = R.multiply(R.reshape(means, shape), _const(alpha))
+    total = R.add(scaled, _const(ctx.attrs.real("knorm", 2)))
+    return R.multiply(ctx.expr(0), R.power(total, _const(-beta)))
+
+
+@converter("InstanceNorm")
+def convert_instance_norm(ctx: Context) -> relax.Expr:
+    """Normalize by each channel's own mean and deviation, times gamma, plus beta."""
+    rank = len(ctx.shape(0))
+    if rank < 3:
+        raise QnnError(f"the data must have at least 3 dimensions, got shape {ctx.shape(0)}")
+    return _normalized(ctx, list(range(2, rank)), 1, 1e-3)
+
+
+@converter("LayerNorm")
+def convert_layer_norm(ctx: Context) -> relax.Expr:
+    """Normalize by the mean and deviation along an axis, times gamma, plus beta."""
+    if ctx.attrs.flag("output_mean_var", False):
+        raise UnsupportedError("the mean and variance as outputs are of use in training only")
+    axis = check_axis(ctx.attrs.integer("axis", -1), len(ctx.shape(0)))
+    return _normalized(ctx, [axis], axis, 1e-5)
+
+
+def _normalized(ctx: Context, axes: list[int], channels: int, epsilon: float) -> relax.Expr:
+    shape = ctx.shape(0)
+    around = [size if axis == channels else 1 for axis, size in enumerate(shape)]
+    for position in (1, 2):
+        if ctx.shape(position) != (shape[channels],):
+            raise QnnError(
+                f"{ctx.operand(position).name!r} must have shape ({shape[channels]},), "
+                f"got {ctx.shape(position)}"
+            )
+    gamma, beta = (R.reshape(ctx.expr(position), around) for position in (1, 2))
+    centred = ctx.emit(R.subtract(ctx.expr(0), R.mean(ctx.expr(0), axes, keepdims=True)))
+    variance = R.mean(R.square(centred), axes, keepdims=True)
+    deviation = R.sqrt(R.add(variance, _const(ctx.attrs.real("eps", epsilon))))
+    return R.add(R.multiply(R.divide(centred, deviation), gamma), beta)

@@ -11,6 +11,7 @@ import onnx
 from tests.fuzz.corpus.case import Case
 
 helper, TensorProto = onnx.helper, onnx.TensorProto
+_node = helper.make_node
 
 _FORMAT, _UNSUPPORTED = "ModelFormatError", "UnsupportedOperatorError"
 _HUGE = 1 << 60
@@ -58,11 +59,11 @@ def model(
 def _nodes(*between: Any) -> list[Any]:
     """Return the nodes of the model; ``between`` follow the convolution, from c to d."""
     return [
-        helper.make_node("DequantizeLinear", ["x", "sx", "zx"], ["a"]),
-        helper.make_node("DequantizeLinear", ["w", "sw", "zw"], ["b"]),
-        helper.make_node("Conv", ["a", "b"], ["c"], kernel_shape=[1, 1]),
+        _node("DequantizeLinear", ["x", "sx", "zx"], ["a"]),
+        _node("DequantizeLinear", ["w", "sw", "zw"], ["b"]),
+        _node("Conv", ["a", "b"], ["c"], kernel_shape=[1, 1]),
         *between,
-        helper.make_node("QuantizeLinear", ["d" if between else "c", "sy", "zy"], ["y"]),
+        _node("QuantizeLinear", ["d" if between else "c", "sy", "zy"], ["y"]),
     ]
 
 
@@ -206,37 +207,27 @@ def _operators() -> Iterator[tuple[str, bytes, str, str]]:
     gigabytes = onnx.numpy_helper.from_array(np.array([1 << 29], np.int64), "")
 
     def const(value: Any) -> Any:
-        return helper.make_node("Constant", [], ["k"], value=value)
+        return _node("Constant", [], ["k"], value=value)
 
     many = TensorProto(data_type=TensorProto.FLOAT, dims=[1 << 40])
     for name, between, error, message in (
-        (
-            "constant_node_huge",
-            [helper.make_node("Constant", [], ["k"], value=many)],
-            _FORMAT,
-            "malformed",
-        ),
-        (
-            "constant_node_empty",
-            [helper.make_node("Constant", [], ["k"])],
-            _FORMAT,
-            "shapes do not fit",
-        ),
+        ("constant_node_huge", [_node("Constant", [], ["k"], value=many)], _FORMAT, "malformed"),
+        ("constant_node_empty", [_node("Constant", [], ["k"])], _FORMAT, "shapes do not fit"),
         (
             "fill_huge",
-            [const(huge), helper.make_node("ConstantOfShape", ["k"], ["e"])],
+            [const(huge), _node("ConstantOfShape", ["k"], ["e"])],
             _UNSUPPORTED,
             "the most are",
         ),
         (
             "fill_large",
-            [const(large), helper.make_node("ConstantOfShape", ["k"], ["e"])],
+            [const(large), _node("ConstantOfShape", ["k"], ["e"])],
             _UNSUPPORTED,
             "the most are",
         ),
         (
             "fill_gigabytes",
-            [const(gigabytes), helper.make_node("ConstantOfShape", ["k"], ["e"])],
+            [const(gigabytes), _node("ConstantOfShape", ["k"], ["e"])],
             _UNSUPPORTED,
             "results of constants alone",
         ),
@@ -245,7 +236,7 @@ def _operators() -> Iterator[tuple[str, bytes, str, str]]:
             [
                 const(gigabytes),
                 *(
-                    helper.make_node("Concat", [f"k{i}" if i else "k"] * 2, [f"k{i + 1}"], axis=0)
+                    _node("Concat", [f"k{i}" if i else "k"] * 2, [f"k{i + 1}"], axis=0)
                     for i in range(40)
                 ),
             ],
@@ -254,49 +245,49 @@ def _operators() -> Iterator[tuple[str, bytes, str, str]]:
         ),
         (
             "expand_huge",
-            [const(huge), helper.make_node("Expand", ["c", "k"], ["e"])],
+            [const(huge), _node("Expand", ["c", "k"], ["e"])],
             _FORMAT,
             "shapes do not fit",
         ),
         (
             "reshape_huge",
-            [const(huge), helper.make_node("Reshape", ["c", "k"], ["e"])],
+            [const(huge), _node("Reshape", ["c", "k"], ["e"])],
             _UNSUPPORTED,
             "Reshape",
         ),
         (
             "unsqueeze_huge",
-            [const(huge), helper.make_node("Unsqueeze", ["c", "k"], ["e"])],
+            [const(huge), _node("Unsqueeze", ["c", "k"], ["e"])],
             _FORMAT,
             "shapes do not fit",
         ),
         (
             "transpose_wild",
-            [helper.make_node("Transpose", ["c"], ["d"], perm=[0, 9, 1, 1])],
+            [_node("Transpose", ["c"], ["d"], perm=[0, 9, 1, 1])],
             _FORMAT,
             "shapes do not fit",
         ),
         (
             "concat_axis",
-            [helper.make_node("Concat", ["c", "c"], ["d"], axis=1 << 40)],
+            [_node("Concat", ["c", "c"], ["d"], axis=1 << 40)],
             _UNSUPPORTED,
             "axis is 1099511627776",
         ),
         (
             "softmax_axis",
-            [helper.make_node("Softmax", ["c"], ["d"], axis=-(1 << 40))],
+            [_node("Softmax", ["c"], ["d"], axis=-(1 << 40))],
             _UNSUPPORTED,
             "axis is -1099511627776",
         ),
         (
             "operator_unknown",
-            [helper.make_node("Conv", ["c"], ["d"], domain="own")],
+            [_node("Conv", ["c"], ["d"], domain="own")],
             _UNSUPPORTED,
             "no conversion rule",
         ),
-        ("loop_without_body", [helper.make_node("Loop", ["", ""], ["d"])], _FORMAT, "malformed"),
+        ("loop_without_body", [_node("Loop", ["", ""], ["d"])], _FORMAT, "malformed"),
     ):
-        end = [] if "d" in between[-1].output else [helper.make_node("Identity", ["c"], ["d"])]
+        end = [] if "d" in between[-1].output else [_node("Identity", ["c"], ["d"])]
         content = model(nodes=_nodes(*between, *end)).SerializeToString()
         yield name, content, error, message
     for name, attributes, error, message in (
@@ -322,7 +313,7 @@ def _operators() -> Iterator[tuple[str, bytes, str, str]]:
         ("conv_group_of_text", {"group": "one"}, _FORMAT, "malformed"),
     ):
         nodes = _nodes()
-        nodes[2] = helper.make_node("Conv", ["a", "b"], ["c"], **attributes)
+        nodes[2] = _node("Conv", ["a", "b"], ["c"], **attributes)
         yield name, model(nodes=nodes).SerializeToString(), error, message
     quantized = ["x", "sx", "zx", "w", "sw", "zw", "sy", "zy"]
     for name, inputs, error, message in (
@@ -335,7 +326,7 @@ def _operators() -> Iterator[tuple[str, bytes, str, str]]:
             "scales must be float32",
         ),
     ):
-        node = helper.make_node("QLinearConv", inputs, ["y"], kernel_shape=[1, 1])
+        node = _node("QLinearConv", inputs, ["y"], kernel_shape=[1, 1])
         yield name, model(nodes=[node]).SerializeToString(), error, message
 
 
@@ -355,10 +346,10 @@ def _nested() -> Iterator[tuple[str, bytes, str, str]]:
     def function(name: str, *calls: str) -> Any:
         names = ["p", *(f"t{i}" for i in range(len(calls)))]
         pairs = zip(calls, names, names[1:], strict=False)
-        body = [helper.make_node(call, [a], [b], domain="own") for call, a, b in pairs]
+        body = [_node(call, [a], [b], domain="own") for call, a, b in pairs]
         return helper.make_function("own", name, ["p"], names[-1:], body, opsets)
 
-    call = helper.make_node("f0", ["c"], ["d"], domain="own")
+    call = _node("f0", ["c"], ["d"], domain="own")
     for name, functions, error, message in (
         ("function_calls_itself", [function("f0", "f0")], _FORMAT, "malformed"),
         (

@@ -69,56 +69,40 @@ SUM: dict[str, Any] = {
 
 
 def test_what_a_convolution_reads_becomes_unsigned() -> None:
-    @I.ir_module
-    class Before:
-        @R.function
-        def main(x: R.Tensor((1, 4, 4, 2), "int8"), w: R.Tensor((2, 1, 1, 2), "int8")) -> R.Tensor(
-            (1, 4, 4, 2), "int8"
-        ):
-            with R.dataflow():
-                y = R.qnn.quantized_conv2d(
-                    x,
-                    w,
-                    input_zero_point=3,
-                    output_zero_point=-5,
-                    out_dtype="int8",
-                    out_min=-5,
-                    **CONV,
-                )
-                z = R.qnn.quantized_conv2d(
-                    y, w, input_zero_point=-5, output_zero_point=0, out_dtype="int8", **CONV
-                )
-                R.output(z)
-            return z
+    def convolutions(result: dict[str, Any], point: int) -> tvm.IRModule:
+        @I.ir_module
+        class Module:
+            @R.function
+            def main(
+                x: R.Tensor((1, 4, 4, 2), "int8"), w: R.Tensor((2, 1, 1, 2), "int8")
+            ) -> R.Tensor((1, 4, 4, 2), "int8"):
+                with R.dataflow():
+                    y = R.qnn.quantized_conv2d(x, w, input_zero_point=3, **result, **CONV)
+                    z = R.qnn.quantized_conv2d(
+                        y, w, input_zero_point=point, output_zero_point=0, out_dtype="int8", **CONV
+                    )
+                    R.output(z)
+                return z
 
-    @I.ir_module
-    class Expected:
-        @R.function
-        def main(x: R.Tensor((1, 4, 4, 2), "int8"), w: R.Tensor((2, 1, 1, 2), "int8")) -> R.Tensor(
-            (1, 4, 4, 2), "int8"
-        ):
-            with R.dataflow():
-                # The input stays as it is given, the output as it is asked for.
-                y = R.qnn.quantized_conv2d(
-                    x,
-                    w,
-                    input_zero_point=3,
-                    output_zero_point=123,
-                    out_dtype="uint8",
-                    out_min=123,
-                    out_max=255,
-                    **CONV,
-                )
-                z = R.qnn.quantized_conv2d(
-                    y, w, input_zero_point=123, output_zero_point=0, out_dtype="int8", **CONV
-                )
-                R.output(z)
-            return z
+        return Module
 
-    tvm.ir.assert_structural_equal(PreferSignedness("uint8")(Before), Expected)
+    before = convolutions({"output_zero_point": -5, "out_dtype": "int8", "out_min": -5}, -5)
+    # The input stays as it is given, the output as it is asked for.
+    unsigned = {"output_zero_point": 123, "out_dtype": "uint8", "out_min": 123, "out_max": 255}
+    expected = convolutions(unsigned, 123)
+    tvm.ir.assert_structural_equal(PreferSignedness("uint8")(before), expected)
 
 
 def test_what_is_also_returned_is_moved_back() -> None:
+    dense: dict[str, Any] = {
+        "input_scale": 0.5,
+        "kernel_scale": 0.25,
+        "kernel_zero_point": 0,
+        "output_scale": 0.5,
+        "output_zero_point": 0,
+        "out_dtype": "int8",
+    }
+
     @I.ir_module
     class Before:
         @R.function
@@ -128,17 +112,7 @@ def test_what_is_also_returned_is_moved_back() -> None:
             with R.dataflow():
                 y = R.qnn.quantize(x, scale=0.5, zero_point=1, out_dtype="int8")
                 flat = R.reshape(y, (1, 6))
-                z = R.qnn.quantized_dense(
-                    flat,
-                    w,
-                    input_scale=0.5,
-                    input_zero_point=1,
-                    kernel_scale=0.25,
-                    kernel_zero_point=0,
-                    output_scale=0.5,
-                    output_zero_point=0,
-                    out_dtype="int8",
-                )
+                z = R.qnn.quantized_dense(flat, w, input_zero_point=1, **dense)
                 R.output(y, z)
             return (y, z)
 
@@ -159,17 +133,7 @@ def test_what_is_also_returned_is_moved_back() -> None:
                     out_dtype="int8",
                 )
                 flat = R.reshape(moved, (1, 6))
-                z = R.qnn.quantized_dense(
-                    flat,
-                    w,
-                    input_scale=0.5,
-                    input_zero_point=129,
-                    kernel_scale=0.25,
-                    kernel_zero_point=0,
-                    output_scale=0.5,
-                    output_zero_point=0,
-                    out_dtype="int8",
-                )
+                z = R.qnn.quantized_dense(flat, w, input_zero_point=129, **dense)
                 R.output(y, z)
             return (y, z)
 

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from qnn_ops import quantized_lookup, quantized_relu, quantized_softmax
+from qnn_ops import quantized_lookup, quantized_relu
 from tests.support.arrays import every_value, full_range
-from tests.support.cases.quantized_softmax import softmaxes
 from tests.support.operators import check_operator
 
 
@@ -57,12 +54,3 @@ def test_primitives_equal_the_reference_of_quantized_relu(
         out_dtype=out_dtype,
         kind=kind,
     )
-
-
-@given(softmaxes())
-@settings(max_examples=10, deadline=None)
-def test_primitives_equal_the_reference_of_quantized_softmax(
-    case: tuple[list[Any], dict[str, Any]],
-) -> None:
-    operands, attrs = case
-    check_operator(quantized_softmax, operands, **attrs)

@@ -1,4 +1,4 @@
-"""A detector's boxes, decoded and chosen, as loops."""
+"""A detector's boxes as loops: decoded, chosen, and suppressed where they overlap."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import tvm_qnn
-from qnn_ops import decode_boxes, select_boxes
+from qnn_ops import decode_boxes, select_boxes, suppress_boxes, suppress_by_class
 from tests.support.operators import check_operator, module_of
 from tests.support.x86 import runs_here
 
@@ -84,3 +84,32 @@ def test_nothing_is_good_enough() -> None:
         iou_threshold=0.5,
     )
     assert result.tolist() == [0, -1, -1, -1]
+
+
+@pytest.mark.parametrize(("count", "most"), [(1, 1), (2, 5), (41, 60), (64, 8), (9, 0)])
+def test_primitives_equal_the_reference_of_suppress_boxes(count: int, most: int) -> None:
+    boxes, scores = boxes_and_scores(count, count, 1)
+    boxes[::3] = boxes[::3, ::-1]  # corners in any order
+    thresholds = {"score_threshold": 0.2, "iou_threshold": 0.4}
+    check_operator(suppress_boxes, [boxes, np.ravel(scores)], most=most, **thresholds)
+
+
+@pytest.mark.parametrize(
+    ("count", "most", "has_centers", "takes_all"),
+    [(1, 1, False, False), (41, 41, False, True), (64, 8, True, False), (9, 0, False, False)],
+)
+def test_primitives_equal_the_reference_of_suppress_by_class(
+    count: int, most: int, has_centers: bool, takes_all: bool
+) -> None:
+    pairs = [boxes_and_scores(seed, count, 3) for seed in (1, 2)]
+    boxes, scores = (np.stack(each) for each in zip(*pairs, strict=True))
+    boxes[:, ::3] = boxes[:, ::3, ::-1]  # corners in any order
+    operands = [
+        boxes,
+        scores.swapaxes(1, 2).copy(),
+        np.array([7]),
+        np.array([0.4, 0.2], np.float32),
+    ]
+    attrs = {"has_centers": has_centers, "takes_all": takes_all}
+    found = check_operator(suppress_by_class, operands, most=most, **attrs)
+    assert found[0, 0] or not most

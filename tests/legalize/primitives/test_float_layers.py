@@ -1,11 +1,12 @@
-"""float_conv2d and float_matmul as loops: Relax's own may fuse products with their sums."""
+"""Convolutions, products and moments of floats as loops, which add in a stated order."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from qnn_ops import float_conv2d
+from qnn_ops import float_conv2d, row_moments
+from qnn_ops.row_moments import ORDERS
 from tests.support.float_sums import convolutions, products
 from tests.support.kernels import Call
 from tests.support.operators import check_operator
@@ -24,3 +25,10 @@ def test_any_layout_and_numbers_that_are_none() -> None:
     kernel[0, 0, 0, 0] = np.inf
     layouts = {"data_layout": "NCHW", "kernel_layout": "IHWO", "out_layout": "NHWC"}
     check_operator(float_conv2d, [data, kernel], padding=1, low=-2.0, high=2.0, **layouts)
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("shape", [(1, 1), (3, 33), (8, 40), (48, 7), (6, 29)])
+def test_primitives_equal_the_reference_of_row_moments(order: str, shape: tuple[int, int]) -> None:
+    rows = np.random.default_rng(1).normal(0.5, 2, shape).astype(np.float32)
+    check_operator(row_moments, [rows], order=order)

@@ -1,4 +1,4 @@
-"""quantized_conv2d, quantized_dense and quantized_matmul in Relax primitives."""
+"""Convolutions, dense layers and products of matrices in Relax primitives."""
 
 from __future__ import annotations
 
@@ -8,21 +8,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
 
 import legalize
-from qnn_ops import quantized_conv2d, quantized_dense, quantized_matmul
+from qnn_ops import blockwise_dense, quantized_dense, quantized_matmul
 from tests.support.arrays import full_range
-from tests.support.cases.quantized_conv2d import convolutions
-from tests.support.cases.quantized_dense import dense_layers
+from tests.support.block_weights import POINTS, Shape, exact_layer
 from tests.support.operators import check_operator, module_of, run
-
-
-@given(dense_layers())
-@settings(max_examples=25)
-def test_primitives_equal_the_reference(case: tuple[list[Any], dict[str, Any]]) -> None:
-    operands, attrs = case
-    check_operator(quantized_dense, operands, **attrs)
 
 
 def cpu_flags() -> set[str]:
@@ -58,15 +49,6 @@ def test_float64_rounding_is_not_contracted_to_fma() -> None:
     np.testing.assert_array_equal(actual, [np.ceil(ties)])
 
 
-@given(convolutions())
-@settings(max_examples=25, deadline=None)
-def test_primitives_equal_the_reference_of_quantized_conv2d(
-    case: tuple[list[Any], dict[str, Any]],
-) -> None:
-    operands, attrs = case
-    check_operator(quantized_conv2d, operands, **attrs)
-
-
 @pytest.mark.parametrize(
     ("lhs", "rhs", "transposed", "dtypes"),
     [
@@ -97,3 +79,31 @@ def test_primitives_equal_the_reference_of_quantized_matmul(
             out_dtype=dtypes[2],
             transpose_rhs=transposed,
         )
+
+
+@pytest.mark.parametrize("points", POINTS)
+@pytest.mark.parametrize(
+    "shape", [(1, 64, 5, 4, 16), (3, 41, 7, 8, 16), (2, 200, 4, 4, 32), (2, 50, 4, 2, 16)]
+)
+def test_primitives_equal_the_reference_of_blockwise_dense(shape: Shape, points: str) -> None:
+    *_, bits, size = shape
+    check_operator(blockwise_dense, exact_layer(shape, points), bits=bits, block_size=size)
+
+
+@pytest.mark.parametrize("points", ["none", "bytes"])
+@pytest.mark.parametrize("shape", [(1, 64, 5, 4, 16), (3, 41, 7, 8, 16), (2, 50, 4, 2, 16)])
+def test_integers_equal_the_reference(shape: Shape, points: str) -> None:
+    *_, bits, size = shape
+    how = {"bits": bits, "block_size": size, "quantizes_data": True}
+    check_operator(blockwise_dense, exact_layer(shape, points), **how)
+
+
+def test_sums_of_any_numbers_are_near() -> None:
+    data, *others = exact_layer((3, 200, 8, 4, 32), "floats")
+    rng = np.random.default_rng(7)
+    how: dict[str, Any] = {"bits": 4, "block_size": 32}
+    operands = [rng.normal(0, 1, data.shape).astype(np.float32), *others]
+    mod = legalize.LegalizeQnn()(module_of(blockwise_dense, operands, **how))
+    expected = blockwise_dense.evaluate(*operands, **how)
+    # The order of sums is free.
+    np.testing.assert_allclose(run(mod, operands), expected, atol=1e-4)

@@ -16,7 +16,6 @@ import legalize
 from qnn_ops import quantized_concat, quantized_pad, quantized_resize2d
 from tests.support.arrays import full_range
 from tests.support.cases.quantized_concat import random_concat
-from tests.support.cases.quantized_resize2d import resizes
 from tests.support.operators import check_operator, module_of
 
 
@@ -67,15 +66,6 @@ def test_the_lowered_code_has_no_float_arithmetic() -> None:
     lowered = legalize.LegalizeQnn()(module_of(quantized_concat, [inputs], **attrs))
     assert "R.take" in lowered.script()
     assert "float" not in lowered.script()
-
-
-@given(resizes())
-@settings(max_examples=20, deadline=None)
-def test_primitives_equal_the_reference_of_quantized_resize2d(
-    case: tuple[list[Any], dict[str, Any]],
-) -> None:
-    operands, attrs = case
-    check_operator(quantized_resize2d, operands, **attrs)
 
 
 @pytest.mark.parametrize("centers", [{}, {"align_corners": True}, {"half_pixel_centers": True}])

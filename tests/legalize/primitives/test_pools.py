@@ -2,25 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
-from hypothesis import given, settings
 
-from qnn_ops import quantized_mean, quantized_pool2d, reduce_windows
+from qnn_ops import quantized_pool2d, reduce_windows
 from qnn_ops.reduce_windows import DTYPES, REDUCTIONS
 from tests.support.arrays import full_range
-from tests.support.cases.quantized_mean import means
-from tests.support.cases.quantized_pool2d import poolings
 from tests.support.operators import check_operator
-
-
-@given(poolings())
-@settings(max_examples=20, deadline=None)
-def test_primitives_equal_the_reference(case: tuple[list[Any], dict[str, Any]]) -> None:
-    operands, attrs = case
-    check_operator(quantized_pool2d, operands, **attrs)
 
 
 @pytest.mark.parametrize("dtype", ["int8", "uint8"])
@@ -47,15 +35,6 @@ def test_large_padded_window() -> None:
     check_operator(
         quantized_pool2d, [data], pool_type="avg", pool_size=15, padding=7, layout="NHWC"
     )
-
-
-@given(means())
-@settings(max_examples=20, deadline=None)
-def test_primitives_equal_the_reference_of_quantized_mean(
-    case: tuple[list[Any], dict[str, Any]],
-) -> None:
-    operands, attrs = case
-    check_operator(quantized_mean, operands, **attrs)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

@@ -6,19 +6,15 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
 
 from qnn_ops import (
     quantize,
     quantized_add,
     quantized_mean,
     quantized_multiply,
-    quantized_prelu,
-    quantized_squared_difference,
     quantized_subtract,
 )
 from qnn_ops.attributes import dtype_range
-from tests.support.cases.elementwise import elementwise_cases
 from tests.support.operators import check_operator
 
 XNNPACK: dict[str, Any] = {"arithmetic": "xnnpack"}
@@ -59,46 +55,3 @@ def test_mean(output_scale: float, point: int) -> None:
     attrs: dict[str, Any] = {"input_scale": 0.5, "input_zero_point": 3, "out_dtype": "int8"}
     attrs |= {"output_scale": output_scale, "output_zero_point": point, "keepdims": True}
     check_operator(quantized_mean, [data], axis=[1, 2], **attrs, **XNNPACK)
-
-
-@given(elementwise_cases(product=False))
-@settings(max_examples=15, deadline=None)
-def test_primitives_equal_the_reference(case: tuple[list[Any], dict[str, Any]]) -> None:
-    operands, attrs = case
-    check_operator(quantized_add, operands, **attrs)
-
-
-@given(elementwise_cases(product=False))
-@settings(max_examples=15, deadline=None)
-def test_primitives_equal_the_reference_of_quantized_subtract(
-    case: tuple[list[Any], dict[str, Any]],
-) -> None:
-    operands, attrs = case
-    check_operator(quantized_subtract, operands, **attrs)
-
-
-@given(elementwise_cases(product=True))
-@settings(max_examples=15, deadline=None)
-def test_primitives_equal_the_reference_of_quantized_multiply(
-    case: tuple[list[Any], dict[str, Any]],
-) -> None:
-    operands, attrs = case
-    check_operator(quantized_multiply, operands, **attrs)
-
-
-@given(elementwise_cases(product=False))
-@settings(max_examples=15, deadline=None)
-def test_primitives_equal_the_reference_of_quantized_squared_difference(
-    case: tuple[list[Any], dict[str, Any]],
-) -> None:
-    operands, attrs = case
-    check_operator(quantized_squared_difference, operands, **attrs)
-
-
-@given(elementwise_cases(product=True))
-@settings(max_examples=15, deadline=None)
-def test_primitives_equal_the_reference_of_quantized_prelu(
-    case: tuple[list[Any], dict[str, Any]],
-) -> None:
-    operands, attrs = case
-    check_operator(quantized_prelu, operands, **attrs)

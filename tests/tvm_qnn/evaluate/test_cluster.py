@@ -24,11 +24,10 @@ from tvm_qnn.evaluate.cluster import Cluster, check_ray
 from tvm_qnn.evaluate.evaluation import evaluate, journal_of
 from tvm_qnn.evaluate.feed import Feed
 from tvm_qnn.evaluate.peers import Peer
-from tvm_qnn.evaluate.pool import in_process
 from tvm_qnn.evaluate.samples import Classes, Sample
 from tvm_qnn.evaluate.sources import read_data
 from tvm_qnn.evaluate.tasks.classification import Classification
-from tvm_qnn.evaluate.worker import Beside, Job
+from tvm_qnn.evaluate.worker import Beside, Job, in_process
 from tvm_qnn.io.preparation import Preparation
 from tvm_qnn.library.library import Library
 

@@ -6,11 +6,11 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
 import pytest
 
 from qnn_ops.errors import QnnError
@@ -32,8 +32,9 @@ Y = np.array([[1, -2, 0.5]], np.float32)
 FEED = {"x": X, "y": Y}
 
 
-def first_run(model: bytes, feed: Any, ort: Any) -> Any:
-    return ort.InferenceSession(model).run(None, feed)
+def first_run(model: onnx.ModelProto, feed: Any) -> Callable[[Any], Any]:
+    content = model.SerializeToString()
+    return lambda ort: ort.InferenceSession(content).run(None, feed)
 
 
 def run(names: Any, feed: Any, options: Callable[[Any], Any] = lambda _: None) -> Any:
@@ -144,19 +145,15 @@ def test_shapes_that_do_not_fit_together_fail() -> None:
         [("x", "FLOAT", ["N", 3]), ("y", "FLOAT", ["N", 3])],
         [("z", "FLOAT", ["N", 3])],
         [("Add", "x y", "z")],
-    ).SerializeToString()
+    )
     feed = {"x": np.zeros((5, 3), np.float32), "y": X}
-    check_same_error(lambda ort: ort.InferenceSession(model).run(None, feed), text=False)
+    check_same_error(first_run(model, feed), text=False)
 
 
 def test_an_index_beyond_the_table_is_an_invalid_argument() -> None:
     table = {"k": np.arange(3, dtype=np.float32)}
-    model = model_of(
-        [("i", "INT64", [1])], [("z", "FLOAT", None)], [("Gather", "k i", "z")], table
-    ).SerializeToString()
-    error = check_same_error(
-        lambda ort: ort.InferenceSession(model).run(None, {"i": np.array([9])}), text=False
-    )
+    model = model_of([("i", "INT64", [1])], [("z", "FLOAT", None)], [("Gather", "k i", "z")], table)
+    error = check_same_error(first_run(model, {"i": np.array([9])}), text=False)
     assert "index 9" in str(error)
 
 
@@ -194,9 +191,9 @@ def test_dtypes_are_the_models(kind: str, dtype: Any) -> None:
     model = model_of(
         [("x", kind, ["N", 2])], [("y", kind, None), ("s", "INT64", None)],
         [("Identity", "x", "y"), ("Shape", "x", "s")],
-    ).SerializeToString()  # fmt: skip
+    )  # fmt: skip
     data = np.array([[0, 1], [1, 0], [1, 1]]).astype(dtype)
-    check_same(lambda ort: ort.InferenceSession(model).run(None, {"x": data}))
+    check_same(first_run(model, {"x": data}))
 
 
 def test_rows_that_the_data_count_are_as_many() -> None:
@@ -204,10 +201,9 @@ def test_rows_that_the_data_count_are_as_many() -> None:
         [("x", "FLOAT", ["N", 3])],
         [("w", "FLOAT", None), ("i", "INT64", None)],
         [("Relu", "x", "w"), ("NonZero", "w", "i")],
-    ).SerializeToString()
+    )
     for data in (X, np.zeros_like(X), X[:1] + 9):
-        feed = {"x": data}
-        check_same(partial(first_run, model, feed))
+        check_same(first_run(model, {"x": data}))
 
 
 def test_a_constant_that_is_an_input_may_be_given() -> None:
@@ -227,9 +223,9 @@ def test_a_constant_that_is_an_input_may_be_given() -> None:
     names, _ = check_same(work)
     assert names == ["k"]
     feed = {"x": X, "k": np.ones(3, np.float32)}
-    check_same_error(lambda ort: ort.InferenceSession(model.SerializeToString()).run(None, feed))
+    check_same_error(first_run(model, feed))
     model.ir_version = 3  # in which every constant is an input, and none may be given
-    check_same_error(lambda ort: ort.InferenceSession(model.SerializeToString()).run(None, feed))
+    check_same_error(first_run(model, feed))
 
 
 def test_as_many_libraries_are_kept_as_it_says(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,48 +11,53 @@ from frontends.tflite.model import Tensor
 from frontends.tflite.reader import read_model
 from tvm_qnn.oracle import litert_runs, litert_tensors
 from tvm_qnn.zoo import images
-from tvm_qnn.zoo.emit import emit
 from tvm_qnn.zoo.file import QUANTIZED, STYLES
-from tvm_qnn.zoo.graph import Graph, Value
-from tvm_qnn.zoo.operators.functions import (
+from tvm_qnn.zoo.graph import Graph, Value, emit
+from tvm_qnn.zoo.operators.layers import (
+    Conv,
+    Dense,
+    Depthwise,
+    Expectation,
+    MatMul,
+    TransposeConv,
+    constant,
+    drawn,
+    pictures,
+    spectra,
+)
+from tvm_qnn.zoo.operators.sequences import Lstm, Past, Svdf
+from tvm_qnn.zoo.operators.unweighted import (
     Add,
+    ArgMax,
+    AvgPool,
     Cast,
+    Concat,
     Dequantize,
     Div,
+    Embed,
     FloorDiv,
     FloorMod,
+    GatherNd,
     Gelu,
     HardSwish,
     Logistic,
+    MaxPool,
+    Mean,
     Mul,
-    Rsqrt,
-    Sqrt,
-    SquaredDifference,
-    Sub,
-)
-from tvm_qnn.zoo.operators.inputs import constant, drawn, pictures, spectra
-from tvm_qnn.zoo.operators.layers import Conv, Dense, Depthwise, Expectation, MatMul, TransposeConv
-from tvm_qnn.zoo.operators.moves import (
-    ArgMax,
-    Concat,
-    Embed,
-    GatherNd,
     Pack,
     Pad,
     Reshape,
-    Slice,
-    Split,
-    Transpose,
-)
-from tvm_qnn.zoo.operators.pools import (
-    AvgPool,
-    MaxPool,
-    Mean,
     ResizeBilinear,
     ResizeNearest,
+    Rsqrt,
+    Slice,
     Softmax,
+    Split,
+    Sqrt,
+    SquaredDifference,
+    Sub,
+    Transpose,
 )
-from tvm_qnn.zoo.operators.sequences import Lstm, Past, Svdf
 
 SIZE, CLASSES, SEED = 8, 20, 5
 

@@ -23,8 +23,8 @@ from tvm_qnn.cli.commands.run import model_of, preparation_of
 
 if TYPE_CHECKING:
     from tvm_qnn.evaluate import Beside, Evaluation, Feed
-    from tvm_qnn.evaluate.pool import Runner
     from tvm_qnn.evaluate.tasks.task import Task
+    from tvm_qnn.evaluate.worker import Runner
     from tvm_qnn.io.preparation import Preparation
     from tvm_qnn.library.library import Library
 
@@ -93,7 +93,7 @@ def evaluate(
     from tvm_qnn.evaluate import Feed, Job, classes_of, journal_of, read_data, task_of
     from tvm_qnn.evaluate import evaluate as run_all
     from tvm_qnn.evaluate.cluster import Cluster, check_ray
-    from tvm_qnn.evaluate.journal import NAME
+    from tvm_qnn.evaluate.evaluation import NAME
     from tvm_qnn.evaluate.report import write_report
     from tvm_qnn.io.progress import counted
 

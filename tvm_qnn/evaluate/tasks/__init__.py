@@ -15,8 +15,7 @@ from tvm_qnn.evaluate.samples import BOXES, CLASSES, MASKS, NOTHING, Classes
 from tvm_qnn.evaluate.tasks.classification import Classification
 from tvm_qnn.evaluate.tasks.detection import Detection, check_pycocotools
 from tvm_qnn.evaluate.tasks.segmentation import Segmentation
-from tvm_qnn.evaluate.tasks.task import Task
-from tvm_qnn.evaluate.tasks.unlabelled import Unlabelled
+from tvm_qnn.evaluate.tasks.task import Task, Unlabelled
 
 _NEEDED = {CLASSES: ClassesReading, MASKS: MaskReading, BOXES: DetectionsReading}
 _SAID = {CLASSES: "the scores of classes", MASKS: "a mask", BOXES: "detections"}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import redirect_stdout
 from dataclasses import dataclass, replace
 from math import isfinite
@@ -40,7 +40,7 @@ def check_pycocotools() -> None:
 
 @dataclass(frozen=True)
 class Detection(Task):
-    """Boxes.
+    """Boxes; COCO's figures are of all classes and pictures, so there are no others.
 
     Attributes:
         reading: of the outputs with the detections, of any score.
@@ -83,11 +83,6 @@ class Detection(Task):
         pairs = zip(_NAMES, judge.stats.tolist(), strict=True)
         return {name: value if value >= 0 else None for name, value in pairs}
 
-    def rows(self, figures: Mapping[str, Any]) -> list[dict[str, Any]]:
-        """Return nothing: COCO's figures are of all classes."""
-        del figures
-        return []
-
     def agrees(self, ours: Record, theirs: Record) -> bool:
         """Tell whether both found the same."""
         return bool(ours["found"] == theirs["found"])
@@ -97,16 +92,6 @@ class Detection(Task):
         del sample
         found = record["found"]
         return {"found": len(found), "score": found[0][1] if found else None}
-
-    def fault(self, sample: Sample, record: Record) -> float:
-        """Return 0: COCO's figures are of all pictures."""
-        del sample, record
-        return 0.0
-
-    def caption(self, sample: Sample, record: Record) -> str:
-        """Say nothing."""
-        del sample, record
-        return ""
 
 
 def _boxes(data: Data, records: Sequence[Record]) -> list[dict[str, Any]]:

@@ -2,7 +2,21 @@
 
 from __future__ import annotations
 
-from tvm_qnn.relay.unchanged import unchanged
+from collections.abc import Callable
+from typing import Any
+
+import tvm
+
+
+def unchanged(name: str) -> Callable[..., tvm.transform.Pass]:
+    """Return the maker of a pass that returns the module as it is, whatever its options are."""
+
+    def make(*_options: Any, **_named: Any) -> tvm.transform.Pass:
+        return tvm.transform.module_pass(lambda mod, _context: mod, opt_level=0, name=name)
+
+    make.__name__ = make.__qualname__ = name
+    return make
+
 
 CanonicalizeOps = unchanged("CanonicalizeOps")
 Legalize = unchanged("Legalize")

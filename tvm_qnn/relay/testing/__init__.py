@@ -64,7 +64,7 @@ def run_opt_pass(expr: Any, opt_pass: Any, import_prelude: bool = False) -> Any:
 
 def generate_ref_data(mod: tvm.IRModule, input_data: Any, params: Any = None) -> dict[str, Any]:
     """Return the outputs of a module for inputs by name, as ``{"output": array, …}``."""
-    from tvm_qnn.relay.executor import create_executor
+    from tvm_qnn.relay.vm import create_executor
 
     result = create_executor("graph", mod, params=params).evaluate()(**dict(input_data))
     several = result if isinstance(result, list) else [result]

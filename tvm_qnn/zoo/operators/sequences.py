@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,7 +27,7 @@ def Past(steps: int) -> Operator:
         steps: how many, at least 2; the first of a stream are zeros.
     """
 
-    def write(file: File, inputs: Sequence[Tensor], outputs: Sequence[TensorType]) -> list[Tensor]:
+    def write(file: File, inputs: Tensors, outputs: Types) -> list[Tensor]:
         (x,), (kind,) = inputs, outputs
         writer, name = file.writer, f"past_{x.index}"
         shape = (kind.shape[0], steps - 1, *kind.shape[2:])
@@ -94,7 +93,7 @@ def Svdf(units: int, steps: int, rank: int = 1) -> Operator:
         run.weights = _SvdfWeights(features, bias, times, float(np.abs(values).max()))
         return y
 
-    def write(file: File, inputs: Sequence[Tensor], outputs: Sequence[TensorType]) -> list[Tensor]:
+    def write(file: File, inputs: Tensors, outputs: Types) -> list[Tensor]:
         weights, (x,) = file.weights, inputs
         assert isinstance(weights, _SvdfWeights)
         state = _per_tensor(symmetric(weights.largest, "int16"))

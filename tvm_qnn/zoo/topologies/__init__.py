@@ -1,4 +1,4 @@
-"""The zoo's networks, one file each."""
+"""The zoo's networks."""
 
 from __future__ import annotations
 
@@ -7,25 +7,23 @@ from dataclasses import dataclass
 
 from tvm_qnn.zoo.file import STYLES
 from tvm_qnn.zoo.graph import Graph, Scaled, Value
-from tvm_qnn.zoo.topologies.inception_v3 import inception_v3
-from tvm_qnn.zoo.topologies.mobilenets import (
+from tvm_qnn.zoo.topologies.classifiers import (
     efficientnet_lite0,
+    inception_v3,
     mobilenet_v1,
     mobilenet_v2,
     mobilenet_v3,
+    resnet50,
 )
-from tvm_qnn.zoo.topologies.movenet import movenet
-from tvm_qnn.zoo.topologies.resnet50 import resnet50
-from tvm_qnn.zoo.topologies.spotters import (
+from tvm_qnn.zoo.topologies.detectors import movenet, ssd_mobilenet_v2, unet, yolov8n
+from tvm_qnn.zoo.topologies.sequences import (
+    deit_tiny,
     ds_cnn_stream,
     hybrid_lstm_spotter,
     lstm_spotter,
+    mobilebert,
     svdf_spotter,
 )
-from tvm_qnn.zoo.topologies.ssd_mobilenet_v2 import ssd_mobilenet_v2
-from tvm_qnn.zoo.topologies.transformers import deit_tiny, mobilebert
-from tvm_qnn.zoo.topologies.unet import unet
-from tvm_qnn.zoo.topologies.yolov8n import yolov8n
 
 _PER_AXIS = ("int8_per_axis",)
 

@@ -8,7 +8,7 @@ from tvm_qnn.answers.classes import ClassesReading
 from tvm_qnn.evaluate.samples import CLASSES, MASKS, NOTHING
 from tvm_qnn.evaluate.tasks import classes_of, task_of
 from tvm_qnn.evaluate.tasks.classification import Classification
-from tvm_qnn.evaluate.tasks.unlabelled import Unlabelled
+from tvm_qnn.evaluate.tasks.task import Unlabelled
 
 OTHER, SCORES = TensorInfo("a", (2, 3), "int8"), TensorInfo("y", (1, 3), "int8")
 READING = ClassesReading((SCORES,), ("x", "y", "z"), 5)

@@ -1,3 +1,5 @@
+"""``relay.frontend`` and its modules."""
+
 from __future__ import annotations
 
 from pathlib import Path
@@ -11,6 +13,9 @@ from frontends.tflite.writer import ModelWriter
 from qnn_ops.errors import QnnError
 from tvm_qnn import relay
 from tvm_qnn.relay import graph_executor
+from tvm_qnn.relay.frontend import mxnet_qnn_op_utils as utils
+from tvm_qnn.relay.frontend import pytorch_utils
+from tvm_qnn.relay.frontend.common import infer_shape, infer_type
 
 
 def float_model() -> bytes:
@@ -68,3 +73,43 @@ def test_other_formats_say_what_to_do() -> None:
         relay.frontend.from_keras(None)
     with pytest.raises(AttributeError, match="has no to_onnx"):
         relay.frontend.to_onnx  # noqa: B018
+
+
+def test_types_and_shapes_of_expressions() -> None:
+    x = relay.var("x", shape=(2, 3), dtype="int8")
+    total = relay.sum(relay.cast(x, "int32"), axis=1)
+    assert infer_type(total).checked_type == relay.TensorType((2,), "int32")
+    assert infer_shape(total) == (2,)
+
+
+def test_scales_are_those_of_the_larger_end() -> None:
+    assert utils.get_mkldnn_int8_scale(-2.0, 1.0) == np.float32(1 / (np.float32(127.5) / 2))
+    assert utils.get_mkldnn_uint8_scale(0.0, 4.0) == np.float32(1 / (np.float32(255.5) / 4))
+    assert utils.get_conv_mkldnn_requantized_scale_outDtype(0.0, 4.0) == (
+        utils.get_mkldnn_uint8_scale(0.0, 4.0),
+        "uint8",
+    )
+    assert utils.get_conv_mkldnn_requantized_scale_outDtype(-1.0, 4.0)[1] == "int8"
+
+
+@pytest.mark.parametrize(("dtype", "levels"), [("int8", 127.5), ("uint8", 255.5)])
+def test_values_come_back_within_half_a_step(dtype: str, levels: float) -> None:
+    x = relay.var("x", (5,))
+    integers, scale, point = utils.quantize_mxnet_min_max(x, -1.0, 3.0, dtype)
+    assert point == 0
+    back = utils.dequantize_mxnet_min_max(integers, -1.0, 3.0, dtype)
+    values = np.array([0.0, 0.5, 1.25, 2.0, 2.9], np.float32)
+    found = relay.create_executor().evaluate(relay.Function([x], back))(values).numpy()
+    assert np.abs(found - values).max() <= 3 / levels / 2 * 1.0001
+    assert scale == pytest.approx(3 / levels)
+
+
+def test_other_dtypes_are_named() -> None:
+    with pytest.raises(QnnError, match="int8 or uint8, got 'int16'"):
+        utils.quantize_mxnet_min_max(relay.var("x", (5,)), -1.0, 1.0, "int16")
+
+
+def test_versions_are_compared_by_their_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pytorch_utils, "version", lambda _package: "2.13.0+cpu")
+    assert pytorch_utils.is_version_greater_than("2.9.1")
+    assert not pytorch_utils.is_version_greater_than("2.13.0")

@@ -1,3 +1,5 @@
+"""``relay.testing``: its networks, and what tests ask for."""
+
 from __future__ import annotations
 
 from typing import Any
@@ -6,8 +8,10 @@ import numpy as np
 import pytest
 
 from qnn_ops.errors import QnnError
+from tests.support.modules import adder
 from tvm_qnn import relay
 from tvm_qnn.relay import tvm
+from tvm_qnn.relay.testing import TempOpAttr, generate_ref_data, run_infer_type, run_opt_pass
 
 PICTURE = (3, 64, 64)
 
@@ -98,3 +102,19 @@ def test_an_initializer_of_one_s_own() -> None:
 def test_layouts_without_a_kernel_s() -> None:
     with pytest.raises(QnnError, match="NCHW or NHWC, got 'NCHW4c'"):
         relay.testing.layers.conv_kernel_layout("NCHW4c")
+
+
+def test_types() -> None:
+    x = relay.var("x", shape=(2, 3), dtype="int8")
+    product = x * x  # made by Relax, without a type
+    assert run_infer_type(product).checked_type == relay.TensorType((2, 3), "int8")
+    with TempOpAttr("qnn.conv2d", "FTVMQnnLegalize", None):
+        function = run_opt_pass(product, relay.transform.InferType())
+    assert function.params[0].name_hint == "x"
+
+
+def test_reference_outputs() -> None:
+    w = np.ones((2, 3), np.int8)
+    outputs = generate_ref_data(adder(), {"x": w, "w": w})
+    assert list(outputs) == ["output"]
+    assert outputs["output"].tolist() == [[2] * 3] * 2

@@ -23,13 +23,23 @@ from tvm_qnn.relay import op as plain
 from tvm_qnn.relay.expr import computed, free_vars, is_known, number, spec, typed
 from tvm_qnn.relay.qnn import canonical
 from tvm_qnn.relay.qnn.canonical import requantize_config
-from tvm_qnn.relay.qnn.op.binary import add, mul, subtract
-from tvm_qnn.relay.qnn.op.simulated import (
+from tvm_qnn.relay.qnn.op.elementwise import (
     SQNN_DTYPE_TO_CODE,
+    abs,
+    add,
+    erf,
+    exp,
+    hardswish,
+    log,
+    mul,
+    rsqrt,
+    sigmoid,
     simulated_dequantize,
     simulated_quantize,
+    sqrt,
+    subtract,
+    tanh,
 )
-from tvm_qnn.relay.qnn.op.unary import abs, erf, exp, hardswish, log, rsqrt, sigmoid, sqrt, tanh
 
 Array = np.ndarray[Any, Any]
 

@@ -11,8 +11,8 @@ from tvm import relax
 import qnn_ops
 from qnn_ops.arithmetic import round_half_away
 from qnn_ops.errors import QnnError
-from tvm_qnn.relay.executor import create_executor
 from tvm_qnn.relay.expr import const, number, spec, typed
+from tvm_qnn.relay.vm import create_executor
 
 Array = np.ndarray[Any, Any]
 

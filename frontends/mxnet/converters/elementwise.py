@@ -1,0 +1,270 @@
+"""Arithmetic, comparisons, activations, softmax and other functions of floats."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import reduce
+from math import prod
+from typing import Any
+
+import numpy as np
+from tvm import relax
+from tvm.relax import op as R
+
+from frontends.errors import UnsupportedError
+from frontends.mxnet.converters.context import Context, converter
+from qnn_ops.checks import check_axis
+from qnn_ops.comparisons import unequal
+from qnn_ops.errors import QnnError
+
+_Function = Callable[[relax.Expr, relax.Expr], relax.Expr]
+
+# MXNet's names of a function: for two tensors of one shape, and for two that broadcast. The others
+# are for a tensor and a number, today and before 1.0; an "r" precedes them if the number is first.
+_NAMES: dict[_Function, tuple[str, str, str, str]] = {
+    R.add: ("elemwise_add _add _plus _Plus", "add plus", "plus", "Plus"),
+    R.subtract: ("elemwise_sub _sub _minus _Minus", "sub minus", "minus", "Minus"),
+    R.multiply: ("elemwise_mul _mul _Mul", "mul", "mul", "Mul"),
+    R.divide: ("elemwise_div _div _Div", "div", "div", "Div"),
+    R.power: ("_power _Power", "power", "power", "Power"),
+    R.maximum: ("_maximum _Maximum", "maximum", "maximum", "Maximum"),
+    R.minimum: ("_minimum _Minimum", "minimum", "minimum", "Minimum"),
+    R.equal: ("_equal _Equal", "equal", "equal", "Equal"),
+    unequal: ("_not_equal _Not_Equal", "not_equal", "not_equal", "NotEqual"),
+    R.greater: ("_greater _Greater", "greater", "greater", "Greater"),
+    R.greater_equal: (
+        *("_greater_equal _Greater_Equal", "greater_equal"),
+        *("greater_equal", "GreaterEqual"),
+    ),
+    R.less: ("_lesser _Lesser", "lesser", "lesser", "Lesser"),
+    R.less_equal: ("_lesser_equal _Lesser_Equal", "lesser_equal", "lesser_equal", "LesserEqual"),
+}
+_COMPARISONS = (R.equal, unequal, R.greater, R.greater_equal, R.less, R.less_equal)
+
+
+def _register(
+    function: _Function,
+    names: Sequence[str],
+    operands: Callable[[Context], tuple[relax.Expr, relax.Expr]],
+) -> None:
+    @converter(*names)
+    def convert(ctx: Context) -> relax.Expr:
+        result = function(*operands(ctx))
+        # MXNet's truth values are 1 and 0 in the inputs' dtype.
+        return R.astype(result, ctx.dtype(0)) if function in _COMPARISONS else result
+
+
+def _of_same_shape(ctx: Context) -> tuple[relax.Expr, relax.Expr]:
+    if ctx.shape(0) != ctx.shape(1):
+        raise QnnError(f"both inputs must have one shape, got {ctx.shape(0)} and {ctx.shape(1)}")
+    return ctx.expr(0), ctx.expr(1)
+
+
+def _broadcast(ctx: Context) -> tuple[relax.Expr, relax.Expr]:
+    try:
+        np.broadcast_shapes(ctx.shape(0), ctx.shape(1))
+    except ValueError:
+        raise QnnError(
+            f"the inputs must broadcast to one shape, got {ctx.shape(0)} and {ctx.shape(1)}"
+        ) from None
+    return ctx.expr(0), ctx.expr(1)
+
+
+def _number(ctx: Context) -> relax.Expr:
+    value, dtype = ctx.attrs.real("scalar"), np.dtype(ctx.dtype(0))
+    if dtype.kind != "f" and value != int(value):
+        raise UnsupportedError(f"{dtype} tensors and {value} are not supported together")
+    return relax.const(dtype.type(value), str(dtype))
+
+
+for _function, (_of_one_shape, _of_several, _new, _old) in _NAMES.items():
+    _register(_function, _of_one_shape.split(), _of_same_shape)
+    _register(_function, [f"broadcast_{each}" for each in _of_several.split()], _broadcast)
+    _names = [f"_{_new}_scalar", f"_{_old}Scalar"]
+    _register(_function, _names, lambda ctx: (ctx.expr(0), _number(ctx)))
+    if _function in (R.subtract, R.divide, R.power):
+        _names = [f"_r{_new}_scalar", f"_R{_old}Scalar"]
+        _register(_function, _names, lambda ctx: (_number(ctx), ctx.expr(0)))
+
+
+@converter("add_n", "ElementWiseSum")
+def convert_add_n(ctx: Context) -> relax.Expr:
+    """Return the sum of tensors of one shape."""
+    shapes = {ctx.shape(position) for position in range(ctx.arity)}
+    if len(shapes) != 1:
+        raise QnnError(f"all inputs must have one shape, got {sorted(shapes)}")
+    return reduce(R.add, ctx.exprs())
+
+
+@converter("where")
+def convert_where(ctx: Context) -> relax.Expr:
+    """Return the second input where the first is not 0, else the third."""
+    condition: Any = ctx.expr(0)
+    shapes: Sequence[tuple[int, ...]] = [ctx.shape(position) for position in range(3)]
+    if shapes[1] != shapes[2] or shapes[0] not in (shapes[1], shapes[1][:1]):
+        raise QnnError(f"the inputs must have one shape, got {', '.join(map(str, shapes))}")
+    zero = relax.const(np.zeros((), ctx.dtype(0)), ctx.dtype(0))
+    if shapes[0] != shapes[1]:
+        condition = R.reshape(condition, (*shapes[0], *[1] * (len(shapes[1]) - 1)))
+    return R.where(unequal(condition, zero), ctx.expr(1), ctx.expr(2))
+
+
+def _const(value: float) -> relax.Expr:
+    return relax.const(np.float32(value))
+
+
+UNARY: dict[str, Callable[[relax.Expr], relax.Expr]] = {
+    "abs": R.abs,
+    "ceil": R.ceil,
+    "erf": R.erf,
+    "exp": R.exp,
+    "floor": R.floor,
+    "log": R.log,
+    "negative": R.negative,
+    "reciprocal": lambda x: R.divide(_const(1), x),
+    "relu": R.nn.relu,
+    "rsqrt": R.rsqrt,
+    "sigmoid": R.sigmoid,
+    "sign": R.sign,
+    "softrelu": R.nn.softplus,
+    "softsign": lambda x: R.divide(x, R.add(R.abs(x), _const(1))),
+    "sqrt": R.sqrt,
+    "square": R.square,
+    "tanh": R.tanh,
+}
+"""By MXNet's name."""
+
+
+def _register_unary(name: str, function: Callable[[relax.Expr], relax.Expr]) -> None:
+    @converter(name)
+    def convert(ctx: Context) -> relax.Expr:
+        return function(ctx.expr(0))
+
+
+for _unary_name, _unary in UNARY.items():
+    if _unary_name != "softrelu":  # only an act_type has this name
+        _register_unary(_unary_name, _unary)
+
+
+@converter("hard_sigmoid")
+def convert_hard_sigmoid(ctx: Context) -> relax.Expr:
+    """Return a line, between 0 and 1."""
+    alpha, beta = ctx.attrs.real("alpha", 0.2), ctx.attrs.real("beta", 0.5)
+    return R.clip(R.add(R.multiply(ctx.expr(0), _const(alpha)), _const(beta)), 0, 1)
+
+
+@converter("clip")
+def convert_clip(ctx: Context) -> relax.Expr:
+    """Clamp to a_min and a_max."""
+    low, high = ctx.attrs.real("a_min"), ctx.attrs.real("a_max")
+    return R.clip(ctx.expr(0), low, high)
+
+
+_ACTIVATIONS = ("relu", "sigmoid", "softrelu", "softsign", "tanh")
+
+# As MXNet has them.
+_SELU_ALPHA = 1.6732632423543772848170429916717
+_SELU_SCALE = 1.0507009873554804934193349852946
+
+
+@converter("Activation")
+def convert_activation(ctx: Context) -> relax.Expr:
+    """Return the function that act_type names."""
+    return UNARY[ctx.attrs.text("act_type", None, _ACTIVATIONS)](ctx.expr(0))
+
+
+@converter("LeakyReLU")
+def convert_leaky_relu(ctx: Context) -> relax.Expr:
+    """Return the positive part unchanged, and the function of act_type of the negative part."""
+    return _LEAKY[ctx.attrs.text("act_type", "leaky", tuple(_LEAKY))](ctx)
+
+
+def _leaky(ctx: Context) -> relax.Expr:
+    return R.nn.leakyrelu(ctx.expr(0), ctx.attrs.real("slope", 0.25))
+
+
+def _randomized(ctx: Context) -> relax.Expr:
+    # Outside of training, the slope is the mean of the random slopes.
+    low, high = ctx.attrs.real("lower_bound", 0.125), ctx.attrs.real("upper_bound", 0.334)
+    return R.nn.leakyrelu(ctx.expr(0), (low + high) / 2)
+
+
+def _exponential(x: relax.Expr, scale: float, alpha: float) -> relax.Expr:
+    one, zero = (relax.const(np.float32(value)) for value in (1, 0))
+    below = R.multiply(R.subtract(R.exp(x), one), relax.const(np.float32(scale * alpha)))
+    above = x if scale == 1 else R.multiply(x, relax.const(np.float32(scale)))
+    return R.where(R.greater(x, zero), above, below)
+
+
+def _parametric(ctx: Context) -> relax.Expr:
+    """Apply one slope to all, or one per channel."""
+    x, slope = ctx.expr(0), ctx.expr(1)
+    rank, channels = len(ctx.shape(0)), ctx.shape(0)[1:2]
+    if ctx.shape(1) not in ((1,), channels):
+        raise QnnError(f"gamma must have shape (1,) or {channels}, got {ctx.shape(1)}")
+    if rank > 1:
+        slope = R.reshape(slope, [1, ctx.shape(1)[0], *[1] * (rank - 2)])
+    return R.where(R.greater(x, relax.const(np.float32(0))), x, R.multiply(x, slope))
+
+
+_LEAKY: dict[str, Callable[[Context], relax.Expr]] = {
+    "elu": lambda ctx: _exponential(ctx.expr(0), 1, ctx.attrs.real("slope", 0.25)),
+    "gelu": lambda ctx: R.nn.gelu(ctx.expr(0)),
+    "leaky": _leaky,
+    "prelu": _parametric,
+    "rrelu": _randomized,
+    "selu": lambda ctx: _exponential(ctx.expr(0), _SELU_SCALE, _SELU_ALPHA),
+}
+
+
+_AlongAxis = Callable[[relax.Expr, int], relax.Expr]
+
+
+@converter("softmax")
+def convert_softmax(ctx: Context) -> relax.Expr:
+    """Divide exponentials by their sum along an axis."""
+    return _along_axis(ctx, R.nn.softmax)
+
+
+@converter("log_softmax")
+def convert_log_softmax(ctx: Context) -> relax.Expr:
+    """Return the logarithm of softmax."""
+    return _along_axis(ctx, R.nn.log_softmax)
+
+
+def _along_axis(ctx: Context, function: _AlongAxis) -> relax.Expr:
+    if ctx.attrs.flag("use_length", False):
+        raise UnsupportedError("use_length is not supported")
+    if ctx.attrs.text("dtype", "float32") != "float32":
+        raise UnsupportedError("only dtype float32 is supported")
+    data, axis = ctx.expr(0), check_axis(ctx.attrs.integer("axis", -1), len(ctx.shape(0)))
+    temperature = ctx.attrs.real("temperature", 1)
+    if temperature <= 0:
+        raise QnnError(f"attribute temperature must be positive, got {temperature}")
+    if temperature != 1:
+        data = R.divide(data, relax.const(np.float32(temperature)))
+    return function(data, axis)
+
+
+@converter("SoftmaxOutput", "Softmax")
+def convert_softmax_output(ctx: Context) -> relax.Expr:
+    """Compute the softmax before a loss, the end of a trained network; labels are not read."""
+    if ctx.attrs.flag("multi_output", False):
+        return R.nn.softmax(ctx.expr(0), check_axis(1, len(ctx.shape(0))))
+    if ctx.attrs.flag("preserve_shape", False):
+        return R.nn.softmax(ctx.expr(0), -1)
+    shape = ctx.shape(0)
+    rows = R.reshape(ctx.expr(0), (*shape[:1], prod(shape[1:])))
+    return R.reshape(ctx.emit(R.nn.softmax(rows, 1)), shape)
+
+
+@converter("SoftmaxActivation")
+def convert_softmax_activation(ctx: Context) -> relax.Expr:
+    """Apply softmax along the channels or, by mode instance, along the last axis.
+
+    MXNet's documentation says that an instance is a whole item of the batch. That is not what it
+    computes.
+    """
+    if ctx.attrs.text("mode", "instance", ("channel", "instance")) == "channel":
+        return R.nn.softmax(ctx.expr(0), check_axis(1, len(ctx.shape(0))))
+    return R.nn.softmax(ctx.expr(0), -1)

@@ -1,0 +1,41 @@
+"""Random calls of operators: their primitives give what their references give."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import qnn_ops
+from tests.support.cases.elementwise import elementwise_cases
+from tests.support.cases.quantized_conv2d import convolutions
+from tests.support.cases.quantized_dense import dense_layers
+from tests.support.cases.quantized_mean import means
+from tests.support.cases.quantized_pool2d import poolings
+from tests.support.cases.quantized_resize2d import resizes
+from tests.support.cases.quantized_softmax import softmaxes
+from tests.support.operators import check_operator
+
+CASES: dict[str, st.SearchStrategy[tuple[list[Any], dict[str, Any]]]] = {
+    "quantized_add": elementwise_cases(product=False),
+    "quantized_conv2d": convolutions(),
+    "quantized_dense": dense_layers(),
+    "quantized_mean": means(),
+    "quantized_multiply": elementwise_cases(product=True),
+    "quantized_pool2d": poolings(),
+    "quantized_prelu": elementwise_cases(product=True),
+    "quantized_resize2d": resizes(),
+    "quantized_softmax": softmaxes(),
+    "quantized_squared_difference": elementwise_cases(product=False),
+    "quantized_subtract": elementwise_cases(product=False),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+@given(draw=st.data())
+@settings(max_examples=20, deadline=None)
+def test_primitives_equal_the_reference(name: str, draw: st.DataObject) -> None:
+    operands, attrs = draw.draw(CASES[name])
+    check_operator(getattr(qnn_ops, name), operands, **attrs)

@@ -1,0 +1,279 @@
+"""Operators without weights: functions, moves, pools, and a detector's end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tvm_qnn.zoo import float_ops
+from tvm_qnn.zoo.file import QUANTIZED, Array, File, Tensor
+from tvm_qnn.zoo.float_run import FloatRun, Weights, clamped
+from tvm_qnn.zoo.graph import Operator, Tensors, Types, plain
+
+Make = Callable[..., Operator]
+
+
+def _function(
+    code: str,
+    function: Callable[..., Any],
+    *,
+    dtype: str | None = None,
+    lowest: float | None = None,
+    **options: Any,
+) -> Make:
+    """Return a function that makes operators of one value."""
+    compute, write = (lambda _, x: function(x)), plain(code, options, {})
+    return lambda: Operator(compute, write, dtype, lowest=lowest)
+
+
+def _pair(code: str, function: Callable[..., Any], **options: Any) -> Make:
+    """Return a function that makes operators of two values; either may be broadcast.
+
+    Its argument is the activation: "NONE", "RELU" or "RELU6".
+    """
+
+    def make(activation: str = "NONE") -> Operator:
+        write = plain(code, {"fused_activation_function": activation, **options}, {})
+        return Operator(lambda _, *arrays: clamped(function(*arrays), activation), write)
+
+    return make
+
+
+def _whole(code: str, function: Callable[..., Any]) -> Make:
+    """Return a function that makes operators of two values without an activation."""
+    return lambda: Operator(lambda _, *arrays: function(*arrays), plain(code, {}, {}))
+
+
+HardSwish = _function("HARD_SWISH", lambda x: x * np.clip(x + 3, 0, 6) / np.float32(6))
+Logistic = _function("LOGISTIC", lambda x: 1 / (1 + np.exp(-x)), lowest=0.0)
+Sqrt = _function("SQRT", np.sqrt)
+Rsqrt = _function("RSQRT", lambda x: 1 / np.sqrt(x))
+Gelu = _function(
+    "GELU",
+    lambda x: x * (1 + np.tanh(np.float32(0.7978846) * (x + 0.044715 * x**3))) / 2,
+    approximate=True,
+)
+Dequantize = _function("DEQUANTIZE", lambda x: x, dtype="float32")
+Cast = _function(
+    *("CAST", lambda x: x.astype(np.float32)),
+    dtype="float32",
+    in_data_type="int32",
+    out_data_type="float32",
+)
+
+# ADD: scales of int16 are any, not only powers of two.
+Add = _pair("ADD", np.add, pot_scale_int16=False)
+Sub = _pair("SUB", np.subtract)
+Mul = _pair("MUL", np.multiply)
+Div = _pair("DIV", np.divide)
+FloorDiv = _whole("FLOOR_DIV", np.floor_divide)
+FloorMod = _whole("FLOOR_MOD", np.mod)
+SquaredDifference = _whole("SQUARED_DIFFERENCE", lambda x, y: np.square(x - y))
+
+
+def Concat(axis: int = 3) -> Operator:
+    """Return an operator that joins values along an axis other than the first.
+
+    QUANTIZE stands before it where the scale of a signed input is fixed.
+    """
+    joined = plain("CONCATENATION", {"axis": axis}, {})
+
+    def write(file: File, inputs: Tensors, outputs: Types) -> list[Tensor]:
+        if file.style.dtype != "uint8":
+            inputs = [file.requantized(x, outputs[0].quantization) for x in inputs]
+        return joined(file, inputs, outputs)
+
+    return Operator(lambda _, *arrays: np.concatenate(arrays, axis=axis), write, joins=True)
+
+
+def Embed(words: int, depth: int) -> Operator:
+    """Return an operator that takes rows [depth] of a table of words, by their numbers."""
+
+    def compute(run: FloatRun, numbers: Array) -> Array:
+        table = run.drawn((words, depth))
+        run.weights = Weights(table, np.zeros(0, np.float32))
+        return table[numbers]
+
+    def write(file: File, inputs: Tensors, outputs: Types) -> list[Tensor]:
+        assert file.weights is not None
+        table = file.quantized_constant("table", file.weights.kernel, outputs[0].quantization)
+        return file.layer("GATHER", [table, inputs[0].index], outputs, axis=0)
+
+    return Operator(compute, write, QUANTIZED)
+
+
+def Reshape(shape: tuple[int, ...]) -> Operator:
+    """Return an operator that gives each sample another shape; -1 stands for the elements left."""
+
+    def write(file: File, inputs: Tensors, outputs: Types) -> list[Tensor]:
+        whole = np.array(outputs[0].shape, np.int32)
+        return plain("RESHAPE", {"new_shape": whole}, {"shape": whole})(file, inputs, outputs)
+
+    return Operator(lambda _, x: x.reshape(len(x), *shape), write, same_scale=True)
+
+
+def Transpose(order: tuple[int, ...]) -> Operator:
+    """Return an operator that permutes the axes; the first one stays."""
+    write = plain("TRANSPOSE", {}, {"order": order})
+    return Operator(lambda _, x: x.transpose(order), write, same_scale=True)
+
+
+def Split(parts: int, axis: int = 3) -> Operator:
+    """Return an operator that cuts equal parts along an axis; `outputs` adds all of them."""
+
+    def write(file: File, inputs: Tensors, outputs: Types) -> list[Tensor]:
+        operands = [file.constant("axis", np.array(axis, np.int32)), inputs[0].index]
+        return file.layer("SPLIT", operands, outputs, num_splits=parts)
+
+    return Operator(lambda _, x: np.split(x, parts, axis), write, same_scale=True)
+
+
+def Slice(begin: tuple[int, ...], size: tuple[int, ...]) -> Operator:
+    """Return an operator that takes `size` elements from `begin` on, except for the first axis."""
+    ends = (slice(b, b + n) for b, n in zip(begin, size, strict=True))
+    part = (slice(None), *ends)
+    write = plain("SLICE", {}, {"begin": (0, *begin), "size": (1, *size)})
+    return Operator(lambda _, x: x[part], write, same_scale=True)
+
+
+def Pad(before: int, after: int, axes: tuple[int, ...] = (1, 2)) -> Operator:
+    """Return an operator that puts zeros around a picture, or along other axes."""
+
+    def amounts(rank: int) -> list[tuple[int, int]]:
+        return [(before, after) if axis in axes else (0, 0) for axis in range(rank)]
+
+    def write(file: File, inputs: Tensors, outputs: Types) -> list[Tensor]:
+        constants = {"paddings": amounts(len(inputs[0].shape))}
+        return plain("PAD", {}, constants)(file, inputs, outputs)
+
+    return Operator(lambda _, x: np.pad(x, amounts(x.ndim)), write, same_scale=True)
+
+
+def Pack() -> Operator:
+    """Return an operator that stacks values of equal shape on a new last axis."""
+
+    def write(file: File, inputs: Tensors, outputs: Types) -> list[Tensor]:
+        options = {"values_count": len(inputs), "axis": len(inputs[0].shape)}
+        return plain("PACK", options, {})(file, inputs, outputs)
+
+    def compute(_: FloatRun, *arrays: Array) -> Array:
+        return np.stack(np.broadcast_arrays(*arrays), -1)
+
+    return Operator(compute, write, same_scale=True)
+
+
+def ArgMax(axis: int) -> Operator:
+    """Return an operator that finds the index of the largest value, and drops the axis."""
+    write = plain("ARG_MAX", {"output_type": "int32"}, {"axis": axis})
+    return Operator(lambda _, x: x.argmax(axis).astype(np.int32), write, "int32")
+
+
+def GatherNd() -> Operator:
+    """Return an operator that takes elements at int32 indices [1, count, axes]; the first is 0."""
+
+    def compute(_: FloatRun, data: Array, indices: Array) -> Array:
+        pairs = zip(data, indices, strict=True)
+        return np.stack([x[tuple(at.T[1:])] for x, at in pairs])
+
+    return Operator(compute, plain("GATHER_ND", {}, {}), same_scale=True)
+
+
+def Mean(axes: tuple[int, ...] = (1, 2), keep_dims: bool = False) -> Operator:
+    """Return the mean over some axes, for pictures over height and width."""
+    write = plain("MEAN", {"keep_dims": keep_dims}, {"axes": axes})
+    return Operator(lambda _, x: x.mean(axes, keepdims=keep_dims), write)
+
+
+def _pool(code: str, pool: Callable[..., Array]) -> Callable[..., Operator]:
+    """Return a function that makes pools; size and stride are those of both directions."""
+
+    def make(size: int, stride: int, padding: str = "VALID") -> Operator:
+        strides = {"stride_w": stride, "stride_h": stride}
+        options = {"padding": padding, **strides, "filter_width": size, "filter_height": size}
+        write = plain(code, options, {})
+        return Operator(lambda _, x: pool(x, size, stride, padding), write, same_scale=True)
+
+    return make
+
+
+MaxPool = _pool("MAX_POOL_2D", float_ops.max_pool2d)
+AvgPool = _pool("AVERAGE_POOL_2D", float_ops.avg_pool2d)
+
+
+def Softmax() -> Operator:
+    """Return probabilities along the last axis."""
+
+    def compute(_: FloatRun, x: Array) -> Array:
+        powers: Array = np.exp(x - x.max(-1, keepdims=True))
+        return powers / powers.sum(-1, keepdims=True)
+
+    return Operator(compute, plain("SOFTMAX", {"beta": 1.0}, {}), lowest=0.0)
+
+
+def _resize(code: str, resize: Callable[[Array], Array]) -> Callable[[], Operator]:
+    """Return a function that makes operators of twice the height and width, with square pixels."""
+
+    def write(file: File, inputs: Tensors, outputs: Types) -> list[Tensor]:
+        constants: dict[str, Any] = {"size": outputs[0].shape[1:3]}
+        return plain(code, {"half_pixel_centers": True}, constants)(file, inputs, outputs)
+
+    return lambda: Operator(lambda _, x: resize(x), write, same_scale=True)
+
+
+def _mixed(y: Array) -> Array:
+    """Mix 3 parts of the nearer pixel with 1 of the other, on each axis."""
+    for axis in (1, 2):
+        last = y.shape[axis] - 1
+        indices = np.arange(last + 1)
+        before = y.take(np.maximum(indices - 1, 0), axis)
+        after = y.take(np.minimum(indices + 1, last), axis)
+        mixed = np.stack([0.75 * y + 0.25 * before, 0.75 * y + 0.25 * after], axis + 1)
+        y = mixed.reshape((*y.shape[:axis], 2 * y.shape[axis], *y.shape[axis + 1 :]))
+    return y
+
+
+ResizeNearest = _resize("RESIZE_NEAREST_NEIGHBOR", lambda x: x.repeat(2, 1).repeat(2, 2))
+ResizeBilinear = _resize("RESIZE_BILINEAR", _mixed)
+
+
+_MOST = 10
+_SHAPES = ((1, _MOST, 4), (1, _MOST), (1, _MOST), (1,))
+
+
+def Detect(anchors: Array) -> Operator:
+    """Return the best of boxes [1, count, 4] by scores [1, count, classes, the first background].
+
+    It adds boxes [1, 10, 4], their classes and scores [1, 10], and their number [1]. Nothing shall
+    follow it: it has no values in a float run. Signed models give it float32, as their converter
+    does.
+
+    Args:
+        anchors: float32 [count, 4]: centre y and x, height and width of each box before shifts.
+    """
+
+    def write(file: File, inputs: Tensors, outputs: Types) -> list[Tensor]:
+        if file.style.dtype == "uint8":
+            stored = file.quantized_constant("anchors", anchors)
+        else:
+            inputs = [file.dequantized(x) for x in inputs]
+            stored = file.constant("anchors", anchors)
+        operands = [*(x.index for x in inputs), stored]
+        options: dict[str, Any] = {
+            "max_detections": _MOST,
+            "max_classes_per_detection": 1,
+            "detections_per_class": 100,
+            "use_regular_nms": False,
+            "nms_score_threshold": 1e-8,
+            "nms_iou_threshold": 0.6,
+            "num_classes": inputs[1].shape[2] - 1,
+            "y_scale": 10.0,
+            "x_scale": 10.0,
+            "h_scale": 5.0,
+            "w_scale": 5.0,
+        }
+        return file.layer("CUSTOM:TFLite_Detection_PostProcess", operands, outputs, **options)
+
+    zeros = [np.zeros(shape, np.float32) for shape in _SHAPES]
+    return Operator(lambda _, *arrays: zeros, write, "float32")

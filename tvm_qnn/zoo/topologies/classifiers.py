@@ -1,0 +1,300 @@
+"""Classifiers of pictures; arguments and results are those of ``Topology``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from tvm_qnn.zoo.graph import Graph, Scaled, Value
+from tvm_qnn.zoo.operators.layers import Classify, Conv, Depthwise, constant, pictures
+from tvm_qnn.zoo.operators.unweighted import (
+    Add,
+    AvgPool,
+    Concat,
+    HardSwish,
+    MaxPool,
+    Mean,
+    Mul,
+    Reshape,
+    Softmax,
+)
+
+# (channels, kernel height, kernel width); stride 1 and SAME padding
+_Layer = tuple[int, int, int]
+
+
+def inception_v3(graph: Graph, size: int, classes: int, scaled: Scaled) -> list[Value]:
+    """Add Inception V3: 94 convolutions, no auxiliary head. Szegedy et al., arXiv:1512.00567."""
+    x = _stem(pictures(graph, size), scaled)
+    for pool_channels in (32, 64, 64):
+        x = _mixed_35(x, scaled, pool_channels)
+    x = _reduce_35_to_17(x, scaled)
+    for channels in (128, 160, 160, 192):
+        x = _mixed_17(x, scaled, channels)
+    x = _reduce_17_to_8(x, scaled)
+    for _ in range(2):
+        x = _mixed_8(x, scaled)
+    return [Softmax()(Classify(classes)(Mean()(x)))]
+
+
+def _chain(x: Value, scaled: Scaled, *layers: _Layer) -> Value:
+    for channels, height, width in layers:
+        x = Conv(scaled(channels), (height, width))(x)
+    return x
+
+
+def _shrink(x: Value, scaled: Scaled, channels: int) -> Value:
+    return Conv(scaled(channels), (3, 3), stride=2, padding="VALID")(x)
+
+
+def _stem(x: Value, scaled: Scaled) -> Value:
+    x = _shrink(x, scaled, 32)
+    x = Conv(scaled(32), (3, 3), padding="VALID")(x)
+    x = Conv(scaled(64), (3, 3))(x)
+    x = MaxPool(size=3, stride=2)(x)
+    x = Conv(scaled(80), (1, 1), padding="VALID")(x)
+    x = Conv(scaled(192), (3, 3), padding="VALID")(x)
+    return MaxPool(size=3, stride=2)(x)
+
+
+def _mixed_35(x: Value, scaled: Scaled, pool_channels: int) -> Value:
+    pooled = AvgPool(size=3, stride=1, padding="SAME")(x)
+    return Concat()(
+        _chain(x, scaled, (64, 1, 1)),
+        _chain(x, scaled, (48, 1, 1), (64, 5, 5)),
+        _chain(x, scaled, (64, 1, 1), (96, 3, 3), (96, 3, 3)),
+        _chain(pooled, scaled, (pool_channels, 1, 1)),
+    )
+
+
+def _reduce_35_to_17(x: Value, scaled: Scaled) -> Value:
+    double = _chain(x, scaled, (64, 1, 1), (96, 3, 3))
+    return Concat()(
+        _shrink(x, scaled, 384),
+        _shrink(double, scaled, 96),
+        MaxPool(size=3, stride=2)(x),
+    )
+
+
+def _mixed_17(x: Value, scaled: Scaled, n: int) -> Value:
+    pooled = AvgPool(size=3, stride=1, padding="SAME")(x)
+    return Concat()(
+        _chain(x, scaled, (192, 1, 1)),
+        _chain(x, scaled, (n, 1, 1), (n, 1, 7), (192, 7, 1)),
+        _chain(x, scaled, (n, 1, 1), (n, 7, 1), (n, 1, 7), (n, 7, 1), (192, 1, 7)),
+        _chain(pooled, scaled, (192, 1, 1)),
+    )
+
+
+def _reduce_17_to_8(x: Value, scaled: Scaled) -> Value:
+    single = _chain(x, scaled, (192, 1, 1))
+    double = _chain(x, scaled, (192, 1, 1), (192, 1, 7), (192, 7, 1))
+    return Concat()(
+        _shrink(single, scaled, 320),
+        _shrink(double, scaled, 192),
+        MaxPool(size=3, stride=2)(x),
+    )
+
+
+def _mixed_8(x: Value, scaled: Scaled) -> Value:
+    single = _chain(x, scaled, (384, 1, 1))
+    double = _chain(x, scaled, (448, 1, 1), (384, 3, 3))
+    pooled = AvgPool(size=3, stride=1, padding="SAME")(x)
+    return Concat()(
+        _chain(x, scaled, (320, 1, 1)),
+        _fork(single, scaled),
+        _fork(double, scaled),
+        _chain(pooled, scaled, (192, 1, 1)),
+    )
+
+
+def _fork(x: Value, scaled: Scaled) -> Value:
+    return Concat()(_chain(x, scaled, (384, 1, 3)), _chain(x, scaled, (384, 3, 1)))
+
+
+# (channels of the bottleneck, blocks, stride of the first block)
+_STAGES = ((64, 3, 1), (128, 4, 2), (256, 6, 2), (512, 3, 2))
+_EXPANSION = 4
+
+
+def resnet50(graph: Graph, size: int, classes: int, scaled: Scaled) -> list[Value]:
+    """Add ResNet-50, version 1.5, whose strides are on 3x3 layers. He et al., arXiv:1512.03385."""
+    x = Conv(scaled(64), (7, 7), stride=2)(pictures(graph, size))
+    x = MaxPool(size=3, stride=2, padding="SAME")(x)
+    for channels, blocks, first_stride in _STAGES:
+        narrow, wide = scaled(channels), scaled(channels * _EXPANSION)
+        for block in range(blocks):
+            stride = first_stride if block == 0 else 1
+            y = Conv(narrow, (1, 1))(x)
+            y = Conv(narrow, (3, 3), stride)(y)
+            y = Conv(wide, (1, 1), activation="NONE")(y)
+            shortcut = x if block > 0 else Conv(wide, (1, 1), stride, activation="NONE")(x)
+            x = Add("RELU")(shortcut, y)
+    return [Softmax()(Classify(classes)(Mean()(x)))]
+
+
+class Row(NamedTuple):
+    """Blocks that follow one another.
+
+    Attributes:
+        expansion: the channels between, as a multiple of those before.
+        channels: of the outputs.
+        repetitions: how many blocks.
+        stride: of the first block.
+        kernel: height and width of the depthwise convolutions.
+    """
+
+    expansion: int
+    channels: int
+    repetitions: int
+    stride: int
+    kernel: int = 3
+
+
+@dataclass(frozen=True)
+class Stage:
+    """What the blocks of a row make.
+
+    Attributes:
+        expanded: the wide values of the first block, of the size before.
+        output: of the last block.
+    """
+
+    expanded: Value
+    output: Value
+
+
+MOBILENET_V2 = (
+    Row(1, 16, 1, 1), Row(6, 24, 2, 2), Row(6, 32, 3, 2), Row(6, 64, 4, 2),
+    Row(6, 96, 3, 1), Row(6, 160, 3, 2), Row(6, 320, 1, 1),
+)  # fmt: skip
+
+
+def stages(x: Value, rows: Sequence[Row], scaled: Scaled) -> list[Stage]:
+    """Add rows of blocks, and return what each makes."""
+    made = []
+    for row in rows:
+        channels = scaled(row.channels)
+        expanded = []
+        for repetition in range(row.repetitions):
+            y = x
+            if row.expansion > 1:
+                y = Conv(x.shape[3] * row.expansion, (1, 1), activation="RELU6")(y)
+            expanded.append(y)
+            y = Depthwise((row.kernel, row.kernel), row.stride if repetition == 0 else 1)(y)
+            y = Conv(channels, (1, 1), activation="NONE")(y)
+            x = Add()(x, y) if repetition > 0 else y
+        made.append(Stage(expanded[0], x))
+    return made
+
+
+# (channels, stride of the depthwise convolution)
+_MOBILENET_V1 = (
+    (64, 1), (128, 2), (128, 1), (256, 2), (256, 1), (512, 2),
+    (512, 1), (512, 1), (512, 1), (512, 1), (512, 1), (1024, 2), (1024, 1),
+)  # fmt: skip
+
+
+def mobilenet_v1(graph: Graph, size: int, classes: int, scaled: Scaled) -> list[Value]:
+    """Add MobileNet V1: depthwise separable convolutions. Howard et al., arXiv:1704.04861."""
+    x = Conv(scaled(32), (3, 3), stride=2, activation="RELU6")(pictures(graph, size))
+    for channels, stride in _MOBILENET_V1:
+        x = Depthwise((3, 3), stride)(x)
+        x = Conv(scaled(channels), (1, 1), activation="RELU6")(x)
+    return [Softmax()(Classify(classes)(Mean()(x)))]
+
+
+def _inverted(x: Value, rows: Sequence[Row], scaled: Scaled) -> Value:
+    x = Conv(scaled(32), (3, 3), stride=2, activation="RELU6")(x)
+    x = stages(x, rows, scaled)[-1].output
+    return Conv(scaled(1280), (1, 1), activation="RELU6")(x)
+
+
+def mobilenet_v2(graph: Graph, size: int, classes: int, scaled: Scaled) -> list[Value]:
+    """Add MobileNet V2: inverted residuals. Sandler et al., arXiv:1801.04381."""
+    x = _inverted(pictures(graph, size), MOBILENET_V2, scaled)
+    return [Softmax()(Classify(classes)(Mean()(x)))]
+
+
+class _Block(NamedTuple):
+    kernel: int
+    expanded: int
+    channels: int
+    squeezes: bool
+    swish: bool
+    stride: int
+
+
+_MOBILENET_V3 = (
+    _Block(3, 16, 16, False, False, 1),
+    _Block(3, 64, 24, False, False, 2),
+    _Block(3, 72, 24, False, False, 1),
+    _Block(5, 72, 40, True, False, 2),
+    _Block(5, 120, 40, True, False, 1),
+    _Block(5, 120, 40, True, False, 1),
+    _Block(3, 240, 80, False, True, 2),
+    _Block(3, 200, 80, False, True, 1),
+    _Block(3, 184, 80, False, True, 1),
+    _Block(3, 184, 80, False, True, 1),
+    _Block(3, 480, 112, True, True, 1),
+    _Block(3, 672, 112, True, True, 1),
+    _Block(5, 672, 160, True, True, 2),
+    _Block(5, 960, 160, True, True, 1),
+    _Block(5, 960, 160, True, True, 1),
+)
+
+
+def mobilenet_v3(graph: Graph, size: int, classes: int, scaled: Scaled) -> list[Value]:
+    """Add MobileNet V3, large: squeeze and excitation. Howard et al., arXiv:1905.02244."""
+    x = _conv(pictures(graph, size), scaled(16), 3, 2, swish=True)
+    for block in _MOBILENET_V3:
+        x = _block(x, block, scaled)
+    x = _conv(x, scaled(960), 1, 1, swish=True)
+    x = _conv(Mean(keep_dims=True)(x), scaled(1280), 1, 1, swish=True)
+    return [Softmax()(Classify(classes)(Reshape((x.shape[3],))(x)))]
+
+
+def _conv(x: Value, channels: int, kernel: int, stride: int, *, swish: bool) -> Value:
+    if swish:
+        return HardSwish()(Conv(channels, (kernel, kernel), stride, activation="NONE")(x))
+    return Conv(channels, (kernel, kernel), stride)(x)
+
+
+def _block(x: Value, block: _Block, scaled: Scaled) -> Value:
+    y = x
+    if block.expanded != 16:  # the first one has no expansion
+        y = _conv(y, scaled(block.expanded), 1, 1, swish=block.swish)
+    kernel = (block.kernel, block.kernel)
+    if block.swish:
+        y = HardSwish()(Depthwise(kernel, block.stride, "NONE")(y))
+    else:
+        y = Depthwise(kernel, block.stride, "RELU")(y)
+    if block.squeezes:
+        y = _excited(y, scaled(block.expanded // 4))
+    y = Conv(scaled(block.channels), (1, 1), activation="NONE")(y)
+    return Add()(x, y) if x.shape == y.shape else y
+
+
+def _excited(x: Value, squeezed: int) -> Value:
+    """Scale each channel by a hard sigmoid, relu6(y + 3) / 6, of what the channels' means give."""
+    y = Conv(squeezed, (1, 1))(Mean(keep_dims=True)(x))
+    y = Conv(x.shape[3], (1, 1), activation="NONE")(y)
+    y = Add("RELU6")(y, constant(x.graph, np.array(3.0)))
+    y = Mul()(y, constant(x.graph, np.array(1 / 6)))
+    return Mul()(x, y)
+
+
+_EFFICIENTNET_LITE0 = (
+    Row(1, 16, 1, 1), Row(6, 24, 2, 2), Row(6, 40, 2, 2, 5), Row(6, 80, 3, 2),
+    Row(6, 112, 3, 1, 5), Row(6, 192, 4, 2, 5), Row(6, 320, 1, 1),
+)  # fmt: skip
+
+
+def efficientnet_lite0(graph: Graph, size: int, classes: int, scaled: Scaled) -> list[Value]:
+    """Add EfficientNet-Lite0: no squeezing, no swish. Tan et al., arXiv:1905.11946."""
+    x = _inverted(pictures(graph, size), _EFFICIENTNET_LITE0, scaled)
+    x = AvgPool(x.shape[1], x.shape[1])(x)
+    return [Softmax()(Classify(classes)(Reshape((x.shape[3],))(x)))]

@@ -1,0 +1,229 @@
+"""Spotters of words in a stream of spectra, and transformers of pictures and texts.
+
+Arguments and results are those of ``Topology``.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tvm_qnn.zoo.graph import Graph, Scaled, Value
+from tvm_qnn.zoo.operators.layers import (
+    Classify,
+    Conv,
+    Dense,
+    Depthwise,
+    MatMul,
+    constant,
+    drawn,
+    mask,
+    numbers,
+    pictures,
+    spectra,
+)
+from tvm_qnn.zoo.operators.sequences import Lstm, Past, Svdf
+from tvm_qnn.zoo.operators.unweighted import (
+    Add,
+    Concat,
+    Embed,
+    FloorMod,
+    Gelu,
+    Mean,
+    Mul,
+    Pad,
+    Reshape,
+    Rsqrt,
+    Slice,
+    Softmax,
+    SquaredDifference,
+    Sub,
+    Transpose,
+)
+
+_FILTER_STEPS = 10  # of the first convolution
+_BLOCKS = 4
+_AVERAGED = 25  # steps
+
+
+def ds_cnn_stream(graph: Graph, size: int, classes: int, scaled: Scaled) -> list[Value]:
+    """Add separable convolutions over a stream of spectra. Zhang et al., arXiv:1711.07128.
+
+    A run takes one spectrum, and keeps those before.
+    """
+    x = Pad(1, 1, (2,))(Past(_FILTER_STEPS)(spectra(graph, 1, size, 1)))
+    x = Conv(scaled(64), (_FILTER_STEPS, 4), 2, "VALID")(x)
+    for _ in range(_BLOCKS):
+        x = Pad(1, 1, (2,))(Past(3)(x))
+        x = Depthwise((3, 3), activation="RELU", padding="VALID")(x)
+        x = Conv(scaled(64), (1, 1))(x)
+    return [Softmax()(Dense(classes)(Mean()(Past(_AVERAGED)(x))))]
+
+
+# Units and steps; a dense layer of 16 follows the first ones.
+_FIRST, _LAST = [(64, 8)] * 4, [(32, 32)] * 3
+
+
+def svdf_spotter(graph: Graph, size: int, classes: int, scaled: Scaled) -> list[Value]:
+    """Add filters over time of rank 1. Alvarez and Park, arXiv:1812.02802.
+
+    Narrow dense layers stand between the filters. A run takes one spectrum.
+    """
+    x = spectra(graph, size)
+    for units, steps in _FIRST:
+        x = Dense(scaled(16))(Svdf(scaled(units), steps)(x))
+    for units, steps in _LAST:
+        x = Svdf(scaled(units), steps)(x)
+    return [Softmax()(Dense(classes)(x))]
+
+
+_LSTM_STEPS = 49
+
+
+def lstm_spotter(graph: Graph, size: int, classes: int, scaled: Scaled) -> list[Value]:
+    """Add an LSTM over a second of spectra. Zhang et al., arXiv:1711.07128.
+
+    A run takes 49 spectra, and goes on from the last one.
+    """
+    return _listening(spectra(graph, _LSTM_STEPS, size), classes, scaled)
+
+
+def hybrid_lstm_spotter(graph: Graph, size: int, classes: int, scaled: Scaled) -> list[Value]:
+    """Add the LSTM of ``lstm_spotter``, of float32 data and weights of bytes."""
+    return _listening(spectra(graph, _LSTM_STEPS, size, dtype="float32"), classes, scaled)
+
+
+def _listening(x: Value, classes: int, scaled: Scaled) -> list[Value]:
+    cells = scaled(118)
+    y = Lstm(cells)(x)
+    last = Reshape((cells,))(Slice((_LSTM_STEPS - 1, 0), (1, cells))(y))
+    return [Softmax()(Dense(classes)(last))]
+
+
+def layers(published: int, scaled: Scaled) -> int:
+    """Return how many layers are built: of narrow networks fewer, too, so that they stay tiny."""
+    whole = 512
+    return max(1, int(published * min(1, scaled(whole) / whole) ** 1.5))
+
+
+def attention(query: Value, key: Value, value: Value, heads: int, mask: Value | None) -> Value:
+    """Return the sums of values by which each head answers its queries: [1, rows, depth].
+
+    Args:
+        query: [1, rows, depth], the heads side by side.
+        key: likewise.
+        value: likewise.
+        heads: how many.
+        mask: what is added to the scores, if anything is.
+    """
+    _, rows, depth = query.shape
+    size = depth // heads
+
+    def split(x: Value) -> Value:
+        return Transpose((0, 2, 1, 3))(Reshape((rows, heads, size))(x))
+
+    scores = MatMul(is_transposed=True)(split(query), split(key))
+    scores = Mul()(scores, constant(query.graph, np.array([size**-0.5])))
+    if mask is not None:
+        scores = Add()(scores, mask)
+    sums = MatMul()(Softmax()(scores), split(value))
+    return Reshape((rows, depth))(Transpose((0, 2, 1, 3))(sums))
+
+
+def scaled_and_shifted(x: Value) -> Value:
+    """Return x times a factor plus an addend, one each for every channel."""
+    channels = x.shape[-1:]
+    return Add()(Mul()(x, drawn(x.graph, channels, 1.0, 0.2)), drawn(x.graph, channels, 0.0, 0.2))
+
+
+_HEADS_DEIT_TINY = 3
+_PATCH = 16
+
+
+def deit_tiny(graph: Graph, size: int, classes: int, scaled: Scaled) -> list[Value]:
+    """Add DeiT, tiny: a vision transformer. Touvron et al., arXiv:2012.12877."""
+    depth = _HEADS_DEIT_TINY * scaled(64)
+    patch = (_PATCH, _PATCH)
+    x = Conv(depth, patch, _PATCH, "VALID", "NONE")(pictures(graph, size))
+    x = Reshape((x.shape[1] * x.shape[2], depth))(x)
+    # The row that gathers what the class depends on; of each sample the same.
+    first = Slice((0, 0), (1, depth))(x)
+    first = Add()(Mul()(first, constant(graph, np.array([0.0]))), drawn(graph, (1, 1, depth)))
+    x = Concat(1)(first, x)
+    x = Add()(x, drawn(graph, (1, x.shape[1], depth)))
+    for _ in range(layers(12, scaled)):
+        y = _normalized(x)
+        query, key, value = (Dense(depth)(y) for _ in range(3))
+        x = Add()(x, Dense(depth)(attention(query, key, value, _HEADS_DEIT_TINY, None)))
+        y = Gelu()(Dense(4 * depth)(_normalized(x)))
+        x = Add()(x, Dense(depth)(y))
+    x = Reshape((depth,))(Slice((0, 0), (1, depth))(_normalized(x)))
+    return [Softmax()(Classify(classes)(x))]
+
+
+def _normalized(x: Value) -> Value:
+    """Return rows of mean 0 and variance 1, times a factor plus an addend for each channel."""
+    mean = Mean((2,), keep_dims=True)(x)
+    variance = Mean((2,), keep_dims=True)(SquaredDifference()(x, mean))
+    inverse = Rsqrt()(Add()(variance, constant(x.graph, np.array([1e-3]))))
+    channels = x.shape[-1:]
+    factor = Mul()(inverse, drawn(x.graph, channels, 1.0, 0.2))
+    rest = Sub()(drawn(x.graph, channels, 0.0, 0.2), Mul()(mean, factor))
+    return Add()(Mul()(x, factor), rest)
+
+
+_HEADS_MOBILEBERT = 4
+_FEED_FORWARD = 4
+_FAR_BELOW = 10.0  # what scores of what is no text lose
+
+
+def mobilebert(graph: Graph, size: int, classes: int, scaled: Scaled) -> list[Value]:
+    """Add MobileBERT, which finds answers in a text. Sun et al., arXiv:2004.02984.
+
+    Its inputs are the numbers of words, int32 [1, size], and of their segments, likewise, and a
+    mask [1, 1, 1, size], 1 where there is text. Any number is a word: it is taken modulo the words.
+
+    Args:
+        graph: what the layers are added to.
+        size: words of a text.
+        classes: words that it knows.
+        scaled: maps a published number of channels to the one that is built.
+
+    Returns:
+        How likely the answer begins and ends at each word, both [1, size], as logits.
+    """
+    narrow = _HEADS_MOBILEBERT * scaled(32)
+    wide = 4 * narrow
+    words = _numbers(graph, "words", size, classes)
+    segments = _numbers(graph, "segments", size, 2)
+    text = mask(graph, size)
+    most = constant(graph, np.array([_FAR_BELOW]))
+    below = Sub()(Mul()(text, most), most)
+    each = Embed(classes, narrow)(words)
+    before = Pad(0, 1, (1,))(Slice((1, 0), (size - 1, narrow))(each))
+    after = Pad(1, 0, (1,))(Slice((0, 0), (size - 1, narrow))(each))
+    x = Dense(wide)(Concat(2)(before, each, after))
+    x = Add()(x, drawn(graph, (1, size, wide)))
+    x = scaled_and_shifted(Add()(x, Embed(2, wide)(segments)))
+    for _ in range(layers(24, scaled)):
+        x = _layer(x, narrow, below)
+    answers = Dense(2)(x)
+    return [Reshape((size,))(Slice((0, end), (size, 1))(answers)) for end in (0, 1)]
+
+
+def _numbers(graph: Graph, name: str, size: int, limit: int) -> Value:
+    return FloorMod()(
+        numbers(graph, name, size, limit), constant(graph, np.array([limit]), "int32")
+    )
+
+
+def _layer(x: Value, narrow: int, below: Value) -> Value:
+    """Add a layer: a bottleneck with attention and four small networks in it."""
+    inner = scaled_and_shifted(Dense(narrow)(x))
+    shared = scaled_and_shifted(Dense(narrow)(x))
+    query, key, value = Dense(narrow)(shared), Dense(narrow)(shared), Dense(narrow)(x)
+    y = Dense(narrow)(attention(query, key, value, _HEADS_MOBILEBERT, below))
+    y = scaled_and_shifted(Add()(y, inner))
+    for _ in range(_FEED_FORWARD):
+        z = Dense(narrow)(Dense(4 * narrow, "RELU")(y))
+        y = scaled_and_shifted(Add()(z, y))
+    return scaled_and_shifted(Add()(Dense(x.shape[-1])(y), x))
