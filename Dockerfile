@@ -8,8 +8,8 @@
 #   docker build --target runtime -t tvm-qnn-runtime .
 #   docker run --rm -v "$PWD:/work:ro" tvm-qnn-runtime info model.so
 #
-# With Podman, and with a user whose number is not 1000, give --user "$(id -u)": only then can a
-# command write into the folder that is mounted.
+# If your user's number is not 1000, give --user "$(id -u)" -e XDG_CACHE_HOME=/tmp: a command can then
+# write into your folder, and the cache belongs to the user who runs it, as it must.
 ARG BASE=python:3.12-slim
 
 FROM ${BASE} AS build
@@ -27,11 +27,11 @@ USER nobody
 ENTRYPOINT ["tvm-qnn-runtime"]
 
 FROM ${BASE} AS compiler
-# Libraries are linked by gcc. Compiled code is kept in /cache, which any user may write to.
+# Libraries are linked by gcc. Compiled code is kept in /cache.
 RUN apt-get update && apt-get install -y --no-install-recommends gcc libc6-dev \
  && rm -rf /var/lib/apt/lists/* \
  && useradd --uid 1000 --create-home user \
- && mkdir -m 1777 /cache /work
+ && mkdir /cache /work && chown user:user /cache /work
 ENV XDG_CACHE_HOME=/cache
 VOLUME /cache
 WORKDIR /work
