@@ -17,6 +17,7 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 @click.option("--labels", type=_FILE, help="The names of its classes, one a line.")
 @click.option(
     "--output",
+    "-o",
     type=click.Path(file_okay=False, path_type=Path),
     default=Path("out"),
     show_default=True,

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--output",
+    "-o",
     type=click.Path(file_okay=False, path_type=Path),
     default=Path("out"),
     show_default=True,
@@ -54,8 +55,9 @@ def profile(
     Times each operator on one thread of one core, and counts its operations (a product and its
     addition are two). The peak is what the instruction that a layer multiplies with, on vectors or
     on AMX's tiles, reaches on registers, measured beside it; a 3 × 3 convolution, of whose products
-    a transform saves many, may pass it. With --json, or where matplotlib is missing, no picture is
-    drawn.
+    a transform saves many, may pass it. Each operator is called alone, which costs some time: their
+    sum is more than a run of `bench` takes. With --json, or where matplotlib is missing, no picture
+    is drawn.
     """
     from frontends.formats import format_of
     from tvm_qnn import profile as profiles
