@@ -28,7 +28,6 @@ from qnn_ops import (
     dequantize,
     quantize,
     quantized_add,
-    quantized_concat,
     quantized_lookup,
     quantized_multiply,
     quantized_softmax,
@@ -96,23 +95,6 @@ def of_pair(group: Group, call: relax.Call, operator: Any) -> relax.Expr:
         arithmetic=group.arithmetic,
     )
     return result
-
-
-@rule("concat", arithmetics=[XNNPACK])
-def _concat(group: Group, call: relax.Call) -> relax.Expr:
-    inputs = group.value(call.args[0])
-    if not isinstance(inputs, relax.Tuple):
-        raise NoRuleError("what is joined must be listed")
-    operands = [group.activation(field) for field in inputs.fields]
-    if any(operand.encoding != group.encoding for operand in operands):
-        raise NoRuleError("XNNPACK joins tensors of one scale and zero point")
-    return quantized_concat(
-        [operand.data for operand in operands],
-        [operand.encoding[0] for operand in operands],
-        [operand.encoding[1] for operand in operands],
-        **group.result(),
-        axis=int(call.attrs.axis),
-    )
 
 
 @rule("nn.relu")

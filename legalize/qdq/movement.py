@@ -22,19 +22,22 @@ from qnn_ops.registry import operator_of, spec_of
 from qnn_ops.xnnpack import XNNPACK, quantize_xnnpack
 
 
-@rule("concat")
+@rule("concat", arithmetics=[ONNXRUNTIME, XNNPACK])
 def _concat(group: Group, call: relax.Call) -> relax.Expr:
     inputs = group.value(call.args[0])
     if not isinstance(inputs, relax.Tuple):
         raise NoRuleError("what is joined must be listed")
     operands = [group.activation(field) for field in inputs.fields]
+    is_copy = group.arithmetic == XNNPACK
+    if is_copy and any(operand.encoding != group.encoding for operand in operands):
+        raise NoRuleError("XNNPACK joins tensors of one scale and zero point")
     return quantized_concat(
         [operand.data for operand in operands],
         [operand.encoding[0] for operand in operands],
         [operand.encoding[1] for operand in operands],
         **group.result(),
         axis=int(call.attrs.axis),
-        arithmetic=group.arithmetic,
+        arithmetic="tflite" if is_copy else group.arithmetic,
     )
 
 

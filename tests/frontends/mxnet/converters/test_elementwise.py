@@ -7,6 +7,11 @@ import pytest
 from frontends.errors import UnsupportedOperatorError
 from tests.support.mxnet_float import convert
 
+SCALAR_NAMES = (
+    *("Plus", "Minus", "Mul", "Power", "RPower", "RDiv", "Maximum", "Minimum", "Equal"),
+    *("Not_Equal", "Greater", "Greater_Equal", "Lesser", "Lesser_Equal"),
+)
+
 
 @pytest.mark.parametrize(
     ("old", "new"),
@@ -18,6 +23,7 @@ from tests.support.mxnet_float import convert
         ("_RMinusScalar", "_rminus_scalar"),
         ("_DivScalar", "_div_scalar"),
         ("ElementWiseSum", "add_n"),
+        *((f"_{name.replace('_', '')}Scalar", f"_{name.lower()}_scalar") for name in SCALAR_NAMES),
     ],
 )
 def test_old_names_mean_the_same(old: str, new: str) -> None:
