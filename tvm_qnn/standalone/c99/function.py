@@ -248,7 +248,7 @@ class Function:
         target = self._element(node.buffer, node.indices)
         value = self._converted(node.value)
         if count == 1:
-            return f"{pad}{target} = {value};\n"
+            return "" if value == target else f"{pad}{target} = {value};\n"
         before, self._before = "".join(f"{pad}  {line}\n" for line in self._before), []
         head = f"for (int {_LANE} = 0; {_LANE} < {count}; ++{_LANE})"
         return f"{pad}{head} {{\n{before}{pad}  {target} = {value};\n{pad}}}\n"
