@@ -62,7 +62,7 @@ _ARITHMETIC: dict[type, str] = {
 }
 _CHOICES = {tirx.Min: ("min", "<"), tirx.Max: ("max", ">")}
 
-_REALS = frozenset(
+REALS = frozenset(
     name
     for names in (
         "fabs nearbyint round trunc floor ceil sqrt exp exp2 log log2 log10 log1p pow sin cos tan",
@@ -103,7 +103,7 @@ class Function:
         self._source = source
         self._function = function
         self._names: dict[int, str] = {}
-        self._taken = {*_RESERVED, *_REALS, *(f"{name}f" for name in _REALS), *_TESTS, _LANE}
+        self._taken = {*_RESERVED, *REALS, *(f"{name}f" for name in REALS), *_TESTS, _LANE}
         self._scalars: set[int] = set()
         self._inlined: dict[int, Any] = {}
         self._before: list[str] = []  # declarations in front of the statement that is written
@@ -361,10 +361,10 @@ class Function:
         if name == "tirx.call_llvm_pure_intrin":
             number, *arguments = arguments
             known = str(llvm_get_intrinsic_name(int(number.value))).split(".")[1]
-        is_known = known in _REALS | _TESTS
+        is_known = known in REALS | _TESTS
         if not is_known or not scalar_dtype(arguments[0]).startswith("float"):
             raise QnnError(f"plain C has no {name} of the function {self.symbol}")
-        kind = dtype if known in _REALS else "float64"
+        kind = dtype if known in REALS else "float64"
         return self._real(known, kind, *map(self._value, arguments))
 
     def _real(self, name: str, dtype: str, *arguments: str) -> str:
