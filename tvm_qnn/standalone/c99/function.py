@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import textwrap
 from math import prod
 from typing import Any
 
@@ -93,6 +94,18 @@ def _bare(text: str) -> str:
     return text
 
 
+def _declared_together(text: str) -> str:
+    """Put neighbouring declarations of one type on one line: functions of many sums stay short."""
+
+    def join(found: re.Match[str]) -> str:
+        pad, kind = found[1], found[2]
+        names = ", ".join(re.findall(rf"{kind} (\S+);", found[0]))
+        line = {"initial_indent": f"{pad}{kind} ", "subsequent_indent": f"{pad}    "}
+        return textwrap.fill(names, 100, **line) + ";\n"
+
+    return re.sub(r"^( +)(\w+_t|float|double) \S+;\n(?:\1\2 \S+;\n)+", join, text, flags=re.M)
+
+
 class Function:
     """One function on its way to C.
 
@@ -115,7 +128,7 @@ class Function:
 
     def text(self, note: str) -> str:
         """Return the function; above it stand a note and the tensors."""
-        body = self._statement(self._function.body, 1)
+        body = _declared_together(self._statement(self._function.body, 1))
         parameters = ", ".join(map(self._parameter, self._function.params))
         lines = "".join(f" * {line}\n" for line in (note, *self._tensors))
         words = set(re.findall(r"\w+", body))
