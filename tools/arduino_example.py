@@ -10,9 +10,10 @@ from pathlib import Path
 
 import numpy as np
 
-from frontends.tflite import from_tflite
+from frontends.formats import read_model
 from tvm_qnn import digits
 from tvm_qnn.build import export_c
+from tvm_qnn.footprint import Follower
 from tvm_qnn.standalone.packages import package_for
 from tvm_qnn.target.target import parse_target
 
@@ -58,9 +59,17 @@ def write(folder: Path) -> None:
     Args:
         folder: gets the files; must be empty.
     """
-    mod, params = from_tflite(digits.model("int8"))
+    source = read_model(digits.model("int8"))
+    imported = source.convert(None)
+    follower = Follower(source, imported, None)
     package = package_for("arduino", parse_target("c"))
-    export_c(mod, "c", params, folder / _NAME, arena=True, package=package)
+    with follower.context():
+        export_c(
+            *(imported.mod, "c", imported.params, folder / _NAME),
+            arena=True,
+            package=package,
+            notes=follower.notes,
+        )
     # The model's own sketch makes room for one that classifies.
     shutil.rmtree(folder / "examples")
     sketch = folder / "examples" / "classify"

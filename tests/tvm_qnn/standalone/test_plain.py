@@ -115,5 +115,5 @@ def test_the_snippet_of_the_guide_compiles(language: str, compiler: str, tmp_pat
     mod, params = tvm_qnn.from_tflite(digits.model("int8"))
     export_c(mod, "c", params, tmp_path / "keywords", arena=True)
     standard = WARNINGS[0] if language == "c" else "-std=c++11"
-    words = [compiler, standard, *WARNINGS[1:], f"-I{tmp_path}", "-c", "-o", tmp_path / "use.o"]
-    check_call([*words, source])
+    words = [compiler, standard, *WARNINGS[1:], f"-I{tmp_path}", "-c", str(source)]
+    check_call([*words, "-o", tmp_path / "use.o"])

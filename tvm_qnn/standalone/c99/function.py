@@ -100,8 +100,8 @@ def _declared_together(text: str) -> str:
     def join(found: re.Match[str]) -> str:
         pad, kind = found[1], found[2]
         names = ", ".join(re.findall(rf"{kind} (\S+);", found[0]))
-        line = {"initial_indent": f"{pad}{kind} ", "subsequent_indent": f"{pad}    "}
-        return textwrap.fill(names, 100, **line) + ";\n"
+        first, rest = f"{pad}{kind} ", f"{pad}    "
+        return textwrap.fill(names, 100, initial_indent=first, subsequent_indent=rest) + ";\n"
 
     return re.sub(r"^( +)(\w+_t|float|double) \S+;\n(?:\1\2 \S+;\n)+", join, text, flags=re.M)
 

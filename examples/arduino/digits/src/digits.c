@@ -39,7 +39,8 @@ static inline uint32_t digits_min_uint32(uint32_t a, uint32_t b) {
 }
 
 /*
- * z_conv2d
+ * CONV_2D stem: int8 [1, 8, 8, 1] scale 0.0625 zero point -128, int8 [16, 3, 3, 1] 16 scales,
+ *   int32 [16] 16 scales -> int8 [1, 8, 8, 16] scale 0.0109709 zero point -128
  * shared: int8_t [1088]
  * weights: const int8_t [144]
  * constants_0: const int32_t [32]
@@ -49,25 +50,8 @@ static void digits_0_z_conv2d_over(void *argument_0, const void *argument_1, con
   const int8_t *const weights = (const int8_t *)argument_1;
   const int32_t *const constants_0 = (const int32_t *)argument_2;
   int8_t v[18];
-  int32_t v_1;
-  int32_t v_2;
-  int32_t v_3;
-  int32_t v_4;
-  int32_t v_5;
-  int32_t v_6;
-  int32_t v_7;
-  int32_t v_8[4];
-  int32_t v_9;
-  int32_t v_10;
-  int32_t v_11;
-  int32_t v_12;
-  int32_t v_13;
-  int32_t v_14;
-  int32_t v_15;
-  int32_t v_16;
-  int32_t v_17;
-  int32_t v_18;
-  int32_t v_19;
+  int32_t v_1, v_2, v_3, v_4, v_5, v_6, v_7, v_8[4], v_9, v_10, v_11, v_12, v_13, v_14, v_15, v_16,
+      v_17, v_18, v_19;
   for (int32_t v_20 = 0; v_20 < 32; ++v_20) {
     v_1 = v_20 * 2;
     for (int32_t v_21 = 0; v_21 < 2; ++v_21) {
@@ -139,7 +123,8 @@ static void digits_0_z_conv2d_over(void *argument_0, const void *argument_1, con
 }
 
 /*
- * z_depthwise_conv2d
+ * DEPTHWISE_CONV_2D depthwise: int8 [1, 8, 8, 16] scale 0.0109709 zero point -128, int8 [1, 3, 3,
+ *   16] 16 scales, int32 [16] 16 scales -> int8 [1, 8, 8, 16] scale 0.0242905 zero point -128
  * data: const int8_t [1][8][8][16]
  * weights: const int8_t [144]
  * constants_0: const int32_t [32]
@@ -152,17 +137,7 @@ static void digits_1_z_depthwise_conv2d(const void *argument_0, const void *argu
   const int32_t *const constants_0 = (const int32_t *)argument_2;
   int8_t *const output = (int8_t *)argument_3;
   int8_t *const v = (int8_t *)scratch_1;
-  int32_t v_1;
-  int32_t v_2;
-  int32_t v_3;
-  int32_t v_4;
-  int32_t v_5;
-  int32_t v_6;
-  int32_t v_7;
-  int32_t v_8;
-  int32_t v_9;
-  int32_t v_10;
-  int32_t v_11;
+  int32_t v_1, v_2, v_3, v_4, v_5, v_6, v_7, v_8, v_9, v_10, v_11;
   for (int32_t v_12 = 0; v_12 < 480; ++v_12) {
     v[v_12] = -128;
   }
@@ -210,7 +185,8 @@ static void digits_1_z_depthwise_conv2d(const void *argument_0, const void *argu
 }
 
 /*
- * z_conv2d1
+ * CONV_2D pointwise: int8 [1, 8, 8, 16] scale 0.0242905 zero point -128, int8 [16, 1, 1, 16] 16
+ *   scales, int32 [16] 16 scales -> int8 [1, 8, 8, 16] scale 0.042094 zero point -6
  * shared: int8_t [2048]
  * weights: const int8_t [256]
  * constants_0: const int32_t [64]
@@ -219,95 +195,46 @@ static void digits_2_z_conv2d1_over(void *argument_0, const void *argument_1, co
   int8_t *const shared = (int8_t *)argument_0;
   const int8_t *const weights = (const int8_t *)argument_1;
   const int32_t *const constants_0 = (const int32_t *)argument_2;
-  int32_t v;
-  int32_t v_1;
-  int32_t v_2[4];
-  int32_t v_3;
-  int32_t v_4;
-  int32_t v_5;
-  int32_t v_6;
-  int32_t v_7;
-  int32_t v_8;
-  int32_t v_9;
-  int32_t v_10;
-  int32_t v_11;
-  int32_t v_12;
-  int32_t v_13;
-  int32_t v_14;
-  int32_t v_15;
-  int32_t v_16;
-  int32_t v_17;
-  int32_t v_18;
-  int32_t v_19;
-  int32_t v_20;
-  int32_t v_21;
-  int32_t v_22;
-  int32_t v_23;
-  int32_t v_24;
-  int32_t v_25;
-  for (int32_t v_26 = 0; v_26 < 32; ++v_26) {
-    v = v_26 * 2;
-    for (int32_t v_27 = 0; v_27 < 8; ++v_27) {
-      const int32_t cse_v1 = v_27 * 8;
+  int32_t v, v_1, v_2[4], v_3, v_4, v_5, v_6, v_7, v_8, v_9, v_10, v_11, v_12, v_13;
+  for (int32_t v_14 = 0; v_14 < 32; ++v_14) {
+    v = v_14 * 2;
+    for (int32_t v_15 = 0; v_15 < 8; ++v_15) {
+      const int32_t cse_v1 = v_15 * 8;
       v_1 = constants_0[cse_v1 + 3];
       v_2[0] = v_1;
       v_2[1] = v_1;
       v_3 = constants_0[cse_v1 + 7];
       v_2[2] = v_3;
       v_2[3] = v_3;
-      for (int32_t v_28 = 0; v_28 < 4; ++v_28) {
-        const int32_t cse_v2 = v_28 * 4;
-        v_4 = (int32_t)shared[(v * 16) + cse_v2];
-        v_5 = (int32_t)shared[((v * 16) + cse_v2) + 16];
-        const int32_t cse_v4 = (v_27 * 32) + (v_28 * 8);
-        v_6 = (int32_t)weights[cse_v4];
+      for (int32_t v_16 = 0; v_16 < 16; ++v_16) {
+        v_4 = (int32_t)shared[(v * 16) + v_16];
+        v_5 = (int32_t)shared[((v * 16) + v_16) + 16];
+        const int32_t cse_v3 = (v_15 * 32) + (v_16 * 2);
+        v_6 = (int32_t)weights[cse_v3];
         v_2[0] = v_2[0] + (v_4 * v_6);
         v_2[1] = v_2[1] + (v_5 * v_6);
-        v_7 = (int32_t)weights[cse_v4 + 1];
+        v_7 = (int32_t)weights[cse_v3 + 1];
         v_2[2] = v_2[2] + (v_4 * v_7);
         v_2[3] = v_2[3] + (v_5 * v_7);
-        v_8 = (int32_t)shared[((v * 16) + cse_v2) + 1];
-        v_9 = (int32_t)shared[((v * 16) + cse_v2) + 17];
-        v_10 = (int32_t)weights[cse_v4 + 2];
-        v_2[0] = v_2[0] + (v_8 * v_10);
-        v_2[1] = v_2[1] + (v_9 * v_10);
-        v_11 = (int32_t)weights[cse_v4 + 3];
-        v_2[2] = v_2[2] + (v_8 * v_11);
-        v_2[3] = v_2[3] + (v_9 * v_11);
-        v_12 = (int32_t)shared[((v * 16) + cse_v2) + 2];
-        v_13 = (int32_t)shared[((v * 16) + cse_v2) + 18];
-        v_14 = (int32_t)weights[cse_v4 + 4];
-        v_2[0] = v_2[0] + (v_12 * v_14);
-        v_2[1] = v_2[1] + (v_13 * v_14);
-        v_15 = (int32_t)weights[cse_v4 + 5];
-        v_2[2] = v_2[2] + (v_12 * v_15);
-        v_2[3] = v_2[3] + (v_13 * v_15);
-        v_16 = (int32_t)shared[((v * 16) + cse_v2) + 3];
-        v_17 = (int32_t)shared[((v * 16) + cse_v2) + 19];
-        v_18 = (int32_t)weights[cse_v4 + 6];
-        v_2[0] = v_2[0] + (v_16 * v_18);
-        v_2[1] = v_2[1] + (v_17 * v_18);
-        v_19 = (int32_t)weights[cse_v4 + 7];
-        v_2[2] = v_2[2] + (v_16 * v_19);
-        v_2[3] = v_2[3] + (v_17 * v_19);
       }
-      const int32_t cse_v3 = v_27 * 2;
-      v_20 = cse_v3;
-      v_21 = (((int32_t)((((int64_t)(int32_t)((uint32_t)v_2[0] << 13)) * ((int64_t)constants_0[v_20 * 4])) >> 32LL)) + ((v_2[0] < 0) ? constants_0[(v_20 * 4) + 2] : constants_0[(v_20 * 4) + 1])) >> 17;
-      shared[((v * 16) + v_20) + ((int32_t)shift_3)] = (int8_t)digits_max_int32(digits_min_int32(v_21, 127), (-128));
-      v_22 = (((int32_t)((((int64_t)(int32_t)((uint32_t)v_2[1] << 13)) * ((int64_t)constants_0[v_20 * 4])) >> 32LL)) + ((v_2[1] < 0) ? constants_0[(v_20 * 4) + 2] : constants_0[(v_20 * 4) + 1])) >> 17;
-      shared[(((v * 16) + v_20) + 16) + ((int32_t)shift_3)] = (int8_t)digits_max_int32(digits_min_int32(v_22, 127), (-128));
-      v_23 = cse_v3 + 1;
-      v_24 = (((int32_t)((((int64_t)(int32_t)((uint32_t)v_2[2] << 13)) * ((int64_t)constants_0[v_23 * 4])) >> 32LL)) + ((v_2[2] < 0) ? constants_0[(v_23 * 4) + 2] : constants_0[(v_23 * 4) + 1])) >> 17;
-      shared[((v * 16) + v_23) + ((int32_t)shift_3)] = (int8_t)digits_max_int32(digits_min_int32(v_24, 127), (-128));
-      v_25 = (((int32_t)((((int64_t)(int32_t)((uint32_t)v_2[3] << 13)) * ((int64_t)constants_0[v_23 * 4])) >> 32LL)) + ((v_2[3] < 0) ? constants_0[(v_23 * 4) + 2] : constants_0[(v_23 * 4) + 1])) >> 17;
-      shared[(((v * 16) + v_23) + 16) + ((int32_t)shift_3)] = (int8_t)digits_max_int32(digits_min_int32(v_25, 127), (-128));
+      const int32_t cse_v2 = v_15 * 2;
+      v_8 = cse_v2;
+      v_9 = (((int32_t)((((int64_t)(int32_t)((uint32_t)v_2[0] << 13)) * ((int64_t)constants_0[v_8 * 4])) >> 32LL)) + ((v_2[0] < 0) ? constants_0[(v_8 * 4) + 2] : constants_0[(v_8 * 4) + 1])) >> 17;
+      shared[((v * 16) + v_8) + ((int32_t)shift_3)] = (int8_t)digits_max_int32(digits_min_int32(v_9, 127), (-128));
+      v_10 = (((int32_t)((((int64_t)(int32_t)((uint32_t)v_2[1] << 13)) * ((int64_t)constants_0[v_8 * 4])) >> 32LL)) + ((v_2[1] < 0) ? constants_0[(v_8 * 4) + 2] : constants_0[(v_8 * 4) + 1])) >> 17;
+      shared[(((v * 16) + v_8) + 16) + ((int32_t)shift_3)] = (int8_t)digits_max_int32(digits_min_int32(v_10, 127), (-128));
+      v_11 = cse_v2 + 1;
+      v_12 = (((int32_t)((((int64_t)(int32_t)((uint32_t)v_2[2] << 13)) * ((int64_t)constants_0[v_11 * 4])) >> 32LL)) + ((v_2[2] < 0) ? constants_0[(v_11 * 4) + 2] : constants_0[(v_11 * 4) + 1])) >> 17;
+      shared[((v * 16) + v_11) + ((int32_t)shift_3)] = (int8_t)digits_max_int32(digits_min_int32(v_12, 127), (-128));
+      v_13 = (((int32_t)((((int64_t)(int32_t)((uint32_t)v_2[3] << 13)) * ((int64_t)constants_0[v_11 * 4])) >> 32LL)) + ((v_2[3] < 0) ? constants_0[(v_11 * 4) + 2] : constants_0[(v_11 * 4) + 1])) >> 17;
+      shared[(((v * 16) + v_11) + 16) + ((int32_t)shift_3)] = (int8_t)digits_max_int32(digits_min_int32(v_13, 127), (-128));
     }
   }
 }
 
 /*
- * add
+ * ADD residual: int8 [1, 8, 8, 16] scale 0.0109709 zero point -128, int8 [1, 8, 8, 16] scale
+ *   0.042094 zero point -6 -> int8 [1, 8, 8, 16] scale 0.0284607 zero point -128
  * shared: int8_t [2048]
  * rhs: const int8_t [1024]
  */
@@ -323,7 +250,8 @@ static void digits_3_add_over(void *argument_0, const void *argument_1, int32_t 
 }
 
 /*
- * fused_max_pool2d_cast
+ * MAX_POOL_2D max_pool: int8 [1, 8, 8, 16] scale 0.0284607 zero point -128 -> int8 [1, 4, 4, 16]
+ *   scale 0.0284607 zero point -128
  * shared: int8_t [1280]
  */
 static void digits_4_fused_max_pool2d_cast_over(void *argument_0, int32_t shift_1) {
@@ -354,7 +282,8 @@ static void digits_4_fused_max_pool2d_cast_over(void *argument_0, int32_t shift_
 }
 
 /*
- * z_conv2d2
+ * CONV_2D conv: int8 [1, 4, 4, 16] scale 0.0284607 zero point -128, int8 [32, 3, 3, 16] 32 scales,
+ *   int32 [32] 32 scales -> int8 [1, 4, 4, 32] scale 0.0852286 zero point -128
  * shared: int8_t [768]
  * weights: const int8_t [4608]
  * constants_0: const int32_t [64]
@@ -364,169 +293,112 @@ static void digits_5_z_conv2d2_over(void *argument_0, const void *argument_1, co
   const int8_t *const weights = (const int8_t *)argument_1;
   const int32_t *const constants_0 = (const int32_t *)argument_2;
   int8_t v[288];
-  int32_t v_1;
-  int32_t v_2;
-  int32_t v_3;
-  int32_t v_4;
-  int32_t v_5;
-  int32_t v_6;
-  int32_t v_7;
-  int32_t v_8[4];
-  int32_t v_9;
-  int32_t v_10;
-  int32_t v_11;
-  int32_t v_12;
-  int32_t v_13;
-  int32_t v_14;
-  int32_t v_15;
-  int32_t v_16;
-  int32_t v_17;
-  int32_t v_18;
-  int32_t v_19;
-  int32_t v_20;
-  int32_t v_21;
-  int32_t v_22;
-  int32_t v_23;
-  int32_t v_24;
-  int32_t v_25;
-  int32_t v_26;
-  int32_t v_27;
-  int32_t v_28;
-  int32_t v_29;
-  int32_t v_30;
-  int32_t v_31;
-  for (int32_t v_32 = 0; v_32 < 8; ++v_32) {
-    v_1 = v_32 * 2;
-    for (int32_t v_33 = 0; v_33 < 2; ++v_33) {
-      v_2 = v_1 + v_33;
-      v_3 = v_33 * 144;
+  int32_t v_1, v_2, v_3, v_4, v_5, v_6, v_7, v_8[4], v_9, v_10, v_11, v_12, v_13, v_14, v_15, v_16,
+      v_17, v_18, v_19;
+  for (int32_t v_20 = 0; v_20 < 8; ++v_20) {
+    v_1 = v_20 * 2;
+    for (int32_t v_21 = 0; v_21 < 2; ++v_21) {
+      v_2 = v_1 + v_21;
+      v_3 = v_21 * 144;
       v_4 = (v_2 >> 2) - 1;
       v_2 = (v_2 & 3) - 1;
       if ((((0 <= v_4) && (v_4 <= 1)) && (0 <= v_2)) && (v_2 <= 1)) {
-        for (int32_t v_34 = 0; v_34 < 3; ++v_34) {
-          for (int32_t v_35 = 0; v_35 < 3; ++v_35) {
-            const int32_t cse_v1 = v_34 * 64;
-            const int32_t cse_v2 = v_35 * 16;
-            const int32_t cse_v7 = (v_34 * 48) + cse_v2;
+        for (int32_t v_22 = 0; v_22 < 3; ++v_22) {
+          for (int32_t v_23 = 0; v_23 < 3; ++v_23) {
+            const int32_t cse_v1 = v_22 * 64;
+            const int32_t cse_v2 = v_23 * 16;
+            const int32_t cse_v6 = (v_22 * 48) + cse_v2;
             for (int lane = 0; lane < 4; ++lane) {
-              v[(cse_v7 + v_3) + lane * 1] = shared[((((v_4 * 64) + cse_v1) + (v_2 * 16)) + cse_v2) + lane * 1];
+              v[(cse_v6 + v_3) + lane * 1] = shared[((((v_4 * 64) + cse_v1) + (v_2 * 16)) + cse_v2) + lane * 1];
             }
             for (int lane = 0; lane < 4; ++lane) {
-              v[((cse_v7 + v_3) + 4) + lane * 1] = shared[(((((v_4 * 64) + cse_v1) + (v_2 * 16)) + cse_v2) + 4) + lane * 1];
+              v[((cse_v6 + v_3) + 4) + lane * 1] = shared[(((((v_4 * 64) + cse_v1) + (v_2 * 16)) + cse_v2) + 4) + lane * 1];
             }
             for (int lane = 0; lane < 4; ++lane) {
-              v[((cse_v7 + v_3) + 8) + lane * 1] = shared[(((((v_4 * 64) + cse_v1) + (v_2 * 16)) + cse_v2) + 8) + lane * 1];
+              v[((cse_v6 + v_3) + 8) + lane * 1] = shared[(((((v_4 * 64) + cse_v1) + (v_2 * 16)) + cse_v2) + 8) + lane * 1];
             }
             for (int lane = 0; lane < 4; ++lane) {
-              v[((cse_v7 + v_3) + 12) + lane * 1] = shared[(((((v_4 * 64) + cse_v1) + (v_2 * 16)) + cse_v2) + 12) + lane * 1];
+              v[((cse_v6 + v_3) + 12) + lane * 1] = shared[(((((v_4 * 64) + cse_v1) + (v_2 * 16)) + cse_v2) + 12) + lane * 1];
             }
           }
         }
       } else {
-        for (int32_t v_36 = 0; v_36 < 3; ++v_36) {
-          v_5 = v_4 + v_36;
+        for (int32_t v_24 = 0; v_24 < 3; ++v_24) {
+          v_5 = v_4 + v_24;
           v_6 = (v_5 * 64) + (v_2 * 16);
-          const int32_t cse_v4 = v_36 * 48;
+          const int32_t cse_v4 = v_24 * 48;
           if ((0 <= v_5) && (v_5 < 4)) {
-            for (int32_t v_37 = 0; v_37 < 3; ++v_37) {
-              const int32_t cse_v3 = v_37 * 16;
-              const int32_t cse_v8 = cse_v4 + cse_v3;
-              if ((0 <= (v_2 + v_37)) && ((v_2 + v_37) < 4)) {
+            for (int32_t v_25 = 0; v_25 < 3; ++v_25) {
+              const int32_t cse_v3 = v_25 * 16;
+              const int32_t cse_v7 = cse_v4 + cse_v3;
+              if ((0 <= (v_2 + v_25)) && ((v_2 + v_25) < 4)) {
                 for (int lane = 0; lane < 4; ++lane) {
-                  v[(cse_v8 + v_3) + lane * 1] = shared[(cse_v3 + v_6) + lane * 1];
+                  v[(cse_v7 + v_3) + lane * 1] = shared[(cse_v3 + v_6) + lane * 1];
                 }
                 for (int lane = 0; lane < 4; ++lane) {
-                  v[((cse_v8 + v_3) + 4) + lane * 1] = shared[((cse_v3 + v_6) + 4) + lane * 1];
+                  v[((cse_v7 + v_3) + 4) + lane * 1] = shared[((cse_v3 + v_6) + 4) + lane * 1];
                 }
                 for (int lane = 0; lane < 4; ++lane) {
-                  v[((cse_v8 + v_3) + 8) + lane * 1] = shared[((cse_v3 + v_6) + 8) + lane * 1];
+                  v[((cse_v7 + v_3) + 8) + lane * 1] = shared[((cse_v3 + v_6) + 8) + lane * 1];
                 }
                 for (int lane = 0; lane < 4; ++lane) {
-                  v[((cse_v8 + v_3) + 12) + lane * 1] = shared[((cse_v3 + v_6) + 12) + lane * 1];
+                  v[((cse_v7 + v_3) + 12) + lane * 1] = shared[((cse_v3 + v_6) + 12) + lane * 1];
                 }
               } else {
-                for (int32_t v_38 = 0; v_38 < 16; ++v_38) {
-                  v[(cse_v8 + v_38) + v_3] = -128;
+                for (int32_t v_26 = 0; v_26 < 16; ++v_26) {
+                  v[(cse_v7 + v_26) + v_3] = -128;
                 }
               }
             }
           } else {
-            for (int32_t v_39 = 0; v_39 < 48; ++v_39) {
-              v[(cse_v4 + v_39) + v_3] = -128;
+            for (int32_t v_27 = 0; v_27 < 48; ++v_27) {
+              v[(cse_v4 + v_27) + v_3] = -128;
             }
           }
         }
       }
     }
-    for (int32_t v_40 = 0; v_40 < 16; ++v_40) {
+    for (int32_t v_28 = 0; v_28 < 16; ++v_28) {
       v_7 = 0;
       v_8[0] = v_7;
       v_8[1] = v_7;
       v_9 = 0;
       v_8[2] = v_9;
       v_8[3] = v_9;
-      for (int32_t v_41 = 0; v_41 < 36; ++v_41) {
-        const int32_t cse_v5 = v_41 * 4;
-        v_10 = (int32_t)v[cse_v5];
-        v_11 = (int32_t)v[cse_v5 + 144];
-        const int32_t cse_v9 = (v_40 * 288) + (v_41 * 8);
-        v_12 = (int32_t)weights[cse_v9];
+      for (int32_t v_29 = 0; v_29 < 144; ++v_29) {
+        v_10 = (int32_t)v[v_29];
+        v_11 = (int32_t)v[v_29 + 144];
+        const int32_t cse_v8 = (v_28 * 288) + (v_29 * 2);
+        v_12 = (int32_t)weights[cse_v8];
         v_8[0] = v_8[0] + (v_10 * v_12);
         v_8[1] = v_8[1] + (v_11 * v_12);
-        v_13 = (int32_t)weights[cse_v9 + 1];
+        v_13 = (int32_t)weights[cse_v8 + 1];
         v_8[2] = v_8[2] + (v_10 * v_13);
         v_8[3] = v_8[3] + (v_11 * v_13);
-        v_14 = (int32_t)v[cse_v5 + 1];
-        v_15 = (int32_t)v[cse_v5 + 145];
-        v_16 = (int32_t)weights[cse_v9 + 2];
-        v_8[0] = v_8[0] + (v_14 * v_16);
-        v_8[1] = v_8[1] + (v_15 * v_16);
-        v_17 = (int32_t)weights[cse_v9 + 3];
-        v_8[2] = v_8[2] + (v_14 * v_17);
-        v_8[3] = v_8[3] + (v_15 * v_17);
-        v_18 = (int32_t)v[cse_v5 + 2];
-        v_19 = (int32_t)v[cse_v5 + 146];
-        v_20 = (int32_t)weights[cse_v9 + 4];
-        v_8[0] = v_8[0] + (v_18 * v_20);
-        v_8[1] = v_8[1] + (v_19 * v_20);
-        v_21 = (int32_t)weights[cse_v9 + 5];
-        v_8[2] = v_8[2] + (v_18 * v_21);
-        v_8[3] = v_8[3] + (v_19 * v_21);
-        v_22 = (int32_t)v[cse_v5 + 3];
-        v_23 = (int32_t)v[cse_v5 + 147];
-        v_24 = (int32_t)weights[cse_v9 + 6];
-        v_8[0] = v_8[0] + (v_22 * v_24);
-        v_8[1] = v_8[1] + (v_23 * v_24);
-        v_25 = (int32_t)weights[cse_v9 + 7];
-        v_8[2] = v_8[2] + (v_22 * v_25);
-        v_8[3] = v_8[3] + (v_23 * v_25);
       }
-      const int32_t cse_v6 = v_40 * 2;
-      v_26 = cse_v6;
-      v_27 = (((int32_t)((((int64_t)(int32_t)((uint32_t)v_8[0] << 11)) * ((int64_t)constants_0[v_26 * 2])) >> 32LL)) + constants_0[(v_26 * 2) + 1]) >> 17;
-      shared[((v_1 * 32) + v_26) + ((int32_t)shift_3)] = (int8_t)digits_max_int32(digits_min_int32(v_27, 127), (-128));
-      v_28 = (((int32_t)((((int64_t)(int32_t)((uint32_t)v_8[1] << 11)) * ((int64_t)constants_0[v_26 * 2])) >> 32LL)) + constants_0[(v_26 * 2) + 1]) >> 17;
-      shared[(((v_1 * 32) + v_26) + 32) + ((int32_t)shift_3)] = (int8_t)digits_max_int32(digits_min_int32(v_28, 127), (-128));
-      v_29 = cse_v6 + 1;
-      v_30 = (((int32_t)((((int64_t)(int32_t)((uint32_t)v_8[2] << 11)) * ((int64_t)constants_0[v_29 * 2])) >> 32LL)) + constants_0[(v_29 * 2) + 1]) >> 17;
-      shared[((v_1 * 32) + v_29) + ((int32_t)shift_3)] = (int8_t)digits_max_int32(digits_min_int32(v_30, 127), (-128));
-      v_31 = (((int32_t)((((int64_t)(int32_t)((uint32_t)v_8[3] << 11)) * ((int64_t)constants_0[v_29 * 2])) >> 32LL)) + constants_0[(v_29 * 2) + 1]) >> 17;
-      shared[(((v_1 * 32) + v_29) + 32) + ((int32_t)shift_3)] = (int8_t)digits_max_int32(digits_min_int32(v_31, 127), (-128));
+      const int32_t cse_v5 = v_28 * 2;
+      v_14 = cse_v5;
+      v_15 = (((int32_t)((((int64_t)(int32_t)((uint32_t)v_8[0] << 11)) * ((int64_t)constants_0[v_14 * 2])) >> 32LL)) + constants_0[(v_14 * 2) + 1]) >> 17;
+      shared[((v_1 * 32) + v_14) + ((int32_t)shift_3)] = (int8_t)digits_max_int32(digits_min_int32(v_15, 127), (-128));
+      v_16 = (((int32_t)((((int64_t)(int32_t)((uint32_t)v_8[1] << 11)) * ((int64_t)constants_0[v_14 * 2])) >> 32LL)) + constants_0[(v_14 * 2) + 1]) >> 17;
+      shared[(((v_1 * 32) + v_14) + 32) + ((int32_t)shift_3)] = (int8_t)digits_max_int32(digits_min_int32(v_16, 127), (-128));
+      v_17 = cse_v5 + 1;
+      v_18 = (((int32_t)((((int64_t)(int32_t)((uint32_t)v_8[2] << 11)) * ((int64_t)constants_0[v_17 * 2])) >> 32LL)) + constants_0[(v_17 * 2) + 1]) >> 17;
+      shared[((v_1 * 32) + v_17) + ((int32_t)shift_3)] = (int8_t)digits_max_int32(digits_min_int32(v_18, 127), (-128));
+      v_19 = (((int32_t)((((int64_t)(int32_t)((uint32_t)v_8[3] << 11)) * ((int64_t)constants_0[v_17 * 2])) >> 32LL)) + constants_0[(v_17 * 2) + 1]) >> 17;
+      shared[(((v_1 * 32) + v_17) + 32) + ((int32_t)shift_3)] = (int8_t)digits_max_int32(digits_min_int32(v_19, 127), (-128));
     }
   }
 }
 
 /*
- * average
+ * AVERAGE_POOL_2D average_pool: int8 [1, 4, 4, 32] scale 0.0852286 zero point -128 -> int8 [1, 2,
+ *   2, 32] scale 0.0852286 zero point -128
  * shared: int8_t [640]
  */
 static void digits_6_average_over(void *argument_0, int32_t shift_1) {
   int8_t *const shared = (int8_t *)argument_0;
-  int32_t v;
-  int32_t v_1;
-  int32_t v_2;
-  int32_t v_3;
-  int32_t v_4;
+  int32_t v, v_1, v_2, v_3, v_4;
   for (int32_t v_5 = 0; v_5 < 2; ++v_5) {
     for (int32_t v_6 = 0; v_6 < 2; ++v_6) {
       v = (v_5 * 8) + (v_6 * 2);
@@ -548,7 +420,9 @@ static void digits_6_average_over(void *argument_0, int32_t shift_1) {
 }
 
 /*
- * z_conv2d3
+ * FULLY_CONNECTED logits: int8 [1, 128] scale 0.0852286 zero point -128, int8 [10, 128] scale
+ *   0.00841324 zero point 0, int32 [10] scale 0.000717049 zero point 0 -> int8 [1, 10] scale
+ *   0.143624 zero point 22
  * shared: int8_t [138]
  * weights: const int8_t [1280]
  * constants_0: const int32_t [10]
@@ -557,36 +431,17 @@ static void digits_7_z_conv2d3_over(void *argument_0, const void *argument_1, co
   int8_t *const shared = (int8_t *)argument_0;
   const int8_t *const weights = (const int8_t *)argument_1;
   const int32_t *const constants_0 = (const int32_t *)argument_2;
-  int32_t v;
-  int32_t v_1;
-  int32_t v_2[2];
-  int32_t v_3;
-  int32_t v_4;
-  int32_t v_5;
-  int32_t v_6;
-  int32_t v_7;
-  int32_t v_8;
-  int32_t v_9;
-  int32_t v_10;
-  int32_t v_11;
-  int32_t v_12;
-  int32_t v_13;
-  int32_t v_14;
-  int32_t v_15;
-  int32_t v_16;
-  int32_t v_17;
-  int32_t v_18;
-  int32_t v_19;
+  int32_t v, v_1, v_2[2], v_3, v_4, v_5, v_6, v_7, v_8, v_9, v_10, v_11, v_12, v_13;
   v = 0;
-  for (int32_t v_20 = 0; v_20 < 5; ++v_20) {
+  for (int32_t v_14 = 0; v_14 < 5; ++v_14) {
     v_1 = 0;
     v_2[0] = v_1;
     v_3 = 0;
     v_2[1] = v_3;
-    for (int32_t v_21 = 0; v_21 < 32; ++v_21) {
-      const int32_t cse_v1 = v_21 * 4;
+    for (int32_t v_15 = 0; v_15 < 64; ++v_15) {
+      const int32_t cse_v1 = v_15 * 2;
       v_4 = (int32_t)shared[(v * 128) + cse_v1];
-      const int32_t cse_v3 = (v_20 * 256) + (v_21 * 8);
+      const int32_t cse_v3 = (v_14 * 256) + (v_15 * 4);
       v_5 = (int32_t)weights[cse_v3];
       v_2[0] = v_2[0] + (v_4 * v_5);
       v_6 = (int32_t)weights[cse_v3 + 1];
@@ -596,44 +451,27 @@ static void digits_7_z_conv2d3_over(void *argument_0, const void *argument_1, co
       v_2[0] = v_2[0] + (v_7 * v_8);
       v_9 = (int32_t)weights[cse_v3 + 3];
       v_2[1] = v_2[1] + (v_7 * v_9);
-      v_10 = (int32_t)shared[((v * 128) + cse_v1) + 2];
-      v_11 = (int32_t)weights[cse_v3 + 4];
-      v_2[0] = v_2[0] + (v_10 * v_11);
-      v_12 = (int32_t)weights[cse_v3 + 5];
-      v_2[1] = v_2[1] + (v_10 * v_12);
-      v_13 = (int32_t)shared[((v * 128) + cse_v1) + 3];
-      v_14 = (int32_t)weights[cse_v3 + 6];
-      v_2[0] = v_2[0] + (v_13 * v_14);
-      v_15 = (int32_t)weights[cse_v3 + 7];
-      v_2[1] = v_2[1] + (v_13 * v_15);
     }
-    const int32_t cse_v2 = v_20 * 2;
-    v_16 = cse_v2;
-    v_17 = (((int32_t)((((int64_t)(int32_t)((uint32_t)v_2[0] << 12)) * 1372335739LL) >> 32LL)) + constants_0[v_16]) >> 18;
-    shared[((v * 10) + v_16) + ((int32_t)shift_3)] = (int8_t)digits_max_int32(digits_min_int32(v_17, 127), (-128));
-    v_18 = cse_v2 + 1;
-    v_19 = (((int32_t)((((int64_t)(int32_t)((uint32_t)v_2[1] << 12)) * 1372335739LL) >> 32LL)) + constants_0[v_18]) >> 18;
-    shared[((v * 10) + v_18) + ((int32_t)shift_3)] = (int8_t)digits_max_int32(digits_min_int32(v_19, 127), (-128));
+    const int32_t cse_v2 = v_14 * 2;
+    v_10 = cse_v2;
+    v_11 = (((int32_t)((((int64_t)(int32_t)((uint32_t)v_2[0] << 12)) * 1372335739LL) >> 32LL)) + constants_0[v_10]) >> 18;
+    shared[((v * 10) + v_10) + ((int32_t)shift_3)] = (int8_t)digits_max_int32(digits_min_int32(v_11, 127), (-128));
+    v_12 = cse_v2 + 1;
+    v_13 = (((int32_t)((((int64_t)(int32_t)((uint32_t)v_2[1] << 12)) * 1372335739LL) >> 32LL)) + constants_0[v_12]) >> 18;
+    shared[((v * 10) + v_12) + ((int32_t)shift_3)] = (int8_t)digits_max_int32(digits_min_int32(v_13, 127), (-128));
   }
 }
 
 /*
- * softmax
+ * SOFTMAX probabilities: int8 [1, 10] scale 0.143624 zero point 22 -> int8 [1, 10] scale
+ *   0.00390625 zero point -128
  * shared: int8_t [20]
  * table: const int32_t [98]
  */
 static void digits_8_softmax_over(void *argument_0, const void *argument_1, int32_t shift_2) {
   int8_t *const shared = (int8_t *)argument_0;
   const int32_t *const table = (const int32_t *)argument_1;
-  int32_t v;
-  int32_t v_1;
-  int32_t v_2;
-  int32_t v_3;
-  int32_t v_4;
-  int32_t v_5;
-  int32_t v_6;
-  int32_t v_7;
-  int32_t v_8;
+  int32_t v, v_1, v_2, v_3, v_4, v_5, v_6, v_7, v_8;
   v = -128;
   for (int32_t v_9 = 0; v_9 < 10; ++v_9) {
     v = digits_max_int32(v, ((int32_t)shared[v_9]));
