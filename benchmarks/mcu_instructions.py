@@ -26,7 +26,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Column, Table
 
-from benchmarks.mcu.boards import BOARDS, Result, missing, run
+from benchmarks.mcu.boards import BOARDS, PLAIN_C_BOARDS, Result, missing, run
 from benchmarks.models import inputs_of, models
 from frontends.tflite import from_tflite
 from frontends.tflite.file_names import SEMANTICS
@@ -85,12 +85,13 @@ def count(
     ram_limit: int | None = None,
     tells_calls: bool = False,
     plain_c: bool = False,
+    level: str = "-Os",
 ) -> Result:
     """Count the instructions of a model of one input and one output.
 
     Args:
         model: the contents of a .tflite file.
-        core: a name in ``BOARDS``.
+        core: a name in ``BOARDS``, or for plain C in ``PLAIN_C_BOARDS``.
         runs: the inputs.
         folder: for files; must be empty.
         semantics: as ``from_tflite`` takes it.
@@ -98,6 +99,7 @@ def count(
         ram_limit: as ``export_c`` takes it.
         tells_calls: as ``run`` takes it.
         plain_c: whether the board's compiler gets plain C, instead of an object file.
+        level: how far it optimizes.
 
     Raises:
         QnnError: if a tool is missing, or an output is not LiteRT's, or for other semantics not
@@ -106,7 +108,8 @@ def count(
     mod, params = from_tflite(model, semantics=semantics)
     target = "c" if plain_c else core
     export_c(mod, target, params, folder / "model", arena=arena, ram_limit=ram_limit)
-    result = run(BOARDS[core], folder, runs, tells_calls=tells_calls)
+    board = PLAIN_C_BOARDS[core]
+    result = run(board, folder, runs, tells_calls=tells_calls, level=level)
     outputs = _litert(model, runs) if semantics == "litert" else _here(mod, params, runs)
     for number, (made, wanted) in enumerate(zip(result.outputs, outputs, strict=True)):
         if made != wanted:
@@ -206,7 +209,7 @@ def _row(name: str, core: str, result: Result, macs: int) -> tuple[str, ...]:
 
 @click.command()
 @click.argument("names", metavar="MODEL...", nargs=-1, required=True)
-@click.option("--core", "cores", multiple=True, type=click.Choice(list(BOARDS)))
+@click.option("--core", "cores", multiple=True, type=click.Choice(list(PLAIN_C_BOARDS)))
 @click.option("--functions", default=0, show_default=True, help="How many to list, the first ones.")
 @click.option("--layers", is_flag=True, help="List the layers of `tvm-qnn report`.")
 @click.option("--plain-c", is_flag=True, help="Give the board's compiler plain C.")
@@ -220,7 +223,7 @@ def _row(name: str, core: str, result: Result, macs: int) -> tuple[str, ...]:
 def main(names: Sequence[str], cores: Sequence[str], **options: Any) -> None:
     """Count the instructions of one inference of each MODEL, a file or a network of the zoo."""
     chosen = cores or [core for core, board in BOARDS.items() if not missing(board.family)]
-    reasons = [reason for core in chosen if (reason := missing(BOARDS[core].family))]
+    reasons = [reason for core in chosen if (reason := missing(PLAIN_C_BOARDS[core].family))]
     if reasons or not chosen:
         raise click.ClickException(reasons[0] if reasons else str(missing()))
     head = ("model", "core", "instructions", "a product", "code", "constants", "stack")

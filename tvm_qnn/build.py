@@ -132,6 +132,7 @@ def export_c(
     test_vectors: int = 0,
     package: Package | None = None,
     names: Callable[[Arrangement], Sequence[str]] | None = None,
+    notes: Callable[[Arrangement], Sequence[str]] | None = None,
 ) -> list[str]:
     """Write a model as C files alone: as ``Library.export`` does, without a library.
 
@@ -148,6 +149,7 @@ def export_c(
             state are one stream.
         package: the form of the folder, of ``package_for``; None for the files alone.
         names: as ``export_standalone`` takes it. The lowering for the target is the last one.
+        notes: likewise.
 
     Returns:
         The files' paths, from the folder on.
@@ -174,6 +176,7 @@ def export_c(
             vectors=vectors,
             package=package,
             names=names,
+            notes=notes,
         )
 
 

@@ -28,47 +28,55 @@ class Family:
         emulator: QEMU's name of it.
         prefix: of the compiler's tools.
         options: of the compiler.
-        start: the source file of how a program starts.
+        start: the source files of how a program starts.
         packages: what apt calls all that.
+        machine: options of the emulator, beside the name of a board.
     """
 
     emulator: str
     prefix: str
     options: tuple[str, ...]
-    start: str
+    start: tuple[str, ...]
     packages: str
+    machine: tuple[str, ...] = ()
 
 
 ARM = Family(
     "qemu-system-arm",
     "arm-none-eabi-",
     ("-mthumb", "--specs=nano.specs", "-lm"),
-    "arm.c",
+    ("arm.c",),
     "qemu-system-arm gcc-arm-none-eabi libnewlib-arm-none-eabi",
 )
 
-# Its C library takes a gigabyte, and a program needs four functions of it, which stand here. The
-# compiler would make their loops calls of themselves.
+# A C library takes a gigabyte, and a program needs six functions of it, which stand in library.c.
+# The compiler would make their loops calls of themselves.
+_NO_LIBRARY = (
+    *("-ffreestanding", "-nostdlib", f"-I{_HERE / 'include'}", "-lgcc"),
+    "-fno-tree-loop-distribute-patterns",
+)
+
 RISCV = Family(
     "qemu-system-riscv32",
     "riscv64-unknown-elf-",
-    (
-        *(
-            "-march=rv32imac",
-            "-mabi=ilp32",
-            "-ffreestanding",
-            "-nostdlib",
-            f"-I{_HERE / 'riscv'}",
-            "-lgcc",
-        ),
-        "-fno-tree-loop-distribute-patterns",
-    ),
-    "riscv.c",
+    ("-march=rv32imc", "-mabi=ilp32", *_NO_LIBRARY),
+    ("riscv.c", "library.c"),
     "qemu-system-misc gcc-riscv64-unknown-elf",
+    ("-bios", "none"),
+)
+
+# An instruction loads a literal only from the memory in front of it.
+XTENSA = Family(
+    "qemu-system-xtensa",
+    "xtensa-lx106-elf-",
+    ("-mtext-section-literals", *_NO_LIBRARY),
+    ("xtensa.c", "library.c"),
+    "qemu-system-misc gcc-xtensa-lx106",
+    ("-cpu", "lx106", "-m", "32M"),
 )
 
 _FLAGS = (
-    *("-Os", "-std=gnu11", "-Wall", "-Wextra", "-Werror", "-ffunction-sections", "-nostartfiles"),
+    *("-std=gnu11", "-Wall", "-Wextra", "-Werror", "-ffunction-sections", "-nostartfiles"),
     *("-Wl,--gc-sections", "-Wl,--no-warn-rwx-segments"),
 )
 _KINDS_OF_CODE = "tTwW"  # of symbols, in what nm prints
@@ -85,6 +93,7 @@ class Board:
         memory: where everything else does.
         core: the compiler's name of its processor, where one name says all.
         family: of its processor.
+        room: megabytes for code and constants, and as many for everything else.
     """
 
     machine: str
@@ -93,6 +102,7 @@ class Board:
     memory: int
     core: str = ""
     family: Family = ARM
+    room: int = 2
 
     @property
     def map(self) -> str:
@@ -100,8 +110,8 @@ class Board:
         return f"""\
 MEMORY {{
   vectors : ORIGIN = {self.vectors:#x}, LENGTH = 64
-  code : ORIGIN = {self.code:#x}, LENGTH = 2M
-  memory : ORIGIN = {self.memory:#x}, LENGTH = 2M
+  code : ORIGIN = {self.code:#x}, LENGTH = {self.room}M
+  memory : ORIGIN = {self.memory:#x}, LENGTH = {self.room}M
 }}
 """
 
@@ -114,9 +124,16 @@ BOARDS = {
     "cortex-m7": Board("mps2-an500", 0, 0x400, 0x20000000, "cortex-m7"),
     "cortex-m33": Board("mps2-an505", 0x10000000, 0x10000400, 0x38000000, "cortex-m33"),
     "cortex-m55": Board("mps3-an547", 0, 0x01000000, 0x21000000, "cortex-m55"),
-    "riscv32": Board("virt", 0x80000000, 0x80000400, 0x80400000, family=RISCV),
+    "riscv32": Board("virt", 0x80000000, 0x80000400, 0x84000000, family=RISCV, room=48),
 }
 """By the target whose code they run."""
+
+PLAIN_C_BOARDS = {
+    **BOARDS,
+    # ESP8266's core on a machine with enough memory: Debian has no emulator of an ESP32.
+    "xtensa": Board("sim", 0x50000000, 0x50000400, 0x60000000, family=XTENSA, room=30),
+}
+"""Those that run plain C."""
 
 
 @dataclass(frozen=True)
@@ -158,6 +175,7 @@ def run(
     *,
     hard: bool = False,
     tells_calls: bool = False,
+    level: str = "-Os",
 ) -> Result:
     """Make a program of an export, and run it on a board.
 
@@ -169,13 +187,14 @@ def run(
         hard: whether floats are passed in registers of their own.
         tells_calls: whether the program tells of each call of a run, for which it takes some
             instructions more.
+        level: how far the compiler optimizes.
 
     Raises:
         QnnError: if a tool is missing or a program fails.
     """
     if reason := missing(board.family):
         raise QnnError(reason)
-    program = _link(board, export, hard=hard, tells_calls=tells_calls)
+    program = _link(board, export, level, hard=hard, tells_calls=tells_calls)
     (export / "inputs").write_bytes(b"".join(each.tobytes() for each in inputs))
     spans = _emulate(board, program, export)
     # Between two runs there is one span; of a run that tells of its calls there are several.
@@ -196,10 +215,10 @@ def run(
     )
 
 
-def _link(board: Board, export: Path, *, hard: bool, tells_calls: bool) -> Path:
+def _link(board: Board, export: Path, level: str, *, hard: bool, tells_calls: bool) -> Path:
     family, program, script = board.family, export / "program.elf", export / "program.ld"
     script.write_text(board.map + (_HERE / "board.ld").read_text())
-    own = [_HERE / name for name in ("run_model.c", "board.c", family.start)]
+    own = [_HERE / name for name in ("run_model.c", "board.c", *family.start)]
     code = next(name for name in ("model.o", "model_weights.c") if (export / name).exists())
     sources = [*own, export / "model.c", export / code]
     core = [f"-I{_HERE}", f"-I{export}"]
@@ -207,7 +226,7 @@ def _link(board: Board, export: Path, *, hard: bool, tells_calls: bool) -> Path:
     core += [f"-mfloat-abi={'hard' if hard else 'soft'}"] if family is ARM else []
     core += ["-DMODEL_HOOK=on_call"] if tells_calls else []
     # Libraries go behind what calls them.
-    words: list[str | Path] = [*_FLAGS, *core, *sources, *family.options, "-T", script]
+    words: list[str | Path] = [level, *_FLAGS, *core, *sources, *family.options, "-T", script]
     call([f"{family.prefix}gcc", *words, "-o", program])
     return program
 
@@ -220,7 +239,7 @@ def _emulate(board: Board, program: Path, folder: Path) -> list[dict[int, int]]:
     devices: list[str | Path] = ["-display", "none", "-monitor", "none", "-serial", "none"]
     # Names of files are relative to where the emulator was started.
     host = ["env", f"--chdir={folder}", board.family.emulator, "-M", board.machine, *devices]
-    host += ["-bios", "none"] if board.family is RISCV else []
+    host += board.family.machine
     files = ["-semihosting-config", "enable=on,target=native"]
     call([*host, *files, "-plugin", f"{plugin},out={out},mark={mark:#x}", "-kernel", program])
     spans: list[dict[int, int]] = [{}]

@@ -1,19 +1,27 @@
-/* Runs a model on each input of the file "inputs", one mark before and one after each run, and
+/* Runs a model from its first state on each input of the file "inputs", one mark before and one after each run, and
  * writes "outputs", then the most of the stack that a run took, 32 bits, to "stack". */
 #include "board.h"
 #include "model.h"
 
 static _Alignas(MODEL_ALIGNMENT) unsigned char workspace[MODEL_WORKSPACE_SIZE];
+#ifdef MODEL_STATE_SIZE
+static _Alignas(MODEL_ALIGNMENT) unsigned char state[MODEL_STATE_SIZE];
+#define STATE , state
+#define RESET() model_reset(state)
+#else
+#define STATE
+#define RESET() 0
+#endif
 #ifdef MODEL_INPUT_0_OFFSET
 #define INPUT (workspace + MODEL_INPUT_0_OFFSET)
 #define OUTPUT (workspace + MODEL_OUTPUT_0_OFFSET)
-#define RUN() model_run(workspace)
+#define RUN() model_run(workspace STATE)
 #else
 static _Alignas(MODEL_ALIGNMENT) unsigned char input[MODEL_INPUT_0_SIZE];
 static _Alignas(MODEL_ALIGNMENT) unsigned char output[MODEL_OUTPUT_0_SIZE];
 #define INPUT input
 #define OUTPUT output
-#define RUN() model_run(inputs, outputs, workspace)
+#define RUN() model_run(inputs, outputs, workspace STATE)
 #endif
 
 #ifdef MODEL_HOOK
@@ -34,6 +42,7 @@ int main(void) {
   uint32_t most = 0;
 
   while (!board_read(from, INPUT, MODEL_INPUT_0_SIZE)) {
+    if (RESET()) return 1;
     board_paint_stack();
     board_mark();
     if (RUN()) return 1;

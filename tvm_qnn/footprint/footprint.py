@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 from frontends.formats import read_model
 from tvm_qnn.build import lower_model, lower_within
+from tvm_qnn.footprint.cores import CORES, check_core, compiled_sizes
 from tvm_qnn.footprint.layers import Follower, Layer, code_sections
 from tvm_qnn.io.interrupts import interruptible
 from tvm_qnn.standalone.arrangement import arrange, in_arena, size_of
-from tvm_qnn.standalone.export import pack_constants
+from tvm_qnn.standalone.export import export_standalone, pack_constants
 from tvm_qnn.standalone.program import Program
 from tvm_qnn.standalone.schedules import Schedule
 from tvm_qnn.target.target import TargetLike, parse_target
@@ -54,6 +56,8 @@ class Footprint:
     outputs: int
     states: int
     strips: Mapping[str, int] | None
+    core: str | None = None
+    copied_bytes: int = 0
 
     @property
     def macs(self) -> int:
@@ -75,13 +79,13 @@ class Footprint:
 
     @property
     def ram(self) -> int:
-        """The workspace, inputs, outputs and states."""
-        return self.workspace + self.inputs + self.outputs + self.states
+        """The workspace, inputs, outputs and states, and constants that are copied."""
+        return self.workspace + self.inputs + self.outputs + self.states + self.copied_bytes
 
     @property
     def arena_ram(self) -> int:
-        """The workspace with inputs and outputs in it, and states."""
-        return self.arena_workspace + self.states
+        """The workspace with inputs and outputs in it, states, and constants that are copied."""
+        return self.arena_workspace + self.states + self.copied_bytes
 
 
 def footprint(
@@ -92,6 +96,7 @@ def footprint(
     shapes: Mapping[str, Sequence[int]] | None = None,
     semantics: str | None = None,
     ram_limit: int | None = None,
+    core: str | None = None,
 ) -> Footprint:
     """Compile a model's functions, plan its memory, and tell what it takes; nothing is linked.
 
@@ -102,11 +107,15 @@ def footprint(
         shapes: of inputs by name, where they are not the file's.
         semantics: whose results are meant, as ``from_tflite`` and ``from_mxnet`` take them.
         ram_limit: as ``export_c`` takes it.
+        core: for plain C, whose compiler compiles it: one of ``CORES``.
 
     Raises:
-        QnnError: the model or target does not fit, or the model does what takes TVM's runtime.
+        QnnError: the model, target or core does not fit, the core's compiler is not here, or the
+            model does what takes TVM's runtime.
     """
     parsed = parse_target(target)
+    if core is not None:
+        check_core(core, parsed)
     source = read_model(model, params, semantics)
     imported = source.convert(shapes)
     follower = Follower(source, imported, shapes)
@@ -120,11 +129,20 @@ def footprint(
     with interruptible():
         arranged = arrange(mod, signature, parsed, _PREFIX)
         workspace = in_arena(arranged, signature).workspace
-        code = code_sections(arranged)
+        code = code_sections(arranged) if core is None else None
     constants, offsets = pack_constants(arranged, signature)
     sizes = [end - start for start, end in pairwise([*offsets, len(constants)])]
     layers = follower.layers(arranged, sizes, code)
-    total = len(constants) + sum((code or {}).values())
+    if core is None:
+        held, own = len(constants), None if code is None else sum(code.values())
+    else:
+
+        def write(folder: Path) -> None:
+            export_standalone(mod, signature, parsed, folder / _PREFIX)
+
+        own, held = compiled_sizes(core, write)
+        layers = tuple(replace(layer, estimated_instructions=None) for layer in layers)
+    total = held + (own or 0)
     program = Program(_PREFIX, signature, parsed, arranged, offsets, None)
     return Footprint(
         target=str(parsed),
@@ -132,14 +150,16 @@ def footprint(
         model_macs=sum(operator.macs for operator in follower.operators.values()),
         shared_bytes=total
         - sum(layer.constant_bytes + (layer.function_bytes or 0) for layer in layers),
-        constant_bytes=len(constants),
-        function_bytes=None if code is None else sum(code.values()),
+        constant_bytes=held,
+        function_bytes=own,
         workspace=arranged.workspace,
         arena_workspace=workspace,
         inputs=sum(map(size_of, signature.inputs)),
         outputs=sum(map(size_of, signature.outputs)),
         states=2 * program.state_size,
         strips=strips,
+        core=core,
+        copied_bytes=held if core is not None and CORES[core].copies_constants else 0,
     )
 
 

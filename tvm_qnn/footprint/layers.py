@@ -18,7 +18,7 @@ import tvm
 
 from frontends.builder import Imported
 from frontends.formats import Source
-from frontends.summary import OperatorInfo
+from frontends.summary import OperatorInfo, TensorNote
 from legalize.call_plan import Constant
 from legalize.memory_plan import lives_of
 from legalize.passes import DropConstantChannels
@@ -331,3 +331,22 @@ class Follower:
             for call in layer.calls
         }
         return [names[call] for call in range(len(arranged.plan.calls))]
+
+    def notes(self, arranged: Arrangement) -> list[str]:
+        """Return of each call of a run its operator, with the types and scales of its tensors."""
+        known = {info.name: info for info in self.operators.values()}
+        return [_note(name, known.get(name)) for name in self.names(arranged)]
+
+
+def _note(name: str, info: OperatorInfo | None) -> str:
+    if info is None:
+        return name
+    read, made = (", ".join(map(_tensor, each)) for each in (info.inputs, info.outputs))
+    return f"{info.code} {name}: {read} -> {made}"
+
+
+def _tensor(note: TensorNote) -> str:
+    text = f"{note.dtype} {[*note.shape]}"
+    if len(note.scales) == 1:
+        return f"{text} scale {note.scales[0]:.6g} zero point {note.zero_points[0]}"
+    return f"{text} {len(note.scales)} scales" if note.scales else text

@@ -41,6 +41,7 @@ def export_standalone(
     vectors: Sequence[Vector] = (),
     package: Package | None = None,
     names: Callable[[Arrangement], Sequence[str]] | None = None,
+    notes: Callable[[Arrangement], Sequence[str]] | None = None,
 ) -> list[str]:
     """Write a model as files that a C compiler makes a program of, without TVM.
 
@@ -56,6 +57,7 @@ def export_standalone(
             file.
         package: the form of the folder; None for these files alone.
         names: tells the layer of each call, for who follows a run; None for functions' names.
+        notes: tells what each call computes, for comments in plain C; None for ``names``.
 
     Returns:
         The files' paths, from the folder on.
@@ -80,7 +82,8 @@ def export_standalone(
     with filling(path.parent) as folder:
         file = None if is_plain_c(target) else folder / f"{prefix}.o"
         if file is None:
-            program, texts = _in_plain_c(program, constants)
+            told = layers if notes is None else notes(arranged)
+            program, texts = _in_plain_c(program, constants, told)
         else:
             with options_kept(target):
                 step("write the machine code")
@@ -106,10 +109,12 @@ def export_standalone(
         return sorted([*texts, *made])
 
 
-def _in_plain_c(program: Program, constants: bytes) -> tuple[Program, dict[str, str]]:
+def _in_plain_c(
+    program: Program, constants: bytes, notes: Sequence[str] | None
+) -> tuple[Program, dict[str, str]]:
     """Return a model with its functions in C, and the file of its constants."""
     step("write C")
-    source = code_in_c(program.arranged, program.prefix, program.names)
+    source = code_in_c(program.arranged, program.prefix, notes)
     program = replace(program, code=source.text, needs=sorted(source.calls))
     states = b""
     if program.signature.states:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,20 +14,21 @@ from tvm_qnn.standalone.program import Program, constant, initial
 from tvm_qnn.standalone.sources import constant_declarations
 
 
-def code_in_c(arranged: Arrangement, prefix: str, names: Sequence[str] | None) -> Source:
+def code_in_c(arranged: Arrangement, prefix: str, told: Sequence[str] | None) -> Source:
     """Write the functions of a model.
 
     Args:
         arranged: the calls.
         prefix: what every name begins with.
-        names: of the layers to which the calls belong; None for the functions' own.
+        told: of each call what it computes; None for the functions' names.
     """
     notes: dict[str, list[str]] = {}
     for number, call in enumerate(arranged.plan.calls):
         if call.function:
             function, _ = arranged.merged.calls[arranged.name_of(call)]
-            note = names[number] if names is not None else str(call.function)
-            notes.setdefault(function, []).append(note.replace("*/", "* /"))
+            note = told[number] if told is not None else str(call.function)
+            lines = textwrap.wrap(note.replace("*/", "* /"), 96, subsequent_indent="  ")
+            notes.setdefault(function, []).append("\n * ".join(lines))
     functions = arranged.merged.functions
     texts = {name: "\n * ".join(dict.fromkeys(notes[name])) for name in functions}
     return write_functions(prefix, functions, texts)

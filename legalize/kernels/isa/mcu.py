@@ -19,6 +19,9 @@ CORES = ("mclass",)
 PAIRS = ("mclass", "dsp")
 """LLVM's features of Cortex-M that multiply two pairs of 16 bits at a time."""
 
+PLAIN_C = ("c99",)
+"""The key of targets whose code is C, which ``has_feature`` takes, too."""
+
 RISCV32 = ("32bit",)
 """LLVM's features of RISC-V of 32 bits."""
 

@@ -12,6 +12,8 @@ from tvm.target.codegen import llvm_get_system_triple, target_has_features
 # Architectures whose features have the same names, by the beginnings of their triples.
 _ARCHITECTURES = {"aarch64": re.compile(r"aarch64|arm64"), "arm": re.compile(r"arm(?!64)|thumb")}
 
+_PLAIN_C = "c99"
+
 
 def has_feature(target: Target | str | dict[str, Any], feature: str) -> bool:
     """Tell whether the target's processor is of an architecture, or has an extension of it.
@@ -23,7 +25,7 @@ def has_feature(target: Target | str | dict[str, Any], feature: str) -> bool:
         target: a TVM target, or an argument that makes one.
         feature: the name that LLVM gives the extension, as in ``avx512vnni``; or ``aarch64`` or
             ``arm``, the 64-bit and the 32-bit ARM architectures, whose extensions have the same
-            names.
+            names; or ``c99``, a key of targets whose code is C.
 
     Returns:
         True if the target is compiled with LLVM and has the extension.
@@ -38,4 +40,6 @@ def _has_feature(target: Target, feature: str) -> bool:
         triple = str(target.attrs.get("mtriple") or llvm_get_system_triple())
         is_of_it = _ARCHITECTURES[feature].match(triple) is not None
         return target.kind.name == "llvm" and is_of_it
+    if feature == _PLAIN_C:
+        return feature in target.keys
     return target.kind.name == "llvm" and bool(target_has_features(feature, target))

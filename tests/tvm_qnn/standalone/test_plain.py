@@ -20,6 +20,21 @@ SMALL = ("digits int8", "every kernel uint8", "fused int8", "random graphs 0")
 MODELS = {model.name: model for model in models(1)}
 
 
+# What a sketch finds around it.
+_ARDUINO = """\
+struct { void begin(long) {} void println(int) {} } Serial;
+void delay(unsigned long) {}
+void setup();
+void loop();
+"""
+
+
+def longest_function(file: Path) -> int:
+    """Return the lines of the longest function."""
+    functions = re.findall(r"^static void .*?^}", file.read_text("utf-8"), re.M | re.S)
+    return max(function.count("\n") for function in functions)
+
+
 def loaded(name: str) -> Loaded:
     model: Model = MODELS[name]
     found = model.load()
@@ -33,6 +48,7 @@ def test_a_model_gives_the_numbers_of_its_framework(name: str, tmp_path: Path) -
     model = loaded(name)
     results = run_plain_c(model.mod, model.params, model.inputs, tmp_path, "-O1", *SANITIZERS)
     assert model.differs(results) is None
+    assert 0 < longest_function(tmp_path / "model.c") < 300
 
 
 @needs_gcc
@@ -68,9 +84,7 @@ def test_files_are_c99_and_cpp_and_small(tmp_path: Path) -> None:
         check_call([*line, "-o", tmp_path / "cpp.o", tmp_path / name])
     text = (tmp_path / "model.c").read_text("utf-8")
     assert set(re.findall(r"#include <(\S+)>", text)) == {"stdint.h", "string.h"}
-    functions = re.findall(r"^static void .*?^}", text, re.MULTILINE | re.DOTALL)
-    assert functions
-    assert max(function.count("\n") for function in functions) < 300
+    assert 0 < longest_function(tmp_path / "model.c") < 300
     assert not re.search(r"malloc|alloca", text)
     test = [tmp_path / f"model{end}" for end in ("_test.c", ".c", "_weights.c")]
     check_call(["gcc", "-std=c99", "-O2", "-o", tmp_path / "test", *test])
@@ -92,10 +106,14 @@ def test_the_header_stands_alone(tmp_path: Path) -> None:
 
 
 @needs_gcc
-def test_the_snippet_of_the_guide_compiles(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("language", "compiler"), [("c", "gcc"), ("cpp", "g++")])
+def test_the_snippet_of_the_guide_compiles(language: str, compiler: str, tmp_path: Path) -> None:
     guide = Path(__file__).parents[3] / "docs" / "guides" / "plain_c.md"
-    (snippet,) = guide.read_text("utf-8").split("```c\n")[1:]
-    (tmp_path / "use.c").write_text(snippet.split("```")[0])
+    (snippet,) = guide.read_text("utf-8").split(f"```{language}\n")[1:]
+    source = tmp_path / f"use.{language}"
+    source.write_text((_ARDUINO if language == "cpp" else "") + snippet.split("```")[0])
     mod, params = tvm_qnn.from_tflite(digits.model("int8"))
     export_c(mod, "c", params, tmp_path / "keywords", arena=True)
-    check_call(["gcc", *WARNINGS, "-c", "-o", tmp_path / "use.o", tmp_path / "use.c"])
+    standard = WARNINGS[0] if language == "c" else "-std=c++11"
+    words = [compiler, standard, *WARNINGS[1:], f"-I{tmp_path}", "-c", str(source)]
+    check_call([*words, "-o", tmp_path / "use.o"])

@@ -142,6 +142,7 @@ def compile_model(
                 test_vectors=test_vectors,
                 package=form,
                 names=follower.names,
+                notes=follower.notes,
             )
             files = _write_c(export, model.path, path)
     seconds = time.perf_counter() - start

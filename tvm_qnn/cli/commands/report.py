@@ -26,8 +26,16 @@ if TYPE_CHECKING:
 @model_argument
 @target_option
 @ram_limit_option
+@click.option(
+    "--core",
+    metavar="CORE",
+    help="With --target c: the core whose compiler says what the C takes: cortex-m0plus, "
+    "cortex-m4, xtensa, rv32imc or avr.",
+)
 @json_option
-def report(model: ModelFile, target: str, ram_limit: int | None, as_json: bool) -> None:
+def report(
+    model: ModelFile, target: str, ram_limit: int | None, core: str | None, as_json: bool
+) -> None:
     """Show what MODEL takes of a target's memory, layer by layer.
 
     Products (MACs), constants and code in flash, bytes of the workspace in use, and how many
@@ -52,6 +60,7 @@ def report(model: ModelFile, target: str, ram_limit: int | None, as_json: bool) 
             shapes=model.shapes,
             semantics=model.semantics,
             ram_limit=ram_limit,
+            core=core,
         )
     if as_json:
         totals = ("macs", "estimated_instructions", "flash", "ram", "arena_ram")
@@ -80,6 +89,7 @@ def _table(found: Footprint, width: int) -> Any:
 
 def _lines(found: Footprint) -> Iterator[str]:
     parts = {"inputs": found.inputs, "outputs": found.outputs, "states": found.states}
+    parts["constants"] = found.copied_bytes
     beside = "".join(f", {name} {size:,}" for name, size in parts.items() if size)
     yield (
         f"RAM {found.ram:,} bytes: workspace {found.workspace:,}{beside}; "

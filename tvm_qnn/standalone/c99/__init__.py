@@ -12,7 +12,7 @@ from collections.abc import Mapping
 import tvm
 from tvm import tirx
 
-from tvm_qnn.standalone.c99.function import Function
+from tvm_qnn.standalone.c99.function import REALS, Function
 from tvm_qnn.standalone.c99.numbers import c_array, c_number, c_type
 from tvm_qnn.standalone.c99.source import Source
 
@@ -39,4 +39,4 @@ def write_functions(
     return source
 
 
-__all__ = ["Source", "c_array", "c_number", "c_type", "write_functions"]
+__all__ = ["REALS", "Source", "c_array", "c_number", "c_type", "write_functions"]

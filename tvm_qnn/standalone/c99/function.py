@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import textwrap
 from math import prod
 from typing import Any
 
@@ -62,7 +63,7 @@ _ARITHMETIC: dict[type, str] = {
 }
 _CHOICES = {tirx.Min: ("min", "<"), tirx.Max: ("max", ">")}
 
-_REALS = frozenset(
+REALS = frozenset(
     name
     for names in (
         "fabs nearbyint round trunc floor ceil sqrt exp exp2 log log2 log10 log1p pow sin cos tan",
@@ -93,6 +94,18 @@ def _bare(text: str) -> str:
     return text
 
 
+def _declared_together(text: str) -> str:
+    """Put neighbouring declarations of one type on one line: functions of many sums stay short."""
+
+    def join(found: re.Match[str]) -> str:
+        pad, kind = found[1], found[2]
+        names = ", ".join(re.findall(rf"{kind} (\S+);", found[0]))
+        first, rest = f"{pad}{kind} ", f"{pad}    "
+        return textwrap.fill(names, 100, initial_indent=first, subsequent_indent=rest) + ";\n"
+
+    return re.sub(r"^( +)(\w+_t|float|double) \S+;\n(?:\1\2 \S+;\n)+", join, text, flags=re.M)
+
+
 class Function:
     """One function on its way to C.
 
@@ -103,7 +116,7 @@ class Function:
         self._source = source
         self._function = function
         self._names: dict[int, str] = {}
-        self._taken = {*_RESERVED, *_REALS, *(f"{name}f" for name in _REALS), *_TESTS, _LANE}
+        self._taken = {*_RESERVED, *REALS, *(f"{name}f" for name in REALS), *_TESTS, _LANE}
         self._scalars: set[int] = set()
         self._inlined: dict[int, Any] = {}
         self._before: list[str] = []  # declarations in front of the statement that is written
@@ -115,7 +128,7 @@ class Function:
 
     def text(self, note: str) -> str:
         """Return the function; above it stand a note and the tensors."""
-        body = self._statement(self._function.body, 1)
+        body = _declared_together(self._statement(self._function.body, 1))
         parameters = ", ".join(map(self._parameter, self._function.params))
         lines = "".join(f" * {line}\n" for line in (note, *self._tensors))
         words = set(re.findall(r"\w+", body))
@@ -248,7 +261,7 @@ class Function:
         target = self._element(node.buffer, node.indices)
         value = self._converted(node.value)
         if count == 1:
-            return f"{pad}{target} = {value};\n"
+            return "" if value == target else f"{pad}{target} = {value};\n"
         before, self._before = "".join(f"{pad}  {line}\n" for line in self._before), []
         head = f"for (int {_LANE} = 0; {_LANE} < {count}; ++{_LANE})"
         return f"{pad}{head} {{\n{before}{pad}  {target} = {value};\n{pad}}}\n"
@@ -361,10 +374,10 @@ class Function:
         if name == "tirx.call_llvm_pure_intrin":
             number, *arguments = arguments
             known = str(llvm_get_intrinsic_name(int(number.value))).split(".")[1]
-        is_known = known in _REALS | _TESTS
+        is_known = known in REALS | _TESTS
         if not is_known or not scalar_dtype(arguments[0]).startswith("float"):
             raise QnnError(f"plain C has no {name} of the function {self.symbol}")
-        kind = dtype if known in _REALS else "float64"
+        kind = dtype if known in REALS else "float64"
         return self._real(known, kind, *map(self._value, arguments))
 
     def _real(self, name: str, dtype: str, *arguments: str) -> str:

@@ -55,21 +55,27 @@ class Tile:
         channels: channels of each; their number divides that of the output.
         has_pairs: whether two products are added at a time.
         is_joined: whether the weights of two channels are read as one number.
+        most: the most steps of an iteration.
     """
 
     pixels: int
     channels: int
     has_pairs: bool
     is_joined: bool = False
+    most: int = 4
 
 
-def choose_tile(spec: ConvSpec, *, has_pairs: bool, can_join: bool = False) -> Tile:
+def choose_tile(
+    spec: ConvSpec, *, has_pairs: bool, can_join: bool = False, is_plain_c: bool = False
+) -> Tile:
     """Return as many pixels and channels as a core's registers can sum.
 
     Args:
         spec: the convolution.
         has_pairs: whether the core multiplies pairs.
         can_join: whether weights may be joined by ``join``.
+        is_plain_c: whether C is written. Without a schedule, as with -Os, gcc loads all values of
+            an iteration before it adds the first product: more than its registers hold.
     """
     if spec.out_pixels == 1:
         channels = 4 if spec.out_channels % 4 == 0 else 2
@@ -77,7 +83,8 @@ def choose_tile(spec: ConvSpec, *, has_pairs: bool, can_join: bool = False) -> T
     else:
         pixels, channels = min(2, spec.out_pixels), 2
     channels = channels if spec.out_channels % channels == 0 else 1
-    return Tile(pixels, channels, has_pairs, has_pairs and can_join and channels > 1)
+    most = (2 if pixels == 1 else 1) if is_plain_c else 4
+    return Tile(pixels, channels, has_pairs, has_pairs and can_join and channels > 1, most)
 
 
 def depth_of(spec: ConvSpec, tile: Tile) -> int:
@@ -307,7 +314,7 @@ class _Writer:
                 for n in range(each):
                     add(turn * each + n)
         else:
-            in_turns(turns, add)
+            in_turns(turns, add, self.tile.most)
         for q in range(channels):
             channel = kept(group * channels + q)
             fields = self.epilogue.fields(channel, self.constants, has_pairs=self.tile.has_pairs)

@@ -40,7 +40,7 @@ from legalize.kernels.conv2d.rules import ConvRules
 from legalize.kernels.conv2d.spec import UNFUSED, ConvSpec
 from legalize.kernels.ir.vectors import Array
 from legalize.kernels.isa.helium import HELIUM
-from legalize.kernels.isa.mcu import CORES, PAIRS, RISCV32
+from legalize.kernels.isa.mcu import CORES, PAIRS, PLAIN_C, RISCV32
 from legalize.kernels.kernel import Row
 from qnn_ops import quantized_conv2d, quantized_dense
 from qnn_ops.registry import Attrs, spec_of
@@ -83,7 +83,9 @@ def is_served(spec: ConvSpec) -> bool:
     return spec.kernel_dtype == "int8" and not spec.has_asymmetric_kernel and spec.fusion == UNFUSED
 
 
-def plan_conv2d(spec: ConvSpec, weights: Weights, *, has_pairs: bool) -> McuPlan | None:
+def plan_conv2d(
+    spec: ConvSpec, weights: Weights, *, has_pairs: bool, is_plain_c: bool = False
+) -> McuPlan | None:
     """Plan a convolution, if its rescaling has a form."""
     if not is_served(spec):
         return None
@@ -93,7 +95,7 @@ def plan_conv2d(spec: ConvSpec, weights: Weights, *, has_pairs: bool) -> McuPlan
     if epilogue is None:
         return None
     can_join = has_pairs and _can_join(spec, rows, epilogue)
-    tile = choose_tile(spec, has_pairs=has_pairs, can_join=can_join)
+    tile = choose_tile(spec, has_pairs=has_pairs, can_join=can_join, is_plain_c=is_plain_c)
     return McuPlan(spec, tile, epilogue, weights)
 
 
@@ -135,6 +137,7 @@ def _rows(features: tuple[str, ...], plan: Planner) -> list[Row]:
 
 
 _PLANS: tuple[tuple[tuple[str, ...], Planner], ...] = (
+    (PLAIN_C, partial(plan_conv2d, has_pairs=False, is_plain_c=True)),
     (PAIRS, partial(plan_conv2d, has_pairs=True)),
     (CORES, partial(plan_conv2d, has_pairs=False)),
     (RISCV32, partial(plan_conv2d, has_pairs=False)),

@@ -32,6 +32,8 @@ from legalize.kernels.isa.targets import has_feature
         ({"kind": "llvm", "mtriple": "armv7l-linux-gnueabihf"}, "aarch64", False),
         ({"kind": "llvm", "mcpu": "cascadelake"}, "arm", False),
         ({"kind": "c"}, "aarch64", False),
+        ({"kind": "llvm", "keys": ["c99", "cpu"]}, "c99", True),
+        ({"kind": "llvm"}, "c99", False),
     ],
 )
 def test_has_feature(target: str | dict[str, Any], feature: str, expected: bool) -> None:

@@ -84,6 +84,15 @@ def test_a_microcontroller_gets_c_files_and_no_word_of_tvm_s(
     assert "Warning" not in capfd.readouterr().err
 
 
+def test_plain_c_says_what_each_function_computes(model: Path) -> None:
+    result = CliRunner().invoke(main, ["compile", str(model), "--target", "c"])
+    assert result.exit_code == 0, result.output
+    (file,) = Path.cwd().rglob("digits.c")
+    text = file.read_text("utf-8")
+    assert " * CONV_2D stem: int8 [1, 8, 8, 1] scale 0.0625 zero point -128, int8" in text
+    assert all(len(line) <= 100 for line in text.splitlines() if line.startswith(" * "))
+
+
 def test_an_arena_is_for_c_files_alone(model: Path) -> None:
     arguments = ["compile", str(model), "--arena"]
     result = CliRunner().invoke(main, [*arguments, "--target", "cortex-m4"])

@@ -123,6 +123,30 @@ def test_what_a_choice_guards_stays_behind_it(tmp_path: Path) -> None:
     np.testing.assert_array_equal(y, [4 * x[0], 4 * x[3], 0, 0, 0])
 
 
+def test_declarations_of_one_type_share_lines() -> None:
+    with IRBuilder() as builder, T.prim_func(s_tir=True):
+        T.func_name("f")
+        y = T.arg("y", T.buffer((9,), "int32"))
+        for number in range(9):
+            scalar = T.alloc_buffer((1 + number // 8,), "int8" if number == 7 else "int32")
+            T.buffer_store(scalar, T.Cast(scalar.dtype, y[number]), [0])
+            T.buffer_store(y, T.Cast("int32", scalar[0]), [number])
+    text = in_c(builder.get()).text
+    declared = "  int32_t v, v_1, v_2, v_3, v_4, v_5, v_6;\n  int8_t v_7;\n  int32_t v_8;\n"
+    assert declared in text
+
+
+def test_a_number_is_not_stored_to_itself() -> None:  # which clang warns of
+    with IRBuilder() as builder, T.prim_func(s_tir=True):
+        T.func_name("f")
+        y = T.arg("y", T.buffer((2,), "int32"))
+        T.buffer_store(y, y[0], [0])
+        T.buffer_store(y, y[0], [1])
+    text = in_c(builder.get()).text
+    assert "y[0] = y[0];" not in text
+    assert "y[1] = y[0];" in text
+
+
 def test_many_parameters_without_use_are_no_warning() -> None:
     with IRBuilder() as builder, T.prim_func(s_tir=True):
         T.func_name("f")

@@ -1,4 +1,4 @@
-/* What programs on an emulated RISC-V board have of a C library. */
+/* What programs on an emulated board have of a C library. */
 #ifndef STRING_H
 #define STRING_H
 #include <stddef.h>

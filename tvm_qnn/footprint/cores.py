@@ -1,0 +1,133 @@
+"""What plain C takes on a core, by the core's own compiler."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import tvm
+
+from qnn_ops.errors import QnnError
+from tvm_qnn.standalone.c99 import REALS
+from tvm_qnn.standalone.symbols import loaded_sections
+from tvm_qnn.target.microcontrollers import is_plain_c
+
+
+@dataclass(frozen=True)
+class Core:
+    """A core, and the compiler for it.
+
+    Attributes:
+        compiler: its name on the path.
+        options: that name the core.
+        package: which Debian's compiler is in.
+        copies_constants: whether a program copies its constants to RAM when it starts.
+    """
+
+    compiler: str
+    options: tuple[str, ...]
+    package: str
+    copies_constants: bool = False
+
+
+_ARM = "arm-none-eabi-gcc", "gcc-arm-none-eabi"
+
+
+def _cortex(name: str) -> Core:
+    return Core(_ARM[0], (f"-mcpu={name}", "-mthumb"), _ARM[1])
+
+
+CORES: dict[str, Core] = {
+    "cortex-m0plus": _cortex("cortex-m0plus"),
+    "cortex-m4": _cortex("cortex-m4"),
+    "xtensa": Core("xtensa-lx106-elf-gcc", ("-mtext-section-literals",), "gcc-xtensa-lx106"),
+    "rv32imc": Core(
+        "riscv64-unknown-elf-gcc",
+        ("-march=rv32imc", "-mabi=ilp32", "-ffreestanding"),
+        "gcc-riscv64-unknown-elf",
+    ),
+    # Its loads from flash are other instructions than those from RAM.
+    "avr": Core("avr-gcc", ("-mmcu=atmega2560",), "gcc-avr", copies_constants=True),
+}
+"""By name."""
+
+_FLAGS = ("-std=c99", "-Os", "-fno-asynchronous-unwind-tables", "-c")
+
+# Debian's compiler for RISC-V has no headers of a C library; sizes take declarations alone.
+_STRING = """\
+#include <stddef.h>
+void *memcpy(void *to, const void *from, size_t size);
+void *memset(void *to, int value, size_t size);
+"""
+_ARGUMENTS = {"pow": 2, "atan2": 2, "fmod": 2, "copysign": 2, "hypot": 2, "fma": 3}
+_MACROS = """\
+#define NAN __builtin_nanf("")
+#define INFINITY __builtin_inff()
+#define isnan(x) __builtin_isnan(x)
+#define isinf(x) __builtin_isinf(x)
+#define isfinite(x) __builtin_isfinite(x)
+"""
+
+
+def check_core(core: str, target: tvm.target.Target) -> None:
+    """Check that C can be compiled for a core.
+
+    Args:
+        core: a name in ``CORES``.
+        target: what the model is compiled for.
+
+    Raises:
+        QnnError: there is no such core, its compiler is not here, or the target is not plain C.
+    """
+    if not is_plain_c(target):
+        raise QnnError(f"--core {core} is for plain C: give it with --target c")
+    if core not in CORES:
+        raise QnnError(f"--core {core}: the cores of plain C are {', '.join(CORES)}")
+    row = CORES[core]
+    if not shutil.which(row.compiler):
+        raise QnnError(f"--core {core} needs {row.compiler} on the path: apt install {row.package}")
+
+
+def compiled_sizes(core: str, write: Callable[[Path], object]) -> tuple[int, int]:
+    """Compile a model's C and return the bytes of its code and of its constants.
+
+    Args:
+        core: a name in ``CORES``.
+        write: writes ``model.c``, ``model.h`` and ``model_weights.c`` to a folder.
+
+    Raises:
+        QnnError: the core's compiler fails.
+    """
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        (folder / "string.h").write_text(_STRING)
+        (folder / "math.h").write_text(_math())
+        write(folder)
+        files = (folder / "model.c", folder / "model_weights.c")
+        found = [_sizes(CORES[core], file) for file in files]
+    return sum(code for code, _ in found), sum(constants for _, constants in found)
+
+
+def _sizes(core: Core, source: Path) -> tuple[int, int]:
+    made = source.with_suffix(".o")
+    line = [core.compiler, *core.options, *_FLAGS, f"-I{source.parent}", "-o", made, source]
+    done = subprocess.run(list(map(str, line)), capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise QnnError(f"{core.compiler} does not compile {source.name}: {done.stderr.strip()}")
+    sections = loaded_sections(made.read_bytes()) or {}
+    code = sum(size for name, size in sections.items() if name.startswith(".text"))
+    return code, sum(sections.values()) - code
+
+
+def _math() -> str:
+    lines = []
+    for name in sorted(REALS):
+        count = _ARGUMENTS.get(name, 1)
+        for kind, end in (("double", ""), ("float", "f")):
+            kinds = [kind] * count if name != "ldexp" else [kind, "int"]
+            lines.append(f"{kind} {name}{end}({', '.join(kinds)});\n")
+    return _MACROS + "".join(lines)
