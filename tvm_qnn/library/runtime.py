@@ -11,6 +11,7 @@ import ctypes
 import functools
 import importlib
 import importlib.util
+import math
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -234,11 +235,17 @@ def _failure(error: Exception) -> QnnError:
 
 def _aligned_copy(array: Array) -> Array:
     """Return a contiguous copy at an address that is a multiple of ALIGNMENT."""
-    memory = np.empty(array.nbytes + ALIGNMENT, np.uint8)
-    start = -_address(memory) % ALIGNMENT
-    copy = memory[start : start + array.nbytes].view(array.dtype).reshape(array.shape)
+    copy = aligned_zeros(array.shape, array.dtype)
     copy[...] = array
     return copy
+
+
+def aligned_zeros(shape: Sequence[int], dtype: Any) -> Array:
+    """Return zeros at an address that is a multiple of ALIGNMENT: a run reads them in place."""
+    kind, count = np.dtype(dtype), math.prod(shape)
+    memory = np.zeros(count * kind.itemsize + ALIGNMENT, np.uint8)
+    start = -_address(memory) % ALIGNMENT
+    return memory[start : start + count * kind.itemsize].view(kind).reshape(tuple(shape))
 
 
 def _address(array: Array) -> int:
