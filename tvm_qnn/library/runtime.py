@@ -176,22 +176,27 @@ class Program:
             if run:
                 self._idle.append(run)
 
-    def prepare(self, *tensors: Any) -> Callable[[], None]:
-        """Return a function that runs on these inputs, and drops results; one thread may call it.
+    def prepare(self, *tensors: Any, out: Sequence[Any] = ()) -> Callable[[], None]:
+        """Return a function that runs on these inputs; one thread may call it.
 
         It raises what ``__call__`` does.
+
+        Args:
+            *tensors: the inputs.
+            out: tensors that it writes all results to; by default it drops them.
         """
         call: Callable[[], object] | None = None
 
         def run() -> None:
             nonlocal call
             try:
-                if call is not None:
-                    call()
-                    return
-                runner = Runner(self.machine())
-                runner(*tensors)
-                call = runner.bound(*tensors)
+                if call is None:
+                    runner = Runner(self.machine())
+                    runner(*tensors)
+                    call = runner.bound(*tensors, out=out)
+                    if not out:
+                        return
+                call()
             except MemoryError:
                 raise
             except Exception as error:

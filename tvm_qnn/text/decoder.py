@@ -13,16 +13,17 @@ from qnn_ops.errors import QnnError
 from tvm_qnn.io.outputs import filling
 from tvm_qnn.library.library import Library, load
 from tvm_qnn.library.runtime import aligned_zeros
-from tvm_qnn.text.names import COLUMNS, IDS, LOGITS, MASK, NEW, PLACES
+from tvm_qnn.text.names import COLUMNS, IDS, PAST
 from tvm_qnn.text.sampling import Sampling
+from tvm_qnn.text.step import Step
 
 Array = np.ndarray[Any, Any]
 
-STEPS = (1, 64)
-"""How many tokens the libraries of a decoder take at a time."""
-_WORTH = 8
-"""A library of many tokens runs if at least this part of them is there: it takes as long as some
-single ones."""
+STEPS = ((1, False), (64, False), (256, True))
+"""How many tokens the libraries of a decoder take, and whether these begin a text."""
+_WORTH = {False: 8, True: 2}
+"""A library runs if at least this part of its tokens is there, by whether it begins a text. It
+takes as long as a few runs of a library of less tokens."""
 
 
 class Decoder:
@@ -41,17 +42,24 @@ class Decoder:
         Args:
             libraries: of steps that take different numbers of tokens.
         """
-        self._libraries = {_shape(each, IDS)[1]: each for each in libraries}
-        first = libraries[0]
-        self._past = {
+        past = {
             info.name: aligned_zeros(info.shape, info.dtype)
-            for info in first.inputs
-            if info.name.startswith("past_key_values.")
+            for library in libraries
+            for info in library.inputs
+            if info.name.startswith(PAST)
         }
-        name, buffer = next(iter(self._past.items()))
-        self.max_length = buffer.shape[_axis(name)]
+        name, buffer = next(iter(past.items()))
+        self.max_length = buffer.shape[3 if name.endswith(COLUMNS) else 2]
+        self._libraries = libraries
+        steps = [Step(library, past) for library in libraries]
+        self._steps = sorted(steps, key=lambda step: -step.size)
         self._length = 0
         self._pending: list[int] = []
+
+    @property
+    def vocabulary(self) -> int:
+        """The number of different tokens."""
+        return self._steps[0].vocabulary
 
     @property
     def length(self) -> int:
@@ -72,24 +80,34 @@ class Decoder:
             Scores of the token after each of them, float32 [tokens, vocabulary].
 
         Raises:
-            QnnError: if the tokens are no integers, or the text gets longer than ``max_length``.
+            QnnError: if these are no tokens, or the text gets longer than ``max_length``.
         """
         given = np.atleast_1d(np.asarray(ids))
-        if given.ndim != 1 or not given.size or not np.issubdtype(given.dtype, np.integer):
-            raise QnnError(f"decoder: a step takes some integers, got {ids!r}")
+        is_list = given.ndim == 1 and given.size and np.issubdtype(given.dtype, np.integer)
+        if not is_list or given.min() < 0 or given.max() >= self.vocabulary:
+            most = self.vocabulary - 1
+            raise QnnError(f"decoder: a step takes some integers from 0 to {most}, got {ids!r}")
         if self.length + given.size > self.max_length:
             raise QnnError(
                 f"decoder: {self.length} tokens and {given.size} more are beyond max_length, "
                 f"{self.max_length}"
             )
-        tokens = np.concatenate([np.array(self._pending, np.int64), given.astype(np.int64)])
+        return self._read(given.astype(np.int64))
+
+    def _read(self, given: Array) -> Array:
+        """Read the token that ``generate`` wrote last, and others; return the scores after these.
+
+        Of no others, those after the former.
+        """
+        tokens = np.concatenate([np.array(self._pending, np.int64), given])
         self._pending = []
         scores = []
         while tokens.size:
-            size, count = self._choice(tokens.size)
-            scores.append(self._run(self._libraries[size], tokens[:count], size))
+            step, count = self._choice(tokens.size)
+            scores.append(step.run(tokens[:count], self._length))
+            self._length += count
             tokens = tokens[count:]
-        return (scores[0] if len(scores) == 1 else np.concatenate(scores))[-given.size :]
+        return np.concatenate(scores)[-max(given.size, 1) :]
 
     def generate(
         self,
@@ -138,57 +156,36 @@ class Decoder:
         whole = self.length + len(ids) + max_new_tokens
         if whole > self.max_length:
             raise QnnError(f"generate: {whole} tokens are beyond max_length, {self.max_length}")
-        for _ in range(max_new_tokens):
-            token = sampling.choose(self.step(ids)[-1])
+        scores = self.step(ids)
+        for count in range(max_new_tokens):
+            if count:
+                scores = self._read(np.zeros(0, np.int64))
+            token = sampling.choose(scores[-1])
             self._pending = [token]
             yield token
             if token in stop:
                 return
-            ids, self._pending = [token], []
 
     def export(self, folder: str | os.PathLike[str]) -> None:
-        """Write the decoder's libraries into a new folder, which ``tvm_qnn.decoder`` takes.
+        """Write the decoder's libraries into a folder, which ``tvm_qnn.decoder`` takes.
 
         Raises:
-            QnnError: if there is such a folder, or as ``Library.export``.
+            QnnError: as ``Library.export``.
         """
+        Path(folder).mkdir(parents=True, exist_ok=True)
         with filling(Path(folder)) as inside:
-            for size, library in self._libraries.items():
-                library.export(inside / f"tokens_{size}.so")
+            for library in self._libraries:
+                tokens = next(info.shape[1] for info in library.inputs if info.name == IDS)
+                library.export(inside / f"tokens_{tokens}.so")
 
-    def _choice(self, count: int) -> tuple[int, int]:
-        """Return the size of the next step, and how many of so many tokens it takes."""
+    def _choice(self, count: int) -> tuple[Step, int]:
+        """Return the next step, and how many of so many tokens it takes."""
         room = self.max_length - self._length
-        for size in sorted(self._libraries, reverse=True):
-            if size <= room and (size == 1 or count * _WORTH >= size):
-                return size, min(size, count)
-        return 1, 1
-
-    def _run(self, library: Library, tokens: Array, size: int) -> Array:
-        """Run a step whose last tokens may be missing; return the scores of those that are there.
-
-        What it gives of missing tokens lies behind the text, where no step reads it.
-        """
-        begin, end = self._length, self._length + len(tokens)
-        given = {IDS: np.zeros((1, size), np.int64), **self._past}
-        given[IDS][0, : len(tokens)] = tokens
-        names = {info.name for info in library.inputs}
-        if MASK in names:
-            given[MASK] = np.ones((1, self.max_length + size), np.int64)
-            given[MASK][0, begin : self.max_length] = 0
-        if PLACES in names:
-            given[PLACES] = np.arange(begin, begin + size)[None]
-        found = library.run(given)
-        for name, buffer in self._past.items():
-            kept = name.removeprefix("past_key_values.").removesuffix(COLUMNS)
-            new = found[f"present.{kept}{NEW}"][:, :, : len(tokens)]
-            if name.endswith(COLUMNS):
-                buffer[..., begin:end] = new.swapaxes(2, 3)
-            else:
-                buffer[:, :, begin:end] = new
-        self._length = end
-        scores: Array = found[LOGITS][0, : len(tokens)]
-        return scores
+        for step in self._steps:
+            is_worth = step.size == 1 or count * _WORTH[step.begins] >= step.size
+            if step.size <= room and is_worth and not (step.begins and self._length):
+                return step, min(step.size, count)
+        raise AssertionError("there is a step of one token")
 
 
 def decoder(
@@ -228,17 +225,8 @@ def decoder(
     form = read_form(model)
     length = form.length(max_length)
     libraries = []
-    for size in STEPS:
-        if size <= length:
-            mod, params = from_onnx(*form.step(size, length))
+    for size, begins in STEPS:
+        if size <= length and (form.begins or not begins):
+            mod, params = from_onnx(*form.step(size, 0 if begins else length))
             libraries.append(build(mod, target, params, num_threads=num_threads))
     return Decoder(libraries)
-
-
-def _shape(library: Library, name: str) -> tuple[Any, ...]:
-    return next(info.shape for info in library.inputs if info.name == name)
-
-
-def _axis(name: str) -> int:
-    """Return the axis of a past's tokens."""
-    return 3 if name.endswith(COLUMNS) else 2

@@ -39,6 +39,11 @@ class Form:
     pasts: Mapping[str, tuple[int, ...]]
     places: int | None
 
+    @property
+    def begins(self) -> bool:
+        """Whether there can be a step that begins a text, which reads no past."""
+        return any(node.op_type == _GROUPS for node in self.proto.graph.node)
+
     def length(self, most: int | None) -> int:
         """Return the most tokens of a text.
 
@@ -60,7 +65,7 @@ class Form:
 
         Args:
             tokens: that it takes.
-            length: of the past's buffers.
+            length: of the past's buffers; 0 for a step that begins a text.
 
         Raises:
             QnnError: if a result is not the past and new tokens behind it.
@@ -69,9 +74,17 @@ class Form:
         proto.CopyFrom(self.proto)
         graph = proto.graph
         names = {value.name for value in graph.input}
-        known = {IDS: (1, tokens), MASK: (1, length + tokens), PLACES: (1, tokens)}
+        known: dict[str, tuple[int, ...]] = {
+            IDS: (1, tokens),
+            MASK: (1, length + tokens),
+            PLACES: (1, tokens),
+        }
         shapes = {name: shape for name, shape in known.items() if name in names}
-        renamed = _write_rows(graph)
+        renamed = _write_rows(graph, has_past=bool(length))
+        if not length:
+            others = [value for value in graph.input if value.name not in self.pasts]
+            del graph.input[:]
+            graph.input.extend(others)
         for value in graph.input:
             if value.name not in self.pasts:
                 continue
@@ -128,7 +141,7 @@ def _sizes(value: Any) -> tuple[int, ...]:
     """Return the sizes of keys or values, [1, heads, 0, width]."""
     sizes = [dim.dim_value for dim in value.type.tensor_type.shape.dim]
     kind = onnx_package().TensorProto
-    if len(sizes) != 4 or not sizes[1] or not sizes[3] or sizes[0] > 1:  # noqa: PLR2004
+    if len(sizes) != 4 or not sizes[1] or not sizes[3] or sizes[0] > 1:
         raise QnnError(
             f"decoder: input {value.name!r} needs the shape (batch, heads, past, width) with heads "
             f"and width as numbers, and a batch that is open or 1, got {tuple(sizes)} (0: open)"
@@ -145,8 +158,12 @@ def _places(graph: Any) -> int | None:
     return min((int(shapes[name][0]) for name in names if name in shapes), default=None)
 
 
-def _write_rows(graph: Any) -> dict[str, str]:
+def _write_rows(graph: Any, *, has_past: bool) -> dict[str, str]:
     """Let the model give rows of new tokens only; return the pasts that have other names then.
+
+    Args:
+        graph: of the model.
+        has_past: whether attentions read a past.
 
     Raises:
         QnnError: if a result is not the past and new tokens behind it.
@@ -164,7 +181,9 @@ def _write_rows(graph: Any) -> dict[str, str]:
         if node is not None and node.op_type == _GROUPS and past in node.input[3:5]:
             place = list(node.input).index(past)
             node.output[place - 2] = value.name
-            if name.endswith("key"):
+            if not has_past:
+                node.input[place] = ""
+            elif name.endswith("key"):
                 node.input[place] = renamed[past] = f"{past}{COLUMNS}"
                 node.attribute.append(helper.make_attribute(STEP, 1))
         elif node is not None and node.op_type == "Concat" and node.input[0] == past:

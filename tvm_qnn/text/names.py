@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 IDS, MASK, PLACES, LOGITS = "input_ids", "attention_mask", "position_ids", "logits"
+PAST, PRESENT = "past_key_values.", "present."
 COLUMNS = ".columns"
 """At the end of a past's name: its tokens are the last axis."""
 NEW = ".new"

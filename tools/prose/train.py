@@ -10,7 +10,8 @@ import numpy.typing as npt
 import torch
 from torch.nn import functional
 
-from tools.text.network import Network, Sizes
+from tools.prose.network import Network
+from tools.prose.sizes import Sizes
 
 SEED = 1797
 BATCH = 4
@@ -47,7 +48,9 @@ def train(text: npt.NDArray[np.uint8], sizes: Sizes, minutes: float) -> Network:
         torch.nn.utils.clip_grad_norm_(network.parameters(), 1.0)
         optimizer.step()
         if step % 50 == 0:
-            print(f"{done:4.0%}, step {step}: {loss.item() / math.log(2):.3f} bits a byte", flush=True)
+            print(
+                f"{done:4.0%}, step {step}: {loss.item() / math.log(2):.3f} bits a byte", flush=True
+            )
         step += 1
     return network.eval()
 

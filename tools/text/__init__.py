@@ -1,1 +1,0 @@
-"""Training of the language model whose files `tvm_qnn.text` has."""
