@@ -149,7 +149,10 @@ if __name__ == "__main__":
         ),
         package_data={
             "": ["py.typed"],
-            "tvm_qnn": ["**/*.tflite", "**/*.onnx", "**/*.npz", "inspect/page.*", "evaluate/page.html"],
+            "tvm_qnn": [
+                *("**/*.tflite", "**/*.onnx", "**/*.npz"),
+                *("inspect/page.*", "evaluate/page.html"),
+            ],
         },
         install_requires=INSTALL,
         extras_require={

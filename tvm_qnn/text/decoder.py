@@ -13,17 +13,14 @@ from qnn_ops.errors import QnnError
 from tvm_qnn.io.outputs import filling
 from tvm_qnn.library.library import Library, load
 from tvm_qnn.library.runtime import aligned_zeros
-from tvm_qnn.text.names import COLUMNS, IDS, PAST
+from tvm_qnn.text.names import COLUMNS, PAST
 from tvm_qnn.text.sampling import Sampling
-from tvm_qnn.text.step import Step
+from tvm_qnn.text.step import WHOLE, Step
 
 Array = np.ndarray[Any, Any]
 
 STEPS = ((1, False), (64, False), (256, True))
 """How many tokens the libraries of a decoder take, and whether these begin a text."""
-_WORTH = {False: 8, True: 2}
-"""A library runs if at least this part of its tokens is there, by whether it begins a text. It
-takes as long as a few runs of a library of less tokens."""
 
 
 class Decoder:
@@ -36,11 +33,12 @@ class Decoder:
     max_length: int
     """The most tokens of a text."""
 
-    def __init__(self, libraries: Sequence[Library]) -> None:
+    def __init__(self, libraries: Sequence[Library], *, is_whole: bool = False) -> None:
         """Begin with an empty text.
 
         Args:
             libraries: of steps that take different numbers of tokens.
+            is_whole: whether none of these may be missing.
         """
         past = {
             info.name: aligned_zeros(info.shape, info.dtype)
@@ -50,8 +48,7 @@ class Decoder:
         }
         name, buffer = next(iter(past.items()))
         self.max_length = buffer.shape[3 if name.endswith(COLUMNS) else 2]
-        self._libraries = libraries
-        steps = [Step(library, past) for library in libraries]
+        steps = [Step(library, past, is_whole=is_whole) for library in libraries]
         self._steps = sorted(steps, key=lambda step: -step.size)
         self._length = 0
         self._pending: list[int] = []
@@ -174,16 +171,14 @@ class Decoder:
         """
         Path(folder).mkdir(parents=True, exist_ok=True)
         with filling(Path(folder)) as inside:
-            for library in self._libraries:
-                tokens = next(info.shape[1] for info in library.inputs if info.name == IDS)
-                library.export(inside / f"tokens_{tokens}.so")
+            for step in self._steps:
+                step.library.export(inside / step.file)
 
     def _choice(self, count: int) -> tuple[Step, int]:
         """Return the next step, and how many of so many tokens it takes."""
         room = self.max_length - self._length
         for step in self._steps:
-            is_worth = step.size == 1 or count * _WORTH[step.begins] >= step.size
-            if step.size <= room and is_worth and not (step.begins and self._length):
+            if step.is_for(count, self._length, room):
                 return step, min(step.size, count)
         raise AssertionError("there is a step of one token")
 
@@ -214,10 +209,11 @@ def decoder(
         QnnError: if inputs or outputs are missing or unknown, or as ``build`` or ``load``.
     """
     if isinstance(model, str | os.PathLike) and Path(model).is_dir():
-        files = sorted(Path(model).glob("tokens_*.so"))
+        files = sorted(Path(model).glob("*_*.so"))
         if not files:
             raise QnnError(f"no decoder in {model}: it has no libraries tokens_<number>.so")
-        return Decoder([load(file, num_threads=num_threads) for file in files])
+        libraries = [load(file, num_threads=num_threads) for file in files]
+        return Decoder(libraries, is_whole=files[0].name.startswith(WHOLE))
     from frontends.onnx import from_onnx
     from tvm_qnn.build import build
     from tvm_qnn.text.forms import read_form
@@ -229,4 +225,4 @@ def decoder(
         if size <= length and (form.begins or not begins):
             mod, params = from_onnx(*form.step(size, 0 if begins else length))
             libraries.append(build(mod, target, params, num_threads=num_threads))
-    return Decoder(libraries)
+    return Decoder(libraries, is_whole=form.is_whole)

@@ -22,6 +22,7 @@ _PAST = re.compile(r"past_key_values\.(\d+)\.(key|value)")
 _BRANCH = "use_cache_branch"
 """Optimum's input that tells whether there is a past."""
 _GROUPS = "GroupQueryAttention"
+_DYNAMIC = ("DynamicQuantizeLinear", "DynamicQuantizeMatMul")
 _DEFAULT_LENGTH = 512
 
 
@@ -43,6 +44,14 @@ class Form:
     def begins(self) -> bool:
         """Whether there can be a step that begins a text, which reads no past."""
         return any(node.op_type == _GROUPS for node in self.proto.graph.node)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether data is quantized when the model runs, with one scale for all tokens of a step.
+
+        Then none may be missing.
+        """
+        return any(node.op_type in _DYNAMIC for node in self.proto.graph.node)
 
     def length(self, most: int | None) -> int:
         """Return the most tokens of a text.

@@ -14,19 +14,30 @@ from tvm_qnn.text.names import COLUMNS, IDS, LOGITS, MASK, NEW, PAST, PLACES, PR
 Array = np.ndarray[Any, Any]
 
 
+TOKENS, WHOLE = "tokens_", "whole_"
+"""How the names of the libraries' files begin."""
+_WORTH = {False: 8, True: 2}
+"""A library runs if at least this part of its tokens is there, by whether it begins a text. It
+takes as long as a few runs of a library of less tokens."""
+
+
 class Step:
     """Reads up to ``size`` tokens, and writes their keys and values into the buffers.
 
     One that ``begins`` reads no past: it takes the first tokens of a text.
     """
 
-    def __init__(self, library: Library, past: Mapping[str, Array]) -> None:
+    def __init__(
+        self, library: Library, past: Mapping[str, Array], *, is_whole: bool = False
+    ) -> None:
         """Bind a library.
 
         Args:
             library: of a step, as ``Form.step`` makes its model.
             past: buffers of keys and values by the names of its inputs.
+            is_whole: whether none of its tokens may be missing.
         """
+        self.library, self._is_whole = library, is_whole
         self.begins = not any(info.name in past for info in library.inputs)
         own = {info.name: info for info in library.inputs if info.name not in past}
         self._inputs = {name: aligned_zeros(info.shape, info.dtype) for name, info in own.items()}
@@ -40,9 +51,27 @@ class Step:
             self._kept.append((rows, self._out[f"{stem}{NEW}"].swapaxes(2, 3)))
         if MASK in self._inputs:
             self._inputs[MASK][:] = 1
-        self._library = library
         self._run: Callable[[], None] | None = None
         self._past = {} if self.begins else past
+
+    def is_for(self, count: int, begin: int, room: int) -> bool:
+        """Tell whether to run it next.
+
+        Args:
+            count: tokens that are to be read.
+            begin: how many there are before them.
+            room: for how many more there are buffers.
+        """
+        if self.size > room or (self.begins and begin):
+            return False
+        if self._is_whole:
+            return count >= self.size
+        return self.size == 1 or count * _WORTH[self.begins] >= self.size
+
+    @property
+    def file(self) -> str:
+        """The name of the library's file, which says what the library itself does not."""
+        return f"{WHOLE if self._is_whole else TOKENS}{self.size}.so"
 
     def run(self, tokens: Array, begin: int) -> Array:
         """Return the scores of the token after each, [tokens, vocabulary].
@@ -62,7 +91,7 @@ class Step:
         if PLACES in inputs:
             inputs[PLACES][0] = np.arange(begin, begin + self.size)
         if self._run is None:  # at first use, as a library for another machine can be exported
-            self._run = self._library.bind({**self._past, **inputs}, self._out)
+            self._run = self.library.bind({**self._past, **inputs}, self._out)
         self._run()
         for buffer, new in self._kept:
             buffer[..., begin : begin + count] = new[..., :count]

@@ -159,5 +159,5 @@ def test_what_does_not_fit_is_one_error(
 
 
 def test_a_folder_without_libraries_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(QnnError, match="it has no libraries tokens_<number>.so"):
+    with pytest.raises(QnnError, match=r"it has no libraries tokens_<number>\.so"):
         qnn.decoder(tmp_path)

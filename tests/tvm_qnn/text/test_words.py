@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -24,7 +25,11 @@ def test_other_models_need_a_tokenizer(tmp_path: Path) -> None:
 def test_a_file_of_the_package_tokenizers_is_read(tmp_path: Path) -> None:
     pytest.importorskip("tokenizers", reason="tokenizers is not installed")
     model = {"type": "WordLevel", "vocab": {"a": 5, "b": 7, "?": 0}, "unk_token": "?"}
-    parts = {"version": "1.0", "model": model, "pre_tokenizer": {"type": "Whitespace"}}
+    parts: dict[str, Any] = {
+        "version": "1.0",
+        "model": model,
+        "pre_tokenizer": {"type": "Whitespace"},
+    }
     parts |= dict.fromkeys(("normalizer", "post_processor", "decoder"))
     parts |= {"added_tokens": []}
     (tmp_path / "tokenizer.json").write_text(json.dumps(parts), encoding="utf-8")
