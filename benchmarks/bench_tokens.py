@@ -53,7 +53,7 @@ def main(models: Sequence[Path], prompt: int, tokens: int, rounds: int, output: 
     rows = []
     for path in models or [prose.model(style) for style in prose.STYLES]:
         # First, as ONNX Runtime takes other kernels where it then finds one core.
-        session = _session(path)
+        session, is_grouped = _session(path), _is_grouped(path)
         decoder = qnn.decoder(path, num_threads=1, max_length=prompt + tokens)
         ids = np.random.default_rng(3).integers(0, decoder.vocabulary, prompt)
         texts: dict[str, list[int]] = {}
@@ -62,35 +62,34 @@ def main(models: Sequence[Path], prompt: int, tokens: int, rounds: int, output: 
         with one_core():
             for _ in range(rounds):
                 decoder.reset()
-                steps = {
-                    "ours": _here(decoder),
-                    "grown": _growing(session),
-                    "shared": _shared(session, prompt + tokens),
-                }
+                steps = {"ours": _here(decoder), "grown": _growing(session)}
+                if is_grouped:
+                    steps["shared"] = _shared(session, prompt + tokens)
                 for name, step in steps.items():
                     texts[name], (first, *others) = _written(step, ids, tokens)
                     prompts.setdefault(name, []).append(first)
                     singles.setdefault(name, []).extend(others)
         same = sum(a == b for a, b in zip(texts["ours"], texts["grown"], strict=True))
-        ours, grown, shared = (statistics.median(singles[name]) for name in texts)
+        ours, *medians = (statistics.median(singles[name]) for name in texts)
         first, *theirs = (min(prompts[name]) for name in texts)
-        row = [path.name, f"{same} of {tokens}", *map(milliseconds, (ours, grown, shared))]
-        row += [f"{ours / min(grown, shared):.2f}", milliseconds(first), milliseconds(min(theirs))]
+        told = [*map(milliseconds, medians), "–"][:2]
+        row = [path.name, f"{same} of {tokens}", milliseconds(ours), *told]
+        row += [f"{ours / min(medians):.2f}", milliseconds(first), milliseconds(min(theirs))]
         rows.append([*row, f"{first / min(theirs):.2f}"])
     title = f"A prompt of {prompt} tokens, then {tokens} tokens"
     Console(highlight=False).print(as_table(_HEADER, rows, title))
     output.mkdir(parents=True, exist_ok=True)
-    told = setting_lines(setting(["onnx", "onnxruntime"]), 1)
-    write_text(output / "tokens.md", markdown(told, markdown_table(_HEADER, rows)))
+    lines = setting_lines(setting(["onnx", "onnxruntime"]), 1)
+    write_text(output / "tokens.md", markdown(lines, markdown_table(_HEADER, rows)))
 
 
 def _written(step: Step, ids: Any, count: int) -> tuple[list[int], list[float]]:
-    """Return the likeliest tokens, and the seconds of each."""
+    """Return the likeliest tokens, and the processor's seconds of each."""
     found, seconds = [], []
     for _ in range(count):
-        start = time.perf_counter()
+        start = time.thread_time()
         found.append(int(step(ids).argmax()))
-        seconds.append(time.perf_counter() - start)
+        seconds.append(time.thread_time() - start)
         ids = np.array(found[-1:])
     return found, seconds
 
@@ -105,6 +104,14 @@ def _session(path: Path) -> Any:
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
     return onnxruntime.InferenceSession(str(path), options, ["CPUExecutionProvider"])
+
+
+def _is_grouped(path: Path) -> bool:
+    """Tell whether past and present of a model can share a buffer."""
+    import onnx
+
+    nodes = onnx.load(path, load_external_data=False).graph.node
+    return any(node.op_type == "GroupQueryAttention" for node in nodes)
 
 
 def _pasts(session: Any, length: int) -> dict[str, Any]:
