@@ -167,6 +167,7 @@ bench: .venv/installed-bench
 	@$(BIN)/python -m benchmarks.bench_peers $(MODELS)
 	@$(BIN)/python -m benchmarks.bench_footprint $(MODELS)
 	@$(BIN)/python -m benchmarks.bench_builds $(MODELS)
+	@$(if $(MODELS),,$(BIN)/python -m benchmarks.bench_tokens)
 
 # MXNet is retired: it runs on no newer Python, and needs the numpy of its time.
 .venv-mxnet/installed: setup.py pyproject.toml

@@ -37,6 +37,11 @@ ONNX = [
     "onnx>=1.16,<2",
 ]
 
+TEXT = [
+    *ONNX,
+    "tokenizers>=0.20,<1",  # text as the tokens of a language model
+]
+
 EVALUATE = [
     *DEMO,
     "pycocotools>=2.0.7,<3",  # COCO's figures of detectors
@@ -144,7 +149,10 @@ if __name__ == "__main__":
         ),
         package_data={
             "": ["py.typed"],
-            "tvm_qnn": ["**/*.tflite", "**/*.npz", "inspect/page.*", "evaluate/page.html"],
+            "tvm_qnn": [
+                *("**/*.tflite", "**/*.onnx", "**/*.npz"),
+                *("inspect/page.*", "evaluate/page.html"),
+            ],
         },
         install_requires=INSTALL,
         extras_require={
@@ -160,6 +168,7 @@ if __name__ == "__main__":
                 "pytest>=9,<10",
             ],
             "onnx": ONNX,
+            "text": TEXT,
             "torch": TORCH,
             "test": TEST,
             "bench": BENCH,

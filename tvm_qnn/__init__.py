@@ -33,10 +33,12 @@ if TYPE_CHECKING:
     from tvm_qnn.library.library import Library, load
     from tvm_qnn.library.remote import remote
     from tvm_qnn.target.target import host_target, parse_target
+    from tvm_qnn.text.decoder import Decoder, decoder
     from tvm_qnn.timing import Timing
 
 __all__ = [
     "Comparison",
+    "Decoder",
     "LeftInFloatWarning",
     "Library",
     "NotQuantizedWarning",
@@ -48,6 +50,7 @@ __all__ = [
     "__version__",
     "build",
     "compare",
+    "decoder",
     "fold_qdq",
     "from_exported_program",
     "from_mxnet",
@@ -66,6 +69,7 @@ make_lazy(
     __name__,
     {
         "Comparison": ("tvm_qnn.compare",),
+        "Decoder": ("tvm_qnn.text.decoder",),
         "LeftInFloatWarning": ("qnn_ops.errors",),
         "Library": ("tvm_qnn.library.library",),
         "NotQuantizedWarning": ("frontends.tflite",),
@@ -77,6 +81,7 @@ make_lazy(
         "WrongInLiteRTWarning": ("frontends.tflite",),
         "build": ("tvm_qnn.build",),
         "compare": ("tvm_qnn.compare",),
+        "decoder": ("tvm_qnn.text.decoder",),
         # Whatever is done with an imported model, TVM's own passes then know how to lower it.
         "from_exported_program": ("legalize", "frontends.torch"),
         "from_mxnet": ("legalize", "frontends.mxnet"),

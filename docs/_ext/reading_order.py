@@ -5,6 +5,7 @@ from __future__ import annotations
 _ORDER = (
     "deploy_tflite.py",
     "quantize_onnx.py",
+    "generate_text.py",
     "quantize_mxnet.py",
     "raspberry_pi.py",
     "detector.py",

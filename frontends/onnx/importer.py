@@ -189,6 +189,10 @@ def _emitted(graph: Graph, written: list[tuple[str, list[str], list[str]]]) -> I
     operands = [made.get(inputs[0]) if inputs else None for _, inputs, _ in written]
     owner = owners(codes, operands, ["QuantizeLinear"], ["DequantizeLinear"], ["Relu", "Clip"])
     named = [(values[name], owner[number]) for name, number in made.items() if name in values]
+    # A node's last variable is that which is computed last, whatever the order of its results.
+    bindings = (each for block in mod["main"].body.blocks for each in block.bindings)
+    places = {binding.var: place for place, binding in enumerate(bindings)}
+    named.sort(key=lambda pair: places.get(pair[0], -1))
     mod, results = with_results(mod, named, codes)
     main = mod["main"].with_attr("num_input", len(graph.input))
     main = main.with_attr(ARITHMETIC, ONNXRUNTIME)

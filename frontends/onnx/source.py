@@ -24,6 +24,9 @@ _INTEGER = {
     *("DynamicQuantizeMatMul", "MatMulInteger", "MatMulIntegerToFloat"),
 }
 
+_INTEGERS = 4
+"""The accuracy level at which MatMulNBits multiplies integers."""
+
 
 class OnnxSource(Source):
     """An ONNX model; shapes are known if those of its inputs are."""
@@ -57,7 +60,9 @@ class OnnxSource(Source):
             inputs = tuple(note(key) for key in node.input if key)
             outputs = tuple(note(key) for key in node.output if key)
             reason = missing.get(number, "")
+            options = attributes_of(node)
             is_integer = node.op_type.startswith("Q") or node.op_type in _INTEGER
+            is_integer |= options.get("accuracy_level") == _INTEGERS
             operators.append(
                 OperatorInfo(
                     index=number,
@@ -65,7 +70,7 @@ class OnnxSource(Source):
                     name=node.output[0],
                     inputs=inputs,
                     outputs=outputs,
-                    options={key: _plain(value) for key, value in attributes_of(node).items()},
+                    options={key: _plain(value) for key, value in options.items()},
                     macs=told.macs.get(number, 0),
                     lowering=UNSUPPORTED if reason else INTEGER if is_integer else FLOAT,
                     reason=reason,

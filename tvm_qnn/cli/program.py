@@ -13,6 +13,7 @@ from tvm_qnn.cli.commands.compile import compile_model
 from tvm_qnn.cli.commands.completion import completion
 from tvm_qnn.cli.commands.demo import demo
 from tvm_qnn.cli.commands.evaluate import evaluate
+from tvm_qnn.cli.commands.generate import generate
 from tvm_qnn.cli.commands.info import info
 from tvm_qnn.cli.commands.inspect import inspect
 from tvm_qnn.cli.commands.profile import profile
@@ -24,7 +25,7 @@ from tvm_qnn.cli.group import Commands
 from tvm_qnn.version import __version__
 
 COMMANDS = (
-    *(inspect, compile_model, run, evaluate, serve, bench, profile, report, compare),
+    *(inspect, compile_model, run, generate, evaluate, serve, bench, profile, report, compare),
     *(info, targets, demo, completion),
 )
 

@@ -240,6 +240,34 @@ class Library(Closing):
 
         return run
 
+    def bind(self, inputs: Mapping[str, Array], out: Mapping[str, Array]) -> Callable[[], None]:
+        """Return a function that runs the model on these very arrays each time it is called.
+
+        Each run reads what the inputs then have, and writes the outputs: neither is copied, and
+        nothing is checked. One thread at a time may call it. An output must not share memory with
+        an input or another output.
+
+        Args:
+            inputs: all of them by name, in memory as ``tvm_qnn.library.runtime.aligned_zeros``
+                returns it.
+            out: all outputs, likewise.
+
+        Raises:
+            QnnError: if an array is missing, unknown or does not fit, or the model has a state.
+        """
+        if self.signature.states:
+            raise QnnError("bind: the model keeps a state from run to run, which run does")
+        values = input_arrays(self.inputs, (), inputs)
+        given = given_outputs(self.outputs, out)
+        if missing := [info.name for info in self.outputs if info.name not in given]:
+            raise QnnError(f"bind: missing output {', '.join(map(repr, missing))}")
+        results = [given[info.name] for info in self.outputs]
+        memory = [runtime.direct(array) for array in (*values, *results)]
+        if any(tensor is None for tensor in memory):
+            raise QnnError("bind: an array is not contiguous, or not aligned to 64 bytes")
+        run_once = self._ready().prepare(*memory[: len(values)], out=memory[len(values) :])
+        return partial(call_in_threads, check_num_threads(self.num_threads), run_once)
+
     def benchmark(
         self, /, *arrays: Given, repeat: int = 20, warmup: int = 3, **named: Array
     ) -> Timing:

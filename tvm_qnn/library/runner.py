@@ -7,10 +7,12 @@ what it gets itself.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
+
+import numpy as np
 
 _BUILTIN = "vm.builtin."
 _CHECKS_AND_MEMORY = {
@@ -77,11 +79,18 @@ class Runner:
         self._kernel(*tensors, *self._rest[: -len(own)], *results)
         return results
 
-    def bound(self, *tensors: Any) -> Callable[[], object]:
-        """Return the shortest call that runs on these inputs, once it has run."""
+    def bound(self, *tensors: Any, out: Sequence[Any] = ()) -> Callable[[], object]:
+        """Return the shortest call that runs on these inputs, once it has run.
+
+        Args:
+            *tensors: the inputs.
+            out: tensors for all results, or none.
+        """
         if self._kernel is not None:
-            return partial(self._kernel, *tensors, *self._rest)
-        return partial(self._machine["run"], *tensors)
+            rest = (*self._rest[: len(self._rest) - len(out)], *out)
+            return partial(self._kernel, *tensors, *rest)
+        run = partial(self._machine["run"], *tensors)
+        return partial(_copy, run, [np.from_dlpack(each) for each in out]) if out else run
 
     def _find_kernel(self, tensors: tuple[Any, ...]) -> None:
         # In a thread of its own: Ctrl-C interrupts the main one, and where that happens in a
@@ -100,6 +109,13 @@ class Runner:
                 and not is_again  # an input that the kernel takes twice is another in each run
             ):
                 self._kernel, self._rest, self._result = function, rest, result
+
+
+def _copy(run: Callable[[], Any], out: Sequence[Any]) -> None:
+    """Run, and copy the results."""
+    found = run()
+    for target, value in zip(out, [found] if len(out) == 1 else found, strict=True):
+        target[...] = np.from_dlpack(value)
 
 
 def _only_call(machine: Any, tensors: tuple[Any, ...]) -> tuple[_Call | None, Any]:

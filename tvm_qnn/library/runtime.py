@@ -11,6 +11,7 @@ import ctypes
 import functools
 import importlib
 import importlib.util
+import math
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -175,22 +176,27 @@ class Program:
             if run:
                 self._idle.append(run)
 
-    def prepare(self, *tensors: Any) -> Callable[[], None]:
-        """Return a function that runs on these inputs, and drops results; one thread may call it.
+    def prepare(self, *tensors: Any, out: Sequence[Any] = ()) -> Callable[[], None]:
+        """Return a function that runs on these inputs; one thread may call it.
 
         It raises what ``__call__`` does.
+
+        Args:
+            *tensors: the inputs.
+            out: tensors that it writes all results to; by default it drops them.
         """
         call: Callable[[], object] | None = None
 
         def run() -> None:
             nonlocal call
             try:
-                if call is not None:
-                    call()
-                    return
-                runner = Runner(self.machine())
-                runner(*tensors)
-                call = runner.bound(*tensors)
+                if call is None:
+                    runner = Runner(self.machine())
+                    runner(*tensors)
+                    call = runner.bound(*tensors, out=out)
+                    if not out:
+                        return
+                call()
             except MemoryError:
                 raise
             except Exception as error:
@@ -234,11 +240,17 @@ def _failure(error: Exception) -> QnnError:
 
 def _aligned_copy(array: Array) -> Array:
     """Return a contiguous copy at an address that is a multiple of ALIGNMENT."""
-    memory = np.empty(array.nbytes + ALIGNMENT, np.uint8)
-    start = -_address(memory) % ALIGNMENT
-    copy = memory[start : start + array.nbytes].view(array.dtype).reshape(array.shape)
+    copy = aligned_zeros(array.shape, array.dtype)
     copy[...] = array
     return copy
+
+
+def aligned_zeros(shape: Sequence[int], dtype: Any) -> Array:
+    """Return zeros at an address that is a multiple of ALIGNMENT: a run reads them in place."""
+    kind, count = np.dtype(dtype), math.prod(shape)
+    memory = np.zeros(count * kind.itemsize + ALIGNMENT, np.uint8)
+    start = -_address(memory) % ALIGNMENT
+    return memory[start : start + count * kind.itemsize].view(kind).reshape(tuple(shape))
 
 
 def _address(array: Array) -> int:

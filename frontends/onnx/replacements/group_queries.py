@@ -21,6 +21,7 @@ from frontends.onnx.replacements.heads import (
 )
 from frontends.onnx.replacements.registry import operands_of, rule
 from frontends.onnx.replacements.rotations import Rotation, rotated
+from frontends.onnx.replacements.steps import STEP, sinks_of, write_step
 
 _OPERANDS = 12
 """Those that are imported: up to the sinks."""
@@ -64,6 +65,11 @@ def _group_query_attention(
         places = _places(graph, tokens, firsts, own_places, is_first=is_first)
         for index in (0, 1):
             parts[index] = rotated(graph, rotation, parts[index], places, (width, 2))
+    if attrs.get(STEP, 0):
+        if bias or is_first:
+            raise UnsupportedError("a step with a bias of scores, or without a past")
+        write_step(graph, node, heads, parts, (past_key, past_value), firsts, sinks, attrs)
+        return
     queries = graph.add("Transpose", parts[0], perm=TOKENS_LAST)
     kept = []
     for index, past in ((1, past_key), (2, past_value)):
@@ -78,10 +84,7 @@ def _group_query_attention(
     window = int(attrs.get("local_window_size", -1))
     is_seen = _seen(graph, firsts, (tokens, size), window)
     scores = graph.add("Where", is_seen, scores, LOWEST)
-    if sinks:
-        sinks = graph.add("Reshape", sinks, (1, count, 1, 1))
-    elif attrs.get("smooth_softmax", 0):
-        sinks = graph.constant(np.zeros((1, 1, 1, 1), np.float32))
+    sinks = sinks_of(graph, sinks, attrs)
     result = mixed(graph, heads, weights_of(graph, heads, scores, sinks), kept[1])
     joined(graph, result, node.output[0], heads)
 

@@ -64,8 +64,13 @@ def joined(graph: Graph, data: str, output: str, heads: Heads) -> str:
 def scores_of(graph: Graph, heads: Heads, queries: str, keys: str, scale: float) -> str:
     """Return products of queries and keys times a scale: [batch, heads, tokens, seen tokens]."""
     turned = graph.add("Transpose", keys, perm=[0, 1, 3, 2])
+    return scores_of_columns(graph, heads, queries, turned, scale)
+
+
+def scores_of_columns(graph: Graph, heads: Heads, queries: str, columns: str, scale: float) -> str:
+    """Return the same of keys whose tokens are the last axis: [batch, heads, width, tokens]."""
     folded = _folded(graph, heads, queries, heads.width)
-    products = graph.add("MatMul", folded, turned)
+    products = graph.add("MatMul", folded, columns)
     whole = _unfolded(graph, heads, products, -1)
     return graph.add("Mul", whole, float(scale or 1 / np.sqrt(np.float32(heads.width))))
 

@@ -8,7 +8,7 @@ import pytest
 from frontends.formats import read_model
 from legalize.kernels.isa.targets import has_feature
 from qnn_ops.errors import QnnError
-from tvm_qnn import zoo
+from tvm_qnn import prose, zoo
 from tvm_qnn.profile import Layer, Profile, profile, save_chart, share_of_peak
 from tvm_qnn.target.target import host_target
 
@@ -96,3 +96,14 @@ def test_errors(model: bytes) -> None:
         profile(model, "llvm -mtriple=riscv64-linux-gnu -mcpu=generic-rv64")
     with pytest.raises(QnnError, match="semantics must be one of litert, tflm"):
         profile(model, semantics="mxnet")
+
+
+def test_attention_is_a_row() -> None:
+    past = dict.fromkeys(
+        (f"past_key_values.{n}.{kind}" for n in range(4) for kind in ("key", "value")),
+        (1, 1, 16, 32),
+    )
+    shapes = {"input_ids": (1, 1), "attention_mask": (1, 16), **past}
+    found = profile(prose.model("int4"), repeat=1, shapes=shapes)
+    rows = [layer.name for layer in found.layers if layer.code == "GroupQueryAttention"]
+    assert rows == [f"layers.{n}.mixed" for n in range(4)]

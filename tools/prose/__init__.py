@@ -1,0 +1,1 @@
+"""Training of the language model whose files `tvm_qnn.prose` has."""

@@ -1,0 +1,1 @@
+"""Text, token by token: models that keep the keys and values of what they have read."""

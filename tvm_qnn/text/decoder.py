@@ -1,0 +1,228 @@
+"""Runs a language model token by token, with the keys and values of what it has read."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from qnn_ops.errors import QnnError
+from tvm_qnn.io.outputs import filling
+from tvm_qnn.library.library import Library, load
+from tvm_qnn.library.runtime import aligned_zeros
+from tvm_qnn.text.names import COLUMNS, PAST
+from tvm_qnn.text.sampling import Sampling
+from tvm_qnn.text.step import WHOLE, Step
+
+Array = np.ndarray[Any, Any]
+
+STEPS = ((1, False), (64, False), (256, True))
+"""How many tokens the libraries of a decoder take, and whether these begin a text."""
+
+
+class Decoder:
+    """A language model, and the text that it has read. Made by ``tvm_qnn.decoder``.
+
+    The keys and values of the text stay in buffers of ``max_length`` tokens, into which each step
+    writes those of its own tokens. One thread at a time may use a decoder.
+    """
+
+    max_length: int
+    """The most tokens of a text."""
+
+    def __init__(self, libraries: Sequence[Library], *, is_whole: bool = False) -> None:
+        """Begin with an empty text.
+
+        Args:
+            libraries: of steps that take different numbers of tokens.
+            is_whole: whether none of these may be missing.
+        """
+        past = {
+            info.name: aligned_zeros(info.shape, info.dtype)
+            for library in libraries
+            for info in library.inputs
+            if info.name.startswith(PAST)
+        }
+        name, buffer = next(iter(past.items()))
+        self.max_length = buffer.shape[3 if name.endswith(COLUMNS) else 2]
+        steps = [Step(library, past, is_whole=is_whole) for library in libraries]
+        self._steps = sorted(steps, key=lambda step: -step.size)
+        self._length = 0
+        self._pending: list[int] = []
+
+    @property
+    def vocabulary(self) -> int:
+        """The number of different tokens."""
+        return self._steps[0].vocabulary
+
+    @property
+    def length(self) -> int:
+        """The number of tokens of the text so far."""
+        return self._length + len(self._pending)
+
+    def reset(self) -> None:
+        """Forget the text."""
+        self._length, self._pending = 0, []
+
+    def step(self, ids: Sequence[int] | Array) -> Array:
+        """Read more tokens of the text.
+
+        Args:
+            ids: the tokens, at least one.
+
+        Returns:
+            Scores of the token after each of them, float32 [tokens, vocabulary].
+
+        Raises:
+            QnnError: if these are no tokens, or the text gets longer than ``max_length``.
+        """
+        given = np.atleast_1d(np.asarray(ids))
+        is_list = given.ndim == 1 and given.size and np.issubdtype(given.dtype, np.integer)
+        if not is_list or given.min() < 0 or given.max() >= self.vocabulary:
+            most = self.vocabulary - 1
+            raise QnnError(f"decoder: a step takes some integers from 0 to {most}, got {ids!r}")
+        if self.length + given.size > self.max_length:
+            raise QnnError(
+                f"decoder: {self.length} tokens and {given.size} more are beyond max_length, "
+                f"{self.max_length}"
+            )
+        return self._read(given.astype(np.int64))
+
+    def _read(self, given: Array) -> Array:
+        """Read the token that ``generate`` wrote last, and others; return the scores after these.
+
+        Of no others, those after the former.
+        """
+        tokens = np.concatenate([np.array(self._pending, np.int64), given])
+        self._pending = []
+        scores = []
+        while tokens.size:
+            step, count = self._choice(tokens.size)
+            scores.append(step.run(tokens[:count], self._length))
+            self._length += count
+            tokens = tokens[count:]
+        return np.concatenate(scores)[-max(given.size, 1) :]
+
+    def generate(
+        self,
+        ids: Sequence[int] | Array,
+        max_new_tokens: int,
+        temperature: float = 0.0,
+        top_k: int | None = None,
+        seed: int | None = None,
+        *,
+        stop: Collection[int] = (),
+    ) -> list[int]:
+        """Read tokens and write new ones behind them, which are part of the text then.
+
+        Args:
+            ids: the tokens that the text goes on with, at least one.
+            max_new_tokens: how many to write at most.
+            temperature: 0 for the likeliest token each time; above it, tokens are chosen at random
+                by the softmax of their scores divided by the temperature.
+            top_k: how many of the likeliest tokens may be chosen; None for all.
+            seed: of the random numbers; None for others each time.
+            stop: tokens that end the text.
+
+        Returns:
+            The new tokens; the last one may be of ``stop``.
+
+        Raises:
+            QnnError: if tokens or settings do not fit, or the text may get longer than
+                ``max_length``.
+        """
+        return list(self.stream(ids, max_new_tokens, temperature, top_k, seed, stop=stop))
+
+    def stream(
+        self,
+        ids: Sequence[int] | Array,
+        max_new_tokens: int,
+        temperature: float = 0.0,
+        top_k: int | None = None,
+        seed: int | None = None,
+        *,
+        stop: Collection[int] = (),
+    ) -> Iterator[int]:
+        """Yield the tokens of ``generate``, each as soon as it is known."""
+        sampling = Sampling(temperature, top_k, seed)
+        if max_new_tokens < 1:
+            raise QnnError(f"generate: max_new_tokens must be at least 1, got {max_new_tokens}")
+        whole = self.length + len(ids) + max_new_tokens
+        if whole > self.max_length:
+            raise QnnError(f"generate: {whole} tokens are beyond max_length, {self.max_length}")
+        scores = self.step(ids)
+        for count in range(max_new_tokens):
+            if count:
+                scores = self._read(np.zeros(0, np.int64))
+            token = sampling.choose(scores[-1])
+            self._pending = [token]
+            yield token
+            if token in stop:
+                return
+
+    def export(self, folder: str | os.PathLike[str]) -> None:
+        """Write the decoder's libraries into a folder, which ``tvm_qnn.decoder`` takes.
+
+        Raises:
+            QnnError: as ``Library.export``.
+        """
+        Path(folder).mkdir(parents=True, exist_ok=True)
+        with filling(Path(folder)) as inside:
+            for step in self._steps:
+                step.library.export(inside / step.file)
+
+    def _choice(self, count: int) -> tuple[Step, int]:
+        """Return the next step, and how many of so many tokens it takes."""
+        room = self.max_length - self._length
+        for step in self._steps:
+            if step.is_for(count, self._length, room):
+                return step, min(step.size, count)
+        raise AssertionError("there is a step of one token")
+
+
+def decoder(
+    model: Any,
+    target: Any = "host",
+    *,
+    max_length: int | None = None,
+    num_threads: int | None = None,
+) -> Decoder:
+    """Return a decoder: a language model that reads and writes text token by token.
+
+    The model's inputs are those that onnxruntime-genai's builder writes, with
+    GroupQueryAttention, or Optimum's: ``input_ids``, ``attention_mask``, ``position_ids``, and
+    ``past_key_values.N.key`` and ``.value`` for each layer N. Its outputs are ``logits``, and
+    ``present.N.key`` and ``.value``.
+
+    Args:
+        model: an ONNX model, as ``from_onnx`` takes it; or a folder that ``Decoder.export`` wrote,
+            for which no compiler is needed.
+        target: as for ``build``; it must be able to run here, or the decoder can be exported only.
+        max_length: the most tokens of a text: the size of its buffers, which each step reads. By
+            default 512, or as many as the model has positions for.
+        num_threads: as for ``build``.
+
+    Raises:
+        QnnError: if inputs or outputs are missing or unknown, or as ``build`` or ``load``.
+    """
+    if isinstance(model, str | os.PathLike) and Path(model).is_dir():
+        files = sorted(Path(model).glob("*_*.so"))
+        if not files:
+            raise QnnError(f"no decoder in {model}: it has no libraries tokens_<number>.so")
+        libraries = [load(file, num_threads=num_threads) for file in files]
+        return Decoder(libraries, is_whole=files[0].name.startswith(WHOLE))
+    from frontends.onnx import from_onnx
+    from tvm_qnn.build import build
+    from tvm_qnn.text.forms import read_form
+
+    form = read_form(model)
+    length = form.length(max_length)
+    libraries = []
+    for size, begins in STEPS:
+        if size <= length and (form.begins or not begins):
+            mod, params = from_onnx(*form.step(size, 0 if begins else length))
+            libraries.append(build(mod, target, params, num_threads=num_threads))
+    return Decoder(libraries, is_whole=form.is_whole)

@@ -1,0 +1,205 @@
+"""The forms of a language model's file that a decoder takes, and the step that is compiled of it.
+
+A step reads the past from buffers of one size, and gives the keys and values of its own tokens
+alone, which the decoder writes into the buffers. Nothing is copied of the past.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from frontends.onnx.constants import with_values
+from frontends.onnx.package import onnx_package
+from frontends.onnx.reader import read_proto
+from frontends.onnx.replacements.steps import STEP
+from qnn_ops.errors import QnnError
+from tvm_qnn.text.names import COLUMNS, IDS, MASK, NEW, PLACES
+
+_PAST = re.compile(r"past_key_values\.(\d+)\.(key|value)")
+_BRANCH = "use_cache_branch"
+"""Optimum's input that tells whether there is a past."""
+_GROUPS = "GroupQueryAttention"
+_DYNAMIC = ("DynamicQuantizeLinear", "DynamicQuantizeMatMul")
+_DEFAULT_LENGTH = 512
+
+
+@dataclass(frozen=True)
+class Form:
+    """A model's file as a decoder reads it.
+
+    Attributes:
+        proto: of the model, with constants for what does not change from run to run.
+        pasts: shapes of the past's keys and values by name, the number of tokens as 0.
+        places: the most tokens that the file has positions for, if it says.
+    """
+
+    proto: Any
+    pasts: Mapping[str, tuple[int, ...]]
+    places: int | None
+
+    @property
+    def begins(self) -> bool:
+        """Whether there can be a step that begins a text, which reads no past."""
+        return any(node.op_type == _GROUPS for node in self.proto.graph.node)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether data is quantized when the model runs, with one scale for all tokens of a step.
+
+        Then none may be missing.
+        """
+        return any(node.op_type in _DYNAMIC for node in self.proto.graph.node)
+
+    def length(self, most: int | None) -> int:
+        """Return the most tokens of a text.
+
+        Args:
+            most: what is asked for; None for 512, or as many as the file has positions for.
+
+        Raises:
+            QnnError: if it is below 1, or the file has fewer positions.
+        """
+        if most is None:
+            return min(_DEFAULT_LENGTH, self.places or _DEFAULT_LENGTH)
+        if most < 1 or (self.places is not None and most > self.places):
+            bounds = "at least 1" if self.places is None else f"1 to {self.places}"
+            raise QnnError(f"decoder: max_length is {bounds} for this model, got {most}")
+        return most
+
+    def step(self, tokens: int, length: int) -> tuple[Any, dict[str, tuple[int, ...]]]:
+        """Return the model of a step, and the shapes of its inputs.
+
+        Args:
+            tokens: that it takes.
+            length: of the past's buffers; 0 for a step that begins a text.
+
+        Raises:
+            QnnError: if a result is not the past and new tokens behind it.
+        """
+        proto = type(self.proto)()
+        proto.CopyFrom(self.proto)
+        graph = proto.graph
+        names = {value.name for value in graph.input}
+        known: dict[str, tuple[int, ...]] = {
+            IDS: (1, tokens),
+            MASK: (1, length + tokens),
+            PLACES: (1, tokens),
+        }
+        shapes = {name: shape for name, shape in known.items() if name in names}
+        renamed = _write_rows(graph, has_past=bool(length))
+        if not length:
+            others = [value for value in graph.input if value.name not in self.pasts]
+            del graph.input[:]
+            graph.input.extend(others)
+        for value in graph.input:
+            if value.name not in self.pasts:
+                continue
+            batch, heads, _, width = self.pasts[value.name]
+            name = value.name = renamed.get(value.name, value.name)
+            is_column = name.endswith(COLUMNS)
+            shapes[name] = (batch, heads, *((width, length) if is_column else (length, width)))
+            value.type.tensor_type.ClearField("shape")
+            for size in shapes[name]:
+                value.type.tensor_type.shape.dim.add(dim_value=size)
+        return proto, shapes
+
+
+def read_form(model: Any) -> Form:
+    """Read a model's file.
+
+    Args:
+        model: as ``from_onnx`` takes it.
+
+    Raises:
+        QnnError: if it is not a language model of a form that is known; names its inputs that are
+            missing, or unknown.
+        ModelFormatError: it is malformed.
+        OSError: the file cannot be read.
+    """
+    proto = read_proto(model)
+    graph = proto.graph
+    if any(value.name == _BRANCH for value in graph.input):
+        proto = with_values(proto, {_BRANCH: True})
+        graph = proto.graph
+    constants = {tensor.name for tensor in graph.initializer}
+    values = {value.name: value for value in graph.input if value.name not in constants}
+    pasts = {name: _sizes(value) for name, value in values.items() if _PAST.fullmatch(name)}
+    has_groups = any(node.op_type == _GROUPS for node in graph.node)
+    _check(set(values), set(pasts), {value.name for value in graph.output}, has_groups=has_groups)
+    return Form(proto, pasts, _places(graph))
+
+
+def _check(inputs: set[str], pasts: set[str], outputs: set[str], *, has_groups: bool) -> None:
+    """Raise one error that names what a model lacks, and what it has beyond a decoder's inputs."""
+    layers = {int(found[1]) for found in map(_PAST.fullmatch, pasts) if found} or {0}
+    kept = {f"{layer}.{kind}" for layer in range(max(layers) + 1) for kind in ("key", "value")}
+    needed = {IDS, *([MASK] if has_groups else []), *(f"past_key_values.{each}" for each in kept)}
+    told = [
+        ("inputs that are missing", needed - inputs),
+        ("inputs that are unknown", inputs - needed - {MASK, PLACES}),
+        ("outputs that are missing", {"logits", *(f"present.{each}" for each in kept)} - outputs),
+    ]
+    if faults := [f"{text}: {', '.join(sorted(names))}" for text, names in told if names]:
+        raise QnnError(f"decoder: this model has {'; '.join(faults)}")
+
+
+def _sizes(value: Any) -> tuple[int, ...]:
+    """Return the sizes of keys or values, [1, heads, 0, width]."""
+    sizes = [dim.dim_value for dim in value.type.tensor_type.shape.dim]
+    kind = onnx_package().TensorProto
+    if len(sizes) != 4 or not sizes[1] or not sizes[3] or sizes[0] > 1:
+        raise QnnError(
+            f"decoder: input {value.name!r} needs the shape (batch, heads, past, width) with heads "
+            f"and width as numbers, and a batch that is open or 1, got {tuple(sizes)} (0: open)"
+        )
+    if value.type.tensor_type.elem_type != kind.FLOAT:
+        raise QnnError(f"decoder: input {value.name!r} must be float32")
+    return 1, sizes[1], 0, sizes[3]
+
+
+def _places(graph: Any) -> int | None:
+    """Return the rows of the tables of rotations, if attentions have such."""
+    shapes = {tensor.name: tensor.dims for tensor in graph.initializer}
+    names = [name for node in graph.node if node.op_type == _GROUPS for name in node.input[7:9]]
+    return min((int(shapes[name][0]) for name in names if name in shapes), default=None)
+
+
+def _write_rows(graph: Any, *, has_past: bool) -> dict[str, str]:
+    """Let the model give rows of new tokens only; return the pasts that have other names then.
+
+    Args:
+        graph: of the model.
+        has_past: whether attentions read a past.
+
+    Raises:
+        QnnError: if a result is not the past and new tokens behind it.
+    """
+    helper = onnx_package().helper
+    makers = {name: node for node in graph.node for name in node.output if name}
+    renamed: dict[str, str] = {}
+    for value in graph.output:
+        if not value.name.startswith("present."):
+            continue
+        name, node = value.name, makers.get(value.name)
+        past = name.replace("present.", "past_key_values.", 1)
+        value.name = f"{name}{NEW}"
+        value.type.tensor_type.ClearField("shape")
+        if node is not None and node.op_type == _GROUPS and past in node.input[3:5]:
+            place = list(node.input).index(past)
+            node.output[place - 2] = value.name
+            if not has_past:
+                node.input[place] = ""
+            elif name.endswith("key"):
+                node.input[place] = renamed[past] = f"{past}{COLUMNS}"
+                node.attribute.append(helper.make_attribute(STEP, 1))
+        elif node is not None and node.op_type == "Concat" and node.input[0] == past:
+            graph.node.append(helper.make_node("Identity", [node.input[1]], [value.name]))
+        else:
+            raise QnnError(
+                f"decoder: output {name!r} is neither of a {_GROUPS} nor a Concat of {past!r} and "
+                "new tokens"
+            )
+    return renamed

@@ -1,0 +1,10 @@
+"""The names of inputs and outputs by which a decoder knows a step's tensors."""
+
+from __future__ import annotations
+
+IDS, MASK, PLACES, LOGITS = "input_ids", "attention_mask", "position_ids", "logits"
+PAST, PRESENT = "past_key_values.", "present."
+COLUMNS = ".columns"
+"""At the end of a past's name: its tokens are the last axis."""
+NEW = ".new"
+"""At the end of a result's name: it has the step's own tokens only."""

@@ -1,0 +1,49 @@
+"""The choice of the next token."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from qnn_ops.errors import QnnError
+
+Array = np.ndarray[Any, Any]
+
+
+class Sampling:
+    """Chooses tokens: the likeliest at temperature 0, else at random by their probabilities."""
+
+    def __init__(
+        self, temperature: float = 0.0, top_k: int | None = None, seed: int | None = None
+    ) -> None:
+        """Begin a sequence of choices.
+
+        Args:
+            temperature: what scores are divided by.
+            top_k: how many of the likeliest tokens may be chosen; None for all.
+            seed: of the random numbers; None for others each time.
+
+        Raises:
+            QnnError: if the temperature is negative or ``top_k`` is below 1.
+        """
+        if not temperature >= 0 or not np.isfinite(temperature):
+            raise QnnError(f"generate: temperature must be 0 or more, got {temperature}")
+        if top_k is not None and top_k < 1:
+            raise QnnError(f"generate: top_k must be at least 1, got {top_k}")
+        self._temperature, self._top_k = temperature, top_k
+        self._rng = np.random.default_rng(seed)
+
+    def choose(self, scores: Array) -> int:
+        """Return a token; of equal scores, at temperature 0, the first.
+
+        Args:
+            scores: of all tokens, [vocabulary].
+        """
+        if not self._temperature:
+            return int(scores.argmax())
+        order = np.argsort(-scores, kind="stable")[: self._top_k]
+        chances = scores[order].astype(np.float64) / self._temperature
+        chances = np.exp(chances - chances[0]).cumsum()
+        place = np.searchsorted(chances, self._rng.random() * chances[-1], side="right")
+        return int(order[min(int(place), len(order) - 1)])

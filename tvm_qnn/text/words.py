@@ -1,0 +1,75 @@
+"""Text as the numbers of tokens that a model reads, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+from qnn_ops.errors import QnnError
+
+TOKENIZER = "tokenizer.json"
+_BYTES = 256
+
+
+class Words(Protocol):
+    """Reads and writes the tokens of one model."""
+
+    def encode(self, text: str) -> list[int]:
+        """Return the tokens of a text."""
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """Return the text of tokens."""
+
+
+class ByteWords:
+    """The tokens of a model of bytes: those of UTF-8."""
+
+    def encode(self, text: str) -> list[int]:
+        """Return the bytes of a text."""
+        return list(text.encode())
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """Return the text of bytes; U+FFFD stands for what is no character."""
+        return bytes(ids).decode(errors="replace")
+
+
+class _FileWords:
+    """The tokens that a file of the package tokenizers describes."""
+
+    def __init__(self, file: Path) -> None:
+        try:
+            from tokenizers import Tokenizer
+        except ImportError as error:
+            raise QnnError(
+                f"reading {TOKENIZER} needs the package tokenizers, which cannot be imported "
+                f"({error}); install it with: pip install 'tvm-qnn[text]'"
+            ) from error
+        try:
+            self._tokenizer: Any = Tokenizer.from_file(str(file))
+        except Exception as error:  # the package raises nothing narrower
+            raise QnnError(f"{file} is no tokenizer: {error}") from error
+
+    def encode(self, text: str) -> list[int]:
+        return list(self._tokenizer.encode(text).ids)
+
+    def decode(self, ids: Sequence[int]) -> str:
+        return str(self._tokenizer.decode(list(ids)))
+
+
+def words_of(model: Path, vocabulary: int) -> Words:
+    """Return the tokens of a model.
+
+    Args:
+        model: its file, beside which ``tokenizer.json`` lies, or a folder that has it.
+        vocabulary: how many tokens there are. A model of 256 needs no file: its tokens are bytes.
+
+    Raises:
+        QnnError: if there is no such file, it cannot be read, or the package tokenizers is missing.
+    """
+    file = (model if model.is_dir() else model.parent) / TOKENIZER
+    if file.is_file():
+        return _FileWords(file)
+    if vocabulary == _BYTES:
+        return ByteWords()
+    raise QnnError(f"text needs {TOKENIZER} beside {model}; without it, give numbers of tokens")
