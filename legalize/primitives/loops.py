@@ -8,6 +8,7 @@ from tvm import relax, tirx
 from tvm.script.ir_builder import tirx as T
 
 from legalize.loop_functions import add_function
+from qnn_ops.sizes import variables_of
 
 
 def call_loops(
@@ -28,9 +29,22 @@ def call_loops(
         shape: of the result.
         dtype: of the result.
     """
+    sizes = _unknown_sizes(function)
+    if sizes:
+        *given, result = function.params
+        params = [*given, *sizes, result]
+        function = tirx.PrimFunc(params, function.body, function.ret_type, function.attrs)
     variable = add_function(builder, name, function)
     operands = [builder.normalize(operand) for operand in operands]
-    return relax.call_tir(variable, operands, relax.TensorType(shape, dtype))
+    return relax.call_tir(variable, [*operands, *sizes], relax.TensorType(shape, dtype))
+
+
+def _unknown_sizes(function: tirx.PrimFunc) -> list[Any]:
+    """Return the open sizes that are in no shape by themselves, only in expressions."""
+    sizes = [size for each in function.params for size in each.shape]
+    known = [size for size in sizes if isinstance(size, tirx.Var)]
+    found = variables_of(relax.ShapeExpr(sizes)) if sizes else []
+    return [each for each in found if not any(each.same_as(other) for other in known)]
 
 
 def cell(dtype: str, value: Any) -> Any:
