@@ -34,6 +34,7 @@ def convert_pool_2d(kind: str, ctx: Context) -> relax.Expr:
         raise QnnError(f"{data.tensor.label} must have 4 dimensions, got {data.shape}")
     check_same_dtype(data.tensor, result)
     low, high = clamp_range(options.activation, result)
+    padding = window_padding(options.padding, data.shape[1:3], options.filter, options.stride)
     counts = _counts(options, data.shape[1:3])
     if 0 in counts:
         return R.zeros((data.shape[0], *counts, data.shape[3]), result.dtype)
@@ -42,7 +43,7 @@ def convert_pool_2d(kind: str, ctx: Context) -> relax.Expr:
         kind,
         options.filter,
         strides=options.stride,
-        padding=window_padding(options.padding, data.shape[1:3], options.filter, options.stride),
+        padding=padding,
         layout="NHWC",
         out_min=low,
         out_max=high,
