@@ -79,6 +79,9 @@ class Size:
     def __mod__(self, other: Any) -> Any:
         return _size(tirx.floormod(self.expr, _expr(other)))
 
+    def __rmod__(self, other: Any) -> Any:
+        return _size(tirx.floormod(_expr(other), self.expr))
+
     def __neg__(self) -> Any:
         return _size(0 - self.expr)
 
