@@ -203,7 +203,8 @@ def _peers(
         return {}, {}
     try:
         with native_code_is_quiet():
-            session = LiteRtSession(model.read_bytes(), threads)
+            shapes = [each.shape for each in inputs]
+            session = LiteRtSession(model.read_bytes(), threads, shapes=shapes)
     except QnnError as error:
         return {}, {LITERT: str(error)}
     return {LITERT: session.prepare(inputs)}, {}
