@@ -12,6 +12,7 @@ from math import prod
 import numpy as np
 
 from frontends.errors import UnsupportedError
+from qnn_ops.sizes import least
 
 MOST_ELEMENTS = (1 << 31) - 1
 """Of any tensor: indices of kernels have 32 bits."""
@@ -33,11 +34,11 @@ MOST_TURNS = 1 << 24
 
 
 def bytes_of(shape: Sequence[int], dtype: str) -> int:
-    """Return the bytes of a tensor; a dtype that numpy does not know has one for each element."""
+    """Return the least bytes of a tensor; a dtype that numpy lacks has one for each element."""
     try:
-        return prod(map(int, shape)) * np.dtype(dtype).itemsize
+        return prod(map(least, shape)) * np.dtype(dtype).itemsize
     except TypeError:
-        return prod(map(int, shape))
+        return prod(map(least, shape))
 
 
 def check_elements(shape: Sequence[int]) -> None:
@@ -46,7 +47,7 @@ def check_elements(shape: Sequence[int]) -> None:
     Raises:
         UnsupportedError: it has too many elements.
     """
-    if (count := prod(map(int, shape))) > MOST_ELEMENTS:
+    if (count := prod(map(least, shape))) > MOST_ELEMENTS:
         raise UnsupportedError(f"a tensor has {count:,} elements, the most are {MOST_ELEMENTS:,}")
 
 

@@ -13,10 +13,13 @@ import numpy as np
 import tvm
 from tvm import relax
 
+from frontends.errors import UnsupportedError
 from qnn_ops.expressions import Expression
 from qnn_ops.loop import loop
 from qnn_ops.overflow import check_overflow
+from qnn_ops.registry import spec_of
 from qnn_ops.signature import Signature, with_signature
+from qnn_ops.sizes import is_open
 
 # What a variable must not be called in TVMScript.
 _RESERVED = {*keyword.kwlist, "I", "R", "T", "main"}
@@ -179,7 +182,14 @@ class ModuleBuilder:
     def loop(
         self, condition: relax.Function, body: relax.Function, carried: Sequence[relax.Expr]
     ) -> list[relax.Expr]:
-        """Emit a loop of two functions, which become the module's; see ``qnn_ops.loop``."""
+        """Emit a loop of two functions, which become the module's; see ``qnn_ops.loop``.
+
+        Raises:
+            UnsupportedError: it carries a tensor with an open size.
+        """
+        for each in carried:
+            if is_open(shape := spec_of(each).shape):
+                raise UnsupportedError(f"a loop carries a tensor of shape {shape}")
         home = self._home
         parts = [
             home._block.add_func(function, home.fresh(name))

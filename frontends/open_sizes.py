@@ -83,13 +83,18 @@ def given_shapes(shape_dict: Mapping[str, Any] | None, inputs: Sequence[str]) ->
     return GivenShapes(shapes, bounds, numbers)
 
 
+def own_name(name: str, axis: int) -> str:
+    """Return the name of an input's open size that nobody named."""
+    return f"{name}_{axis}" if name.isidentifier() else f"size_{axis}"
+
+
 def _shape(name: str, value: Any, bounds: dict[str, Bounds]) -> tuple[int | str, ...]:
     if isinstance(value, str | range) or not hasattr(value, "__iter__"):
         value = [value]
     sizes: list[int | str] = []
     for axis, size in enumerate(value):
         if isinstance(size, range):
-            own = f"{name}_{axis}" if name.isidentifier() else f"size_{axis}"
+            own = own_name(name, axis)
             bounds[own] = _bounds(name, size)
             sizes.append(own)
         elif isinstance(size, str) and size.isidentifier() and not iskeyword(size):

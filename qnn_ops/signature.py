@@ -28,6 +28,7 @@ __all__ = [
     "signature_of",
     "with_bounds",
     "with_signature",
+    "without_bounds",
 ]
 
 ATTRIBUTE = "qnn_signature"
@@ -106,6 +107,11 @@ def with_bounds(function: relax.Function, bounds: Bounds) -> relax.Function:
     function = function.with_attr(_LOW, {name: low for name, (low, _) in bounds.items()})
     highs = {name: high for name, (_, high) in bounds.items() if high is not None}
     return function.with_attr(_HIGH, highs) if highs else function
+
+
+def without_bounds(function: relax.Function) -> relax.Function:
+    """Return the function without bounds of its open sizes."""
+    return function.without_attr(_LOW).without_attr(_HIGH)
 
 
 def bounds_of(function: relax.Function) -> dict[str, tuple[int, int | None]]:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any, cast
 
 import numpy as np
@@ -71,8 +73,14 @@ class Size:
     def __floordiv__(self, other: Any) -> Any:
         return _size(tirx.floordiv(self.expr, _expr(other)))
 
+    def __rfloordiv__(self, other: Any) -> Any:
+        return _size(tirx.floordiv(_expr(other), self.expr))
+
     def __mod__(self, other: Any) -> Any:
         return _size(tirx.floormod(self.expr, _expr(other)))
+
+    def __rmod__(self, other: Any) -> Any:
+        return _size(tirx.floormod(_expr(other), self.expr))
 
     def __neg__(self) -> Any:
         return _size(0 - self.expr)
@@ -100,6 +108,7 @@ class Size:
         )
 
 
+_MOST = 1 << 40
 _ORDERS: dict[str, Callable[[Any], Any]] = {
     "==": lambda value: value.equal(0),
     "<": lambda value: value < 0,
@@ -107,6 +116,19 @@ _ORDERS: dict[str, Callable[[Any], Any]] = {
     ">": lambda value: value > 0,
     ">=": lambda value: value >= 0,
 }
+
+
+_BOUNDS: ContextVar[Mapping[str, tuple[int, int | None]]] = ContextVar("bounds")
+
+
+@contextmanager
+def known_bounds(bounds: Mapping[str, tuple[int, int | None]]) -> Iterator[None]:
+    """Let orders be proven by the least and the largest value of open sizes, by their names."""
+    token = _BOUNDS.set(bounds)
+    try:
+        yield
+    finally:
+        _BOUNDS.reset(token)
 
 
 def is_open(shape: Iterable[Any]) -> bool:
@@ -181,6 +203,7 @@ def _size(value: Any) -> Any:
 def _is_proven(difference: Any, order: str) -> bool:
     analyzer = sym.Analyzer()
     for variable in variables_of(difference):
-        analyzer.update(variable, sym.ConstIntBound(1, (1 << 40)))
+        low, high = _BOUNDS.get({}).get(str(variable.name), (1, None))
+        analyzer.update(variable, sym.ConstIntBound(low, high or _MOST))
     value = analyzer.simplify(difference)
     return bool(analyzer.can_prove(_ORDERS[order](value)))

@@ -33,10 +33,11 @@ from tvm_qnn.library.metadata import Metadata, compiler_versions, contents_diges
 from tvm_qnn.library.threads import check_num_threads, keeping_processors
 from tvm_qnn.library.variants import VariantsOrigin
 from tvm_qnn.standalone import export_standalone
-from tvm_qnn.standalone.arrangement import Arrangement, arrange, check_sizes, state_size
+from tvm_qnn.standalone.arrangement import Arrangement, arrange, state_size
 from tvm_qnn.standalone.example import Vector
 from tvm_qnn.standalone.packages import Package
 from tvm_qnn.standalone.ram_limit import Fitted, fit
+from tvm_qnn.standalone.sizes import at_largest
 from tvm_qnn.target.codegen import compile_module
 from tvm_qnn.target.microcontrollers import is_bare
 from tvm_qnn.target.store import object_store
@@ -156,9 +157,12 @@ def export_c(
 
     Raises:
         QnnError: as ``build`` and ``Library.export``.
+
+    Warns:
+        LargestSizeWarning: the model leaves sizes open, and the code takes the largest ones.
     """
     parsed = parse_target(target)
-    check_sizes(signature_of(mod))
+    mod = at_largest(mod)
     with interruptible():
         vectors = _vectors(mod, params, test_vectors) if test_vectors else []
     if ram_limit is None:
@@ -199,8 +203,7 @@ def lower_model(
     Raises:
         QnnError: as ``build``.
     """
-    bound = _bind(mod, params or {})
-    check_sizes(signature_of(bound))
+    bound = _bind(at_largest(mod), params or {})
     with interruptible():
         return _lower(bound, target, kernels=True), with_unique_names(signature_of(bound))
 
@@ -222,9 +225,8 @@ def lower_within(
     """
     if not is_bare(target):
         raise QnnError(f"a limit of memory is for microcontrollers, got {str(target)!r}")
-    bound = _bind(mod, params or {})
+    bound = _bind(at_largest(mod), params or {})
     signature = with_unique_names(signature_of(bound))
-    check_sizes(signature)
 
     def memory_of(lowered: tvm.IRModule) -> int:
         arranged = arrange(lowered, signature, target, "model", arena=True)

@@ -34,6 +34,30 @@ def axis_of(axis: int, rank: int) -> int:
     return axis % rank
 
 
+@dataclass(frozen=True)
+class OpenRange:
+    """What a ``range`` is, where an end is an open size."""
+
+    start: int
+    stop: int
+    step: int = 1
+
+
+def places(start: int, stop: int, step: int = 1) -> range | OpenRange:
+    """Return indices along an axis."""
+    is_known = isinstance(start, int) and isinstance(stop, int)
+    return range(start, stop, step) if is_known else OpenRange(start, stop, step)
+
+
+def count_of(indices: range | OpenRange) -> int:
+    """Return the number of indices."""
+    if isinstance(indices, range):
+        return len(indices)
+    start, stop, step = indices.start, indices.stop, indices.step
+    span = stop - start if step > 0 else start - stop
+    return max(-(-span // abs(step)), 0)
+
+
 def split_sizes(given: Sequence[int], size: int, axis: int) -> list[int]:
     """Return the sizes of a SPLIT_V; one may be given as -1, which means the rest."""
     sizes = [*given]
@@ -44,7 +68,9 @@ def split_sizes(given: Sequence[int], size: int, axis: int) -> list[int]:
     return sizes
 
 
-def sliced_ranges(shape: Sequence[int], begins: Sequence[int], sizes: Sequence[int]) -> list[range]:
+def sliced_ranges(
+    shape: Sequence[int], begins: Sequence[int], sizes: Sequence[int]
+) -> list[range | OpenRange]:
     """Return the indices along each axis that a SLICE takes; a size of -1 means the rest."""
     if not len(begins) == len(sizes) == len(shape):
         raise QnnError(f"begin {begins} and size {sizes} do not fit shape {shape}")
@@ -53,7 +79,7 @@ def sliced_ranges(shape: Sequence[int], begins: Sequence[int], sizes: Sequence[i
         end = extent if size == -1 else begin + size
         if not 0 <= begin <= end <= extent:
             raise QnnError(f"elements {begin} to {end} are outside a dimension of {extent}")
-        ranges.append(range(begin, end))
+        ranges.append(places(begin, end))
     return ranges
 
 
@@ -67,7 +93,7 @@ class SlicedAxis:
         is_dropped: whether the result lacks it.
     """
 
-    indices: range
+    indices: range | OpenRange
     is_new: bool = False
     is_dropped: bool = False
 
@@ -103,7 +129,7 @@ def sliced_axes(
         if kind == "new":
             axes.append(SlicedAxis(range(1), is_new=True))
         elif kind == "whole":
-            axes.append(SlicedAxis(range(next(sizes))))
+            axes.append(SlicedAxis(places(0, next(sizes))))
         elif isinstance(kind, int) and 0 <= kind < len(begins):
             bounds = (begins[kind], ends[kind], steps[kind])
             axes.append(_cut(next(sizes), bounds, 1 << kind, options))
@@ -153,13 +179,13 @@ def _cut(
     if options.shrink_axis_mask & bit:
         if step < 0 or first >= size:
             raise QnnError(f"element {begin} by steps of {step} is outside a dimension of {size}")
-        return SlicedAxis(range(first, first + 1), is_dropped=True)
+        return SlicedAxis(places(first, first + 1), is_dropped=True)
     if options.offset:
         # LiteRT writes beyond the result where a mask opens its end.
         if step < 0 or end < 0 or first + end > size or options.end_mask & bit:
             raise QnnError(f"{end} elements from {first} on by steps of {step} are not in {size}")
-        return SlicedAxis(range(first, first + end, step))
+        return SlicedAxis(places(first, first + end, step))
     last = min(max(end + size if end < 0 else end, lowest), highest)
     if options.end_mask & bit:
         last = size if step > 0 else -1
-    return SlicedAxis(range(first, last, step))
+    return SlicedAxis(places(first, last, step))

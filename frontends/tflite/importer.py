@@ -15,6 +15,7 @@ from tvm.relax import op as R
 import frontends.tflite.converters  # noqa: F401 (registers the rules)
 from frontends.builder import Imported, ModuleBuilder
 from frontends.errors import UnsupportedError, UnsupportedOperatorError, reason_of
+from frontends.formats import Shapes
 from frontends.tflite.converters.context import Context
 from frontends.tflite.converters.registry import row_of, rule_for
 from frontends.tflite.fallback import convert_in_float, warn_of_fallback
@@ -22,6 +23,7 @@ from frontends.tflite.file_names import SEMANTICS
 from frontends.tflite.folding import fold
 from frontends.tflite.growth import growth_of
 from frontends.tflite.interface import (
+    check_stated,
     described_ends,
     input_shapes,
     kept_outputs,
@@ -43,6 +45,8 @@ from frontends.tflite.values import ElementsError, Values
 from qnn_ops.errors import QnnError
 from qnn_ops.registry import spec_of
 from qnn_ops.serial import serial
+from qnn_ops.signature import with_bounds
+from qnn_ops.sizes import known_bounds
 
 # Operators compute with these types; tensors of others tell axes, sizes and the like.
 _COMPUTED = ("float32", "int8", "uint8")
@@ -51,7 +55,7 @@ _COMPUTED = ("float32", "int8", "uint8")
 @serial
 def from_tflite(
     model: bytes | str | os.PathLike[str] | Model | Any,
-    shape_dict: Mapping[str, Sequence[int]] | None = None,
+    shape_dict: Shapes | None = None,
     dtype_dict: Mapping[str, str] | None = None,
     outputs: str | Sequence[str | int] | None = None,
     semantics: str = SEMANTICS[0],
@@ -61,8 +65,9 @@ def from_tflite(
 
     Args:
         model: the file's bytes, its path, a ``tflite.Model``, or what ``read_model`` gave.
-        shape_dict: shapes of inputs by name, where they are not the file's: another batch size,
-            or the dimensions that the file leaves open. Other shapes follow from them.
+        shape_dict: shapes of inputs by name, where they are not the file's. A size is a number, a
+            name, or a ``range``. Sizes without a number stay open: each run decides them. So do
+            dimensions that the file leaves open, unless it is only the batch, which is then 1.
         dtype_dict: dtypes of inputs by name; only a check, each must be the file's.
         outputs: what the module returns. None: the model's outputs. "all": every tensor that an
             operator computes, in the order of the operators. A list of names or numbers of
@@ -119,14 +124,14 @@ def with_semantics(graph: Model, semantics: str) -> Model:
 
 def import_graph(
     graph: Model,
-    shape_dict: Mapping[str, Sequence[int]] | None = None,
+    shape_dict: Shapes | None = None,
     dtype_dict: Mapping[str, str] | None = None,
     outputs: str | Sequence[str | int] | None = None,
 ) -> Imported:
     """Import a model that has been read, as ``from_tflite`` does."""
     warn_of_others(graph)
     names = tensor_names(graph.tensors)
-    shapes = input_shapes(graph, names, shape_dict or {}, dtype_dict or {})
+    shapes, bounds = input_shapes(graph, names, shape_dict or {}, dtype_dict or {})
     kept = kept_outputs(graph, names, outputs)
     if outputs is not None and outputs != "all":
         graph = replace(graph, operators=needed_operators(graph, kept))
@@ -157,8 +162,17 @@ def import_graph(
         results = [values.of(known.tensors[index]) for index in kept]
         return [*results, *map(values.of_state, states)]
 
-    described = partial(described_ends, graph, names, shapes, kept, states)
-    imported = builder.module(convert, described)
+    described = partial(described_ends, graph, names, shapes, kept, states, bounds)
+    try:
+        with known_bounds(bounds):
+            imported = builder.module(convert, described)
+    except UnsupportedOperatorError:
+        raise
+    except QnnError:
+        check_stated(graph, names, shape_dict or {})
+        raise
+    if bounds:
+        imported.mod["main"] = with_bounds(imported.mod["main"], bounds)
     for where in dict.fromkeys(fallbacks):
         warn_of_fallback(where)
     if wraps:

@@ -6,15 +6,18 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import inf
+from typing import Any
 
 from tvm import relax
 
+from frontends.formats import Shapes
+from frontends.open_sizes import Bounds, given_shapes, own_name
 from frontends.tflite.model import COMPLEX, INPUT_DTYPES, VARIANT, Model, Operator, State, Tensor
 from frontends.tflite.roles import NO_ROLE, roles_of
-from qnn_ops.attributes import int_list_attr
 from qnn_ops.errors import QnnError
 from qnn_ops.registry import TensorSpec, spec_of
-from qnn_ops.signature import Signature, TensorInfo
+from qnn_ops.signature import Signature, TensorInfo, named_sizes
+from qnn_ops.sizes import sizes_of
 from qnn_ops.tensor_info import StateInfo
 
 
@@ -36,54 +39,73 @@ def tensor_names(tensors: Sequence[Tensor]) -> tuple[str, ...]:
 def input_shapes(
     model: Model,
     names: Sequence[str],
-    shape_dict: Mapping[str, Sequence[int]],
+    shape_dict: Shapes,
     dtype_dict: Mapping[str, str],
-) -> dict[int, tuple[int, ...]]:
+) -> tuple[dict[int, tuple[int, ...]], Mapping[str, Bounds]]:
     """Return the shape of every input, by tensor number, in the model's order.
+
+    Returns:
+        The shapes, and the bounds of their open sizes, by name.
 
     Raises:
         QnnError: an input is of a type that Relax does not have, a name is no input's, a dtype is
-            not the file's, a shape is not of the file's rank, or the file leaves a dimension open
-            that is not given.
+            not the file's, or a shape is not of the file's rank.
     """
     indices = {names[index]: index for index in model.inputs}
     for name, index in indices.items():
         if model.tensors[index].dtype not in INPUT_DTYPES:
             dtype = model.tensors[index].dtype
             raise QnnError(f"input {name!r} is of type {dtype}, which a model here cannot take")
-    for argument, given in (("shape_dict", shape_dict), ("dtype_dict", dtype_dict)):
-        for name in given:
-            if name not in indices:
-                known = ", ".join(map(repr, indices)) or "none"
-                raise QnnError(f"{argument}: no input is named {name!r}; there are {known}")
     for name, dtype in dtype_dict.items():
+        if name not in indices:
+            known = ", ".join(map(repr, indices)) or "none"
+            raise QnnError(f"dtype_dict: no input is named {name!r}; there are {known}")
         expected = model.tensors[indices[name]].dtype
         if dtype != expected:
             raise QnnError(f"dtype_dict: input {name!r} is {expected}, got {dtype}")
-    return {
-        index: _shape(model.tensors[index], name, shape_dict.get(name))
+    shapes = {
+        name: _stated(model.tensors[index], name)
         for name, index in indices.items()
+        if name not in shape_dict
     }
+    given = given_shapes({**shapes, **shape_dict}, list(indices))
+    variables: dict[str, Any] = {}
+    for name, shape in given.shapes.items():
+        _check_shape(model.tensors[indices[name]], name, shape)
+    symbolic = {index: sizes_of(given.symbolic(name, variables)) for name, index in indices.items()}
+    return symbolic, {name: given.bounds_of(name) for name in variables}
 
 
-def _shape(tensor: Tensor, name: str, given: Sequence[int] | None) -> tuple[int, ...]:
-    if given is None:
-        # A file that leaves only the batch size open says 1 in its shape, and 1 is meant.
-        if -1 in tensor.shape_signature[1:]:
-            raise QnnError(
-                f"input {name!r} has dimensions that the file leaves open, "
-                f"{tensor.shape_signature}: give its shape in shape_dict"
-            )
+def _stated(tensor: Tensor, name: str) -> tuple[int | str, ...]:
+    """Return the shape that the file states, with names for the dimensions that it leaves open."""
+    # A file that leaves only the batch size open says 1 in its shape, and 1 is meant.
+    if -1 not in tensor.shape_signature[1:]:
         return tensor.shape
-    shape = tuple(int_list_attr(f"shape_dict: the shape of input {name!r}", given))
+    names = ("batch", *(own_name(name, axis) for axis in range(1, len(tensor.shape))))
+    sizes = zip(tensor.shape_signature, names, strict=False)
+    return tuple(own if size == -1 else size for size, own in sizes)
+
+
+def check_stated(model: Model, names: Sequence[str], shape_dict: Shapes) -> None:
+    """Raise if the file leaves dimensions open beside the batch, and no shape is given."""
+    for index in model.inputs:
+        signature, name = model.tensors[index].shape_signature, names[index]
+        if -1 in signature[1:] and name not in shape_dict:
+            raise QnnError(
+                f"input {name!r} has dimensions that the file leaves open, {signature}: give its "
+                "shape in shape_dict"
+            )
+
+
+def _check_shape(tensor: Tensor, name: str, shape: Sequence[int | str]) -> None:
     if shape == () and tensor.shape == (1,):  # LiteRT takes a number for one value
-        return shape
-    if len(shape) != len(tensor.shape) or any(not 1 <= size < 1 << 31 for size in shape):
+        return
+    is_large = any(isinstance(size, int) and size >= 1 << 31 for size in shape)
+    if len(shape) != len(tensor.shape) or is_large:
         raise QnnError(
             f"shape_dict: input {name!r} needs {len(tensor.shape)} positive sizes as in "
             f"{tensor.shape}, got {shape}"
         )
-    return shape
 
 
 def kept_outputs(
@@ -140,6 +162,7 @@ def described_ends(
     shapes: Mapping[int, tuple[int, ...]],
     outputs: Sequence[int],
     states: Sequence[State],
+    bounds: Mapping[str, Bounds],
     exprs: Sequence[relax.Expr],
 ) -> Signature:
     """Return names, shapes, dtypes and quantization of inputs and outputs.
@@ -150,6 +173,7 @@ def described_ends(
         shapes: of the inputs, by tensor number.
         outputs: numbers of the output tensors.
         states: the model's states.
+        bounds: of open sizes, by name.
         exprs: the outputs' expressions, and behind them the new states.
     """
     for state, expr in zip(states, exprs[len(outputs) :], strict=True):
@@ -160,14 +184,19 @@ def described_ends(
                 f"becomes {spec.dtype} of shape {spec.shape}"
             )
     roles = roles_of(model, outputs)
+
+    def info(index: int, spec: TensorSpec) -> TensorInfo:
+        named = TensorSpec(named_sizes(spec.shape, bounds), spec.dtype)
+        return _info(model.tensors[index], names[index], named)
+
     return Signature(
         inputs=tuple(
-            _info(model.tensors[index], names[index], TensorSpec(shape, model.tensors[index].dtype))
+            info(index, TensorSpec(shape, model.tensors[index].dtype))
             for index, shape in shapes.items()
         ),
         outputs=tuple(
             replace(
-                _info(model.tensors[index], names[index], spec_of(expr)),
+                info(index, spec_of(expr)),
                 **roles.get(index, NO_ROLE),
             )
             for index, expr in zip(outputs, exprs, strict=False)

@@ -31,6 +31,7 @@ from frontends.tflite.metadata import read_metadata
 from frontends.tflite.model import VARIANT, Model, Operator, Tensor
 from frontends.tflite.reader import read_model
 from qnn_ops.errors import QnnError
+from qnn_ops.signature import signature_of
 
 Array = np.ndarray[Any, Any]
 
@@ -58,10 +59,9 @@ class TFLiteSource(Source):
         return import_graph(self.graph, shapes)
 
     def summary(self, name: str, shapes: Shapes | None = None) -> Summary:
-        """Describe the file, whatever the shapes of the inputs will be."""
-        if shapes:
-            raise QnnError("--shape does not change what a TFLite file holds: leave it out here")
-        graph, reasons = self.graph, self._reasons()
+        """Describe the file, with the shapes that tensors have for those of the inputs."""
+        reasons = self._reasons(shapes)
+        graph = _sized(self.graph, shapes) if shapes and not reasons else self.graph
         constants = self.constants().values()
         return Summary(
             name=name,
@@ -86,15 +86,28 @@ class TFLiteSource(Source):
             return read_metadata(self._model)
         return Descriptions()
 
-    def _reasons(self) -> dict[int, str]:
+    def _reasons(self, shapes: Shapes | None) -> dict[int, str]:
         """List why operators cannot be imported, by their numbers."""
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # what falls back is part of the answer
-                self.convert()
+                self.convert(shapes)
         except UnsupportedOperatorError as error:
             return {index: reason for index, _, reason, _ in error.operators}
         return {}
+
+
+def _sized(graph: Model, shapes: Shapes) -> Model:
+    """Return a model whose tensors have the shapes that they have for given inputs."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        ends = signature_of(import_graph(graph, shapes, outputs="all").mod)
+    found = dict(zip((*graph.inputs, *graph.computed), (*ends.inputs, *ends.outputs), strict=True))
+    tensors = [
+        replace(each, shape=found[each.index].shape) if each.index in found else each
+        for each in graph.tensors
+    ]
+    return replace(graph, tensors=tuple(tensors))
 
 
 def _signatures(graph: Model) -> tuple[SignatureNote, ...]:

@@ -6,12 +6,14 @@ from collections.abc import Callable
 
 import numpy as np
 from tvm import relax
+from tvm.relax import op as R
 
 from frontends.builder import ModuleBuilder
 from frontends.errors import UnsupportedError
 from frontends.tflite.growth import Growth
 from frontends.tflite.model import DTYPES, INPUT_DTYPES, Model, State, Tensor
 from qnn_ops.errors import QnnError
+from qnn_ops.sizes import as_extent
 
 _MOST_OPERATORS = 10_000
 _MOST_DEPTH = 8
@@ -144,10 +146,19 @@ class Values:
             if tensor.dtype not in INPUT_DTYPES:
                 raise UnsupportedError(f"{tensor.label} is a constant of type {tensor.dtype}")
             data = np.zeros(tensor.shape, tensor.dtype) if tensor.data is None else tensor.data
+            if data.dtype == object:
+                return self._of_sizes(tensor, data)
             # The iterations of an unrolled loop share its constants.
             if id(data) not in self._shared:
                 self._shared[id(data)] = data, self.add_constant(tensor, "", data)
             self._exprs[tensor.index] = self._shared[id(data)][1]
+        return self._exprs[tensor.index]
+
+    def _of_sizes(self, tensor: Tensor, data: np.ndarray) -> relax.Expr:
+        """Emit the values of open sizes."""
+        flat = R.shape_to_tensor(relax.ShapeExpr([as_extent(size) for size in data.ravel()]))
+        sizes = self.builder.emit(R.astype(self.builder.emit(flat), tensor.dtype))
+        self._exprs[tensor.index] = self.builder.emit(R.reshape(sizes, data.shape))
         return self._exprs[tensor.index]
 
     def add_constant(self, tensor: Tensor, suffix: str, data: np.ndarray) -> relax.Var:

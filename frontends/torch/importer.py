@@ -36,6 +36,7 @@ from qnn_ops.signature import (
     named_sizes,
     with_bounds,
     with_signature,
+    without_bounds,
 )
 from qnn_ops.xnnpack import XNNPACK
 
@@ -147,8 +148,7 @@ def _with_sizes(
     """Name a module's open sizes; describe its inputs and outputs."""
     bounds = dict(sizes.values())
     if sizes:
-        main = mod["main"].without_attr("tir_var_lower_bound").without_attr("tir_var_upper_bound")
-        mod["main"] = with_bounds(main, bounds)
+        mod["main"] = with_bounds(without_bounds(mod["main"]), bounds)
         variables = {symbol: tirx.Var(name, "int64") for symbol, (name, _) in sizes.items()}
         mod = relax.transform.BindSymbolicVars(variables)(mod)
     main = mod["main"]

@@ -87,10 +87,13 @@ def is_view(function: Any) -> bool:
     """Tell whether a function only copies a tensor, which may then have another shape."""
     if not isinstance(function, tirx.PrimFunc) or IS_KERNEL in function.attrs:
         return False
+    shapes = [list(getattr(each, "shape", [each])) for each in function.params]
+    if not all(isinstance(size, tirx.IntImm) for shape in shapes for size in shape):
+        return False
     # The index of a lookup along an axis of size 1 is also an argument, which nothing reads. Taking
     # the first rows of a tensor has the pattern, too.
-    sizes = {prod(map(int, parameter.shape)) for parameter in function.params}
-    return len(function.params) == 2 and len(sizes) == 1 and has_reshape_pattern(function)
+    sizes = {prod(map(int, shape)) for shape in shapes}
+    return len(shapes) == 2 and len(sizes) == 1 and has_reshape_pattern(function)
 
 
 def is_plain(function: Any) -> bool:

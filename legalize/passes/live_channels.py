@@ -18,6 +18,7 @@ from qnn_ops.layouts import permutation
 from qnn_ops.quantized_pool2d import bounds as pool_bounds
 from qnn_ops.registry import Attrs, attrs_of, constant_of, operator_of, spec_of
 from qnn_ops.rounding import scale_down
+from qnn_ops.sizes import is_open
 
 Array = np.ndarray[Any, Any]
 # Channels that kernels take at a time: leaving out fewer gains nothing.
@@ -124,7 +125,8 @@ def keeps_channels(call: Any) -> bool:
     if not is_reshape(call):
         return False
     source, result = spec_of(call.args[0]).shape, spec_of(call).shape
-    return bool(source) and bool(result) and source[-1] == result[-1] > 1
+    is_known = bool(source) and bool(result) and not is_open(result[-1:])
+    return is_known and source[-1] == result[-1] > 1
 
 
 def is_reshape(call: Any) -> bool:

@@ -62,12 +62,12 @@ def _results(main: relax.Function) -> list[relax.TensorType]:
     """Return the type of each tensor that main returns.
 
     Raises:
-        QnnError: if one is a tuple itself, or its shape is not known.
+        QnnError: if one is a tuple itself, or its shape or a parameter's is not known.
     """
     ty = main.body.body.ty
     fields = list(ty.fields) if isinstance(ty, relax.TupleType) else [ty]
-    for field in fields:
-        static_spec(field, "a result")
+    for tensor in (*fields, *(each.ty for each in main.params)):
+        static_spec(tensor, "a tensor of main")
     return fields
 
 

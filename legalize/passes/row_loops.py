@@ -88,8 +88,14 @@ def loops_of(function: Any) -> Loops | None:
         else:
             return None
     parameters = tuple(views.get(each, each) for each in lowered.params)
-    is_flat = all(len(each.shape) == 1 for each in (*parameters, *own))
+    is_flat = all(map(_is_flat, (*parameters, *own)))
     return Loops(parameters, tuple(own), tuple(nests)) if nests and is_flat else None
+
+
+def _is_flat(tensor: Any) -> bool:
+    # A function of an open size may have this as a parameter, which has no shape.
+    shape = list(getattr(tensor, "shape", ()))
+    return len(shape) == 1 and isinstance(shape[0], tirx.IntImm)
 
 
 def _owner(data: Any) -> Any:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tvm import relax
+from tvm import relax, tirx
 from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tirx as T
 
 from legalize.loop_functions import add_function
 from qnn_ops.registry import spec_of
+from qnn_ops.sizes import variables_of
 
 
 def call_loops(
@@ -38,8 +39,22 @@ def call_loops(
         T.func_attr({"global_symbol": name, "tirx.noalias": True})
         given = [T.arg(f"operand{i}", T.buffer(*kind)) for i, kind in enumerate(kinds)]
         write(*given, T.arg("output", T.buffer(shape, dtype)))
-    variable = add_function(builder, name, writer.get())
-    return relax.call_tir(variable, operands, relax.TensorType(shape, dtype))
+    function = writer.get()
+    sizes = _unknown_sizes(function)
+    if sizes:
+        *inner, result = function.params
+        params = [*inner, *sizes, result]
+        function = tirx.PrimFunc(params, function.body, function.ret_type, function.attrs)
+    variable = add_function(builder, name, function)
+    return relax.call_tir(variable, [*operands, *sizes], relax.TensorType(shape, dtype))
+
+
+def _unknown_sizes(function: tirx.PrimFunc) -> list[Any]:
+    """Return the open sizes that are in no shape by themselves, only in expressions."""
+    sizes = [size for each in function.params for size in each.shape]
+    known = [size for size in sizes if isinstance(size, tirx.Var)]
+    found = variables_of(relax.ShapeExpr(sizes)) if sizes else []
+    return [each for each in found if not any(each.same_as(other) for other in known)]
 
 
 def cell(dtype: str, value: Any) -> Any:

@@ -26,6 +26,7 @@ from qnn_ops.quantized_pool2d import (
 from qnn_ops.reduce_windows import reduce_windows
 from qnn_ops.reduce_windows import window_counts as element_counts
 from qnn_ops.registry import Attrs, spec_of
+from qnn_ops.sizes import Size
 
 Array = np.ndarray[Any, Any]
 
@@ -149,7 +150,7 @@ class _Nest(ExitStack):
 
     def __init__(self, turns: Any) -> None:
         super().__init__()
-        self._turns = [int(each) for each in turns]
+        self._turns = [each.expr if isinstance(each, Size) else int(each) for each in turns]
         self.loops: list[Any] = []
 
     def __enter__(self) -> _Nest:

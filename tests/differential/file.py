@@ -24,9 +24,10 @@ class File:
         operators: how many it has.
         arrays: its inputs.
         owners: the graph of each output.
-        answers: the outputs of each run; in all of them the inputs are the same.
+        answers: the outputs of each run.
         load: imports the file; gives a module and its parameters.
         bounds: how far each output may lie off; none if all are exact.
+        runs: the inputs of each run; none if they are ``arrays`` in all.
     """
 
     content: bytes
@@ -36,3 +37,4 @@ class File:
     answers: Sequence[Sequence[Array]]
     load: Callable[[], tuple[Any, Any]]
     bounds: Sequence[float] = ()
+    runs: Sequence[Sequence[Array]] = ()

@@ -10,15 +10,18 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+from frontends.tflite import from_tflite
 from frontends.tflite.converters.registry import codes_with
+from qnn_ops.errors import QnnError
 from tests.differential.__main__ import main
 from tests.differential.graphs import STEPS, Graph
 from tests.differential.growth import NOT_DRAWN, grow
 from tests.differential.near import _projected
+from tests.differential.open_file import open_file
 from tests.differential.tflite_file import tflite_file
 from tests.differential.trial import Mismatch, Trial, _gap, run_trial
 from tests.operators.table import imported
-from tvm_qnn import Library
+from tvm_qnn import Library, build
 from tvm_qnn.target.target import NAMES
 
 
@@ -140,3 +143,18 @@ def test_graphs_branch_and_have_several_outputs() -> None:
     assert len(STEPS) >= 20
     assert set(file.owners) == set(range(50))
     assert len(file.outputs) > 60
+
+
+def test_graphs_with_open_sizes_equal_litert_in_several_sizes() -> None:
+    trial = run_trial(0, graphs=8, ways=(True,), format="tflite-open")
+    assert trial.operators >= 8
+    assert trial.mismatches == ()
+
+
+def test_a_size_that_a_build_fixes_differs() -> None:
+    first = open_file(0, 1)
+    assert len({each[0].shape for each in first.runs}) > 1
+    mod, params = from_tflite(first.content)
+    library = build(mod, "host", params)
+    with pytest.raises(QnnError, match="input"):
+        library.run(*first.runs[1])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import product
+from itertools import product, zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ import numpy as np
 import tvm
 
 from tests.differential.file import Array, File
+from tests.differential.open_file import open_file
 from tests.differential.tflite_file import tflite_file
 from tests.support.machine_code import write_objects
 from tvm_qnn import build
@@ -31,6 +32,7 @@ def _torch_file(seed: int, graphs: int) -> File:
 
 FILES: dict[str, Callable[[int, int], File]] = {
     "tflite": tflite_file,
+    "tflite-open": open_file,
     "onnx": _onnx_file,
     "torch": _torch_file,
 }
@@ -108,8 +110,8 @@ def run_trial(
         if library.metadata.why_not_here() is not None:
             write_objects(library)
             continue
-        for expected in file.answers:
-            result: Any = library.run(*file.arrays)
+        for given, expected in zip_longest(file.runs, file.answers, fillvalue=file.arrays):
+            result: Any = library.run(*given)
             arrays = list(result.values()) if isinstance(result, dict) else [result]
             bounds = file.bounds or [0.0] * len(arrays)
             for number, wanted, array, bound in zip(

@@ -12,12 +12,15 @@ from frontends.tflite.quantization import Quantization
 from frontends.tflite.reader import read_model
 from frontends.tflite.sparsity import Sparsity
 from frontends.tflite.writer import ModelWriter
+from qnn_ops.checks import QUANTIZED
+from qnn_ops.signature import signature_of
 from tests.support.arrays import full_range
 from tests.support.references import evaluate
 from tests.support.unchecked import unchecked
 from tvm_qnn.build import build
 from tvm_qnn.compare import Comparison, compare
 from tvm_qnn.library.arrays import results_of
+from tvm_qnn.library.library import Library
 from tvm_qnn.oracle import LiteRtSession, litert_tensors
 
 Array = np.ndarray[Any, Any]
@@ -94,6 +97,37 @@ class Sheet:
         comparison = self.compare()
         assert comparison.differing == ()
         return comparison
+
+    def check_open(
+        self, names: Sequence[Any], *runs: dict[str, int], kernels: bool = True, **bounds: range
+    ) -> Library:
+        """Compile with open sizes; in runs of several sizes every output must be LiteRT's.
+
+        Args:
+            names: of the sizes of each input, with numbers where a size is not open.
+            runs: the sizes by name.
+            kernels: whether to use them.
+            bounds: of sizes by name.
+        """
+        model = self.model()
+        inputs = [each.name for each in signature_of(from_tflite(model)[0]).inputs]
+        mod, params = from_tflite(model, {**dict(zip(inputs, names, strict=True)), **bounds})
+        library = build(mod, "llvm", params, kernels=kernels)
+        for sizes in runs:
+            arrays = [
+                self._like(array, [sizes.get(size, size) for size in shape])
+                for array, shape in zip(self.arrays, names, strict=True)
+            ]
+            expected = litert_tensors(model, arrays, resize=True)
+            for index, found in zip(self._outputs, results_of(library.run(*arrays)), strict=True):
+                assert found.dtype == expected[index].dtype
+                np.testing.assert_array_equal(found, expected[index], err_msg=f"{index} {sizes}")
+        return library
+
+    def _like(self, array: Array, shape: Sequence[Any]) -> Array:
+        if array.dtype.name in QUANTIZED:
+            return full_range(self.rng, array.dtype.name, tuple(shape))
+        return self.rng.integers(0, 5, shape).astype(array.dtype)
 
     def check_default(self) -> None:
         """Compile all operators; outputs must be those of LiteRT's default kernels.

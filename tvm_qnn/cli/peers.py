@@ -14,20 +14,21 @@ Session = Any
 """Has ``prepare(inputs)``, which returns a function that runs the model."""
 
 
-def _litert(model: Path, threads: int) -> Session:
+def _litert(model: Path, threads: int, inputs: Sequence[Any]) -> Session:
     from tvm_qnn.oracle import LiteRtSession
 
-    return LiteRtSession(model.read_bytes(), threads)
+    shapes = [each.shape for each in inputs]
+    return LiteRtSession(model.read_bytes(), threads, shapes=shapes)
 
 
-def _onnx_runtime(model: Path, threads: int) -> Session:
+def _onnx_runtime(model: Path, threads: int, _inputs: Sequence[Any]) -> Session:
     from frontends.onnx.reader import read_proto
     from tvm_qnn.oracle import OnnxRuntimeSession
 
     return OnnxRuntimeSession(read_proto(model), threads, by_default=True)
 
 
-def _xnnpack(model: Path, threads: int) -> Session:
+def _xnnpack(model: Path, threads: int, _inputs: Sequence[Any]) -> Session:
     from tvm_qnn.oracle import XnnpackSession
 
     return XnnpackSession(model, threads)
@@ -35,7 +36,7 @@ def _xnnpack(model: Path, threads: int) -> Session:
 
 LITERT = "LiteRT (XNNPACK)"
 
-_PEERS: dict[str, tuple[str, Callable[[Path, int], Session]]] = {
+_PEERS: dict[str, tuple[str, Callable[[Path, int, Sequence[Any]], Session]]] = {
     "TFLite": (LITERT, _litert),
     "ONNX": ("ONNX Runtime", _onnx_runtime),
     "PyTorch": ("ExecuTorch (XNNPACK)", _xnnpack),
@@ -62,6 +63,6 @@ def peers(
     name, load = _PEERS[form]
     try:
         with native_code_is_quiet():
-            return {name: load(model, threads).prepare(inputs)}, {}
+            return {name: load(model, threads, inputs).prepare(inputs)}, {}
     except QnnError as error:
         return {}, {name: str(error)}

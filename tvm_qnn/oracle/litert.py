@@ -123,6 +123,7 @@ class LiteRtSession:
         xnnpack: bool = True,
         *,
         batch: int = 1,
+        shapes: Sequence[Sequence[int]] = (),
         reference: bool = False,
     ) -> None:
         """Load a model.
@@ -133,6 +134,7 @@ class LiteRtSession:
             xnnpack: whether to use XNNPACK's kernels, as LiteRT does by default, or only the
                 optimized ones of its own.
             batch: images of a run of a model that takes single ones.
+            shapes: of the inputs, where they are not the file's.
             reference: whether to use the reference kernels, whatever ``xnnpack`` says.
 
         Raises:
@@ -140,7 +142,9 @@ class LiteRtSession:
         """
         resolver = "AUTO" if xnnpack else "BUILTIN_WITHOUT_DEFAULT_DELEGATES"
         resolver = "BUILTIN_REF" if reference else resolver
-        self._interpreter = _interpreter(model, num_threads, resolver, batch, keep=reference)
+        self._interpreter = _interpreter(
+            model, num_threads, resolver, batch, shapes, keep=reference
+        )
         self._outputs = [detail["index"] for detail in self._interpreter.get_output_details()]
 
     @property

@@ -93,7 +93,7 @@ class Context:
         return np.zeros(tensor.shape, tensor.dtype) if tensor.data is None else tensor.data
 
     def integers(self, position: int, dtypes: Sequence[str] = ("int32",)) -> tuple[int, ...]:
-        """Return the data of a constant input as plain integers, however it is shaped.
+        """Return the data of a constant input as plain integers, or ``Size``s, in one row.
 
         Args:
             position: of the input.
@@ -103,6 +103,8 @@ class Context:
         if tensor.dtype not in dtypes:
             needed = " or ".join(dtypes)
             raise QnnError(f"input {position}, {tensor.label}, must be {needed}, is {tensor.dtype}")
+        if data.dtype == object:
+            return tuple(data.ravel())
         return tuple(int(value) for value in data.ravel())
 
     def integer(self, position: int, dtypes: Sequence[str] = ("int32",)) -> int:

@@ -21,6 +21,7 @@ from frontends.tflite.options.layers import (
 )
 from qnn_ops import quantized_conv2d, quantized_dense
 from qnn_ops.errors import QnnError
+from qnn_ops.sizes import is_open
 from qnn_ops.windows import window_count
 
 
@@ -42,7 +43,12 @@ def window_padding(
         window: height and width of the window, in taps.
         stride: vertical and horizontal.
         dilation: vertical and horizontal distance of the taps.
+
+    Raises:
+        QnnError: a size is open.
     """
+    if is_open(size):
+        raise QnnError(f"height and width must be numbers, got {tuple(size)}")
     if scheme == "VALID":
         return 0, 0, 0, 0
     top, bottom = same_ends(size[0], window[0], stride[0], dilation[0])

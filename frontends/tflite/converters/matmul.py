@@ -15,6 +15,7 @@ from frontends.tflite.options.layers import BatchMatMulOptions
 from qnn_ops import float_conv2d, float_matmul, quantized_dense, quantized_matmul
 from qnn_ops.arithmetic import quantize_multiplier
 from qnn_ops.errors import QnnError
+from qnn_ops.sizes import broadcast
 from qnn_ops.wide_sums import MOST_SHIFT, reduced_multiplier
 
 _MOST_DIMENSIONS = 5  # that LiteRT takes
@@ -133,7 +134,7 @@ def result_shape(
     rows, depth = reversed(lhs[-2:]) if options.adj_x else lhs[-2:]
     inner, columns = reversed(rhs[-2:]) if options.adj_y else rhs[-2:]
     try:
-        batches = np.broadcast_shapes(lhs[:-2], rhs[:-2])
+        batches = broadcast(lhs[:-2], rhs[:-2])
     except ValueError:
         batches = None
     if depth != inner or batches is None:

@@ -92,6 +92,9 @@ class Row:
     products: Callable[[list[tuple[int, ...]], tuple[int, ...]], int] | None = None
 
 
+UNKNOWN_SHAPE = "the shape of its result depends on the data of a run"
+"""Why there is no rule for some operators."""
+
 OPERATORS: dict[str, Row] = {}
 """The rows by operator. The file of each family of operators adds its rows when it is imported."""
 
@@ -250,8 +253,8 @@ def _hint(model: Model, operator: Operator) -> str:
 OPERATORS.update(
     {
         **dict.fromkeys(
-            ("RANGE", "UNIQUE", "WHERE"),
-            Row(refusal="the shape of its result depends on the data of a run"),
+            ("UNIQUE", "WHERE"),
+            Row(refusal=UNKNOWN_SHAPE),
         ),
         **dict.fromkeys(
             (

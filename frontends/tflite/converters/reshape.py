@@ -10,9 +10,10 @@ from math import prod
 from tvm import relax
 from tvm.relax import op as R
 
+from frontends.errors import UnsupportedError
 from frontends.tflite.axes import axis_of
 from frontends.tflite.converters.context import Context, Operand, reshaped
-from frontends.tflite.converters.registry import MOVED, OPERATORS, Row
+from frontends.tflite.converters.registry import MOVED, OPERATORS, UNKNOWN_SHAPE, Row
 from frontends.tflite.converters.scales import check_same_quantization
 from frontends.tflite.model import COMPLEX, HANDLE
 from frontends.tflite.options.moves import (
@@ -23,6 +24,7 @@ from frontends.tflite.options.moves import (
 )
 from qnn_ops import quantized_pad
 from qnn_ops.errors import QnnError
+from qnn_ops.sizes import as_extent, is_open
 
 
 def convert_reshape(ctx: Context) -> relax.Expr:
@@ -37,7 +39,7 @@ def convert_reshape(ctx: Context) -> relax.Expr:
     given = _new_shape(ctx)
     others = [(now, *given[1:]) for before, now in _batches(ctx) if given[:1] == (before,)]
     for shape in (_whole(sizes, each) for each in (given, *others)):
-        fits = min(shape, default=0) >= 0 and prod(shape) == prod(sizes)
+        fits = all(size >= 0 for size in shape) and prod(shape) == prod(sizes)
         if fits and not (_is_computed(ctx) and ctx.input(1).shape != (len(shape),)):
             return reshaped(data.expr, [*shape, *parts])
     what = f"{data.tensor.label} of shape {sizes}"
@@ -139,9 +141,14 @@ def convert_tile(ctx: Context) -> relax.Expr:
         raise QnnError(f"{len(counts)} counts for a tensor of shape {data.shape}")
     if all(count == 1 for count in counts):
         return data.expr
-    if 0 in counts or 0 in data.shape:
-        sizes = [size * count for size, count in zip(data.shape, counts, strict=True)]
+    sizes = [size * count for size, count in zip(data.shape, counts, strict=True)]
+    if 0 in sizes:
         return R.zeros(sizes, data.tensor.dtype)
+    if is_open(counts):
+        pairs = list(zip(counts, data.shape, strict=True))
+        apart = reshaped(data.expr, [each for _, size in pairs for each in (1, size)])
+        tiles = R.broadcast_to(ctx.builder.emit(apart), [each for pair in pairs for each in pair])
+        return reshaped(ctx.builder.emit(tiles), sizes)
     return R.tile(data.expr, counts)
 
 
@@ -165,6 +172,17 @@ def convert_fill(ctx: Context) -> relax.Expr:
     if 0 in shape:
         return R.zeros(shape, value.tensor.dtype)
     return R.broadcast_to(reshaped(value.expr, [1] * len(shape)), shape)
+
+
+def convert_range(ctx: Context) -> relax.Expr:
+    """Count from an integer to another, which open sizes may tell."""
+    ends = [ctx.tensor(position) for position in range(3)]
+    if not all(end.is_constant and end.dtype in ("int32", "int64") for end in ends):
+        raise UnsupportedError(UNKNOWN_SHAPE)
+    start, limit, step = (ctx.integer(position, ("int32", "int64")) for position in range(3))
+    if step == 0 or (limit - start) * step < 0:
+        raise QnnError(f"no numbers lead from {start} to {limit} by steps of {step}")
+    return R.arange(*map(as_extent, (start, limit, step)), ctx.output().dtype)
 
 
 def _vector_of_sizes(ctx: Context, position: int) -> tuple[int, ...]:
@@ -284,6 +302,7 @@ OPERATORS.update(
         "DEPTH_TO_SPACE": Row(data=convert_depth_to_space, micro=MOVED),
         "EXPAND_DIMS": replace(_RESHAPES, data=convert_expand_dims),
         "FILL": Row(data=convert_fill, micro=MOVED),
+        "RANGE": Row(data=convert_range),
         "RESHAPE": replace(_RESHAPES, data=convert_reshape),
         "SPACE_TO_BATCH_ND": Row(data=convert_space_to_batch, fills=True),
         "SPACE_TO_DEPTH": Row(data=convert_space_to_depth, micro=MOVED),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from tvm import relax
@@ -10,7 +10,15 @@ from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
 from frontends.splits import split
-from frontends.tflite.axes import axis_of, sliced_axes, sliced_ranges, split_sizes
+from frontends.tflite.axes import (
+    OpenRange,
+    axis_of,
+    count_of,
+    places,
+    sliced_axes,
+    sliced_ranges,
+    split_sizes,
+)
 from frontends.tflite.converters.activations import activate, check_clamps
 from frontends.tflite.converters.context import Context, Operand, per_tensor, reshaped
 from frontends.tflite.converters.registry import MOVED, OPERATORS, Row
@@ -25,6 +33,7 @@ from frontends.tflite.options.moves import (
 )
 from qnn_ops import quantized_concat
 from qnn_ops.errors import QnnError
+from qnn_ops.sizes import as_extent, is_open
 
 
 def convert_concatenation(ctx: Context) -> relax.Expr:
@@ -165,7 +174,7 @@ def convert_slice(ctx: Context) -> relax.Expr:
     """Slice from constant begins as many elements as the sizes say."""
     data = ctx.input(0)
     begins, sizes = (ctx.integers(position, ("int32", "int64")) for position in (1, 2))
-    return _take(data, sliced_ranges(data.shape, begins, sizes))
+    return _take(ctx, data, sliced_ranges(data.shape, begins, sizes))
 
 
 def convert_strided_slice(ctx: Context) -> relax.Expr:
@@ -175,19 +184,22 @@ def convert_strided_slice(ctx: Context) -> relax.Expr:
     if not len(begins) == len(ends) == len(steps):
         raise QnnError(f"begin {begins}, end {ends} and strides {steps} differ in length")
     axes = sliced_axes(data.shape, begins, ends, steps, options)
-    taken = _take(data, [axis.indices for axis in axes if not axis.is_new])
+    taken = _take(ctx, data, [axis.indices for axis in axes if not axis.is_new])
     return reshaped(
-        ctx.builder.emit(taken), [len(axis.indices) for axis in axes if not axis.is_dropped]
+        ctx.builder.emit(taken), [count_of(axis.indices) for axis in axes if not axis.is_dropped]
     )
 
 
-def _take(data: Operand, ranges: Sequence[range]) -> relax.Expr:
+def _take(ctx: Context, data: Operand, ranges: Sequence[range | OpenRange]) -> relax.Expr:
     """Return the elements of the data at the given indices of each axis."""
-    if not all(ranges):
-        return R.zeros([len(part) for part in ranges], data.tensor.dtype)
-    axes = [axis for axis, part in enumerate(ranges) if part != range(data.shape[axis])]
+    counts = [count_of(part) for part in ranges]
+    if 0 in counts:
+        return R.zeros(counts, data.tensor.dtype)
+    axes = [axis for axis, part in enumerate(ranges) if part != places(0, data.shape[axis])]
     if not axes:
         return data.expr
+    if is_open(counts) or is_open(data.shape[axis] for axis in axes):
+        return _taken(ctx, data, {axis: ranges[axis] for axis in axes})
     # Relax counts negative bounds from the end: one before the first is -extent - 1.
     ends = [
         ranges[axis].stop if ranges[axis].stop >= 0 else ranges[axis].stop - data.shape[axis]
@@ -195,6 +207,16 @@ def _take(data: Operand, ranges: Sequence[range]) -> relax.Expr:
     ]
     starts, steps = [ranges[axis].start for axis in axes], [ranges[axis].step for axis in axes]
     return R.strided_slice(data.expr, axes, starts, ends, steps)
+
+
+def _taken(ctx: Context, data: Operand, ranges: Mapping[int, range | OpenRange]) -> relax.Expr:
+    """Return the elements at indices by axis, where a slice of TVM's cannot prove its shape."""
+    expr = data.expr
+    for axis, part in ranges.items():
+        ends = (as_extent(end) for end in (part.start, part.stop, part.step))
+        indices = ctx.builder.emit(R.arange(*ends, "int64"))
+        expr = ctx.builder.emit(R.take(expr, indices, axis, "clip"))
+    return expr
 
 
 _PLACES = ("int32", "int64")

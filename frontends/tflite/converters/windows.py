@@ -25,6 +25,7 @@ from qnn_ops import quantized_pool2d, reduce_windows
 from qnn_ops.errors import QnnError
 from qnn_ops.reduce_windows import window_counts
 from qnn_ops.registry import spec_of
+from qnn_ops.sizes import is_open
 
 
 def convert_pool_2d(kind: str, ctx: Context) -> relax.Expr:
@@ -33,7 +34,10 @@ def convert_pool_2d(kind: str, ctx: Context) -> relax.Expr:
     if len(data.shape) != 4:
         raise QnnError(f"{data.tensor.label} must have 4 dimensions, got {data.shape}")
     check_same_dtype(data.tensor, result)
+    if is_open(data.shape[3:]):
+        raise QnnError(f"the channels must be a number, got {data.shape[3]}")
     low, high = clamp_range(options.activation, result)
+    padding = window_padding(options.padding, data.shape[1:3], options.filter, options.stride)
     counts = _counts(options, data.shape[1:3])
     if 0 in counts:
         return R.zeros((data.shape[0], *counts, data.shape[3]), result.dtype)
@@ -42,7 +46,7 @@ def convert_pool_2d(kind: str, ctx: Context) -> relax.Expr:
         kind,
         options.filter,
         strides=options.stride,
-        padding=window_padding(options.padding, data.shape[1:3], options.filter, options.stride),
+        padding=padding,
         layout="NHWC",
         out_min=low,
         out_max=high,

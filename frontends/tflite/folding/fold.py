@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from frontends.tflite.folding.node import DTYPES, MOST, Array, Node
+from frontends.tflite.folding.node import DTYPES, MOST, Array, Node, closed, is_open
 from frontends.tflite.folding.rules import RULES
 from frontends.tflite.model import Model, Operator, Tensor
 from frontends.tflite.options.moves import ShapeOptions
@@ -45,15 +45,18 @@ def fold(
             return None
         try:
             with np.errstate(all="ignore"):
-                known = rule(Node(operator, results[0], operands))
+                known = rule(Node(operator, results[0], operands, _dtypes(model, operator)))
         except (IndexError, TypeError, ValueError) as error:
+            if is_open(*operands):
+                return None  # a run computes it
             raise QnnError(f"its operands do not go together: {error}") from error
     arrays = known if isinstance(known, list) else [known]
     if len(arrays) != len(results):
         return None
     tensors = list(model.tensors)
-    for result, array in zip(results, arrays, strict=True):
-        if array is None or array.dtype.name != result.dtype or array.size > MOST:
+    for result, found in zip(results, arrays, strict=True):
+        array = None if found is None else closed(np.asarray(found), result.dtype)
+        if array is None or array.dtype.name not in (result.dtype, "object") or array.size > MOST:
             return None
         tensors[result.index] = replace(result, data=array, shape=array.shape)
     return replace(model, tensors=tuple(tensors))
@@ -80,10 +83,14 @@ def _of_shape(
     if operator.code == "RANK":
         return np.array(len(shape), np.int32)
     if operator.code == _LENGTH and shape:
-        return np.array(shape[0], np.int32)
+        return closed(np.array(shape[0], object), "int32")
     if not isinstance(operator.options, ShapeOptions):
         return None
-    return np.array(shape, operator.options.out_type)
+    return closed(np.array(shape, object), operator.options.out_type)
+
+
+def _dtypes(model: Model, operator: Operator) -> tuple[str, ...]:
+    return tuple(model.tensors[index].dtype for index in operator.inputs)
 
 
 def _known(model: Model, operator: Operator) -> tuple[Array, ...] | None:

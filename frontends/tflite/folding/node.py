@@ -22,11 +22,15 @@ DTYPES = ("int32", "int64", "bool", "float32")
 
 @dataclass(frozen=True)
 class Node:
-    """It, its first result and its operands."""
+    """It, its first result, its operands and their dtypes.
+
+    An operand with an open size is an array of objects: numbers, and ``Size``s in TVM's arithmetic.
+    """
 
     operator: Operator
     result: Tensor
     operands: tuple[Array, ...]
+    dtypes: tuple[str, ...]
 
     def options(self, kind: type[Any]) -> Any:
         """Return the operator's options."""
@@ -41,7 +45,7 @@ class Node:
 
     def sizes(self, position: int) -> tuple[int, ...]:
         """Return the sizes that an operand holds."""
-        sizes = tuple(int(size) for size in self.operands[position].ravel())
+        sizes = tuple(self.operands[position].ravel().tolist())
         if any(size < 0 for size in sizes):
             raise QnnError(f"sizes must not be negative, got {sizes}")
         return sizes
@@ -50,6 +54,17 @@ class Node:
     def is_small(self) -> bool:
         """Whether the operands, broadcast to one shape, are no larger than a table may be."""
         return prod(broadcast([each.shape for each in self.operands])) <= MOST
+
+
+def is_open(*arrays: Array) -> bool:
+    """Tell whether an array has open sizes."""
+    return any(array.dtype == object for array in arrays)
+
+
+def closed(array: Array, dtype: str) -> Array:
+    """Return an array of objects as numbers, if all of them are."""
+    is_closed = array.dtype == object and all(isinstance(each, int) for each in array.ravel())
+    return array.astype(dtype) if is_closed else array
 
 
 Rule = Callable[[Node], "Array | list[Array] | None"]

@@ -11,11 +11,12 @@ import numpy as np
 from frontends.tflite.axes import (
     SEGMENT_REDUCTIONS,
     axis_of,
+    count_of,
     sliced_axes,
     sliced_ranges,
     split_sizes,
 )
-from frontends.tflite.folding.node import DTYPES, MOST, Array, Node, Rule, broadcast
+from frontends.tflite.folding.node import DTYPES, MOST, Array, Node, Rule, broadcast, is_open
 from frontends.tflite.options.moves import (
     ConcatenationOptions,
     GatherOptions,
@@ -28,11 +29,14 @@ from frontends.tflite.options.moves import (
 from frontends.tflite.options.values import CumsumOptions, ReducerOptions
 from qnn_ops.errors import QnnError
 
+_WHOLE = [("int32", "int32"), ("int64", "int64")]
+
 
 def _elementwise(function: Callable[[Array, Array], Any]) -> Rule:
     def rule(node: Node) -> Array | None:
         lhs, rhs = node.operands
-        if node.is_active or lhs.dtype != rhs.dtype or lhs.dtype == bool or not node.is_small:
+        is_alike = node.dtypes[0] == node.dtypes[1] != "bool"
+        if node.is_active or not is_alike or not node.is_small:
             return None
         return np.asarray(function(lhs, rhs))
 
@@ -42,7 +46,7 @@ def _elementwise(function: Callable[[Array, Array], Any]) -> Rule:
 def _floored(function: Callable[[Array, Array], Any]) -> Rule:
     def rule(node: Node) -> Array | None:
         lhs, rhs = node.operands
-        if lhs.dtype != rhs.dtype or lhs.dtype.kind != "i" or (rhs == 0).any():
+        if node.dtypes not in _WHOLE or (rhs == 0).any():
             return None
         return np.asarray(function(lhs, rhs)) if node.is_small else None
 
@@ -52,7 +56,7 @@ def _floored(function: Callable[[Array, Array], Any]) -> Rule:
 def _of_one(function: Callable[[Array], Any], kinds: str) -> Rule:
     def rule(node: Node) -> Array | None:
         (data,) = node.operands
-        return np.asarray(function(data)) if data.dtype.kind in kinds else None
+        return np.asarray(function(data)) if np.dtype(node.dtypes[0]).kind in kinds else None
 
     return rule
 
@@ -62,8 +66,10 @@ def _quotient(node: Node) -> Array | list[Array] | None:
     lhs, rhs = node.operands
     if lhs.dtype == np.float32:
         return _elementwise(np.divide)(node)
-    if (rhs == 0).any() or lhs.dtype != np.int32:
+    if (rhs == 0).any() or node.dtypes[0] != "int32":
         return None
+    if is_open(lhs, rhs):  # of which none is negative, or an order is not known
+        return np.asarray(lhs // rhs) if (lhs >= 0).all() and (rhs > 0).all() else None
     return _elementwise(lambda lhs, rhs: (lhs - np.fmod(lhs, rhs)) // rhs)(node)
 
 
@@ -74,7 +80,11 @@ def _zeros_like(node: Node) -> Array:
 def _compared(function: Callable[[Array, Array], Any]) -> Rule:
     def rule(node: Node) -> Array | None:
         lhs, rhs = node.operands
-        return np.asarray(function(lhs, rhs)) if lhs.dtype == rhs.dtype and node.is_small else None
+        if len({*node.dtypes}) > 1 or not node.is_small:
+            return None
+        if is_open(lhs, rhs):  # whose sizes may be equal in some runs
+            return np.asarray(function((lhs >= rhs).astype(int), (lhs <= rhs).astype(int)))
+        return np.asarray(function(lhs, rhs))
 
     return rule
 
@@ -82,7 +92,8 @@ def _compared(function: Callable[[Array, Array], Any]) -> Rule:
 def _select(node: Node) -> Array | None:
     condition, chosen, other = node.operands
     is_plain = node.operator.code == "SELECT_V2" or len({each.shape for each in node.operands}) == 1
-    if condition.dtype != bool or chosen.dtype != other.dtype or not is_plain or not node.is_small:
+    is_alike = node.dtypes[0] == "bool" and node.dtypes[1] == node.dtypes[2]
+    if not is_alike or not is_plain or not node.is_small:
         return None
     result = np.where(condition, chosen, other)
     # LiteRT lets the result of single elements be of the shape that the file says.
@@ -103,7 +114,7 @@ def _cumsum(node: Node) -> Array | None:
 def _reduced(function: np.ufunc, kind: str = "i") -> Rule:
     def rule(node: Node) -> Array | None:
         data, axes = node.operands
-        if data.dtype.kind != kind or not data.ndim or not data.size:
+        if np.dtype(node.dtypes[0]).kind != kind or not data.ndim or not data.size:
             return None
         along = tuple({axis_of(int(axis), data.ndim) for axis in axes.ravel()})
         keep = node.options(ReducerOptions).keep_dims
@@ -115,6 +126,8 @@ def _reduced(function: np.ufunc, kind: str = "i") -> Rule:
 def _cast(node: Node) -> Array | None:
     (data,) = node.operands
     dtype = node.result.dtype
+    if is_open(data):
+        return data if dtype in ("int32", "int64") else None
     if dtype not in DTYPES or data.dtype != np.float32 or dtype in ("bool", "float32"):
         return data.astype(dtype) if dtype in DTYPES else None
     info = np.iinfo(dtype)
@@ -163,7 +176,7 @@ def _pack(node: Node) -> Array:
 
 
 def _concatenation(node: Node) -> Array | None:
-    if node.is_active or len({each.dtype for each in node.operands}) > 1:
+    if node.is_active or len({*node.dtypes}) > 1:
         return None
     axis = axis_of(node.options(ConcatenationOptions).axis, node.operands[0].ndim)
     return np.concatenate(node.operands, axis)
@@ -177,8 +190,9 @@ def _strided_slice(node: Node) -> Array | None:
         return None
     axes = sliced_axes(data.shape, begins, ends, steps, options)
     for axis, each in enumerate(each for each in axes if not each.is_new):
-        data = np.take(data, np.array(each.indices, np.intp), axis)
-    return data.reshape([len(each.indices) for each in axes if not each.is_dropped])
+        part = each.indices
+        data = np.take(data, np.arange(part.start, part.stop, part.step), axis)
+    return data.reshape([count_of(each.indices) for each in axes if not each.is_dropped])
 
 
 def _slice(node: Node) -> Array:
@@ -264,9 +278,9 @@ def _segments(node: Node) -> Array | None:
     name, begin = SEGMENT_REDUCTIONS[node.operator.code]
     (count,) = node.sizes(2)
     rest = data.shape[indices.ndim :]
-    if data.dtype != np.int32 or (indices >= count).any() or count * prod(rest) > MOST:
+    if node.dtypes[0] != "int32" or (indices >= count).any() or count * prod(rest) > MOST:
         return None
-    result = np.full((count, *rest), begin(np.iinfo(np.int32)), np.int32)
+    result = np.full((count, *rest), begin(np.iinfo(np.int32)), data.dtype)
     numbers, rows = indices.ravel(), data.reshape(indices.size, *rest)
     getattr(np, name).at(result, numbers[numbers >= 0], rows[numbers >= 0])
     return result

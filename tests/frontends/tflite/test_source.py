@@ -10,8 +10,6 @@ from frontends.summary import FALLBACK, FLOAT, INTEGER, UNSUPPORTED, Summary
 from frontends.tflite.quantization import Quantization
 from frontends.tflite.source import TFLiteSource
 from frontends.tflite.writer import ModelWriter
-from qnn_ops.errors import QnnError
-from qnn_ops.signature import signature_of
 from tests.support.tflite import Sheet
 from tvm_qnn.zoo import build as zoo
 
@@ -46,6 +44,20 @@ def test_a_whole_network(path: Path) -> None:
     assert convolution.options["stride"] in [(2, 2), [2, 2]]
     assert summary.parameters > weights.shape[0]
     assert summary.inputs[0].quantization.startswith("scale ")
+
+
+@pytest.mark.parametrize(("batch", "text"), [("n", "n"), (3, "3")])
+def test_tensors_have_the_shapes_that_follow_from_the_inputs(
+    batch: int | str, text: str, path: Path
+) -> None:
+    path.write_bytes(zoo("mobilenet_v1", "int8_per_axis", tiny=True))
+    source = TFLiteSource(path)
+    (given,) = source.summary("").inputs
+    summary = source.summary("", {given.name: (batch, *given.shape[1:])})
+    known = [*summary.inputs, *summary.outputs, *(op.outputs[0] for op in summary.operators)]
+    assert {str(each.shape[0]) for each in known} == {text}
+    single = source.summary("").operators[0].macs
+    assert summary.operators[0].macs == single * (3 if batch == 3 else 1)
 
 
 def test_the_products_of_a_transposed_convolution(path: Path) -> None:
@@ -88,16 +100,6 @@ def test_the_variables_of_results_are_known(path: Path) -> None:
     assert sorted(imported.results.values()) == [operator.index for operator in operators]
     names = {binding.var.name for binding in imported.mod["main"].body.blocks[0].bindings}
     assert set(imported.results) <= names
-
-
-def test_shapes_do_not_change_what_the_file_holds(path: Path) -> None:
-    path.write_bytes(zoo("mobilenet_v1", "uint8", tiny=True))
-    source = TFLiteSource(path)
-    (note,) = source.summary("").inputs
-    shapes = {note.name: (2, *note.shape[1:])}
-    assert signature_of(source.convert(shapes).mod).inputs[0].shape[0] == 2
-    with pytest.raises(QnnError, match="--shape does not change what a TFLite file holds"):
-        source.summary("", shapes)
 
 
 def test_a_damaged_file_is_refused(path: Path) -> None:

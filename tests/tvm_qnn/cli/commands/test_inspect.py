@@ -117,7 +117,7 @@ def test_times_want_a_page(model: Path) -> None:
     ("options", "code", "message"),
     [
         (["--ir", "--json"], 2, "--ir prints the module only"),
-        (["--shape", "x=1,2"], 1, "--shape does not change what a TFLite file holds"),
+        (["--shape", "x=1,2"], 1, "no input is named 'x'"),
         (["--params", "digits.tflite"], 1, "--params is for MXNet models"),
         (["--html", "none/page.html"], 1, "there is no folder none"),
     ],
