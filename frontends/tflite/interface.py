@@ -63,16 +63,22 @@ def input_shapes(
         expected = model.tensors[indices[name]].dtype
         if dtype != expected:
             raise QnnError(f"dtype_dict: input {name!r} is {expected}, got {dtype}")
-    shapes = {
-        name: _stated(model.tensors[index], name)
-        for name, index in indices.items()
-        if name not in shape_dict
+    stated = {name: _stated(model.tensors[index], name) for name, index in indices.items()}
+    opened = {
+        name: shape
+        for name, shape in stated.items()
+        if any(isinstance(size, str) for size in shape)
     }
-    given = given_shapes({**shapes, **shape_dict}, list(indices))
+    given = given_shapes({**opened, **shape_dict}, list(indices))
     variables: dict[str, Any] = {}
     for name, shape in given.shapes.items():
         _check_shape(model.tensors[indices[name]], name, shape)
-    symbolic = {index: sizes_of(given.symbolic(name, variables)) for name, index in indices.items()}
+    symbolic = {
+        index: sizes_of(given.symbolic(name, variables))
+        if name in given.shapes
+        else model.tensors[index].shape
+        for name, index in indices.items()
+    }
     return symbolic, {name: given.bounds_of(name) for name in variables}
 
 

@@ -8,7 +8,16 @@ from tvm import relax, tirx
 from tvm.relax import op as R
 
 from qnn_ops.errors import QnnError
-from qnn_ops.sizes import OpenSizeError, Size, as_extent, broadcast, is_open, least, sizes_of
+from qnn_ops.sizes import (
+    OpenSizeError,
+    Size,
+    as_extent,
+    broadcast,
+    is_open,
+    known_bounds,
+    least,
+    sizes_of,
+)
 
 
 def size(name: str) -> Any:
@@ -65,3 +74,13 @@ def test_shapes_broadcast_where_that_is_certain() -> None:
 
 def test_a_number_that_no_size_gives_is_the_dialects_error() -> None:
     assert issubclass(OpenSizeError, QnnError)
+
+
+def test_bounds_prove_more_orders() -> None:
+    with known_bounds({"n": (2, 512)}):
+        assert N <= 512
+        assert N >= 2
+        with pytest.raises(OpenSizeError, match="whether it is < 100"):
+            assert N < 100
+    with pytest.raises(OpenSizeError, match="whether it is <= 512"):
+        assert N <= 512

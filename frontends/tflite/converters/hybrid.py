@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import prod
 
 import numpy as np
 from tvm import relax
@@ -50,7 +51,9 @@ def quantized_rows(
     if not count:
         point = emit(R.zeros(each, "int32")) if asymmetric else None
         return QuantizedRows(emit(R.zeros(shape, "int8")), emit(R.zeros(each, "float32")), point)
-    size = int(np.prod(shape)) // max(count, 1)
+    # The rows are the first axes. With open sizes, a quotient may not be simplified.
+    ends = (axis for axis in range(len(shape) + 1) if prod(shape[:axis]) == count)
+    size = prod(shape[next(ends) :])
     rows = emit(reshaped(data, (count, size)))
     encoding = emit(dynamic_encoding(rows, asymmetric))
     values = emit(reshaped(emit(dynamic_quantize(rows, encoding)), shape))

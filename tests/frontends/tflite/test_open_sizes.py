@@ -162,3 +162,12 @@ def test_what_a_file_leaves_open_stays_open() -> None:
         assert [str(each) for each in signature_of(mod).inputs[0].shape] == [*map(str, shape)]
         data = np.full([size if isinstance(size, int) else 3 for size in shape], -7, np.int8)
         assert build(mod, "llvm", params).run(data).size == prod(data.shape)
+
+
+def test_rows_that_are_quantized_by_themselves_equal_litert() -> None:
+    sheet = Sheet()
+    data = sheet.input(np.ones((2, 3, 8), np.float32))
+    weights = sheet.constant(np.arange(-32, 32, dtype=np.int8).reshape(8, 8), Q_WEIGHTS)
+    result = (ANY, "float32", None)
+    sheet.operator("FULLY_CONNECTED", [data, weights, -1], result, keep_num_dims=True)
+    sheet.check_open([("b", "n", 8)], *RUNS)
