@@ -10,7 +10,7 @@ from tvm import relax
 from tvm.relax import op as R
 from tvm.relax.expr_functor import mutator
 
-from legalize.passes.live_channels import LiveChannels, is_reshape, layer_of
+from legalize.passes.live_channels import LiveChannels, is_reshape
 from legalize.passes.rewriter import CallRewriter, module_pass, with_attrs
 from qnn_ops import quantized_conv2d
 from qnn_ops.registry import attrs_of, constant_of, operator_of, spec_of
@@ -34,11 +34,11 @@ class _DropConstantChannels(CallRewriter):
 
         If only one of them changed, its type could not be inferred.
         """
-        layer = layer_of(call)
-        read = kept = None
+        result, read, kept = self.results.get(call), None, None
+        layer = self.live.layers.get(result)
         if layer is not None or is_reshape(call):
             read = self.live.kept.get(call.args[0])
-            kept = self.live.kept.get(self.results.get(call))
+            kept = self.live.kept.get(result)
         if read is None and kept is None:
             return super().visit_call_(call)
         data = self.visit_expr(call.args[0])

@@ -146,12 +146,13 @@ class LiveChannels:
         kept: by variable, the channels that are needed, and some that fill them up to a multiple of
             four; without variables that keep all channels.
         values: by variable, the least value of each channel, which is a constant channel's number.
+        layers: by variable, the layer that makes it; None for what is none.
     """
 
     def __init__(self, function: relax.Function) -> None:
         """Follow the ends of values down the function, and the channels that are read up."""
         self._bindings = [binding for block in function.body.blocks for binding in block.bindings]
-        self._layers = {
+        self.layers = {
             binding.var: layer_of(binding.value) if _is_plain(binding) else None
             for binding in self._bindings
         }
@@ -172,7 +173,7 @@ class LiveChannels:
 
     def _made(self, binding: relax.VarBinding) -> Ends | None:
         """Return the ends of a binding's channels; None if all of them stay."""
-        call, layer = binding.value, self._layers[binding.var]
+        call, layer = binding.value, self.layers[binding.var]
         if layer is not None:
             return layer.ends(self._of(call.args[0])) or self._full(binding.var)
         if not _is_plain(binding) or not keeps_channels(call):
@@ -208,7 +209,7 @@ class LiveChannels:
                         self._needed[data] |= needed
 
     def _reads(self, binding: relax.VarBinding) -> Iterator[tuple[Any, Array | bool]]:
-        call, layer = binding.value, self._layers[binding.var]
+        call, layer = binding.value, self.layers[binding.var]
         if layer is None and not (keeps_channels(call) and binding.var in self._needed):
             for var in relax.analysis.free_vars(call):
                 yield var, True

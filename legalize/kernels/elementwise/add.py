@@ -16,7 +16,7 @@ from legalize.kernels.ir.arithmetic import (
     round_half_even,
 )
 from legalize.kernels.ir.vectors import Vector, clamped, lanes_in, splat
-from legalize.kernels.isa.base import AffineForm, VectorIsa
+from legalize.kernels.isa.base import AffineForm, PairForm, VectorIsa
 from qnn_ops.attributes import dtype_range
 from qnn_ops.elementwise import LARGEST_TERM, LEFT_SHIFT
 from qnn_ops.onnxruntime import moved_by, sum_terms
@@ -162,10 +162,10 @@ def _float_sums(
     return sums
 
 
-def rounded(form: AffineForm, total: Vector) -> Vector:
+def rounded(form: AffineForm | PairForm, total: Vector) -> Vector:
     """Shift an affine form, rounding, int32."""
     lanes = lanes_in(total)
-    if form.below:
+    if form.corrects:
         none, below = splat("int32", 0, lanes), splat("int32", form.below, lanes)
         total = total + T.Select(total < splat("int32", form.zero, lanes), below, none)
     return T.shift_right(total, splat("int32", form.shift, lanes))

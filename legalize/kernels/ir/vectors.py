@@ -89,8 +89,10 @@ def store_pieces(vectors: int) -> list[tuple[int, int]]:
     return pieces
 
 
-def splat(dtype: str, value: float, lanes: int) -> Vector:
-    """Return a constant, ``lanes`` times; a scalar for one lane."""
+def splat(dtype: str, value: float | Vector, lanes: int) -> Vector:
+    """Return a constant, ``lanes`` times, or a scalar for one lane; a vector stays as it is."""
+    if not isinstance(value, (int, float, np.number)):
+        return value
     scalar = getattr(T, dtype)(value)
     return scalar if lanes == 1 else T.broadcast(scalar, lanes)
 

@@ -38,6 +38,36 @@ class AffineForm:
     zero: int = 0
     below: int = 0
 
+    @property
+    def corrects(self) -> bool:
+        """Whether there is a correction."""
+        return self.below != 0
+
+
+@dataclass(frozen=True)
+class PairForm:
+    """The constants of an affine form of pairs of int16: int32, numbers or vectors.
+
+    Attributes:
+        lower: the lower parts of both factors, as int16 side by side.
+        upper: their upper parts.
+        addend: as in the affine form, as are the next three.
+        shift: to the right.
+        zero: the limit of the correction.
+        below: the correction.
+        shifts_values: whether values are shifted before the upper factors, not products after.
+        corrects: whether there is a correction.
+    """
+
+    lower: Vector
+    upper: Vector
+    addend: Vector
+    shift: Vector
+    zero: Vector
+    below: Vector
+    shifts_values: bool
+    corrects: bool
+
 
 @dataclass(frozen=True)
 class VectorIsa(ABC):

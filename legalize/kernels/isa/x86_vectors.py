@@ -12,7 +12,7 @@ import numpy as np
 from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.ir.vectors import Array, Buffer, Vector, filled, flipped, lanes_in, splat
-from legalize.kernels.isa.base import AffineForm, VectorIsa
+from legalize.kernels.isa.base import AffineForm, PairForm, VectorIsa
 from legalize.kernels.isa.x86_instructions import (
     dot_bytes,
     narrow_pair,
@@ -143,32 +143,48 @@ class X86Vectors(VectorIsa):
 
     def affine(self, form: AffineForm, lhs: Vector, rhs: Vector) -> list[Vector]:
         """Compute an affine form of pairs of int16."""
-        return [self.affine_of_pairs(form, pairs) for pairs in self._pairs(lhs, rhs)]
+        constants = self.pair_form(form)
+        return [self.affine_of_pairs(constants, pairs) for pairs in self.pairs_of_bytes(lhs, rhs)]
 
     def pairs_of_words(self, lhs: Vector, rhs: Vector) -> list[Vector]:
         """Pair two vectors of int16, in the order of packing (vpunpcklwd and vpunpckhwd)."""
         return [self._words(_unpack(lhs, rhs, 2, half)) for half in (0, 1)]
 
-    def affine_of_pairs(self, form: AffineForm, pairs: Vector) -> Vector:
-        """Compute an affine form of int16 values before its shift (vpmaddwd or vpdpwssd).
+    def pair_form(self, form: AffineForm) -> PairForm:
+        """Return the numbers of an affine form of pairs.
 
         The factors have more than 16 bits, so their upper and lower parts are multiplied apart.
         """
         factors = np.array([form.lhs, form.rhs])
-        total = splat("int32", form.addend, self.lanes)
         upper, lower = _parts(factors, _SHIFTED_BITS)
-        if self.has_word_sums and np.abs(upper).max() < 1 << 15:
-            # Values of at most eight bits still fit words after this shift.
+        # Values of at most eight bits still fit words after this shift.
+        shifts_values = self.has_word_sums and bool(np.abs(upper).max() < 1 << 15)
+        if not shifts_values:
+            upper, lower = _parts(factors, _LOWER_BITS)
+        return PairForm(
+            lower=int(lower.astype(np.int16).view(np.int32)[0]),
+            upper=int(upper.astype(np.int16).view(np.int32)[0]),
+            addend=form.addend,
+            shift=form.shift,
+            zero=form.zero,
+            below=form.below,
+            shifts_values=shifts_values,
+            corrects=form.corrects,
+        )
+
+    def affine_of_pairs(self, form: PairForm, pairs: Vector) -> Vector:
+        """Compute an affine form of int16 values before its shift (vpmaddwd or vpdpwssd)."""
+        total = splat("int32", form.addend, self.lanes)
+        if form.shifts_values:
             shifted = T.shift_left(pairs, splat("int16", _SHIFTED_BITS, lanes_in(pairs)))
             # No sum leaves int32. A saturating sum keeps LLVM from splitting the last product and
             # its sum into two instructions.
-            total = self._add_pair_products(total, pairs, lower, "vpdpwssds")
-            return self._add_pair_products(total, shifted, upper, "vpdpwssds")
-        upper, lower = _parts(factors, _LOWER_BITS)
+            total = self._add_pair_products(total, pairs, form.lower, "vpdpwssds")
+            return self._add_pair_products(total, shifted, form.upper, "vpdpwssds")
         high = T.shift_left(
-            self._pair_products(pairs, upper), splat("int32", _LOWER_BITS, self.lanes)
+            self._pair_products(pairs, form.upper), splat("int32", _LOWER_BITS, self.lanes)
         )
-        return high + self._add_pair_products(total, pairs, lower)
+        return high + self._add_pair_products(total, pairs, form.lower)
 
     def packed_table(self, table: Array) -> Array:
         """Pack rows of 16 entries so that xor replaces choosing; for vpermb, the table itself."""
@@ -236,23 +252,23 @@ class X86Vectors(VectorIsa):
         name = f"{_PREFIX[2 * lanes]}.{name}{suffix}"
         return T.call_llvm_pure_intrin(f"int16x{lanes}", name, lhs, rhs)
 
-    def _pairs(self, lhs: Vector, rhs: Vector) -> list[Vector]:
+    def pairs_of_bytes(self, lhs: Vector, rhs: Vector) -> list[Vector]:
         """Return two vectors of uint8 side by side as int16, in the order that narrowing undoes."""
         zero = splat("uint8", 0, self.size)
         halves = [_unpack(lhs, rhs, 1, half) for half in (0, 1)]
         return [self._words(_unpack(value, zero, 1, half)) for value in halves for half in (0, 1)]
 
-    def _pair_products(self, pairs: Vector, factors: Array) -> Vector:
+    def _pair_products(self, pairs: Vector, factors: Vector) -> Vector:
         name = "pmaddw.d.512" if self.size == 64 else "pmadd.wd"
         return T.call_llvm_pure_intrin(
             f"int32x{self.lanes}",
             f"{_PREFIX[self.size]}.{name}",
             pairs,
-            self._splat_pair(factors),
+            self._words(splat("int32", factors, self.lanes)),
         )
 
     def _add_pair_products(
-        self, total: Vector, pairs: Vector, factors: Array, name: str = "vpdpwssd"
+        self, total: Vector, pairs: Vector, factors: Vector, name: str = "vpdpwssd"
     ) -> Vector:
         if not self.has_word_sums:
             return total + self._pair_products(pairs, factors)
@@ -261,12 +277,8 @@ class X86Vectors(VectorIsa):
             f"llvm.x86.avx512.{name}.{8 * self.size}",
             total,
             pairs,
-            self._splat_pair(factors),
+            self._words(splat("int32", factors, self.lanes)),
         )
-
-    def _splat_pair(self, pair: Array) -> Vector:
-        both = np.array(pair, np.int16).view(np.int32)
-        return self._words(splat("int32", int(both[0]), self.lanes))
 
 
 def _parts(factors: Array, bits: int) -> tuple[Array, Array]:

@@ -31,12 +31,8 @@ from legalize.kernels.conv2d.tiling import (
     share_tiles,
     tiles_of,
 )
+from legalize.kernels.conv2d.x86.epilogue.addend import load_addend, load_addend_words
 from legalize.kernels.conv2d.x86.epilogue.base import Epilogue, row_lanes
-from legalize.kernels.conv2d.x86.epilogue.residual import (
-    ResidualSum,
-    load_addend,
-    load_addend_words,
-)
 from legalize.kernels.conv2d.x86.pixel_sums import pixel_sums
 from legalize.kernels.conv2d.x86.pixels import Pixels, origins_of_outputs
 from legalize.kernels.conv2d.x86.prefetch import fetch_ahead
@@ -73,14 +69,9 @@ class ConvKernel:
         self.isa = plan.products.isa
         self.tiling = plan.tiling
         self.epilogue = epilogue
-        residual = plan.spec.fusion.residual
-        self.residual = None
-        if residual is not None and epilogue.float_sum is None:
-            self.residual = ResidualSum(
-                plan.spec.output, residual, self.isa, epilogue.zero_point_left
-            )
+        self.residual = plan.residual_sum(epilogue)
         # Still to be added when outputs are stored; a residual sum contains it already.
-        self.zero_point = 0 if residual is not None else epilogue.zero_point_left
+        self.zero_point = 0 if plan.spec.fusion.residual is not None else epilogue.zero_point_left
         self.encoding: Buffer | None = None
         self.weight_dtype = weight_dtype or plan.products.weight_dtype
         self.tasks = self._task_count()
@@ -178,6 +169,9 @@ class ConvKernel:
             width = row_lanes(dtype, lanes)
             shape = (vectors, rows, width)
             self.constants.append((self.tables.parameter(f"rescale_{number}", shape, dtype), width))
+        if self.residual is not None:
+            shape = self.residual.rows.shape
+            self.numbers = self.tables.parameter("numbers", shape, "int32")
         self._declare_last()
         addend = None
         if spec.fusion.added_dtype is not None:
@@ -257,6 +251,8 @@ class ConvKernel:
             channels = min(channels, self.spec.out_channels - section.first_vector * lanes)
         as_bytes = as_words = 0
         if self.residual is not None:
+            # Each store would be followed by loads of the same numbers.
+            self.residual = self.residual.reading(self.numbers)
             as_bytes = self.residual.vectors_as_bytes(section.nr, channels)
             as_words = self.residual.vectors_as_words(section.nr)
         encodings = self._encodings(pixels)

@@ -21,6 +21,7 @@ from legalize.kernels.conv2d.x86.epilogue.choose import (
     fold,
     with_residual,
 )
+from legalize.kernels.conv2d.x86.epilogue.residual import ResidualSum
 from legalize.kernels.conv2d.x86.kernel import ConvKernel
 from legalize.kernels.conv2d.x86.tiling import lane_channels
 from legalize.kernels.ir.vectors import Array
@@ -120,15 +121,31 @@ class Plan(ABC):
         constants = [layout.weights, deal(bias, lanes), *layout.lists]
         if zero_point:
             constants.append(np.array([zero_point], np.int32))
-        constants += [*chosen.arrays, *layout.settings]
-        return Packed(with_residual(spec, chosen.epilogue), tuple(constants), layout.known)
+        epilogue = with_residual(spec, chosen.epilogue)
+        residual = self.residual_sum(epilogue)
+        numbers = [] if residual is None else [residual.rows]
+        constants += [*chosen.arrays, *numbers, *layout.settings]
+        return Packed(epilogue, tuple(constants), layout.known)
+
+    def residual_sum(self, epilogue: Epilogue) -> ResidualSum | None:
+        """Return the sum with the residual's tensor, if there is one and it is of integers."""
+        residual = self.spec.fusion.residual
+        if residual is None or epilogue.float_sum is not None:
+            return None
+        return ResidualSum(self.spec.output, residual, self.products.isa, epilogue.zero_point_left)
 
     def function(self, packed: Packed) -> tirx.PrimFunc:
         """Build the function that computes the convolution with the constants."""
         # A function knows only whether there is a zero point.
         point = 1 if self.spec.staged_zero_point else self.spec.input_zero_point
-        plan = replace(self, spec=replace(self.spec, input_zero_point=point))
-        return _built(plan, packed.epilogue, packed.known)
+        spec, epilogue = replace(self.spec, input_zero_point=point), packed.epilogue
+        if (residual := self.residual_sum(epilogue)) is not None:
+            # It reads the numbers of the sum.
+            alike = residual.alike
+            fusion = replace(spec.fusion, residual=alike.residual)
+            spec = replace(spec, output=alike.output, fusion=fusion)
+            epilogue = epilogue.with_zero_point_left(alike.zero_point)
+        return _built(replace(self, spec=spec), epilogue, packed.known)
 
 
 @cache

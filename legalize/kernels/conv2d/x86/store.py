@@ -82,7 +82,7 @@ def narrow_pixels(output: OutputStage, pixels: list[list[Vector]], zero_point: i
 
 
 def narrow(
-    output: OutputStage, vectors: list[Vector], zero_point: int
+    output: OutputStage, vectors: list[Vector], zero_point: int | Vector
 ) -> list[tuple[Vector, int, int]]:
     """Turn an epilogue's results into outputs: (value, first channel, channels).
 
@@ -110,19 +110,21 @@ def narrow(
     return [(T.Cast(f"{output.dtype}x{lanes}", T.max(T.min(value, high), low)), 0, lanes)]
 
 
-def narrow_words(a: Vector, b: Vector, zero_point: int) -> Vector:
+def narrow_words(a: Vector, b: Vector, zero_point: int | Vector) -> Vector:
     """Narrow two vectors to words, and add ``zero_point`` to them, both saturating."""
     words = narrow_pair(a, b)
-    if zero_point == 0:
+    if isinstance(zero_point, int) and zero_point == 0:
         return words
     lanes = lanes_in(words)
     addend = splat("int16", zero_point, lanes)
     return T.call_llvm_pure_intrin(f"int16x{lanes}", f"llvm.sadd.sat.v{lanes}i16", words, addend)
 
 
-def moved(vector: Vector, zero_point: int) -> Vector:
+def moved(vector: Vector, zero_point: int | Vector) -> Vector:
     """Add the zero point that is still missing to a vector of int32."""
-    return vector + splat("int32", zero_point, lanes_in(vector)) if zero_point else vector
+    if isinstance(zero_point, int) and zero_point == 0:
+        return vector
+    return vector + splat("int32", zero_point, lanes_in(vector))
 
 
 def _clamp(output: OutputStage, value: Vector, lanes: int) -> Vector:

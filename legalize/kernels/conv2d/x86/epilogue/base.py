@@ -86,6 +86,11 @@ class Epilogue(ABC):
         """The number that must still be added to the results: ``narrow_words`` adds it cheaply."""
         return 0
 
+    def with_zero_point_left(self, zero_point: int) -> Epilogue:
+        """Return the same sequence with another ``zero_point_left``, if it has one."""
+        assert zero_point == self.zero_point_left
+        return self
+
     @abstractmethod
     def emit(self, x: Vector, rows: list[Vector], addend: Vector = None) -> Vector:
         """Build the expression that rescales one vector.

@@ -13,16 +13,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
+import numpy as np
 from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.conv2d.spec import OutputStage, Residual
 from legalize.kernels.conv2d.x86.store import moved, narrow, narrow_words
-from legalize.kernels.elementwise.add import FloatForm, affine_sums, rounded
-from legalize.kernels.ir.rows import load_filled
+from legalize.kernels.elementwise.add import FloatForm, rounded
+from legalize.kernels.ir.tables import Table
 from legalize.kernels.ir.vectors import (
-    Buffer,
-    Index,
+    Array,
     Vector,
     as_unsigned,
     clamped,
@@ -31,89 +32,11 @@ from legalize.kernels.ir.vectors import (
     lanes_in,
     splat,
 )
-from legalize.kernels.isa.base import AffineForm
+from legalize.kernels.isa.base import AffineForm, PairForm
 from legalize.kernels.isa.x86 import Isa
 from legalize.kernels.isa.x86_instructions import to_int32
 from legalize.kernels.isa.x86_vectors import AVX2, AVX512_VNNI, AVX512BW, SSE41, X86Vectors
 from qnn_ops.attributes import dtype_range
-
-
-def load_addend(
-    buffer: Buffer,  # [pixels · channels]
-    start: Index,
-    vectors: int,
-    number: int,
-    lanes: int,
-    channels: int,
-) -> Vector:
-    """Load one of the vectors that hold neighbouring channels of a pixel.
-
-    Args:
-        buffer: the tensor as one row.
-        start: offset of the first channel.
-        vectors: 1, 2 or 4, as ``store_pieces`` cuts a block.
-        number: which of them.
-        lanes: int32 values in a vector.
-        channels: how many are real; nothing is read past them.
-
-    Returns:
-        int32 vector; ``lane_channels`` gives the channel of each lane.
-    """
-    size = vectors * lanes
-    if channels <= 0:
-        return T.broadcast(T.int32(0), lanes)
-    data = load_filled(buffer, start, channels, size)
-    is_signed = buffer.dtype == "int8"
-    if vectors == 4:
-        return _dwords(data, number, lanes, is_signed=is_signed)
-    order = list(range(lanes))
-    if vectors == 2:
-        order = [8 * (lane // 4) + lane % 4 for lane in range(lanes)]
-    places = [place + 4 * number for place in order]
-    return T.Cast(f"int32x{lanes}", T.Shuffle([data], places))
-
-
-def load_addend_words(
-    buffer: Buffer,  # [pixels · channels]
-    start: Index,
-    vectors: int,
-    number: int,
-    lanes: int,
-    channels: int,
-) -> Vector:
-    """Load two of the vectors as int16, interleaved as ``narrow_pair`` does.
-
-    Args:
-        buffer: the tensor as one row.
-        start: offset of the first channel.
-        vectors: 2 or 4.
-        number: the first one of them: 0 or 2.
-        lanes: int32 values in a vector.
-        channels: how many are real, at least one; nothing is read past them.
-    """
-    data = load_filled(buffer, start, channels, vectors * lanes)
-    places = [
-        4 * (vectors * quarter + vector) + lane
-        for quarter in range(lanes // 4)
-        for vector in (number, number + 1)
-        for lane in range(4)
-    ]
-    return T.Cast(f"int16x{2 * lanes}", T.Shuffle([data], places))
-
-
-def _dwords(data: Vector, number: int, lanes: int, *, is_signed: bool) -> Vector:
-    """Widen one of four vectors by a byte shuffle within 128 bits, which fills with zeros."""
-    byte = "int8" if is_signed else "uint8"
-    zeros = T.broadcast(getattr(T, byte)(0), 4 * lanes)
-    # The byte goes to the upper end of its lane, from where a shift extends its sign.
-    place = 3 if is_signed else 0
-    indices = [
-        16 * (lane // 4) + 4 * number + lane % 4 if byte_of == place else 4 * lanes
-        for lane in range(lanes)
-        for byte_of in range(4)
-    ]
-    dwords = T.reinterpret(f"int32x{lanes}", T.Shuffle([data, zeros], indices))
-    return T.shift_right(dwords, T.broadcast(T.int32(24), lanes)) if is_signed else dwords
 
 
 @dataclass(frozen=True)
@@ -159,6 +82,41 @@ class RoundedSum:
 
 
 _VECTORS = 4
+_LONG_FACTOR = 1 << 22  # its upper part takes more than 16 bits
+
+
+class Numbers(NamedTuple):
+    """The numbers of a sum of integers, in a table's rows: layers that differ in them share code.
+
+    Each is an int32, or a vector of it.
+
+    Attributes:
+        lhs: the factor of the convolution's outputs.
+        rhs: the factor of the tensor.
+        lower: the lower parts of both, as ``PairForm`` has them.
+        upper: their upper parts.
+        addend: is added to products of values.
+        addend_of_steps: is added to products of steps from the lowest values.
+        shift: to the right.
+        zero: the limit of the correction.
+        below: the correction.
+        zero_point: still to be added to the outputs.
+        words: the same as two int16.
+        words_of_steps: the same for outputs as steps from the lowest value.
+    """
+
+    lhs: Vector
+    rhs: Vector
+    lower: Vector
+    upper: Vector
+    addend: Vector
+    addend_of_steps: Vector
+    shift: Vector
+    zero: Vector
+    below: Vector
+    zero_point: Vector
+    words: Vector
+    words_of_steps: Vector
 
 
 @dataclass(frozen=True)
@@ -170,18 +128,87 @@ class ResidualSum:
         residual: the tensor, and the sums.
         isa: the instruction set.
         zero_point: still to be added to the outputs.
+        numbers: the numbers of the sums as vectors, where the function reads them.
     """
 
     output: OutputStage
     residual: Residual
     isa: Isa
     zero_point: int
+    numbers: Numbers | None = None
 
     @property
     def form(self) -> AffineForm:
         """The sum as integers."""
         assert isinstance(self.residual.form, AffineForm)
         return self.residual.form
+
+    @property
+    def rows(self) -> Array:
+        """The numbers of the sums, a register each: int32 [numbers, lanes]."""
+        form, pairs = self.form, self._vectors.pair_form(self.form)
+        own, other = self._lowest
+        numbers = Numbers(
+            form.lhs,
+            form.rhs,
+            pairs.lower,
+            pairs.upper,
+            form.addend,
+            form.addend + form.lhs * own + form.rhs * other,
+            form.shift,
+            form.zero,
+            form.below,
+            self.zero_point,
+            *(_twice(each) for each in (self.zero_point, self.zero_point - own)),
+        )
+        return np.repeat(np.array(numbers, np.int32)[:, None], self.isa.lanes, axis=1)
+
+    def reading(self, rows: Table) -> ResidualSum:
+        """Return the sum that keeps a table's numbers in registers from here on."""
+        lanes = T.ramp(0, 1, self.isa.lanes)
+        numbers = Numbers(*(kept(rows[number, lanes]) for number in range(len(Numbers._fields))))
+        return replace(self, numbers=numbers)
+
+    @property
+    def alike(self) -> ResidualSum:
+        """A sum with the same code and other numbers, the same one for all such sums."""
+        pairs = self._vectors.pair_form(self.form)
+        factor = 1 if pairs.shifts_values or not self._vectors.has_word_sums else _LONG_FACTOR
+        form = AffineForm(factor, 1, 0, 1, below=int(pairs.corrects))
+        stages = (
+            replace(stage, zero_point=min(stage.zero_point, stage.low + 1))
+            for stage in (self.output, self.residual.output)
+        )
+        output, stored = stages
+        residual = replace(self.residual, form=form, output=stored)
+        own, _ = self._lowest
+        adds = self.zero_point not in (0, own)
+        return replace(
+            self, output=output, residual=residual, zero_point=1 if adds else self.zero_point
+        )
+
+    @property
+    def _lowest(self) -> list[int]:
+        """The lowest values of the dtypes of the outputs and of the tensor."""
+        return [dtype_range(dtype)[0] for dtype in (self.output.dtype, self.residual.dtype)]
+
+    @property
+    def _known(self) -> Numbers:
+        assert self.numbers is not None
+        return self.numbers
+
+    def _pairs(self, addend: Vector) -> PairForm:
+        """Return the sum of pairs of values or steps."""
+        known, how = self._known, self._vectors.pair_form(self.form)
+        return replace(
+            how,
+            lower=known.lower,
+            upper=known.upper,
+            addend=addend,
+            shift=known.shift,
+            zero=known.zero,
+            below=known.below,
+        )
 
     @property
     def _vectors(self) -> X86Vectors:
@@ -208,12 +235,12 @@ class ResidualSum:
         Returns:
             The sums after their clamp, bytes.
         """
-        residual, form, stored = self.residual, self.form, self.residual.output
+        isa, stored = self._vectors, self.residual.output
         # Bytes count from the lowest values of the dtypes.
-        lowest = [dtype_range(dtype)[0] for dtype in (self.output.dtype, residual.dtype)]
-        form = replace(form, addend=form.addend + form.lhs * lowest[0] + form.rhs * lowest[1])
-        operands = self._bytes(vectors), as_unsigned(tensor, residual.dtype)
-        sums = self._vectors.narrow_all(affine_sums(self._vectors, form, *operands))
+        form = self._pairs(self._known.addend_of_steps)
+        operands = self._bytes(vectors), as_unsigned(tensor, self.residual.dtype)
+        pairs = isa.pairs_of_bytes(*operands)
+        sums = isa.narrow_all([rounded(form, isa.affine_of_pairs(form, each)) for each in pairs])
         first, _ = dtype_range(stored.dtype)
         sums = clamped(sums, stored.low - first, stored.high - first)
         if stored.dtype == "uint8":
@@ -222,13 +249,14 @@ class ResidualSum:
 
     def _bytes(self, vectors: list[Vector]) -> Vector:
         """Return outputs as steps from the lowest value, if possible without another addition."""
-        output, zero_point = self.output, self.zero_point
-        if zero_point:
-            lowest, _ = dtype_range(output.dtype)
+        output, words = self.output, None
+        if self.zero_point:
+            lowest, _ = self._lowest
             low, high = output.low - lowest, output.high - lowest
             output = replace(output, dtype="uint8", low=low, high=high)
-            zero_point -= lowest
-        ((outputs, _, _),) = narrow(output, vectors, zero_point)
+            if self.zero_point != lowest:
+                words = self._words(self._known.words_of_steps)
+        ((outputs, _, _),) = narrow(output, vectors, 0 if words is None else words)
         return as_unsigned(outputs, output.dtype)
 
     def vectors_as_words(self, nr: int) -> int:
@@ -246,12 +274,14 @@ class ResidualSum:
         Returns:
             For each vector the sums before their clamp, int32.
         """
-        lanes, form = self.isa.lanes, self.form
+        lanes, form = self.isa.lanes, self._pairs(self._known.addend)
         low, high = (
             splat("int16", bound, 2 * lanes) for bound in (self.output.low, self.output.high)
         )
         first, second = pair
-        words = narrow_words(first, second, self.zero_point)
+        words = narrow_words(
+            first, second, self._words(self._known.words) if self.zero_point else 0
+        )
         words = kept(T.max(T.min(words, high), low))
         offset = splat("int32", dtype_range(self.residual.output.dtype)[0], lanes)
         sums = []
@@ -270,21 +300,30 @@ class ResidualSum:
         Returns:
             The sums before their clamp, int32.
         """
-        lanes, form = lanes_in(output), self.form
+        lanes, known = lanes_in(output), self._known
+        form = self._pairs(known.addend)
 
         def splat(value: int) -> Vector:
             return T.broadcast(T.int32(value), lanes)
 
-        whole = moved(output, self.zero_point)
+        whole = moved(output, known.zero_point if self.zero_point else 0)
         clamped = T.max(T.min(whole, splat(self.output.high)), splat(self.output.low))
         if self._vectors.has_word_sums:
             own = T.bitwise_and(clamped, splat(0xFFFF))
             pairs = T.bitwise_or(own, T.shift_left(tensor, splat(16)))
-            pairs = kept(T.reinterpret(f"int16x{2 * lanes}", pairs))
+            pairs = kept(self._words(pairs))
             total = kept(self._vectors.affine_of_pairs(form, pairs))
         else:
-            total = clamped * splat(form.lhs) + splat(form.addend)
-            total = total + tensor * splat(form.rhs)
+            total = clamped * known.lhs + known.addend
+            total = total + tensor * known.rhs
         scaled = rounded(form, total)
         offset, _ = dtype_range(self.residual.output.dtype)
         return scaled + splat(offset) if offset else scaled
+
+    def _words(self, value: Vector) -> Vector:
+        return T.reinterpret(f"int16x{2 * self.isa.lanes}", value)
+
+
+def _twice(word: int) -> int:
+    """Return two int16 side by side, as int32."""
+    return int(np.full(2, word, np.int16).view(np.int32)[0])

@@ -13,7 +13,7 @@ Both sequences are as exact as the slope s; see steps.py.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -115,6 +115,10 @@ class Truncated(Epilogue):
     def zero_point_left(self) -> int:
         """The zero point."""
         return self.zero_point
+
+    def with_zero_point_left(self, zero_point: int) -> Truncated:
+        """Return the sequence for another zero point."""
+        return replace(self, zero_point=zero_point)
 
     @property
     def constants(self) -> tuple[tuple[str, int], ...]:

@@ -61,3 +61,15 @@ def test_vnni_takes_no_product_apart_from_its_sum(channels: int) -> None:
     assembly = tvm.compile(function, target=target).mod.inspect_source("asm")
     assert "vpdpwssd" in assembly
     assert "pmaddwd" not in assembly
+
+
+@pytest.mark.parametrize("cpu", ["cascadelake", "haswell"])
+@pytest.mark.parametrize("channels", [64, 48, 16])
+def test_sums_that_differ_in_numbers_share_a_function(cpu: str, channels: int) -> None:
+    target = tvm.target.Target({"kind": "llvm", "mcpu": cpu})
+    numbers = [{"scale": 3.1, "output_zero_point": 3}, {"scale": 2.9, "output_zero_point": 4}]
+    functions = [
+        Problem(quantized_add, channels, DTYPES[0], is_rhs=False, **each).case(target).function
+        for each in numbers
+    ]
+    tvm.ir.assert_structural_equal(*functions)
