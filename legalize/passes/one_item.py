@@ -9,25 +9,15 @@ from typing import Any
 import tvm
 from tvm import relax
 
-from legalize.passes.channels_last_rules import attribute, operator_name
+from legalize.kernels.separate import separates, tensors_of
+from legalize.passes.channels_last_rules import operator_name
 from legalize.passes.fold_qdq import FoldQdq
-from qnn_ops import (
-    dynamic_encoding,
-    dynamic_quantize,
-    quantized_conv2d,
-    quantized_dense,
-    quantized_matmul,
-    quantized_pool2d,
-)
-from qnn_ops.onnxruntime import first_is_repeated
-from qnn_ops.registry import attrs_of, operator_of, type_spec
+from qnn_ops import quantized_conv2d, quantized_pool2d
+from qnn_ops.registry import operator_of, type_spec
 from qnn_ops.sizes import Size, is_open
-from qnn_ops.traits import Channels
 
 BATCH = "qnn.batch"
 """The attribute of a ``main`` of one item that is to run for a batch: the batch's name."""
-
-Shape = tuple[int, ...]
 
 
 def OneItem() -> tvm.transform.Pass:
@@ -88,10 +78,8 @@ def _keeps_items(main: relax.Function, batch: Size) -> bool:
         depends = bool(relax.analysis.free_vars(value))
         if not has_items(value.ty, needed=depends):
             return False
-        if depends and isinstance(value, relax.Call):
-            rule = _RULES.get(_key(value))
-            if rule is None or not rule(value):
-                return False
+        if depends and isinstance(value, relax.Call) and not _separates(value):
+            return False
     return has_items(main.ret_ty, needed=True)
 
 
@@ -100,72 +88,49 @@ def _specs(types: Sequence[relax.Type]) -> list[Any]:
     return [type_spec(field, "a tensor") for field in fields if isinstance(field, relax.TensorType)]
 
 
-def _key(call: relax.Call) -> Any:
-    operator = operator_of(call)
-    if operator is None or operator.op.name in _RULES:
-        return operator_name(call)
-    return operator.traits.channels
+def _separates(call: relax.Call) -> bool:
+    if operator_of(call) is not None:
+        return separates(call, 1)
+    rule = _RULES.get(operator_name(call))
+    return rule is not None and rule(call)
 
 
-def _shapes(call: relax.Call) -> list[Shape]:
-    return [spec.shape for spec in _specs([arg.ty for arg in call.args])]
+def _shapes(call: relax.Call) -> list[Any]:
+    return [spec.shape for spec in tensors_of(call)]
 
 
 def _elementwise(call: relax.Call) -> bool:
-    shapes, rank = _shapes(call), len(type_spec(call.ty, "a result").shape)
-    if any(len(shape) != rank for shape in shapes if is_open(shape)):
-        return False
-    # The order of ONNX Runtime's operands depends on the sizes.
-    alone, several = ([_of(shape, count) for shape in shapes] for count in (1, 2))
-    return len(shapes) != 2 or first_is_repeated(*alone) == first_is_repeated(*several)
-
-
-def _of(shape: Shape, count: int) -> Shape:
-    return (count, *shape[1:]) if is_open(shape) else shape
-
-
-def _first_only(call: relax.Call) -> bool:
-    return is_open(_shapes(call)[0]) and not any(map(is_open, _shapes(call)[1:]))
-
-
-def _all(call: relax.Call) -> bool:
-    return all(map(is_open, _shapes(call)))
+    rank = len(type_spec(call.ty, "a result").shape)
+    return all(len(shape) == rank for shape in _shapes(call) if is_open(shape))
 
 
 def _along_axis(call: relax.Call) -> bool:
-    axis = attribute(call, "axis")
-    return axis is not None and _all(call) and int(axis) % len(_shapes(call)[0]) != 0
+    shapes = _shapes(call)
+    return all(map(is_open, shapes)) and int(call.attrs.axis or 0) % len(shapes[0]) != 0
 
 
 def _reduced(call: relax.Call) -> bool:
-    axes = attribute(call, "axis")
-    if axes is None:
-        return False
-    every = [axes] if isinstance(axes, int) else list(axes)
-    return bool(every) and all(int(axis) % len(_shapes(call)[0]) for axis in every)
+    axes, rank = call.attrs.axis, len(_shapes(call)[0])
+    return bool(axes) and all(int(axis) % rank for axis in axes)
 
 
 def _layout(call: relax.Call) -> bool:
-    return str(attribute(call, "layout")).startswith("N")
+    return str(call.attrs.layout).startswith("N")
 
 
 def _convolution(call: relax.Call) -> bool:
-    layouts = attribute(call, "data_layout"), attribute(call, "out_layout") or "N"
-    data, kernel, *others = _shapes(call)
-    weights = [kernel, *others[:1]]
-    is_plain = is_open(data) and not any(map(is_open, weights)) and all(map(is_open, others[1:]))
-    return is_plain and all(str(layout).startswith("N") for layout in layouts)
+    layouts = call.attrs.data_layout, call.attrs.out_layout or "N"
+    return all(str(layout).startswith("N") for layout in layouts) and _first_only(call)
 
 
-def _dense(call: relax.Call) -> bool:
-    return _first_only(call) and len(_shapes(call)[0]) > 1
+def _first_only(call: relax.Call) -> bool:
+    first, *others = _shapes(call)
+    return is_open(first) and not any(map(is_open, others))
 
 
 def _matmul(call: relax.Call) -> bool:
-    left, right = _shapes(call)[:2]
-    if not is_open(right):
-        return is_open(left) and len(left) > max(len(right), 2) - 1 and len(left) > 1
-    return is_open(left) and len(left) == len(right) > 2
+    left, right = _shapes(call)
+    return _first_only(call) and len(left) > 1 and len(right) == 2
 
 
 def _permuted(call: relax.Call) -> bool:
@@ -173,39 +138,25 @@ def _permuted(call: relax.Call) -> bool:
     return bool(axes) and int(axes[0]) == 0
 
 
-_RULES: dict[Channels | str, Callable[[relax.Call], bool]] = {
-    Channels.ANYWHERE: _elementwise,
-    Channels.ANYWHERE_IN_FIRST: _first_only,
-    Channels.AXIS: _along_axis,
-    Channels.REDUCED_AXES: _reduced,
-    Channels.PAD_WIDTH: lambda call: not any(map(int, attribute(call, "pad_width")[:2])),
-    Channels.LAYOUT: _layout,
-    Channels.CONVOLUTION: _convolution,
-    quantized_dense.op.name: _dense,
-    quantized_matmul.op.name: _matmul,
-    dynamic_encoding.op.name: lambda call: not attrs_of(call).whole,
-    dynamic_quantize.op.name: _all,
-    "relax.concat": _along_axis,
-    "relax.nn.softmax": _along_axis,
-    "relax.nn.conv2d": _convolution,
-    "relax.nn.avg_pool2d": _layout,
-    "relax.nn.max_pool2d": _layout,
-    "relax.nn.adaptive_avg_pool2d": _layout,
-    "relax.mean": _reduced,
-    "relax.max": _reduced,
-    "relax.matmul": _matmul,
-    "relax.permute_dims": _permuted,
-    # These keep the order of elements.
-    "relax.reshape": lambda call: True,
-    "relax.astype": lambda call: True,
-    **{
-        f"relax.{name}": _elementwise
-        for name in ("add", "subtract", "multiply", "divide", "maximum", "minimum", "clip")
-    },
-    **{f"relax.{name}": _elementwise for name in ("sigmoid", "tanh", "nn.relu", "nn.silu")},
-}
-"""Whether a call keeps items apart, by the trait of channels or by the operator's name.
+def _always(_call: relax.Call) -> bool:
+    return True
 
-Tensors that depend on the input have the items along axis 0, and so does the result. Other tensors
-are constants.
+
+_RULES: dict[str, Callable[[relax.Call], bool]] = {
+    f"relax.{name}": rule
+    for rule, names in (
+        (_always, ("reshape", "astype", "clip", "sigmoid", "tanh", "nn.relu", "nn.silu")),
+        (_elementwise, ("add", "subtract", "multiply", "divide", "maximum", "minimum")),
+        (_along_axis, ("concat", "nn.softmax")),
+        (_reduced, ("mean", "max")),
+        (_layout, ("nn.avg_pool2d", "nn.max_pool2d", "nn.adaptive_avg_pool2d")),
+        (_convolution, ("nn.conv2d",)),
+        (_matmul, ("matmul",)),
+        (_permuted, ("permute_dims",)),
+    )
+    for name in names
+}
+"""Whether a call of Relax's keeps items apart, by the operator's name.
+
+Tensors that depend on the input have the items along axis 0, and so does the result.
 """

@@ -28,11 +28,15 @@ def emit(call: relax.Expr) -> relax.Var:
     return relax.BlockBuilder.current().emit(call)
 
 
-def conv(x: relax.Expr, **attrs: Any) -> relax.Var:
+def conv(x: relax.Expr) -> relax.Var:
     numbers = (0.02, 3, 0.01, 0, 0.1, 2)
-    layouts = {"data_layout": "NHWC", "kernel_layout": "OHWI", "padding": (1, 1, 1, 1)}
+    layouts: dict[str, Any] = {
+        "data_layout": "NHWC",
+        "kernel_layout": "OHWI",
+        "padding": (1, 1, 1, 1),
+    }
     kernel = relax.const(KERNEL)
-    return emit(q.quantized_conv2d(x, kernel, *numbers, "int8", **{**layouts, **attrs}))
+    return emit(q.quantized_conv2d(x, kernel, *numbers, "int8", **layouts))
 
 
 def classifier(x: relax.Expr) -> relax.Expr:
