@@ -1,75 +1,79 @@
-"""Times a dense layer whose number of rows is open, in turn with a build for each number.
+"""Times models with an open size, in turn with a build for each size.
 
 On one core, both checked for equal results::
 
     python -m benchmarks.bench_open_sizes
-    python -m benchmarks.bench_open_sizes --width 256 --rows 1 --rows 64
+    python -m benchmarks.bench_open_sizes --model dense --width 256 --size 1 --size 64
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import click
 import numpy as np
+import tvm
 from rich.console import Console
-from tvm import relax, tirx
+from tvm import tirx
 
 import tvm_qnn as qnn
+from benchmarks.open_models import dense, encoder, pictures
 from benchmarks.report import as_table
-from qnn_ops import quantized_dense
 from tvm_qnn.timing import alternate, milliseconds, one_core
 
-_HEADER = ["rows", "number fixed, ms", "number open, ms", "ratio"]
-_ROWS = (1, 2, 3, 16, 128, 1024, 4096)
+_HEADER = ["size", "fixed, ms", "open, ms", "ratio"]
+_MODELS: dict[str, tuple[Callable[[Any, int], tvm.IRModule], int, tuple[int, ...]]] = {
+    "dense": (dense, 768, (1, 2, 3, 16, 128, 1024, 4096)),
+    "encoder": (encoder, 256, (1, 16, 128, 512)),
+    "mobilenet_v2": (pictures("mobilenet_v2"), 0, (1, 4, 16)),
+    "resnet50": (pictures("resnet50"), 0, (1, 4, 16)),
+}
+"""Models by name: what makes one, its width and its sizes."""
 
 
 @click.command()
-@click.option("--width", default=768, show_default=True, type=click.IntRange(min=1))
-@click.option("--rows", "counts", default=_ROWS, multiple=True, type=click.IntRange(min=1))
+@click.option("--model", "names", type=click.Choice(list(_MODELS)), multiple=True)
+@click.option("--width", type=click.IntRange(min=4), help="Of dense layers.")
+@click.option("--size", "sizes", multiple=True, type=click.IntRange(min=1))
 @click.option("--rounds", default=200, show_default=True, type=click.IntRange(min=1))
-@click.option("--seconds", default=5.0, show_default=True, help="For one number of rows.")
-def main(width: int, counts: Sequence[int], rounds: int, seconds: float) -> None:
-    """Time an int8 layer of WIDTH × WIDTH, with weights from a seed."""
-    rng = np.random.default_rng(0)
-    weights = rng.integers(-127, 127, (width, width), dtype=np.int8)
-    _built(counts[0], weights)  # what only the first build takes
-    open_library, open_seconds = _built(tirx.Var("rows", "int64"), weights)
-    rows, fixed_seconds = [], []
-    with one_core():
-        for count in counts:
-            fixed, taken = _built(count, weights)
-            data = rng.integers(-128, 127, (count, width), dtype=np.int8)
-            if not np.array_equal(fixed.run(data), open_library.run(data)):
-                raise click.ClickException(f"the results for {count} rows differ")
-            libraries = {"fixed": fixed.prepare(data), "open": open_library.prepare(data)}
-            times = alternate(libraries, rounds, seconds)
-            medians = [times[name].median for name in libraries]
-            ratio = f"{medians[1] / medians[0]:.2f}"
-            rows.append([str(count), *map(milliseconds, medians), ratio])
-            fixed_seconds.append(taken)
+@click.option("--seconds", default=5.0, show_default=True, help="For one size.")
+def main(
+    names: Sequence[str], width: int | None, sizes: Sequence[int], rounds: int, seconds: float
+) -> None:
+    """Time models in int8, with weights from a seed: all, or those that are named."""
     console = Console(highlight=False)
-    console.print(as_table(_HEADER, rows, f"int8, {width} × {width}"))
-    middle = sorted(fixed_seconds)[len(fixed_seconds) // 2]
-    console.print(f"processor seconds of a build: {middle:.2f} fixed, {open_seconds:.2f} open")
+    for name in names or _MODELS:
+        make, usual, some = _MODELS[name]
+        _built(make(1, width or usual))  # what only the first build takes
+        opened, open_seconds = _built(make(tirx.Var("size", "int64"), width or usual))
+        rows, fixed_seconds = [], []
+        for size in sizes or some:
+            fixed, taken = _built(make(size, width or usual))
+            rows.append([str(size), *_row(fixed, opened, rounds, seconds)])
+            fixed_seconds.append(taken)
+        console.print(as_table(_HEADER, rows, f"{name}, int8"))
+        middle = sorted(fixed_seconds)[len(fixed_seconds) // 2]
+        console.print(f"processor seconds of a build: {middle:.2f} fixed, {open_seconds:.2f} open")
 
 
-def _built(rows: Any, weights: np.ndarray[Any, Any]) -> tuple[qnn.Library, float]:
-    """Build a layer; return the processor seconds that it took, too."""
-    builder = relax.BlockBuilder()
-    data = relax.Var("data", relax.TensorType((rows, weights.shape[1]), "int8"))
-    with builder.function("main", [data]):
-        layer = quantized_dense(
-            *(data, relax.const(weights), 0.05, 3, 0.01, 0),
-            output_scale=1.0,
-            output_zero_point=1,
-            out_dtype="int8",
-        )
-        builder.emit_func_output(builder.emit(layer))
+def _row(fixed: qnn.Library, opened: qnn.Library, rounds: int, seconds: float) -> list[str]:
+    (info,) = fixed.inputs
+    data = np.random.default_rng(0).integers(-128, 128, info.shape).astype(info.dtype)
+    if not np.array_equal(fixed.run(data), opened.run(data)):
+        raise click.ClickException(f"the results for shape {info.shape} differ")
+    libraries = {"fixed": fixed.prepare(data), "open": opened.prepare(data)}
+    with one_core():
+        times = alternate(libraries, rounds, seconds)
+    medians = [times[name].median for name in libraries]
+    return [*map(milliseconds, medians), f"{medians[1] / medians[0]:.2f}"]
+
+
+def _built(mod: tvm.IRModule) -> tuple[qnn.Library, float]:
+    """Build a model; return the processor seconds that it took, too."""
     start = time.process_time()
-    library = qnn.build(builder.get(), "host", num_threads=1, cache=False)
+    library = qnn.build(mod, "host", num_threads=1, cache=False)
     return library, time.process_time() - start
 
 

@@ -16,7 +16,7 @@ from tvm.tirx.buffer import decl_buffer
 from legalize.call_plan import Call, Constant, Input, Output, Place, Plan, plan_of
 from legalize.kernels.call import KEPT_APART, SORTED_LAST
 from legalize.memory_plan import ALIGNMENT, Layout, lay_out, pack
-from legalize.passes.bodies import body_of, is_plain, is_view, with_barrier
+from legalize.passes.bodies import body_of, copied, is_plain, is_view, with_barrier
 from legalize.pipeline import calls_pipeline
 from qnn_ops.errors import QnnError
 from qnn_ops.loop import LOOP
@@ -144,7 +144,7 @@ def _repeating(
             elif _stays(call) is None:
                 to, source = call.arguments
                 assert isinstance(to, Output)
-                made += _copied(pointer(to), pointer(source), part.sizes[to.number])
+                made += copied(pointer(to), pointer(source), part.sizes[to.number])
         return made
 
     test = statements(condition, 0, [0])
@@ -152,10 +152,10 @@ def _repeating(
     kept = {_stays(call) for call in body.plan.calls}
     for number, (result, size) in enumerate(zip(results, sizes, strict=True)):
         if number not in kept:
-            step += _copied(result.data, tirx.address_of(memory[following[number]]), size)
+            step += copied(result.data, tirx.address_of(memory[following[number]]), size)
     begin: list[Any] = []
     for source, result, size in zip(given, results, sizes, strict=True):
-        begin += _copied(result.data, source.data, size)
+        begin += copied(result.data, source.data, size)
     again = statements(condition, 0, [0])
     going = tirx.NE(memory[0], tirx.IntImm("uint8", 0))
     repeated = tirx.While(going, tirx.SeqStmt([*step, *again]))
@@ -175,15 +175,6 @@ def _stays(call: Call) -> int | None:
     if isinstance(to, Output) and isinstance(source, Input) and to.number == source.number:
         return to.number
     return None
-
-
-def _copied(to: Any, source: Any, size: int) -> list[Any]:
-    """Return the statements that copy bytes."""
-    target, data = (decl_buffer((size,), "uint8", name) for name in ("to", "from"))
-    place = tirx.Var("i", "int32")
-    stored = tirx.BufferStore(target, data[place], [place])
-    loop = tirx.For(place, 0, size, tirx.ForKind.SERIAL, stored)
-    return [tirx.DeclBuffer(target, data=to), tirx.DeclBuffer(data, data=source), loop]
 
 
 def _aligned(size: int) -> int:

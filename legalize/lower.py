@@ -19,6 +19,7 @@ from legalize.passes import (
     JoinInPlace,
     LegalizeQnn,
     MultiplyFloats,
+    OneItem,
     PadInPlace,
     PreferSignedness,
     ScaleSums,
@@ -29,6 +30,7 @@ from legalize.passes import (
     UseKernels,
 )
 from legalize.passes.in_strips import Choice
+from legalize.pipeline import is_mcu
 from qnn_ops.serial import serial
 
 # The dtype that an architecture's kernels multiply by int8 weights, by a feature that all need.
@@ -54,6 +56,7 @@ def lower(
     Returns:
         A module of Relax operators and TIR functions only.
     """
+    mod = mod if is_mcu(target) else OneItem()(mod)
     mod = lower_loops(mod, target, lambda other: lower(other, target, kernels=kernels))
     wanted = [dtype for feature, dtype in _SIGNEDNESS.items() if has_feature(target, feature)]
     passes = [FoldQdq(), TabulateFloats(), TabulateBytes(), ChannelsLast()]

@@ -18,6 +18,7 @@ from legalize.passes import (
     MergeLoops,
     OneFunction,
     OrderReductions,
+    OverBatch,
     ShareStorage,
 )
 
@@ -26,7 +27,7 @@ def relax_pipeline(target: tvm.target.Target) -> tvm.transform.Pass:
     """Return TVM's pipeline for processors, with more fusion, and loops that become vector code."""
     # Microcontrollers have no virtual machine whose calls could be saved, and LLVM never finishes
     # some large functions for the smallest of them.
-    joined = [] if _is_mcu(target) else [OneFunction()]
+    joined = [] if is_mcu(target) else [OverBatch(), OneFunction()]
     passes = [calls_pipeline(target), *joined, ShareStorage(), *cpu.finalize_passes(target)]
     return tvm.transform.Sequential(passes)
 
@@ -50,15 +51,16 @@ def calls_pipeline(target: tvm.target.Target) -> tvm.transform.Pass:
             InlineElementwise(),
             MergeLoops(),
             # Loops tell which outputs may lie over inputs.
-            *([] if _is_mcu(target) else [CopyRows()]),
+            *([] if is_mcu(target) else [CopyRows()]),
             OrderReductions(),
             InterleaveVectors(target),
             # A microcontroller has no cache that rows could stay in.
-            *([] if _is_mcu(target) else [JoinRows()]),
+            *([] if is_mcu(target) else [JoinRows()]),
             *cpu.dataflow_lower_passes(target),
         ]
     )
 
 
-def _is_mcu(target: tvm.target.Target) -> bool:
+def is_mcu(target: tvm.target.Target) -> bool:
+    """Tell whether a target is a microcontroller."""
     return any(has_features(target, features) for features in (CORES, RISCV32))

@@ -30,7 +30,16 @@ from legalize.kernels.isa import neon_vectors, x86_vectors
 from legalize.kernels.isa.base import VectorIsa
 from legalize.kernels.join import borders as join_borders
 from legalize.kernels.join import rules as join
-from legalize.kernels.kernel import Fusions, Kernel, Row, Rule, Slice, VectorRule, has_features
+from legalize.kernels.kernel import (
+    Fusions,
+    Kernel,
+    OpenRule,
+    Row,
+    Rule,
+    Slice,
+    VectorRule,
+    has_features,
+)
 from legalize.kernels.matmul import rules as matmul
 from legalize.kernels.mean import rules as mean
 from legalize.kernels.pad import rules as pad
@@ -61,6 +70,13 @@ _VECTOR_ROWS: tuple[tuple[Operator[Any], VectorRule], ...] = (
     *svdf.RULES,
 )
 
+
+def _on(isa: VectorIsa, rule: VectorRule) -> Rule:
+    """Return a rule for the vectors of an instruction set."""
+    alone = partial(rule, isa=isa)
+    return OpenRule(alone) if rule in softmax.OPEN else alone
+
+
 _ROWS: tuple[Row, ...] = (
     *conv2d_arm.ROWS,
     *depthwise_arm.ROWS,
@@ -72,7 +88,7 @@ _ROWS: tuple[Row, ...] = (
     *conv2d_x86.ROWS,
     *depthwise_x86.ROWS,
     *matmul.ROWS,
-    *((op, isa.features, partial(rule, isa=isa)) for isa in _VECTORS for op, rule in _VECTOR_ROWS),
+    *((op, isa.features, _on(isa, rule)) for isa in _VECTORS for op, rule in _VECTOR_ROWS),
 )
 
 KERNELS: dict[str, list[Kernel]] = {}

@@ -21,7 +21,9 @@ from legalize.passes.legalize_qnn import LegalizeQnn
 from legalize.passes.merge_loops import MergeLoops
 from legalize.passes.multiply_floats import MultiplyFloats
 from legalize.passes.one_function import OneFunction
+from legalize.passes.one_item import OneItem
 from legalize.passes.order_reductions import OrderReductions
+from legalize.passes.over_batch import OverBatch
 from legalize.passes.pad_in_place import PadInPlace
 from legalize.passes.prefer_signedness import PreferSignedness
 from legalize.passes.scale_sums import ScaleSums
@@ -52,7 +54,9 @@ __all__ = [
     "MergeLoops",
     "MultiplyFloats",
     "OneFunction",
+    "OneItem",
     "OrderReductions",
+    "OverBatch",
     "PadInPlace",
     "PreferSignedness",
     "ScaleSums",

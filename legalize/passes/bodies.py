@@ -9,6 +9,7 @@ from typing import Any
 import tvm
 from tvm import s_tir, tirx
 from tvm.relax.analysis import has_reshape_pattern
+from tvm.tirx.buffer import decl_buffer
 
 from legalize.call_plan import Call, Place
 from legalize.kernels.kernel import IS_KERNEL
@@ -68,6 +69,15 @@ def call_by_name(
     result = tirx.call_extern("int32", names[str(call.function)], *map(pointer, call.arguments))
     error = tirx.Evaluate(tirx.call_intrin("void", "tirx.tvm_throw_last_error"))
     return [tirx.IfThenElse(result != 0, error, None)]
+
+
+def copied(to: Any, source: Any, size: int) -> list[Any]:
+    """Return the statements that copy bytes."""
+    target, data = (decl_buffer((size,), "uint8", name) for name in ("to", "from"))
+    place = tirx.Var("i", "int32")
+    stored = tirx.BufferStore(target, data[place], [place])
+    loop = tirx.For(place, 0, size, tirx.ForKind.SERIAL, stored)
+    return [tirx.DeclBuffer(target, data=to), tirx.DeclBuffer(data, data=source), loop]
 
 
 def with_barrier(statements: list[Any]) -> tirx.Stmt:

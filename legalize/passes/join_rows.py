@@ -12,6 +12,7 @@ from tvm import relax, s_tir, tirx
 from tvm.relax.expr_functor import PyExprMutator, mutator
 from tvm.tirx.buffer import decl_buffer
 
+from legalize.passes.channels_last_rules import static_shape
 from legalize.passes.rewriter import count_uses
 from legalize.passes.row_loops import (
     Loops,
@@ -145,6 +146,8 @@ class _Joiner(PyExprMutator):
             return None
         is_plain = call.op == tvm.ir.Op.get("relax.call_tir") and len(call.args) == 2
         if not is_plain or not isinstance(call.ty, relax.TensorType):
+            return None
+        if any(static_shape(each) is None for each in (binding.var, *call.args[1].fields)):
             return None
         loops = loops_of(self.builder_.get()[call.args[0]])
         if loops is None or len(loops.parameters) != len(call.args[1].fields) + 1:

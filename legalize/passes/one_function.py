@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from math import prod
 from string import digits
@@ -14,7 +14,7 @@ import tvm
 from tvm import relax, tirx
 from tvm.tirx.buffer import decl_buffer
 
-from legalize.call_plan import Constant, Input, Output, Place, Plan, plan_of
+from legalize.call_plan import Call, Constant, Input, Output, Place, Plan, plan_of
 from legalize.kernels.kernel import IS_KERNEL
 from legalize.loop_functions import function_text
 from legalize.memory_plan import ALIGNMENT, lay_out, pack
@@ -34,6 +34,9 @@ _MOST_TENSORS = 64  # of main: a function takes them all, and checks each
 _WEIGHTS_OF_NAMED = 1 << 20
 _DIGEST_SIZE = 16
 
+Pointer = Callable[[Place], Any]
+"""Gives the address of a tensor."""
+
 
 def OneFunction() -> tvm.transform.Pass:
     """Replace the calls of ``main`` by one call, if they are few and their work is small.
@@ -50,7 +53,7 @@ def OneFunction() -> tvm.transform.Pass:
     def rewrite(mod: tvm.IRModule, _context: tvm.transform.PassContext) -> tvm.IRModule:
         try:
             plan = plan_of(mod, is_view=is_view)
-            results = _results(mod["main"])
+            results = results_of(mod["main"])
         except QnnError:
             return mod
         return _joined(mod, plan, results) if _is_worth_it(mod, plan, len(results)) else mod
@@ -58,7 +61,7 @@ def OneFunction() -> tvm.transform.Pass:
     return tvm.transform.module_pass(rewrite, opt_level=0, name="OneFunction")
 
 
-def _results(main: relax.Function) -> list[relax.TensorType]:
+def results_of(main: relax.Function) -> list[relax.TensorType]:
     """Return the type of each tensor that main returns.
 
     Raises:
@@ -116,24 +119,29 @@ def _joined(mod: tvm.IRModule, plan: Plan, results: Sequence[relax.TensorType]) 
             return tirx.address_of(weights[offsets[place.number]])
         return tirx.address_of(memory[layout.offsets[place.number]])
 
-    names = _names(mod, plan) if _weights(plan) >= _WEIGHTS_OF_NAMED else {}
-    write = partial(call_by_name, names) if names else partial(body_of, mod)
+    names = names_of(mod, plan)
+    write = writer_of(mod, names)
     body = [statement for call in plan.calls for statement in write(call, pointer)]
     # Tensors share memory, so tensors of different names may alias.
     attrs = {"tirx.noalias": False, "s_tir": True, IS_KERNEL: True}
     parameters = [*inputs.values(), weights, memory, *outputs]
     function = tirx.PrimFunc(parameters, with_barrier(body)).with_attrs(attrs)
-    joined = _with_call(mod, function, list(inputs), block, size, results)
-    joined.update(tvm.IRModule({new: called(mod[old]) for old, new in names.items()}))
-    return joined
+    return with_call(mod, function, list(inputs), block, size, results, names)
 
 
-def _names(mod: tvm.IRModule, plan: Plan) -> dict[str, str]:
-    """Return names for the linker, by the functions' own.
+def writer_of(mod: tvm.IRModule, names: Mapping[str, str]) -> Callable[[Call, Pointer], list[Any]]:
+    """Return what writes a call: the body of its function, or a call by one of the names."""
+    return partial(call_by_name, names) if names else partial(body_of, mod)
+
+
+def names_of(mod: tvm.IRModule, plan: Plan) -> dict[str, str]:
+    """Return names for the linker, by the functions' own; none if calls are to be bodies.
 
     Those of functions of another library, or of C, are others, unless they are equal.
     """
-    names = {}
+    names: dict[str, str] = {}
+    if _weights(plan) < _WEIGHTS_OF_NAMED:
+        return names
     for call in plan.calls:
         if (name := str(call.function)) not in names:
             digest = hashlib.blake2b(function_text(mod[name]), digest_size=_DIGEST_SIZE)
@@ -145,14 +153,26 @@ def _tensor(ty: relax.TensorType) -> Any:
     return decl_buffer(list(ty.shape), ty.dtype, "tensor")
 
 
-def _with_call(
+def with_call(
     mod: tvm.IRModule,
     function: tirx.PrimFunc,
     inputs: Sequence[int],
     constants: np.ndarray[Any, Any],
     memory: int,
     results: Sequence[relax.TensorType],
+    names: Mapping[str, str],
 ) -> tvm.IRModule:
+    """Return the module whose ``main`` only calls a function.
+
+    Args:
+        mod: has ``main`` with the parameters, and the functions that are called by name.
+        function: takes inputs, constants, memory and results.
+        inputs: the numbers of the inputs that it takes.
+        constants: a block of bytes.
+        memory: how many bytes it needs for temporary tensors.
+        results: their types.
+        names: from ``names_of``.
+    """
     main = mod["main"]
     builder = relax.BlockBuilder()
     kept = {
@@ -173,9 +193,10 @@ def _with_call(
         variable = builder.add_func(function, "model")
         read = [main.params[number] for number in inputs]
         builder.emit(relax.Call(variable, [*read, block, scratch, *outputs]))
-        is_tuple = isinstance(main.body.body.ty, relax.TupleType)
+        is_tuple = isinstance(main.ret_ty, relax.TupleType)
         builder.emit_func_output(relax.Tuple(outputs) if is_tuple else outputs[0])
     joined = builder.get()
     joined["main"] = joined["main"].with_attrs(dict(main.attrs))
     joined.update(tvm.IRModule(kept))
+    joined.update(tvm.IRModule({new: called(mod[old]) for old, new in names.items()}))
     return joined

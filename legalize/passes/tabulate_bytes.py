@@ -78,7 +78,10 @@ class _TabulateBytes(CallRewriter):
         Returns:
             An array; without the first axis for a constant, and None if that has several values.
         """
-        few = tuple(min(dim, 2) for dim in spec_of(operand).shape)
+        shape = spec_of(operand).shape
+        if is_open(shape[-1:]):
+            return None  # each run decides what is repeated
+        few = tuple(2 if is_open([size]) else min(size, 2) for size in shape)
         constant = constant_of(operand)
         if constant is not None:
             values = np.unique(constant)
@@ -113,4 +116,5 @@ def _is_function_of_bytes(call: relax.Call, source: relax.Expr) -> bool:
     if any(isinstance(value, tuple) for value in of_channels) or is_open(spec.shape):
         return False
     are_bytes = {spec.dtype, spec_of(call).dtype} <= set(QUANTIZED)
-    return are_bytes and spec.shape == spec_of(call).shape and math.prod(spec.shape) > 1
+    is_several = is_open(spec.shape) or math.prod(spec.shape) > 1
+    return are_bytes and spec.shape == spec_of(call).shape and is_several

@@ -8,11 +8,12 @@ import tvm
 from tvm import relax
 from tvm.relax.expr_functor import mutator
 
+from legalize.kernels.by_rows import by_rows
 from legalize.kernels.kernel import Kernel
 from legalize.kernels.table import KERNELS
 from legalize.passes.rewriter import CallRewriter, constant_variables, first_found, module_pass
 from qnn_ops import quantized_svdf, quantized_svdf_state
-from qnn_ops.registry import Operator
+from qnn_ops.registry import Operator, has_open_size
 
 _OF_WORDS = (quantized_svdf, quantized_svdf_state)
 
@@ -43,6 +44,9 @@ def UseKernels(target: tvm.target.Target) -> tvm.transform.Pass:
                 return call
             kernels: list[Kernel] = serving.get(operator.op.name, [])
             chosen = first_found(kernel.lower(self.builder_, call) for kernel in kernels)
+            if chosen is None and has_open_size(call):
+                lowers = (kernel.lower for kernel in kernels)
+                chosen = first_found(by_rows(lower, self.builder_, call) for lower in lowers)
             return call if chosen is None else self.builder_.normalize(chosen)
 
     return module_pass(_UseKernels, "UseKernels")

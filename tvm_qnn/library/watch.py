@@ -27,7 +27,7 @@ def functions_apart(*instruments: Any) -> tvm.transform.PassContext:
     What runs in one function cannot be told apart.
     """
     return tvm.transform.PassContext(
-        opt_level=2, disabled_pass=["OneFunction"], instruments=list(instruments)
+        opt_level=2, disabled_pass=["OneFunction", "OverBatch"], instruments=list(instruments)
     )
 
 

@@ -15,11 +15,13 @@ from legalize.kernels.isa.arm import ARMV7, DOTPROD, NEON
 from legalize.kernels.isa.arm import Isa as ArmIsa
 from legalize.kernels.isa.x86 import ISAS
 from legalize.kernels.isa.x86 import Isa as X86Isa
-from legalize.kernels.kernel import Row
+from legalize.kernels.kernel import OpenRule, Row, Rule
 from legalize.kernels.matmul import arm, x86
+from legalize.kernels.matmul.open_plan import open_matmul
 from legalize.kernels.matmul.spec import MatmulCall, dense_call, matmul_call
 from qnn_ops import quantized_dense, quantized_matmul
-from qnn_ops.registry import Attrs
+from qnn_ops.registry import Attrs, spec_of
+from qnn_ops.sizes import is_open
 
 Planned = tuple[tirx.PrimFunc, tuple[Array, ...]]
 """A function, and the constants that it takes after the matrices."""
@@ -61,13 +63,37 @@ def _rule(
     return call_tir(builder, name, function, operands, spec.out_shape, spec.output.dtype)
 
 
+def _open_rule(
+    builder: relax.BlockBuilder,
+    attrs: Attrs,
+    operands: Sequence[relax.Expr],
+    *,
+    rule: Rule,
+    isa: X86Isa,
+) -> relax.Expr | None:
+    """Return a product of matrices of known or of open sizes."""
+    lhs, rhs = operands
+    if is_open([*spec_of(lhs).shape, *spec_of(rhs).shape]):
+        return open_matmul(builder, attrs, lhs, rhs, isa)
+    return rule(builder, attrs, operands)
+
+
 _WAYS: tuple[tuple[Any, Callable[..., Planned | None]], ...] = (
     *((isa, _on_x86) for isa in ISAS),
     *((isa, _on_arm) for isa in (DOTPROD, NEON, ARMV7)),
 )
 
-ROWS: list[Row] = [
-    (operator, isa.features, partial(_rule, describe=describe, plan=partial(way, isa=isa)))
-    for isa, way in _WAYS
-    for operator, describe in ((quantized_matmul, matmul_call), (quantized_dense, dense_call))
-]
+
+def _rows(isa: Any, way: Callable[..., Planned | None]) -> list[Row]:
+    plan = partial(way, isa=isa)
+    product: Any = partial(_rule, describe=matmul_call, plan=plan)
+    if way is _on_x86:
+        product = OpenRule(partial(_open_rule, rule=product, isa=isa))
+    dense = partial(_rule, describe=dense_call, plan=plan)
+    return [
+        (quantized_matmul, isa.features, product),
+        (quantized_dense, isa.features, dense),
+    ]
+
+
+ROWS: list[Row] = [row for isa, way in _WAYS for row in _rows(isa, way)]

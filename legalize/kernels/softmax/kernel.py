@@ -26,6 +26,7 @@ from tvm.script.ir_builder import tirx as T
 from legalize.kernels.ir.rows import for_each_piece, ramp
 from legalize.kernels.ir.vectors import (
     DWORD,
+    Buffer,
     Index,
     Vector,
     get_lanes,
@@ -52,9 +53,9 @@ from qnn_ops.softmax_arithmetic import (
 _LARGEST_TERM = 1 << (31 - ACCUMULATOR_BITS)
 # All distances together take so many times as long as one value.
 _LONG_ROW = 128
-_DISTANCES = 256
+DISTANCES = 256
 # A term has 20 bits, so three bytes; as many vectors of bytes add up in 16 bits.
-_TERM_BYTES = 3
+TERM_BYTES = 3
 _MOST_PIECES = 64
 # Of 32 registers; tables outside registers are looked up no faster than single terms.
 _MOST_REGISTERS = 16
@@ -67,7 +68,7 @@ def softmax(
     dtype: str,
     out_dtype: str,
     output_zero_point: int,
-    distances: int = _DISTANCES,
+    distances: int = DISTANCES,
 ) -> tirx.PrimFunc:
     """Build the function that computes a softmax along the last axis.
 
@@ -87,10 +88,10 @@ def softmax(
         return even_rows(isa, shape, dtype, out_dtype, output_zero_point)
     if shape[-1] < _LONG_ROW and prod(shape[:-1]) >= isa.size // DWORD:
         return many_rows(isa, shape, dtype, out_dtype, output_zero_point)
-    return _Kernel(isa, shape, dtype, out_dtype, output_zero_point, distances).build()
+    return Kernel(isa, shape, dtype, out_dtype, output_zero_point, distances).build()
 
 
-class _Kernel:
+class Kernel:
     """The buffers of one function, and the writer of its loops."""
 
     def __init__(
@@ -111,14 +112,15 @@ class _Kernel:
         self.distances = distances
 
     def build(self) -> tirx.PrimFunc:
+        """Write the function."""
         rows = prod(self.shape[:-1])
         size = rows * self.columns
         with IRBuilder() as builder, T.prim_func(s_tir=True):
             T.func_name("softmax")
             T.func_attr({"global_symbol": "softmax", "tirx.noalias": True})
             data = T.arg("data", T.buffer(self.shape, self.dtype))
-            self.exponentials = T.arg("exponentials", T.buffer((_DISTANCES,), "int32"))
-            self.terms = T.arg("terms", T.buffer((_DISTANCES,), "int32"))
+            self.exponentials = T.arg("exponentials", T.buffer((DISTANCES,), "int32"))
+            self.terms = T.arg("terms", T.buffer((DISTANCES,), "int32"))
             output = T.arg("output", T.buffer(self.shape, self.out_dtype))
             self.source = T.decl_buffer((size,), self.dtype, data=data.data)
             self.target = T.decl_buffer((size,), self.out_dtype, data=output.data)
@@ -128,11 +130,11 @@ class _Kernel:
             )
             write, add = self._short_row, self._sum
             if self.columns >= max(_LONG_ROW, self.isa.size):
-                self.table = T.alloc_buffer((_DISTANCES,), "uint8", scope="global")
+                self.table = T.alloc_buffer((DISTANCES,), "uint8", scope="global")
                 self._clear_results()
                 write = self._long_row
                 if self._adds_bytes():
-                    self.bytes = byte_tables(self.isa, self.terms, _TERM_BYTES)
+                    self.bytes = byte_tables(self.isa, self.terms, TERM_BYTES)
                     add = self._sum_of_bytes
             with T.serial(rows) as row:
                 start = row * self.columns
@@ -140,12 +142,12 @@ class _Kernel:
                     self.largest, largest_of(self.isa, self.source, start, self.columns), [0]
                 )
                 add(start)
-                _reciprocal(self.total[0], self.fraction, self.down)
+                reciprocal(self.total[0], self.fraction, self.down)
                 write(start)
         return builder.get()
 
     def _adds_bytes(self) -> bool:
-        registers = _TERM_BYTES * _DISTANCES // self.isa.size
+        registers = TERM_BYTES * DISTANCES // self.isa.size
         pieces = self.columns // self.isa.size
         fits = registers <= _MOST_REGISTERS and pieces <= _MOST_PIECES
         return fits and self.isa.has_plain_tables
@@ -173,22 +175,26 @@ class _Kernel:
             for each, table in zip(sums, self.bytes, strict=True):
                 first, second = isa.widen(kept(isa.look_up(table, places)))
                 set_lanes(each, get_lanes(each, half) + first + second, half)
-        total: Vector = T.int64(0)
-        for place, each in enumerate(sums):
-            first, second = isa.widen_words(get_lanes(each, half))
-            name = f"llvm.vector.reduce.add.v{half // 2}i32"
-            added = T.call_llvm_pure_intrin("int32", name, first + second)
-            total = total + T.shift_left(T.Cast("int64", added), T.int64(8 * place))
-        T.buffer_store(self.total, total, [0])
+        T.buffer_store(self.total, self._total_of(sums, half), [0])
         if rest:
             with T.serial(rest) as i:
                 term = self.terms[self._distance(start + whole * isa.size + i)]
                 T.buffer_store(self.total, self.total[0] + T.Cast("int64", term), [0])
         T.buffer_store(self.total, T.min(self.total[0], T.int64(LARGEST_SUM)), [0])
 
+    def _total_of(self, sums: list[Buffer], half: int) -> Vector:
+        """Return the sum of terms whose bytes at each position are added up in words."""
+        total: Vector = T.int64(0)
+        for place, each in enumerate(sums):
+            first, second = self.isa.widen_words(get_lanes(each, half))
+            name = f"llvm.vector.reduce.add.v{half // 2}i32"
+            added = T.call_llvm_pure_intrin("int32", name, first + second)
+            total = total + T.shift_left(T.Cast("int64", added), T.int64(8 * place))
+        return total
+
     def _clear_results(self) -> None:
         size = self.isa.size
-        with T.serial(_DISTANCES // size) as part:
+        with T.serial(DISTANCES // size) as part:
             zeros = splat("uint8", self.output_zero_point % 256, size)
             T.buffer_store(self.table, zeros, [ramp(part * size, size)])
 
@@ -198,9 +204,7 @@ class _Kernel:
 
     def _long_row(self, start: Index) -> None:
         isa, table = self.isa, self.table
-        with T.serial(-(-self.distances // isa.size)) as part:
-            index = ramp(part * isa.size, isa.size)
-            T.buffer_store(table, self._result(self.exponentials[index]), [index])
+        self._fill_table()
         if not isa.has_plain_tables:
             with T.serial(self.columns) as i:
                 self._store(start + i, table[self._distance(start + i)])
@@ -211,6 +215,13 @@ class _Kernel:
 
         # All pieces are whole vectors: the row is longer than one.
         for_each_piece(self.columns, look_up, isa.size)
+
+    def _fill_table(self) -> None:
+        """Write the results of all distances that do not give 0."""
+        size = self.isa.size
+        with T.serial(-(-self.distances // size)) as part:
+            index = ramp(part * size, size)
+            T.buffer_store(self.table, self._result(self.exponentials[index]), [index])
 
     def _distance(self, place: Index) -> Vector:
         """Compute the distance of a value from the largest."""
@@ -231,7 +242,7 @@ class _Kernel:
         return result(exponential, fraction, down, self.output_zero_point)
 
 
-def _reciprocal(total: Vector, fraction: Vector, down: Vector) -> None:
+def reciprocal(total: Vector, fraction: Vector, down: Vector) -> None:
     """Write qnn_ops.softmax_arithmetic.reciprocal; ``down`` shifts products to 8 bits."""
     bits = T.int64(0)
     for power in range(LEAST_BITS, 31):

@@ -13,9 +13,11 @@ from legalize.kernels.isa.base import VectorIsa
 from legalize.kernels.kernel import VectorRule
 from legalize.kernels.softmax.kernel import softmax
 from legalize.kernels.softmax.onnxruntime import softmax_onnxruntime
+from legalize.kernels.softmax.open_rows import OpenKernel
 from qnn_ops import quantized_softmax
 from qnn_ops.onnxruntime import is_onnxruntime, softmax_factor, softmax_table
 from qnn_ops.registry import Attrs, Operator, spec_of
+from qnn_ops.sizes import is_open
 from qnn_ops.softmax_arithmetic import exp_table, sum_term
 
 LEAST_EXPONENTIAL = (1 << 22) - (1 << 14)
@@ -36,13 +38,18 @@ def _softmax(
     spec = spec_of(operands[0])
     if attrs.axis % len(spec.shape) != len(spec.shape) - 1:
         return None
+    if is_open(spec.shape) and (not is_open(spec.shape[-1:]) or is_onnxruntime(attrs)):
+        return None
+    if is_open(spec.shape) and not isa.has_plain_tables:
+        return None
     if is_onnxruntime(attrs):
         return _onnxruntime(builder, attrs, operands[0], isa)
     table = exp_table(attrs.input_scale, attrs.beta)
     constants = [relax.const(array, "int32") for array in (table, sum_term(table))]
     point = attrs.output_zero_point
     distances = 1 + int(np.flatnonzero(table >= LEAST_EXPONENTIAL).max(initial=0))
-    function = softmax(isa, spec.shape, spec.dtype, attrs.out_dtype, point, distances)
+    how = isa, spec.shape, spec.dtype, attrs.out_dtype, point, distances
+    function = OpenKernel(*how).build() if is_open(spec.shape) else softmax(*how)
     operands = [operands[0], *constants]
     return call_tir(builder, "softmax", function, operands, spec.shape, attrs.out_dtype)
 
@@ -63,3 +70,5 @@ def _onnxruntime(
 
 
 RULES: tuple[tuple[Operator[Any], VectorRule], ...] = ((quantized_softmax, _softmax),)
+OPEN: tuple[VectorRule, ...] = (_softmax,)
+"""The rules that also take open sizes."""

@@ -1,0 +1,153 @@
+"""Operators whose rows, or images, do not depend on each other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tvm import relax
+
+from qnn_ops import (
+    dynamic_encoding,
+    dynamic_quantize,
+    quantized_dense,
+    quantized_matmul,
+)
+from qnn_ops.blockwise_dense import blockwise_dense
+from qnn_ops.onnxruntime import first_is_repeated
+from qnn_ops.registry import TensorSpec, attrs_of, operator_of, type_spec
+from qnn_ops.sizes import is_open
+from qnn_ops.traits import Channels
+
+Shape = tuple[Any, ...]
+
+
+def leading_axes(call: relax.Call) -> int | None:
+    """Return up to which axis sizes of a call's result are open, if the indices are separate.
+
+    None if a result's element at some indices of these axes depends on other indices, too.
+    """
+    result = type_spec(call.ty, "a result").shape
+    axes = max((axis + 1 for axis, size in enumerate(result) if is_open([size])), default=0)
+    return axes if axes and separates(call, axes) else None
+
+
+def separates(call: relax.Call, axes: int) -> bool:
+    """Tell whether indices of the first axes of the result need the same ones of operands only.
+
+    Operands without open sizes are the same for all indices.
+
+    Args:
+        call: of an operator of the dialect.
+        axes: how many axes; no size of the others is open.
+    """
+    operator = operator_of(call)
+    if operator is None or not isinstance(call.ty, relax.TensorType):
+        return False
+    result = type_spec(call.ty, "a result").shape
+    shapes = [spec.shape for spec in tensors_of(call)]
+    opened = [shape for shape in shapes if is_open(shape)]
+    if is_open(result[axes:]) or not opened:
+        return False
+    if any(shape[:axes] != result[:axes] or is_open(shape[axes:]) for shape in opened):
+        return False
+    rule = _RULES.get(operator.op.name) or _RULES.get(operator.traits.channels)
+    return rule is not None and rule(call, shapes, result, axes)
+
+
+def tensors_of(call: relax.Call) -> list[TensorSpec]:
+    """Return shape and dtype of each tensor that a call takes."""
+    types = [field for arg in call.args for field in getattr(arg.ty, "fields", [arg.ty])]
+    return [type_spec(ty, "an operand") for ty in types if isinstance(ty, relax.TensorType)]
+
+
+_Rule = Callable[[relax.Call, list[Shape], Shape, int], bool]
+
+
+def _elementwise(call: relax.Call, shapes: list[Shape], result: Shape, axes: int) -> bool:
+    rank = len(result)
+    for shape in shapes:
+        outer = shape[: max(len(shape) - rank + axes, 0)]
+        is_alike = len(shape) == rank if is_open(shape) else all(size == 1 for size in outer)
+        if not is_alike:
+            return False
+    # The order of ONNX Runtime's operands depends on the sizes.
+    alone, several = ([_some(shape, axes, count) for shape in shapes] for count in (1, 2))
+    return len(shapes) != 2 or first_is_repeated(*alone) == first_is_repeated(*several)
+
+
+def _some(shape: Shape, axes: int, count: int) -> tuple[Any, ...]:
+    return (*(count,) * axes, *shape[axes:]) if is_open(shape) else tuple(shape)
+
+
+def _first_only(_call: relax.Call, shapes: list[Shape], _result: Shape, _axes: int) -> bool:
+    return is_open(shapes[0]) and not any(map(is_open, shapes[1:]))
+
+
+def _all(_call: relax.Call, shapes: list[Shape], _result: Shape, _axes: int) -> bool:
+    return all(map(is_open, shapes))
+
+
+def _along_axis(call: relax.Call, shapes: list[Shape], result: Shape, axes: int) -> bool:
+    axis = attrs_of(call).axis
+    return all(map(is_open, shapes)) and axis % len(result) >= axes
+
+
+def _reduced(call: relax.Call, shapes: list[Shape], _result: Shape, axes: int) -> bool:
+    reduced = attrs_of(call).axis
+    every = [reduced] if isinstance(reduced, int) else list(reduced)
+    return bool(every) and all(axis % len(shapes[0]) >= axes for axis in every)
+
+
+def _padded(call: relax.Call, _shapes: list[Shape], _result: Shape, axes: int) -> bool:
+    return not any(attrs_of(call).pad_width[: 2 * axes])
+
+
+def _layout(call: relax.Call, _shapes: list[Shape], _result: Shape, axes: int) -> bool:
+    return axes == 1 and str(attrs_of(call).layout).startswith("N")
+
+
+def _convolution(call: relax.Call, shapes: list[Shape], _result: Shape, axes: int) -> bool:
+    attrs = attrs_of(call)
+    data, kernel, *others = shapes
+    is_plain = is_open(data) and not any(map(is_open, [kernel, *others[:1]]))
+    layouts = attrs.data_layout, attrs.out_layout or "N"
+    is_first = all(str(layout).startswith("N") for layout in layouts)
+    return axes == 1 and is_plain and is_first and all(map(is_open, others[1:]))
+
+
+def _matmul(_call: relax.Call, shapes: list[Shape], _result: Shape, axes: int) -> bool:
+    left, right = shapes
+    if is_open(right):
+        return is_open(left) and axes < len(left) - 1 and len(left) == len(right)
+    return is_open(left) and axes < len(left) and len(right) == 2
+
+
+def _encoding(call: relax.Call, shapes: list[Shape], _result: Shape, axes: int) -> bool:
+    return not attrs_of(call).whole and axes < len(shapes[0])
+
+
+def _by_encoding(_call: relax.Call, shapes: list[Shape], result: Shape, axes: int) -> bool:
+    data, encoding = shapes
+    return axes < len(result) and is_open(data) and (is_open(encoding) or len(encoding) == 1)
+
+
+def _dense(call: relax.Call, shapes: list[Shape], result: Shape, axes: int) -> bool:
+    return axes < len(result) and _first_only(call, shapes, result, axes)
+
+
+_RULES: dict[Channels | str, _Rule] = {
+    Channels.ANYWHERE: _elementwise,
+    Channels.ANYWHERE_IN_FIRST: _first_only,
+    Channels.AXIS: _along_axis,
+    Channels.REDUCED_AXES: _reduced,
+    Channels.PAD_WIDTH: _padded,
+    Channels.LAYOUT: _layout,
+    Channels.CONVOLUTION: _convolution,
+    quantized_dense.op.name: _dense,
+    blockwise_dense.op.name: _dense,
+    quantized_matmul.op.name: _matmul,
+    dynamic_encoding.op.name: _encoding,
+    dynamic_quantize.op.name: _by_encoding,
+}
+"""By an operator's name, or by its trait of channels."""
