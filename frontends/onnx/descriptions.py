@@ -55,7 +55,7 @@ def described(proto: Any, shapes: Shapes | None) -> Description:
         if shapes:
             raise
         graph = Graph(proto)  # it can be looked at without
-    groups, missing, written = find_known_types(graph)
+    groups, missing, written = find_known_types(graph, shapes)
     return Description(graph, missing, _macs(groups, written))
 
 

@@ -127,7 +127,7 @@ def _imported(graph: Graph, shapes: Shapes | None) -> Imported:
         infer(graph, shapes)
         fold(graph)
     if is_of_shapes:
-        find_known_types(graph)
+        find_known_types(graph, shapes)
     for rule in _BEFORE_GROUPS:
         rule(graph)
     check_groups(graph)
