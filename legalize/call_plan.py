@@ -163,6 +163,8 @@ class _Reader:
         raise NotCallsError(type(expr).__name__)
 
     def _variable(self, expr: relax.Var) -> _Value:
+        if expr not in self._values:
+            raise NotCallsError(f"the open size {expr.name}")
         return self._values[expr]
 
     def _constant(self, expr: tvm.ir.GenericConst) -> _Value:

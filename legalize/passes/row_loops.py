@@ -88,7 +88,8 @@ def loops_of(function: Any) -> Loops | None:
         else:
             return None
     parameters = tuple(views.get(each, each) for each in lowered.params)
-    is_flat = all(len(each.shape) == 1 for each in (*parameters, *own))
+    # A number, such as an open size, has no shape.
+    is_flat = all(len(getattr(each, "shape", ())) == 1 for each in (*parameters, *own))
     return Loops(parameters, tuple(own), tuple(nests)) if nests and is_flat else None
 
 

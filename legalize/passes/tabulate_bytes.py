@@ -25,6 +25,7 @@ from qnn_ops import (
 from qnn_ops.attributes import dtype_range
 from qnn_ops.checks import QUANTIZED
 from qnn_ops.registry import Operator, attrs_of, constant_of, spec_of
+from qnn_ops.sizes import is_open
 
 Array = np.ndarray[Any, Any]
 
@@ -111,5 +112,5 @@ def _is_function_of_bytes(call: relax.Call, source: relax.Expr) -> bool:
     of_channels = [attrs.get(name) for name in ("input_scale", "input_zero_point")]
     if any(isinstance(value, tuple) for value in of_channels):
         return False
-    are_bytes = {spec.dtype, spec_of(call).dtype} <= set(QUANTIZED)
+    are_bytes = {spec.dtype, spec_of(call).dtype} <= set(QUANTIZED) and not is_open(spec.shape)
     return are_bytes and spec.shape == spec_of(call).shape and math.prod(spec.shape) > 1

@@ -8,6 +8,8 @@ from tvm import relax, tirx
 from tvm.script.ir_builder import tirx as T
 
 from legalize.loop_functions import add_function
+from qnn_ops.registry import spec_of
+from qnn_ops.sizes import Size
 
 
 def call_loops(
@@ -28,9 +30,19 @@ def call_loops(
         shape: of the result.
         dtype: of the result.
     """
-    variable = add_function(builder, name, function)
     operands = [builder.normalize(operand) for operand in operands]
-    return relax.call_tir(variable, operands, relax.TensorType(shape, dtype))
+    shapes = (*(spec_of(operand).shape for operand in operands), shape)
+    open_ones: list[tirx.Var] = []
+    for size in (size for each in shapes for size in each if isinstance(size, Size)):
+        for found in size.variables():
+            if not any(found.same_as(each) for each in open_ones):
+                open_ones.append(found)
+    if open_ones:  # a function takes them as numbers, behind its operands
+        count = len(operands)
+        parameters = [*function.params[:count], *open_ones, *function.params[count:]]
+        function = tirx.PrimFunc(parameters, function.body, function.ret_type, function.attrs)
+    variable = add_function(builder, name, function)
+    return relax.call_tir(variable, [*operands, *open_ones], relax.TensorType(shape, dtype))
 
 
 def cell(dtype: str, value: Any) -> Any:
