@@ -34,10 +34,11 @@ MOST_TURNS = 1 << 24
 
 def bytes_of(shape: Sequence[int], dtype: str) -> int:
     """Return the bytes of a tensor; a dtype that numpy does not know has one for each element."""
+    count = prod(map(_number, shape))
     try:
-        return prod(map(int, shape)) * np.dtype(dtype).itemsize
+        return count * np.dtype(dtype).itemsize
     except TypeError:
-        return prod(map(int, shape))
+        return count
 
 
 def check_elements(shape: Sequence[int]) -> None:
@@ -46,8 +47,17 @@ def check_elements(shape: Sequence[int]) -> None:
     Raises:
         UnsupportedError: it has too many elements.
     """
-    if (count := prod(map(int, shape))) > MOST_ELEMENTS:
+    if (count := prod(map(_number, shape))) > MOST_ELEMENTS:
         raise UnsupportedError(f"a tensor has {count:,} elements, the most are {MOST_ELEMENTS:,}")
+
+
+def _number(size: int) -> int:
+    """Return a size, or its least value if it is open."""
+    if isinstance(size, int | np.integer):
+        return int(size)
+    from qnn_ops.sizes import least
+
+    return least(size)
 
 
 def check_grown(shape: Sequence[int], dtype: str, given: int) -> None:

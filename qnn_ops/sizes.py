@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any, cast
 
 import numpy as np
@@ -109,6 +111,20 @@ _ORDERS: dict[str, Callable[[Any], Any]] = {
 }
 
 
+_BOUNDS: ContextVar[Mapping[str, tuple[int, int | None]]] = ContextVar("bounds")
+_MOST = 1 << 40
+
+
+@contextmanager
+def within(bounds: Mapping[str, tuple[int, int | None]]) -> Iterator[None]:
+    """Let proofs know the least and the largest value, or None, of open sizes by name."""
+    token = _BOUNDS.set(bounds)
+    try:
+        yield
+    finally:
+        _BOUNDS.reset(token)
+
+
 def is_open(shape: Iterable[Any]) -> bool:
     """Tell whether a size of a shape is open."""
     return any(isinstance(size, Size) for size in shape)
@@ -180,7 +196,9 @@ def _size(value: Any) -> Any:
 
 def _is_proven(difference: Any, order: str) -> bool:
     analyzer = sym.Analyzer()
+    known = _BOUNDS.get({})
     for variable in variables_of(difference):
-        analyzer.update(variable, sym.ConstIntBound(1, (1 << 40)))
+        low, high = known.get(str(variable.name), (1, None))
+        analyzer.update(variable, sym.ConstIntBound(low, _MOST if high is None else high))
     value = analyzer.simplify(difference)
     return bool(analyzer.can_prove(_ORDERS[order](value)))
