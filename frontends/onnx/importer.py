@@ -133,6 +133,7 @@ def _imported(graph: Graph, shapes: Shapes | None, bounds: Mapping[str, Bounds])
     check_bounds(graph, shapes)
     write_standard_functions(graph, shapes)
     write_subgraphs(graph, shapes)
+    write_standard_functions(graph, shapes)  # whose types were not known inside of branches
     close_loops(graph, shapes)
     written = [(node.op_type, [*node.input], [*node.output]) for node in graph.node]
     is_of_shapes = any(node.op_type in _OF_SHAPES for node in graph.node)
