@@ -34,7 +34,7 @@ MOST_TURNS = 1 << 24
 
 def bytes_of(shape: Sequence[int], dtype: str) -> int:
     """Return the bytes of a tensor; a dtype that numpy does not know has one for each element."""
-    count = prod(map(_number, shape))
+    count = prod(map(number_of, shape))
     try:
         return count * np.dtype(dtype).itemsize
     except TypeError:
@@ -47,11 +47,11 @@ def check_elements(shape: Sequence[int]) -> None:
     Raises:
         UnsupportedError: it has too many elements.
     """
-    if (count := prod(map(_number, shape))) > MOST_ELEMENTS:
+    if (count := prod(map(number_of, shape))) > MOST_ELEMENTS:
         raise UnsupportedError(f"a tensor has {count:,} elements, the most are {MOST_ELEMENTS:,}")
 
 
-def _number(size: int) -> int:
+def number_of(size: int) -> int:
     """Return a size, or its least value if it is open."""
     if isinstance(size, int | np.integer):
         return int(size)

@@ -87,6 +87,11 @@ class Size:
 
     __index__ = __int__
 
+    def _needed(self, _other: Any) -> int:
+        return int(self)
+
+    __truediv__ = __rtruediv__ = __rfloordiv__ = __rmod__ = _needed
+
     def variables(self) -> list[Any]:
         """Return TVM's variables in it, each once."""
         return variables_of(self.expr)

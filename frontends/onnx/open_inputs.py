@@ -39,6 +39,7 @@ def sized_inputs(graph: Any, shapes: Shapes | None) -> tuple[Shapes, dict[str, B
         if each.name not in constants
     }
     named = {dim for sizes in dims.values() for dim in sizes if isinstance(dim, str) and dim}
+    shapes = _with_names(dims, shapes)
     following = _following(dims, shapes, named)
     used = {size for sizes in following.values() for size in sizes if isinstance(size, str)}
     given: dict[str, Any] = following
@@ -56,6 +57,23 @@ def sized_inputs(graph: Any, shapes: Shapes | None) -> tuple[Shapes, dict[str, B
     return open_shapes, {name: found.bounds_of(name) for name in variables}
 
 
+def _with_names(dims: Mapping[str, list[Any]], shapes: Shapes) -> dict[str, Any]:
+    """Return shapes in which a range stands for the file's name of its size, if there is one."""
+    found, ranges = dict(shapes), dict[str, range]()
+    for name in shapes.keys() & dims.keys():
+        sizes = shapes[name]
+        if not isinstance(sizes, list | tuple) or len(sizes) != len(dims[name]):
+            continue
+        found[name] = [*sizes]
+        for axis, (dim, size) in enumerate(zip(dims[name], sizes, strict=True)):
+            if not isinstance(size, range) or not isinstance(dim, str) or not dim:
+                continue
+            own = _identifier(dim)
+            if own not in shapes and ranges.setdefault(own, size) == size:
+                found[name][axis] = own
+    return {**found, **ranges}
+
+
 def _following(
     dims: Mapping[str, list[Any]], shapes: Shapes, named: set[str]
 ) -> dict[str, list[Any]]:
@@ -64,7 +82,7 @@ def _following(
     for name in shapes.keys() & dims.keys():
         sizes = shapes[name] if isinstance(shapes[name], list | tuple) else []
         for dim, size in zip(dims[name], sizes, strict=False):
-            if isinstance(dim, str) and dim and not isinstance(size, range):
+            if isinstance(dim, str) and dim and not isinstance(size, range):  # of no name
                 told.setdefault(dim, size)
     return {
         name: [told.get(size, size) for size in sizes]

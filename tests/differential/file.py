@@ -27,6 +27,7 @@ class File:
         answers: the outputs of each run; in all of them the inputs are the same.
         load: imports the file; gives a module and its parameters.
         bounds: how far each output may lie off; none if all are exact.
+        others: inputs of other sizes, if these are open, and their outputs.
     """
 
     content: bytes
@@ -36,3 +37,4 @@ class File:
     answers: Sequence[Sequence[Array]]
     load: Callable[[], tuple[Any, Any]]
     bounds: Sequence[float] = ()
+    others: Sequence[tuple[Sequence[Array], Sequence[Array]]] = ()

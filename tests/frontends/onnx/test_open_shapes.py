@@ -111,7 +111,7 @@ def test_shapes_follow_from_open_sizes(case: str) -> None:
     model = model_of(CASES[case])
     mod, params = from_onnx(model, {"x": ("batch", range(1, 17), 8)})
     library = qnn.build(mod, "host", params)
-    assert [str(size) for size in library.inputs[0].shape] == ["batch", "x_1", "8"]
+    assert [str(size) for size in library.inputs[0].shape] == ["batch", "seq_length", "8"]
     for batch, length in ((1, 1), (3, 5), (2, 16)):
         data = np.random.default_rng(length).normal(size=(batch, length, 8)).astype(np.float32)
         (wanted,) = on_runtime(model, {"x": data})
@@ -161,6 +161,7 @@ def test_a_size_of_the_file_follows_in_other_inputs() -> None:
     assert shapes_of({"tokens": ("rows", 7)}) == ["[rows, 7]"] * 2
     assert shapes_of({"batch": 3, "length": range(1, 9)}) == ["[3, length]"] * 2
     assert shapes_of({"tokens": (2, 7)}) == ["[2, 7]"] * 2
+    assert shapes_of({"mask": ("rows", range(1, 9))}) == ["[rows, length]"] * 2
 
 
 def test_what_is_refused() -> None:
