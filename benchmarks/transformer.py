@@ -84,10 +84,11 @@ class _Graph:
         return self.node("Mul", self.node("Mul", x, factor), self.constant(np.float32(0.5)))
 
 
-def network(sizes: Sizes, seed: int = 0) -> Any:
+def network(sizes: Sizes, seed: int = 0, *, of_any_length: bool = False) -> Any:
     """Return the float model: tokens and their mask, of any batch, to two numbers.
 
-    Its Reshapes follow from the shape of its input, as those of exported models do.
+    Its Reshapes follow from the shape of its input, as those of exported models do. It may take
+    sentences of any length up to that of the sizes.
     """
     from onnx import TensorProto, checker, helper, numpy_helper
 
@@ -102,6 +103,9 @@ def network(sizes: Sizes, seed: int = 0) -> Any:
 
     words = graph.weights(sizes.words, width, scale=sizes.words**0.5)
     places = graph.weights(1, sizes.tokens, width, scale=0.5)
+    if of_any_length:
+        length = node("Gather", node("Shape", "tokens"), constant(np.array([1])))
+        places = node("Slice", places, constant(np.array([0])), length, constant(np.array([1])))
     x = node("Gather", words, "tokens")
     x = graph.norm(node("Add", x, places), width)
     seen = node("Unsqueeze", node("Cast", "mask", to=TensorProto.FLOAT), constant(np.array([1, 2])))
@@ -128,7 +132,7 @@ def network(sizes: Sizes, seed: int = 0) -> Any:
     pooled = node("Gather", x, first, axis=1)
     pooled = node("Tanh", graph.dense(pooled, width, width))
     output = graph.dense(pooled, width, 2)
-    shape: list[str | int] = ["batch", sizes.tokens]
+    shape: list[str | int] = ["batch", "length" if of_any_length else sizes.tokens]
     inputs = [
         helper.make_tensor_value_info(name, TensorProto.INT64, shape) for name in ("tokens", "mask")
     ]

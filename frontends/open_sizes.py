@@ -48,7 +48,9 @@ class GivenShapes:
         )
 
 
-def given_shapes(shape_dict: Mapping[str, Any] | None, inputs: Sequence[str]) -> GivenShapes:
+def given_shapes(
+    shape_dict: Mapping[str, Any] | None, inputs: Sequence[str], *, least: int = 1
+) -> GivenShapes:
     """Read shapes of inputs.
 
     Args:
@@ -56,16 +58,17 @@ def given_shapes(shape_dict: Mapping[str, Any] | None, inputs: Sequence[str]) ->
             that gives bounds: ``{"ids": ("batch", "length")}``. For the name of a size a ``range``
             or a number: ``{"length": range(1, 513)}``.
         inputs: the names of the model's inputs.
+        least: the least number that an input's size may be.
 
     Raises:
-        QnnError: if a name is unknown, or a size is something else, or below 1.
+        QnnError: if a name is unknown, or a size is something else, or below the least one.
     """
     shapes: dict[str, tuple[int | str, ...]] = {}
     bounds: dict[str, Bounds] = {}
     numbers: dict[str, int] = {}
     given = dict(shape_dict or {})
     for name in [name for name in given if name in inputs]:
-        shapes[name] = _shape(name, given.pop(name), bounds)
+        shapes[name] = _shape(name, given.pop(name), bounds, least)
     named = {size for shape in shapes.values() for size in shape if isinstance(size, str)}
     for name, value in given.items():
         one = value[0] if isinstance(value, tuple | list) and len(value) == 1 else value
@@ -88,7 +91,7 @@ def own_name(name: str, axis: int) -> str:
     return f"{name}_{axis}" if name.isidentifier() else f"size_{axis}"
 
 
-def _shape(name: str, value: Any, bounds: dict[str, Bounds]) -> tuple[int | str, ...]:
+def _shape(name: str, value: Any, bounds: dict[str, Bounds], least: int) -> tuple[int | str, ...]:
     if isinstance(value, str | range) or not hasattr(value, "__iter__"):
         value = [value]
     sizes: list[int | str] = []
@@ -100,7 +103,7 @@ def _shape(name: str, value: Any, bounds: dict[str, Bounds]) -> tuple[int | str,
         elif isinstance(size, str) and size.isidentifier() and not iskeyword(size):
             sizes.append(size)
         elif not isinstance(size, str) and _is_size(size):
-            sizes.append(_number(name, size))
+            sizes.append(_number(name, size, least))
         else:
             raise QnnError(
                 f"shape_dict: a size of input {name!r} is a number, a name or a range, got {size!r}"
@@ -113,10 +116,10 @@ def _is_size(value: Any) -> bool:
     return is_number or isinstance(value, range)
 
 
-def _number(name: str, value: Any) -> int:
+def _number(name: str, value: Any, least: int = 1) -> int:
     number = int(value)
-    if number < 1:
-        raise QnnError(f"shape_dict: {name!r} needs sizes of 1 or more, got {number}")
+    if number < least:
+        raise QnnError(f"shape_dict: {name!r} needs sizes of {least} or more, got {number}")
     return number
 
 

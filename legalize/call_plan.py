@@ -126,6 +126,12 @@ def plan_of(mod: tvm.IRModule, is_view: Callable[[Any], bool] = lambda function:
     return Plan(tuple(calls), tuple(reader.constants), tuple(reader.temporaries))
 
 
+def _has_known_sizes(function: Any) -> bool:
+    """Tell whether the buffers of a function have numbers for sizes."""
+    shapes = [getattr(parameter, "shape", ()) for parameter in getattr(function, "params", ())]
+    return all(isinstance(size, int | tvm.tirx.IntImm) for shape in shapes for size in shape)
+
+
 _Value: TypeAlias = "Place | tuple[_Value, ...]"
 
 
@@ -164,7 +170,7 @@ class _Reader:
 
     def _variable(self, expr: relax.Var) -> _Value:
         if expr not in self._values:
-            raise NotCallsError(f"the open size {expr}")
+            raise NotCallsError(f"the open size {expr.name}")
         return self._values[expr]
 
     def _constant(self, expr: tvm.ir.GenericConst) -> _Value:
@@ -188,6 +194,8 @@ class _Reader:
     def _call(self, expr: relax.Call) -> _Value:
         if isinstance(expr.op, tvm.ir.GlobalVar):
             places = [place for arg in expr.args for place in self._places(self._value(arg))]
+            if not _has_known_sizes(self._mod[expr.op]):
+                raise NotCallsError("an open size")
             if self._is_view(self._mod[expr.op]) and isinstance(places[0], Temporary):
                 source, copy = places
                 self._viewed[copy] = source

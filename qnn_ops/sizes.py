@@ -93,6 +93,11 @@ class Size:
 
     __index__ = __int__
 
+    def _needed(self, _other: Any) -> int:
+        return int(self)
+
+    __truediv__ = __rtruediv__ = _needed
+
     def variables(self) -> list[Any]:
         """Return TVM's variables in it, each once."""
         return variables_of(self.expr)
@@ -108,7 +113,6 @@ class Size:
         )
 
 
-_MOST = 1 << 40
 _ORDERS: dict[str, Callable[[Any], Any]] = {
     "==": lambda value: value.equal(0),
     "<": lambda value: value < 0,
@@ -119,11 +123,12 @@ _ORDERS: dict[str, Callable[[Any], Any]] = {
 
 
 _BOUNDS: ContextVar[Mapping[str, tuple[int, int | None]]] = ContextVar("bounds")
+_MOST = 1 << 40
 
 
 @contextmanager
-def known_bounds(bounds: Mapping[str, tuple[int, int | None]]) -> Iterator[None]:
-    """Let orders be proven by the least and the largest value of open sizes, by their names."""
+def within(bounds: Mapping[str, tuple[int, int | None]]) -> Iterator[None]:
+    """Let proofs know the least and the largest value, or None, of open sizes by name."""
     token = _BOUNDS.set(bounds)
     try:
         yield
@@ -202,8 +207,9 @@ def _size(value: Any) -> Any:
 
 def _is_proven(difference: Any, order: str) -> bool:
     analyzer = sym.Analyzer()
+    known = _BOUNDS.get({})
     for variable in variables_of(difference):
-        low, high = _BOUNDS.get({}).get(str(variable.name), (1, None))
-        analyzer.update(variable, sym.ConstIntBound(low, high or _MOST))
+        low, high = known.get(str(variable.name), (1, None))
+        analyzer.update(variable, sym.ConstIntBound(low, _MOST if high is None else high))
     value = analyzer.simplify(difference)
     return bool(analyzer.can_prove(_ORDERS[order](value)))

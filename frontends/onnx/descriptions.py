@@ -10,8 +10,10 @@ from typing import Any
 from frontends.onnx.graph import Graph
 from frontends.onnx.grouping import find_known_types
 from frontends.onnx.names import attributes_of
+from frontends.onnx.open_inputs import sized_inputs
 from frontends.onnx.shapes import Shapes, infer
 from qnn_ops.errors import QnnError
+from qnn_ops.sizes import least
 
 _STATES = 2
 """The place of the weights of hidden values."""
@@ -39,7 +41,8 @@ class Description:
 def described(proto: Any, shapes: Shapes | None) -> Description:
     """Describe a model.
 
-    Types and products are those of the standard's operators that the importer writes.
+    Types and products are those of the standard's operators that the importer writes. Products are
+    those of the least sizes.
 
     Args:
         proto: from ``read_proto``.
@@ -48,6 +51,16 @@ def described(proto: Any, shapes: Shapes | None) -> Description:
     Raises:
         QnnError: ``shapes`` do not fit the model.
     """
+    shapes, bounds = sized_inputs(proto.graph, shapes)
+    if not bounds:
+        return _described(proto, shapes)
+    from qnn_ops.sizes import within
+
+    with within(bounds):
+        return _described(proto, shapes)
+
+
+def _described(proto: Any, shapes: Shapes) -> Description:
     graph = Graph(proto)
     try:
         infer(graph, shapes)
@@ -55,7 +68,7 @@ def described(proto: Any, shapes: Shapes | None) -> Description:
         if shapes:
             raise
         graph = Graph(proto)  # it can be looked at without
-    groups, missing, written = find_known_types(graph)
+    groups, missing, written = find_known_types(graph, shapes)
     return Description(graph, missing, _macs(groups, written))
 
 
@@ -65,7 +78,7 @@ def _macs(groups: Graph, written: Graph) -> dict[int, int]:
     for number, node in zip(groups.sources, groups.node, strict=True):
         names = [*node.input, node.output[0]]
         shapes = [written.known_shape(name) if name else () for name in names]
-        known = [shape for shape in shapes if shape is not None]
+        known = [tuple(map(least, shape)) for shape in shapes if shape is not None]
         if (count := _COUNTS.get(node.op_type)) is None or len(known) < len(shapes):
             continue
         *inputs, output = known

@@ -82,6 +82,12 @@ def _known_results(graph: Graph) -> dict[str, Array]:
                 continue
         if node.op_type not in _FOLDED or node.domain:
             continue
+        if node.output[0] in graph.values:
+            known = {node.output[0]: graph.values[node.output[0]]}
+            found, values = found | known, values | known
+            continue
+        if any(map(_is_open, (shapes.get(name, ()) for name in (*node.input, *node.output)))):
+            continue
         size = sum(prod(_bound(node, name, shapes)) for name in node.output)
         is_kept = not kept.isdisjoint(node.output)
         if size > min(left, _LARGEST) or (is_kept and node.op_type not in _OF_SHAPES):
@@ -92,6 +98,10 @@ def _known_results(graph: Graph) -> dict[str, Array]:
             values |= folded
             left -= size
     return found
+
+
+def _is_open(shape: tuple[int, ...]) -> bool:
+    return not all(isinstance(size, int) for size in shape)
 
 
 def _bound(node: Any, name: str, shapes: Mapping[str, tuple[int, ...]]) -> tuple[int, ...]:
@@ -112,7 +122,7 @@ def _results(
         operands = {node.input[0]: np.broadcast_to(np.int8(0), shapes[node.input[0]])}
     else:
         names = [name for name in node.input if name]
-        if not all(name in known for name in names):
+        if not all(name in known and known[name].dtype != object for name in names):
             return None
         operands = {name: known[name] for name in names}
         if node.op_type == "Range":

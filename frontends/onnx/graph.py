@@ -16,7 +16,8 @@ from frontends.onnx.package import onnx_package
 
 _LARGE = 1 << 14
 """The elements of a constant whose values shape inference need not see."""
-_OF_SHAPES = (6, 7)
+_INT64 = 7
+_OF_SHAPES = (6, _INT64)
 """int32 and int64 among the numbers of element types: shapes and axes have them."""
 _SAME_RANK = {
     *("Add", "AveragePool", "Cast", "Concat", "Conv", "DequantizeLinear", "GlobalAveragePool"),
@@ -75,13 +76,22 @@ class Constants(MutableMapping[str, Array]):
         held = self._held[name]
         return held.shape if isinstance(held, np.ndarray) else tuple(held.dims)
 
+    def is_open(self, name: str) -> bool:
+        """Tell whether values are open sizes."""
+        held = self._held[name]
+        return isinstance(held, np.ndarray) and held.dtype == object
+
     def dtype(self, name: str) -> str:
         """Return a dtype without decoding the values; empty if it is unknown."""
+        if self.is_open(name):
+            return "int64"
         held = self._held[name]
         return str(held.dtype.name) if isinstance(held, np.ndarray) else kind_of(held)
 
     def kind(self, name: str) -> int:
         """Return the number of an element type."""
+        if self.is_open(name):
+            return _INT64
         held = self._held[name]
         if isinstance(held, np.ndarray):
             return int(onnx_package().helper.np_dtype_to_tensor_dtype(held.dtype))
@@ -118,6 +128,9 @@ class Graph:
         prefix: of names that no tensor has.
         stem: the first result of the node whose replacement is written.
         sources: of each node, the number of the node that it replaces.
+        symbols: the open sizes of shapes, by the text that a ``dim_param`` has for each.
+        sized: shapes with open sizes that the package onnx does not infer.
+        values: of tensors of shapes, where they are open sizes.
     """
 
     def __init__(self, proto: Any) -> None:
@@ -133,6 +146,9 @@ class Graph:
         self.input, self.output = ([*map(copied, each)] for each in (graph.input, graph.output))
         self.value_info = [*map(copied, graph.value_info)]
         self.stem, self.sources, self._added = "", list[int](), 0
+        self.symbols: dict[str, Any] = {}
+        self.sized: dict[str, tuple[int, ...]] = {}
+        self.values: dict[str, Array] = {}
         self.find_prefix()
         self.find_types()
 
@@ -142,7 +158,7 @@ class Graph:
         result.__dict__.update(self.__dict__)
         result.head = copied(self.head)
         result.node, result.constants = [*self.node], self.constants.copy()
-        result.sources = []
+        result.sources, result.sized = [], dict(self.sized)
         return result
 
     def become(self, other: Graph) -> None:
@@ -156,9 +172,12 @@ class Graph:
         result.graph.input.extend(self.input)
         result.graph.output.extend(self.output)
         result.graph.value_info.extend(self.value_info)
-        result.graph.initializer.extend(
-            self.constants.tensor(name, is_hollow=is_hollow) for name in self.constants
-        )
+        make = onnx_package().helper.make_tensor_value_info
+        for name in self.constants:
+            if self.constants.is_open(name):  # of a known type, as an input has it
+                result.graph.input.append(make(name, _INT64, self.constants.shape(name)))
+            else:
+                result.graph.initializer.append(self.constants.tensor(name, is_hollow=is_hollow))
         return result
 
     @property
@@ -219,7 +238,7 @@ class Graph:
         self.ranks = {each.name: len(each.type.tensor_type.shape.dim) for each in stated}
         values += self.output
         self.kinds = {each.name: each.type.tensor_type.elem_type for each in values}
-        self.shapes = static_shapes(values)
+        self.shapes = self.sized | known_shapes(values, self.symbols)
 
     def value(self, name: str) -> Array:
         """Return a constant.
@@ -230,6 +249,10 @@ class Graph:
         if name not in self.constants:
             raise UnsupportedError(f"{name!r} must be a constant")
         return self.constants[name]
+
+    def is_open(self, name: str) -> bool:
+        """Tell whether a tensor is a constant of open sizes."""
+        return name in self.constants and self.constants.is_open(name)
 
     def shape(self, name: str) -> tuple[int, ...]:
         """Return the shape of a tensor.
@@ -278,7 +301,7 @@ class Graph:
             name: of the constant; a new one if it is empty.
         """
         if not isinstance(value, np.ndarray | np.generic):
-            value = np.array(value, np.float32 if isinstance(value, float) else np.int64)
+            value = _array(value)
         self._added += 1
         name = name or f"{self.prefix}constant_{self._added}"
         self.constants[name] = np.asarray(value)
@@ -317,12 +340,24 @@ def copied(message: Any) -> Any:
     return copy
 
 
-def static_shapes(values: Any) -> dict[str, tuple[int, ...]]:
-    """Return the shapes of values all of whose sizes are known."""
+def _array(value: Any) -> Array:
+    """Return a number, or numbers and open sizes, as an array."""
+    if isinstance(value, float):
+        return np.array(value, np.float32)
+    found = np.array(value, object)
+    are_numbers = all(isinstance(each, int | np.integer) for each in found.flat)
+    return found.astype(np.int64) if are_numbers else found
+
+
+def known_shapes(values: Any, symbols: Mapping[str, Any]) -> dict[str, tuple[int, ...]]:
+    """Return the shapes of values all of whose sizes are known, or are those of the symbols."""
     found = {}
     for value in values:
         tensor = value.type.tensor_type
-        dims = tensor.shape.dim
-        if tensor.HasField("shape") and all(dim.WhichOneof("value") == "dim_value" for dim in dims):
-            found[value.name] = tuple(dim.dim_value for dim in dims)
+        sizes: list[Any] = [
+            dim.dim_value if dim.HasField("dim_value") else symbols.get(dim.dim_param)
+            for dim in tensor.shape.dim
+        ]
+        if tensor.HasField("shape") and None not in sizes:
+            found[value.name] = tuple(sizes)
     return found

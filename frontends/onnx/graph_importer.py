@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import io
 import warnings
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -16,10 +18,12 @@ import frontends.onnx.converters  # noqa: F401 (registers the rules)
 from frontends.builder import all_ended
 from frontends.errors import UnsupportedError, UnsupportedOperatorError, reason_of
 from frontends.onnx.converters.indices import count_indices
+from frontends.onnx.converters.open_shapes import OPEN, of_sizes
 from frontends.onnx.converters.registry import CONVERTERS, Call
 from frontends.onnx.graph import Graph
 from qnn_ops.expressions import Expression
 from qnn_ops.registry import constant_of
+from qnn_ops.sizes import as_extent, is_open
 
 _DECIDING = {
     **dict.fromkeys(("CumSum", "Expand", "Reshape", "Split", "Squeeze", "Tile", "Unsqueeze"), 1),
@@ -32,7 +36,13 @@ _DEPENDS = "depends on the data, which values of inputs at import may tell"
 
 
 class _GraphImporter(ONNXGraphImporter):
-    """Asks the own rules first."""
+    """Asks the own rules first.
+
+    Attributes:
+        sizes: arrays of numbers and open sizes, by the names of tensors of them.
+    """
+
+    sizes: Mapping[str, Any] = MappingProxyType({})
 
     def _sanitize_name(self, name: str) -> str:
         """Return a name that TVM takes, without a word: the signature has the file's."""
@@ -45,18 +55,29 @@ class _GraphImporter(ONNXGraphImporter):
         for name, array in graph.constants.items():
             if not name.strip():
                 raise ValueError("Tensor's name is required.")
-            self._nodes[name] = relax.const(_tensor(array))
+            if array.dtype != object:
+                self._nodes[name] = relax.const(_tensor(array))
 
     def _check_for_unsupported_ops(self, graph: Any) -> None:
         """Raise never: operators are checked before."""
         self.numbers = iter(enumerate(graph.node))
 
+    def _construct_nodes(self, graph: Any) -> None:
+        """Convert nodes, after what runs compute of open sizes."""
+        self.sizes = {name: each for name, each in graph.constants.items() if each.dtype == object}
+        for name, array in self.sizes.items():
+            self._nodes[name] = of_sizes(self.bb, array)
+        super()._construct_nodes(graph)
+
     def _convert_operator(
         self, op_name: str, inputs: list[Any], attrs: dict[str, Any], opset: int
     ) -> Any:
         number, node = next(self.numbers)
+        values = [self._value(name, each) for name, each in zip(node.input, inputs, strict=False)]
         attrs["tvm_custom"] |= {"outputs": list(node.output), "opset": opset}
         try:
+            if op_name in OPEN and any(map(_has_open_size, (*values, *inputs))):
+                return self._kept(OPEN[op_name](Call(self.bb, list(inputs), attrs), values))
             if op_name not in CONVERTERS:
                 place = _DECIDING.get(op_name, len(inputs))
                 if place < len(inputs) and not _is_known(inputs[place]):
@@ -75,9 +96,21 @@ class _GraphImporter(ONNXGraphImporter):
         made = self.bb.normalize(result)
         if not isinstance(made.ty, relax.TensorType):
             return made
-        if made.ty.shape is None or not all(isinstance(n, tvm.tirx.IntImm) for n in made.ty.shape):
+        if not isinstance(made.ty.shape, relax.ShapeExpr):
             raise UnsupportedError(f"the shape of its result {_DEPENDS}")
         return self.bb.emit(result) if isinstance(result, relax.Call) else made
+
+    def _value(self, name: str, operand: Any) -> Any:
+        """Return the value of an operand that is constant, or of open sizes; else None."""
+        return self.sizes.get(name, None if operand is None else constant_of(operand))
+
+
+def _has_open_size(value: Any) -> bool:
+    """Tell whether sizes, or those of a tensor, are open."""
+    if isinstance(value, np.ndarray):
+        return value.dtype == object
+    shape = getattr(getattr(value, "ty", None), "shape", None)
+    return shape is not None and not all(isinstance(size, tvm.tirx.IntImm) for size in shape)
 
 
 def _tensor(array: Any) -> Any:
@@ -104,8 +137,14 @@ def import_graph(graph: Graph) -> tuple[tvm.IRModule, dict[str, Any]]:
     # TVM's importer prints what it fails at, and computes with constants: 0 / 0, too.
     with contextlib.redirect_stdout(io.StringIO()), np.errstate(all="ignore"):
         # It would take a size of 0 for an open one.
-        shapes = {name: list(shape) for name, shape in graph.shapes.items() if 0 in shape}
+        shapes = {
+            name: list(map(as_extent, shape))
+            for name, shape in graph.shapes.items()
+            if 0 in shape or is_open(shape)
+        }
         importer = _GraphImporter(shapes, "float32")
         with all_ended(importer.bb):
             mod = importer.from_onnx(graph, graph.opset)
+        if graph.symbols:
+            mod = relax.transform.DeadCodeElimination()(mod)
     return mod, importer._nodes

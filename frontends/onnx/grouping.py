@@ -11,7 +11,7 @@ from frontends.onnx.folding import fold
 from frontends.onnx.graph import Constants, Graph, copied
 from frontends.onnx.names import attributes_of, inner_graphs, refuse
 from frontends.onnx.replacements.registry import RULES, apply_rule
-from frontends.onnx.shapes import infer
+from frontends.onnx.shapes import Shapes, infer
 from qnn_ops.errors import QnnError
 
 _STANDARD = ("DequantizeLinear", "QuantizeLinear")
@@ -77,11 +77,14 @@ def grouped(graph: Graph) -> tuple[Graph, dict[int, str]]:
     return groups, missing
 
 
-def find_known_types(graph: Graph) -> tuple[Graph, dict[int, str], Graph]:
+def find_known_types(
+    graph: Graph, shapes: Shapes | None = None
+) -> tuple[Graph, dict[int, str], Graph]:
     """Find the types of tensors, also behind operators that the standard has not.
 
     Args:
         graph: whose shapes were inferred, or a model that is known less well. It gets the types.
+        shapes: of inputs by name, as they were inferred with.
 
     Returns:
         What the nodes stand for, why some cannot be imported, by their numbers, and the graph of
@@ -93,7 +96,7 @@ def find_known_types(graph: Graph) -> tuple[Graph, dict[int, str], Graph]:
         written = groups
         with suppress(QnnError):
             typed = groups.copy()
-            infer(typed, None)
+            infer(typed, shapes)
             fold(typed)
             written = typed
         _state_types(graph, written)

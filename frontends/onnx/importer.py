@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -30,6 +30,7 @@ from frontends.onnx.growth import bytes_of_constants, check_bounds, check_growth
 from frontends.onnx.halves import widen_halves
 from frontends.onnx.identities import drop_clips, drop_identities
 from frontends.onnx.names import refuse, told_by_file
+from frontends.onnx.open_inputs import sized_inputs
 from frontends.onnx.operators import reasons
 from frontends.onnx.package import onnx_package
 from frontends.onnx.pairs import join_pairs
@@ -41,12 +42,21 @@ from frontends.onnx.shapes import Shapes, infer
 from frontends.onnx.standard_functions import write_standard_functions
 from frontends.onnx.tensors import check_tensors
 from frontends.onnx.weight_products import write_weight_products
+from frontends.open_sizes import Bounds
 from qnn_ops.checks import check_choice
 from qnn_ops.errors import QnnError
 from qnn_ops.onnxruntime import ONNXRUNTIME
 from qnn_ops.registry import type_spec
 from qnn_ops.serial import serial
-from qnn_ops.signature import ARITHMETIC, Signature, TensorInfo, with_signature
+from qnn_ops.signature import (
+    ARITHMETIC,
+    Signature,
+    TensorInfo,
+    named_sizes,
+    with_bounds,
+    with_signature,
+)
+from qnn_ops.sizes import within
 
 _OF_SHAPES = (
     *("Attention", "FusedMatMul", "GroupQueryAttention", "MultiHeadAttention", "QAttention"),
@@ -64,7 +74,7 @@ _QUANTIZING = ("DynamicQuantizeLinear", "QuantizeLinear")
 @serial
 def from_onnx(
     model: Any,
-    shape_dict: Mapping[str, Sequence[int]] | None = None,
+    shape_dict: Shapes | None = None,
     *,
     outputs: str = "model",
     values: Mapping[str, Any] | None = None,
@@ -82,7 +92,9 @@ def from_onnx(
         model: the path of an .onnx file, whose constants may lie beside it, where large ones stay:
             these files must not change before the module is built; its contents; or an
             ``onnx.ModelProto``. The package onnx reads it: pip install 'tvm-qnn[onnx]'.
-        shape_dict: shapes of inputs by name, where they are not the file's: of a dynamic batch.
+        shape_dict: shapes of inputs by name, where they are not the file's. A size is a number, a
+            name, or a ``range`` of numbers; of a name, each run decides. The file's own names are
+            keys, too: ``{"batch": range(1, 17)}``.
         outputs: "model", or "all" for every quantized tensor, too, before the model's own.
         values: of inputs by name, which become constants: one number for all elements, or an array.
             Branches and loops that they decide on are written out; a branch that is not taken need
@@ -107,11 +119,12 @@ def from_onnx(
 def import_proto(proto: Any, shapes: Shapes | None = None) -> Imported:
     """Import what ``read_proto`` gave; see ``from_onnx``."""
     # numpy would warn of what constants give: 0 / 0 is NaN there, too.
-    with told_by_file(proto.graph), np.errstate(all="ignore"):
-        return _imported(Graph(proto), shapes)
+    known, bounds = sized_inputs(proto.graph, shapes)
+    with told_by_file(proto.graph), np.errstate(all="ignore"), within(bounds):
+        return _imported(Graph(proto), known or None, bounds)
 
 
-def _imported(graph: Graph, shapes: Shapes | None) -> Imported:
+def _imported(graph: Graph, shapes: Shapes | None, bounds: Mapping[str, Bounds]) -> Imported:
     for value in graph.input:
         if value.type.WhichOneof("value") == "tensor_type":
             _known(value.name, dtype_of(value))
@@ -120,6 +133,7 @@ def _imported(graph: Graph, shapes: Shapes | None) -> Imported:
     check_bounds(graph, shapes)
     write_standard_functions(graph, shapes)
     write_subgraphs(graph, shapes)
+    write_standard_functions(graph, shapes)  # whose types were not known inside of branches
     close_loops(graph, shapes)
     written = [(node.op_type, [*node.input], [*node.output]) for node in graph.node]
     is_of_shapes = any(node.op_type in _OF_SHAPES for node in graph.node)
@@ -127,7 +141,7 @@ def _imported(graph: Graph, shapes: Shapes | None) -> Imported:
         infer(graph, shapes)
         fold(graph)
     if is_of_shapes:
-        find_known_types(graph)
+        find_known_types(graph, shapes)
     for rule in _BEFORE_GROUPS:
         rule(graph)
     check_groups(graph)
@@ -144,7 +158,7 @@ def _imported(graph: Graph, shapes: Shapes | None) -> Imported:
     write_fused_layers(groups)
     move_quantization(groups)
     groups.drop_unread_constants()
-    return _emitted(groups, written)
+    return _emitted(groups, written, bounds)
 
 
 _BEFORE_GROUPS = (
@@ -168,12 +182,15 @@ def _computes_encodings(graph: Graph) -> bool:
     return any(name in made for node in graph.node if node.op_type in of for name in node.input[1:])
 
 
-def _emitted(graph: Graph, written: list[tuple[str, list[str], list[str]]]) -> Imported:
+def _emitted(
+    graph: Graph, written: list[tuple[str, list[str], list[str]]], bounds: Mapping[str, Bounds]
+) -> Imported:
     """Return the module of a graph.
 
     Args:
         graph: of operators that are converted.
         written: operator, operands and results of each node of the file.
+        bounds: of open sizes.
     """
     from frontends.onnx.graph_importer import import_graph
 
@@ -196,7 +213,9 @@ def _emitted(graph: Graph, written: list[tuple[str, list[str], list[str]]]) -> I
     mod, results = with_results(mod, named, codes)
     main = mod["main"].with_attr("num_input", len(graph.input))
     main = main.with_attr(ARITHMETIC, ONNXRUNTIME)
-    mod["main"] = with_signature(main, _signature(graph, main))
+    if bounds:
+        main = with_bounds(main, bounds)
+    mod["main"] = with_signature(main, _signature(graph, main, bounds))
     return Imported(mod, {}, results)
 
 
@@ -223,17 +242,17 @@ def _known(name: str, dtype: str) -> str:
     return dtype
 
 
-def _signature(graph: Graph, main: relax.Function) -> Signature:
+def _signature(graph: Graph, main: relax.Function, bounds: Mapping[str, Bounds]) -> Signature:
     inputs = []
     for value in graph.input:
-        tensor = value.type.tensor_type
         dtype = _known(value.name, dtype_of(value))
-        shape = tuple(dim.dim_value for dim in tensor.shape.dim)
+        shape = named_sizes(graph.shape(value.name), bounds)
         inputs.append(TensorInfo(value.name, shape, dtype))
     result = main.ret_ty
     fields = result.fields if isinstance(result, relax.TupleType) else [result]
     outputs = []
     for value, field in zip(graph.output, fields, strict=True):
         spec = type_spec(field, f"output {value.name!r}")
-        outputs.append(TensorInfo(value.name, spec.shape, _known(value.name, spec.dtype)))
+        shape = named_sizes(spec.shape, bounds)
+        outputs.append(TensorInfo(value.name, shape, _known(value.name, spec.dtype)))
     return Signature(tuple(inputs), tuple(outputs))

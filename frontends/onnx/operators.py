@@ -57,7 +57,8 @@ _OPEN = (
 _REDUCTIONS = ("ReduceL1", "ReduceL2", "ReduceProd", "ReduceSumSquare")
 
 _PLAIN = (
-    *("BitShift", "Col2Im", "CumProd", "DFT", "DeformConv", "Det", "EyeLike", "GlobalLpPool"),
+    *("BitCast", "BitShift", "Col2Im", "CumProd", "DFT", "DeformConv", "Det", "EyeLike"),
+    "GlobalLpPool",
     *("IsInf", "IsNaN", "LpNormalization", "LpPool", "ReduceLogSum", "ReduceLogSumExp"),
     *("Compress", "NonMaxSuppression", "NonZero", "ReverseSequence", "RoiAlign", "STFT", "Scatter"),
     "Unique",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from typing import Any
 
 from frontends.errors import ModelFormatError
@@ -12,7 +13,7 @@ from frontends.onnx.limits import check_equations
 from frontends.onnx.mapped import is_external, is_mapped, map_constants, without_mapped
 from frontends.onnx.package import onnx_package
 from frontends.onnx.shapes import line_of, opset_of
-from frontends.onnx.tidy import LEAST_OPSET, MOST_OPSET, tidy
+from frontends.onnx.tidy import FIRST_OPSET, LEAST_OPSET, MOST_OPSET, tidy
 from qnn_ops.errors import QnnError
 
 _STRANGE, _OTHER_DOMAIN = "SimplifiedLayerNormalization", "tvm_qnn.unchecked"
@@ -51,8 +52,7 @@ def read_proto(model: Any) -> Any:
         raise ModelFormatError(f"the ONNX model is malformed: {text}") from None
     _check_external(proto)
     _check_model(onnx, proto)
-    proto = without_functions(proto)
-    _check_opset(proto)
+    proto = _of_later_opset(without_functions(proto))
     move_constants(proto.graph)
     return proto
 
@@ -101,11 +101,19 @@ def _check_external(proto: Any) -> None:
             )
 
 
-def _check_opset(proto: Any) -> None:
+def _of_later_opset(proto: Any) -> Any:
+    """Return a model of operators that are imported; the package rewrites those before them."""
     version = opset_of(proto)
-    if not LEAST_OPSET <= version <= MOST_OPSET:
-        raise QnnError(
-            f"the model needs operators of version {version or 'unknown'}: "
-            f"versions {LEAST_OPSET} to {MOST_OPSET} are imported; onnx.version_converter changes "
-            "it"
-        )
+    if LEAST_OPSET <= version <= MOST_OPSET:
+        return proto
+    if FIRST_OPSET <= version < LEAST_OPSET and not any(map(is_mapped, proto.graph.initializer)):
+        from onnx import version_converter
+
+        # An exception of the package's library, of any kind, says that it cannot.
+        with suppress(Exception):
+            return version_converter.convert_version(proto, LEAST_OPSET)
+    raise QnnError(
+        f"the model needs operators of version {version or 'unknown'}: "
+        f"versions {LEAST_OPSET} to {MOST_OPSET} are imported; onnx.version_converter changes "
+        "it"
+    )

@@ -19,7 +19,8 @@ _MOST_UNITS = 1 << 24
 NO_DATA = "tvm_qnn_no_data"
 """The entry of a model in which shape inference shall not follow values; see ``growth``."""
 
-Shapes = Mapping[str, Sequence[int]]
+Shapes = Mapping[str, Any]
+"""Of inputs by name: numbers, and ``Size``s where they are open."""
 
 
 def with_shapes(proto: Any, shapes: Shapes | None) -> Graph:
@@ -55,11 +56,30 @@ def infer(graph: Graph, shapes: Shapes | None) -> Any:
         if name not in names:
             text = ", ".join(map(repr, names)) or "none"
             raise QnnError(f"shape: no input is named {name!r}; there are {text}")
-    found = ((value.name, _set_shape(value, shapes.get(value.name))) for value in graph.input)
+    symbols = graph.symbols
+    found = (
+        (value.name, _set_shape(value, shapes.get(value.name), symbols)) for value in graph.input
+    )
     if open_ones := [(name, text) for name, text in found if text]:
         raise QnnError(_needed(open_ones))
+    while True:
+        result = _found(graph)
+        graph.value_info, graph.output = [*result.graph.value_info], [*result.graph.output]
+        graph.find_types()
+        if not symbols:
+            return result
+        from frontends.onnx.open_shapes import follow
+
+        if not follow(graph):
+            return result
+
+
+def _found(graph: Graph) -> Any:
+    """Return what the package infers of a graph whose inputs have shapes."""
     proto = graph.to_proto(is_hollow=True)
     del proto.graph.value_info[:]
+    if graph.symbols:
+        _state_sizes(graph, proto.graph)
     check_windows(proto)
     try:
         result = _inferred(proto)
@@ -72,9 +92,30 @@ def infer(graph: Graph, shapes: Shapes | None) -> Any:
             raise ModelFormatError(
                 f"the ONNX model's shapes do not fit: {line_of(error)}"
             ) from None
-    graph.value_info, graph.output = [*result.graph.value_info], [*result.graph.output]
-    graph.find_types()
     return result
+
+
+def _state_sizes(graph: Graph, proto: Any) -> None:
+    """Write down the open sizes that are known; those that a file states of outputs need not be."""
+    make = onnx_package().helper.make_tensor_value_info
+    outputs = {value.name: value for value in proto.output}
+    for value in proto.output:
+        value.type.tensor_type.ClearField("shape")
+    for name, shape in graph.sized.items():
+        dims = [_dim(graph.symbols, size) for size in shape]
+        stated = make(name, graph.kinds.get(name, 0), dims)
+        if name in outputs:
+            outputs[name].CopyFrom(stated)
+        elif name not in graph.constants:
+            proto.value_info.append(stated)
+
+
+def _dim(symbols: dict[str, Any], size: Any) -> int | str:
+    """Return a size as a dimension has it: a number, or the text of an open size."""
+    if isinstance(size, int):
+        return size
+    symbols[str(size)] = size
+    return str(size)
 
 
 def _inferred(proto: Any) -> Any:
@@ -120,28 +161,36 @@ _STAND_INS: dict[str, Callable[[Any, Any], Any]] = {
 """What gives results of the same shapes as operators that the package may not know."""
 
 
-def _set_shape(value: Any, given: Sequence[int] | None) -> str:
+def _set_shape(value: Any, given: Sequence[int] | None, symbols: dict[str, Any]) -> str:
     """Give an input its shape; return the one that it has if that is open, and else nothing."""
     if value.type.WhichOneof("value") != "tensor_type":
         raise QnnError(f"input {value.name!r} must be a tensor")
     dims = value.type.tensor_type.shape.dim
     if given is not None:
-        sizes = int_list_attr(f"the shape of input {value.name!r}", given)
+        is_open = hasattr(given, "__iter__") and any(hasattr(each, "variables") for each in given)
+        what = f"the shape of input {value.name!r}"
+        sizes = list(given) if is_open else int_list_attr(what, given)
         if dims and len(sizes) != len(dims):  # for a scalar, ONNX Runtime takes any shape
             raise QnnError(f"input {value.name!r} has {len(dims)} dimensions, got {sizes}")
         value.type.tensor_type.shape.SetInParent()
         del dims[:]
         for size in sizes:
-            dims.add().dim_value = min(size, _LARGE)
+            if isinstance(size, int):
+                dims.add().dim_value = min(size, _LARGE)
+            else:
+                dims.add().dim_param = str(_dim(symbols, size))
     if not value.type.tensor_type.HasField("shape"):
         return "no shape"
     # In a file, 0 is what exporters write of a size that is open.
     least = 1 if given is None else 0
-    if any(dim.WhichOneof("value") != "dim_value" or dim.dim_value < least for dim in dims):
+    if any(
+        dim.dim_value < least if dim.HasField("dim_value") else dim.dim_param not in symbols
+        for dim in dims
+    ):
         known = (each.dim_value if each.HasField("dim_value") else each.dim_param for each in dims)
         return str(["?" if size == "" else size for size in known])
     try:
-        check_elements([dim.dim_value for dim in dims])
+        check_elements([dim.dim_value for dim in dims if dim.HasField("dim_value")])
     except UnsupportedError as error:
         raise QnnError(f"input {value.name!r}: {error}") from None
     return ""

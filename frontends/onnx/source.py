@@ -18,6 +18,7 @@ from frontends.onnx.shapes import opset_of
 from frontends.onnx.standard_functions import is_defined
 from frontends.summary import FLOAT, INTEGER, UNSUPPORTED, OperatorInfo, Summary, TensorNote
 from qnn_ops.errors import QnnError
+from qnn_ops.tensor_info import OpenSize
 
 _INTEGER = {
     *("ConvInteger", "DequantizeLinear", "DynamicQuantizeLinear", "DynamicQuantizeLSTM"),
@@ -26,6 +27,10 @@ _INTEGER = {
 
 _INTEGERS = 4
 """The accuracy level at which MatMulNBits multiplies integers."""
+
+
+_MADE_UP = "unk__"
+"""How the package onnx names sizes that it does not know."""
 
 
 class OnnxSource(Source):
@@ -94,7 +99,7 @@ class OnnxSource(Source):
         for value in (*graph.input, *graph.value_info, *graph.output):
             tensor = value.type.tensor_type
             dtype = dtype_of(value) if tensor.elem_type else ""
-            sizes = tuple(dim.dim_value for dim in tensor.shape.dim)
+            sizes = tuple(map(_size, tensor.shape.dim))
             notes.setdefault(value.name, TensorNote(len(notes), value.name, sizes, dtype))
 
     def _missing(self, refused: dict[int, str]) -> dict[int, str]:
@@ -117,6 +122,14 @@ class OnnxSource(Source):
         except QnnError:
             return ()
         return () if any(node.op_type in CONTROL for node in graph.node) else CONTROL
+
+
+def _size(dim: Any) -> int:
+    """Return a size of a file; one that is open with its name."""
+    if dim.WhichOneof("value") == "dim_value":
+        return int(dim.dim_value)
+    is_named = dim.dim_param and not dim.dim_param.startswith(_MADE_UP)
+    return OpenSize(dim.dim_param if is_named else "?")
 
 
 def _plain(value: Any) -> Any:

@@ -109,29 +109,14 @@ def _conv(graph: Graph, inputs: list[str], attributes: dict[str, Any]) -> None:
         raise UnsupportedError(f"kernel_shape {window} for weights of shape {list(weights)}")
 
 
-def _remainder(graph: Graph, inputs: list[str], attributes: dict[str, Any]) -> None:
-    """Check that signs of real numbers' remainders are the dividends'."""
-    if "float" in graph.dtype(inputs[0]) and not attributes.get("fmod", 0):
-        raise UnsupportedError("real numbers need fmod")
-
-
 def _einsum(graph: Graph, inputs: list[str], attributes: dict[str, Any]) -> None:
     check_sizes(attributes["equation"], [graph.known_shape(name) for name in inputs])
-
-
-def _reals(graph: Graph, inputs: list[str], _attributes: dict[str, Any]) -> None:
-    """Check that there is a least value, which truth values have none of."""
-    if graph.dtype(inputs[0]) == "bool":
-        raise UnsupportedError("bool is not imported")
 
 
 CHECKS: dict[str, Check] = {
     "Conv": _conv,
     "DequantizeLinear": _dequantize,
     "Einsum": _einsum,
-    "Mod": _remainder,
     "QuantizeLinear": _encoding,
-    "ReduceMax": _reals,
-    "ReduceMin": _reals,
 }
 """By the name of the operator."""

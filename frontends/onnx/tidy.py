@@ -16,8 +16,12 @@ _WITH_FREE_CONSTANTS = 4
 _STATED = "ai.onnx"
 """The standard's domain by its name, for which the package wants the empty one."""
 
-LEAST_OPSET, MOST_OPSET = 10, 28
-"""The versions of the standard's operators that are imported. The first has quantized ones."""
+FIRST_OPSET, LEAST_OPSET, MOST_OPSET = 7, 10, 28
+"""The versions of the standard's operators.
+
+The first is the earliest that ONNX Runtime takes. Those from the second to the last are imported;
+the second is the earliest with quantized operators.
+"""
 
 _UNDECLARED = {"": MOST_OPSET, "com.microsoft": 1}
 """The version of each domain that ONNX Runtime adds where a model declares others alone."""

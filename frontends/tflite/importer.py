@@ -46,7 +46,7 @@ from qnn_ops.errors import QnnError
 from qnn_ops.registry import spec_of
 from qnn_ops.serial import serial
 from qnn_ops.signature import with_bounds
-from qnn_ops.sizes import known_bounds
+from qnn_ops.sizes import within
 
 # Operators compute with these types; tensors of others tell axes, sizes and the like.
 _COMPUTED = ("float32", "int8", "uint8")
@@ -164,7 +164,7 @@ def import_graph(
 
     described = partial(described_ends, graph, names, shapes, kept, states, bounds)
     try:
-        with known_bounds(bounds):
+        with within(bounds):
             imported = builder.module(convert, described)
     except UnsupportedOperatorError:
         raise

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import tvm
-from tvm import relax
+from tvm import relax, te, tirx
 from tvm.relax import op as R
 from tvm.relax.expr_functor import PyExprMutator, mutator
 
 from legalize.qdq.group import operator_name
 from qnn_ops import float_function
 from qnn_ops.registry import spec_of
+from qnn_ops.sizes import Size
 
 _FUNCTIONS = {
     "relax.erf": "erf",
@@ -60,9 +63,12 @@ def _softmax(builder: relax.BlockBuilder, name: str, data: relax.Expr, axis: int
         moved = emit(R.permute_dims(data, order))
         return R.permute_dims(emit(_softmax(builder, name, moved, -1)), back)
     count, more = shape[-1], -shape[-1] % _LANES
-    if more:  # The exponentials of padding are 0, or vanish beside a sum of at least 1.
-        data = emit(R.nn.pad(data, [0] * (2 * len(shape) - 1) + [more], pad_value=-np.inf))
-    rows = emit(R.reshape(data, (*shape[:-1], (count + more) // _LANES, _LANES)))
+    if isinstance(count, Size):
+        rows = emit(_rows(builder, data))
+    else:
+        if more:  # The exponentials of padding are 0, or vanish beside a sum of at least 1.
+            data = emit(R.nn.pad(data, [0] * (2 * len(shape) - 1) + [more], pad_value=-np.inf))
+        rows = emit(R.reshape(data, (*shape[:-1], (count + more) // _LANES, _LANES)))
     most = emit(R.max(emit(R.max(rows, -2, keepdims=True)), -1, keepdims=True))
     distance = emit(R.subtract(rows, most))
     terms = emit(float_function(distance, "exp"))
@@ -71,8 +77,40 @@ def _softmax(builder: relax.BlockBuilder, name: str, data: relax.Expr, axis: int
         result = emit(R.multiply(terms, emit(R.divide(relax.const(np.float32(1)), total))))
     else:
         result = emit(R.subtract(distance, emit(R.log(total))))
+    if isinstance(count, Size):
+        return _joined(builder, result, data)
     result = emit(R.reshape(result, (*shape[:-1], count + more)))
     return R.strided_slice(result, [len(shape) - 1], [0], [count]) if more else result
+
+
+def _rows(builder: relax.BlockBuilder, data: relax.Expr) -> relax.Expr:
+    """Return rows of lanes of an open number of elements, filled up with minus infinity."""
+
+    def compute(tensor: te.Tensor) -> te.Tensor:
+        *outer, count = tensor.shape
+
+        def element(*indices: Any) -> Any:
+            *place, turn, lane = indices
+            index, lowest = turn * _LANES + lane, tirx.const(-np.inf, "float32")
+            return tirx.if_then_else(index < count, tensor(*place, index), lowest)
+
+        turns = tirx.floordiv(count + (_LANES - 1), _LANES)
+        return te.compute((*outer, turns, _LANES), element, "rows")
+
+    return builder.call_te(compute, data, primfunc_name_hint="rows")
+
+
+def _joined(builder: relax.BlockBuilder, rows: relax.Expr, like: relax.Expr) -> relax.Expr:
+    """Return rows of lanes as rows of a tensor's shape."""
+
+    def compute(tensor: te.Tensor, other: te.Tensor) -> te.Tensor:
+        def element(*indices: Any) -> Any:
+            *place, index = indices
+            return tensor(*place, tirx.floordiv(index, _LANES), tirx.floormod(index, _LANES))
+
+        return te.compute(other.shape, element, "joined")
+
+    return builder.call_te(compute, rows, like, primfunc_name_hint="joined")
 
 
 def _sum(builder: relax.BlockBuilder, rows: relax.Expr) -> relax.Expr:

@@ -18,6 +18,7 @@ from legalize.qdq.windows import sizes_of
 from qnn_ops import dequantize, float_conv2d, float_matmul
 from qnn_ops.float_conv2d import ORDERS, is_laid_out, panel_of
 from qnn_ops.registry import attrs_of, constant_of, operator_of, spec_of
+from qnn_ops.sizes import is_open
 
 _LAYOUTS = {"relax.nn.conv1d": ("NCW", "OIW"), "relax.nn.conv2d": ("NCHW", "OIHW")}
 """The layouts of the convolutions that importers of ONNX make."""
@@ -67,6 +68,8 @@ class _Writer(PyExprMutator):
         if not outer or len(shape) < 2:
             return call
         array = self._matrix(rhs) if len(shape) == 2 else None
+        if is_open((*outer, depth, *shape)):
+            return call
         if array is None:
             is_long = depth > panel_of(depth, shape[-1]) and min(outer[-1], shape[-1]) > 1
             return float_matmul(lhs, rhs, ORDERS[1]) if is_long else call

@@ -116,5 +116,4 @@ def _is_function_of_bytes(call: relax.Call, source: relax.Expr) -> bool:
     if any(isinstance(value, tuple) for value in of_channels) or is_open(spec.shape):
         return False
     are_bytes = {spec.dtype, spec_of(call).dtype} <= set(QUANTIZED)
-    is_several = is_open(spec.shape) or math.prod(spec.shape) > 1
-    return are_bytes and spec.shape == spec_of(call).shape and is_several
+    return are_bytes and spec.shape == spec_of(call).shape and math.prod(spec.shape) > 1

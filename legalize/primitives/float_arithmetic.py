@@ -18,6 +18,7 @@ from qnn_ops.float_arithmetic import OTHER, fused_multiply_add, natural_power, r
 from qnn_ops.float_epilogue import fused_multiply_add_float32
 from qnn_ops.float_function import float_function
 from qnn_ops.registry import Attrs, spec_of
+from qnn_ops.sizes import as_extent, broadcast, sizes_of
 
 
 @primitive(fused_multiply_add)
@@ -37,9 +38,7 @@ def multiply_add(
     """Return the sum lhs * rhs + addend of float32 expressions that broadcast, rounded once."""
     operands = [builder.normalize(operand) for operand in (lhs, rhs, addend)]
     shapes = [spec_of(operand).shape for operand in operands]
-    rank = max(map(len, shapes))
-    padded = [(1,) * (rank - len(shape)) + shape for shape in shapes]
-    shape = [max(sizes) if 0 not in sizes else 0 for sizes in zip(*padded, strict=True)]
+    shape = list(map(as_extent, broadcast(*shapes)))
 
     def compute(*tensors: te.Tensor) -> te.Tensor:
         def element(*indices: Any) -> Any:
@@ -63,7 +62,9 @@ def _multiply_add(*factors_and_addend: Any) -> Expression:
 
 def _at(tensor: te.Tensor, indices: tuple[Any, ...]) -> Any:
     own = indices[len(indices) - len(tensor.shape) :]
-    return tensor(*(0 if int(size) == 1 else i for size, i in zip(tensor.shape, own, strict=True)))
+    return tensor(
+        *(0 if size == 1 else i for size, i in zip(sizes_of(tensor.shape), own, strict=True))
+    )
 
 
 _HIGHEST = 30  # bit of a positive int32

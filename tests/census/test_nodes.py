@@ -15,10 +15,14 @@ from tests.census import nodes
 
 
 def test_tests_are_counted_by_what_becomes_of_them() -> None:
-    result = CliRunner().invoke(nodes.main, ["--only", "nonzero", "--names"])
+    result = CliRunner().invoke(nodes.main, ["--only", "test_nonzero", "--names"])
     assert result.exit_code == 0, result.output
-    assert "filled: test_nonzero_example" in result.output
-    assert "| filled | 1 |" in result.output
+    assert "| equal | 1 |" in result.output
+
+
+def test_inputs_may_be_axes() -> None:
+    result = CliRunner().invoke(nodes.main, ["--only", "test_tile", "--names"])
+    assert "| equal | 2 |" in result.output
 
 
 def reals(*values: float) -> Any:

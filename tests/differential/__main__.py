@@ -3,6 +3,7 @@
 python -m tests.differential                      # 10,000 graphs, with LiteRT's reference kernels
 python -m tests.differential --format tflite-open # with open sizes, each graph in three
 python -m tests.differential --format onnx        # with ONNX Runtime
+python -m tests.differential --format onnx-open --per-file 1  # with first axes of three sizes
 python -m tests.differential --format torch --per-file 4  # with ExecuTorch's delegate to XNNPACK
 python -m tests.differential --graphs 500 --seed 7
 python -m tests.differential --per-file 2         # small models, which become one function

@@ -11,7 +11,9 @@ from typing import Any
 import numpy as np
 import tvm
 
-from tests.differential.file import Array, File
+from frontends.errors import UnsupportedOperatorError
+from qnn_ops.sizes import OpenSizeError
+from tests.differential.file import Array, File, RefusedError
 from tests.differential.open_file import open_file
 from tests.differential.tflite_file import tflite_file
 from tests.support.machine_code import write_objects
@@ -30,10 +32,17 @@ def _torch_file(seed: int, graphs: int) -> File:
     return torch_file(seed, graphs)
 
 
+def _open_onnx_file(seed: int, graphs: int) -> File:
+    from tests.differential.onnx.open_file import open_file
+
+    return open_file(seed, graphs)
+
+
 FILES: dict[str, Callable[[int, int], File]] = {
     "tflite": tflite_file,
     "tflite-open": open_file,
     "onnx": _onnx_file,
+    "onnx-open": _open_onnx_file,
     "torch": _torch_file,
 }
 """What draws a file of so many graphs from a seed, by format."""
@@ -99,8 +108,22 @@ def run_trial(
         targets: what to compile for; code that this processor cannot run is only compiled.
         ways: whether to use kernels, each time that the file is compiled.
         format: of ``FILES``.
+
+    Raises:
+        RefusedError: the framework refuses the file, or its open sizes need numbers.
     """
     file = FILES[format](seed, graphs)
+    try:
+        return _tried(file, seed, targets, ways, format)
+    except (OpenSizeError, UnsupportedOperatorError) as error:
+        if not file.runs:
+            raise
+        raise RefusedError(str(error)) from error
+
+
+def _tried(
+    file: File, seed: int, targets: Sequence[str], ways: Sequence[bool], format: str
+) -> Trial:
     mod, params = file.load()
     mismatches: list[Mismatch] = []
     for target, kernels in product(targets, ways):
@@ -120,7 +143,8 @@ def run_trial(
                 gap = _gap(array, wanted, bound)
                 if gap:
                     mismatches.append(Mismatch(number, target, kernels, *gap))
-    return Trial(seed, file.operators, tuple(mismatches), file.content, format)
+    suffix = format.partition("-")[0]
+    return Trial(seed, file.operators, tuple(mismatches), file.content, suffix)
 
 
 def _gap(array: Array, wanted: Array, bound: float) -> tuple[int, float] | None:

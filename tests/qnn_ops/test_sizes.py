@@ -14,9 +14,9 @@ from qnn_ops.sizes import (
     as_extent,
     broadcast,
     is_open,
-    known_bounds,
     least,
     sizes_of,
+    within,
 )
 
 
@@ -77,7 +77,7 @@ def test_a_number_that_no_size_gives_is_the_dialects_error() -> None:
 
 
 def test_bounds_prove_more_orders() -> None:
-    with known_bounds({"n": (2, 512)}):
+    with within({"n": (2, 512)}):
         assert N <= 512
         assert N >= 2
         with pytest.raises(OpenSizeError, match="whether it is < 100"):

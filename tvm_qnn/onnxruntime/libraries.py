@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -24,8 +25,12 @@ if TYPE_CHECKING:
     from tvm_qnn.library.library import Library
 
 Shape = tuple[int, ...]
-Key = tuple[Shape, ...] | tuple[tuple[str, ...], tuple[Shape, ...]]
-"""Shapes of the inputs; before these the names of all that is given, where that is more."""
+Key = tuple[Shape, ...] | tuple[tuple[Any, ...], tuple[Shape, ...]]
+"""Shapes of the inputs; before these what else decides on the library, if anything does.
+
+These are the names of all that is given, if that is more than the inputs, and the elements of
+inputs that become constants.
+"""
 
 
 class Cut(NamedTuple):
@@ -45,14 +50,22 @@ class Cut(NamedTuple):
 class Runner:
     """A library, as a session calls it."""
 
-    def __init__(self, library: Library, cuts: Sequence[Cut], outputs: int) -> None:
+    def __init__(
+        self,
+        library: Library,
+        cuts: Sequence[Cut],
+        outputs: int,
+        inputs: Sequence[int] | None = None,
+    ) -> None:
         """Wrap it.
 
         Args:
             library: of one list of shapes.
             cuts: for outputs whose length the data decide.
             outputs: how many the model has itself; counts stand behind them.
+            inputs: the numbers of the inputs that it takes; None for all.
         """
+        self._inputs = inputs
         self.library = library
         self._run = library.run
         self._is_single = len(library.outputs) == 1
@@ -61,6 +74,8 @@ class Runner:
 
     def __call__(self, arrays: Sequence[Array]) -> list[Array]:
         """Run on the inputs in order; return the outputs in order."""
+        if self._inputs is not None:
+            arrays = [arrays[number] for number in self._inputs]
         found = self._run(*arrays)
         if self._is_single:
             return [found]
@@ -86,11 +101,26 @@ class Libraries:
         self._lock = threading.Lock()
         self.runners: Last[Key, Runner] = Last()
 
-    def runner_of(self, given: dict[str, Shape]) -> Runner:
+    def runner_for(self, arrays: dict[str, Array]) -> Runner:
+        """Return what runs on inputs of these names; build it if it is not there.
+
+        Args:
+            arrays: the model's inputs in order, and constants behind them.
+
+        Raises:
+            QnnError: as ``runner_of``.
+        """
+        values = {name: arrays[name] for name in self._model.deciding if name in arrays}
+        return self.runner_of({name: each.shape for name, each in arrays.items()}, values)
+
+    def runner_of(
+        self, given: dict[str, Shape], values: Mapping[str, Array] = MappingProxyType({})
+    ) -> Runner:
         """Return what runs on inputs of these names and shapes; build it if it is not there.
 
         Args:
             given: shapes of the model's inputs in order, and of constants behind them.
+            values: of inputs that become constants.
 
         Raises:
             Unsupported: the model has what is not imported.
@@ -98,20 +128,25 @@ class Libraries:
         """
         shapes = tuple(given.values())
         key: Key = shapes
-        if len(given) > len(self._model.inputs):
-            key = tuple(given), shapes
+        if values or len(given) > len(self._model.inputs):
+            elements = [(name, each.tobytes()) for name, each in values.items()]
+            key = (*given, *elements), shapes
         with self._lock:
             if (found := self.runners.get(key)) is None:
-                found = self.runners[key] = self._build(given)
+                found = self.runners[key] = self._build(given, values)
             return found
 
-    def _build(self, shapes: dict[str, Shape]) -> Runner:
+    def _build(self, given: dict[str, Shape], values: Mapping[str, Array]) -> Runner:
+        from frontends.onnx.constants import with_values
         from tvm_qnn.library.known import library_of
 
-        proto = self._with_inputs(shapes)
+        proto = with_values(self._with_inputs(given), values)
+        shapes = {name: shape for name, shape in given.items() if name not in values}
+        inputs = [number for number, name in enumerate(given) if name not in values]
         compiled = partial(self._compiled, proto, shapes)
         library = library_of(["onnx"], _parts(proto, shapes), compiled, self._num_threads)
-        return Runner(library, self._cuts(library, proto, shapes), len(self._model.outputs))
+        cuts = self._cuts(library, proto, shapes)
+        return Runner(library, cuts, len(self._model.outputs), inputs if values else None)
 
     def _compiled(self, proto: Any, shapes: dict[str, Shape]) -> Library:
         from frontends.onnx.importer import import_proto
@@ -135,7 +170,11 @@ class Libraries:
         names = [f"{each.name}{COUNT}" for each in self._model.outputs]
         counts = [(k, info.name.rstrip("_")) for k, info in enumerate(library.outputs)]
         counts = [(k, name) for k, name in counts[len(names) :] if name in names]
-        sized = with_shapes(proto, shapes).output
+        bare = type(proto)()
+        bare.CopyFrom(proto)
+        for value in bare.graph.output:  # a file may state what one run's data decided
+            value.type.tensor_type.ClearField("shape")
+        sized = with_shapes(bare, shapes).output
         return [
             Cut(number := names.index(name), _open_axis(sized[number]), k) for k, name in counts
         ]

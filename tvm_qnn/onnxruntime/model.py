@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -86,6 +86,7 @@ class Model:
         outputs: what a run gives.
         metadata: of the file.
         without_shape: inputs that may have any number of dimensions.
+        deciding: inputs whose values a run's library is compiled for, such as axes.
     """
 
     proto: Any
@@ -94,11 +95,12 @@ class Model:
     outputs: list[NodeArg]
     metadata: ModelMetadata
     without_shape: frozenset[str]
+    deciding: Sequence[str] = ()
 
     @property
     def is_static(self) -> bool:
-        """Whether the shapes of all inputs are known."""
-        return not any(self.is_open(each) for each in self.inputs)
+        """Whether all that decides on the library is known without a run."""
+        return not self.deciding and not any(self.is_open(each) for each in self.inputs)
 
     def is_open(self, arg: NodeArg) -> bool:
         """Tell whether only a run tells the shape of an input; 0 stands for any size, too."""
@@ -213,6 +215,8 @@ def _set_files(proto: Any, files: Mapping[str, bytes]) -> None:
 
 
 def _described(proto: Any, raw: Any) -> Model:
+    from frontends.onnx.deciding import deciding_inputs
+
     graph = raw.graph
     constants = {tensor.name for tensor in graph.initializer}
     inputs = [value for value in graph.input if value.name not in constants]
@@ -237,6 +241,7 @@ def _described(proto: Any, raw: Any) -> Model:
         _outputs(proto, graph.output),
         metadata,
         frozenset(each.name for each in graph.input if not each.type.tensor_type.HasField("shape")),
+        deciding_inputs(proto),
     )
 
 

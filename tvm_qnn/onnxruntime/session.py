@@ -113,7 +113,7 @@ class InferenceSession:
             raise WrongType(f"run_options are RunOptions, got {type(run_options).__name__}")
         if run_options is not None and run_options.terminate:
             raise Fail("Exiting due to terminate flag being set to true.")
-        runner = self._libraries.runner_of({name: each.shape for name, each in arrays.items()})
+        runner = self._libraries.runner_for(arrays)
         try:
             found = runner(list(arrays.values()))
         except StatusError:

@@ -6,11 +6,12 @@ from functools import reduce
 from typing import Any
 
 import numpy as np
-from tvm import relax
+from tvm import relax, te, tirx
 from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
 from frontends.onnx.converters.registry import Call, converter
+from frontends.onnx.package import onnx_package
 from qnn_ops import float_function
 from qnn_ops.registry import constant_of, spec_of
 from qnn_ops.rounded import rounded
@@ -52,6 +53,21 @@ def _min(call: Call) -> relax.Expr:
     return reduce(lambda least, each: call.emit(R.minimum(least, each)), call.given)
 
 
+@converter("BitCast")
+def _bit_cast(call: Call) -> relax.Expr:
+    """Read the bits of each element as those of another dtype."""
+    (data,) = call.operands(1)
+    kind = int(call.attributes.get("to", 0))
+    dtype = str(onnx_package().helper.tensor_dtype_to_np_dtype(kind).name)
+    if np.dtype(dtype).itemsize != np.dtype(spec_of(data).dtype).itemsize:
+        raise UnsupportedError(f"elements of {spec_of(data).dtype} as {dtype}")
+
+    def compute(tensor: te.Tensor) -> te.Tensor:
+        return te.compute(tensor.shape, lambda *place: tirx.reinterpret(dtype, tensor(*place)))
+
+    return call.builder.call_te(compute, data, primfunc_name_hint="bit_cast")
+
+
 @converter("BitShift")
 def _bit_shift(call: Call) -> Any:
     """Shift bits; by more than there are, or less than none, all of them go."""
@@ -73,20 +89,21 @@ def _bit_shift(call: Call) -> Any:
 
 @converter("Pow")
 def _pow(call: Call) -> relax.Expr:
-    """Return powers of real numbers, whose exponents may be integers.
+    """Return powers; those of integers are computed in float64, and cut.
 
     ONNX Runtime multiplies where the exponent is the number 2 or 3; so does this.
     """
     base, exponent = call.operands(2)
     dtype = spec_of(base).dtype
-    if not dtype.startswith("float"):
-        raise UnsupportedError(f"its base must be a real number, got {dtype}")
     known = constant_of(exponent)
     if known is not None and known.size == 1 and known.item() in (2, 3):
         shape = np.broadcast_shapes(spec_of(base).shape, known.shape)
         base = call.emit(R.reshape(base, shape))
         square = call.emit(R.multiply(base, base))
         return square if known.item() == 2 else R.multiply(square, base)
+    if not dtype.startswith("float"):
+        wide = (call.emit(R.astype(each, "float64")) for each in (base, exponent))
+        return R.astype(call.emit(R.power(*wide)), dtype)
     if known is not None:
         # A number of no axes would be written into the code: LLVM makes of some powers a root or a
         # quotient, whose last bits are others, and TVM warns of some.
@@ -97,6 +114,22 @@ def _pow(call: Call) -> relax.Expr:
     if spec_of(exponent).dtype != dtype:
         exponent = call.emit(R.astype(exponent, dtype))
     return R.power(base, exponent)
+
+
+@converter("Mod")
+def _mod(call: Call) -> relax.Expr:
+    """Return remainders, whose signs are the divisors', or with ``fmod`` the dividends'."""
+    lhs, rhs = call.operands(2)
+    dtype = spec_of(lhs).dtype
+    if call.attributes.get("fmod", 0):
+        return R.mod(lhs, rhs)
+    if not dtype.startswith("float"):
+        return R.floor_mod(lhs, rhs)
+    emit, zero = call.emit, relax.const(np.asarray(0, dtype), dtype)
+    rest = emit(R.mod(lhs, rhs))
+    differ = emit(R.logical_xor(emit(R.less(rest, zero)), emit(R.less(rhs, zero))))
+    is_other = emit(R.logical_and(differ, emit(R.not_equal(rest, zero))))
+    return R.where(is_other, emit(R.add(rest, rhs)), rest)
 
 
 @converter("Celu")

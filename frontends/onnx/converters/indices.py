@@ -12,10 +12,12 @@ from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
 from frontends.onnx.constants import range_of
+from frontends.onnx.converters.open_shapes import of_sizes
 from frontends.onnx.converters.registry import Call, converter
 from frontends.onnx.package import onnx_package
 from qnn_ops import counted_indices, top_indices
 from qnn_ops.registry import constant_of, spec_of
+from qnn_ops.sizes import Size
 
 NEAREST = "nearest"
 """An attribute of a node: an index out of range means the nearest one, and is no error.
@@ -84,6 +86,8 @@ def _counted(
 ) -> relax.Expr:
     """Return indices that are counted from the first one; one that is not there ends the run."""
     known, dtype = constant_of(indices), spec_of(indices).dtype
+    if isinstance(size, Size):
+        return _counted_open(builder, known, size, dtype)
     if known is not None:
         if known.size and not -size <= known.min() <= known.max() < size:
             raise UnsupportedError(f"indices beyond the {size} that there are")
@@ -98,6 +102,19 @@ def _counted(
     )
     counted = R.where(R.less(indices, zero), R.add(indices, extent), indices)
     return builder.emit(R.minimum(R.maximum(counted, zero), last))
+
+
+def _counted_open(builder: relax.BlockBuilder, known: Any, size: Any, dtype: str) -> relax.Expr:
+    """Return constant indices along an axis of an open size, counted from the first one."""
+    if known is None:
+        raise UnsupportedError(f"the data choose among the open size {size}")
+    if not all(-size <= int(each) < size for each in known.flat):
+        raise UnsupportedError(f"indices beyond the {size} that there are")
+    if known.min(initial=0) >= 0:
+        return relax.const(known, str(known.dtype))
+    counted = [each if each >= 0 else size + each for each in map(int, known.flat)]
+    found = of_sizes(builder, np.array(counted, object).reshape(known.shape))
+    return builder.emit(R.astype(found, dtype))
 
 
 _MOST = 1 << 24

@@ -112,22 +112,29 @@ _LEAST_LAYER = 8
 
 @converter("LayerNormalization")
 def _layer_normalization(call: Call) -> relax.Expr:
-    """Return the normalized data.
+    """Return the normalized data, and perhaps the mean and the reciprocal of the deviation.
 
     Sums, and what becomes of them, are those of MLAS on x86 with AVX2, or those of rows one by one
     where they are short; where an order is stated, as that of ONNX Runtime's operators with a sum
     before it, this.
     """
     data, scale, bias = call.operands(3)
-    if call.attributes["tvm_custom"]["num_outputs"] > 1:
-        raise UnsupportedError("mean and deviation as results are not imported")
     shape = spec_of(data).shape
     if spec_of(data).dtype != "float32":
         raise UnsupportedError("it must be of float32")
     axis = int(call.attributes.get("axis", -1)) % len(shape)
     order = order_of(call.attributes, prod(shape[axis:]), ("welford", "vectors"), _LEAST_LAYER)
     epsilon = call.attributes.get("epsilon", 1e-5)
-    return normalized(call.builder, data, axis, order, epsilon, (scale, bias))
+    result = normalized(call.builder, data, axis, order, epsilon, (scale, bias))
+    count = int(call.attributes["tvm_custom"]["num_outputs"])
+    if count == 1:
+        return result
+    emit, one = call.emit, relax.const(np.float32(1))
+    mean, squares = moments(call.builder, data, axis, order)
+    deviation = emit(R.sqrt(emit(R.add(squares, relax.const(np.float32(epsilon))))))
+    columns = (*shape[:axis], *[1] * (len(shape) - axis))
+    found = [emit(R.reshape(each, columns)) for each in (mean, emit(R.divide(one, deviation)))]
+    return relax.Tuple([result, *found][:count])
 
 
 _LEAST_RMS = 16

@@ -57,6 +57,8 @@ def _extreme(call: Call, reduction: Reduction, infinity: float) -> relax.Expr:
     if 0 in spec.shape:
         raise UnsupportedError("it has no elements")
     along = {"axis": axes or None, "keepdims": bool(attributes.get("keepdims", 1))}
+    if spec.dtype == "bool":
+        return R.astype(emit(reduction(emit(R.astype(data, "uint8")), **along)), "bool")
     if not spec.dtype.startswith("float") or is_dequantized(call.builder, data):
         return reduction(data, **along)
     limit = relax.const(np.asarray(infinity, spec.dtype))

@@ -37,6 +37,13 @@ def test_small_models_equal_onnx_runtime(seed: int) -> None:
     assert run_trial(seed, graphs=2, ways=(True,), format="onnx").mismatches == ()
 
 
+@pytest.mark.parametrize("seed", [7, 15])
+def test_first_axes_of_three_sizes(seed: int) -> None:
+    trial = run_trial(seed, graphs=1, ways=(True,), format="onnx-open")
+    assert trial.operators >= 4
+    assert trial.mismatches == ()
+
+
 @pytest.mark.parametrize("seed", range(200, 203))
 def test_both_forms_of_a_network_give_the_same_integers(seed: int) -> None:
     results = []

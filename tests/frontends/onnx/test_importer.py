@@ -143,6 +143,16 @@ def test_old_operator_sets_are_refused() -> None:
         from_onnx(model)
 
 
+def test_operators_of_version_7_are_rewritten() -> None:
+    make, data = onnx.helper.make_tensor_value_info, np.arange(6, dtype=np.float32).reshape(2, 3)
+    slices = onnx.helper.make_node("Slice", ["x"], ["y"], starts=[1], ends=[3], axes=[1])
+    values = [make("x", 1, (2, 3))], [make("y", 1, None)]
+    graph = onnx.helper.make_graph([slices], "graph", *values)
+    model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 7)])
+    mod, params = from_onnx(model)
+    np.testing.assert_array_equal(qnn.build(mod, "host", params).run(data), data[:, 1:])
+
+
 def test_what_a_file_tells_of_an_outputs_shape_may_be_wrong() -> None:
     model = NETWORKS["googlenet"](Style("uint8", "int8", per_channel=True, qdq=True))
     data = image(model)

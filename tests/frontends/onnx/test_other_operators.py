@@ -5,8 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from frontends.errors import UnsupportedOperatorError
-from frontends.onnx import from_onnx
 from tests.support.onnx_graphs import Node, check_equal, compiled, model_of, on_runtime
 
 RNG = np.random.default_rng(3)
@@ -70,12 +68,10 @@ def test_of_angles_and_hyperbolas(operator: str) -> None:
     np.testing.assert_allclose(ours, theirs, rtol=2.0**-20, atol=2.0**-22)
 
 
-def test_remainders_of_real_numbers_need_fmod() -> None:
-    data = {"a": REALS["a"], "b": REALS["a"]}
-    model = model_of([("Mod", "a b", "y", {"fmod": 1})], data, ["y"], {})
-    del model.graph.node[0].attribute[:]
-    with pytest.raises(UnsupportedOperatorError, match="real numbers need fmod"):
-        from_onnx(model)
+def test_remainders_of_real_numbers_have_the_divisors_signs() -> None:
+    data = {"a": REALS["a"], "b": np.roll(REALS["a"], 1)}
+    model = model_of([("Mod", "a b", "y", {})], data, ["y"], {}, 28)
+    check_equal(model, data)
 
 
 def test_operands_may_be_left_out_at_the_end() -> None:

@@ -100,3 +100,15 @@ def test_another_process_needs_no_compiler(folder: Path, tmp_path: Path) -> None
     ]
     assert told == [["12.0", "True"], ["12.0", "False"]]
     assert folder.is_dir()
+
+
+def test_inputs_that_decide_are_part_of_the_key(compiled: list[Any]) -> None:
+    nodes = [("Add", "axis k", "axes"), ("ReduceSum", "x axes", "z")]
+    inputs = [("x", "FLOAT", [2, 3]), ("axis", "INT64", [1])]
+    net = model_of(inputs, [("z", "FLOAT", None)], nodes, {"k": np.ones(1, np.int64)})
+    session = own.InferenceSession(net.SerializeToString())
+    assert compiled == []
+    for axis in (-1, 0, -1):
+        feed = {"x": X, "axis": np.array([axis], np.int64)}
+        check_equal(session.run(None, feed)[0], X.sum(axis + 1, keepdims=True))
+    assert compiled == [((2, 3),)] * 2

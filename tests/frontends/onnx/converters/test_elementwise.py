@@ -48,11 +48,15 @@ def test_a_number_has_the_exponents_axes() -> None:
     check_equal(model_of(nodes, data, ["y0", "y1", "y2"], constants), data)
 
 
-def test_bases_that_are_integers_are_refused() -> None:
-    data = {"x": np.array([2, 3]), "n": np.array([2, 3])}
-    model = model_of([("Pow", "x n", "y", {})], data, ["y:int64"], {})
-    with pytest.raises(UnsupportedOperatorError, match="base must be a real number, got int64"):
-        from_onnx(model)
+def test_bases_may_be_integers() -> None:
+    data = {"x": np.array([2, -3, 0]), "n": np.array([2, 3, 5])}
+    check_equal(model_of([("Pow", "x n", "y", {})], data, ["y:int64"], {}), data)
+
+
+def test_bits_of_reals_are_those_of_integers() -> None:
+    data = {"x": np.array(SPECIAL, np.float32)}
+    model = model_of([("BitCast", "x", "y", {"to": 6})], data, ["y:int32"], {}, 26)
+    check_equal(model, data)
 
 
 SPECIAL = (0.0, -0.0, 1e-30, -1e-30, 88.0, -88.0, 3e38, -3e38, np.inf, -np.inf)

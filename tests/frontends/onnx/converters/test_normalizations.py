@@ -5,10 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from frontends.errors import UnsupportedOperatorError
-from frontends.onnx import from_onnx
 from tests.support.onnx_branches import RNG, Case, Weights, check, floats
-from tests.support.onnx_graphs import Node, check_equal, model_of
+from tests.support.onnx_graphs import Node, check_equal, compiled, model_of, on_runtime
 
 HELD = Weights(RNG.integers(-127, 128, 4).astype(np.int8), np.array(0.01, np.float32))
 
@@ -51,9 +49,12 @@ def test_every_bit_is_onnx_runtimes(width: int) -> None:
     check_equal(model_of(nodes, data, ["y", "z"], constants), data)
 
 
-def test_further_results_are_refused() -> None:
-    data = {"x": np.zeros((2, 8), np.float32)}
-    constants = {"s": np.ones(8, np.float32)}
-    model = model_of([("LayerNormalization", "x s", "y mean", {})], data, ["y", "mean"], constants)
-    with pytest.raises(UnsupportedOperatorError, match="mean and deviation"):
-        from_onnx(model)
+@pytest.mark.parametrize("width", [7, 24])
+def test_mean_and_deviation_as_results(width: int) -> None:
+    data = {"x": np.random.default_rng(width).normal(0.5, 2, (2, 3, width)).astype(np.float32)}
+    node: Node = ("LayerNormalization", "x s", "y mean deviation", {"axis": 2})
+    constants = {"s": np.ones(width, np.float32)}
+    net = model_of([node], data, ["y", "mean", "deviation"], constants)
+    for ours, theirs in zip(compiled(net, data), on_runtime(net, data), strict=True):
+        assert ours.shape == theirs.shape
+        np.testing.assert_allclose(ours, theirs, rtol=2.0**-22)  # the sum may have another order

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import tvm_qnn as qnn
 from frontends.errors import UnsupportedOperatorError
 from frontends.onnx import from_onnx
 from tests.support.onnx_graphs import Array, compiled, model_of, on_runtime, onnx
@@ -169,6 +170,25 @@ def test_padding_of_a_first_run() -> None:
     ours, theirs = compiled(net, data)[0], on_runtime(net, data)[0]
     for sentence, length in enumerate((6, 4)):
         mine, other = ours[sentence, :length], theirs[sentence, :length]
+        assert np.abs(mine - other).max() <= 2.0**-20 * np.abs(other).max()
+
+
+def test_a_first_run_has_an_empty_past() -> None:
+    """The shape of the queries follows from an operator that the package onnx does not know."""
+    net, data = model(tokens=4, past=9, lengths=[4], is_rotated=True)
+    norm = onnx.helper.make_node("SimplifiedLayerNormalization", ["q", "ones"], ["n"])
+    net.graph.node[0].input[0] = "n"
+    net.graph.node.insert(0, norm)
+    ones = np.ones(HEADS * WIDTH, np.float32)
+    net.graph.initializer.append(onnx.numpy_helper.from_array(ones, "ones"))
+    for value in (*net.graph.input, *net.graph.output):
+        if value.name in ("a", "b", "pk", "pv"):
+            value.type.tensor_type.shape.dim[2].dim_param = f"length of {value.name}"
+    data |= {name: data[name][:, :, :0] for name in ("a", "b")}
+    mod, params = from_onnx(net, {name: data[name].shape for name in ("a", "b")})
+    ours = qnn.build(mod, "host", params).run(data).values()
+    for mine, other in zip(ours, on_runtime(net, data), strict=True):
+        assert mine.shape == other.shape
         assert np.abs(mine - other).max() <= 2.0**-20 * np.abs(other).max()
 
 

@@ -67,7 +67,10 @@ def test_vnni_takes_no_product_apart_from_its_sum(channels: int) -> None:
 @pytest.mark.parametrize("channels", [64, 48, 16])
 def test_sums_that_differ_in_numbers_share_a_function(cpu: str, channels: int) -> None:
     target = tvm.target.Target({"kind": "llvm", "mcpu": cpu})
-    numbers = [{"scale": 3.1, "output_zero_point": 3}, {"scale": 2.9, "output_zero_point": 4}]
+    numbers: list[dict[str, Any]] = [
+        {"scale": 3.1, "output_zero_point": 3},
+        {"scale": 2.9, "output_zero_point": 4},
+    ]
     functions = [
         Problem(quantized_add, channels, DTYPES[0], is_rhs=False, **each).case(target).function
         for each in numbers
