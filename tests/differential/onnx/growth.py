@@ -27,7 +27,7 @@ NOT_DRAWN: dict[str, str] = {
     ),
     **dict.fromkeys(
         (
-            *("BiasGelu", "Celu", "FastGelu", "OneHot", "QuickGelu", "RMSNormalization"),
+            *("BiasGelu", "BitCast", "Celu", "FastGelu", "OneHot", "QuickGelu", "RMSNormalization"),
             *("Attention", "EmbedLayerNormalization", "GroupQueryAttention"),
             *("MultiHeadAttention", "QAttention", "MatMulInteger16"),
             *("FusedGemm", "FusedMatMul", "QEmbedLayerNormalization"),

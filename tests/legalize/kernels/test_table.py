@@ -82,9 +82,10 @@ def test_the_projects_kernels_belong_to_operators_of_the_dialect() -> None:
     assert set(KERNELS) <= set(OPERATORS)
     assert all(kernels for kernels in KERNELS.values())
     features = {feature for kernels in KERNELS.values() for k in kernels for feature in k.features}
-    others = {"aarch64", "arm", "neon", "dotprod", "i8mm", "mclass", "dsp", "mve", "32bit"}
+    arm = {"aarch64", "arm", "neon", "dotprod", "i8mm", "mclass", "dsp", "mve"}
+    others = arm | {"32bit", "c99"}
     x86 = {"kind": "llvm", "mattr": [f"+{name}" for name in features - others]}
-    names = ("aarch64-i8mm", "armv7-neon", "cortex-m4", "cortex-m55", "riscv32")
+    names = ("aarch64-i8mm", "armv7-neon", "cortex-m4", "cortex-m55", "riscv32", "c")
     targets = [tvm.target.Target(x86), *map(parse_target, names)]
     for kernels in KERNELS.values():
         assert all(any(k.serves(target) for target in targets) for k in kernels)
