@@ -12,7 +12,6 @@ from math import prod
 import numpy as np
 
 from frontends.errors import UnsupportedError
-from qnn_ops.sizes import least
 
 MOST_ELEMENTS = (1 << 31) - 1
 """Of any tensor: indices of kernels have 32 bits."""
@@ -36,9 +35,18 @@ MOST_TURNS = 1 << 24
 def bytes_of(shape: Sequence[int], dtype: str) -> int:
     """Return the least bytes of a tensor; a dtype that numpy lacks has one for each element."""
     try:
-        return prod(map(least, shape)) * np.dtype(dtype).itemsize
+        return prod(map(number_of, shape)) * np.dtype(dtype).itemsize
     except TypeError:
-        return prod(map(least, shape))
+        return prod(map(number_of, shape))
+
+
+def number_of(size: int) -> int:
+    """Return a size, or its least value if it is open."""
+    if isinstance(size, int | np.integer):
+        return int(size)
+    from qnn_ops.sizes import least  # with TVM, which a model of numbers does not need
+
+    return least(size)
 
 
 def check_elements(shape: Sequence[int]) -> None:
@@ -47,7 +55,7 @@ def check_elements(shape: Sequence[int]) -> None:
     Raises:
         UnsupportedError: it has too many elements.
     """
-    if (count := prod(map(least, shape))) > MOST_ELEMENTS:
+    if (count := prod(map(number_of, shape))) > MOST_ELEMENTS:
         raise UnsupportedError(f"a tensor has {count:,} elements, the most are {MOST_ELEMENTS:,}")
 
 

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any
 
+from frontends.bounds import number_of
 from frontends.onnx.graph import Graph
 from frontends.onnx.grouping import find_known_types
 from frontends.onnx.names import attributes_of
 from frontends.onnx.open_inputs import sized_inputs
 from frontends.onnx.shapes import Shapes, infer
 from qnn_ops.errors import QnnError
-from qnn_ops.sizes import least
 
 _STATES = 2
 """The place of the weights of hidden values."""
@@ -78,7 +78,7 @@ def _macs(groups: Graph, written: Graph) -> dict[int, int]:
     for number, node in zip(groups.sources, groups.node, strict=True):
         names = [*node.input, node.output[0]]
         shapes = [written.known_shape(name) if name else () for name in names]
-        known = [tuple(map(least, shape)) for shape in shapes if shape is not None]
+        known = [tuple(map(number_of, shape)) for shape in shapes if shape is not None]
         if (count := _COUNTS.get(node.op_type)) is None or len(known) < len(shapes):
             continue
         *inputs, output = known

@@ -73,7 +73,7 @@ def test_memory_is_told(model: Path) -> None:
 
 
 def test_without_litert_the_reason_is_told(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def absent(*_arguments: object) -> None:
+    def absent(*_arguments: object, **_options: object) -> None:
         raise QnnError("ai-edge-litert is not installed")
 
     monkeypatch.setattr(oracle, "LiteRtSession", absent)
@@ -112,7 +112,7 @@ def test_images_are_counted(model: Path, streams: int, batch: int) -> None:
 
 @pytest.mark.usefixtures("short_turns")
 def test_counted_images_are_a_table(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def absent(*_arguments: object) -> None:
+    def absent(*_arguments: object, **_options: object) -> None:
         raise QnnError("it is not installed")
 
     monkeypatch.setattr(throughput, "start_litert", absent)
