@@ -26,7 +26,7 @@ FOLDERS = ("tflite", "mxnet", "onnx", "torch")
 """One for each format."""
 
 Shapes = Mapping[str, Any]
-"""The sizes of inputs by name: numbers, or where a format takes them, names and ``range``s."""
+"""The sizes of inputs by name: numbers, or where a format takes them, names and ranges."""
 
 _HEAD = 4096  # bytes of a file, which tell its format
 

@@ -22,7 +22,7 @@ def sized_inputs(graph: Any, shapes: Shapes | None) -> tuple[Shapes, dict[str, B
         shapes: as ``given_shapes`` takes them.
 
     Returns:
-        Sizes are numbers as they are given, or ``Size``s; and the bounds by name.
+        Sizes are numbers as they are given, or ``Size`` objects; and the bounds by name.
 
     Raises:
         QnnError: a name is unknown, or a size is none.

@@ -21,7 +21,7 @@ def value_of(op: str, operands: Sequence[Array | None], attributes: Attributes) 
 
     Args:
         op: the operator.
-        operands: int64, or ``Size``s among numbers; None for one that is left out.
+        operands: int64, or ``Size`` objects among numbers; None for one that is left out.
         attributes: of the node.
 
     Raises:

@@ -20,7 +20,7 @@ NO_DATA = "tvm_qnn_no_data"
 """The entry of a model in which shape inference shall not follow values; see ``growth``."""
 
 Shapes = Mapping[str, Any]
-"""Of inputs by name: numbers, and ``Size``s where they are open."""
+"""Of inputs by name: numbers, and ``Size`` objects where they are open."""
 
 
 def with_shapes(proto: Any, shapes: Shapes | None) -> Graph:

@@ -93,7 +93,7 @@ class Context:
         return np.zeros(tensor.shape, tensor.dtype) if tensor.data is None else tensor.data
 
     def integers(self, position: int, dtypes: Sequence[str] = ("int32",)) -> tuple[int, ...]:
-        """Return the data of a constant input as plain integers, or as ``Size`` objects, in one row.
+        """Return the data of a constant input as integers or ``Size`` objects, in one row.
 
         Args:
             position: of the input.

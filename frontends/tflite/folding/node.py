@@ -24,7 +24,8 @@ DTYPES = ("int32", "int64", "bool", "float32")
 class Node:
     """It, its first result, its operands and their dtypes.
 
-    An operand with an open size is an array of objects: numbers, and ``Size``s in TVM's arithmetic.
+    An operand with an open size is an array of objects: numbers, and ``Size`` objects in TVM's
+    arithmetic.
     """
 
     operator: Operator
