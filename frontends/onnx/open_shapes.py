@@ -17,9 +17,9 @@ from qnn_ops.sizes import OpenSizeError, Size, broadcast
 Array = np.ndarray[Any, Any]
 Shape = tuple[int, ...]
 Rule = Callable[[list[Shape | None], list["Array | None"], dict[str, Any]], list[Shape]]
-"""``rule(shapes, values, attributes)`` gives the shapes of the results, of those of the operands.
+"""``rule(shapes, values, attributes)`` returns the shapes of results from those of operands.
 
-An operand that is left out has the shape None, and so has one of which none is known.
+The shape is None for an operand that is left out or whose shape is not known.
 """
 
 

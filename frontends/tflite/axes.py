@@ -36,7 +36,7 @@ def axis_of(axis: int, rank: int) -> int:
 
 @dataclass(frozen=True)
 class OpenRange:
-    """What a ``range`` is, where an end is an open size."""
+    """A ``range`` whose end may be an open size."""
 
     start: int
     stop: int

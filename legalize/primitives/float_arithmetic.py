@@ -245,7 +245,7 @@ def _quotient(
         fma = fma_of(square)
         return _horner(above, square, fma) * x / _horner(under, square, fma)
 
-    # Of a constant and NaN the second one is taken: NaN.
+    # min and max return their second operand if one is NaN: x stays NaN.
     bounded = tirx.min(_const(end), tirx.max(_const(-end), x))
     return _let(bounded, lambda x: _let(x * x, lambda square: of(x, square)))
 
@@ -265,8 +265,8 @@ def _onnxruntime_tanh(x: Expr) -> Expr:
 
 def _onnxruntime_gru_tanh(x: Expr) -> Expr:
     def fma_of(square: Expr) -> MultiplyAdd:
-        # Below all products, which LLVM does not know: so it must round them to compare. Of a
-        # constant it would know what to do.
+        # It is below all products, but LLVM does not know this: it must round a product to compare
+        # them. LLVM would see through a constant.
         below = square * _const(-_FAR)
         return lambda lhs, rhs, addend: tirx.max(lhs * rhs, below) + addend
 

@@ -94,7 +94,7 @@ def _scatter_rows(
     return call_loops(builder, "scatter_rows", operands, spec.shape, spec.dtype, write)
 
 
-# Below all products but infinite ones: of a float32 and an int64.
+# It is below all finite products of a float32 and an int64.
 _LOWEST = -1e300
 
 
@@ -142,7 +142,7 @@ def _counted_indices(builder: relax.BlockBuilder, attrs: Attrs, indices: relax.E
     spec, emit = spec_of(indices), builder.emit
     count, size = prod(spec.shape), attrs.size
     wide = "int64" if spec.dtype == "int64" else "int32"
-    # What the dtype does not hold, no index is.
+    # No index is beyond the dtype's own limits.
     least, most = np.iinfo(wide).min, np.iinfo(wide).max
     first, last, added = (
         tirx.const(max(least, min(each, most)), wide)

@@ -12,7 +12,7 @@ from tests.support.plain_c import SANITIZERS, WARNINGS
 from tests.support.standalone import check_call
 from tools.arduino_example import FOLDER, write
 
-# What a sketch finds around it.
+# Stands in for Arduino's own headers.
 _AROUND = """\
 #include <stdio.h>
 #include <stdlib.h>

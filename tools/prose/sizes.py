@@ -35,7 +35,7 @@ class Sizes:
 
 EPSILON = 1e-5
 _BASE = 10_000.0
-"""Of the rotations' wavelengths."""
+"""The base of the wavelengths of rotations."""
 
 
 def angles(sizes: Sizes) -> npt.NDArray[np.float64]:

@@ -1,4 +1,4 @@
-"""What a comparison finds: the differences of each tensor, counted over several runs."""
+"""The result of a comparison: the differences of each tensor, counted over several runs."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ from tvm_qnn.io.text import to_json
 Record = Mapping[str, Any]
 
 NAME = "journal.jsonl"
-"""Of the file, in the folder of an evaluation."""
+"""The file of records in the folder of an evaluation."""
 
 
 class Journal:

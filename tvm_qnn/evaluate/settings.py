@@ -1,4 +1,4 @@
-"""What a TOML file says of a model's data."""
+"""Settings of a model's data, in a TOML file."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ def read_settings(path: Path) -> dict[str, Any]:
     """Read what a TOML file says of a model's data.
 
     Returns:
-        Of the keys crop, resize, order, mean, std, offset and labels, those that it has; mean and
-        std as tuples, labels as a path.
+        Its keys among crop, resize, order, mean, std, offset and labels. mean and std are tuples,
+        labels is a path.
 
     Raises:
         QnnError: if it is no TOML, or a key or a value is none that is known.

@@ -170,7 +170,7 @@ def is_masked(path: Path) -> bool:
 
 
 def read_masked(path: Path, classes: Classes) -> Data:
-    """Read a folder ``images`` or ``pictures`` beside a folder ``masks``, of equal names.
+    """Read a folder ``images`` or ``pictures``, and masks of the same names in ``masks``.
 
     Raises:
         QnnError: if a picture has no mask, or a mask no picture.

@@ -94,7 +94,7 @@ class Decoder:
     def _read(self, given: Array) -> Array:
         """Read the token that ``generate`` wrote last, and others; return the scores after these.
 
-        Of no others, those after the former.
+        If there are no others, return the scores after the former.
         """
         tokens = np.concatenate([np.array(self._pending, np.int64), given])
         self._pending = []

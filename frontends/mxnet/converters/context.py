@@ -1,4 +1,4 @@
-"""What a conversion rule sees, one operator and its operands, and the table of rules."""
+"""The context of a conversion rule (one operator and its operands), and the table of rules."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ def _min(call: Call) -> relax.Expr:
 
 @converter("BitCast")
 def _bit_cast(call: Call) -> relax.Expr:
-    """Read the bits of each element as those of another dtype."""
+    """Take the bits of each element for an element of another dtype."""
     (data,) = call.operands(1)
     kind = int(call.attributes.get("to", 0))
     dtype = str(onnx_package().helper.tensor_dtype_to_np_dtype(kind).name)

@@ -20,7 +20,7 @@ SMALL = ("digits int8", "every kernel uint8", "fused int8", "random graphs 0")
 MODELS = {model.name: model for model in models(1)}
 
 
-# What a sketch finds around it.
+# Stands in for Arduino's own headers.
 _ARDUINO = """\
 struct { void begin(long) {} void println(int) {} } Serial;
 void delay(unsigned long) {}

@@ -99,7 +99,7 @@ def test_the_maths_library_is_linked_where_it_is_needed(tmp_path: Path) -> None:
     assert "PUBLIC m)" in (tmp_path / "CMakeLists.txt").read_text()
 
 
-# What a sketch finds around it.
+# Stands in for Arduino's own headers.
 _SKETCH = """\
 #include <stdio.h>
 struct { void begin(int) {} void println(double value) { printf("%f\\n", value); } } Serial;
