@@ -12,36 +12,40 @@ from tvm import relax
 from frontends.builder import Imported
 from frontends.errors import ModelFormatError, UnsupportedOperatorError, reason_of
 from frontends.naming import owners, with_results
-from frontends.onnx.bounded import add_counts
-from frontends.onnx.constants import dtype_of, with_values
-from frontends.onnx.control import close_loops, write_subgraphs
-from frontends.onnx.float8 import write_float8
-from frontends.onnx.folding import fold
-from frontends.onnx.fused_layers import write_fused_layers
-from frontends.onnx.gemms import scale_gemm_data, write_float_products
-from frontends.onnx.graph import Graph
-from frontends.onnx.grouping import (
+from frontends.onnx.graph.folding import fold
+from frontends.onnx.graph.graph import Graph
+from frontends.onnx.graph.shapes import infer
+from frontends.onnx.graph.tensors import check_tensors
+from frontends.onnx.normalize.bounded import add_counts
+from frontends.onnx.normalize.control import close_loops, write_subgraphs
+from frontends.onnx.normalize.float8 import write_float8
+from frontends.onnx.normalize.fused_layers import write_fused_layers
+from frontends.onnx.normalize.gemms import scale_gemm_data, write_float_products
+from frontends.onnx.normalize.grouping import (
     check_groups,
     find_known_types,
     grouped,
     write_standard_pairs,
 )
-from frontends.onnx.growth import bytes_of_constants, check_bounds, check_growth
-from frontends.onnx.halves import widen_halves
-from frontends.onnx.identities import drop_clips, drop_identities
-from frontends.onnx.names import refuse, told_by_file
-from frontends.onnx.open_inputs import sized_inputs
+from frontends.onnx.normalize.growth import bytes_of_constants, check_bounds, check_growth
+from frontends.onnx.normalize.halves import widen_halves
+from frontends.onnx.normalize.identities import drop_clips, drop_identities
+from frontends.onnx.normalize.pairs import join_pairs
+from frontends.onnx.normalize.parameters import (
+    decode_few_bits,
+    quantize_parameters,
+    replace_zero_scales,
+)
+from frontends.onnx.normalize.propagation import move_quantization
+from frontends.onnx.normalize.standard_functions import write_standard_functions
+from frontends.onnx.normalize.weight_products import write_weight_products
 from frontends.onnx.operators import reasons
-from frontends.onnx.package import onnx_package
-from frontends.onnx.pairs import join_pairs
-from frontends.onnx.parameters import decode_few_bits, quantize_parameters, replace_zero_scales
-from frontends.onnx.propagation import move_quantization
-from frontends.onnx.reader import read_proto
+from frontends.onnx.read.constants import dtype_of, with_values
+from frontends.onnx.read.names import refuse, told_by_file
+from frontends.onnx.read.open_inputs import Shapes, sized_inputs
+from frontends.onnx.read.package import onnx_package
+from frontends.onnx.read.reader import read_proto
 from frontends.onnx.replacements.registry import RULES
-from frontends.onnx.shapes import Shapes, infer
-from frontends.onnx.standard_functions import write_standard_functions
-from frontends.onnx.tensors import check_tensors
-from frontends.onnx.weight_products import write_weight_products
 from frontends.open_sizes import Bounds
 from qnn_ops.checks import check_choice
 from qnn_ops.errors import QnnError

@@ -11,9 +11,9 @@ from tvm.relax import op as R
 
 from frontends.builder import ModuleBuilder
 from frontends.errors import UnsupportedError
-from frontends.onnx.converters.convolutions import data_point, weight_points
 from frontends.onnx.converters.quantization import quantized
 from frontends.onnx.converters.registry import Call, converter
+from frontends.onnx.converters.windows.convolutions import data_point, weight_points
 from qnn_ops import blockwise_dense, quantized_dense
 from qnn_ops.attributes import dtype_range
 from qnn_ops.checks import QUANTIZED

@@ -9,8 +9,8 @@ import pytest
 
 from frontends.errors import UnsupportedOperatorError
 from frontends.onnx import from_onnx
-from frontends.onnx.graph import Graph
-from frontends.onnx.weight_products import write_weight_products
+from frontends.onnx.graph.graph import Graph
+from frontends.onnx.normalize.weight_products import write_weight_products
 from tests.support.onnx_graphs import Array, Node, check_equal, compiled, model_of, on_runtime
 
 UNITS = 24
