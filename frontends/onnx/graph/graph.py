@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, MutableMapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping
 from math import prod
 from typing import Any
 
@@ -128,6 +128,10 @@ class Graph:
         prefix: of names that no tensor has.
         stem: the first result of the node whose replacement is written.
         sources: of each node, the number of the node that it replaces.
+        made: the node that makes each tensor, after ``index``, as the next three.
+        readers: the nodes that read it, in order; each of them once.
+        uses: how often it is an operand or an output.
+        dropped: results whose nodes a rule drops.
         symbols: the open sizes of shapes, by the text that a ``dim_param`` has for each.
         sized: shapes with open sizes that the package onnx does not infer.
         values: of tensors of shapes, where they are open sizes.
@@ -191,29 +195,41 @@ class Graph:
         """The names of the outputs."""
         return [value.name for value in self.output]
 
-    def makers(self) -> dict[str, Any]:
-        """Return the node that makes each tensor."""
-        return {name: node for node in self.node for name in node.output}
-
-    def readers(self) -> dict[str, list[Any]]:
-        """Return the nodes that read each tensor, in order; each of them once."""
-        found: dict[str, list[Any]] = {}
+    def index(self) -> Graph:
+        """Find the maker and the readers of each tensor, and how often it is used; return self."""
+        self.made, self.readers = makers(self.node), dict[str, list[Any]]()
         for node in self.node:
             for name in dict.fromkeys(node.input):
-                found.setdefault(name, []).append(node)
-        return found
-
-    def uses(self) -> Counter[str]:
-        """Return how often each tensor is an operand or an output."""
-        return Counter([*self.kept, *(name for node in self.node for name in node.input)])
+                self.readers.setdefault(name, []).append(node)
+        self.uses = Counter([*self.kept, *(name for node in self.node for name in node.input)])
+        self.dropped = set[str]()
+        return self
 
     def rewritten(self) -> Iterator[Any]:
         """Yield the nodes for a graph that has none: those that stay must be added again."""
         self.find_prefix()
-        given, self.node = self.node, []
+        given, self.node = self.index().node, []
         for node in given:
             self.stem = (*node.output, "")[0]
             yield node
+        self.node = [each for each in self.node if self.dropped.isdisjoint(each.output)]
+
+    def apply(self, *rules: Rule) -> None:
+        """Offer each node to one rule after the other.
+
+        A rule tells whether it added what stands for the node. It finds in the index what the graph
+        had before it, and puts there the results of nodes that it drops.
+        """
+        for rule in rules:
+            for node in self.rewritten():
+                if not rule(self, node):
+                    self.node.append(node)
+
+    def read_instead(self, name: str, other: str) -> None:
+        """Let nodes read another tensor."""
+        for node in self.readers.pop(name, ()):
+            node.input[:] = [other if each == name else each for each in node.input]
+            self.readers.setdefault(other, []).append(node)
 
     def drop_unread_constants(self) -> None:
         """Leave out constants that nothing reads, of whatever dtype."""
@@ -277,7 +293,7 @@ class Graph:
 
     def rank(self, name: str) -> int:
         """Return the rank of a tensor, as what makes it tells; 0 where nothing does."""
-        made = self.makers()
+        made = makers(self.node)
         while name not in self.ranks and name in made:
             node = made.pop(name)
             if node.op_type == "Transpose":
@@ -333,11 +349,20 @@ class Graph:
         return self.add("Unsqueeze", data, [axis], output=output)
 
 
+def makers(nodes: Iterable[Any]) -> dict[str, Any]:
+    """Return the node that makes each tensor."""
+    return {name: node for node in nodes for name in node.output}
+
+
 def copied(message: Any) -> Any:
     """Return a copy of a message of protobuf."""
     copy = type(message)()
     copy.CopyFrom(message)
     return copy
+
+
+Rule = Callable[[Graph, Any], bool]
+"""``rule(graph, node)`` tells whether it added what stands for a node; see ``Graph.apply``."""
 
 
 def _array(value: Any) -> Array:

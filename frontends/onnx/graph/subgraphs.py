@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from frontends.onnx.graph.graph import Graph, copied
+from frontends.onnx.graph.graph import Graph, copied, makers
 from frontends.onnx.read.constants import move_constants
 from frontends.onnx.read.names import graphs_of, inner_graphs, made_inside, read_inside
 
@@ -56,7 +56,7 @@ def keep_apart(graph: Graph, inner: Any, typed: Graph, prefix: str) -> Any:
         typed: the same graph, with the types of what its nodes make.
         prefix: of names that no tensor has.
     """
-    copy, made = copied(inner), typed.makers()
+    copy, made = copied(inner), makers(typed.node)
     own = {value.name for value in copy.input} | set(made_inside(copy))
     names = {}
     for name in dict.fromkeys(read_inside(copy)):

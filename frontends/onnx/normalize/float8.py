@@ -39,7 +39,7 @@ def write_float8(graph: Graph) -> None:
         is_zero = point is None or not point.astype(np.float32).any()
         return is_zero and scale is not None and scale.dtype == np.float32
 
-    for node in graph.rewritten():
+    def rule(graph: Graph, node: Any) -> bool:
         given, output = attributes_of(node), list(node.output)
         where = {key: given[key] for key in ("axis", "block_size") if key in given}
         dtype = _made(node, constants, given)
@@ -48,16 +48,19 @@ def write_float8(graph: Graph) -> None:
             data = wide(node.input[0])
             graph.add("QuantizeFloat8", data, scale, output=output, dtype=dtype, **where)
             small.add(node.output[0])
-            continue
-        if node.input and node.input[0] in small:
-            if node.op_type == "DequantizeLinear" and has_scale(node):
-                operands = wide(node.input[0]), node.input[1]
-                graph.add("DequantizeFloat8", *operands, output=output, **where)
-                continue
-            if node.op_type in (*_MOVING, "Cast"):
-                node.input[:] = [wide(name) for name in node.input]
-                small.update(node.output if node.op_type != "Cast" else ())
-        graph.node.append(node)
+            return True
+        if not node.input or node.input[0] not in small:
+            return False
+        if node.op_type == "DequantizeLinear" and has_scale(node):
+            operands = wide(node.input[0]), node.input[1]
+            graph.add("DequantizeFloat8", *operands, output=output, **where)
+            return True
+        if node.op_type in (*_MOVING, "Cast"):
+            node.input[:] = [wide(name) for name in node.input]
+            small.update(node.output if node.op_type != "Cast" else ())
+        return False
+
+    graph.apply(rule)
 
 
 def _made(node: Any, constants: Constants, attributes: Mapping[str, Any]) -> str:

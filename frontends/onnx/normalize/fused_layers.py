@@ -79,7 +79,7 @@ class _Found:
 
 class _Finder:
     def __init__(self, graph: Graph) -> None:
-        self.graph, self.made = graph, graph.makers()
+        self.graph, self.made = graph, graph.index().made
 
     def found(self, pattern: Pattern, name: str, before: _Found) -> Iterator[_Found]:
         """Yield how a tensor can be what a pattern says."""
@@ -130,7 +130,7 @@ def write_fused_layers(graph: Graph) -> None:
     data, of which each reader gets one of its own. A LayerNormalization of a sum of two tensors of
     three axes, which nothing else reads, gets the order of ONNX Runtime's SkipLayerNormalization.
     """
-    finder, uses, kept = _Finder(graph), graph.uses(), {*graph.kept}
+    finder, uses = _Finder(graph), graph.uses
     dropped: set[str] = set()
     written: dict[str, Any] = {}
     for pattern, code, attributes in _PATTERNS:
@@ -139,7 +139,7 @@ def write_fused_layers(graph: Graph) -> None:
             if node.op_type != pattern[0] or name in dropped or graph.kinds.get(name) != FLOAT:
                 continue
             found = next(finder.found(pattern, name, _Found()), None)
-            if found is None or (attributes == _OF_TANH and name in kept):
+            if found is None or (attributes == _OF_TANH and name in graph.kept):
                 continue
             made = _written(finder, found, node, code, attributes)
             inner = set(found.nodes) - {name}

@@ -8,29 +8,28 @@ import numpy as np
 
 from frontends.onnx.graph.graph import Constants, Graph
 from frontends.onnx.normalize.identities import is_clip_before_quantize
-from frontends.onnx.read.names import attributes_of
+from frontends.onnx.read.names import attributes_of, is_of_standard
 
 _OF_DATA = 3
 """The operands of a DequantizeLinear with a zero point."""
 
 
-def scale_gemm_data(graph: Graph) -> None:
+def scale_gemm_data(graph: Graph, node: Any) -> bool:
     """Multiply scales of bytes by the ``alpha`` of a Gemm that has no bias, as QGemm does.
 
     With a bias ONNX Runtime computes it in float.
     """
-    made = graph.makers()
-    for node in graph.rewritten():
-        if node.op_type == "Gemm" and node.domain in ("", "ai.onnx") and not any(node.input[2:]):
-            source = made.get(node.input[0])
-            alpha = np.float32(attributes_of(node).get("alpha", 1.0))
-            if alpha != 1 and source is not None and _is_of_bytes(source, graph.constants):
-                scale = np.asarray(alpha * graph.constants[source.input[1]], np.float32)
-                operands = source.input[0], scale, source.input[2]
-                node.input[0] = graph.add("DequantizeLinear", *operands)
-                _without(node, "alpha")
-            _without(node, "beta")
-        graph.node.append(node)
+    if not is_of_standard(node, "Gemm") or any(node.input[2:]):
+        return False
+    source = graph.made.get(node.input[0])
+    alpha = np.float32(attributes_of(node).get("alpha", 1.0))
+    if alpha != 1 and source is not None and _is_of_bytes(source, graph.constants):
+        scale = np.asarray(alpha * graph.constants[source.input[1]], np.float32)
+        operands = source.input[0], scale, source.input[2]
+        node.input[0] = graph.add("DequantizeLinear", *operands)
+        _without(node, "alpha")
+    _without(node, "beta")
+    return False
 
 
 def _is_of_bytes(source: Any, constants: Constants) -> bool:
@@ -57,37 +56,29 @@ _CONSTANTS = 4
 """Scale and zero point of data, and those of weights."""
 
 
-def write_float_products(graph: Graph) -> None:
-    """Write products that nothing quantizes as QGemm, as ONNX Runtime does."""
-    made, readers, kept = graph.makers(), graph.readers(), {*graph.kept}
-
-    def operands_of(node: Any) -> list[str] | None:
-        if node.op_type not in ("Gemm", "MatMul") or node.domain not in ("", "ai.onnx"):
-            return None
-        later = {each.op_type for each in readers.get(node.output[0], ())}
-        if "QuantizeLinear" in later or (node.op_type == "MatMul" and "Add" in later):
-            return None
-        if is_clip_before_quantize(node.output[0], readers, kept):
-            return None
-        sources: list[Any] = [made.get(name) for name in node.input if name]
-        if any(each is None or each.op_type != "DequantizeLinear" for each in sources):
-            return None
-        if any(len(each.input) < 2 for each in sources):  # of a domain that is not checked
-            return None
-        attributes = attributes_of(node)
-        if any(attributes.get(name, 1.0) != 1 for name in ("alpha", "beta")):
-            return None
-        return _operands(sources, 0 if attributes.get("transB", 0) else 1, graph.constants)
-
-    for node in graph.rewritten():
-        operands = operands_of(node)
-        if operands is None:
-            graph.node.append(node)
-            continue
-        attributes = attributes_of(node)
-        turned = {name: int(attributes.get(name, 0)) for name in ("transA", "transB")}
-        output = node.output[0]
-        graph.add("QGemm", *operands, output=output, domain="com.microsoft", **turned)
+def float_product(graph: Graph, node: Any) -> bool:
+    """Write a product that nothing quantizes as QGemm, as ONNX Runtime does."""
+    if not is_of_standard(node, "Gemm", "MatMul"):
+        return False
+    later = {each.op_type for each in graph.readers.get(node.output[0], ())}
+    if "QuantizeLinear" in later or (node.op_type == "MatMul" and "Add" in later):
+        return False
+    if is_clip_before_quantize(graph, node.output[0]):
+        return False
+    sources: list[Any] = [graph.made.get(name) for name in node.input if name]
+    if any(each is None or each.op_type != "DequantizeLinear" for each in sources):
+        return False
+    if any(len(each.input) < 2 for each in sources):  # of a domain that is not checked
+        return False
+    attributes = attributes_of(node)
+    if any(attributes.get(name, 1.0) != 1 for name in ("alpha", "beta")):
+        return False
+    turned = {name: int(attributes.get(name, 0)) for name in ("transA", "transB")}
+    operands = _operands(sources, 0 if turned["transB"] else 1, graph.constants)
+    if operands is None:
+        return False
+    graph.add("QGemm", *operands, output=node.output[0], domain="com.microsoft", **turned)
+    return True
 
 
 def _operands(sources: list[Any], units_axis: int, constants: Constants) -> list[str] | None:

@@ -8,7 +8,7 @@ from typing import Any
 import frontends.onnx.replacements  # noqa: F401 (registers the rules)
 from frontends.errors import UnsupportedError
 from frontends.onnx.graph.folding import fold
-from frontends.onnx.graph.graph import Constants, Graph, copied
+from frontends.onnx.graph.graph import Constants, Graph, copied, makers
 from frontends.onnx.graph.shapes import infer
 from frontends.onnx.read.names import attributes_of, inner_graphs, refuse
 from frontends.onnx.read.open_inputs import Shapes
@@ -32,7 +32,7 @@ def check_groups(graph: Graph) -> None:
     """
     reason = "an operator beside it computes with a scale or zero point that is no constant"
     reason += ", or of blocks"
-    made, readers = graph.makers(), graph.readers()
+    made, readers = graph.index().made, graph.readers
     found = {}
     for number, node in enumerate(graph.node):
         if node.op_type not in _STANDARD:
@@ -110,7 +110,7 @@ def find_known_types(
 def _state_types(graph: Graph, written: Graph) -> None:
     """State the types of a graph's own tensors."""
     stated = {each.name for each in (*graph.input, *graph.output)}
-    own = graph.makers().keys() - stated
+    own = makers(graph.node).keys() - stated
     found = {each.name: each for each in graph.value_info}
     found |= {each.name: each for each in written.value_info if each.name in own}
     graph.value_info = [*found.values()]

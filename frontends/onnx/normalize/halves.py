@@ -57,8 +57,8 @@ def widen_halves(graph: Graph) -> None:
         return
     _write_own_pairs(graph, halves)
     writer = _Writer(graph, halves)
-    for node, is_native in zip(graph.rewritten(), writer.natives, strict=True):
-        writer.write(node, is_native=is_native)
+    for node in graph.rewritten():
+        writer.write(node, is_native=id(node) in writer.natives)
     for name in graph.kept:
         writer.materialize(name)
 
@@ -79,7 +79,7 @@ def _results(node: Any, halves: Collection[str]) -> set[str]:
 
 def _write_own_pairs(graph: Graph, halves: set[str]) -> None:
     """Give every reader a DequantizeLinear of its own, as ONNX Runtime does."""
-    read = graph.uses()
+    read = graph.index().uses.copy()
     makers = {
         node.output[0]: node
         for node in graph.node
@@ -99,23 +99,18 @@ def _write_own_pairs(graph: Graph, halves: set[str]) -> None:
 class _Writer:
     def __init__(self, graph: Graph, halves: set[str]) -> None:
         self.graph, self.halves, self.kept = graph, halves, {*graph.kept}
-        self.given = nodes = graph.node
-        self.made = {name: number for number, node in enumerate(nodes) for name in node.output}
-        self.readers: dict[str, list[int]] = {}
-        for number, node in enumerate(nodes):
-            for name in set(node.input):
-                self.readers.setdefault(name, []).append(number)
+        self.made, self.readers = graph.index().made, graph.readers
         self.free: dict[str, str] = {}
         """float32 that was not rounded, by the name of the float16."""
         self.wide: dict[str, str] = {}
         """float16 as float32."""
         self.missing: set[str] = set()
         """float16 that no node gives yet."""
-        self.natives = [self._is_native(node) for node in nodes]
+        self.natives = {id(node) for node in graph.node if self._is_native(node)}
         """Which nodes compute in float16: a kernel between others is asked for float32."""
-        for number, node in enumerate(nodes):
-            if self.natives[number] and self._is_between(node):
-                self.natives[number] = False
+        for node in graph.node:
+            if id(node) in self.natives and self._is_between(node):
+                self.natives.remove(id(node))
 
     def _is_native(self, node: Any) -> bool:
         if [*graphs_of(node)]:
@@ -136,10 +131,9 @@ class _Writer:
         if node.op_type == "Concat":  # ONNX Runtime asks for the first of many alone
             given = given.intersection(node.input[:1])
         around = [self.made[name] for name in given if name in self.made]
-        around += [number for name in results for number in self.readers.get(name, [])]
+        around += [each for name in results for each in self.readers.get(name, [])]
         return all(
-            not self.natives[number] and self.halves.intersection(self.given[number].input)
-            for number in around
+            id(each) not in self.natives and self.halves.intersection(each.input) for each in around
         )
 
     def write(self, node: Any, *, is_native: bool) -> None:
@@ -182,19 +176,19 @@ class _Writer:
         else:
             self.materialize(source)
         self.graph.node.append(node)
-        readers = [self.given[number].op_type for number in self.readers.get(result, [])]
+        readers = [each.op_type for each in self.readers.get(result, [])]
         if result in self.halves and source not in self.halves and _CAST not in readers:
             self.free[result] = node.input[0]
 
     def _is_passed(self, node: Any) -> bool:
         """Tell whether a Cast reads float32 that is rounded to float16 for others alone."""
         source, result = node.input[0], node.output[0]
-        if source not in self.free or self.given[self.made[source]].op_type == _CAST:
+        if source not in self.free or self.made[source].op_type == _CAST:
             return False
         if any(each.i == _FLOAT for each in node.attribute) and result not in self.kept:
             return True
         readers = self.readers[source]
-        are_casts = (not self.natives[i] or self.given[i].op_type == _CAST for i in readers)
+        are_casts = (id(each) not in self.natives or each.op_type == _CAST for each in readers)
         return source not in self.kept and all(are_casts)
 
     def materialize(self, name: str) -> None:
@@ -206,8 +200,7 @@ class _Writer:
     def _widened(self, name: str, *, is_rounded: bool) -> str:
         """Return the float32 of a float16, which was rounded, or which was not."""
         if name in self.free and not is_rounded:
-            node = self.given[self.made[name]]
-            if node.op_type != _CAST:
+            if self.made[name].op_type != _CAST:
                 return self.free[name]
             key = f"{name}_uncast"
             if key not in self.wide:

@@ -15,41 +15,32 @@ _ZERO = "<zero>"
 """In place of the name of a Relu's lower end."""
 
 
-def drop_clips(graph: Graph) -> None:
-    """Leave out each Clip and Relu whose one reader quantizes to a range within its ends.
+def drop_clip(graph: Graph, node: Any) -> bool:
+    """Leave out a Clip or Relu whose one reader, the node, quantizes to a range within its ends.
 
-    What makes their data is quantized by that reader then, or is read by several.
+    What makes its data is quantized by that reader then, or is read by several.
     """
-    uses, made = graph.uses(), graph.makers()
-    dropped: set[str] = set()
-    for node in graph.node:
-        if node.op_type != "QuantizeLinear" or not node.input:
-            continue
-        clip = made.get(node.input[0])
-        if clip is None or clip.op_type not in _CLIPS or uses[clip.output[0]] != 1:
-            continue
-        if _is_within(list(node.input), _ends(clip), graph.constants):
-            dropped.add(clip.output[0])
-            node.input[0] = clip.input[0]
-    graph.node = [
-        node for node in graph.node if node.op_type not in _CLIPS or node.output[0] not in dropped
-    ]
+    is_quantizing = node.op_type == "QuantizeLinear" and node.input
+    clip = graph.made.get(node.input[0]) if is_quantizing else None
+    if clip is None or clip.op_type not in _CLIPS or graph.uses[clip.output[0]] != 1:
+        return False
+    if _is_within(list(node.input), _ends(clip), graph.constants):
+        graph.dropped.add(clip.output[0])
+        node.input[0] = clip.input[0]
+    return False
 
 
-def is_clip_before_quantize(
-    name: str, readers: Mapping[str, list[Any]], kept: Container[str]
-) -> bool:
+def is_clip_before_quantize(graph: Graph, name: str) -> bool:
     """Tell whether a tensor's one reader is a Clip or Relu whose one reader quantizes.
 
     ONNX Runtime takes what makes such a tensor for one that is quantized, and then finds that the
     Clip does something: it stays in float.
     """
-    if len(readers.get(name, ())) != 1:
+    clips = graph.readers.get(name, ())
+    if len(clips) != 1 or clips[0].op_type not in _CLIPS or clips[0].output[0] in graph.kept:
         return False
-    (clip,) = readers[name]
-    if clip.op_type not in _CLIPS or clip.output[0] in kept:
-        return False
-    return [each.op_type for each in readers.get(clip.output[0], ())] == ["QuantizeLinear"]
+    readers = graph.readers.get(clips[0].output[0], ())
+    return [each.op_type for each in readers] == ["QuantizeLinear"]
 
 
 def _ends(clip: Any) -> list[str]:
@@ -78,20 +69,16 @@ def _is_within(quantize: list[str], names: list[str], constants: Mapping[str, Ar
 _IDENTITIES = ("Dropout", "Identity")
 
 
-def drop_identities(graph: Graph) -> None:
-    """Leave out Identity and Dropout, as ONNX Runtime does, but those that give an output."""
-    read, kept, source = graph.uses(), {*graph.kept}, dict[str, str]()
-    for node in graph.rewritten():
-        for index, name in enumerate(node.input):
-            node.input[index] = source.get(name, name)
-        is_identity = _is_identity(node, read)
-        if is_identity and node.output[0] not in kept:
-            source[node.output[0]] = node.input[0]
-            continue
-        if is_identity:
-            node.op_type = "Identity"
-            del node.input[1:], node.output[1:], node.attribute[:]
-        graph.node.append(node)
+def drop_identity(graph: Graph, node: Any) -> bool:
+    """Leave out an Identity or Dropout, as ONNX Runtime does, but one that gives an output."""
+    if not _is_identity(node, graph.uses):
+        return False
+    if node.output[0] not in graph.kept:
+        graph.read_instead(node.output[0], node.input[0])
+        return True
+    node.op_type = "Identity"
+    del node.input[1:], node.output[1:], node.attribute[:]
+    return False
 
 
 def _is_identity(node: Any, read: Container[str]) -> bool:

@@ -24,18 +24,17 @@ def join_pairs(graph: Graph) -> None:
     Raises:
         UnsupportedOperatorError: both ranges have nothing but 0 in common.
     """
-    while dropped := _joined(graph):
+    while dropped := _joined(graph.index()):
         graph.node = [node for number, node in enumerate(graph.node) if number not in dropped]
-        _drop_copies(graph)
+        _drop_copies(graph.index())
 
 
 def _drop_copies(graph: Graph) -> None:
     """Drop each QuantizeLinear that only a DequantizeLinear of the same encoding leads to."""
-    made, kept = graph.makers(), {*graph.kept}
     source: dict[str, str] = {}
     for node in graph.node:
-        before = made.get(node.input[0]) if node.op_type == "QuantizeLinear" else None
-        if before is None or before.op_type != "DequantizeLinear" or node.output[0] in kept:
+        before = graph.made.get(node.input[0]) if node.op_type == "QuantizeLinear" else None
+        if before is None or before.op_type != "DequantizeLinear" or node.output[0] in graph.kept:
             continue
         encoding = _encoding(node, graph.constants)
         if encoding is not None and encoding == _encoding(before, graph.constants):
@@ -43,7 +42,7 @@ def _drop_copies(graph: Graph) -> None:
     for node in graph.node:
         if node.op_type == "DequantizeLinear" and node.input[0] in source:
             node.input[0] = source[node.input[0]]
-    used = graph.uses()
+    used = graph.index().uses
     graph.node = [
         node for node in graph.node if node.output[0] not in source or node.output[0] in used
     ]
@@ -80,7 +79,7 @@ def _joined(graph: Graph) -> set[int]:
     """Make one of two pairs, of each row of pairs but once; return the nodes that nothing needs."""
     nodes, constants = graph.node, graph.constants
     dropped, used = set[int](), set[int]()
-    for chain in sorted(_twice_quantized(nodes, graph.uses()), key=lambda chain: chain[1]):
+    for chain in sorted(_twice_quantized(nodes, graph.uses), key=lambda chain: chain[1]):
         first, inner, second, last = chain
         one, other = (_encoding(nodes[each], constants) for each in (first, second))
         if one is None or other is None or one[2] != other[2]:

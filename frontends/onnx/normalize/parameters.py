@@ -13,7 +13,7 @@ import numpy as np
 
 from frontends.onnx.graph.graph import Graph
 from frontends.onnx.read.constants import Array
-from frontends.onnx.read.names import attributes_of
+from frontends.onnx.read.names import attributes_of, is_of_standard
 from qnn_ops.onnxruntime import bias_steps
 
 _DTYPES = ("int4", "uint4")
@@ -21,25 +21,23 @@ _LEAST = 2
 """Operands: data and scale."""
 
 
-def decode_few_bits(graph: Graph) -> None:
+def decode_few_bits(graph: Graph, node: Any) -> bool:
     """Compute what DequantizeLinear makes of such constants, of which ONNX Runtime has no groups.
 
     The numbers have the dtype of the scales.
     """
-    kept = {*graph.kept}
-    for node in graph.rewritten():
-        real = None
-        names = [name for name in node.input if name]
-        is_ready = len(names) >= _LEAST and all(name in graph.constants for name in names)
-        if is_ready and node.op_type == "DequantizeLinear" and node.output[0] not in kept:
-            known = [graph.constants[name] for name in names]
-            given, is_half = attributes_of(node), known[1].dtype == np.float16
-            if known[0].dtype.name in _DTYPES or given.get("block_size", 0) or is_half:
-                real = _real(known, given)
-        if real is None:
-            graph.node.append(node)
-        else:
-            graph.constant(real, node.output[0])
+    names = [name for name in node.input if name]
+    is_ready = len(names) >= _LEAST and all(name in graph.constants for name in names)
+    if not is_ready or node.op_type != "DequantizeLinear" or node.output[0] in graph.kept:
+        return False
+    known = [graph.constants[name] for name in names]
+    given, is_half = attributes_of(node), known[1].dtype == np.float16
+    if not (known[0].dtype.name in _DTYPES or given.get("block_size", 0) or is_half):
+        return False
+    if (real := _real(known, given)) is None:
+        return False
+    graph.constant(real, node.output[0])
+    return True
 
 
 def _real(known: list[Any], attributes: Mapping[str, Any]) -> Array | None:
@@ -126,87 +124,77 @@ _REAL = (np.float16, np.float32)
 _SEVERAL = 2
 
 
-def quantize_parameters(graph: Graph) -> None:
+def quantize_parameters(graph: Graph, node: Any) -> bool:
     """Write a DequantizeLinear of integers for such weights and biases.
 
     Of operators whose data is dequantized and whose result is quantized, perhaps after a Relu or
     Clip: also of those that stay in float.
     """
-    writer = _Writer(graph)
-    for node in graph.rewritten():
-        if node.op_type in _UNIT_AXIS and node.domain in ("", "ai.onnx"):
-            writer.quantize(node)
-        graph.node.append(node)
-
-
-class _Writer:
-    def __init__(self, graph: Graph) -> None:
-        self.graph, self.constants = graph, graph.constants
-        self.made, self.readers = graph.makers(), graph.readers()
-
-    def quantize(self, node: Any) -> None:
-        """Quantize the parameters of one operator."""
-        if len(node.input) < _SEVERAL or not self._is_quantized(node):
-            return
-        data, weights, bias = (*node.input, "")[:3]
-        step = self._scale(data)
-        reals = self.constants.get(bias)
-        has_bias = reals is not None and reals.ndim == 1 and reals.dtype in _REAL
-        if step is None or step.size != 1 or (bias and not has_bias):
-            return
-        scales = self._scale(weights)
-        if scales is None:
-            array = self.constants.get(weights)
-            if weights in self.made or array is None or array.dtype != np.float32:
-                return
-            node.input[1], scales = self._quantized(array)
-        elif not has_bias or not self._fits(node, scales, reals):
-            return
-        if reals is not None and has_bias:
-            steps = np.asarray(step.reshape(()).astype(np.float32) * scales, np.float32)
-            if reals.dtype == np.float16:  # a quotient is float16 before it is rounded
-                ratios = (reals / steps).astype(np.float16).astype(np.float32)
-                integers = bias_steps(ratios, np.ones_like(steps))
-            else:
-                integers = bias_steps(reals, steps)
-            axis: dict[str, Any] = {"axis": 0} if steps.size > 1 else {}
-            steps = steps.reshape(-1 if axis else ())
-            node.input[2] = self.graph.add("DequantizeLinear", integers, steps, **axis)
-
-    def _is_quantized(self, node: Any) -> bool:
-        """Tell whether the one reader of a result, or of its activation, quantizes it."""
-        while len(readers := self.readers.get(node.output[0], [])) == 1:
-            (node,) = readers
-            if node.op_type == "QuantizeLinear":
-                return True
-            if node.op_type not in _PASSED or len(node.output) != 1:
-                return False
+    if not is_of_standard(node, *_UNIT_AXIS) or len(node.input) < _SEVERAL:
         return False
-
-    def _scale(self, name: str) -> Array | None:
-        """Return the scale that a tensor is dequantized with, if it is a constant."""
-        source = self.made.get(name)
-        if source is None or source.op_type != "DequantizeLinear" or len(source.input) < _SEVERAL:
-            return None
-        scale = self.constants.get(source.input[1])
-        return scale if scale is not None and scale.dtype in _REAL else None
-
-    def _fits(self, node: Any, scales: Array, bias: Array | None) -> bool:
-        if scales.size == 1:
-            return True
-        attributes = attributes_of(self.made[node.input[1]])
-        array = self.constants.get(self.made[node.input[1]].input[0])
-        if attributes.get("block_size", 0) or bias is None or scales.shape != bias.shape:
+    data, weights, bias = (*node.input, "")[:3]
+    step, reals = _scale(graph, data), graph.constants.get(bias)
+    has_bias = reals is not None and reals.ndim == 1 and reals.dtype in _REAL
+    if step is None or step.size != 1 or (bias and not has_bias) or not _is_quantized(graph, node):
+        return False
+    scales = _scale(graph, weights)
+    if scales is None:
+        array = graph.constants.get(weights)
+        if weights in graph.made or array is None or array.dtype != np.float32:
             return False
-        wanted = _UNIT_AXIS[node.op_type]
-        if node.op_type == "Gemm" and attributes_of(node).get("transB", 0):
-            wanted = 0
-        return array is not None and int(attributes.get("axis", 1)) % array.ndim == wanted
+        node.input[1], scales = _quantized(graph, array)
+    elif not has_bias or not _fits(graph, node, scales, reals):
+        return False
+    if reals is not None and has_bias:
+        steps = np.asarray(step.reshape(()).astype(np.float32) * scales, np.float32)
+        if reals.dtype == np.float16:  # a quotient is float16 before it is rounded
+            ratios = (reals / steps).astype(np.float16).astype(np.float32)
+            integers = bias_steps(ratios, np.ones_like(steps))
+        else:
+            integers = bias_steps(reals, steps)
+        axis: dict[str, Any] = {"axis": 0} if steps.size > 1 else {}
+        steps = steps.reshape(-1 if axis else ())
+        node.input[2] = graph.add("DequantizeLinear", integers, steps, **axis)
+    return False
 
-    def _quantized(self, array: Array) -> tuple[str, Array]:
-        """Quantize weights to int8, from their lowest value to their highest."""
-        low, high = (min(array.min(), np.float32(0)), max(array.max(), np.float32(0)))
-        scale = np.float32(1) if low == high else np.float32((high - low) / np.float32(255))
-        point = np.rint(np.clip(np.float32(-128) - np.float32(low / scale), -128, 127))
-        steps = np.clip(np.rint(array / scale) + point, -128, 127).astype(np.int8)
-        return self.graph.add("DequantizeLinear", steps, scale, np.int8(point)), np.asarray(scale)
+
+def _is_quantized(graph: Graph, node: Any) -> bool:
+    """Tell whether the one reader of a result, or of its activation, quantizes it."""
+    while len(readers := graph.readers.get(node.output[0], [])) == 1:
+        (node,) = readers
+        if node.op_type == "QuantizeLinear":
+            return True
+        if node.op_type not in _PASSED or len(node.output) != 1:
+            return False
+    return False
+
+
+def _scale(graph: Graph, name: str) -> Array | None:
+    """Return the scale that a tensor is dequantized with, if it is a constant."""
+    source = graph.made.get(name)
+    if source is None or source.op_type != "DequantizeLinear" or len(source.input) < _SEVERAL:
+        return None
+    scale = graph.constants.get(source.input[1])
+    return scale if scale is not None and scale.dtype in _REAL else None
+
+
+def _fits(graph: Graph, node: Any, scales: Array, bias: Array | None) -> bool:
+    if scales.size == 1:
+        return True
+    source = graph.made[node.input[1]]
+    attributes, array = attributes_of(source), graph.constants.get(source.input[0])
+    if attributes.get("block_size", 0) or bias is None or scales.shape != bias.shape:
+        return False
+    wanted = _UNIT_AXIS[node.op_type]
+    if node.op_type == "Gemm" and attributes_of(node).get("transB", 0):
+        wanted = 0
+    return array is not None and int(attributes.get("axis", 1)) % array.ndim == wanted
+
+
+def _quantized(graph: Graph, array: Array) -> tuple[str, Array]:
+    """Quantize weights to int8, from their lowest value to their highest."""
+    low, high = (min(array.min(), np.float32(0)), max(array.max(), np.float32(0)))
+    scale = np.float32(1) if low == high else np.float32((high - low) / np.float32(255))
+    point = np.rint(np.clip(np.float32(-128) - np.float32(low / scale), -128, 127))
+    steps = np.clip(np.rint(array / scale) + point, -128, 127).astype(np.int8)
+    return graph.add("DequantizeLinear", steps, scale, np.int8(point)), np.asarray(scale)

@@ -6,7 +6,6 @@ values where the file states no size.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -27,47 +26,35 @@ _REAL = (np.float16, np.float32)
 """Dtypes of scales; data of float16 is widened."""
 
 
-def write_weight_products(graph: Graph) -> None:
-    """Write MatMul and Gemm of float data and dequantized weights as MatMulNBits.
+def weight_product(graph: Graph, node: Any) -> bool:
+    """Write a MatMul or Gemm of float data and dequantized weights as MatMulNBits.
 
-    Their data is not bytes that are dequantized, their result is not quantized to bytes, and
-    nothing else reads the weights.
+    Its data is not bytes that are dequantized, its result is not quantized to bytes, and nothing
+    else reads the weights.
     """
-    uses, made, readers = graph.uses(), graph.makers(), graph.readers()
-    dropped: set[str] = set()
-
-    def weights_of(node: Any) -> _Weights | None:
-        if not _is_product(node) or _is_of_bytes(node.input[0], made, graph.constants):
-            return None
-        if _becomes_bytes(node.output[0], readers, graph.constants):
-            return None
-        source = made.get(node.input[1])
-        if source is None or source.op_type != "DequantizeLinear" or uses[node.input[1]] != 1:
-            return None
-        weights = _weights(source, graph.constants)
-        is_right = weights is not None and _fits(node, made, graph.constants, weights)
-        return weights if is_right else None
-
-    for node in graph.rewritten():
-        weights = weights_of(node)
-        if weights is None:
-            graph.node.append(node)
-            continue
-        dropped.add(node.input[1])
-        graph.add(
-            "MatMulNBits",
-            node.input[0],
-            *weights.packed(),
-            *(["", *node.input[_PRODUCT:]] if node.input[2:] else []),
-            output=list(node.output),
-            domain="com.microsoft",
-            accuracy_level=_LEVEL,
-            bits=weights.bits,
-            block_size=weights.size,
-            K=weights.array.shape[0],
-            N=weights.array.shape[1],
-        )
-    graph.node = [node for node in graph.node if not dropped & {*node.output}]
+    if not _is_product(node) or _is_of_bytes(graph, node.input[0]):
+        return False
+    source = graph.made.get(node.input[1])
+    if source is None or source.op_type != "DequantizeLinear" or graph.uses[node.input[1]] != 1:
+        return False
+    weights = None if _becomes_bytes(graph, node.output[0]) else _weights(source, graph.constants)
+    if weights is None or not _fits(graph, node, weights):
+        return False
+    graph.dropped.add(node.input[1])
+    graph.add(
+        "MatMulNBits",
+        node.input[0],
+        *weights.packed(),
+        *(["", *node.input[_PRODUCT:]] if node.input[2:] else []),
+        output=list(node.output),
+        domain="com.microsoft",
+        accuracy_level=_LEVEL,
+        bits=weights.bits,
+        block_size=weights.size,
+        K=weights.array.shape[0],
+        N=weights.array.shape[1],
+    )
+    return True
 
 
 class _Weights:
@@ -120,28 +107,28 @@ def _is_product(node: Any) -> bool:
     return not is_turned and given.get("alpha", 1.0) == beta == 1
 
 
-def _is_of_bytes(name: str, made: Mapping[str, Any], constants: Constants) -> bool:
+def _is_of_bytes(graph: Graph, name: str) -> bool:
     """Tell whether a tensor is one of bytes that are dequantized, perhaps moved about."""
-    while (node := made.get(name)) is not None and node.op_type in _MOVING:
+    while (node := graph.made.get(name)) is not None and node.op_type in _MOVING:
         name = node.input[0]
     if node is None or node.op_type != "DequantizeLinear":
         return False
-    point = constants.get((*node.input, "", "")[2])
-    data = made.get(node.input[0])
+    point = graph.constants.get((*node.input, "", "")[2])
+    data = graph.made.get(node.input[0])
     if point is None and data is not None and data.op_type == "QuantizeLinear":
-        point = constants.get((*data.input, "", "")[2])
+        point = graph.constants.get((*data.input, "", "")[2])
     return point is None or point.dtype.itemsize == 1
 
 
-def _becomes_bytes(name: str, readers: Mapping[str, list[Any]], constants: Constants) -> bool:
+def _becomes_bytes(graph: Graph, name: str) -> bool:
     """Tell whether a tensor is quantized to bytes, perhaps moved about or bounded before."""
-    for node in readers.get(name, []):
+    for node in graph.readers.get(name, []):
         if node.op_type == "QuantizeLinear":
-            point = constants.get((*node.input, "", "")[2])
+            point = graph.constants.get((*node.input, "", "")[2])
             if point is None or point.dtype.itemsize == 1:
                 return True
         is_passed = node.op_type in _PASSING and node.input[0] == name
-        if is_passed and _becomes_bytes(node.output[0], readers, constants):
+        if is_passed and _becomes_bytes(graph, node.output[0]):
             return True
     return False
 
@@ -167,13 +154,13 @@ def _weights(source: Any, constants: Constants) -> _Weights | None:
     return _Weights(array, scale, points[0] if points else None, size or _SIZE) if fits else None
 
 
-def _fits(node: Any, made: Mapping[str, Any], constants: Constants, weights: _Weights) -> bool:
+def _fits(graph: Graph, node: Any, weights: _Weights) -> bool:
     """Tell whether a bias is one of the columns, if there is one."""
     bias = (*node.input, "")[_PRODUCT]
     if not bias:
         return True
-    source = made.get(bias)
+    source = graph.made.get(bias)
     if source is not None and source.op_type == "DequantizeLinear":
         bias = source.input[0]
-    array = constants.get(bias)
+    array = graph.constants.get(bias)
     return array is not None and array.shape == (weights.array.shape[1],)

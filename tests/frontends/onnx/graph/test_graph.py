@@ -25,9 +25,9 @@ def graph_of(nodes: list[Node] = NODES, **constants: Any) -> Graph:
 def test_knows_what_makes_and_reads_each_tensor() -> None:
     graph = graph_of()
     first, second, third = graph.node
-    assert graph.makers() == {"a": first, "b": second, "y": third}
-    assert graph.readers() == {"x": [first], "a": [second, third], "c": [third]}
-    assert graph.uses() == {"x": 1, "a": 3, "c": 1, "y": 1}
+    assert graph.index().made == {"a": first, "b": second, "y": third}
+    assert graph.readers == {"x": [first], "a": [second, third], "c": [third]}
+    assert graph.uses == {"x": 1, "a": 3, "c": 1, "y": 1}
 
 
 def test_the_file_stays_as_it_is() -> None:
@@ -56,6 +56,21 @@ def test_new_nodes_have_names_and_constants_of_their_own() -> None:
     assert len({*names, "tvm_qnn_x"}) == 3
     found = [graph.constants[node.input[1]] for node in graph.node if node.op_type == "Mul"]
     assert [(array.dtype, array.shape, array.item()) for array in found] == [("float32", (), 2)] * 2
+
+
+def test_a_rule_replaces_nodes_keeps_others_and_drops_what_fed_them() -> None:
+    graph = graph_of([("Relu", "x", "a", {}), ("Neg", "a", "b", {}), ("Abs", "b", "y", {})])
+
+    def rule(graph: Graph, node: Any) -> bool:
+        if node.op_type != "Neg":
+            return False
+        graph.dropped.add(node.input[0])
+        graph.read_instead("b", graph.add("Sub", 0.0, graph.made["a"].input[0]))
+        return True
+
+    graph.apply(rule)
+    assert [node.op_type for node in graph.node] == ["Sub", "Abs"]
+    assert graph.node[1].input[0] == graph.node[0].output[0]
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,7 @@ def decoded(node: Any, known: dict[str, Any], outputs: list[str]) -> Graph:
     values = [onnx.helper.make_empty_tensor_value_info(name) for name in outputs]
     tensors = [onnx.numpy_helper.from_array(array, name) for name, array in known.items()]
     graph = Graph(onnx.helper.make_model(onnx.helper.make_graph([node], "", [], values, tensors)))
-    decode_few_bits(graph)
+    graph.apply(decode_few_bits)
     return graph
 
 
