@@ -6,114 +6,68 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from tvm import relax
 from tvm.relax import op as R
 
-from frontends.builder import ModuleBuilder
 from frontends.errors import UnsupportedError
 from qnn_ops import float_function
 
-Gate = Callable[[ModuleBuilder, relax.Expr], relax.Expr]
+Gate = Callable[[Any], Any]
+"""``gate(x)`` computes with expressions as with arrays of numpy."""
 
-_Rule = Callable[[ModuleBuilder, relax.Expr, float, float], relax.Expr]
-"""``rule(builder, x, alpha, beta)``, which have other meanings for each function."""
-
-
-def _number(value: float) -> relax.Expr:
-    return relax.const(np.float32(value))
+_Rule = Callable[[Any, float, float], Any]
+"""``rule(x, alpha, beta)``, which have other meanings for each function."""
 
 
-def _exp(builder: ModuleBuilder, x: relax.Expr) -> relax.Expr:
+def _exp(x: Any) -> Any:
     """Return the exponential, rounded to float32; the C library's differs in 1 of 500."""
-    return builder.emit(R.astype(R.exp(R.astype(x, "float64")), "float32"))
+    return np.exp(x.astype(np.float64)).astype(np.float32)
 
 
-def _sigmoid(builder: ModuleBuilder, x: relax.Expr, _alpha: float, _beta: float) -> relax.Expr:
+def _sigmoid(x: Any, *_: float) -> Any:
     """Return 1 / (1 + exp(-x)), or of the same meaning exp(x) / (1 + exp(x)) below 0."""
-    emit, one = builder.emit, _number(1)
-    power = _exp(builder, emit(R.negative(R.abs(x))))
-    top = emit(R.where(emit(R.less(x, _number(0))), power, one))
-    return emit(R.divide(top, R.add(one, power)))
+    power = _exp(-np.abs(x))
+    return np.where(x < 0, power, 1) / (1 + power)
 
 
-def _tanh(builder: ModuleBuilder, x: relax.Expr, _alpha: float, _beta: float) -> relax.Expr:
-    twice = builder.emit(R.multiply(_number(2), x))
-    opened = _sigmoid(builder, twice, 0, 0)
-    return builder.emit(R.subtract(R.multiply(_number(2), opened), _number(1)))
+def _tanh(x: Any, *_: float) -> Any:
+    return 2 * _sigmoid(2 * x) - 1
 
 
-def _scaled_tanh(builder: ModuleBuilder, x: relax.Expr, alpha: float, beta: float) -> relax.Expr:
-    inner = builder.emit(R.multiply(_number(beta), x))
-    return builder.emit(R.multiply(_number(alpha), _tanh(builder, inner, 0, 0)))
+def _leaky_relu(x: Any, alpha: float, _beta: float) -> Any:
+    slower = alpha * x
+    return np.where(x >= 0, x, slower)
 
 
-def _affine(builder: ModuleBuilder, x: relax.Expr, alpha: float, beta: float) -> relax.Expr:
-    product = builder.emit(R.multiply(_number(alpha), x))
-    return builder.emit(R.add(product, _number(beta)))
+def _elu(x: Any, alpha: float, _beta: float) -> Any:
+    below = alpha * (_exp(np.minimum(x, 0)) - 1)
+    return np.where(x >= 0, x, below)
 
 
-def _hard_sigmoid(builder: ModuleBuilder, x: relax.Expr, alpha: float, beta: float) -> relax.Expr:
-    bounded = R.maximum(_number(0), _affine(builder, x, alpha, beta))
-    return builder.emit(R.minimum(_number(1), bounded))
-
-
-def _relu(builder: ModuleBuilder, x: relax.Expr, _alpha: float, _beta: float) -> relax.Expr:
-    return builder.emit(R.maximum(x, _number(0)))
-
-
-def _leaky_relu(builder: ModuleBuilder, x: relax.Expr, alpha: float, _beta: float) -> relax.Expr:
-    slower = builder.emit(R.multiply(_number(alpha), x))
-    return builder.emit(R.where(builder.emit(R.greater_equal(x, _number(0))), x, slower))
-
-
-def _thresholded_relu(
-    builder: ModuleBuilder, x: relax.Expr, alpha: float, _beta: float
-) -> relax.Expr:
-    return builder.emit(R.where(builder.emit(R.greater(x, _number(alpha))), x, _number(0)))
-
-
-def _elu(builder: ModuleBuilder, x: relax.Expr, alpha: float, _beta: float) -> relax.Expr:
-    emit, zero = builder.emit, _number(0)
-    power = _exp(builder, emit(R.minimum(x, zero)))
-    below = emit(R.multiply(_number(alpha), emit(R.subtract(power, _number(1)))))
-    return emit(R.where(emit(R.greater_equal(x, zero)), x, below))
-
-
-def _softsign(builder: ModuleBuilder, x: relax.Expr, _alpha: float, _beta: float) -> relax.Expr:
-    return builder.emit(R.divide(x, R.add(_number(1), R.abs(x))))
-
-
-def _softplus(builder: ModuleBuilder, x: relax.Expr, _alpha: float, _beta: float) -> relax.Expr:
-    one_more = builder.emit(R.add(_number(1), _exp(builder, x)))
-    wide = R.log(R.astype(one_more, "float64"))
-    return builder.emit(R.astype(wide, "float32"))
+def _softplus(x: Any, *_: float) -> Any:
+    one_more = 1 + _exp(x)
+    return x.to(R.log(one_more.astype(np.float64).expr)).astype(np.float32)
 
 
 def _function(name: str) -> _Rule:
-    def rule(builder: ModuleBuilder, x: relax.Expr, _alpha: float, _beta: float) -> relax.Expr:
-        return builder.emit(float_function(x, name))
-
-    return rule
+    return lambda x, *_: x.to(float_function(x.expr, name))
 
 
-def _gru_sigmoid(builder: ModuleBuilder, x: relax.Expr, _alpha: float, _beta: float) -> relax.Expr:
+def _gru_sigmoid(x: Any, *_: float) -> Any:
     """Return (1 + tanh(x / 2)) / 2."""
-    half = _number(0.5)
-    bent = builder.emit(float_function(builder.emit(R.multiply(half, x)), "onnxruntime_gru_tanh"))
-    return builder.emit(R.multiply(half, R.add(_number(1), bent)))
+    return 0.5 * (1 + _function("onnxruntime_gru_tanh")(0.5 * x, 0, 0))
 
 
 _RULES: dict[str, _Rule] = {
-    "Affine": _affine,
-    "Relu": _relu,
+    "Affine": lambda x, alpha, beta: alpha * x + beta,
+    "Relu": lambda x, *_: np.maximum(x, 0),
     "LeakyRelu": _leaky_relu,
-    "ThresholdedRelu": _thresholded_relu,
+    "ThresholdedRelu": lambda x, alpha, _: np.where(x > alpha, x, 0),
     "Tanh": _tanh,
-    "ScaledTanh": _scaled_tanh,
+    "ScaledTanh": lambda x, alpha, beta: alpha * _tanh(beta * x),
     "Sigmoid": _sigmoid,
-    "HardSigmoid": _hard_sigmoid,
+    "HardSigmoid": lambda x, alpha, beta: np.minimum(1, np.maximum(0, alpha * x + beta)),
     "Elu": _elu,
-    "Softsign": _softsign,
+    "Softsign": lambda x, *_: x / (1 + np.abs(x)),
     "Softplus": _softplus,
 }
 """Those of RNN, and those of the others that they do not have otherwise."""
@@ -173,17 +127,14 @@ class Functions:
         """
         name, alpha, beta = self._each[place * self._size + number]
         rule = (others or {}).get(name, _RULES[name])
-        return lambda builder, x: rule(builder, x, alpha, beta)
+        return lambda x: rule(x, alpha, beta)
 
 
-def clipped(
-    builder: ModuleBuilder, x: relax.Expr, attributes: Mapping[str, Any], *, below: bool = False
-) -> relax.Expr:
+def clipped(x: Any, attributes: Mapping[str, Any], *, below: bool = False) -> Any:
     """Return what a gate's function is given, within the bounds that there may be.
 
     Args:
-        builder: where to.
-        x: float32.
+        x: an expression of float32.
         attributes: of the operator.
         below: whether no bound may be stated as one below 0.
 
@@ -195,7 +146,7 @@ def clipped(
         return x
     if not end > 0 and not below:
         raise UnsupportedError(f"clip is {end}, must be positive")
-    return builder.emit(R.maximum(R.minimum(x, _number(end)), _number(-end)))
+    return np.maximum(np.minimum(x, end), -end)
 
 
 def _with_numbers(name: str, numbers: Sequence[Iterator[float]]) -> tuple[str, float, float]:

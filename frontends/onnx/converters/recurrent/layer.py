@@ -45,11 +45,9 @@ class Parameters:
     peepholes: Array | None
 
 
-Step = Callable[
-    [ModuleBuilder, relax.Expr, Sequence[relax.Expr], Parameters, int], Sequence[relax.Expr]
-]
-"""``step(builder, sums, states, parameters, place)`` gives the new states of one direction, the
-hidden values first; the place is that of the direction."""
+Step = Callable[[ModuleBuilder, Any, list[Any], Parameters, int], list[Any]]
+"""``step(builder, sums, states, parameters, place)`` computes with expressions. It gives the new
+states of one direction, the hidden values first; the place is that of the direction."""
 
 
 @dataclass(frozen=True)
@@ -143,11 +141,11 @@ class Layer:
     ) -> list[relax.Expr]:
         """Return outputs, [steps, batch, units], and last states, [batch, units]."""
         emit = self.emit
-        sums = parameters.data.product(self.builder, rows)
+        products = parameters.data.product(self.builder, self.builder.array(rows))
         if self.kind.adds_bias and parameters.biases is not None:
-            sums = emit(R.add(sums, relax.const(sum(parameters.biases))))
-        columns = self.kind.gates * self.units
-        sums = self._turned(emit(R.reshape(sums, (self.steps, self.batch, columns))), place)
+            products = products + np.add(*parameters.biases)
+        products = products.reshape(self.steps, self.batch, self.kind.gates * self.units)
+        sums = self._turned(products.expr, place)
         sequences = [self._exchanged(sums)]
         begin = [emit(self._of(state, place)) for state in self.states]
         idle = self._is_going()
@@ -158,7 +156,8 @@ class Layer:
         def written(
             builder: ModuleBuilder, read: Sequence[relax.Expr], old: Sequence[relax.Expr]
         ) -> Sequence[relax.Expr]:
-            new = list(step(builder, read[0], old[: len(self.states)], parameters, place))
+            sums, *states = map(builder.array, (read[0], *old[: len(self.states)]))
+            new = [each.expr for each in step(builder, sums, states, parameters, place)]
             if idle is None:
                 return new
             return self._kept(builder, read[1], old, new)

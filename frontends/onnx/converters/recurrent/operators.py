@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from tvm import relax
-from tvm.relax import op as R
 
 from frontends.builder import ModuleBuilder
 from frontends.onnx.converters.products import FloatWeights
@@ -27,44 +26,37 @@ def _gru(call: Call) -> relax.Expr:
     units, is_linear = layer.units, bool(call.attributes.get("linear_before_reset", 0))
 
     def step(
-        inner: ModuleBuilder,
-        sums: relax.Expr,
-        states: Sequence[relax.Expr],
-        parameters: Parameters,
-        place: int,
-    ) -> Sequence[relax.Expr]:
-        (hidden,), emit, weights = states, inner.emit, parameters.hidden
+        inner: ModuleBuilder, sums: Any, states: list[Any], parameters: Parameters, place: int
+    ) -> list[Any]:
+        (hidden,), weights = states, parameters.hidden
         assert isinstance(weights, FloatWeights)
 
-        def part(values: relax.Expr, number: int) -> relax.Expr:
-            return emit(R.strided_slice(values, [1], [number * units], [(number + 1) * units]))
+        def part(values: Any, number: int) -> Any:
+            return values[:, number * units : (number + 1) * units]
 
-        def biased(value: relax.Expr, number: int, *, is_split: bool = False) -> relax.Expr:
+        def biased(value: Any, number: int, *, is_split: bool = False) -> Any:
             if parameters.biases is not None:
                 of_data, of_hidden = (
                     bias[number * units : (number + 1) * units] for bias in parameters.biases
                 )
-                bias = of_data if is_split else of_data + of_hidden
-                value = emit(R.add(value, relax.const(bias)))
-            return clipped(inner, value, call.attributes)
+                value = value + (of_data if is_split else of_data + of_hidden)
+            return clipped(value, call.attributes)
 
-        ahead = emit(R.strided_slice(sums, [1], [0], [2 * units]))
-        both = emit(R.add(ahead, weights.part(0, 2 * units).product(inner, hidden)))
+        ahead = sums[:, : 2 * units]
+        both = ahead + weights.part(0, 2 * units).product(inner, hidden)
         own = weights.part(2 * units, 3 * units)
-        reset = functions.gate(place, 0, GRU_RULES)(inner, biased(part(both, 1), 1))
+        reset = functions.gate(place, 0, GRU_RULES)(biased(part(both, 1), 1))
         if is_linear:
             linear = own.product(inner, hidden)
             if parameters.biases is not None:
-                linear = emit(R.add(linear, relax.const(parameters.biases[1][2 * units :])))
-            more = emit(R.multiply(linear, reset))
+                linear = linear + parameters.biases[1][2 * units :]
+            more = linear * reset
         else:
-            more = own.product(inner, emit(R.multiply(hidden, reset)))
-        proposed = biased(emit(R.add(part(sums, 2), more)), 2, is_split=is_linear)
-        proposed = functions.gate(place, 1, GRU_RULES)(inner, proposed)
-        update = functions.gate(place, 0, LSTM_RULES)(inner, biased(part(both, 0), 0))
-        rest = emit(R.subtract(relax.const(np.float32(1)), update))
-        new = emit(R.multiply(rest, proposed))
-        return [emit(R.add(new, emit(R.multiply(update, hidden))))]
+            more = own.product(inner, hidden * reset)
+        proposed = biased(part(sums, 2) + more, 2, is_split=is_linear)
+        proposed = functions.gate(place, 1, GRU_RULES)(proposed)
+        update = functions.gate(place, 0, LSTM_RULES)(biased(part(both, 0), 0))
+        return [(1 - update) * proposed + update * hidden]
 
     return layer.convert(step)
 
@@ -81,38 +73,30 @@ def _lstm(call: Call) -> relax.Expr:
     units, is_coupled = layer.units, bool(call.attributes.get("input_forget", 0))
 
     def step(
-        inner: ModuleBuilder,
-        sums: relax.Expr,
-        states: Sequence[relax.Expr],
-        parameters: Parameters,
-        place: int,
-    ) -> Sequence[relax.Expr]:
-        (hidden, cells), emit = states, inner.emit
-        both = emit(R.add(sums, parameters.hidden.product(inner, hidden)))
+        inner: ModuleBuilder, sums: Any, states: list[Any], parameters: Parameters, place: int
+    ) -> list[Any]:
+        hidden, cells = states
+        both = sums + parameters.hidden.product(inner, hidden)
         bias = None if parameters.biases is None else np.add(*parameters.biases)
         opened, proposed, given = (functions.gate(place, i, LSTM_RULES) for i in range(3))
 
-        def gate(number: int, seen: relax.Expr | None, peephole: int) -> relax.Expr:
+        def gate(number: int, seen: Any, peephole: int) -> Any:
             """Return what a gate's function is given."""
             begin = number * units
-            value = emit(R.strided_slice(both, [1], [begin], [begin + units]))
+            value = both[:, begin : begin + units]
             if seen is not None and parameters.peepholes is not None:
                 weights = parameters.peepholes[peephole * units : (peephole + 1) * units]
-                value = emit(R.add(value, emit(R.multiply(seen, relax.const(weights)))))
+                value = value + seen * weights
             if bias is not None:
-                value = emit(R.add(value, relax.const(bias[begin : begin + units])))
-            return clipped(inner, value, call.attributes)
+                value = value + bias[begin : begin + units]
+            return clipped(value, call.attributes)
 
-        let_in = opened(inner, gate(0, cells, 0))
-        if is_coupled:
-            forget = emit(R.subtract(relax.const(np.float32(1)), let_in))
-        else:
-            forget = opened(inner, gate(2, cells, 2))
-        offered = proposed(inner, gate(3, None, 0))
-        kept = emit(R.multiply(cells, forget))
-        new = emit(R.add(kept, emit(R.multiply(let_in, offered))))
-        let_out = opened(inner, gate(1, new, 1))
-        return [emit(R.multiply(given(inner, new), let_out)), new]
+        let_in = opened(gate(0, cells, 0))
+        forget = 1 - let_in if is_coupled else opened(gate(2, cells, 2))
+        offered = proposed(gate(3, None, 0))
+        new = cells * forget + let_in * offered
+        let_out = opened(gate(1, new, 1))
+        return [given(new) * let_out, new]
 
     return layer.convert(step)
 
@@ -133,14 +117,9 @@ def _rnn(call: Call) -> relax.Expr:
     functions = Functions(attributes, ("Tanh",), len(layer.backward))
 
     def step(
-        inner: ModuleBuilder,
-        sums: relax.Expr,
-        states: Sequence[relax.Expr],
-        parameters: Parameters,
-        place: int,
-    ) -> Sequence[relax.Expr]:
-        both = inner.emit(R.add(parameters.hidden.product(inner, states[0]), sums))
-        bounded = clipped(inner, both, attributes, below=True)
-        return [functions.gate(place, 0)(inner, bounded)]
+        inner: ModuleBuilder, sums: Any, states: list[Any], parameters: Parameters, place: int
+    ) -> list[Any]:
+        both = parameters.hidden.product(inner, states[0]) + sums
+        return [functions.gate(place, 0)(clipped(both, attributes, below=True))]
 
     return layer.convert(step)
