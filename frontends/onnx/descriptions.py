@@ -8,11 +8,11 @@ from math import prod
 from typing import Any
 
 from frontends.bounds import number_of
-from frontends.onnx.graph import Graph
-from frontends.onnx.grouping import find_known_types
-from frontends.onnx.names import attributes_of
-from frontends.onnx.open_inputs import sized_inputs
-from frontends.onnx.shapes import Shapes, infer
+from frontends.onnx.graph.graph import Graph
+from frontends.onnx.graph.shapes import infer
+from frontends.onnx.normalize.grouping import find_known_types
+from frontends.onnx.read.names import attributes_of
+from frontends.onnx.read.open_inputs import Shapes, sized_inputs
 from qnn_ops.errors import QnnError
 
 _STATES = 2

@@ -20,7 +20,7 @@ from frontends.errors import UnsupportedError, UnsupportedOperatorError, reason_
 from frontends.onnx.converters.indices import count_indices
 from frontends.onnx.converters.open_shapes import OPEN, of_sizes
 from frontends.onnx.converters.registry import CONVERTERS, Call
-from frontends.onnx.graph import Graph
+from frontends.onnx.graph.graph import Graph
 from qnn_ops.expressions import Expression
 from qnn_ops.registry import constant_of
 from qnn_ops.sizes import as_extent, is_open

@@ -12,36 +12,40 @@ from tvm import relax
 from frontends.builder import Imported
 from frontends.errors import ModelFormatError, UnsupportedOperatorError, reason_of
 from frontends.naming import owners, with_results
-from frontends.onnx.bounded import add_counts
-from frontends.onnx.constants import dtype_of, with_values
-from frontends.onnx.control import close_loops, write_subgraphs
-from frontends.onnx.float8 import write_float8
-from frontends.onnx.folding import fold
-from frontends.onnx.fused_layers import write_fused_layers
-from frontends.onnx.gemms import scale_gemm_data, write_float_products
-from frontends.onnx.graph import Graph
-from frontends.onnx.grouping import (
+from frontends.onnx.graph.folding import fold
+from frontends.onnx.graph.graph import Graph, makers
+from frontends.onnx.graph.shapes import infer
+from frontends.onnx.graph.tensors import check_tensors
+from frontends.onnx.normalize.bounded import add_counts
+from frontends.onnx.normalize.control import close_loops, write_subgraphs
+from frontends.onnx.normalize.float8 import write_float8
+from frontends.onnx.normalize.fused_layers import write_fused_layers
+from frontends.onnx.normalize.gemms import float_product, scale_gemm_data
+from frontends.onnx.normalize.grouping import (
     check_groups,
     find_known_types,
     grouped,
     write_standard_pairs,
 )
-from frontends.onnx.growth import bytes_of_constants, check_bounds, check_growth
-from frontends.onnx.halves import widen_halves
-from frontends.onnx.identities import drop_clips, drop_identities
-from frontends.onnx.names import refuse, told_by_file
-from frontends.onnx.open_inputs import sized_inputs
+from frontends.onnx.normalize.growth import bytes_of_constants, check_bounds, check_growth
+from frontends.onnx.normalize.halves import widen_halves
+from frontends.onnx.normalize.identities import drop_clip, drop_identity
+from frontends.onnx.normalize.pairs import join_pairs
+from frontends.onnx.normalize.parameters import (
+    decode_few_bits,
+    quantize_parameters,
+    replace_zero_scales,
+)
+from frontends.onnx.normalize.propagation import move_quantization
+from frontends.onnx.normalize.standard_functions import write_standard_functions
+from frontends.onnx.normalize.weight_products import weight_product
 from frontends.onnx.operators import reasons
-from frontends.onnx.package import onnx_package
-from frontends.onnx.pairs import join_pairs
-from frontends.onnx.parameters import decode_few_bits, quantize_parameters, replace_zero_scales
-from frontends.onnx.propagation import move_quantization
-from frontends.onnx.reader import read_proto
+from frontends.onnx.read.constants import dtype_of, with_values
+from frontends.onnx.read.names import refuse, told_by_file
+from frontends.onnx.read.open_inputs import Shapes, sized_inputs
+from frontends.onnx.read.package import onnx_package
+from frontends.onnx.read.reader import read_proto
 from frontends.onnx.replacements.registry import RULES
-from frontends.onnx.shapes import Shapes, infer
-from frontends.onnx.standard_functions import write_standard_functions
-from frontends.onnx.tensors import check_tensors
-from frontends.onnx.weight_products import write_weight_products
 from frontends.open_sizes import Bounds
 from qnn_ops.checks import check_choice
 from qnn_ops.errors import QnnError
@@ -142,12 +146,16 @@ def _imported(graph: Graph, shapes: Shapes | None, bounds: Mapping[str, Bounds])
         fold(graph)
     if is_of_shapes:
         find_known_types(graph, shapes)
-    for rule in _BEFORE_GROUPS:
-        rule(graph)
+    graph.apply(drop_identity)  # one between two pairs would hide that they are two
+    join_pairs(graph)
+    graph.apply(scale_gemm_data, quantize_parameters, weight_product, decode_few_bits)
+    write_float8(graph)
+    widen_halves(graph)
+    graph.apply(drop_clip, float_product)
     check_groups(graph)
     groups, missing = grouped(graph)
     refuse(graph.node, missing)
-    drop_clips(groups)
+    groups.apply(drop_clip)
     replace_zero_scales(groups)
     refuse(groups.node, reasons(groups.node))
     infer(groups, shapes)
@@ -156,29 +164,14 @@ def _imported(graph: Graph, shapes: Shapes | None, bounds: Mapping[str, Bounds])
     check_growth(groups, held)
     check_tensors(groups)
     write_fused_layers(groups)
-    move_quantization(groups)
+    groups.apply(move_quantization)
     groups.drop_unread_constants()
     return _emitted(groups, written, bounds)
 
 
-_BEFORE_GROUPS = (
-    drop_identities,  # one between two pairs would hide that they are two
-    join_pairs,
-    scale_gemm_data,
-    quantize_parameters,
-    write_weight_products,
-    decode_few_bits,
-    write_float8,
-    widen_halves,
-    drop_clips,
-    write_float_products,
-)
-"""What is done, in this order, to the operators that the file has."""
-
-
 def _computes_encodings(graph: Graph) -> bool:
     """Tell whether nodes make scales or zero points, perhaps of constants."""
-    made, of = graph.makers(), ("DequantizeLinear", "QuantizeLinear")
+    made, of = makers(graph.node), ("DequantizeLinear", "QuantizeLinear")
     return any(name in made for node in graph.node if node.op_type in of for name in node.input[1:])
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from frontends.errors import UnsupportedError
-from frontends.onnx.names import attributes_of
+from frontends.onnx.read.names import attributes_of
 
 _FLOAT8 = range(17, 21)
 _FLOAT = 1

@@ -6,16 +6,15 @@ from typing import Any
 
 from frontends.builder import Imported
 from frontends.formats import Shapes, Source
-from frontends.onnx.constants import Array, constants_of, dtype_of
-from frontends.onnx.control import CONTROL, write_subgraphs
 from frontends.onnx.descriptions import described
-from frontends.onnx.graph import Graph
+from frontends.onnx.graph.graph import Graph
 from frontends.onnx.importer import import_proto
-from frontends.onnx.names import attributes_of
+from frontends.onnx.normalize.control import CONTROL, write_subgraphs
+from frontends.onnx.normalize.standard_functions import is_defined
 from frontends.onnx.operators import reasons
-from frontends.onnx.reader import read_proto
-from frontends.onnx.shapes import opset_of
-from frontends.onnx.standard_functions import is_defined
+from frontends.onnx.read.constants import Array, constants_of, dtype_of
+from frontends.onnx.read.names import attributes_of, opset_of
+from frontends.onnx.read.reader import read_proto
 from frontends.summary import FLOAT, INTEGER, UNSUPPORTED, OperatorInfo, Summary, TensorNote
 from qnn_ops.errors import QnnError
 from qnn_ops.tensor_info import OpenSize

@@ -22,7 +22,7 @@ def _litert(model: Path, threads: int, inputs: Sequence[Any]) -> Session:
 
 
 def _onnx_runtime(model: Path, threads: int, _inputs: Sequence[Any]) -> Session:
-    from frontends.onnx.reader import read_proto
+    from frontends.onnx.read.reader import read_proto
     from tvm_qnn.oracle import OnnxRuntimeSession
 
     return OnnxRuntimeSession(read_proto(model), threads, by_default=True)

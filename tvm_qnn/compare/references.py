@@ -12,7 +12,7 @@ import tvm
 
 from frontends.formats import format_of
 from frontends.onnx import from_onnx
-from frontends.onnx.reader import read_proto
+from frontends.onnx.read.reader import read_proto
 from frontends.tflite import from_tflite
 from frontends.tflite.custom_options import DetectionPostProcessOptions
 from frontends.tflite.model import Model

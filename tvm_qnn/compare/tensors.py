@@ -10,7 +10,7 @@ import numpy as np
 import tvm
 
 from frontends.formats import of_signature
-from frontends.onnx.bounded import COUNT
+from frontends.onnx.normalize.bounded import COUNT
 from tvm_qnn.build import build
 from tvm_qnn.compare.comparison import Comparison, Tally
 from tvm_qnn.compare.references import reference_of

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from frontends.formats import format_of, read_model
-from frontends.onnx.reader import read_proto
+from frontends.onnx.read.reader import read_proto
 from frontends.summary import Description
 from qnn_ops.errors import QnnError
 from qnn_ops.input_ranges import with_input_ranges

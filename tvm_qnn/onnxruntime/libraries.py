@@ -137,7 +137,7 @@ class Libraries:
             return found
 
     def _build(self, given: dict[str, Shape], values: Mapping[str, Array]) -> Runner:
-        from frontends.onnx.constants import with_values
+        from frontends.onnx.read.constants import with_values
         from tvm_qnn.library.known import library_of
 
         proto = with_values(self._with_inputs(given), values)
@@ -164,8 +164,8 @@ class Libraries:
         """Return what cuts outputs to the length that the data gave them."""
         if len(library.outputs) == len(self._model.outputs):
             return []
-        from frontends.onnx.bounded import COUNT
-        from frontends.onnx.shapes import with_shapes
+        from frontends.onnx.graph.shapes import with_shapes
+        from frontends.onnx.normalize.bounded import COUNT
 
         names = [f"{each.name}{COUNT}" for each in self._model.outputs]
         counts = [(k, info.name.rstrip("_")) for k, info in enumerate(library.outputs)]
@@ -195,7 +195,7 @@ class Libraries:
 
 def _parts(proto: Any, shapes: dict[str, Shape]) -> Iterator[Any]:
     """Yield what decides on the library of a model: it, its shapes and data in other files."""
-    from frontends.onnx.mapped import is_mapped, mapped_array, without_mapped
+    from frontends.onnx.read.mapped import is_mapped, mapped_array, without_mapped
 
     mapped = list(filter(is_mapped, proto.graph.initializer))
     yield json.dumps(["onnx", list(shapes.items())]).encode()

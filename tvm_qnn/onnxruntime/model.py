@@ -80,7 +80,7 @@ class Model:
     """A model that was read.
 
     Attributes:
-        proto: as ``frontends.onnx.reader.read_proto`` gives it; None once it has served.
+        proto: as ``frontends.onnx.read.reader.read_proto`` gives it; None once it has served.
         inputs: those that a run must give.
         overridable: those that a run may give, as they have values.
         outputs: what a run gives.
@@ -118,8 +118,8 @@ def read_model(source: str | bytes, options: SessionOptions) -> Model:
     Raises:
         StatusError: it cannot be read, or is malformed; of ONNX Runtime's class.
     """
-    from frontends.onnx.mapped import map_constants
-    from frontends.onnx.reader import read_proto
+    from frontends.onnx.read.mapped import map_constants
+    from frontends.onnx.read.reader import read_proto
 
     raw = _parsed(source)
     where = source if isinstance(source, str) else None
@@ -141,7 +141,7 @@ def read_model(source: str | bytes, options: SessionOptions) -> Model:
 
 
 def _parsed(source: str | bytes) -> Any:
-    from frontends.onnx.package import onnx_package
+    from frontends.onnx.read.package import onnx_package
 
     where, text = "Failed to load model because ", "protobuf parsing failed."
     if isinstance(source, str):
@@ -180,7 +180,7 @@ def _set_sizes(proto: Any, by_name: Mapping[str, int], by_denotation: Mapping[st
 
 
 def _set_constants(proto: Any, values: Mapping[str, OrtValue]) -> None:
-    from frontends.onnx.package import onnx_package
+    from frontends.onnx.read.package import onnx_package
 
     if not values:
         return
@@ -198,7 +198,7 @@ def _set_files(proto: Any, files: Mapping[str, bytes]) -> None:
     Raises:
         Fail: a file is too short.
     """
-    from frontends.onnx.mapped import is_external
+    from frontends.onnx.read.mapped import is_external
 
     for tensor in filter(is_external, proto.graph.initializer):
         place = {entry.key: entry.value for entry in tensor.external_data}
@@ -215,7 +215,7 @@ def _set_files(proto: Any, files: Mapping[str, bytes]) -> None:
 
 
 def _described(proto: Any, raw: Any) -> Model:
-    from frontends.onnx.deciding import deciding_inputs
+    from frontends.onnx.read.deciding import deciding_inputs
 
     graph = raw.graph
     constants = {tensor.name for tensor in graph.initializer}
@@ -260,8 +260,8 @@ def _size(dim: Any) -> int | str | None:
 
 def _outputs(proto: Any, told: Any) -> list[NodeArg]:
     """Return the outputs; their shapes are those that follow, with the names that the file has."""
-    from frontends.onnx.mapped import without_mapped
-    from frontends.onnx.package import onnx_package
+    from frontends.onnx.read.mapped import without_mapped
+    from frontends.onnx.read.package import onnx_package
 
     bare = without_mapped(proto)
     for value in bare.graph.output:

@@ -29,7 +29,7 @@ def onnxruntime_tensors(model: Any, inputs: Sequence[np.ndarray]) -> dict[str, n
         QnnError: as ``onnxruntime_outputs``.
     """
     from frontends.onnx.importer import with_all_outputs
-    from frontends.onnx.reader import read_proto
+    from frontends.onnx.read.reader import read_proto
 
     return _run(with_all_outputs(read_proto(model)), inputs)
 
@@ -53,7 +53,7 @@ def onnxruntime_outputs(model: Any, inputs: Sequence[np.ndarray]) -> dict[str, n
         QnnError: if onnx or onnxruntime is not installed, ONNX Runtime rejects the model, or an
             input does not fit.
     """
-    from frontends.onnx.reader import read_proto
+    from frontends.onnx.read.reader import read_proto
 
     return _run(read_proto(model), inputs)
 
@@ -93,7 +93,7 @@ class OnnxRuntimeSession:
         Raises:
             QnnError: if onnxruntime is not installed, or ONNX Runtime rejects the model.
         """
-        from frontends.onnx.mapped import is_mapped, mapped_array, with_data
+        from frontends.onnx.read.mapped import is_mapped, mapped_array, with_data
 
         onnxruntime = _package()
         options = onnxruntime.SessionOptions()

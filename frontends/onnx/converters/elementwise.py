@@ -11,7 +11,7 @@ from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
 from frontends.onnx.converters.registry import Call, converter
-from frontends.onnx.package import onnx_package
+from frontends.onnx.read.package import onnx_package
 from qnn_ops import float_function
 from qnn_ops.registry import constant_of, spec_of
 from qnn_ops.rounded import rounded

@@ -11,10 +11,10 @@ from tvm import relax
 from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
-from frontends.onnx.constants import range_of
 from frontends.onnx.converters.open_shapes import of_sizes
 from frontends.onnx.converters.registry import Call, converter
-from frontends.onnx.package import onnx_package
+from frontends.onnx.read.constants import range_of
+from frontends.onnx.read.package import onnx_package
 from qnn_ops import counted_indices, top_indices
 from qnn_ops.registry import constant_of, spec_of
 from qnn_ops.sizes import Size

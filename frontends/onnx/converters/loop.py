@@ -12,7 +12,7 @@ from tvm.relax import op as R
 from frontends.builder import ModuleBuilder
 from frontends.errors import UnsupportedError, UnsupportedOperatorError, reason_of
 from frontends.onnx.converters.registry import Call, converter
-from frontends.onnx.package import onnx_package
+from frontends.onnx.read.package import onnx_package
 from qnn_ops.errors import QnnError
 from qnn_ops.loop import loop
 from qnn_ops.registry import TensorSpec, constant_of, spec_of

@@ -10,8 +10,8 @@ from tvm import relax
 from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
-from frontends.onnx.converters.convolutions import window_of
 from frontends.onnx.converters.registry import Call, converter
+from frontends.onnx.converters.windows.convolutions import window_of
 from qnn_ops import fused_multiply_add, reduce_windows, row_moments
 from qnn_ops.registry import spec_of
 from qnn_ops.rounded import rounded

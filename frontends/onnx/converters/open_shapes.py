@@ -11,9 +11,9 @@ from tvm import relax, tirx
 from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
-from frontends.onnx.constants import array_of
 from frontends.onnx.converters.registry import Call
-from frontends.onnx.open_shapes import length_of, reshaped, slices_of
+from frontends.onnx.graph.open_shapes import length_of, reshaped, slices_of
+from frontends.onnx.read.constants import array_of
 from qnn_ops.registry import spec_of
 from qnn_ops.sizes import as_extent, broadcast
 

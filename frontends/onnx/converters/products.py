@@ -11,9 +11,9 @@ from tvm.relax import op as R
 
 from frontends.builder import ModuleBuilder
 from frontends.errors import UnsupportedError
-from frontends.onnx.converters.convolutions import data_point, weight_points
 from frontends.onnx.converters.quantization import quantized
 from frontends.onnx.converters.registry import Call, converter
+from frontends.onnx.converters.windows.convolutions import data_point, weight_points
 from qnn_ops import blockwise_dense, quantized_dense
 from qnn_ops.attributes import dtype_range
 from qnn_ops.checks import QUANTIZED
@@ -78,9 +78,9 @@ class FloatWeights:
 
     array: Array
 
-    def product(self, builder: ModuleBuilder, rows: relax.Expr) -> relax.Expr:
-        """Multiply rows, [count, depth]."""
-        return builder.emit(R.matmul(rows, relax.const(np.ascontiguousarray(self.array.T))))
+    def product(self, _: ModuleBuilder, rows: Any) -> Any:
+        """Multiply rows, an expression [count, depth]."""
+        return rows.to(R.matmul(rows.expr, relax.const(np.ascontiguousarray(self.array.T))))
 
     def part(self, begin: int, end: int) -> FloatWeights:
         """Return the weights of some units."""
@@ -101,12 +101,12 @@ class ByteWeights:
     scales: Array
     points: Array
 
-    def product(self, builder: ModuleBuilder, rows: relax.Expr) -> relax.Expr:
+    def product(self, builder: ModuleBuilder, rows: Any) -> Any:
         """Multiply rows, [count, depth]: int32 sums, times the product of both scales."""
-        values, scale, point = quantized(builder, rows)
+        values, scale, point = quantized(builder, rows.expr)
         sums = builder.emit(dense(builder, values, self.array, point, self.points))
-        factor = builder.emit(R.multiply(scale, relax.const(self.scales)))
-        return builder.emit(R.multiply(builder.emit(R.astype(sums, "float32")), factor))
+        factor = builder.array(scale) * self.scales
+        return builder.array(sums).astype(np.float32) * factor
 
 
 @converter("MatMulNBits")

@@ -11,7 +11,7 @@ from tvm.relax import op as R
 from frontends.builder import ModuleBuilder
 from frontends.errors import UnsupportedError
 from frontends.onnx.converters.registry import Call, converter
-from frontends.onnx.package import onnx_package
+from frontends.onnx.read.package import onnx_package
 from qnn_ops import dequantize, dynamic_encoding, dynamic_quantize, quantize
 from qnn_ops.checks import ACTIVATIONS
 from qnn_ops.onnxruntime import ONNXRUNTIME

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 
 from frontends.errors import UnsupportedError
-from frontends.onnx.graph import Graph
+from frontends.onnx.graph.graph import Graph
+from frontends.onnx.graph.subgraphs import FLOAT
 from frontends.onnx.replacements.heads import LOWEST, TOKENS_LAST
 from frontends.onnx.replacements.products import product
 from frontends.onnx.replacements.registry import operands_of, rule
 from frontends.onnx.replacements.standard_attention import standard_attention
-from frontends.onnx.subgraphs import FLOAT
 
 _HIDDEN = -10000.0
 """What is added to the score of a token that is not seen."""

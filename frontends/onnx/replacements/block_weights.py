@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from frontends.errors import UnsupportedError
-from frontends.onnx.constants import Array
-from frontends.onnx.graph import Graph
+from frontends.onnx.graph.graph import Graph
+from frontends.onnx.graph.subgraphs import FLOAT
+from frontends.onnx.read.constants import Array
 from frontends.onnx.replacements.registry import operands_of, rule
-from frontends.onnx.subgraphs import FLOAT
 from qnn_ops.blockwise_dense import integers_of
 
 _BITS = (2, 4, 8)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from frontends.errors import UnsupportedError
-from frontends.onnx.graph import Graph
+from frontends.onnx.graph.graph import Graph
 from frontends.onnx.replacements.heads import (
     LOWEST,
     TOKENS_LAST,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from frontends.errors import UnsupportedError
-from frontends.onnx.graph import Graph
+from frontends.onnx.graph.graph import Graph
 
 LOWEST = float(np.finfo(np.float32).min)
 """What is added to the score of a token that is not seen."""

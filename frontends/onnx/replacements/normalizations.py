@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from frontends.errors import UnsupportedError
-from frontends.onnx.graph import Graph
+from frontends.onnx.graph.graph import Graph
 from frontends.onnx.replacements.quantized import dequantized
 from frontends.onnx.replacements.registry import operands_of, rule
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from frontends.errors import UnsupportedError
-from frontends.onnx.graph import Graph
+from frontends.onnx.graph.graph import Graph
+from frontends.onnx.graph.subgraphs import FLOAT
 from frontends.onnx.replacements.registry import operands_of, rule
-from frontends.onnx.subgraphs import FLOAT
 
 _OF_LSTM = 12
 """Operands of a DynamicQuantizeLSTM, the last of them scales and zero points."""

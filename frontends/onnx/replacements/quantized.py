@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from frontends.errors import UnsupportedError
-from frontends.onnx.graph import Graph
+from frontends.onnx.graph.graph import Graph
+from frontends.onnx.graph.subgraphs import FLOAT
 from frontends.onnx.replacements.registry import rule
-from frontends.onnx.subgraphs import FLOAT
 
 _INT32 = 6
 """int32 among the numbers of element types."""

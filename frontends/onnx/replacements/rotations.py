@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from frontends.errors import UnsupportedError
-from frontends.onnx.graph import Graph
+from frontends.onnx.graph.graph import Graph
 from frontends.onnx.replacements.registry import operands_of, rule
 
 _OF_PLACES, _OF_TOKENS, _OF_HEADS = 2, 3, 4

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from frontends.errors import UnsupportedError
-from frontends.onnx.graph import Graph
+from frontends.onnx.graph.graph import Graph
+from frontends.onnx.graph.subgraphs import FLOAT
 from frontends.onnx.replacements.heads import (
     LOWEST,
     Heads,
@@ -19,7 +20,6 @@ from frontends.onnx.replacements.heads import (
     weights_of,
 )
 from frontends.onnx.replacements.registry import operands_of
-from frontends.onnx.subgraphs import FLOAT
 
 _OF_TOKENS, _OF_HEADS = 3, 4
 """The axes of queries, keys and values that are split into heads here, and of heads."""

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from frontends.onnx.graph import Graph
+from frontends.onnx.graph.graph import Graph
 from frontends.onnx.replacements.heads import (
     LOWEST,
     TOKENS_LAST,

@@ -11,7 +11,7 @@ import pytest
 from frontends.errors import UnsupportedOperatorError
 from frontends.onnx import from_onnx
 from qnn_ops.errors import QnnError
-from tests.frontends.onnx.test_growth import QUANTIZED, proto
+from tests.frontends.onnx.normalize.test_growth import QUANTIZED, proto
 from tests.support.onnx_graphs import Node, onnx
 
 TELLS = "depends on the data, which values of inputs at import may tell"

@@ -167,8 +167,8 @@ class ModelFile:
             from qnn_ops.errors import QnnError
 
             raise QnnError(f"--value is for ONNX models: {self.path.name} is none")
-        from frontends.onnx.constants import with_values
-        from frontends.onnx.reader import read_proto
+        from frontends.onnx.read.constants import with_values
+        from frontends.onnx.read.reader import read_proto
 
         return bytes(with_values(read_proto(self.path), self.values).SerializeToString())
 

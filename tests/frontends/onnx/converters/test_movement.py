@@ -12,7 +12,7 @@ from tvm.relax import op as R
 
 from frontends.errors import UnsupportedOperatorError
 from frontends.onnx import from_onnx
-from frontends.onnx.graph import Graph
+from frontends.onnx.graph.graph import Graph
 from frontends.onnx.graph_importer import import_graph
 from tests.support.modules import module
 from tests.support.onnx_graphs import Node, check_equal, model_of

@@ -9,8 +9,8 @@ import pytest
 
 from frontends.errors import UnsupportedOperatorError
 from frontends.onnx import from_onnx
-from frontends.onnx.graph import Graph
-from frontends.onnx.weight_products import write_weight_products
+from frontends.onnx.graph.graph import Graph
+from frontends.onnx.normalize.weight_products import weight_product
 from tests.support.onnx_graphs import Array, Node, check_equal, compiled, model_of, on_runtime
 
 UNITS = 24
@@ -323,7 +323,7 @@ OTHERS: dict[str, dict[str, Any]] = {
 
 def written(net: Any) -> list[str]:
     graph = Graph(net)
-    write_weight_products(graph)
+    graph.apply(weight_product)
     return [node.op_type for node in graph.node]
 
 

@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner, Result
 from PIL import Image
 
-from tests.frontends.onnx.test_constants import decoder
+from tests.frontends.onnx.read.test_constants import decoder
 from tests.support.linking import needs_linker
 from tests.support.onnx_networks import Style, resnet
 from tvm_qnn import digits

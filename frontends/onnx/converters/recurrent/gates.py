@@ -1,0 +1,163 @@
+"""The functions of the gates of LSTM, GRU and RNN, as ONNX Runtime computes them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from tvm.relax import op as R
+
+from frontends.errors import UnsupportedError
+from qnn_ops import float_function
+
+Gate = Callable[[Any], Any]
+"""``gate(x)`` computes with expressions as with arrays of numpy."""
+
+_Rule = Callable[[Any, float, float], Any]
+"""``rule(x, alpha, beta)``, which have other meanings for each function."""
+
+
+def _exp(x: Any) -> Any:
+    """Return the exponential, rounded to float32; the C library's differs in 1 of 500."""
+    return np.exp(x.astype(np.float64)).astype(np.float32)
+
+
+def _sigmoid(x: Any, *_: float) -> Any:
+    """Return 1 / (1 + exp(-x)), or of the same meaning exp(x) / (1 + exp(x)) below 0."""
+    power = _exp(-np.abs(x))
+    return np.where(x < 0, power, 1) / (1 + power)
+
+
+def _tanh(x: Any, *_: float) -> Any:
+    return 2 * _sigmoid(2 * x) - 1
+
+
+def _leaky_relu(x: Any, alpha: float, _beta: float) -> Any:
+    slower = alpha * x
+    return np.where(x >= 0, x, slower)
+
+
+def _elu(x: Any, alpha: float, _beta: float) -> Any:
+    below = alpha * (_exp(np.minimum(x, 0)) - 1)
+    return np.where(x >= 0, x, below)
+
+
+def _softplus(x: Any, *_: float) -> Any:
+    one_more = 1 + _exp(x)
+    return x.to(R.log(one_more.astype(np.float64).expr)).astype(np.float32)
+
+
+def _function(name: str) -> _Rule:
+    return lambda x, *_: x.to(float_function(x.expr, name))
+
+
+def _gru_sigmoid(x: Any, *_: float) -> Any:
+    """Return (1 + tanh(x / 2)) / 2."""
+    return 0.5 * (1 + _function("onnxruntime_gru_tanh")(0.5 * x, 0, 0))
+
+
+_RULES: dict[str, _Rule] = {
+    "Affine": lambda x, alpha, beta: alpha * x + beta,
+    "Relu": lambda x, *_: np.maximum(x, 0),
+    "LeakyRelu": _leaky_relu,
+    "ThresholdedRelu": lambda x, alpha, _: np.where(x > alpha, x, 0),
+    "Tanh": _tanh,
+    "ScaledTanh": lambda x, alpha, beta: alpha * _tanh(beta * x),
+    "Sigmoid": _sigmoid,
+    "HardSigmoid": lambda x, alpha, beta: np.minimum(1, np.maximum(0, alpha * x + beta)),
+    "Elu": _elu,
+    "Softsign": lambda x, *_: x / (1 + np.abs(x)),
+    "Softplus": _softplus,
+}
+"""Those of RNN, and those of the others that they do not have otherwise."""
+
+LSTM_RULES: Mapping[str, _Rule] = {
+    "Sigmoid": _function("onnxruntime_logistic"),
+    "Tanh": _function("onnxruntime_tanh"),
+}
+"""What LSTM has otherwise, and the update gate of GRU."""
+GRU_RULES: Mapping[str, _Rule] = {
+    "Sigmoid": _gru_sigmoid,
+    "Tanh": _function("onnxruntime_gru_tanh"),
+}
+"""What the other gates of GRU have otherwise."""
+
+_BOTH, _ALPHA = (True, True), (True, False)
+_TAKES = {
+    **dict.fromkeys(("Affine", "ScaledTanh", "HardSigmoid"), _BOTH),
+    **dict.fromkeys(("LeakyRelu", "ThresholdedRelu", "Elu"), _ALPHA),
+}
+"""Which functions take an alpha, and a beta."""
+_DEFAULTS = {"LeakyRelu": (0.01, 0.0), "HardSigmoid": (0.2, 0.5), "Elu": (1.0, 0.0)}
+_NAMES = {name.lower(): name for name in _RULES}
+
+
+class Functions:
+    """The functions of an operator's gates, with their numbers."""
+
+    def __init__(self, attributes: Mapping[str, Any], defaults: Sequence[str], count: int) -> None:
+        """Read the attributes of an operator, whose functions take alphas and betas in order.
+
+        Args:
+            attributes: of the operator.
+            defaults: the functions of one direction.
+            count: of directions.
+
+        Raises:
+            UnsupportedError: there are others, or too few.
+        """
+        names = [_text(name) for name in attributes.get("activations", ())]
+        names = names or [*defaults] * count
+        if len(names) != len(defaults) * count:
+            raise UnsupportedError(
+                f"activations are {len(names)}, needs {len(defaults)} for each direction"
+            )
+        numbers = [iter(attributes.get(f"activation_{key}", ())) for key in ("alpha", "beta")]
+        self._each = [_with_numbers(name, numbers) for name in names]
+        self._size = len(defaults)
+
+    def gate(self, place: int, number: int, others: Mapping[str, _Rule] | None = None) -> Gate:
+        """Return a function.
+
+        Args:
+            place: of the direction.
+            number: of the function in it.
+            others: what the operator has otherwise than RNN.
+        """
+        name, alpha, beta = self._each[place * self._size + number]
+        rule = (others or {}).get(name, _RULES[name])
+        return lambda x: rule(x, alpha, beta)
+
+
+def clipped(x: Any, attributes: Mapping[str, Any], *, below: bool = False) -> Any:
+    """Return what a gate's function is given, within the bounds that there may be.
+
+    Args:
+        x: an expression of float32.
+        attributes: of the operator.
+        below: whether no bound may be stated as one below 0.
+
+    Raises:
+        UnsupportedError: the bound is not positive.
+    """
+    end = float(attributes.get("clip", 0.0))
+    if "clip" not in attributes or (below and end < 0):
+        return x
+    if not end > 0 and not below:
+        raise UnsupportedError(f"clip is {end}, must be positive")
+    return np.maximum(np.minimum(x, end), -end)
+
+
+def _with_numbers(name: str, numbers: Sequence[Iterator[float]]) -> tuple[str, float, float]:
+    known = _NAMES.get(name.lower())
+    if known is None:
+        raise UnsupportedError(f"activations have {name!r}")
+    takes = _TAKES.get(known, (False, False))
+    found = zip(takes, numbers, _DEFAULTS.get(known, (0.0, 0.0)), strict=True)
+    alpha, beta = (float(next(left, usual)) if taken else 0.0 for taken, left, usual in found)
+    return known, alpha, beta
+
+
+def _text(value: Any) -> str:
+    return value.decode(errors="replace") if isinstance(value, bytes) else str(value)

@@ -1,0 +1,331 @@
+"""What LSTM, GRU and RNN have alike: operands, directions, lengths of sequences, and the loop."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from tvm import relax
+from tvm.relax import op as R
+
+from frontends.builder import ModuleBuilder
+from frontends.errors import UnsupportedError
+from frontends.onnx.converters.products import ByteWeights, FloatWeights
+from frontends.onnx.converters.registry import Call
+from frontends.steps import run_steps
+from qnn_ops import dequantize
+from qnn_ops.onnxruntime import ONNXRUNTIME
+from qnn_ops.registry import attrs_of, constant_of, operator_of, spec_of
+from qnn_ops.signature import ARITHMETIC
+
+Array = np.ndarray[Any, Any]
+Weights = FloatWeights | ByteWeights
+
+_BACKWARD = {"forward": (False,), "reverse": (True,), "bidirectional": (False, True)}
+"""Whether each layer that a direction stands for begins with the last step."""
+_MOST = 1 << 24
+
+
+@dataclass(frozen=True)
+class Parameters:
+    """The parameters of one direction.
+
+    Attributes:
+        data: weights of the data.
+        hidden: weights of hidden values.
+        biases: of the data and of hidden values, [gates · units] each; None if there are none.
+        peepholes: [3 · units]; None if there are none.
+    """
+
+    data: Weights
+    hidden: Weights
+    biases: tuple[Array, Array] | None
+    peepholes: Array | None
+
+
+Step = Callable[[ModuleBuilder, Any, list[Any], Parameters, int], list[Any]]
+"""``step(builder, sums, states, parameters, place)`` computes with expressions. It gives the new
+states of one direction, the hidden values first; the place is that of the direction."""
+
+
+@dataclass(frozen=True)
+class Kind:
+    """How an operator differs from the others.
+
+    Attributes:
+        gates: how many there are.
+        states: how many there are: hidden values, and cells.
+        ends_at_zero: whether states are 0 where a sequence has no steps, not those at first.
+        adds_bias: whether the biases are added to the products of the data, before the others.
+    """
+
+    gates: int
+    states: int = 1
+    ends_at_zero: bool = True
+    adds_bias: bool = False
+
+
+class Layer:
+    """An operator whose operands were checked."""
+
+    def __init__(self, call: Call, kind: Kind) -> None:
+        """Read operands and attributes.
+
+        Raises:
+            UnsupportedError: one is not imported, or ONNX Runtime refuses it.
+        """
+        self.block, self.kind, attributes = call.builder, kind, call.attributes
+        self.builder = ModuleBuilder(block=call.builder)
+        self.emit = self.builder.emit
+        # As LSTM has them, and their encodings.
+        (x, w, r, b, self.lengths, *states, p, sw, zw, sr, zr) = call.operands(12)
+        direction = _text(attributes.get("direction", "forward"))
+        if direction not in _BACKWARD:
+            raise UnsupportedError(f"direction is {direction!r}")
+        self.backward = _BACKWARD[direction]
+        if attributes.get("layout", 0):
+            raise UnsupportedError("layout is 1, which ONNX Runtime refuses, too")
+        self.units = int(attributes.get("hidden_size", 0))
+        if self.units < 1:
+            raise UnsupportedError("hidden_size must be stated, and positive")
+        self.is_given = bool(attributes["tvm_custom"]["outputs"][0])
+        spec = spec_of(x)
+        if len(spec.shape) != 3 or spec.dtype != "float32" or 0 in spec.shape:
+            raise UnsupportedError(f"X is {spec.dtype} of shape {list(spec.shape)}")
+        self.steps, self.batch, self.size = spec.shape
+        if self.steps * self.batch * self.units > _MOST:
+            raise UnsupportedError(f"its results have more than {_MOST:,} values")
+        self.data = x
+        self.states = [
+            self._state(*pair) for pair in zip("hc"[: kind.states], states, strict=False)
+        ]
+        self.fixed_lengths = self._fixed_lengths()
+        count, columns = len(self.backward), kind.gates * self.units
+        data = self._weights("W", w, self.size, sw, zw)
+        hidden = self._weights("R", r, self.units, sr, zr)
+        biases = None if b is None else self._constant("B", b, (count, 2 * columns))
+        peepholes = None if p is None else self._constant("P", p, (count, 3 * self.units))
+        self.parameters = [
+            Parameters(
+                data[i],
+                hidden[i],
+                None if biases is None else (biases[i, :columns], biases[i, columns:]),
+                None if peepholes is None else peepholes[i],
+            )
+            for i in range(count)
+        ]
+
+    def convert(self, step: Step) -> relax.Tuple:
+        """Return the outputs of all steps and the last states, of both directions."""
+        masked = self._masked(self.data)
+        rows = self.emit(R.reshape(masked, (self.steps * self.batch, self.size)))
+        parts = [
+            self._direction(place, parameters, rows, step)
+            for place, parameters in enumerate(self.parameters)
+        ]
+        return relax.Tuple(
+            [
+                self._joined(each, axis)
+                for each, axis in zip(zip(*parts, strict=True), (1, 0, 0), strict=False)
+            ]
+        )
+
+    def _joined(self, parts: Sequence[relax.Expr], axis: int) -> relax.Expr:
+        wide = [self.emit(R.expand_dims(part, axis)) for part in parts]
+        return wide[0] if len(wide) == 1 else self.emit(R.concat(wide, axis))
+
+    def _direction(
+        self, place: int, parameters: Parameters, rows: relax.Expr, step: Step
+    ) -> list[relax.Expr]:
+        """Return outputs, [steps, batch, units], and last states, [batch, units]."""
+        emit = self.emit
+        products = parameters.data.product(self.builder, self.builder.array(rows))
+        if self.kind.adds_bias and parameters.biases is not None:
+            products = products + np.add(*parameters.biases)
+        products = products.reshape(self.steps, self.batch, self.kind.gates * self.units)
+        sums = self._turned(products.expr, place)
+        sequences = [self._exchanged(sums)]
+        begin = [emit(self._of(state, place)) for state in self.states]
+        idle = self._is_going()
+        if idle is not None:
+            sequences.append(self._exchanged(idle))
+            begin.append(begin[0])
+
+        def written(
+            builder: ModuleBuilder, read: Sequence[relax.Expr], old: Sequence[relax.Expr]
+        ) -> Sequence[relax.Expr]:
+            sums, *states = map(builder.array, (read[0], *old[: len(self.states)]))
+            new = [each.expr for each in step(builder, sums, states, parameters, place)]
+            if idle is None:
+                return new
+            return self._kept(builder, read[1], old, new)
+
+        made, *new = run_steps(self.builder, sequences, begin, written, {ARITHMETIC: ONNXRUNTIME})
+        last = new[: len(self.states)]
+        if idle is not None:
+            last[0] = new[-1]
+            last = [self._ended(state) for state in last]
+        return [self._turned(self._exchanged(made), place), *last]
+
+    def _kept(
+        self,
+        builder: ModuleBuilder,
+        going: relax.Expr,
+        old: Sequence[relax.Expr],
+        new: Sequence[relax.Expr],
+    ) -> list[relax.Expr]:
+        """Return the states where sequences may be at their ends.
+
+        ONNX Runtime writes hidden values over outputs if these are wanted, and there are 0. That
+        is seen where the hidden values of a batch have one range.
+        """
+        emit = builder.emit
+        idle = relax.const(np.zeros((self.batch, self.units), np.float32))
+        following = [emit(R.where(going, new[0], idle if self.is_given else old[0]))]
+        pairs = zip(new[1:], old[1:], strict=False)
+        following += [emit(R.where(going, each, before)) for each, before in pairs]
+        return [*following, emit(R.where(going, new[0], old[-1]))]
+
+    def _of(self, state: relax.Expr | None, place: int) -> relax.Expr:
+        """Return a state of one direction, at first."""
+        if state is None:
+            return relax.const(np.zeros((self.batch, self.units), np.float32))
+        own = self.emit(R.strided_slice(state, [0], [place], [place + 1]))
+        return R.reshape(own, (self.batch, self.units))
+
+    def _exchanged(self, sequence: relax.Expr) -> relax.Expr:
+        """Let the first two axes change places."""
+        first, second, size = spec_of(sequence).shape
+        if 1 in (first, second):
+            return self.emit(R.reshape(sequence, (second, first, size)))
+        return self.emit(R.permute_dims(sequence, [1, 0, 2]))
+
+    def _turned(self, sequence: relax.Expr, place: int) -> relax.Expr:
+        """Return a sequence, [steps, batch, …], with the last steps first where that is the way."""
+        if not self.backward[place] or self.steps == 1:
+            return sequence
+        if self.lengths is None:
+            return self.emit(R.flip(sequence, 0))
+        emit, columns = self.emit, spec_of(sequence).shape[2]
+        rows = emit(R.reshape(sequence, (self.steps * self.batch, columns)))
+        taken = emit(R.take(rows, self._places(), 0, "clip"))
+        return emit(R.reshape(taken, (self.steps, self.batch, columns)))
+
+    def _places(self) -> relax.Expr:
+        """Return where each row is when sequences are turned: [steps · batch]."""
+        emit = self.emit
+        turns = np.arange(self.steps, dtype=np.int32).reshape(-1, 1)
+        lengths = self._wide_lengths()
+        backward = emit(R.subtract(lengths, relax.const(turns + 1)))
+        steps = emit(
+            R.where(emit(R.less(relax.const(turns), lengths)), backward, relax.const(turns))
+        )
+        at = R.multiply(steps, relax.const(self.batch, "int32"))
+        at = R.add(at, relax.const(np.arange(self.batch, dtype=np.int32)))
+        return emit(R.reshape(emit(at), (self.steps * self.batch,)))
+
+    def _wide_lengths(self) -> relax.Expr:
+        """Return the lengths of sequences, [1, batch], no more than there are steps."""
+        if self.fixed_lengths is not None:
+            return relax.const(self.fixed_lengths.reshape(1, -1))
+        steps, none = (relax.const(each, "int32") for each in (self.steps, 0))
+        bounded = self.emit(R.maximum(R.minimum(self.lengths, steps), none))
+        return self.emit(R.reshape(bounded, (1, self.batch)))
+
+    def _is_going(self) -> relax.Expr | None:
+        """Return whether a step is one of each sequence: [steps, batch, 1]; None if all are."""
+        if self.lengths is None:
+            return None
+        turns = relax.const(np.arange(self.steps, dtype=np.int32).reshape(-1, 1))
+        going = self.emit(R.less(turns, self._wide_lengths()))
+        return self.emit(R.reshape(going, (self.steps, self.batch, 1)))
+
+    def _ended(self, state: relax.Expr) -> relax.Expr:
+        """Return a last state, which may be 0 where there were no steps."""
+        if not self.kind.ends_at_zero:
+            return state
+        lengths = self.emit(R.reshape(self._wide_lengths(), (self.batch, 1)))
+        any_step = self.emit(R.less(relax.const(0, "int32"), lengths))
+        return self.emit(R.where(any_step, state, relax.const(np.float32(0))))
+
+    def _masked(self, data: relax.Expr) -> relax.Expr:
+        """Return the data without what lies beyond the longest sequence.
+
+        It is not read, so the range of the data, which is quantized, has none of it.
+        """
+        if self.lengths is None:
+            return data
+        turns = relax.const(np.arange(self.steps, dtype=np.int32).reshape(-1, 1, 1))
+        longest = self.emit(R.max(self._wide_lengths()))
+        return self.emit(
+            R.where(self.emit(R.less(turns, longest)), data, relax.const(np.float32(0)))
+        )
+
+    def _fixed_lengths(self) -> Array | None:
+        """Return the lengths of sequences, if they are known."""
+        if self.lengths is None:
+            return None
+        spec = spec_of(self.lengths)
+        if spec.dtype != "int32" or spec.shape != (self.batch,):
+            raise UnsupportedError(f"sequence_lens is {spec.dtype} of shape {list(spec.shape)}")
+        fixed = constant_of(self.lengths)
+        if fixed is not None and not ((fixed >= 0) & (fixed <= self.steps)).all():
+            raise UnsupportedError(f"sequence_lens has {fixed.max()} of {self.steps} steps")
+        return fixed
+
+    def _state(self, name: str, state: relax.Expr | None) -> relax.Expr | None:
+        wanted = (len(self.backward), self.batch, self.units)
+        if state is not None and spec_of(state).shape != wanted:
+            raise UnsupportedError(
+                f"initial_{name} has shape {list(spec_of(state).shape)}, needs {list(wanted)}"
+            )
+        return state
+
+    def _constant(self, name: str, operand: relax.Expr, shape: tuple[int, ...]) -> Array:
+        """Return a constant, or what one is dequantized to."""
+        value = constant_of(operand)
+        if value is None and isinstance(operand, relax.Var):
+            call = self.block.lookup_binding(operand)
+            integers = constant_of(call.args[0]) if operator_of(call) is dequantize else None
+            value = None if integers is None else dequantize.apply(attrs_of(call), integers)
+        if value is None:
+            raise UnsupportedError(f"{name} must be a constant")
+        if value.shape != shape:
+            raise UnsupportedError(f"{name} has shape {list(value.shape)}, needs {list(shape)}")
+        return value
+
+    def _weights(
+        self,
+        name: str,
+        operand: relax.Expr,
+        depth: int,
+        scale: relax.Expr | None,
+        point: relax.Expr | None,
+    ) -> list[Weights]:
+        """Return the weights of each direction."""
+        count, columns = len(self.backward), self.kind.gates * self.units
+        if scale is None:
+            array = self._constant(name, operand, (count, columns, depth))
+            return [FloatWeights(each) for each in array]
+        array = self._constant(name, operand, (count, depth, columns))
+        steps, points = (constant_of(each) for each in (scale, point))
+        if steps is None or points is None:
+            raise UnsupportedError(f"the scales and zero points of {name} must be constants")
+        if steps.shape != points.shape or steps.shape not in ((count,), (count, columns)):
+            raise UnsupportedError(
+                f"{name} has scales of shape {list(steps.shape)} and zero points of shape "
+                f"{list(points.shape)}, needs {[count]} or {[count, columns]}"
+            )
+        points = points.reshape(count, -1)
+        if (points != points[:, :1]).any():
+            raise UnsupportedError(f"{name} has zero points that differ")
+        return [
+            ByteWeights(array[i], steps.reshape(count, -1)[i], points[i, :1].astype(np.int64))
+            for i in range(count)
+        ]
+
+
+def _text(value: Any) -> str:
+    return value.decode(errors="replace") if isinstance(value, bytes) else str(value)

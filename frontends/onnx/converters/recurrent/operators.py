@@ -1,0 +1,125 @@
+"""GRU, LSTM and RNN."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from tvm import relax
+
+from frontends.builder import ModuleBuilder
+from frontends.onnx.converters.products import FloatWeights
+from frontends.onnx.converters.recurrent.gates import GRU_RULES, LSTM_RULES, Functions, clipped
+from frontends.onnx.converters.recurrent.layer import Kind, Layer, Parameters
+from frontends.onnx.converters.registry import Call, converter
+
+
+@converter("GRU")
+def _gru(call: Call) -> relax.Expr:
+    """Return the outputs of all steps, and the last ones.
+
+    Source of the arithmetic: UniDirectionalGru of ONNX Runtime's
+    core/providers/cpu/rnn/deep_cpu_gru.cc, and rnn_helpers.cc beside it.
+    """
+    layer = Layer(call, Kind(gates=3))
+    functions = Functions(call.attributes, ("Sigmoid", "Tanh"), len(layer.backward))
+    units, is_linear = layer.units, bool(call.attributes.get("linear_before_reset", 0))
+
+    def step(
+        inner: ModuleBuilder, sums: Any, states: list[Any], parameters: Parameters, place: int
+    ) -> list[Any]:
+        (hidden,), weights = states, parameters.hidden
+        assert isinstance(weights, FloatWeights)
+
+        def part(values: Any, number: int) -> Any:
+            return values[:, number * units : (number + 1) * units]
+
+        def biased(value: Any, number: int, *, is_split: bool = False) -> Any:
+            if parameters.biases is not None:
+                of_data, of_hidden = (
+                    bias[number * units : (number + 1) * units] for bias in parameters.biases
+                )
+                value = value + (of_data if is_split else of_data + of_hidden)
+            return clipped(value, call.attributes)
+
+        ahead = sums[:, : 2 * units]
+        both = ahead + weights.part(0, 2 * units).product(inner, hidden)
+        own = weights.part(2 * units, 3 * units)
+        reset = functions.gate(place, 0, GRU_RULES)(biased(part(both, 1), 1))
+        if is_linear:
+            linear = own.product(inner, hidden)
+            if parameters.biases is not None:
+                linear = linear + parameters.biases[1][2 * units :]
+            more = linear * reset
+        else:
+            more = own.product(inner, hidden * reset)
+        proposed = biased(part(sums, 2) + more, 2, is_split=is_linear)
+        proposed = functions.gate(place, 1, GRU_RULES)(proposed)
+        update = functions.gate(place, 0, LSTM_RULES)(biased(part(both, 0), 0))
+        return [(1 - update) * proposed + update * hidden]
+
+    return layer.convert(step)
+
+
+@converter("LSTM")
+def _lstm(call: Call) -> relax.Expr:
+    """Return the outputs of all steps, the last ones, and the last cells.
+
+    Source of the arithmetic: UniDirectionalLstm of ONNX Runtime's
+    core/providers/cpu/rnn/uni_directional_lstm.cc, and rnn_helpers.cc beside it.
+    """
+    layer = Layer(call, Kind(gates=4, states=2))
+    functions = Functions(call.attributes, ("Sigmoid", "Tanh", "Tanh"), len(layer.backward))
+    units, is_coupled = layer.units, bool(call.attributes.get("input_forget", 0))
+
+    def step(
+        inner: ModuleBuilder, sums: Any, states: list[Any], parameters: Parameters, place: int
+    ) -> list[Any]:
+        hidden, cells = states
+        both = sums + parameters.hidden.product(inner, hidden)
+        bias = None if parameters.biases is None else np.add(*parameters.biases)
+        opened, proposed, given = (functions.gate(place, i, LSTM_RULES) for i in range(3))
+
+        def gate(number: int, seen: Any, peephole: int) -> Any:
+            """Return what a gate's function is given."""
+            begin = number * units
+            value = both[:, begin : begin + units]
+            if seen is not None and parameters.peepholes is not None:
+                weights = parameters.peepholes[peephole * units : (peephole + 1) * units]
+                value = value + seen * weights
+            if bias is not None:
+                value = value + bias[begin : begin + units]
+            return clipped(value, call.attributes)
+
+        let_in = opened(gate(0, cells, 0))
+        forget = 1 - let_in if is_coupled else opened(gate(2, cells, 2))
+        offered = proposed(gate(3, None, 0))
+        new = cells * forget + let_in * offered
+        let_out = opened(gate(1, new, 1))
+        return [given(new) * let_out, new]
+
+    return layer.convert(step)
+
+
+@converter("RNN")
+def _rnn(call: Call) -> relax.Expr:
+    """Return the outputs of all steps, and the last ones.
+
+    Source of the arithmetic: ONNX Runtime's core/providers/cpu/rnn/rnn.cc, and
+    rnn_activation_functors.h beside it.
+    """
+    kind = Kind(gates=1, ends_at_zero=False, adds_bias=True)
+    layer = Layer(call, kind)
+    attributes = call.attributes
+    names = attributes.get("activations", ())
+    if len(names) == 2 and len(layer.backward) == 1:  # the standard's default, for two directions
+        attributes = {**attributes, "activations": names[:1]}
+    functions = Functions(attributes, ("Tanh",), len(layer.backward))
+
+    def step(
+        inner: ModuleBuilder, sums: Any, states: list[Any], parameters: Parameters, place: int
+    ) -> list[Any]:
+        both = parameters.hidden.product(inner, states[0]) + sums
+        return [functions.gate(place, 0)(clipped(both, attributes, below=True))]
+
+    return layer.convert(step)

@@ -1,0 +1,108 @@
+"""MaxPool, AveragePool and GlobalAveragePool, whose float32 sums have ONNX Runtime's order."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+import numpy as np
+from tvm import relax
+from tvm.relax import op as R
+
+from frontends.errors import UnsupportedError
+from frontends.onnx.converters.known import is_dequantized, value_of
+from frontends.onnx.converters.registry import Call, converter
+from frontends.onnx.converters.windows.convolutions import Window, window_of
+from qnn_ops.registry import spec_of
+
+_LANES = 4
+# Inputs of a model with so many channels, or several times so many, are laid out in blocks of them
+# where there is AVX512; a lane then adds up one channel.
+_BLOCK = 16
+
+
+@converter("GlobalAveragePool")
+def _global_average_pool(call: Call) -> relax.Expr:
+    (data,) = call.operands(1)
+    shape = spec_of(data).shape
+    is_input = value_of(call.builder, data) is None
+    is_in_blocks = is_input and len(shape) == 4 and shape[1] % _BLOCK == 0
+    # Of integers the sums are exact in any order, and this form is what becomes a quantized mean.
+    if is_in_blocks or is_dequantized(call.builder, data):
+        return R.mean(data, list(range(2, len(shape))), keepdims=True)
+    rows, count = shape[0] * shape[1], prod(shape[2:])
+    sums = _sums(call.builder, call.emit(R.reshape(data, (rows, count))))
+    means = call.emit(R.divide(sums, relax.const(np.float32(count))))
+    return R.reshape(means, (*shape[:2], *[1] * (len(shape) - 2)))
+
+
+def _sums(builder: relax.BlockBuilder, rows: relax.Expr) -> relax.Expr:
+    """Add up each row: vectors, then their lanes, then what no vector is left of, one by one."""
+    emit, (number, count) = builder.emit, spec_of(rows).shape
+    whole = count // _LANES * _LANES
+    total: relax.Expr = relax.const(np.zeros((number, 1), np.float32))
+    if whole:
+        vectors = emit(R.strided_slice(rows, [1], [0], [whole]))
+        vectors = emit(R.reshape(vectors, (number, whole // _LANES, _LANES)))
+        total = emit(R.sum(vectors, 1))
+        for size in (2, 1):
+            halves = [
+                emit(R.strided_slice(total, [1], [begin], [begin + size])) for begin in (0, size)
+            ]
+            total = emit(R.add(*halves))
+    for place in range(whole, count):
+        total = emit(R.add(total, R.strided_slice(rows, [1], [place], [place + 1])))
+    return total
+
+
+_OPERATORS = {
+    ("max", 2): R.nn.max_pool2d,
+    ("max", 3): R.nn.max_pool3d,
+    ("avg", 2): R.nn.avg_pool2d,
+    ("avg", 3): R.nn.avg_pool3d,
+}
+
+
+@converter("MaxPool")
+def _max_pool(call: Call) -> relax.Expr:
+    if call.attributes["tvm_custom"]["num_outputs"] != 1:
+        raise UnsupportedError("the places of the maxima are not imported")
+    return _pooled("max", call)
+
+
+@converter("AveragePool")
+def _average_pool(call: Call) -> relax.Expr:
+    if any(each != 1 for each in call.attributes.get("dilations", ())):
+        raise UnsupportedError("an average with dilations is not imported")
+    includes = bool(call.attributes.get("count_include_pad", 0))
+    return _pooled("avg", call, count_include_pad=includes)
+
+
+def _pooled(kind: str, call: Call, **extra: Any) -> relax.Expr:
+    (data,) = call.operands(1)
+    kernel = [int(each) for each in call.attributes.get("kernel_shape", ())]
+    window = window_of(call.attributes, spec_of(data).shape[2:], kernel)
+    if len(kernel) == 1:  # a row of an image
+        data, kernel, window = call.emit(R.expand_dims(data, [2])), [1, *kernel], window.as_row()
+        return R.squeeze(call.emit(_call(kind, data, kernel, window, extra)), [2])
+    return _call(kind, data, kernel, window, extra)
+
+
+def _call(
+    kind: str, data: relax.Expr, kernel: list[int], window: Window, extra: dict[str, Any]
+) -> relax.Expr:
+    operator = _OPERATORS.get((kind, len(kernel)))
+    if operator is None:
+        raise UnsupportedError(f"a window of {len(kernel)} dimensions is not imported")
+    padding = window.padding
+    if extra.get("count_include_pad") and any(window.beyond):
+        # The padding that is stated counts, and what is beyond does not.
+        rank = len(kernel)
+        sides = [0, 0, 0, 0]
+        for axis, beyond in enumerate(window.beyond):
+            sides += [padding[axis], padding[axis + rank] - beyond]
+        data, extra = R.nn.pad(data, sides), {"count_include_pad": False}
+        padding = [0] * rank + window.beyond
+    parts = (kernel, window.strides, padding, window.dilations)
+    result: relax.Expr = operator(data, *parts, **extra)
+    return result

@@ -1,0 +1,205 @@
+"""RoiAlign and DeformConv: pixels between pixels, at positions that the run computes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import reduce
+from typing import Any
+
+import numpy as np
+from tvm import relax
+from tvm.relax import op as R
+
+from frontends.errors import UnsupportedError
+from frontends.onnx.converters.registry import Call, converter
+from frontends.onnx.converters.windows.convolutions import Window, window_of
+from qnn_ops.rounded import rounded
+
+Ends = Sequence[tuple[Any, Any]]
+"""The pixels before and behind places along an axis, int64, and the shares of each, float32."""
+
+
+def _as_rows(data: Any) -> Any:
+    """Return the pixels of ``[batch, channels, height, width]``, each a row of its channels."""
+    batch, channels, height, width = data.shape
+    moved = data.to(R.permute_dims(data.expr, [0, 2, 3, 1]))
+    return moved.reshape(batch * height * width, channels)
+
+
+def _ends_of(at: Any, low: Any, size: int) -> Ends:
+    """Return the pixels around places of an axis of ``size``; ``low`` is the floor of ``at``."""
+    above, first = at - low, low.astype(np.int64)
+    second = np.minimum(first + 1, size - 1)
+    return [(first, 1 - above), (second, above)]
+
+
+def _products_at(rows: Any, start: Any, width: int, down: Ends, across: Ends) -> list[Any]:
+    """Return what each of the four pixels around places gives, with the channels last.
+
+    Args:
+        rows: of ``_as_rows``.
+        start: the number of the first pixel of each place's image, int64.
+        width: of an image.
+        down: along the height; shapes broadcast.
+        across: along the width.
+    """
+    found = []
+    for line, share in down:
+        begin = line * width + start
+        for column, part in across:
+            place = begin + column
+            flat = place.reshape(int(np.prod(place.shape)))
+            pixels = rows.to(R.take(rows.expr, flat.expr, 0, mode="clip"))
+            pixels = pixels.reshape(*place.shape, rows.shape[1])
+            weight = share * part
+            weight = weight.to(R.expand_dims(weight.expr, [weight.ndim]))
+            found.append(rounded(weight * pixels))
+    return found
+
+
+_OF_HALF_PIXELS = 16
+"""The operators in which half a pixel is taken off by default."""
+
+
+@converter("RoiAlign")
+def _roi_align(call: Call) -> relax.Expr:
+    """Average regions of images in a grid, between pixels; or take the largest part of a sum.
+
+    ONNX Runtime's largest one is that of the four products of each place, not of their sums.
+    """
+    data, regions, images = call.arrays(3)
+    shape = data.shape
+    count, heights, widths = (
+        int(call.attributes.get(name, default))
+        for name, default in (("sampling_ratio", 0), ("output_height", 1), ("output_width", 1))
+    )
+    mode = call.attributes.get("mode", b"avg").decode()
+    is_later = call.attributes["tvm_custom"]["opset"] >= _OF_HALF_PIXELS
+    default = b"half_pixel" if is_later else b"output_half_pixel"
+    places = call.attributes.get("coordinate_transformation_mode", default)
+    is_half = places == b"half_pixel"
+    if data.dtype != "float32" or len(shape) != 4 or min(heights, widths) < 1:
+        raise UnsupportedError(f"{data.dtype} of shape {shape}")
+    if mode not in ("avg", "max") or (mode == "max" and count < 1):
+        raise UnsupportedError(f"mode {mode!r}, {count} samples")
+    scaled = rounded(regions * call.attributes.get("spatial_scale", 1.0))
+    scaled = scaled - (0.5 if is_half else 0)
+    if count < 1:  # as many as the region is larger than its result
+        first = images.to(R.expand_dims(images.expr, [1])).astype(np.float32)
+        whole: Any = np.concatenate([first, scaled], 1)
+        return R.vision.roi_align(
+            data.expr,
+            whole.expr,
+            pooled_size=(heights, widths),
+            spatial_scale=1.0,
+            sample_ratio=0,
+            aligned=is_half,
+            layout="NCHW",
+            mode="avg",
+        )
+    regions_shape = (regions.shape[0], 1, 1, 1, 1)
+    left, top, right, bottom = (scaled[:, n : n + 1].reshape(*regions_shape) for n in range(4))
+    down = _bin_ends(top, bottom, (1, heights, 1, count, 1), shape[2], is_half)
+    across = _bin_ends(left, right, (1, 1, widths, 1, count), shape[3], is_half)
+    numbers = images.to(R.astype(images.expr, "int64"))
+    start = (numbers * (shape[2] * shape[3])).reshape(*regions_shape)
+    parts = _products_at(_as_rows(data), start, shape[3], down, across)
+    if mode == "max":
+        most = reduce(np.maximum, parts)
+        found = most.to(R.max(most.expr, [3, 4]))
+    else:
+        found = sum(parts[1:], parts[0]).sum((3, 4), np.float32) / (count * count)
+    return R.permute_dims(found.expr, [0, 3, 1, 2])
+
+
+def _bin_ends(begin: Any, end: Any, counts: tuple[int, ...], size: int, is_half: bool) -> Ends:
+    """Return the pixels around the places of an axis: of cells, and of samples in each.
+
+    A place that is more than one pixel outside has the share 0.
+    """
+    bins, samples = (
+        np.arange(np.prod(counts[axes])).reshape(
+            [each if n in wanted else 1 for n, each in enumerate(counts)]
+        )
+        for axes, wanted in ((slice(1, 3), (1, 2)), (slice(3, 5), (3, 4)))
+    )
+    extent = end - begin
+    if not is_half:
+        extent = np.maximum(extent, 1)
+    step = extent / bins.size
+    cell = rounded(bins.astype(np.float32) * step)
+    inner = (samples.astype(np.float32) + np.float32(0.5)) * step / samples.size
+    at = begin + cell + inner
+    is_inside = (at >= -1) & (at <= size)
+    bounded = np.minimum(np.maximum(at, 0), size - 1)
+    pairs = _ends_of(bounded, np.floor(bounded), size)
+    return [(place, np.where(is_inside, share, 0)) for place, share in pairs]
+
+
+@converter("DeformConv")
+def _deform_conv(call: Call) -> relax.Expr:
+    """Multiply weights with what lies at moved places, between four pixels, times a mask.
+
+    Columns of all taps are made first, in the order of weights, and then multiplied.
+    """
+    data, weights, offset, bias, mask = call.arrays(5)
+    shape, kernel = data.shape, weights.shape[2:]
+    groups, parts = (int(call.attributes.get(name, 1)) for name in ("group", "offset_group"))
+    if len(shape) != 4 or len(kernel) != 2 or data.dtype != "float32":
+        raise UnsupportedError(f"{data.dtype} of shape {shape}")
+    batch, depth, height, width = shape
+    window = window_of(call.attributes, shape[2:], kernel)
+    taps, (lines, columns) = kernel[0] * kernel[1], offset.shape[2:]
+    filters, inner = weights.shape[:2]
+    fits = min(groups, parts) > 0 and depth % parts == 0 and filters % groups == 0
+    if not fits or offset.shape[1] != parts * taps * 2 or inner * groups != depth:
+        raise UnsupportedError(f"weights of {weights.shape} for data of {shape}")
+    offsets = offset.reshape(batch, parts, taps, 2, lines, columns)
+    starts = np.arange(batch * parts).reshape(batch, parts, 1, 1, 1) * height * width
+    images = data.reshape(batch * parts, depth // parts, height, width)
+    ends = [_window_ends(offsets, axis, window, kernel, shape[2 + axis]) for axis in (0, 1)]
+    start = data.to(relax.const(starts, "int64"))
+    products = _products_at(_as_rows(images), start, width, *ends)
+    found = sum(products[1:], products[0])
+    if mask is not None:
+        found = found * mask.reshape(batch, parts, taps, lines, columns, 1)
+    rows = found.to(R.permute_dims(found.expr, [0, 3, 4, 1, 5, 2]))
+    rows = rows.reshape(batch * lines * columns, groups, inner * taps)
+    matrix = weights.reshape(groups, filters // groups, inner * taps)
+    pairs = []
+    for n in range(groups):
+        own = _part(rows, 1, n)
+        pairs.append((own.expr, own.to(R.permute_dims(_part(matrix, 0, n).expr)).expr))
+    sums = [data.to(R.matmul(*pair)) for pair in pairs]
+    result: Any = np.concatenate(sums, 1) if groups > 1 else sums[0]
+    if bias is not None:
+        result = result + bias
+    image = result.reshape(batch, lines, columns, filters)
+    return R.permute_dims(image.expr, [0, 3, 1, 2])
+
+
+def _part(matrices: Any, axis: int, index: int) -> Any:
+    part = matrices.to(R.strided_slice(matrices.expr, [axis], [index], [index + 1]))
+    return part.to(R.squeeze(part.expr, [axis]))
+
+
+def _window_ends(
+    offsets: Any, axis: int, window: Window, kernel: tuple[int, ...], size: int
+) -> Ends:
+    """Return the pixels around moved places of an axis; what lies outside has the share 0."""
+    _batch, _, taps, _, *image = offsets.shape
+    own = _part(offsets, 3, axis)
+    steps = np.unravel_index(np.arange(taps), kernel)[axis] * window.dilations[axis]
+    places = np.arange(image[axis]) * window.strides[axis] - window.padding[axis]
+    along = (-1, 1) if axis == 0 else (1, -1)
+    grid = steps.reshape(1, 1, taps, 1, 1) + places.reshape(1, 1, 1, *along)
+    at = own + grid.astype(np.float32)
+    is_near = (at > -1) & (at < size)
+    bounded = np.where(is_near, at, 0)
+    (low, share), (high, more) = _ends_of(bounded, np.floor(bounded), size)
+    is_low = is_near & (low >= 0)
+    is_high = is_near & (low < size - 1)
+    return [
+        (np.maximum(low, 0), np.where(is_low, share, 0)),
+        (high, np.where(is_high, more, 0)),
+    ]

@@ -1,0 +1,1 @@
+"""The graph of a model: nodes, constants, and the shapes that follow."""

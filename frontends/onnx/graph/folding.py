@@ -1,0 +1,165 @@
+"""What follows from shapes and constants alone, computed when a model is imported."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from frontends.errors import UnsupportedError
+from frontends.onnx.graph.graph import Graph
+from frontends.onnx.graph.shapes import infer
+from frontends.onnx.graph.tensors import dtypes_of
+from frontends.onnx.read.constants import Array, range_of
+from frontends.onnx.read.names import graphs_of, read_outside
+from frontends.onnx.read.package import onnx_package
+
+_FOLDED = frozenset(
+    (
+        *("Add", "And", "Cast", "Concat", "ConstantOfShape", "Div", "Equal", "Expand", "Gather"),
+        *("Greater", "Identity", "Less", "Max", "Min", "Mod", "Mul", "Neg", "Not", "Or", "Range"),
+        *("ReduceProd", "Reshape", "Shape", "Size", "Slice", "Sqrt", "Squeeze", "Sub"),
+        *("Transpose", "Unsqueeze", "Where", "Compress", "NonZero", "Unique"),
+    )
+)
+"""Operators whose results are exact, whoever computes them."""
+
+_OF_VALUES = ("Compress", "NonZero", "Unique")
+"""Those whose results have as many elements as their values decide, one for each axis at most."""
+
+_OF_SHAPES = ("ConstantOfShape", "Range", "Shape", "Size", *_OF_VALUES)
+"""Operators that make no tensor of these shapes, where a model gives them."""
+
+_LARGEST, _MOST = 2**16, 2**22
+"""Values of a tensor that is folded, and of all: shapes, masks, positions, but not weights."""
+_ROUNDS = 16
+"""Each finds what follows from the shapes that the one before has found."""
+
+
+def fold(graph: Graph, rounds: int = _ROUNDS) -> None:
+    """Make constants of what follows from static shapes.
+
+    Args:
+        graph: whose shapes were inferred.
+        rounds: at most.
+
+    Raises:
+        ModelFormatError: the shapes that follow do not fit the operators.
+    """
+    inputs = {value.name for value in graph.input}
+    for _ in range(rounds):
+        if not (found := _known_results(graph)):
+            break
+        given = {name: shape for name, shape in graph.shapes.items() if name in inputs}
+        _replace(graph, found)
+        infer(graph, given)
+
+
+def _known_results(graph: Graph) -> dict[str, Array]:
+    """Compute the results of nodes whose operands are known, and those that have no elements."""
+    constants = {name: graph.constants.shape(name) for name in graph.constants}
+    shapes = constants | graph.shapes
+    values = {
+        name: graph.constants[name] for name, shape in constants.items() if prod(shape) <= _LARGEST
+    }
+    kept = {*graph.kept}
+    found: dict[str, Array] = {}
+    left = _MOST
+    dtypes = dtypes_of(graph)
+    # Not every result of such a shape: files tell wrong ones, and some operators refuse to give it.
+    given = {*constants, *(value.name for value in graph.input)}
+    empty = {name for name in given if 0 in shapes.get(name, ())}
+    for node in graph.node:
+        if not empty.isdisjoint(node.input):
+            made = [name for name in node.output if 0 in shapes.get(name, ()) and name in dtypes]
+            empty.update(made)
+            if len(made) == len(node.output):
+                found |= {name: np.empty(shapes[name], dtypes[name]) for name in made}
+                continue
+        if node.op_type not in _FOLDED or node.domain:
+            continue
+        if node.output[0] in graph.values:
+            known = {node.output[0]: graph.values[node.output[0]]}
+            found, values = found | known, values | known
+            continue
+        if any(map(_is_open, (shapes.get(name, ()) for name in (*node.input, *node.output)))):
+            continue
+        size = sum(prod(_bound(node, name, shapes)) for name in node.output)
+        is_kept = not kept.isdisjoint(node.output)
+        if size > min(left, _LARGEST) or (is_kept and node.op_type not in _OF_SHAPES):
+            continue
+        if (results := _results(graph, node, shapes, values)) is not None:
+            folded = dict(zip(node.output, results, strict=True))
+            found |= folded
+            values |= folded
+            left -= size
+    return found
+
+
+def _is_open(shape: tuple[int, ...]) -> bool:
+    return not all(isinstance(size, int) for size in shape)
+
+
+def _bound(node: Any, name: str, shapes: Mapping[str, tuple[int, ...]]) -> tuple[int, ...]:
+    """Return a shape of as many elements as a result has at most."""
+    if node.op_type in _OF_VALUES and node.input[0] in shapes:
+        return (*shapes[node.input[0]], max(1, len(shapes[node.input[0]])))
+    return shapes.get(name, (_LARGEST + 1,))
+
+
+def _results(
+    graph: Graph, node: Any, shapes: Mapping[str, tuple[int, ...]], known: Mapping[str, Array]
+) -> list[Array] | None:
+    """Compute a node's results; None where an operand is not known, or it has none."""
+    if node.op_type in ("Shape", "Size"):
+        if node.input[0] not in shapes:
+            return None
+        # Of any tensor of that shape.
+        operands = {node.input[0]: np.broadcast_to(np.int8(0), shapes[node.input[0]])}
+    else:
+        names = [name for name in node.input if name]
+        if not all(name in known and known[name].dtype != object for name in names):
+            return None
+        operands = {name: known[name] for name in names}
+        if node.op_type == "Range":
+            with suppress(UnsupportedError):
+                return [range_of(*(known[name] for name in names))]
+            return None
+    from onnx.reference import ReferenceEvaluator
+
+    onnx = onnx_package()
+    values = [onnx.helper.make_empty_tensor_value_info(name) for name in operands]
+    results = [onnx.helper.make_empty_tensor_value_info(name) for name in node.output if name]
+    single = onnx.helper.make_graph([node], "one", values, results)
+    model = onnx.helper.make_model(single, opset_imports=graph.head.opset_import)
+    try:
+        found = iter(ReferenceEvaluator(model).run(None, operands))
+        return [np.asarray(next(found) if name else 0) for name in node.output]
+    except Exception:  # of numpy, and of the package: an importer's rule then says what is wrong
+        return None
+
+
+def _replace(graph: Graph, found: Mapping[str, Array]) -> None:
+    """Make results constants, without those that nothing reads."""
+    kept = {*graph.kept}
+    left = [node for node in graph.node if node.output[0] not in found]
+    if any(array.size == 0 for array in found.values()):
+        left = _read_nodes(left, kept)
+    read = {name for node in left for name in node.input} | kept
+    graph.node = left
+    graph.constants.update((name, array) for name, array in found.items() if name in read)
+
+
+def _read_nodes(nodes: list[Any], results: set[str]) -> list[Any]:
+    """Return the nodes that results need, in their order."""
+    needed, read = [], set(results)
+    for node in reversed(nodes):
+        if not read.isdisjoint(node.output):
+            needed.append(node)
+            read.update(node.input)
+            for inner in graphs_of(node):
+                read.update(read_outside(inner))
+    return needed[::-1]

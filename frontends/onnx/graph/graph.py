@@ -1,0 +1,388 @@
+"""A model that is imported: one graph, which the importer's steps change where it stands."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from frontends.errors import UnsupportedError
+from frontends.onnx.read.constants import Array, array_of, kind_of
+from frontends.onnx.read.names import free_prefix, inner_graphs
+from frontends.onnx.read.package import onnx_package
+
+_LARGE = 1 << 14
+"""The elements of a constant whose values shape inference need not see."""
+_INT64 = 7
+_OF_SHAPES = (6, _INT64)
+"""int32 and int64 among the numbers of element types: shapes and axes have them."""
+_SAME_RANK = {
+    *("Add", "AveragePool", "Cast", "Concat", "Conv", "DequantizeLinear", "GlobalAveragePool"),
+    *("DynamicQuantizeLinear", "LayerNormalization", "LeakyRelu", "MatMul", "MatMulInteger"),
+    *("MaxPool", "Mul", "QuantizeLinear", "RMSNormalization", "Sigmoid", "Softmax"),
+}
+"""Operators whose result has as many axes as their first operand."""
+_OF_AXES_AS_OPERAND = 13
+"""The operator sets in which Unsqueeze takes its axes as an operand."""
+
+
+class Constants(MutableMapping[str, Array]):
+    """Values of constants by name. A constant of the file is decoded when it is first read."""
+
+    def __init__(self, tensors: Mapping[str, Any]) -> None:
+        """Hold tensors, as TensorProto or as arrays."""
+        self._held = dict(tensors)
+
+    def __getitem__(self, name: str) -> Array:
+        """Return values.
+
+        Raises:
+            ModelFormatError: the constant is malformed.
+        """
+        held = self._held[name]
+        if not isinstance(held, np.ndarray):
+            held = self._held[name] = array_of(held)
+        return held
+
+    def __contains__(self, name: object) -> bool:
+        """Tell whether a tensor is constant."""
+        return name in self._held
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        """Add an array, or a TensorProto."""
+        self._held[name] = value
+
+    def __delitem__(self, name: str) -> None:
+        """Remove a constant."""
+        del self._held[name]
+
+    def __iter__(self) -> Iterator[str]:
+        """Yield the names in order."""
+        return iter(self._held)
+
+    def __len__(self) -> int:
+        """Return how many there are."""
+        return len(self._held)
+
+    def copy(self) -> Constants:
+        """Return the same constants, to which others may be added."""
+        return Constants(self._held)
+
+    def shape(self, name: str) -> tuple[int, ...]:
+        """Return a shape without decoding the values."""
+        held = self._held[name]
+        return held.shape if isinstance(held, np.ndarray) else tuple(held.dims)
+
+    def is_open(self, name: str) -> bool:
+        """Tell whether values are open sizes."""
+        held = self._held[name]
+        return isinstance(held, np.ndarray) and held.dtype == object
+
+    def dtype(self, name: str) -> str:
+        """Return a dtype without decoding the values; empty if it is unknown."""
+        if self.is_open(name):
+            return "int64"
+        held = self._held[name]
+        return str(held.dtype.name) if isinstance(held, np.ndarray) else kind_of(held)
+
+    def kind(self, name: str) -> int:
+        """Return the number of an element type."""
+        if self.is_open(name):
+            return _INT64
+        held = self._held[name]
+        if isinstance(held, np.ndarray):
+            return int(onnx_package().helper.np_dtype_to_tensor_dtype(held.dtype))
+        return int(held.data_type)
+
+    def tensor(self, name: str, *, is_hollow: bool = False) -> Any:
+        """Return a constant as TensorProto; a hollow one has no values if it is large."""
+        held, kind, shape = self._held[name], self.kind(name), self.shape(name)
+        if is_hollow and kind not in _OF_SHAPES and prod(shape) >= _LARGE:
+            hollow = onnx_package().TensorProto(name=name, data_type=kind, dims=shape)
+            hollow.data_location = hollow.EXTERNAL
+            hollow.external_data.add(key="location", value=name)
+            return hollow
+        if isinstance(held, np.ndarray):
+            return onnx_package().numpy_helper.from_array(held, name)
+        if held.name != name:
+            held = copied(held)
+            held.name = name
+        return held
+
+
+class Graph:
+    """A model: nodes in order, constants, and what is known of its tensors.
+
+    It has the fields of a GraphProto: ``node``, ``input``, ``output``, ``value_info``.
+
+    Attributes:
+        node: NodeProtos in order, which belong to this graph.
+        constants: by name.
+        input: ValueInfoProtos.
+        output: likewise.
+        value_info: likewise, of other tensors whose types are known.
+        head: a ModelProto with the versions of operators and without a graph.
+        prefix: of names that no tensor has.
+        stem: the first result of the node whose replacement is written.
+        sources: of each node, the number of the node that it replaces.
+        made: the node that makes each tensor, after ``index``, as the next three.
+        readers: the nodes that read it, in order; each of them once.
+        uses: how often it is an operand or an output.
+        dropped: results whose nodes a rule drops.
+        symbols: the open sizes of shapes, by the text that a ``dim_param`` has for each.
+        sized: shapes with open sizes that the package onnx does not infer.
+        values: of tensors of shapes, where they are open sizes.
+    """
+
+    def __init__(self, proto: Any) -> None:
+        """Read a ModelProto, which stays as it is."""
+        graph = proto.graph
+        self.head = onnx_package().ModelProto(ir_version=proto.ir_version)
+        self.head.opset_import.extend(proto.opset_import)
+        self.head.metadata_props.extend(proto.metadata_props)
+        self.head.functions.extend(proto.functions)
+        self.head.graph.name = graph.name
+        self.node = [copied(node) for node in graph.node]
+        self.constants = Constants({tensor.name: tensor for tensor in graph.initializer})
+        self.input, self.output = ([*map(copied, each)] for each in (graph.input, graph.output))
+        self.value_info = [*map(copied, graph.value_info)]
+        self.stem, self.sources, self._added = "", list[int](), 0
+        self.symbols: dict[str, Any] = {}
+        self.sized: dict[str, tuple[int, ...]] = {}
+        self.values: dict[str, Array] = {}
+        self.find_prefix()
+        self.find_types()
+
+    def copy(self) -> Graph:
+        """Return a graph of the same nodes, which may get others in their places."""
+        result = object.__new__(Graph)
+        result.__dict__.update(self.__dict__)
+        result.head = copied(self.head)
+        result.node, result.constants = [*self.node], self.constants.copy()
+        result.sources, result.sized = [], dict(self.sized)
+        return result
+
+    def become(self, other: Graph) -> None:
+        """Take what another graph has."""
+        self.__dict__.update(other.__dict__)
+
+    def to_proto(self, *, is_hollow: bool = False) -> Any:
+        """Return a ModelProto; large constants of a hollow one have no values."""
+        result = copied(self.head)
+        result.graph.node.extend(self.node)
+        result.graph.input.extend(self.input)
+        result.graph.output.extend(self.output)
+        result.graph.value_info.extend(self.value_info)
+        make = onnx_package().helper.make_tensor_value_info
+        for name in self.constants:
+            if self.constants.is_open(name):  # of a known type, as an input has it
+                result.graph.input.append(make(name, _INT64, self.constants.shape(name)))
+            else:
+                result.graph.initializer.append(self.constants.tensor(name, is_hollow=is_hollow))
+        return result
+
+    @property
+    def opset(self) -> int:
+        """The version of the standard's operators, 0 if it is not stated."""
+        found = (each.version for each in self.head.opset_import if not each.domain)
+        return int(next(found, 0))
+
+    @property
+    def kept(self) -> list[str]:
+        """The names of the outputs."""
+        return [value.name for value in self.output]
+
+    def index(self) -> Graph:
+        """Find the maker and the readers of each tensor, and how often it is used; return self."""
+        self.made, self.readers = makers(self.node), dict[str, list[Any]]()
+        for node in self.node:
+            for name in dict.fromkeys(node.input):
+                self.readers.setdefault(name, []).append(node)
+        self.uses = Counter([*self.kept, *(name for node in self.node for name in node.input)])
+        self.dropped = set[str]()
+        return self
+
+    def rewritten(self) -> Iterator[Any]:
+        """Yield the nodes for a graph that has none: those that stay must be added again."""
+        self.find_prefix()
+        given, self.node = self.index().node, []
+        for node in given:
+            self.stem = (*node.output, "")[0]
+            yield node
+        self.node = [each for each in self.node if self.dropped.isdisjoint(each.output)]
+
+    def apply(self, *rules: Rule) -> None:
+        """Offer each node to one rule after the other.
+
+        A rule tells whether it added what stands for the node. It finds in the index what the graph
+        had before it, and puts there the results of nodes that it drops.
+        """
+        for rule in rules:
+            for node in self.rewritten():
+                if not rule(self, node):
+                    self.node.append(node)
+
+    def read_instead(self, name: str, other: str) -> None:
+        """Let nodes read another tensor."""
+        for node in self.readers.pop(name, ()):
+            node.input[:] = [other if each == name else each for each in node.input]
+            self.readers.setdefault(other, []).append(node)
+
+    def drop_unread_constants(self) -> None:
+        """Leave out constants that nothing reads, of whatever dtype."""
+        read = {
+            name
+            for each in (self, *inner_graphs(self))
+            for node in each.node
+            for name in node.input
+        }
+        read |= {*self.kept}
+        for name in [each for each in self.constants if each not in read]:
+            del self.constants[name]
+
+    def find_prefix(self) -> None:
+        """Choose a prefix that no name begins with."""
+        self.prefix = free_prefix(self)
+
+    def find_types(self) -> None:
+        """Read shapes, ranks and element types from ``input``, ``value_info`` and ``output``."""
+        values = [*self.input, *self.value_info]
+        stated = [each for each in values if each.type.tensor_type.HasField("shape")]
+        self.ranks = {each.name: len(each.type.tensor_type.shape.dim) for each in stated}
+        values += self.output
+        self.kinds = {each.name: each.type.tensor_type.elem_type for each in values}
+        self.shapes = self.sized | known_shapes(values, self.symbols)
+
+    def value(self, name: str) -> Array:
+        """Return a constant.
+
+        Raises:
+            UnsupportedError: the tensor is no constant.
+        """
+        if name not in self.constants:
+            raise UnsupportedError(f"{name!r} must be a constant")
+        return self.constants[name]
+
+    def is_open(self, name: str) -> bool:
+        """Tell whether a tensor is a constant of open sizes."""
+        return name in self.constants and self.constants.is_open(name)
+
+    def shape(self, name: str) -> tuple[int, ...]:
+        """Return the shape of a tensor.
+
+        Raises:
+            UnsupportedError: it is not known.
+        """
+        if (found := self.known_shape(name)) is None:
+            raise UnsupportedError(f"the shape of {name!r} must be known")
+        return found
+
+    def known_shape(self, name: str) -> tuple[int, ...] | None:
+        """Return the shape of a tensor; None if it is not known."""
+        return self.constants.shape(name) if name in self.constants else self.shapes.get(name)
+
+    def dtype(self, name: str) -> str:
+        """Return the dtype of a tensor; empty if it is not known."""
+        if name in self.constants:
+            return self.constants.dtype(name)
+        kind = self.kinds.get(name, 0)
+        return str(onnx_package().helper.tensor_dtype_to_np_dtype(kind).name) if kind else ""
+
+    def rank(self, name: str) -> int:
+        """Return the rank of a tensor, as what makes it tells; 0 where nothing does."""
+        made = makers(self.node)
+        while name not in self.ranks and name in made:
+            node = made.pop(name)
+            if node.op_type == "Transpose":
+                return len(node.attribute[0].ints) if node.attribute else 0
+            if node.op_type == "Reshape":
+                is_known = node.input[1] in self.constants
+                return prod(self.constants.shape(node.input[1])) if is_known else 0
+            if node.op_type not in _SAME_RANK:
+                return 0
+            name = node.input[0]
+        if name in self.constants:
+            return len(self.constants.shape(name))
+        return self.ranks.get(name, 0)
+
+    def constant(self, value: Any, name: str = "") -> str:
+        """Add a constant and return its name.
+
+        Args:
+            value: an array; an integer or a list of integers, which become int64; or a float,
+                which becomes float32.
+            name: of the constant; a new one if it is empty.
+        """
+        if not isinstance(value, np.ndarray | np.generic):
+            value = _array(value)
+        self._added += 1
+        name = name or f"{self.prefix}constant_{self._added}"
+        self.constants[name] = np.asarray(value)
+        return name
+
+    def add(self, op: str, *operands: Any, output: str | list[str] = "", **attributes: Any) -> str:
+        """Add a node and return the name of its first result.
+
+        Args:
+            op: the operator.
+            operands: names of tensors; anything else becomes a constant.
+            output: the names of the results; a new name if it is empty.
+            attributes: of the node.
+        """
+        names = [each if isinstance(each, str) else self.constant(each) for each in operands]
+        output = output or self.part(f"part_{len(self.node)}")
+        results = [output] if isinstance(output, str) else output
+        self.node.append(onnx_package().helper.make_node(op, names, results, **attributes))
+        return results[0]
+
+    def part(self, name: str) -> str:
+        """Return a name for a part of what is written, which messages of a run may tell."""
+        return f"{self.prefix}{self.stem}_{name}"
+
+    def unsqueezed(self, data: str, axis: int, output: str = "") -> str:
+        """Add an Unsqueeze and return its result."""
+        if self.opset < _OF_AXES_AS_OPERAND:
+            return self.add("Unsqueeze", data, output=output, axes=[axis])
+        return self.add("Unsqueeze", data, [axis], output=output)
+
+
+def makers(nodes: Iterable[Any]) -> dict[str, Any]:
+    """Return the node that makes each tensor."""
+    return {name: node for node in nodes for name in node.output}
+
+
+def copied(message: Any) -> Any:
+    """Return a copy of a message of protobuf."""
+    copy = type(message)()
+    copy.CopyFrom(message)
+    return copy
+
+
+Rule = Callable[[Graph, Any], bool]
+"""``rule(graph, node)`` tells whether it added what stands for a node; see ``Graph.apply``."""
+
+
+def _array(value: Any) -> Array:
+    """Return a number, or numbers and open sizes, as an array."""
+    if isinstance(value, float):
+        return np.array(value, np.float32)
+    found = np.array(value, object)
+    are_numbers = all(isinstance(each, int | np.integer) for each in found.flat)
+    return found.astype(np.int64) if are_numbers else found
+
+
+def known_shapes(values: Any, symbols: Mapping[str, Any]) -> dict[str, tuple[int, ...]]:
+    """Return the shapes of values all of whose sizes are known, or are those of the symbols."""
+    found = {}
+    for value in values:
+        tensor = value.type.tensor_type
+        sizes: list[Any] = [
+            dim.dim_value if dim.HasField("dim_value") else symbols.get(dim.dim_param)
+            for dim in tensor.shape.dim
+        ]
+        if tensor.HasField("shape") and None not in sizes:
+            found[value.name] = tuple(sizes)
+    return found

@@ -1,0 +1,94 @@
+"""Inner graphs, written into the graph around them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from frontends.onnx.graph.graph import Graph, copied, makers
+from frontends.onnx.read.constants import move_constants
+from frontends.onnx.read.names import graphs_of, inner_graphs, made_inside, read_inside
+
+FLOAT = 1
+"""float32 among the numbers of element types."""
+
+
+def inline(
+    graph: Graph, inner: Any, prefix: str, operands: Mapping[str, str], results: Mapping[int, str]
+) -> None:
+    """Add the nodes and the constants of an inner graph.
+
+    Args:
+        graph: that it becomes a part of.
+        inner: the graph, which stays as it is.
+        prefix: of the names of what it makes.
+        operands: names of the outer graph for those of the inner one's inputs.
+        results: the names that its outputs get, by their places; others are left out.
+    """
+    copy = copied(inner)
+    move_constants(copy)
+    names = {name: f"{prefix}{name}" for name in made_inside(copy)} | dict(operands)
+    made = {name for node in copy.node for name in node.output}
+    ends = []
+    for place, value in enumerate(copy.output):
+        if place not in results:
+            continue
+        if value.name in made:
+            names[value.name] = results[place]
+            made.remove(value.name)
+        else:  # of the graph around it, a constant, an input, or given twice
+            ends.append((value.name, results[place]))
+    _rename(copy.node, names)
+    graph.constants.update((names[tensor.name], tensor) for tensor in copy.initializer)
+    graph.node.extend(copy.node)
+    for name, output in ends:
+        graph.add("Identity", names.get(name, name), output=output)
+
+
+def keep_apart(graph: Graph, inner: Any, typed: Graph, prefix: str) -> Any:
+    """Return a copy of an inner graph that reads tensors through a Cast, which changes nothing.
+
+    No group of ONNX Runtime's has nodes of two graphs.
+
+    Args:
+        graph: that the inner one will become a part of, to which the Casts are added.
+        inner: the graph.
+        typed: the same graph, with the types of what its nodes make.
+        prefix: of names that no tensor has.
+    """
+    copy, made = copied(inner), makers(typed.node)
+    own = {value.name for value in copy.input} | set(made_inside(copy))
+    names = {}
+    for name in dict.fromkeys(read_inside(copy)):
+        if name not in own and name in made and typed.kinds.get(name) == FLOAT:
+            names[name] = graph.add("Cast", name, output=f"{prefix}{name}", to=FLOAT)
+    rename(copy, names)
+    return copy
+
+
+def hoist(graph: Graph, inner: Any, prefix: str) -> None:
+    """Move the constants of an inner graph, which is written several times, to the outer one."""
+    names = {tensor.name: f"{prefix}{tensor.name}" for tensor in inner.initializer}
+    graph.constants.update((names[tensor.name], copied(tensor)) for tensor in inner.initializer)
+    del inner.initializer[:]
+    rename(inner, names)
+
+
+def rename(inner: Any, names: Mapping[str, str]) -> None:
+    """Rename what an inner graph reads and gives; graphs in it, too, see the names around them."""
+    _rename(inner.node, names)
+    for value in inner.output:
+        value.name = names.get(value.name, value.name)
+
+
+def _rename(nodes: Iterable[Any], names: Mapping[str, str]) -> None:
+    for node in nodes:
+        for listed in (node.input, node.output):
+            listed[:] = [names.get(name, name) for name in listed]
+        for inner in graphs_of(node):
+            rename(inner, names)
+
+
+def nodes_of(graph: Any) -> int:
+    """Return how many nodes a graph and those in it have."""
+    return len(graph.node) + sum(len(inner.node) for inner in inner_graphs(graph))

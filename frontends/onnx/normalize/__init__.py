@@ -1,0 +1,1 @@
+"""What a model's nodes become before they are converted."""

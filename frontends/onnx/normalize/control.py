@@ -1,0 +1,233 @@
+"""Models without inner graphs: branches and turns are written into the graph around them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from frontends.errors import ModelFormatError
+from frontends.onnx.graph.folding import fold
+from frontends.onnx.graph.graph import Graph
+from frontends.onnx.graph.shapes import infer
+from frontends.onnx.graph.subgraphs import FLOAT, inline, keep_apart, rename
+from frontends.onnx.normalize.turns import write_turns
+from frontends.onnx.read.names import is_of_standard, read_outside, refuse
+from frontends.onnx.read.open_inputs import Shapes
+from frontends.onnx.read.package import onnx_package
+
+_LATER = "tvm_qnn.later"
+"""The domain of an If whose branches are looked at when it is known which is taken."""
+
+_OF_PLACES = ("Gather", "GatherElements", "GatherND", "ScatterElements", "ScatterND")
+_BRANCHES = {True: "then_branch", False: "else_branch"}
+
+
+def closed_branches(graph: Graph) -> Graph:
+    """Return a copy whose branches shape inference passes over: one not taken need not fit."""
+    result = graph.copy()
+    result.head.opset_import.append(onnx_package().helper.make_opsetid(_LATER, 1))
+    result.node = [_closed(node) if is_if(node) else node for node in graph.node]
+    return result
+
+
+def _closed(node: Any) -> Any:
+    make = onnx_package().helper.make_node
+    return make(node.op_type, list(node.input), list(node.output), domain=_LATER)
+
+
+def take_branches(graph: Graph, constants: Mapping[str, Any]) -> bool:
+    """Write branches in place of If nodes whose conditions are constants.
+
+    ONNX Runtime does so, too, before it looks for groups.
+
+    Args:
+        graph: the model.
+        constants: of it, and what follows from shapes.
+
+    Returns:
+        Whether a branch is known.
+
+    Raises:
+        ModelFormatError: a branch is malformed.
+    """
+    if not any(is_if(node) and node.input[0] in constants for node in graph.node):
+        return False
+    for number, node in enumerate(graph.rewritten()):
+        if not is_if(node) or node.input[0] not in constants:
+            graph.node.append(node)
+            continue
+        branch = _branch(node, bool(constants[node.input[0]].all()))
+        results = {index: name for index, name in enumerate(node.output) if name}
+        inline(graph, branch, f"{graph.prefix}{number}_", {}, results)
+    return True
+
+
+def write_choices(graph: Graph, shapes: Shapes | None) -> bool:
+    """Write both branches, and a choice, in place of If nodes.
+
+    Args:
+        graph: the model, whose conditions are none of them constants.
+        shapes: of inputs by name, where they are not the file's.
+
+    Returns:
+        Whether it has an If.
+
+    Raises:
+        ModelFormatError: a branch is malformed.
+        UnsupportedOperatorError: two branches give tensors of other shapes.
+        QnnError: a shape is not known.
+    """
+    outer = {node.output[0] for node in graph.node if is_if(node)}  # others are inside a branch
+    if not outer:
+        return False
+    _write_both(graph, shapes)
+    typed, prefix = graph.copy(), graph.prefix
+    infer(typed, shapes)
+    scalar = graph.constant(np.array([], np.int64), f"{prefix}scalar")
+    given, graph.node = graph.node, []
+    for number, node in enumerate(given):
+        if not is_if(node) or node.output[0] not in outer:
+            graph.node.append(node)
+            continue
+        chosen = graph.add("Reshape", node.input[0], scalar, output=f"{prefix}{node.output[0]}")
+        for index, output in enumerate(node.output):
+            if not output:
+                continue
+            names = [_result_name(prefix, node, which, index) for which in _BRANCHES]
+            found = [typed.shapes.get(name) for name in names]
+            if found[0] is None or found[0] != found[1]:
+                reason = f"the data choose between results of shapes {found[0]} and {found[1]}"
+                reason += "; values of inputs at import may choose"
+                refuse(given, {number: reason})
+            if _branch(node, True).output[index].type.tensor_type.elem_type == FLOAT:
+                names = [graph.add("Cast", name, output=f"{name}_cast", to=FLOAT) for name in names]
+            graph.add("Where", chosen, *names, output=output)
+    return True
+
+
+def _write_both(graph: Graph, shapes: Shapes | None) -> None:
+    """Write what is in branches before their If nodes."""
+    typed = graph.copy()
+    infer(typed, shapes)
+    for node in graph.rewritten():
+        for which in _BRANCHES if is_if(node) else ():
+            stem = f"{graph.prefix}{node.output[0]}_{which}_"
+            branch = keep_apart(graph, _branch(node, which), typed, f"{stem}outer_")
+            names = [_result_name(graph.prefix, node, which, i) for i in range(len(node.output))]
+            for each in branch.node:
+                if each.op_type in _OF_PLACES:  # The branch may not be taken.
+                    each.attribute.append(onnx_package().helper.make_attribute("nearest", 1))
+            inline(graph, branch, stem, {}, dict(enumerate(names)))
+        graph.node.append(node)
+
+
+def _result_name(prefix: str, node: Any, which: bool, place: int) -> str:
+    return f"{prefix}{node.output[0]}_{which}_result_{place}"
+
+
+def is_if(node: Any) -> bool:
+    """Tell whether a node is an If."""
+    return is_of_standard(node, "If")
+
+
+def _branch(node: Any, condition: bool) -> Any:
+    name = _BRANCHES[condition]
+    for attribute in node.attribute:
+        if attribute.name == name and len(attribute.g.output) == len(node.output):
+            return attribute.g
+    raise ModelFormatError(f"If that gives {node.output[0]!r} has no {name} of its outputs")
+
+
+_BEFORE_CARRIED = 2
+"""The operands before those that are carried on."""
+
+
+def close_loops(graph: Graph, shapes: Shapes | None) -> None:
+    """Rewrite Loops so that no body reads a tensor of the graph around it.
+
+    A constant becomes one of the body; what else it reads is carried on from turn to turn.
+
+    Args:
+        graph: from ``write_subgraphs``.
+        shapes: of inputs by name, where they are not the file's.
+
+    Raises:
+        ModelFormatError: a body is malformed.
+        QnnError: a shape is not known.
+    """
+    loops = [node for node in graph.node if is_of_standard(node, "Loop")]
+    if not loops:
+        return
+    typed = graph.copy()
+    infer(typed, shapes)
+    for node in loops:
+        graph.find_prefix()
+        _close(node, typed)
+        # The body's operators are of this version, too.
+        opset = onnx_package().helper.make_attribute("opset", graph.opset)
+        node.attribute.append(opset)
+
+
+def _close(node: Any, graph: Graph) -> None:
+    bodies = [each.g for each in node.attribute if each.name == "body"]
+    if not bodies or len(node.input) < _BEFORE_CARRIED:
+        raise ModelFormatError(f"the Loop of {list(node.output)} has no body, or no operands")
+    helper, (body,) = onnx_package().helper, bodies
+    carried = len(node.input) - _BEFORE_CARRIED
+    if len(body.input) != len(node.input) or len(body.output) <= carried:
+        raise ModelFormatError(f"the Loop of {list(node.output)} has a body of other operands")
+    if len(body.output) > carried + 1:
+        return  # it is refused
+    node.output.extend([""] * (carried - len(node.output)))
+    stem = f"{graph.prefix}{next(filter(None, node.output), '')}_"
+    for name in read_outside(body):
+        inner = f"{stem}in_{name}"
+        rename(body, {name: inner})
+        if name in graph.constants:
+            body.initializer.add().CopyFrom(graph.constants.tensor(name))
+            body.initializer[-1].name = inner
+            continue
+        value = helper.make_tensor_value_info(inner, graph.kinds.get(name, 0), None)
+        body.input.append(value)
+        body.node.append(helper.make_node("Identity", [inner], [f"{inner}_kept"]))
+        value.name = f"{inner}_kept"
+        body.output.append(value)
+        node.input.append(name)
+        node.output.append(f"{stem}out_{name}")
+
+
+CONTROL = ("If", "Loop", "Scan")
+
+_ROUNDS = 32
+"""The shapes that a branch gives may decide on the next one."""
+
+
+def write_subgraphs(graph: Graph, shapes: Shapes | None) -> None:
+    """Write out all If nodes, and the Loops and Scans whose turns are known.
+
+    Args:
+        graph: a model of the file's operators.
+        shapes: of inputs by name, where they are not the file's.
+
+    Raises:
+        ModelFormatError: a branch or body is malformed, or shapes do not fit.
+        UnsupportedOperatorError: the data choose between tensors of other shapes.
+        QnnError: a shape is not known.
+    """
+    for _ in range(_ROUNDS):
+        if not any(is_of_standard(node, *CONTROL) for node in graph.node):
+            return
+        if any(map(is_if, graph.node)):
+            known = closed_branches(graph)
+            infer(known, shapes)
+            fold(known)
+            if take_branches(graph, known.constants):
+                continue
+        typed = graph.copy()
+        infer(typed, shapes)
+        known = typed.copy()
+        fold(known)
+        if not (write_turns(graph, typed, known.constants) or write_choices(graph, shapes)):
+            return

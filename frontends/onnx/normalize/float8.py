@@ -1,0 +1,78 @@
+"""float8, whose numbers are held as float32: what quantizes rounds to them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from frontends.onnx.graph.graph import Constants, Graph
+from frontends.onnx.read.names import attributes_of
+from frontends.onnx.read.package import onnx_package
+
+_ENCODED = 2
+"""Operands of what quantizes, without a zero point."""
+_MOVING = (
+    *("Concat", "Expand", "Flatten", "Gather", "Identity", "Reshape", "Slice", "Squeeze"),
+    *("Transpose", "Unsqueeze"),
+)
+_KINDS = ("output_dtype", "to")
+
+
+def write_float8(graph: Graph) -> None:
+    """Write what makes and reads float8 as operators of our own, and constants as float32.
+
+    What has a zero point that is not 0, does not saturate, or has other scales than float32, stays.
+    """
+    constants = graph.constants
+    small = {name for name in constants if constants.dtype(name).startswith("float8")}
+
+    def wide(name: str) -> str:
+        if name not in small or name not in constants:
+            return name
+        return graph.constant(constants[name].astype(np.float32))
+
+    def has_scale(node: Any) -> bool:
+        scale = constants.get((*node.input, "", "")[1])
+        point = constants.get((*node.input, "", "")[2])
+        is_zero = point is None or not point.astype(np.float32).any()
+        return is_zero and scale is not None and scale.dtype == np.float32
+
+    def rule(graph: Graph, node: Any) -> bool:
+        given, output = attributes_of(node), list(node.output)
+        where = {key: given[key] for key in ("axis", "block_size") if key in given}
+        dtype = _made(node, constants, given)
+        if dtype and given.get("saturate", 1) and (node.op_type == "Cast" or has_scale(node)):
+            scale = node.input[1] if node.op_type == "QuantizeLinear" else 1.0
+            data = wide(node.input[0])
+            graph.add("QuantizeFloat8", data, scale, output=output, dtype=dtype, **where)
+            small.add(node.output[0])
+            return True
+        if not node.input or node.input[0] not in small:
+            return False
+        if node.op_type == "DequantizeLinear" and has_scale(node):
+            operands = wide(node.input[0]), node.input[1]
+            graph.add("DequantizeFloat8", *operands, output=output, **where)
+            return True
+        if node.op_type in (*_MOVING, "Cast"):
+            node.input[:] = [wide(name) for name in node.input]
+            small.update(node.output if node.op_type != "Cast" else ())
+        return False
+
+    graph.apply(rule)
+
+
+def _made(node: Any, constants: Constants, attributes: Mapping[str, Any]) -> str:
+    """Return the float8 that a node rounds to; empty where it rounds to none."""
+    if node.op_type not in ("Cast", "QuantizeLinear") or node.domain not in ("", "ai.onnx"):
+        return ""
+    point = constants.get((*node.input, "", "")[_ENCODED])
+    stated = next((int(attributes[name]) for name in _KINDS if attributes.get(name, 0)), 0)
+    if point is not None and node.op_type == "QuantizeLinear":
+        name = point.dtype.name
+    else:
+        known = onnx_package().helper.get_all_tensor_dtypes()
+        is_known = stated in known and stated != onnx_package().TensorProto.STRING
+        name = onnx_package().helper.tensor_dtype_to_np_dtype(stated).name if is_known else ""
+    return str(name) if name.startswith("float8") else ""

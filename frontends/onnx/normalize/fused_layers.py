@@ -1,0 +1,195 @@
+"""Layers that a file has in several nodes, and that ONNX Runtime computes as one."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from frontends.onnx.graph.graph import Graph, copied
+from frontends.onnx.graph.subgraphs import FLOAT
+from frontends.onnx.read.package import onnx_package
+
+Pattern = Any
+"""A name, which stands for one tensor; a number, which a constant is near to; or an operator and
+the patterns of its operands. The operands of a sum or product may change places."""
+
+_MOVABLE = ("Add", "Mul")
+
+
+def _deviation(squares: Pattern) -> Pattern:
+    # Its epsilon is the second operand.
+    return ("Sqrt", ("Sum", ("ReduceMean", squares), "epsilon"))
+
+
+_DISTANCE = ("Sub", "x", ("ReduceMean", "x"))
+_CUBIC = ("Mul", ("Add", "x", ("Mul", ("Pow", "x", 3.0), 0.044715)), 0.7978845834732056)
+_PRODUCTS = (
+    "Mul",
+    ("Mul", "x", 0.7978845834732056),
+    ("Add", ("Mul", ("Mul", "x", 0.044715), "x"), 1.0),
+)
+_BENT: dict[Pattern, str] = {
+    **{("Tanh", inner): "tanh" for inner in (_CUBIC, _PRODUCTS)},
+    ("Erf", ("Div", "x", 2**0.5)): "none",
+    ("Erf", ("Mul", "x", 0.5**0.5)): "none",
+}
+_PATTERNS: list[tuple[Pattern, str, dict[str, Any]]] = [
+    (
+        (
+            "Add",
+            ("Mul", ("Div", _DISTANCE, _deviation(("Pow", _DISTANCE, 2.0))), "scale"),
+            "bias",
+        ),
+        "LayerNormalization",
+        {"axis": -1},
+    ),
+    *(
+        (("Mul", steps, "scale"), "RMSNormalization", {"axis": -1})
+        for steps in (
+            ("Div", "x", _deviation(("Pow", "x", 2.0))),
+            ("Mul", "x", ("Div", 1.0, _deviation(("Pow", "x", 2.0)))),
+        )
+    ),
+    *(
+        (form, "Gelu", {"approximate": kind})
+        for bent, kind in _BENT.items()
+        for form in (
+            ("Mul", ("Mul", "x", 0.5), ("Add", bent, 1.0)),
+            ("Mul", ("Mul", "x", ("Add", bent, 1.0)), 0.5),
+        )
+    ),
+]
+_OF_TANH = {"approximate": "tanh"}
+"""What ONNX Runtime does not look for where it gives an output."""
+_OF_SKIP = 3
+"""Axes of data for which ONNX Runtime fuses a sum and its normalization."""
+
+
+@dataclass
+class _Found:
+    """A match of a pattern: names of tensors, and its nodes by the names that they make."""
+
+    names: dict[str, str] = field(default_factory=dict)
+    nodes: dict[str, Any] = field(default_factory=dict)
+
+
+class _Finder:
+    def __init__(self, graph: Graph) -> None:
+        self.graph, self.made = graph, graph.index().made
+
+    def found(self, pattern: Pattern, name: str, before: _Found) -> Iterator[_Found]:
+        """Yield how a tensor can be what a pattern says."""
+        if isinstance(pattern, str):
+            if before.names.get(pattern, name) == name:
+                yield _Found({**before.names, pattern: name}, before.nodes)
+            return
+        if isinstance(pattern, float):
+            known = self.graph.constants.get(name)
+            if known is not None and known.size == 1 and np.isclose(known.item(), pattern):
+                yield before
+            return
+        code, *operands = pattern
+        node, code = self.made.get(name), "Add" if code == "Sum" else code
+        if node is None or node.op_type != code or node.domain not in ("", "ai.onnx"):
+            return
+        if code == "ReduceMean" and not self._is_of_last(node):
+            return
+        inputs = list(node.input)[: len(operands)]
+        orders = [inputs, inputs[::-1]] if pattern[0] in _MOVABLE else [inputs]
+        for order in orders if len(inputs) == len(operands) else ():
+            yield from self._all(
+                operands, order, _Found(before.names, {**before.nodes, name: node})
+            )
+
+    def _all(self, patterns: list[Pattern], names: list[str], before: _Found) -> Iterator[_Found]:
+        if not patterns:
+            yield before
+            return
+        for each in self.found(patterns[0], names[0], before):
+            yield from self._all(patterns[1:], names[1:], each)
+
+    def _is_of_last(self, node: Any) -> bool:
+        stated = {each.name: each for each in node.attribute}
+        axes = list(stated["axes"].ints) if "axes" in stated else []
+        if len(node.input) > 1:
+            known = self.graph.constants.get(node.input[1])
+            axes = [] if known is None else known.ravel().tolist()
+        rank = len(self.graph.shapes.get(node.input[0], ()))
+        keeps = "keepdims" not in stated or stated["keepdims"].i
+        return bool(keeps and rank and axes in ([-1], [rank - 1]))
+
+
+def write_fused_layers(graph: Graph) -> None:
+    """Write LayerNormalization, RMSNormalization and Gelu in place of what they consist of.
+
+    ONNX Runtime does so, and rounds otherwise then. It does not where a DequantizeLinear gives the
+    data, of which each reader gets one of its own. A LayerNormalization of a sum of two tensors of
+    three axes, which nothing else reads, gets the order of ONNX Runtime's SkipLayerNormalization.
+    """
+    finder, uses = _Finder(graph), graph.uses
+    dropped: set[str] = set()
+    written: dict[str, Any] = {}
+    for pattern, code, attributes in _PATTERNS:
+        for node in graph.node:
+            name = node.output[0]
+            if node.op_type != pattern[0] or name in dropped or graph.kinds.get(name) != FLOAT:
+                continue
+            found = next(finder.found(pattern, name, _Found()), None)
+            if found is None or (attributes == _OF_TANH and name in graph.kept):
+                continue
+            made = _written(finder, found, node, code, attributes)
+            inner = set(found.nodes) - {name}
+            own = Counter(each for every in found.nodes.values() for each in every.input)
+            is_own = not inner & dropped and all(own[each] == uses[each] for each in inner)
+            if made is not None and is_own:
+                dropped |= inner
+                written[name] = made
+    left = [
+        written.get(node.output[0], node) for node in graph.node if not dropped & set(node.output)
+    ]
+    graph.node = [_ordered(node, finder, uses) for node in left]
+
+
+def _written(
+    finder: _Finder, found: _Found, node: Any, code: str, attributes: dict[str, Any]
+) -> Any:
+    """Return the node of a pattern; None where ONNX Runtime has none."""
+    source = finder.made.get(found.names["x"])
+    if source is not None and source.op_type == "DequantizeLinear":
+        return None
+    if "epsilon" in found.names:
+        epsilon = finder.graph.constants.get(found.names["epsilon"])
+        width = finder.graph.shapes.get(found.names["x"], (0,))[-1]
+        names = [found.names[each] for each in ("scale", "bias") if each in found.names]
+        parameters = [finder.graph.known_shape(name) for name in names]
+        if epsilon is None or epsilon.size != 1 or set(parameters) != {(width,)}:
+            return None
+        attributes = {**attributes, "epsilon": float(epsilon.item())}
+    operands = [found.names[each] for each in ("x", "scale", "bias") if each in found.names]
+    return onnx_package().helper.make_node(code, operands, list(node.output), **attributes)
+
+
+def _ordered(node: Any, finder: _Finder, uses: Counter[str]) -> Any:
+    """State the order of a normalization's sums, where a sum before it is a part of it."""
+    stated = {each.name: each for each in node.attribute}
+    if node.op_type != "LayerNormalization" or "order" in stated or len(node.output) > 1:
+        return node
+    total = finder.made.get(node.input[0])
+    if total is None or total.op_type != "Add" or uses[node.input[0]] != 1:
+        return node
+    shapes = [finder.graph.known_shape(name) or () for name in total.input]
+    axis = stated["axis"].i if "axis" in stated else -1
+    is_last = axis in (-1, _OF_SKIP - 1)
+    if not is_last or len(shapes[0]) != _OF_SKIP or shapes[0] != shapes[1]:
+        return node
+    copy = copied(node)
+    epsilon = stated["epsilon"].f if "epsilon" in stated else 1e-5
+    del copy.attribute[:]
+    make = onnx_package().helper.make_attribute
+    for name, value in (("axis", -1), ("epsilon", float(epsilon)), ("order", "welford")):
+        copy.attribute.append(make(name, value))
+    return copy

@@ -1,0 +1,106 @@
+"""Gemms and MatMuls of quantized matrices that ONNX Runtime computes as its QGemm."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from frontends.onnx.graph.graph import Constants, Graph
+from frontends.onnx.normalize.identities import is_clip_before_quantize
+from frontends.onnx.read.names import attributes_of, is_of_standard
+
+_OF_DATA = 3
+"""The operands of a DequantizeLinear with a zero point."""
+
+
+def scale_gemm_data(graph: Graph, node: Any) -> bool:
+    """Multiply scales of bytes by the ``alpha`` of a Gemm that has no bias, as QGemm does.
+
+    With a bias ONNX Runtime computes it in float.
+    """
+    if not is_of_standard(node, "Gemm") or any(node.input[2:]):
+        return False
+    source = graph.made.get(node.input[0])
+    alpha = np.float32(attributes_of(node).get("alpha", 1.0))
+    if alpha != 1 and source is not None and _is_of_bytes(source, graph.constants):
+        scale = np.asarray(alpha * graph.constants[source.input[1]], np.float32)
+        operands = source.input[0], scale, source.input[2]
+        node.input[0] = graph.add("DequantizeLinear", *operands)
+        _without(node, "alpha")
+    _without(node, "beta")
+    return False
+
+
+def _is_of_bytes(source: Any, constants: Constants) -> bool:
+    if source.op_type != "DequantizeLinear" or len(source.input) != _OF_DATA:
+        return False
+    scale, point = (constants.get(name) for name in source.input[1:])
+    if scale is None or point is None or scale.size != 1:
+        return False
+    return point.dtype.itemsize == 1 and scale.dtype == np.float32
+
+
+def _without(node: Any, name: str) -> None:
+    """Leave out an attribute."""
+    kept = [each for each in node.attribute if each.name != name]
+    copies = [type(each).FromString(each.SerializeToString()) for each in kept]
+    del node.attribute[:]
+    node.attribute.extend(copies)
+
+
+_DATA = {"int8": ("int8",), "uint8": ("int8", "uint8")}
+"""The dtypes of weights beside those of data."""
+
+_CONSTANTS = 4
+"""Scale and zero point of data, and those of weights."""
+
+
+def float_product(graph: Graph, node: Any) -> bool:
+    """Write a product that nothing quantizes as QGemm, as ONNX Runtime does."""
+    if not is_of_standard(node, "Gemm", "MatMul"):
+        return False
+    later = {each.op_type for each in graph.readers.get(node.output[0], ())}
+    if "QuantizeLinear" in later or (node.op_type == "MatMul" and "Add" in later):
+        return False
+    if is_clip_before_quantize(graph, node.output[0]):
+        return False
+    sources: list[Any] = [graph.made.get(name) for name in node.input if name]
+    if any(each is None or each.op_type != "DequantizeLinear" for each in sources):
+        return False
+    if any(len(each.input) < 2 for each in sources):  # of a domain that is not checked
+        return False
+    attributes = attributes_of(node)
+    if any(attributes.get(name, 1.0) != 1 for name in ("alpha", "beta")):
+        return False
+    turned = {name: int(attributes.get(name, 0)) for name in ("transA", "transB")}
+    operands = _operands(sources, 0 if turned["transB"] else 1, graph.constants)
+    if operands is None:
+        return False
+    graph.add("QGemm", *operands, output=node.output[0], domain="com.microsoft", **turned)
+    return True
+
+
+def _operands(sources: list[Any], units_axis: int, constants: Constants) -> list[str] | None:
+    """Return what QGemm reads, or None where it does not read it so."""
+    data, weights, *bias = sources
+    named = [constants.get(name) for each in (data, weights) for name in each.input[1:]]
+    known = [each for each in named if each is not None]
+    array = constants.get(weights.input[0])
+    if len(known) != len(named) or len(known) != _CONSTANTS or array is None:
+        return None
+    scale, point, steps, _ = known
+    if array.ndim != 2 or scale.size != 1:
+        return None
+    if array.dtype.name not in _DATA.get(point.dtype.name, ()):
+        return None
+    axis = int(attributes_of(weights).get("axis", 1)) % 2
+    if steps.size != 1 and (axis != units_axis or steps.size != array.shape[units_axis]):
+        return None
+    operands = [*data.input, *weights.input]
+    if bias:
+        values = constants.get(bias[0].input[0])
+        if values is None or values.dtype != np.int32:
+            return None
+        operands.append(bias[0].input[0])
+    return operands

@@ -1,0 +1,152 @@
+"""Quantized operators of a model as groups, and groups whose integers would be others here."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import Any
+
+import frontends.onnx.replacements  # noqa: F401 (registers the rules)
+from frontends.errors import UnsupportedError
+from frontends.onnx.graph.folding import fold
+from frontends.onnx.graph.graph import Constants, Graph, copied, makers
+from frontends.onnx.graph.shapes import infer
+from frontends.onnx.read.names import attributes_of, inner_graphs, refuse
+from frontends.onnx.read.open_inputs import Shapes
+from frontends.onnx.replacements.registry import RULES, apply_rule
+from qnn_ops.errors import QnnError
+
+_STANDARD = ("DequantizeLinear", "QuantizeLinear")
+"""Operators that both domains have alike."""
+
+
+def check_groups(graph: Graph) -> None:
+    """Raise if there are groups whose integers would be others here than ONNX Runtime's.
+
+    ONNX Runtime makes integers, too, or other operators, where an encoding is no constant.
+
+    Args:
+        graph: of the file's operators.
+
+    Raises:
+        UnsupportedOperatorError: it names an operator of each group.
+    """
+    reason = "an operator beside it computes with a scale or zero point that is no constant"
+    reason += ", or of blocks"
+    made, readers = graph.index().made, graph.readers
+    found = {}
+    for number, node in enumerate(graph.node):
+        if node.op_type not in _STANDARD:
+            continue
+        has_blocks = any(each.name == "block_size" and each.i for each in node.attribute)
+        if not has_blocks and all(not name or name in graph.constants for name in node.input[1:3]):
+            continue
+        if node.op_type == "QuantizeLinear":
+            others = {made[name].op_type for name in node.input[:1] if name in made}
+        else:
+            others = {each.op_type for name in node.output for each in readers.get(name, ())}
+        if others - {*_STANDARD}:
+            found[number] = reason
+    refuse(graph.node, found)
+
+
+_DOMAINS = ("", "ai.onnx", "com.microsoft")
+_ROUNDS = 64
+"""Each finds what operators stand for whose operands' shapes the one before has found."""
+
+
+def grouped(graph: Graph) -> tuple[Graph, dict[int, str]]:
+    """Write quantized operators of a model as groups.
+
+    Returns:
+        The new graph, and why nodes have no group, by their numbers; these are in the new graph.
+    """
+    groups, missing = graph.copy(), dict[int, str]()
+    for number, node in enumerate(groups.rewritten()):
+        rule = RULES.get(node.op_type) if node.domain in _DOMAINS else None
+        try:
+            if rule is None or _is_computed_so(node, graph.constants):
+                groups.node.append(_of_standard(node))
+            else:
+                apply_rule(groups, node, attributes_of(node))
+        except UnsupportedError as error:
+            missing[number] = str(error)
+        except (LookupError, TypeError, ValueError):
+            missing[number] = "its operands or attributes are not those of the operator"
+        if number in missing:
+            groups.node[len(groups.sources) :] = [node]
+        groups.sources += [number] * (len(groups.node) - len(groups.sources))
+    return groups, missing
+
+
+def find_known_types(
+    graph: Graph, shapes: Shapes | None = None
+) -> tuple[Graph, dict[int, str], Graph]:
+    """Find the types of tensors, also behind operators that the standard has not.
+
+    Args:
+        graph: whose shapes were inferred, or a model that is known less well. It gets the types.
+        shapes: of inputs by name, as they were inferred with.
+
+    Returns:
+        What the nodes stand for, why some cannot be imported, by their numbers, and the graph of
+        what they stand for with its types.
+    """
+    count = -1
+    for _ in range(_ROUNDS):
+        groups, missing = grouped(graph)
+        written = groups
+        with suppress(QnnError):
+            typed = groups.copy()
+            infer(typed, shapes)
+            fold(typed)
+            written = typed
+        _state_types(graph, written)
+        if len(graph.value_info) == count:
+            break
+        count = len(graph.value_info)
+    return groups, missing, written
+
+
+def _state_types(graph: Graph, written: Graph) -> None:
+    """State the types of a graph's own tensors."""
+    stated = {each.name for each in (*graph.input, *graph.output)}
+    own = makers(graph.node).keys() - stated
+    found = {each.name: each for each in graph.value_info}
+    found |= {each.name: each for each in written.value_info if each.name in own}
+    graph.value_info = [*found.values()]
+    graph.find_types()
+
+
+_ENCODINGS = {"QLinearConv": (1, 2, 4, 5, 6, 7, 8), "QLinearMatMul": (1, 2, 4, 5, 6, 7)}
+"""Where operators that need not know them have scales and zero points, or a bias."""
+
+
+def _is_computed_so(node: Any, constants: Constants) -> bool:
+    """Tell whether an operator is written as no group: its encodings are not those of one.
+
+    They are no constants, or those of several matrices.
+    """
+    places = _ENCODINGS.get(node.op_type, ())
+    names = [node.input[place] for place in places if place < len(node.input) and node.input[place]]
+    return any(name not in constants or len(constants.shape(name)) > 1 for name in names)
+
+
+def write_standard_pairs(graph: Graph) -> None:
+    """Make QuantizeLinear and DequantizeLinear the standard's.
+
+    So the package knows their types, in inner graphs, too.
+    """
+    for each in (graph, *inner_graphs(graph)):
+        for node in each.node:
+            with suppress(ValueError):  # what no rule takes stays
+                node.domain = _of_standard(node).domain
+
+
+def _of_standard(node: Any) -> Any:
+    if node.op_type not in _STANDARD or node.domain != "com.microsoft":
+        return node
+    if len(node.input) < 2 or len(node.output) != 1:
+        raise ValueError("too few tensors")
+    copy = copied(node)
+    copy.domain = ""
+    return copy

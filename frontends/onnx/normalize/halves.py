@@ -1,0 +1,220 @@
+"""float16, which ONNX Runtime's CPU provider has few kernels of: most operators compute in float32.
+
+Between two such operators nothing is rounded to float16.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+import numpy as np
+
+from frontends.onnx.graph.graph import Graph, copied
+from frontends.onnx.read.names import graphs_of
+
+_FLOAT, _HALF = 1, 10
+"""float32 and float16 among the numbers of element types."""
+_CAST, _MAKES_REALS, _QUANTIZES = "Cast", "DequantizeLinear", "QuantizeLinear"
+
+_MOVING = (
+    *("Compress", "Concat", "ConstantOfShape", "Expand", "Flatten", "Gather", "GatherElements"),
+    *("GatherND", "Identity", "Reshape", "ReverseSequence", "Shape", "Slice", "Split", "Squeeze"),
+    *("Transpose", "Unsqueeze"),
+)
+"""Operators that move float16 about."""
+_NATIVE = (
+    *("Attention", "Clip", "IsInf", "IsNaN", "LayerNormalization", "Max", "Min", "Mod"),
+    *("RMSNormalization", "RotaryEmbedding", "Round", "ScatterElements", "ScatterND", "Sign"),
+    *("SimplifiedLayerNormalization", _CAST, _MAKES_REALS, _QUANTIZES, *_MOVING),
+)
+"""Those that have a kernel of float16."""
+_NATIVE_OF_ITS_OWN = (
+    *("GatherBlockQuantized", "GroupQueryAttention", "MatMulNBits", "RotaryEmbedding"),
+    *("SkipLayerNormalization", "SkipSimplifiedLayerNormalization"),
+)
+"""Likewise, of ONNX Runtime's domain."""
+
+_WITHOUT_REALS = (
+    *("And", "ArgMax", "ArgMin", "Equal", "Greater", "GreaterOrEqual", "IsInf", "IsNaN", "Less"),
+    *("LessOrEqual", "NonZero", "Not", "Or", "QLinearConv", "QLinearMatMul", _QUANTIZES, "Shape"),
+    *("Size", "Xor"),
+)
+"""Operators whose results are no real numbers."""
+_ONE_OF_REALS = ("Dropout", "LayerNormalization", "MaxPool", "TopK")
+"""Those whose first result alone has the dtype of their data."""
+_KINDS = ("to", "dtype", "output_dtype")
+"""Attributes that name the dtype of a result."""
+
+
+def widen_halves(graph: Graph) -> None:
+    """Write operators of float16 in float32, with a Cast where ONNX Runtime rounds."""
+    halves = {name for name in graph.constants if graph.constants.dtype(name) == "float16"}
+    halves |= {each.name for each in graph.input if each.type.tensor_type.elem_type == _HALF}
+    for node in graph.node:
+        halves |= _results(node, halves)
+    if not halves:
+        return
+    _write_own_pairs(graph, halves)
+    writer = _Writer(graph, halves)
+    for node in graph.rewritten():
+        writer.write(node, is_native=id(node) in writer.natives)
+    for name in graph.kept:
+        writer.materialize(name)
+
+
+def _results(node: Any, halves: Collection[str]) -> set[str]:
+    """Return which results of a node are float16, given which tensors before it are."""
+    kinds = {each.name: each for each in node.attribute}
+    stated = next((kinds[name].i for name in _KINDS if name in kinds and kinds[name].i), 0)
+    if stated or node.op_type in (*_WITHOUT_REALS, _CAST):
+        is_half = stated == _HALF and node.op_type != _QUANTIZES
+    elif node.op_type == "ConstantOfShape":
+        is_half = "value" in kinds and kinds["value"].t.data_type == _HALF
+    else:
+        is_half = any(name in halves for name in node.input)
+    outputs = node.output[:1] if node.op_type in _ONE_OF_REALS else node.output
+    return {name for name in outputs if name} if is_half else set()
+
+
+def _write_own_pairs(graph: Graph, halves: set[str]) -> None:
+    """Give every reader a DequantizeLinear of its own, as ONNX Runtime does."""
+    read = graph.index().uses.copy()
+    makers = {
+        node.output[0]: node
+        for node in graph.node
+        if node.op_type == _MAKES_REALS and node.output[0] in halves and read[node.output[0]] > 1
+    }
+    for node in graph.rewritten():
+        for index, name in enumerate(node.input):
+            if name in makers and read[name] > 1:
+                own = copied(makers[name])
+                read[name] -= 1
+                own.output[0] = node.input[index] = f"{graph.prefix}{name}_{read[name]}"
+                halves.add(own.output[0])
+                graph.node.append(own)
+        graph.node.append(node)
+
+
+class _Writer:
+    def __init__(self, graph: Graph, halves: set[str]) -> None:
+        self.graph, self.halves, self.kept = graph, halves, {*graph.kept}
+        self.made, self.readers = graph.index().made, graph.readers
+        self.free: dict[str, str] = {}
+        """float32 that was not rounded, by the name of the float16."""
+        self.wide: dict[str, str] = {}
+        """float16 as float32."""
+        self.missing: set[str] = set()
+        """float16 that no node gives yet."""
+        self.natives = {id(node) for node in graph.node if self._is_native(node)}
+        """Which nodes compute in float16: a kernel between others is asked for float32."""
+        for node in graph.node:
+            if id(node) in self.natives and self._is_between(node):
+                self.natives.remove(id(node))
+
+    def _is_native(self, node: Any) -> bool:
+        if [*graphs_of(node)]:
+            return True
+        if node.domain not in ("", "ai.onnx"):
+            scale = (*node.input, "", "", "")[2]
+            is_own = node.op_type in _NATIVE_OF_ITS_OWN
+            return is_own and (node.op_type != "MatMulNBits" or scale in self.halves)
+        return node.op_type in _NATIVE
+
+    def _is_between(self, node: Any) -> bool:
+        """Tell whether every node around one of float16 computes in float32."""
+        given, results = self.halves.intersection(node.input), _results(node, self.halves)
+        if node.op_type == _CAST or not given or not results or self.kept & {*node.output}:
+            return False
+        if [*graphs_of(node)] or not any(name in self.made for name in node.input):
+            return False
+        if node.op_type == "Concat":  # ONNX Runtime asks for the first of many alone
+            given = given.intersection(node.input[:1])
+        around = [self.made[name] for name in given if name in self.made]
+        around += [each for name in results for each in self.readers.get(name, [])]
+        return all(
+            id(each) not in self.natives and self.halves.intersection(each.input) for each in around
+        )
+
+    def write(self, node: Any, *, is_native: bool) -> None:
+        """Add a node, and casts before or after it."""
+        given, results = self.halves.intersection(node.input), _results(node, self.halves)
+        if node.op_type == _CAST:
+            self._write_cast(node)
+        elif not given and not results:
+            self.graph.node.append(node)
+        elif is_native and (node.op_type in _MOVING or [*graphs_of(node)]):
+            for name in node.input:
+                self.materialize(name)
+            self.graph.node.append(node)
+        else:
+            for place, name in enumerate(node.input):
+                if name in given:
+                    node.input[place] = self._widened(name, is_rounded=is_native)
+            for each in node.attribute:
+                if each.name in _KINDS and each.i == _HALF:
+                    each.i = _FLOAT
+            for place, name in enumerate(node.output):
+                if name in results:
+                    node.output[place] = f"{self.graph.prefix}{name}_real"
+                    self.free[name] = node.output[place]
+                    self.missing.add(name)
+            self.graph.node.append(node)
+            for name in results:
+                if is_native:
+                    self.materialize(name)
+                    del self.free[name]
+                elif node.op_type == _MAKES_REALS:  # ONNX Runtime makes no group of it
+                    self.free[name] = self._cast(
+                        self.free[name], f"{self.graph.prefix}{name}_apart"
+                    )
+
+    def _write_cast(self, node: Any) -> None:
+        source, result = node.input[0], node.output[0]
+        if self._is_passed(node):
+            node.input[0] = self.free[source]
+        else:
+            self.materialize(source)
+        self.graph.node.append(node)
+        readers = [each.op_type for each in self.readers.get(result, [])]
+        if result in self.halves and source not in self.halves and _CAST not in readers:
+            self.free[result] = node.input[0]
+
+    def _is_passed(self, node: Any) -> bool:
+        """Tell whether a Cast reads float32 that is rounded to float16 for others alone."""
+        source, result = node.input[0], node.output[0]
+        if source not in self.free or self.made[source].op_type == _CAST:
+            return False
+        if any(each.i == _FLOAT for each in node.attribute) and result not in self.kept:
+            return True
+        readers = self.readers[source]
+        are_casts = (id(each) not in self.natives or each.op_type == _CAST for each in readers)
+        return source not in self.kept and all(are_casts)
+
+    def materialize(self, name: str) -> None:
+        """Round a tensor to float16, if nothing did."""
+        if name in self.missing:
+            self.missing.discard(name)
+            self._cast(self.free[name], name, _HALF)
+
+    def _widened(self, name: str, *, is_rounded: bool) -> str:
+        """Return the float32 of a float16, which was rounded, or which was not."""
+        if name in self.free and not is_rounded:
+            if self.made[name].op_type != _CAST:
+                return self.free[name]
+            key = f"{name}_uncast"
+            if key not in self.wide:
+                self.wide[key] = self._cast(self.free[name], f"{self.graph.prefix}{key}")
+            return self.wide[key]
+        if name not in self.wide:
+            wide = f"{self.graph.prefix}{name}_wide"
+            if name in self.graph.constants:
+                self.graph.constant(self.graph.constants[name].astype(np.float32), wide)
+            else:
+                self.materialize(name)
+                self._cast(name, wide)
+            self.wide[name] = wide
+        return self.wide[name]
+
+    def _cast(self, name: str, result: str, kind: int = _FLOAT) -> str:
+        return self.graph.add(_CAST, name, output=result, to=kind)

@@ -1,0 +1,91 @@
+"""Nodes that give their operand as it is, and clips that quantizing does by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Mapping
+from typing import Any
+
+import numpy as np
+
+from frontends.onnx.graph.graph import Graph
+from frontends.onnx.read.constants import Array
+
+_CLIPS = ("Clip", "Relu")
+_ZERO = "<zero>"
+"""In place of the name of a Relu's lower end."""
+
+
+def drop_clip(graph: Graph, node: Any) -> bool:
+    """Leave out a Clip or Relu whose one reader, the node, quantizes to a range within its ends.
+
+    What makes its data is quantized by that reader then, or is read by several.
+    """
+    is_quantizing = node.op_type == "QuantizeLinear" and node.input
+    clip = graph.made.get(node.input[0]) if is_quantizing else None
+    if clip is None or clip.op_type not in _CLIPS or graph.uses[clip.output[0]] != 1:
+        return False
+    if _is_within(list(node.input), _ends(clip), graph.constants):
+        graph.dropped.add(clip.output[0])
+        node.input[0] = clip.input[0]
+    return False
+
+
+def is_clip_before_quantize(graph: Graph, name: str) -> bool:
+    """Tell whether a tensor's one reader is a Clip or Relu whose one reader quantizes.
+
+    ONNX Runtime takes what makes such a tensor for one that is quantized, and then finds that the
+    Clip does something: it stays in float.
+    """
+    clips = graph.readers.get(name, ())
+    if len(clips) != 1 or clips[0].op_type not in _CLIPS or clips[0].output[0] in graph.kept:
+        return False
+    readers = graph.readers.get(clips[0].output[0], ())
+    return [each.op_type for each in readers] == ["QuantizeLinear"]
+
+
+def _ends(clip: Any) -> list[str]:
+    """Return the names of a Clip's ends, which may be empty; of a Relu's, ``_ZERO``."""
+    return [_ZERO, ""] if clip.op_type == "Relu" else [*clip.input[1:], "", ""][:2]
+
+
+def _is_within(quantize: list[str], names: list[str], constants: Mapping[str, Array]) -> bool:
+    """Tell whether a quantize's range lies within some ends."""
+    scale, point = (constants.get(name) for name in (*quantize[1:], "")[:2])
+    ends = [np.float32(0) if name is _ZERO else constants.get(name) for name in names]
+    if scale is None or point is None or scale.size != 1 or point.dtype.kind not in "iu":
+        return False
+    for name, end, sign in zip(names, ends, (1, -1), strict=True):
+        if not name:
+            continue
+        if end is None or end.size != 1 or np.isnan(end).any():
+            return False
+        info = np.iinfo(point.dtype)
+        reached = np.rint(np.float32(end.item()) / np.float32(scale.item())) + int(point.item())
+        if sign * (reached - (info.min if sign > 0 else info.max)) > 0:
+            return False
+    return True
+
+
+_IDENTITIES = ("Dropout", "Identity")
+
+
+def drop_identity(graph: Graph, node: Any) -> bool:
+    """Leave out an Identity or Dropout, as ONNX Runtime does, but one that gives an output."""
+    if not _is_identity(node, graph.uses):
+        return False
+    if node.output[0] not in graph.kept:
+        graph.read_instead(node.output[0], node.input[0])
+        return True
+    node.op_type = "Identity"
+    del node.input[1:], node.output[1:], node.attribute[:]
+    return False
+
+
+def _is_identity(node: Any, read: Container[str]) -> bool:
+    """Tell whether a node gives its first operand: a Dropout drops only where it is told to."""
+    return (
+        node.op_type in _IDENTITIES
+        and node.domain in ("", "ai.onnx")
+        and not any(node.input[2:])  # whether a Dropout is for training
+        and not any(name in read for name in node.output[1:])  # what it dropped
+    )

@@ -1,0 +1,137 @@
+"""Tensors that are quantized twice in a row: ONNX Runtime makes one range of the two."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from frontends.onnx.graph.graph import Graph
+from frontends.onnx.read.constants import Array
+from frontends.onnx.read.names import refuse
+
+_TWO_PAIRS = ["QuantizeLinear", "DequantizeLinear"] * 2
+
+
+def join_pairs(graph: Graph) -> None:
+    """Replace two pairs of QuantizeLinear and DequantizeLinear by one, of what both can give.
+
+    Two dtypes, and scales or zero points that are several, not stated or no constants, leave both
+    pairs as they are. Of more pairs in a row the first two come first, then these and the third;
+    but a pair that gives back the bytes which it gets goes in between, and ends the row.
+
+    Raises:
+        UnsupportedOperatorError: both ranges have nothing but 0 in common.
+    """
+    while dropped := _joined(graph.index()):
+        graph.node = [node for number, node in enumerate(graph.node) if number not in dropped]
+        _drop_copies(graph.index())
+
+
+def _drop_copies(graph: Graph) -> None:
+    """Drop each QuantizeLinear that only a DequantizeLinear of the same encoding leads to."""
+    source: dict[str, str] = {}
+    for node in graph.node:
+        before = graph.made.get(node.input[0]) if node.op_type == "QuantizeLinear" else None
+        if before is None or before.op_type != "DequantizeLinear" or node.output[0] in graph.kept:
+            continue
+        encoding = _encoding(node, graph.constants)
+        if encoding is not None and encoding == _encoding(before, graph.constants):
+            source[node.output[0]] = before.input[0]
+    for node in graph.node:
+        if node.op_type == "DequantizeLinear" and node.input[0] in source:
+            node.input[0] = source[node.input[0]]
+    used = graph.index().uses
+    graph.node = [
+        node for node in graph.node if node.output[0] not in source or node.output[0] in used
+    ]
+
+
+def _twice_quantized(nodes: list[Any], uses: Mapping[str, int]) -> list[list[int]]:
+    """Find two pairs of QuantizeLinear and DequantizeLinear that follow each other.
+
+    ONNX Runtime merges equal nodes first. So if the last node has equals, the first of them counts.
+    """
+    made = {name: number for number, node in enumerate(nodes) for name in node.output}
+    lasts: dict[tuple[str, ...], list[int]] = {}
+    for number, node in enumerate(nodes):
+        if node.op_type == _TWO_PAIRS[-1]:
+            lasts.setdefault(tuple(node.input), []).append(number)
+
+    def chain(number: int, count: int) -> list[int]:
+        """Return the numbers of nodes that lead to one of several that are alike.
+
+        They are the only readers of that before them, as each of the others is.
+        """
+        found = [number]
+        while len(found) < len(_TWO_PAIRS) and (names := nodes[found[0]].input):
+            if uses[names[0]] != (count if len(found) == 1 else 1) or names[0] not in made:
+                break
+            found.insert(0, made[names[0]])
+        return found
+
+    chains = [chain(numbers[0], len(numbers)) for numbers in lasts.values()]
+    return [found for found in chains if [nodes[i].op_type for i in found] == _TWO_PAIRS]
+
+
+def _joined(graph: Graph) -> set[int]:
+    """Make one of two pairs, of each row of pairs but once; return the nodes that nothing needs."""
+    nodes, constants = graph.node, graph.constants
+    dropped, used = set[int](), set[int]()
+    for chain in sorted(_twice_quantized(nodes, graph.uses), key=lambda chain: chain[1]):
+        first, inner, second, last = chain
+        one, other = (_encoding(nodes[each], constants) for each in (first, second))
+        if one is None or other is None or one[2] != other[2]:
+            continue
+        if (one, other) != tuple(_encoding(nodes[each], constants) for each in (inner, last)):
+            continue
+        is_later = not used.isdisjoint(chain)
+        used.update(chain)
+        if is_later:
+            continue
+        lasts = [node for node in nodes if _are_alike(node, nodes[last])]
+        if one != other:
+            common = _common(one, other)
+            if not common[0] > 0:
+                reason = "its tensor was quantized before, by a range that has only 0 in common"
+                refuse(nodes, {second: reason})
+            names = [graph.constant(each) for each in common]
+            for node in (nodes[first], *lasts):
+                node.input[1], node.input[2] = names
+        for node in lasts:
+            node.input[0] = nodes[first].output[0]
+        dropped |= {inner, second}
+    return dropped
+
+
+def _are_alike(node: Any, other: Any) -> bool:
+    return bool(node.op_type == other.op_type and node.input[:] == other.input[:])
+
+
+def _encoding(node: Any, constants: Mapping[str, Array]) -> tuple[float, int, str] | None:
+    """Return scale, zero point and dtype, if they are constants of a whole tensor."""
+    if len(node.input) != 3:
+        return None
+    scale, point = (constants.get(name) for name in node.input[1:])
+    if scale is None or point is None or scale.size != 1 or point.size != 1 or scale.ndim > 1:
+        return None
+    if scale.dtype != np.float32 or point.dtype.kind not in "iu":
+        return None
+    return float(scale.item()), int(point.item()), point.dtype.name
+
+
+def _common(*encodings: tuple[float, int, str]) -> tuple[Array, Array]:
+    """Return scale and zero point of the range that two encodings share."""
+    info = np.iinfo(encodings[0][2])
+    lows, highs = (
+        [np.float32(end - point) * np.float32(scale) for scale, point, _ in encodings]
+        for end in (info.min, info.max)
+    )
+    low, high = max(lows), min(highs)
+    if not high > low:
+        return np.zeros((), np.float32), np.zeros((), encodings[0][2])
+    scale = np.float32((high - low) / np.float32(info.max - info.min))
+    place = np.float32(np.float32(info.min) - np.float32(low / scale))
+    point = np.trunc(place + np.copysign(np.float32(0.5), place))
+    return np.asarray(scale), np.asarray(point).astype(encodings[0][2])

@@ -1,0 +1,119 @@
+"""Operators that the standard defines by others, in whose places these are written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from frontends.onnx.graph.graph import Graph
+from frontends.onnx.graph.shapes import infer
+from frontends.onnx.read.constants import move_constants
+from frontends.onnx.read.names import inner_graphs
+from frontends.onnx.read.open_inputs import Shapes
+from frontends.onnx.read.package import onnx_package
+
+_CAST = "CastLike"
+DEFINED = (
+    *("AffineGrid", "BlackmanWindow", _CAST, "CausalConvWithState", "CenterCropPad"),
+    *("HammingWindow", "HannWindow", "LinearAttention", "MeanVarianceNormalization"),
+    *("NegativeLogLikelihoodLoss", "Shrink", "SoftmaxCrossEntropyLoss"),
+    *("SwiGLU", "Swish"),
+)
+"""Those that have no rule here."""
+
+_ROUNDS = 8
+"""What defines an operator may have others of them."""
+
+
+def write_standard_functions(graph: Graph, shapes: Shapes | None) -> None:
+    """Write what operators stand for in their places.
+
+    What has no definition in the model's version, or one that depends on a type that is not known,
+    stays where it is.
+
+    Args:
+        graph: a model of the file's operators.
+        shapes: of inputs by name, where they are not the file's.
+
+    Raises:
+        QnnError: a shape is not known, or does not fit.
+    """
+    for _ in range(_ROUNDS):
+        found = _found(graph)
+        if not found:
+            break
+        trial = graph.copy()
+        typed = infer(trial, shapes)
+        if _CAST in found and _write_casts(trial):
+            graph.become(trial)
+            continue
+        for node in _nodes(typed.graph):
+            _state_defaults(node, graph.opset)
+        _state_constants(typed.graph)
+        ids = [("", name) for name in sorted(found - {_CAST})]
+        try:
+            written = onnx_package().inliner.inline_selected_functions(typed, ids, False, True)
+        except Exception:  # whatever the package's library meets
+            break
+        move_constants(written.graph)
+        for tensor in written.graph.initializer:
+            if tensor.name not in trial.constants:
+                trial.constants[tensor.name] = tensor
+        trial.node, trial.value_info = [*written.graph.node], [*written.graph.value_info]
+        if _found(trial) == found and len(trial.node) == len(graph.node):
+            break
+        trial.find_types()
+        graph.become(trial)
+
+
+def _write_casts(graph: Graph) -> bool:
+    """Make a Cast of each CastLike whose type is known, and tell whether there is one."""
+    kinds = {name: graph.constants.kind(name) for name in graph.constants} | graph.kinds
+    is_new = False
+    for node in graph.node:
+        if node.op_type == _CAST and (kind := kinds.get(node.input[1], 0)):
+            node.op_type = "Cast"
+            del node.input[1:]
+            node.attribute.append(onnx_package().helper.make_attribute("to", kind))
+            is_new = True
+    return is_new
+
+
+def _state_constants(graph: Any) -> None:
+    """Write the types of constants down, which the package then knows where it inlines."""
+    make = onnx_package().helper.make_tensor_value_info
+    graph.value_info.extend(
+        make(tensor.name, tensor.data_type, tensor.dims) for tensor in graph.initializer
+    )
+
+
+def _state_defaults(node: Any, opset: int) -> None:
+    """Write an operator's defaults down, which the package leaves out of a definition."""
+    if not is_defined(node, opset):
+        return
+    given = {each.name for each in node.attribute}
+    for name, stated in onnx_package().defs.get_schema(node.op_type, opset).attributes.items():
+        if name not in given and stated.default_value.name:
+            node.attribute.append(stated.default_value)
+
+
+def is_defined(node: Any, opset: int) -> bool:
+    """Tell whether the standard defines an operator by others."""
+    if node.op_type not in DEFINED or node.domain not in ("", "ai.onnx"):
+        return False
+    defs = onnx_package().defs
+    if not defs.has(node.op_type, opset):
+        return False
+    schema = defs.get_schema(node.op_type, opset)
+    stated = schema.function_opset_versions, schema.context_dependent_function_opset_versions
+    return any(version <= opset for versions in stated for version in versions)
+
+
+def _found(graph: Graph) -> set[str]:
+    return {node.op_type for node in _nodes(graph) if is_defined(node, graph.opset)}
+
+
+def _nodes(graph: Any) -> Iterator[Any]:
+    """Yield the nodes of a graph and of those inside of them."""
+    for each in (graph, *inner_graphs(graph)):
+        yield from each.node

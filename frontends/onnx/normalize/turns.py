@@ -1,0 +1,198 @@
+"""Loop and Scan whose turns are known when a model is imported: one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from frontends.bounds import check_turns
+from frontends.errors import ModelFormatError, UnsupportedError, UnsupportedOperatorError
+from frontends.onnx.graph.graph import Graph, copied
+from frontends.onnx.graph.subgraphs import FLOAT, hoist, inline, keep_apart, nodes_of
+from frontends.onnx.read.constants import move_constants
+from frontends.onnx.read.names import is_of_standard
+from frontends.onnx.read.package import onnx_package
+
+_MOST_NODES, _MOST_BYTES = 2048, 1 << 24
+"""Of a model whose turns are written out."""
+
+
+def write_turns(graph: Graph, typed: Graph, constants: Mapping[str, Any]) -> bool:
+    """Write the turns of Loop and Scan in their places.
+
+    Args:
+        graph: the model.
+        typed: the same, with shapes.
+        constants: of it, and what follows from shapes.
+
+    Returns:
+        Whether there was one of few turns whose number is known.
+
+    Raises:
+        ModelFormatError: a body is malformed.
+        UnsupportedOperatorError: a loop would turn for too long.
+    """
+    writer = _Writer(graph, typed, constants)
+    for number, node in enumerate(graph.rewritten()):
+        writer.write(number, node)
+    return writer.is_other
+
+
+class _Writer:
+    def __init__(self, graph: Graph, typed: Graph, constants: Mapping[str, Any]) -> None:
+        self.graph, self.typed, self.constants = graph, typed, constants
+        self.is_other = False
+
+    def write(self, number: int, node: Any) -> None:
+        """Add a node, or its turns."""
+        is_done = False
+        if is_of_standard(node, "Loop"):
+            is_done = self._loop(number, node)
+        elif is_of_standard(node, "Scan"):
+            is_done = self._scan(node)
+        self.is_other |= is_done
+        if not is_done:
+            self.graph.node.append(node)
+
+    def _loop(self, number: int, node: Any) -> bool:
+        body, count, condition = _body(node), str(node.input[0]), str(node.input[1])
+        carried = [str(name) for name in node.input[2:]]
+        if len(body.input) != len(node.input) or len(body.output) <= len(carried):
+            raise ModelFormatError(f"the Loop of {node.output[0]!r} has a body of other operands")
+        trips = self.constants.get(count)
+        begins = self.constants.get(condition) if condition else np.array(True)
+        if trips is None or begins is None or not self._goes_on(body):
+            return False
+        if trips.size != 1 or trips.dtype.kind not in "iu":
+            return False
+        turns = max(int(trips.item()), 0) if begins.all() else 0
+        try:
+            check_turns(turns)
+        except UnsupportedError as error:
+            raise UnsupportedOperatorError(
+                [(number, "Loop", str(error), list(node.output))]
+            ) from None
+        has_lists = len(body.output) > len(carried) + 1
+        if not self._is_small(body, turns) or (turns == 0 and has_lists):
+            return False
+        stem, names = self._stem(node), [*carried]
+        body = self._prepared(body, stem)
+        lists: list[list[str]] = [[] for _ in body.output[len(carried) + 1 :]]
+        true = self.graph.constant(np.array(True), f"{stem}true")
+        for turn in range(turns):
+            at = self.graph.constant(turn, f"{stem}{turn}")
+            names = self._turn(f"{stem}{turn}_", body, [at, true, *names], lists, first=1)
+        self._end(node, names, lists, [0] * len(lists))
+        return True
+
+    def _goes_on(self, body: Any) -> bool:
+        """Tell whether the condition that a turn gives is the one that it was given, or true."""
+        made = {node.output[0]: node for node in body.node if len(node.output) == 1}
+        name = body.output[0].name
+        while name in made and is_of_standard(made[name], "Identity"):
+            name = made[name].input[0]
+        if name == body.input[1].name:
+            return True
+        inner = {tensor.name: tensor for tensor in body.initializer}
+        if name in inner:
+            return bool(onnx_package().numpy_helper.to_array(inner[name]).all())
+        return name in self.constants and bool(self.constants[name].all())
+
+    def _scan(self, node: Any) -> bool:
+        body, attributes = _body(node), {each.name: each for each in node.attribute}
+        if "num_scan_inputs" not in attributes:
+            raise ModelFormatError(f"the Scan of {node.output[0]!r} has no num_scan_inputs")
+        begin = len(node.input) - attributes["num_scan_inputs"].i
+        if not 0 <= begin < len(node.input) or len(body.input) != len(node.input):
+            raise ModelFormatError(f"the Scan of {node.output[0]!r} has a body of other operands")
+        names, sequences = [*node.input[:begin]], [*node.input[begin:]]
+
+        def whole(name: str, count: int) -> list[int]:
+            given = [*attributes[name].ints] if name in attributes else []
+            return given if len(given) == count else [0] * count
+
+        axes = whole("scan_input_axes", len(sequences))
+        backward = whole("scan_input_directions", len(sequences))
+        sizes = set()
+        for name, axis in zip(sequences, axes, strict=True):
+            shape = self.typed.shapes.get(name)
+            if shape is None or axis not in range(-len(shape), len(shape)):
+                return False
+            sizes.add(shape[axis])
+        turns = max(sizes)
+        if len(sizes) != 1 or not turns or not self._is_small(body, turns):
+            return False
+        stem = self._stem(node)
+        body = self._prepared(body, stem)
+        lists: list[list[str]] = [[] for _ in body.output[begin:]]
+        for turn in range(turns):
+            rows = []
+            for place, name in enumerate(sequences):
+                at = turns - 1 - turn if backward[place] else turn
+                row = f"{stem}{turn}_{place}_row"
+                rows.append(self.graph.add("Gather", name, at, output=row, axis=axes[place]))
+            names = self._turn(f"{stem}{turn}_", body, [*names, *rows], lists, first=0)
+        for place, is_backward in enumerate(whole("scan_output_directions", len(lists))):
+            lists[place] = lists[place][::-1] if is_backward else lists[place]
+        self._end(node, names, lists, whole("scan_output_axes", len(lists)))
+        return True
+
+    def _is_small(self, body: Any, turns: int) -> bool:
+        of_turn = nodes_of(body) + len(body.input) + len(body.output)
+        nodes = len(self.graph.node) + turns * of_turn
+        constants = sum(tensor.ByteSize() for tensor in body.initializer)
+        return nodes <= _MOST_NODES and turns * (body.ByteSize() - constants) <= _MOST_BYTES
+
+    def _prepared(self, body: Any, stem: str) -> Any:
+        """Return a copy of a body, whose constants are the outer graph's, for all turns."""
+        copy = keep_apart(self.graph, body, self.typed, f"{stem}outer_")
+        hoist(self.graph, copy, stem)
+        return copy
+
+    def _turn(
+        self, stem: str, body: Any, given: Sequence[str], lists: list[list[str]], first: int
+    ) -> list[str]:
+        """Add a turn; return what it carries on, and add to the lists."""
+        operands = {}
+        for value, name in zip(body.input, given, strict=True):
+            is_float = value.type.tensor_type.elem_type == FLOAT
+            operands[value.name] = self._cast(name, f"{stem}in_{value.name}") if is_float else name
+        results = {place: f"{stem}result_{place}" for place in range(first, len(body.output))}
+        inline(self.graph, body, f"{stem}in_", operands, results)
+        found = [*results.values()]
+        carried = len(found) - len(lists)
+        for names, name in zip(lists, found[carried:], strict=True):
+            names.append(name)
+        return found[:carried]
+
+    def _end(
+        self, node: Any, names: Sequence[str], lists: Sequence[list[str]], axes: Sequence[int]
+    ) -> None:
+        """Add what gives the node's results."""
+        for output, name in zip(node.output, names, strict=False):
+            if output:
+                self.graph.add("Identity", name, output=output)
+        for output, parts, axis in zip(node.output[len(names) :], lists, axes, strict=False):
+            if not output:
+                continue
+            wide = [self.graph.unsqueezed(part, axis, f"{part}_wide") for part in parts]
+            self.graph.add("Concat", *wide, output=output, axis=axis)
+
+    def _stem(self, node: Any) -> str:
+        return f"{self.graph.prefix}{next(filter(None, node.output), '')}_"
+
+    def _cast(self, name: str, output: str) -> str:
+        """Add a Cast that changes nothing, over which no group reaches."""
+        return self.graph.add("Cast", name, output=output, to=FLOAT)
+
+
+def _body(node: Any) -> Any:
+    """Return a copy of a node's body, whose constants are all initializers."""
+    for attribute in node.attribute:
+        if attribute.name == "body":
+            body = copied(attribute.g)
+            move_constants(body)
+            return body
+    raise ModelFormatError(f"the {node.op_type} of {node.output[0]!r} has no body")

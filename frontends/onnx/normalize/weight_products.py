@@ -1,0 +1,166 @@
+"""Weights of a few bits or of bytes, whose products ONNX Runtime computes by MatMulNBits.
+
+MatMulNBits quantizes the data by block when it runs: its accuracy level is 4, and blocks have 32
+values where the file states no size.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from frontends.onnx.graph.graph import Constants, Graph
+from frontends.onnx.read.constants import Array
+from frontends.onnx.read.names import attributes_of
+
+_BITS_OF_DTYPE = {"int4": 4, "int8": 8, "uint4": 4, "uint8": 8}
+"""By the dtype of weights."""
+_MOVING = ("MaxPool", "Reshape", "Slice", "Squeeze", "Transpose", "Unsqueeze")
+"""Operators over which ONNX Runtime moves a DequantizeLinear before."""
+_PASSING = ("Clip", "Relu", *_MOVING)
+"""Those over which it sees a QuantizeLinear behind."""
+_BYTE_WEIGHT_PRODUCTS, _PRODUCT, _SIZE, _LEAST_WEIGHT_PRODUCTS, _LEVEL = 8, 2, 32, 16, 4
+_STANDARD = ("", "ai.onnx")
+_REAL = (np.float16, np.float32)
+"""Dtypes of scales; data of float16 is widened."""
+
+
+def weight_product(graph: Graph, node: Any) -> bool:
+    """Write a MatMul or Gemm of float data and dequantized weights as MatMulNBits.
+
+    Its data is not bytes that are dequantized, its result is not quantized to bytes, and nothing
+    else reads the weights.
+    """
+    if not _is_product(node) or _is_of_bytes(graph, node.input[0]):
+        return False
+    source = graph.made.get(node.input[1])
+    if source is None or source.op_type != "DequantizeLinear" or graph.uses[node.input[1]] != 1:
+        return False
+    weights = None if _becomes_bytes(graph, node.output[0]) else _weights(source, graph.constants)
+    if weights is None or not _fits(graph, node, weights):
+        return False
+    graph.dropped.add(node.input[1])
+    graph.add(
+        "MatMulNBits",
+        node.input[0],
+        *weights.packed(),
+        *(["", *node.input[_PRODUCT:]] if node.input[2:] else []),
+        output=list(node.output),
+        domain="com.microsoft",
+        accuracy_level=_LEVEL,
+        bits=weights.bits,
+        block_size=weights.size,
+        K=weights.array.shape[0],
+        N=weights.array.shape[1],
+    )
+    return True
+
+
+class _Weights:
+    """Weights of a few bits, with a scale and a zero point for each block of a column.
+
+    Attributes:
+        array: integers that are not negative, uint8 [depth, units].
+        scales: float32 [blocks, units].
+        points: likewise, uint8.
+        bits: of an integer.
+        size: of a block.
+    """
+
+    def __init__(self, array: Array, scales: Array, points: Array | None, size: int) -> None:
+        self.bits, self.size = _BITS_OF_DTYPE[array.dtype.name], size
+        middle = 0 if array.dtype.name.startswith("u") else 1 << (self.bits - 1)
+        shape = -(-array.shape[0] // size), array.shape[1]
+        self.array = (array.astype(np.int16) + middle).astype(np.uint8)
+        self.scales = np.broadcast_to(scales, shape)
+        own = 0 if points is None else points.astype(np.int16)
+        self.points = np.broadcast_to(np.asarray(own + middle, np.uint8), shape)
+
+    def packed(self) -> tuple[Array, Array, Array]:
+        """Return integers, scales and zero points as MatMulNBits has them, column by column."""
+        blocks, units = self.scales.shape
+        whole = np.zeros((units, blocks * self.size), np.uint8)
+        whole[:, : self.array.shape[0]] = self.array.T
+        integers = _packed(whole, self.bits).reshape(units, blocks, -1)
+        scales = np.ascontiguousarray(self.scales.T, np.float32).reshape(-1)
+        return integers, scales, _packed(np.ascontiguousarray(self.points.T), self.bits).reshape(-1)
+
+
+def _packed(rows: Array, bits: int) -> Array:
+    """Return rows of integers as bytes, the first of two in the lower half."""
+    if bits == _BYTE_WEIGHT_PRODUCTS:
+        return rows
+    even = np.zeros((rows.shape[0], rows.shape[1] + rows.shape[1] % 2), np.uint8)
+    even[:, : rows.shape[1]] = rows
+    return even[:, ::2] | (even[:, 1::2] << bits)
+
+
+def _is_product(node: Any) -> bool:
+    if node.domain not in _STANDARD or len(node.input) < _PRODUCT or not node.input[1]:
+        return False
+    if node.op_type == "MatMul":
+        return True
+    given = attributes_of(node) if node.op_type == "Gemm" else {"transA": 1}
+    is_turned = given.get("transA", 0) or given.get("transB", 0)
+    beta = given.get("beta", 1.0) if any(node.input[_PRODUCT:]) else 1
+    return not is_turned and given.get("alpha", 1.0) == beta == 1
+
+
+def _is_of_bytes(graph: Graph, name: str) -> bool:
+    """Tell whether a tensor is one of bytes that are dequantized, perhaps moved about."""
+    while (node := graph.made.get(name)) is not None and node.op_type in _MOVING:
+        name = node.input[0]
+    if node is None or node.op_type != "DequantizeLinear":
+        return False
+    point = graph.constants.get((*node.input, "", "")[2])
+    data = graph.made.get(node.input[0])
+    if point is None and data is not None and data.op_type == "QuantizeLinear":
+        point = graph.constants.get((*data.input, "", "")[2])
+    return point is None or point.dtype.itemsize == 1
+
+
+def _becomes_bytes(graph: Graph, name: str) -> bool:
+    """Tell whether a tensor is quantized to bytes, perhaps moved about or bounded before."""
+    for node in graph.readers.get(name, []):
+        if node.op_type == "QuantizeLinear":
+            point = graph.constants.get((*node.input, "", "")[2])
+            if point is None or point.dtype.itemsize == 1:
+                return True
+        is_passed = node.op_type in _PASSING and node.input[0] == name
+        if is_passed and _becomes_bytes(graph, node.output[0]):
+            return True
+    return False
+
+
+def _weights(source: Any, constants: Constants) -> _Weights | None:
+    """Return what a DequantizeLinear reads, if its encoding is one of ONNX Runtime's rule."""
+    names = [name for name in source.input if name]
+    if len(names) < _PRODUCT or any(name not in constants for name in names):
+        return None
+    array, scale, *points = (constants[name] for name in names)
+    if array.ndim != _PRODUCT or array.dtype.name not in _BITS_OF_DTYPE or scale.dtype not in _REAL:
+        return None
+    if points and points[0].shape != scale.shape:
+        return None
+    given = attributes_of(source)
+    axis, size = int(given.get("axis", 1)), int(given.get("block_size", 0))
+    depth, units = array.shape
+    if size:
+        is_block = size >= _LEAST_WEIGHT_PRODUCTS and not size & (size - 1) and axis == 0
+        fits = is_block and scale.shape == (-(-depth // size), units)
+    else:
+        fits = scale.shape == () or (scale.shape == (units,) and axis == 1)
+    return _Weights(array, scale, points[0] if points else None, size or _SIZE) if fits else None
+
+
+def _fits(graph: Graph, node: Any, weights: _Weights) -> bool:
+    """Tell whether a bias is one of the columns, if there is one."""
+    bias = (*node.input, "")[_PRODUCT]
+    if not bias:
+        return True
+    source = graph.made.get(bias)
+    if source is not None and source.op_type == "DequantizeLinear":
+        bias = source.input[0]
+    array = graph.constants.get(bias)
+    return array is not None and array.shape == (weights.array.shape[1],)

@@ -1,0 +1,65 @@
+"""Inputs whose values decide what is compiled: axes, shapes, scales of images, and the like."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from frontends.onnx.read.names import is_of_standard
+
+_REDUCING = (
+    *("ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceMax", "ReduceMean"),
+    *("ReduceMin", "ReduceProd", "ReduceSum", "ReduceSumSquare"),
+)
+_OF_AXES = ("CenterCropPad", "CumProd", "CumSum", "Expand", "Reshape", "Split", "Squeeze", "TopK")
+_WINDOWS = ("BlackmanWindow", "HammingWindow", "HannWindow")
+
+_PLACES: dict[str, tuple[int, ...]] = {
+    **dict.fromkeys((*_REDUCING, *_OF_AXES, "AffineGrid", "OneHot", "Tile", "Unsqueeze"), (1,)),
+    **dict.fromkeys((*_WINDOWS, "ConstantOfShape"), (0,)),
+    **dict.fromkeys(("GRU", "LSTM", "RNN"), (1, 2, 3, 7)),
+    "Col2Im": (1, 2),
+    "DFT": (1, 2),
+    "Pad": (1, 2, 3),
+    "Range": (0, 1, 2),
+    "Resize": (1, 2, 3),
+    "STFT": (1, 2, 3),
+    "Slice": (1, 2, 3, 4),
+}
+"""By the name of the operator, the operands that must be constants."""
+
+_FOLLOWED = frozenset(
+    (
+        *("Abs", "Add", "Cast", "Ceil", "Concat", "Div", "Equal", "Expand", "Floor", "Gather"),
+        *("Greater", "Identity", "Less", "Max", "Min", "Mod", "Mul", "Neg", "Not", "Or", "Range"),
+        *("ReduceProd", "Reshape", "Slice", "Sqrt", "Squeeze", "Sub", "Transpose", "Unsqueeze"),
+        *("And", "CastLike", "ConstantOfShape", "Where"),
+    )
+)
+"""Operators that compute such operands of inputs; ``folding`` does if these are constants."""
+
+
+def deciding_inputs(proto: Any) -> list[str]:
+    """Return the names of inputs that must be constants at import, in the order of the inputs.
+
+    Args:
+        proto: from ``read_proto``.
+    """
+    graph = proto.graph
+    makers = {name: node for node in graph.node for name in node.output}
+    left = [
+        node.input[place]
+        for node in graph.node
+        if is_of_standard(node, *_PLACES)
+        for place in _PLACES[node.op_type]
+        if place < len(node.input)
+    ]
+    seen: set[str] = set()
+    while left:
+        name = left.pop()
+        if name in seen:
+            continue
+        seen.add(name)
+        if name in makers and is_of_standard(makers[name], *_FOLLOWED):
+            left.extend(makers[name].input)
+    constants = {tensor.name for tensor in graph.initializer}
+    return [each.name for each in graph.input if each.name in seen - constants]

@@ -1,0 +1,233 @@
+"""Equations and windows over which the package onnx would not end, found before it reads them.
+
+A window that its data and pads do not hold makes a tensor of a negative size. The package's shape
+inference writes that size down, and its rule of Slice ends the process where it reads one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from frontends.errors import ModelFormatError, UnsupportedError
+from frontends.onnx.read.names import inner_graphs
+from frontends.onnx.read.package import onnx_package
+
+_TERM = re.compile(r"([A-Za-z]*)(\.\.\.)?([A-Za-z]*)")
+_STANDARD = ("", "ai.onnx")
+_ARROW, _REST = "->", "..."
+
+
+def check_equations(proto: Any) -> None:
+    """Check the text of every equation.
+
+    Raises:
+        ModelFormatError: it names an operator and what is wrong with its equation.
+    """
+    graphs = (proto.graph, *inner_graphs(proto.graph), *proto.functions)
+    for node in (node for graph in graphs for node in graph.node):
+        if node.op_type != "Einsum" or node.domain not in _STANDARD:
+            continue
+        text = next((each.s for each in node.attribute if each.name == "equation"), b"")
+        try:
+            terms = _terms(text)
+            if len(terms) != len(node.input):
+                raise UnsupportedError(f"{len(terms)} terms for {len(node.input)} operands")
+        except UnsupportedError as error:
+            name, equation = [*node.output, ""][0], text.decode(errors="replace")
+            raise ModelFormatError(f"Einsum {name!r}: equation {equation!r}: {error}") from None
+
+
+def check_sizes(equation: bytes, shapes: Sequence[tuple[int, ...] | None]) -> None:
+    """Check the sizes of letters; a size of 1 is repeated.
+
+    Args:
+        equation: of ``check_equations``.
+        shapes: of the operands, where they are known.
+
+    Raises:
+        UnsupportedError: an operand has another number of axes, or a letter two sizes.
+    """
+    text, sizes = equation.decode(), dict[str, int]()
+    for term, shape in zip(_terms(equation), shapes, strict=True):
+        if shape is None:
+            continue
+        before, rest, after = term.partition(_REST)
+        if len(before + after) > len(shape) or (not rest and len(before + after) < len(shape)):
+            raise UnsupportedError(f"equation {text!r}: {term!r} for data of shape {list(shape)}")
+        ends = [*zip(before, shape, strict=False)]
+        ends += zip(after, shape[len(shape) - len(after) :], strict=True)
+        own: dict[str, int] = {}
+        for letter, size in ends:
+            if own.setdefault(letter, size) != size:
+                raise UnsupportedError(f"equation {text!r}: {letter} is {own[letter]} and {size}")
+            if size != 1 and sizes.setdefault(letter, size) != size:
+                raise UnsupportedError(f"equation {text!r}: {letter} is {sizes[letter]} and {size}")
+
+
+def _terms(equation: bytes) -> list[str]:
+    """Return the terms of operands."""
+    text = equation.decode(errors="replace").replace(" ", "")
+    left, arrow, result = text.partition(_ARROW)
+    terms = left.split(",")
+    for term in (*terms, result):
+        if _TERM.fullmatch(term) is None:
+            raise UnsupportedError(f"{term!r} is no row of letters, in which '...' may stand once")
+    letters = left.replace(_REST, "")
+    own = result.replace(_REST, "")
+    if arrow and (len({*own}) != len(own) or not {*own} <= {*letters}):
+        raise UnsupportedError("each letter of the result must stand there once, and on the left")
+    return terms
+
+
+_LATER = "tvm_qnn.later"
+"""The domain of a Slice that shape inference shall pass over."""
+
+_LARGE = 1 << 31
+
+Ints = Mapping[str, list[int]]
+Shape = list[int | None]
+
+
+def check_windows(proto: Any) -> None:
+    """Raise where a window makes a tensor of a negative size, as ONNX Runtime does.
+
+    Args:
+        proto: a model whose inputs have static shapes. It stays as it is.
+
+    Raises:
+        ModelFormatError: it names the node and its attributes.
+    """
+    nodes = [node for graph in (proto.graph, *inner_graphs(proto.graph)) for node in graph.node]
+    if not any(map(_is_slice, nodes)) or not any(map(_may_not_fit, nodes)):
+        return
+    trial = onnx_package().ModelProto()
+    trial.CopyFrom(proto)
+    trial.opset_import.append(onnx_package().helper.make_opsetid(_LATER, 1))
+    graphs = [trial.graph, *inner_graphs(trial.graph)]
+    for graph in graphs:
+        del graph.value_info[:]
+        for value in graph.output:  # a wrong one would hide what follows from the operators
+            value.type.tensor_type.ClearField("shape")
+    nodes = [node for graph in graphs for node in graph.node]
+    windows, slices = list(filter(_may_not_fit, nodes)), list(filter(_is_slice, nodes))
+    for node in slices:
+        node.domain = _LATER
+    # Each turn adds the Slices whose data are known to have sizes.
+    while windows:
+        shapes = _shapes(trial)
+        for node in windows:
+            _check(node, shapes)
+        windows = [node for node in windows if not _is_known(shapes.get(node.output[0], []))]
+        ready = [node for node in slices if _has_sizes(shapes.get(node.input[0], []))]
+        if not ready:
+            return
+        for node in ready:
+            node.domain = ""
+        slices = [node for node in slices if node.domain]
+
+
+def _is_slice(node: Any) -> bool:
+    return node.op_type == "Slice" and node.domain in _STANDARD and bool(node.input)
+
+
+def _ints(node: Any) -> dict[str, list[int]]:
+    return {each.name: [*each.ints] for each in node.attribute if each.ints}
+
+
+def _may_not_fit(node: Any) -> bool:
+    """Tell whether there are data, be they empty, that a node's window is too large for."""
+    if node.op_type not in WINDOWS or node.domain not in _STANDARD or not node.output:
+        return False
+    ints = _ints(node)
+    modes = {each.s for each in node.attribute if each.name == "auto_pad"}
+    if modes - {b"", b"NOTSET"}:
+        ints.pop("pads", None)
+    if "kernel_shape" not in ints or any(abs(n) >= _LARGE for each in ints.values() for n in each):
+        return True
+    return not all(WINDOWS[node.op_type](ints, axis) for axis in range(len(ints["kernel_shape"])))
+
+
+def _at(ints: Ints, name: str, axis: int, default: int) -> int:
+    values = ints.get(name, [])
+    return values[axis] if axis < len(values) else default
+
+
+def _span(ints: Ints, axis: int) -> int:
+    return (ints["kernel_shape"][axis] - 1) * _at(ints, "dilations", axis, 1) + 1
+
+
+def _padding(ints: Ints, axis: int) -> int:
+    pads = ints.get("pads", [])
+    return sum(pads[axis :: max(len(ints["kernel_shape"]), 1)])
+
+
+def _always_fits(ints: Ints, axis: int) -> bool:
+    return _span(ints, axis) <= _padding(ints, axis) + 1
+
+
+def _always_fits_transposed(ints: Ints, axis: int) -> bool:
+    made = _span(ints, axis) + _at(ints, "output_padding", axis, 0)
+    return made >= _padding(ints, axis) + _at(ints, "strides", axis, 1)
+
+
+WINDOWS: dict[str, Callable[[Ints, int], bool]] = {
+    "AveragePool": _always_fits,
+    "Conv": _always_fits,
+    "ConvInteger": _always_fits,
+    "ConvTranspose": _always_fits_transposed,
+    "DeformConv": _always_fits,
+    "LpPool": _always_fits,
+    "MaxPool": _always_fits,
+    "MaxUnpool": _always_fits_transposed,
+    "QLinearConv": _always_fits,
+}
+"""By the name of the operator, whether its result has a size along an axis whatever its data's."""
+
+
+def _shapes(proto: Any) -> dict[str, list[Shape]]:
+    """Return the shapes of tensors by name; two inner graphs may have one name."""
+    try:
+        proto = onnx_package().shape_inference.infer_shapes(proto, data_prop=True)
+    except Exception as error:  # whatever the package's library meets
+        text = " ".join(str(error).split())[:300]
+        raise ModelFormatError(f"the ONNX model's shapes do not fit: {text}") from None
+    found: dict[str, list[Shape]] = {}
+    for graph in (proto.graph, *inner_graphs(proto.graph)):
+        for tensor in graph.initializer:
+            found.setdefault(tensor.name, []).append([*tensor.dims])
+        for value in (*graph.input, *graph.value_info, *graph.output):
+            tensor = value.type.tensor_type
+            if tensor.HasField("shape"):
+                found.setdefault(value.name, []).append([*map(_size, tensor.shape.dim)])
+    return found
+
+
+def _size(dim: Any) -> int | None:
+    return dim.dim_value if dim.WhichOneof("value") == "dim_value" else None
+
+
+def _is_known(shapes: list[Shape]) -> bool:
+    return bool(shapes) and all(None not in shape for shape in shapes)
+
+
+def _has_sizes(shapes: list[Shape]) -> bool:
+    """Tell whether a tensor has a shape, and no negative size in it."""
+    return bool(shapes) and not any(_is_negative(shape) for shape in shapes)
+
+
+def _is_negative(shape: Shape) -> bool:
+    return any(size is not None and size < 0 for size in shape)
+
+
+def _check(node: Any, shapes: Mapping[str, list[Shape]]) -> None:
+    for shape in filter(_is_negative, shapes.get(node.output[0], [])):
+        ints = ", ".join(f"{name} {values}" for name, values in sorted(_ints(node).items()))
+        text = [size if size is not None else "?" for size in shape]
+        data = [*shapes.get(node.input[0], [])]
+        of = f"data of shape {data[0]}" if len(data) == 1 else "its data"
+        raise ModelFormatError(
+            f"{node.op_type} {node.output[0]!r} has a window too large for {of}: "
+            f"{ints or 'its weights'} would make a tensor of shape {text}"
+        )

@@ -1,0 +1,131 @@
+"""Names that a graph leaves free, and the attributes of nodes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from frontends.errors import ModelFormatError, UnsupportedOperatorError
+from frontends.onnx.read.package import onnx_package
+
+
+def attributes_of(node: Any) -> dict[str, Any]:
+    """Return a node's attributes by name.
+
+    Raises:
+        ModelFormatError: one is to come from a function that called it.
+    """
+    helper = onnx_package().helper
+    for each in node.attribute:
+        if each.ref_attr_name:
+            raise ModelFormatError(f"{node.op_type}: {each.name} is an attribute of no function")
+    return {each.name: helper.get_attribute_value(each) for each in node.attribute}
+
+
+def graphs_of(node: Any) -> Iterator[Any]:
+    """Yield the graphs that a node has."""
+    for each in node.attribute:
+        yield from [each.g] if each.HasField("g") else []
+        yield from each.graphs
+
+
+def inner_graphs(graph: Any) -> Iterator[Any]:
+    """Yield the graphs inside of a graph's nodes, and those inside of them."""
+    for node in graph.node:
+        for inner in graphs_of(node):
+            yield inner
+            yield from inner_graphs(inner)
+
+
+def refuse(nodes: Any, reasons: Mapping[int, str]) -> None:
+    """Raise if there is a reason why a node cannot be imported.
+
+    Args:
+        nodes: of a graph.
+        reasons: by the number of the node; an empty one is none.
+
+    Raises:
+        UnsupportedOperatorError: it names the nodes.
+    """
+    found = [
+        (number, nodes[number].op_type, reason, list(nodes[number].output))
+        for number, reason in reasons.items()
+        if reason
+    ]
+    if found:
+        raise UnsupportedOperatorError(found)
+
+
+_PREFIX = "tvm_qnn_"
+
+
+def free_prefix(graph: Any) -> str:
+    """Return what no name of a graph's nodes begins with."""
+    names = {name for node in graph.node for name in (*node.input, *node.output)}
+    prefix = _PREFIX
+    while any(name.startswith(prefix) for name in names):
+        prefix += "_"
+    return prefix
+
+
+@contextmanager
+def told_by_file(graph: Any) -> Iterator[None]:
+    """Let an error name operators and tensors of a graph, whatever was written in their places."""
+    try:
+        yield
+    except UnsupportedOperatorError as error:
+        made = {name: number for number, node in enumerate(graph.node) for name in node.output}
+        told = []
+        for index, code, reason, names in error.operators:
+            own = [_own(name, made) for name in names]
+            number = next((made[name] for name in own if name in made), index)
+            text = f"{number} {reason} {own}"
+            told.append((text, (number, code, reason, own)))
+        raise UnsupportedOperatorError([*dict(told).values()]) from None
+
+
+def _own(name: str, names: Any) -> str:
+    """Return the name of a tensor of the file in what was made of it."""
+    if name in names or not name.startswith(_PREFIX):
+        return name
+    rest = re.sub(rf"^{_PREFIX}_*(\d+_)?", "", name)
+    return max((each for each in names if each and rest.startswith(each)), key=len, default=rest)
+
+
+def is_of_standard(node: Any, *names: str) -> bool:
+    """Tell whether a node is one of these operators of the standard."""
+    return node.op_type in names and node.domain in ("", "ai.onnx")
+
+
+def read_outside(inner: Any) -> list[str]:
+    """Return the names of what an inner graph reads of the graph around it."""
+    own = {value.name for value in inner.input} | set(made_inside(inner))
+    return [name for name in dict.fromkeys(read_inside(inner)) if name and name not in own]
+
+
+def made_inside(graph: Any) -> Iterator[str]:
+    """Yield the names of what a graph has of its own."""
+    yield from (tensor.name for tensor in graph.initializer)
+    yield from (name for node in graph.node for name in node.output if name)
+
+
+def read_inside(graph: Any) -> Iterator[str]:
+    """Yield the names that a graph reads, and those that graphs in it read of it."""
+    for node in graph.node:
+        yield from node.input
+        for inner in graphs_of(node):
+            yield from read_outside(inner)
+    yield from (value.name for value in graph.output)
+
+
+def opset_of(proto: Any) -> int:
+    """Return the version of the standard's operators, 0 if it is not stated."""
+    versions = (each.version for each in proto.opset_import if each.domain in ("", "ai.onnx"))
+    return next(versions, 0)
+
+
+def line_of(error: Exception) -> str:
+    """Return what an error says in one short line."""
+    return " ".join(str(error).split())[:300] or type(error).__name__

@@ -1,0 +1,107 @@
+"""Sizes of inputs that stay open: what a caller says of them, and of the names in a file."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from keyword import iskeyword
+from typing import Any
+
+from frontends.open_sizes import Bounds, given_shapes
+
+Shapes = Mapping[str, Any]
+"""Of inputs by name: numbers, and ``Size`` objects where they are open."""
+
+
+def sized_inputs(graph: Any, shapes: Shapes | None) -> tuple[Shapes, dict[str, Bounds]]:
+    """Return the shapes that are given for inputs, and the bounds of their open sizes.
+
+    A size may be given by the file's name for it. A size with such a name in a given shape has it
+    in the inputs without a given shape, too.
+
+    Args:
+        graph: a GraphProto.
+        shapes: as ``given_shapes`` takes them.
+
+    Returns:
+        Sizes are numbers as they are given, or ``Size`` objects; and the bounds by name.
+
+    Raises:
+        QnnError: a name is unknown, or a size is none.
+    """
+    if not shapes:
+        return {}, {}
+    constants = {tensor.name for tensor in graph.initializer}
+    dims = {
+        each.name: [
+            dim.dim_value if dim.HasField("dim_value") else dim.dim_param
+            for dim in each.type.tensor_type.shape.dim
+        ]
+        for each in graph.input
+        if each.name not in constants
+    }
+    named = {dim for sizes in dims.values() for dim in sizes if isinstance(dim, str) and dim}
+    shapes = _with_names(dims, shapes)
+    following = _following(dims, shapes, named)
+    used = {size for sizes in following.values() for size in sizes if isinstance(size, str)}
+    given: dict[str, Any] = following
+    for name, value in shapes.items():
+        if name in dims or name not in named:
+            given[name] = value
+        elif _identifier(name) in used:  # else an input has another size that is not known
+            given[_identifier(name)] = value
+    if given.keys() <= dims.keys() and all(map(_are_numbers, given.values())):
+        return given, {}
+    from qnn_ops.sizes import sizes_of
+
+    found, variables = given_shapes(given, list(dims), least=0), dict[str, Any]()
+    open_shapes = {name: sizes_of(found.symbolic(name, variables)) for name in found.shapes}
+    return open_shapes, {name: found.bounds_of(name) for name in variables}
+
+
+def _with_names(dims: Mapping[str, list[Any]], shapes: Shapes) -> dict[str, Any]:
+    """Return shapes in which a range stands for the file's name of its size, if there is one."""
+    found, ranges = dict(shapes), dict[str, range]()
+    for name in shapes.keys() & dims.keys():
+        sizes = shapes[name]
+        if not isinstance(sizes, list | tuple) or len(sizes) != len(dims[name]):
+            continue
+        found[name] = [*sizes]
+        for axis, (dim, size) in enumerate(zip(dims[name], sizes, strict=True)):
+            if not isinstance(size, range) or not isinstance(dim, str) or not dim:
+                continue
+            own = _identifier(dim)
+            if own not in shapes and ranges.setdefault(own, size) == size:
+                found[name][axis] = own
+    return {**found, **ranges}
+
+
+def _following(
+    dims: Mapping[str, list[Any]], shapes: Shapes, named: set[str]
+) -> dict[str, list[Any]]:
+    """Return the shapes of inputs that follow from those of others, and from names."""
+    told = {name: _identifier(name) for name in shapes if name in named and name not in dims}
+    for name in shapes.keys() & dims.keys():
+        sizes = shapes[name] if isinstance(shapes[name], list | tuple) else []
+        for dim, size in zip(dims[name], sizes, strict=False):
+            if isinstance(dim, str) and dim and not isinstance(size, range):  # of no name
+                told.setdefault(dim, size)
+    return {
+        name: [told.get(size, size) for size in sizes]
+        for name, sizes in dims.items()
+        if name not in shapes
+        and not named.isdisjoint(map(str, sizes))
+        and all(size in told or (isinstance(size, int) and size > 0) for size in sizes)
+    }
+
+
+def _identifier(name: str) -> str:
+    """Return a file's name of a size as TVM takes one."""
+    found = re.sub(r"\W", "_", name)
+    return found if found.isidentifier() and not iskeyword(found) else f"size_{found}"
+
+
+def _are_numbers(sizes: Any) -> bool:
+    if isinstance(sizes, str | range) or not hasattr(sizes, "__iter__"):
+        return not isinstance(sizes, str | range)
+    return not any(isinstance(size, str | range) for size in sizes)

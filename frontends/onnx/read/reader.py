@@ -1,0 +1,119 @@
+"""ONNX models: read and checked."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from typing import Any
+
+from frontends.errors import ModelFormatError
+from frontends.onnx.read.constants import move_constants
+from frontends.onnx.read.functions import without_functions
+from frontends.onnx.read.limits import check_equations
+from frontends.onnx.read.mapped import is_external, is_mapped, map_constants, without_mapped
+from frontends.onnx.read.names import line_of, opset_of
+from frontends.onnx.read.package import onnx_package
+from frontends.onnx.read.tidy import FIRST_OPSET, LEAST_OPSET, MOST_OPSET, tidy
+from qnn_ops.errors import QnnError
+
+_STRANGE, _OTHER_DOMAIN = "SimplifiedLayerNormalization", "tvm_qnn.unchecked"
+
+
+def read_proto(model: Any) -> Any:
+    """Return a checked ``ModelProto`` whose constants are all initializers.
+
+    Large ones that lie beside the file stay there; ``array_of`` knows where they are.
+
+    Args:
+        model: a path, a file's contents, or a ``ModelProto``, which stays as it is.
+
+    Raises:
+        ModelFormatError: the model is malformed, or its constants are not there.
+        QnnError: the package onnx is missing, or the model needs operators of another version.
+        OSError: the file cannot be read.
+    """
+    onnx = onnx_package()
+    proto = onnx.ModelProto()
+    if isinstance(model, onnx.ModelProto):
+        proto.CopyFrom(model)
+    elif isinstance(model, bytes | bytearray | memoryview):
+        _parse(proto, bytes(model))
+    elif isinstance(model, str | os.PathLike):
+        with open(model, "rb") as file:
+            _parse(proto, file.read())
+        map_constants(proto, os.path.dirname(os.path.abspath(model)))
+    else:
+        raise QnnError(f"an ONNX model is a path, bytes or ModelProto, got {type(model).__name__}")
+    try:
+        tidy(proto)
+        check_equations(proto)
+    except UnicodeDecodeError as error:  # of the protobuf library
+        text = f"a name is no text in UTF-8 ({error.object!r})"
+        raise ModelFormatError(f"the ONNX model is malformed: {text}") from None
+    _check_external(proto)
+    _check_model(onnx, proto)
+    proto = _of_later_opset(without_functions(proto))
+    move_constants(proto.graph)
+    return proto
+
+
+def _check_model(onnx: Any, proto: Any) -> None:
+    """Raise if the package finds a fault, but that inputs and outputs have no shape."""
+    types = (value.type for value in (*proto.graph.input, *proto.graph.output))
+    tensors = (each.tensor_type for each in types if each.WhichOneof("value") == "tensor_type")
+    shapeless = [tensor for tensor in tensors if not tensor.HasField("shape")]
+    for tensor in shapeless:
+        tensor.shape.SetInParent()
+    # ONNX Runtime has it in the standard's domain, where the package does not know it.
+    strange = [node for node in proto.graph.node if node.op_type == _STRANGE and not node.domain]
+    for node in strange:
+        node.domain = _OTHER_DOMAIN
+    others = len(proto.opset_import)
+    if strange:
+        proto.opset_import.append(onnx.helper.make_opsetid(_OTHER_DOMAIN, 1))
+    try:
+        onnx.checker.check_model(without_mapped(proto))
+    except Exception as error:  # of onnx.checker, and of the protobuf library on its way
+        raise ModelFormatError(f"the ONNX model is malformed: {line_of(error)}") from None
+    for tensor in shapeless:
+        tensor.ClearField("shape")
+    for node in strange:
+        node.domain = ""
+    del proto.opset_import[others:]
+
+
+def _parse(proto: Any, content: bytes) -> None:
+    try:
+        proto.ParseFromString(content)
+    except Exception as error:  # DecodeError, of whatever library protobuf uses
+        raise ModelFormatError(f"the ONNX model is malformed: {line_of(error)}") from None
+    if not proto.HasField("graph"):
+        raise ModelFormatError("the ONNX model is malformed: it has no graph")
+
+
+def _check_external(proto: Any) -> None:
+    for sparse in proto.graph.sparse_initializer:
+        raise ModelFormatError(f"the constant {sparse.values.name!r} is sparse: write it in full")
+    for tensor in proto.graph.initializer:
+        if is_external(tensor) and not is_mapped(tensor):
+            raise ModelFormatError(
+                f"the constant {tensor.name!r} is in another file: give the model's path"
+            )
+
+
+def _of_later_opset(proto: Any) -> Any:
+    """Return a model of operators that are imported; the package rewrites those before them."""
+    version = opset_of(proto)
+    if LEAST_OPSET <= version <= MOST_OPSET:
+        return proto
+    if FIRST_OPSET <= version < LEAST_OPSET and not any(map(is_mapped, proto.graph.initializer)):
+        from onnx import version_converter
+
+        # An exception of the package's library, of any kind, says that it cannot.
+        with suppress(Exception):
+            return version_converter.convert_version(proto, LEAST_OPSET)
+    raise QnnError(
+        f"the model needs operators of version {version or 'unknown'}: "
+        f"versions {LEAST_OPSET} to {MOST_OPSET} are imported; onnx.version_converter changes "
+        "it"
+    )
