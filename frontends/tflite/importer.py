@@ -22,7 +22,7 @@ from frontends.tflite.fallback import convert_in_float, warn_of_fallback
 from frontends.tflite.file_names import SEMANTICS
 from frontends.tflite.folding import fold
 from frontends.tflite.growth import growth_of
-from frontends.tflite.interface import (
+from frontends.tflite.interface.ends import (
     check_stated,
     described_ends,
     input_shapes,
@@ -30,6 +30,7 @@ from frontends.tflite.interface import (
     needed_operators,
     tensor_names,
 )
+from frontends.tflite.interface.signatures import warn_of_others
 from frontends.tflite.model import COMPLEX, DTYPES, HANDLE, VARIANT, Model, Operator, Tensor
 from frontends.tflite.notes import (
     check_micro,
@@ -38,7 +39,6 @@ from frontends.tflite.notes import (
     warn_of_wrapping,
 )
 from frontends.tflite.reader import read_model, read_signature
-from frontends.tflite.signatures import warn_of_others
 from frontends.tflite.sparsity import BITS
 from frontends.tflite.states import states_of
 from frontends.tflite.values import ElementsError, Values

@@ -27,7 +27,7 @@ from frontends.summary import (
 from frontends.tflite.converters.registry import row_of, rule_for
 from frontends.tflite.file_names import SEMANTICS
 from frontends.tflite.importer import import_graph, with_semantics
-from frontends.tflite.metadata import read_metadata
+from frontends.tflite.interface.metadata import read_metadata
 from frontends.tflite.model import VARIANT, Model, Operator, Tensor
 from frontends.tflite.reader import read_model
 from qnn_ops.errors import QnnError

@@ -25,11 +25,11 @@ from frontends.tflite.converters.control import (
     run,
     subgraph,
 )
-from frontends.tflite.converters.gather import checked_indices, take_at
+from frontends.tflite.converters.moves.gather import checked_indices, take_at
 from frontends.tflite.converters.registry import OPERATORS, Row
-from frontends.tflite.custom_options import FLEX, TensorListOptions
 from frontends.tflite.folding import fold
 from frontends.tflite.model import DTYPES, Model, Operator
+from frontends.tflite.options.custom import FLEX, TensorListOptions
 from frontends.tflite.options.values import WhileOptions
 from frontends.tflite.values import ElementsError
 from qnn_ops.errors import QnnError

@@ -20,8 +20,8 @@ from frontends.tflite.converters.scales import (
     with_positive_scales,
     with_unit_scale,
 )
-from frontends.tflite.custom_options import FLEX
 from frontends.tflite.model import HANDLE, Model, Operator, Tensor
+from frontends.tflite.options.custom import FLEX
 
 Rule = Callable[[Context], "relax.Expr | list[relax.Expr]"]
 """Returns the expression of the operator's output, or a list of them if it has several."""

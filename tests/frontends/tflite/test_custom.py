@@ -16,7 +16,7 @@ import tvm_qnn as qnn
 from frontends.errors import UnsupportedOperatorError
 from frontends.tflite.converters.registry import OPERATORS
 from frontends.tflite.custom import CustomCall, custom
-from frontends.tflite.custom_options import RAW
+from frontends.tflite.options.custom import RAW
 from frontends.tflite.quantization import Quantization
 from frontends.tflite.writer import ModelWriter
 from qnn_ops import QnnError, dequantize, quantize
