@@ -10,8 +10,8 @@ from flatbuffers import flexbuffers
 from tvm import relax
 
 from frontends.tflite.converters.context import Context, Operand, per_tensor
-from frontends.tflite.converters.registry import OPERATORS, Row
 from frontends.tflite.model import Tensor
+from frontends.tflite.operators import OPERATORS, Row
 from frontends.tflite.options.custom import (
     PREFIX,
     RAW,

@@ -6,14 +6,11 @@ from collections.abc import Sequence
 from typing import TypedDict
 
 from frontends.tflite.model import Model, Operator
+from frontends.tflite.operators import row_of
 from frontends.tflite.options.custom import DetectionPostProcessOptions
 
 DETECTION = ("boxes", "classes", "scores", "count")
 """The results of TFLite_Detection_PostProcess, in order."""
-
-# Behind them each pixel keeps its class.
-_KEEP_MAPS = ("CAST", "EXPAND_DIMS", "RESHAPE", "SQUEEZE")
-_KEEP_SCORES = ("DEQUANTIZE", "QUANTIZE")
 
 
 class Role(TypedDict):
@@ -56,7 +53,7 @@ def _role(model: Model, makers: dict[int, Operator], index: int) -> Role | None:
 
 
 def _map(model: Model, makers: dict[int, Operator], index: int) -> Role | None:
-    operator = _behind(makers, index, _KEEP_MAPS)
+    operator = _behind(makers, index, "numbers")
     if operator is None or operator.code != "ARG_MAX" or len(operator.inputs) != 2:
         return None
     scores, axis = (model.tensors[each] for each in operator.inputs)
@@ -68,17 +65,17 @@ def _map(model: Model, makers: dict[int, Operator], index: int) -> Role | None:
 
 
 def _probabilities(model: Model, makers: dict[int, Operator], index: int) -> Role | None:
-    operator = _behind(makers, index, _KEEP_SCORES)
+    operator = _behind(makers, index, "scores")
     shape = model.tensors[index].shape
     if operator is None or operator.code != "SOFTMAX" or len(shape) != 4 or shape[3] < 2:
         return None
     return Role(role="probabilities", classes=shape[3])
 
 
-def _behind(makers: dict[int, Operator], index: int, kept: Sequence[str]) -> Operator | None:
-    """Return the operator that made a tensor, without operators that keep its meaning."""
+def _behind(makers: dict[int, Operator], index: int, what: str) -> Operator | None:
+    """Return the operator that made a tensor, without operators that keep its numbers or scores."""
     operator = makers.get(index)
-    while operator is not None and operator.code in kept:
+    while operator is not None and row_of(operator.code).keeps == what:
         before = makers.get(operator.inputs[0])
         # A variable, or a tensor without elements, may be written after it is read.
         operator = before if before is not None and before.index < operator.index else None

@@ -11,7 +11,7 @@ import pytest
 from frontends.errors import UnsupportedOperatorError
 from frontends.formats import read_model
 from frontends.tflite import NotQuantizedWarning, from_tflite
-from frontends.tflite.converters.registry import codes_with
+from frontends.tflite.operators import codes_with
 from frontends.tflite.quantization import Quantization
 from frontends.tflite.writer import ModelWriter
 from qnn_ops.errors import QnnError

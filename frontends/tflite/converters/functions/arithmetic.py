@@ -13,7 +13,6 @@ from frontends.errors import UnsupportedError
 from frontends.tflite.converters.activations import bounded, clamp_range, clamps, limited
 from frontends.tflite.converters.context import Array, Context, per_tensor
 from frontends.tflite.converters.fixed_point import product
-from frontends.tflite.converters.registry import COMPUTED, MOVED, OPERATORS, Row, Rule
 from frontends.tflite.converters.scales import (
     check_one_scale,
     check_same_dtype,
@@ -23,7 +22,9 @@ from frontends.tflite.converters.scales import (
     with_least_scale,
     zero_points,
 )
+from frontends.tflite.folding import rules as known
 from frontends.tflite.model import Tensor
+from frontends.tflite.operators import COMPUTED, MOVED, OPERATORS, Row, Rule
 from frontends.tflite.options.base import Options
 from frontends.tflite.options.values import AddOptions, DivOptions, MulOptions, SubOptions
 from qnn_ops import (
@@ -340,6 +341,8 @@ OPERATORS.update(
             whole=whole(R.add),
             unscaled=_unscaled(needed=(0, 1, -1), plain=(0, -1)),
             micro=COMPUTED,
+            known=known.elementwise(np.add),
+            combines="add",
         ),
         "ADD_N": Row(floats=convert_add_n, whole=convert_whole_add_n),
         "ATAN2": Row(floats=_floats(R.atan2)),
@@ -348,6 +351,7 @@ OPERATORS.update(
             int16=convert_int16_quotient,
             floats=_floats(R.divide, is_limited=True),
             whole=convert_whole_quotient,
+            known=known.quotient,
         ),
         **{
             code: Row(
@@ -357,8 +361,13 @@ OPERATORS.update(
                 whole=whole(function),
                 micro=MOVED,
                 is_for_every_scale=True,
+                known=known.elementwise(function_of_arrays),
+                combines=code.lower(),
             )
-            for code, function in (("MAXIMUM", R.maximum), ("MINIMUM", R.minimum))
+            for code, function, function_of_arrays in (
+                ("MAXIMUM", R.maximum, np.maximum),
+                ("MINIMUM", R.minimum, np.minimum),
+            )
         },
         "MUL": Row(
             quantized=_scaled(quantized_multiply, is_product=True),
@@ -367,6 +376,8 @@ OPERATORS.update(
             whole=whole(R.multiply),
             unscaled=_unscaled(needed=(), plain=(-1,)),
             is_complemented=True,
+            known=known.elementwise(np.multiply),
+            combines="multiply",
         ),
         "PRELU": Row(
             quantized=convert_prelu, floats=convert_float_prelu, unscaled=convert_unscaled_prelu
@@ -384,6 +395,7 @@ OPERATORS.update(
             whole=whole(R.subtract),
             unscaled=_unscaled(needed=(0, 1)),
             micro=COMPUTED,
+            known=known.elementwise(np.subtract),
         ),
     }
 )

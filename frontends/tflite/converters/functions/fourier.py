@@ -15,8 +15,8 @@ from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
 from frontends.tflite.converters.context import Context
-from frontends.tflite.converters.registry import OPERATORS, Row
 from frontends.tflite.model import COMPLEX
+from frontends.tflite.operators import OPERATORS, Row
 from qnn_ops.errors import QnnError
 
 _MOST = 4096

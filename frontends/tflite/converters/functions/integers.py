@@ -13,7 +13,8 @@ from tvm.relax import op as R
 from frontends.errors import UnsupportedError
 from frontends.tflite.converters.context import Context, Operand, reshaped
 from frontends.tflite.converters.fixed_point import number
-from frontends.tflite.converters.registry import OPERATORS, Row, Rule
+from frontends.tflite.folding import rules as known
+from frontends.tflite.operators import OPERATORS, Row, Rule
 from qnn_ops import natural_power, reinterpret
 from qnn_ops.arithmetic import round_half_away
 from qnn_ops.errors import QnnError
@@ -264,20 +265,23 @@ OPERATORS.update(
         "FLOOR_DIV": Row(
             data=_floored(
                 R.floor_divide, convert_floor_div, ("int8", "int16", "int32"), is_rest=False
-            )
+            ),
+            known=known.floored(np.floor_divide),
         ),
         "FLOOR_MOD": Row(
             data=_floored(
                 R.floor_mod, convert_floor_mod, ("int8", "int16", "int32", "int64"), is_rest=True
-            )
+            ),
+            known=known.floored(np.mod),
         ),
         "POW": Row(floats=convert_float_power, whole=convert_whole_power),
         "RIGHT_SHIFT": Row(data=convert_right_shift),
-        "STABLEHLO_ADD": Row(data=_stablehlo(R.add, R.logical_or)),
-        "STABLEHLO_AND": Row(data=convert_stablehlo_and),
-        "STABLEHLO_MAXIMUM": Row(data=_stablehlo(R.maximum, R.logical_or)),
-        "STABLEHLO_MINIMUM": Row(data=_stablehlo(R.minimum, R.logical_and)),
-        "STABLEHLO_MULTIPLY": Row(data=_stablehlo(R.multiply, R.logical_and)),
+        "STABLEHLO_ADD": Row(data=_stablehlo(R.add, R.logical_or), combines="add"),
+        "STABLEHLO_AND": Row(data=convert_stablehlo_and, combines="all"),
+        "STABLEHLO_MAXIMUM": Row(data=_stablehlo(R.maximum, R.logical_or), combines="maximum"),
+        "STABLEHLO_MINIMUM": Row(data=_stablehlo(R.minimum, R.logical_and), combines="minimum"),
+        "STABLEHLO_MULTIPLY": Row(data=_stablehlo(R.multiply, R.logical_and), combines="multiply"),
+        "STABLEHLO_OR": Row(combines="any"),
         "STABLEHLO_SHIFT_LEFT": Row(data=convert_left_shift),
     }
 )

@@ -19,7 +19,7 @@ from frontends.tflite.converters.fixed_point import (
     saturated,
 )
 from frontends.tflite.converters.functions.unary import of_zero
-from frontends.tflite.converters.registry import COMPUTED, OPERATORS, Row
+from frontends.tflite.operators import COMPUTED, OPERATORS, Row
 from frontends.tflite.options.values import SoftmaxOptions
 from qnn_ops import quantized_softmax
 from qnn_ops.arithmetic import multiply_by_quantized_multiplier, quantize_multiplier

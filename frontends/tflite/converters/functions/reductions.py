@@ -16,7 +16,6 @@ from frontends.splits import split
 from frontends.tflite.axes import axis_of
 from frontends.tflite.converters.context import Context, per_tensor, reshaped
 from frontends.tflite.converters.fixed_point import saturated
-from frontends.tflite.converters.registry import COMPUTED, MOVED, OPERATORS, Row, Rule
 from frontends.tflite.converters.scales import (
     check_one_scale,
     check_same_quantization,
@@ -24,6 +23,8 @@ from frontends.tflite.converters.scales import (
     lacks_scale,
     zero_points,
 )
+from frontends.tflite.folding import rules as known
+from frontends.tflite.operators import COMPUTED, MOVED, OPERATORS, Row, Rule
 from frontends.tflite.options.values import CumsumOptions, ReducerOptions
 from qnn_ops import quantized_mean, requantize
 from qnn_ops.arithmetic import quantize_multiplier
@@ -272,7 +273,7 @@ def _one_by_one(ctx: Context, expr: relax.Expr, shape: Sequence[int], axis: int)
 
 OPERATORS.update(
     {
-        "CUMSUM": Row(data=convert_cumsum),
+        "CUMSUM": Row(data=convert_cumsum, known=known.cumsum),
         "MEAN": Row(
             quantized=convert_mean,
             int16=convert_mean,
@@ -282,8 +283,8 @@ OPERATORS.update(
             is_complemented=True,
             micro=COMPUTED,
         ),
-        "REDUCE_ALL": Row(whole=_whole(R.min)),
-        "REDUCE_ANY": Row(whole=_whole(R.max)),
+        "REDUCE_ALL": Row(whole=_whole(R.min), known=known.reduced(np.logical_and, "b")),
+        "REDUCE_ANY": Row(whole=_whole(R.max), known=known.reduced(np.logical_or, "b")),
         **{
             code: Row(
                 quantized=_extremum(rule),
@@ -293,10 +294,11 @@ OPERATORS.update(
                 micro=MOVED,
                 is_for_every_scale=True,
                 fills=True,
+                known=known.reduced(function),
             )
-            for code, rule, of_bool in (
-                ("REDUCE_MAX", _largest, R.max),
-                ("REDUCE_MIN", _smallest, R.min),
+            for code, rule, of_bool, function in (
+                ("REDUCE_MAX", _largest, R.max, np.maximum),
+                ("REDUCE_MIN", _smallest, R.min, np.minimum),
             )
         },
         "REDUCE_PROD": Row(
@@ -306,6 +308,7 @@ OPERATORS.update(
             whole=_whole(R.min, _product),
             unscaled=convert_unscaled_product,
             fills=True,
+            known=known.reduced(np.multiply),
         ),
         # Sums and products of bool are bool.
         "SUM": Row(
@@ -314,6 +317,7 @@ OPERATORS.update(
             whole=_whole(R.max, _sum),
             unscaled=convert_unscaled_mean,
             fills=True,
+            known=known.reduced(np.add),
         ),
     }
 )

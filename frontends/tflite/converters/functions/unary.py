@@ -15,12 +15,13 @@ from frontends.errors import UnsupportedError
 from frontends.tflite.converters.activations import convert_rescaling
 from frontends.tflite.converters.context import Array, Context, per_tensor
 from frontends.tflite.converters.functions.arithmetic import whole
-from frontends.tflite.converters.registry import COMPUTED, OPERATORS, Row, Rule
 from frontends.tflite.converters.scales import (
     check_one_scale,
     check_symmetric,
     with_least_scale,
 )
+from frontends.tflite.folding import rules as known
+from frontends.tflite.operators import COMPUTED, OPERATORS, Row, Rule
 from frontends.tflite.options.values import (
     GeluOptions,
     LeakyReluOptions,
@@ -246,8 +247,9 @@ OPERATORS.update(
             floats=_floats(R.abs),
             whole=whole(R.abs),
             is_for_every_scale=True,
+            known=known.of_one(np.abs, "if"),
         ),
-        "CEIL": Row(floats=_floats(R.ceil)),
+        "CEIL": Row(floats=_floats(R.ceil), known=known.of_one(np.ceil, "f")),
         "COS": Row(floats=_floats(R.cos)),
         "ELU": Row(quantized=_bytes(elu_table, has_uint8=False), floats=convert_elu),
         "EXP": Row(
@@ -256,7 +258,7 @@ OPERATORS.update(
             floats=_floats(R.exp),
             unscaled=of_zero("int8", "int16"),
         ),
-        "FLOOR": Row(floats=_floats(R.floor)),
+        "FLOOR": Row(floats=_floats(R.floor), known=known.of_one(np.floor, "f")),
         "GELU": Row(
             quantized=_bytes(gelu_table, _approximate),
             int16=_words(gelu_table_int16, _approximate),
@@ -296,8 +298,9 @@ OPERATORS.update(
             whole=whole(R.negative),
             unscaled=_negative,
             is_for_every_scale=True,
+            known=known.of_one(np.negative, "if"),
         ),
-        "ROUND": Row(floats=_floats(R.round)),
+        "ROUND": Row(floats=_floats(R.round), known=known.of_one(np.rint, "f")),
         "RSQRT": Row(
             quantized=_bytes(rsqrt_table, has_uint8=False),
             int16=_words(rsqrt_table_int16),

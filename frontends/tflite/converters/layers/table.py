@@ -30,7 +30,7 @@ from frontends.tflite.converters.layers.matmul import (
     convert_unscaled_batch_matmul,
 )
 from frontends.tflite.converters.layers.transpose_conv import convert_transpose_conv
-from frontends.tflite.converters.registry import COMPUTED, OPERATORS, Row
+from frontends.tflite.operators import COMPUTED, OPERATORS, Row
 
 # Weights are [O, KH, KW, I], of DEPTHWISE_CONV_2D [1, KH, KW, O], of FULLY_CONNECTED [O, I].
 OPERATORS.update(

@@ -15,10 +15,10 @@ from frontends.tflite.converters.context import Context, reshaped
 from frontends.tflite.converters.control import subgraph
 from frontends.tflite.converters.layers.convolution import check_windows, window_padding
 from frontends.tflite.converters.moves.pad import check_axes, spread
-from frontends.tflite.converters.registry import COMPUTED, OPERATORS, Row
 from frontends.tflite.converters.scales import (
     check_same_dtype,
 )
+from frontends.tflite.operators import COMPUTED, OPERATORS, Row, row_of
 from frontends.tflite.options.layers import Pool2DOptions
 from frontends.tflite.options.moves import ReduceWindowOptions, StablehloReduceWindowOptions
 from qnn_ops import quantized_pool2d, reduce_windows
@@ -96,22 +96,15 @@ _WINDOW_REDUCTIONS = {
     "MINIMUM": "minimum",
     "MUL": "multiply",
 }
-_FUNCTIONS = {
-    **dict.fromkeys(("ADD", "STABLEHLO_ADD"), "ADD"),
-    **dict.fromkeys(("MAXIMUM", "STABLEHLO_MAXIMUM"), "MAXIMUM"),
-    **dict.fromkeys(("MINIMUM", "STABLEHLO_MINIMUM"), "MINIMUM"),
-    **dict.fromkeys(("MUL", "STABLEHLO_MULTIPLY"), "MUL"),
-    **dict.fromkeys(("LOGICAL_AND", "STABLEHLO_AND"), "ALL"),
-    **dict.fromkeys(("LOGICAL_OR", "STABLEHLO_OR"), "ANY"),
-}
-"""How a subgraph's one operator reduces."""
+_FUNCTIONS = {reduction: name for name, reduction in _WINDOW_REDUCTIONS.items()}
 
 
 def convert_stablehlo_reduce_window(ctx: Context) -> relax.Expr:
     """Reduce windows of data that is padded with a value, around and between its elements."""
     options, rank = ctx.options(StablehloReduceWindowOptions), len(ctx.input(0).shape)
     codes = [each.code for each in subgraph(ctx, options.body_subgraph_index).operators]
-    if len(codes) != 1 or codes[0] not in _FUNCTIONS:
+    function = _FUNCTIONS.get(row_of(codes[0]).combines) if len(codes) == 1 else None
+    if function is None:
         raise UnsupportedError(f"combines numbers by {', '.join(codes) or 'nothing'}")
     dilations = check_axes("base_dilations", options.base_dilations, rank, 1)
     if len(options.padding) != 2 * rank:
@@ -127,7 +120,7 @@ def convert_stablehlo_reduce_window(ctx: Context) -> relax.Expr:
     window, strides, steps = (
         getattr(options, f"window_{name}") for name in ("dimensions", "strides", "dilations")
     )
-    return _reduced(ctx, padded, start, _FUNCTIONS[codes[0]], window, strides, steps)
+    return _reduced(ctx, padded, start, function, window, strides, steps)
 
 
 def convert_reduce_window(ctx: Context) -> relax.Expr:

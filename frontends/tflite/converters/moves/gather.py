@@ -13,7 +13,8 @@ from frontends.errors import UnsupportedError
 from frontends.tflite.axes import axis_of
 from frontends.tflite.converters.context import Array, Context, Operand, reshaped
 from frontends.tflite.converters.fixed_point import number
-from frontends.tflite.converters.registry import MOVED, OPERATORS, Row
+from frontends.tflite.folding import rules as known
+from frontends.tflite.operators import MOVED, OPERATORS, Row
 from frontends.tflite.options.moves import GatherOptions, StablehloGatherOptions
 from qnn_ops import counted_indices
 from qnn_ops.errors import QnnError
@@ -211,8 +212,8 @@ def _row(numbers: Sequence[int]) -> relax.Expr:
 
 OPERATORS.update(
     {
-        "GATHER": Row(data=convert_gather, micro=MOVED, unpacks=("int4",)),
-        "GATHER_ND": Row(data=convert_gather_nd, micro=MOVED),
+        "GATHER": Row(data=convert_gather, micro=MOVED, unpacks=("int4",), known=known.gather),
+        "GATHER_ND": Row(data=convert_gather_nd, micro=MOVED, known=known.gather_nd),
         "STABLEHLO_GATHER": Row(data=convert_stablehlo_gather, dtypes=DTYPES),
     }
 )

@@ -14,9 +14,10 @@ from frontends.builder import ModuleBuilder
 from frontends.errors import UnsupportedError
 from frontends.tflite.axes import axis_of
 from frontends.tflite.converters.context import Context, Operand, per_tensor, reshaped
-from frontends.tflite.converters.registry import MOVED, OPERATORS, Row
 from frontends.tflite.converters.scales import check_same_quantization
+from frontends.tflite.folding import rules as known
 from frontends.tflite.model import DTYPES
+from frontends.tflite.operators import MOVED, OPERATORS, Row
 from frontends.tflite.options.moves import (
     MirrorPadOptions,
     ReverseSequenceOptions,
@@ -313,7 +314,7 @@ OPERATORS.update(
         "PAD": _PAD,
         "PADV2": _PAD,
         "REVERSE_SEQUENCE": Row(data=convert_reverse_sequence),
-        "REVERSE_V2": Row(data=convert_reverse, micro=MOVED),
+        "REVERSE_V2": Row(data=convert_reverse, micro=MOVED, known=known.reverse),
         "STABLEHLO_PAD": Row(data=convert_stablehlo_pad, fills=True),
     }
 )

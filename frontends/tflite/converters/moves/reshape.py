@@ -13,9 +13,10 @@ from tvm.relax import op as R
 from frontends.errors import UnsupportedError
 from frontends.tflite.axes import axis_of
 from frontends.tflite.converters.context import Context, Operand, reshaped
-from frontends.tflite.converters.registry import MOVED, OPERATORS, UNKNOWN_SHAPE, Row
 from frontends.tflite.converters.scales import check_same_quantization
+from frontends.tflite.folding import rules as known
 from frontends.tflite.model import COMPLEX, HANDLE
+from frontends.tflite.operators import MOVED, OPERATORS, UNKNOWN_SHAPE, Row
 from frontends.tflite.options.moves import (
     DepthToSpaceOptions,
     ReshapeOptions,
@@ -294,21 +295,25 @@ def _pad(ctx: Context, data: Operand, widths: list[list[int]]) -> relax.Expr:
     return R.nn.pad(data.expr, flat, pad_value=point)
 
 
-_RESHAPES = Row(micro=MOVED, unpacks=("int4",), reshapes=True)
+_RESHAPES = Row(micro=MOVED, unpacks=("int4",), reshapes=True, keeps="numbers")
 OPERATORS.update(
     {
         "BATCH_TO_SPACE_ND": Row(data=convert_batch_to_space, micro=MOVED),
-        "BROADCAST_TO": Row(data=convert_broadcast_to, micro=MOVED),
+        "BROADCAST_TO": Row(data=convert_broadcast_to, micro=MOVED, known=known.broadcast_to),
         "DEPTH_TO_SPACE": Row(data=convert_depth_to_space, micro=MOVED),
-        "EXPAND_DIMS": replace(_RESHAPES, data=convert_expand_dims),
-        "FILL": Row(data=convert_fill, micro=MOVED),
-        "RANGE": Row(data=convert_range),
-        "RESHAPE": replace(_RESHAPES, data=convert_reshape),
+        "EXPAND_DIMS": replace(_RESHAPES, data=convert_expand_dims, known=known.expand_dims),
+        "FILL": Row(data=convert_fill, micro=MOVED, known=known.fill),
+        "RANGE": Row(data=convert_range, known=known.counted),
+        "RESHAPE": replace(_RESHAPES, data=convert_reshape, known=known.reshape),
         "SPACE_TO_BATCH_ND": Row(data=convert_space_to_batch, fills=True),
         "SPACE_TO_DEPTH": Row(data=convert_space_to_depth, micro=MOVED),
-        "SQUEEZE": replace(_RESHAPES, data=convert_squeeze),
-        "TILE": Row(data=convert_tile),
-        "TRANSPOSE": Row(data=convert_transpose, micro=MOVED, unpacks=("int4",)),
-        "ZEROS_LIKE": Row(data=convert_zeros_like, dtypes=("float32", "int32", "int64")),
+        "SQUEEZE": replace(_RESHAPES, data=convert_squeeze, known=known.squeeze),
+        "TILE": Row(data=convert_tile, known=known.tile),
+        "TRANSPOSE": Row(
+            data=convert_transpose, micro=MOVED, unpacks=("int4",), known=known.transpose
+        ),
+        "ZEROS_LIKE": Row(
+            data=convert_zeros_like, dtypes=("float32", "int32", "int64"), known=known.zeros_like
+        ),
     }
 )

@@ -9,7 +9,7 @@ from tvm import relax
 from tvm.relax import op as R
 
 from frontends.tflite.converters.context import Context
-from frontends.tflite.converters.registry import COMPUTED, MOVED, OPERATORS, Row
+from frontends.tflite.operators import COMPUTED, MOVED, OPERATORS, Row
 from frontends.tflite.options.moves import ResizeBilinearOptions, ResizeNearestNeighborOptions
 from qnn_ops import QnnError, quantized_resize2d
 from qnn_ops.quantized_resize2d import Taps, float32_taps, nearest_pixels

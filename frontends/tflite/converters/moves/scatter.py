@@ -12,7 +12,6 @@ from tvm import relax
 from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
-from frontends.tflite.axes import SEGMENT_REDUCTIONS
 from frontends.tflite.converters.context import Context, Operand, reshaped
 from frontends.tflite.converters.control import subgraph
 from frontends.tflite.converters.moves.gather import (
@@ -24,7 +23,8 @@ from frontends.tflite.converters.moves.gather import (
     strides_of,
     without,
 )
-from frontends.tflite.converters.registry import OPERATORS, Row
+from frontends.tflite.folding import rules as known
+from frontends.tflite.operators import OPERATORS, Row, row_of
 from frontends.tflite.options.moves import OneHotOptions, StablehloScatterOptions
 from qnn_ops import scatter_rows
 from qnn_ops.errors import QnnError
@@ -77,6 +77,15 @@ def convert_sparse_to_dense(ctx: Context) -> relax.Expr:
     flat = _flat_indices(ctx, indices, shape, count)
     each = R.broadcast_to(reshaped(values.expr, (-1, 1)), (count, 1))
     return reshaped(_scattered(ctx, filled, flat, each, "update"), shape)
+
+
+_SEGMENT_REDUCTIONS: dict[str, tuple[str, Callable[[Any], Any]]] = {
+    "MAX": ("maximum", lambda info: info.min),
+    "MIN": ("minimum", lambda info: info.max),
+    "PROD": ("multiply", lambda info: 1),
+    "SUM": ("add", lambda info: 0),
+}
+"""How each operator reduces a segment: numpy's function, and the result of no rows."""
 
 
 def convert_segments(reduction: str, begin: Callable[[Any], Any], ctx: Context) -> relax.Expr:
@@ -146,15 +155,6 @@ def _flat_indices(
     strides, last = np.array(strides_of(sizes), np.int32), np.array(sizes, np.int32) - np.int32(1)
     inside = np.maximum(np.minimum(ctx.builder.array(rows), last), np.int32(0))
     return (inside * strides).sum(axis=1, dtype="int32").expr
-
-
-_REDUCTIONS = {
-    "": "update",
-    "STABLEHLO_ADD": "add",
-    "STABLEHLO_MAXIMUM": "maximum",
-    "STABLEHLO_MINIMUM": "minimum",
-    "STABLEHLO_MULTIPLY": "multiply",
-}
 
 
 def convert_stablehlo_scatter(ctx: Context) -> relax.Expr:
@@ -242,10 +242,13 @@ def _flat_indices_of_slices(
 def _reduction(ctx: Context, number: int) -> str:
     """Return how the one operator of a subgraph combines two numbers."""
     codes = [operator.code for operator in subgraph(ctx, number).operators]
-    code = codes[0] if codes else ""
-    if len(codes) > 1 or code not in _REDUCTIONS:
+    if not codes:
+        return "update"
+    reduction = row_of(codes[0]).combines
+    is_other = not codes[0].startswith("STABLEHLO") or reduction in ("", "all", "any")
+    if len(codes) > 1 or is_other:
         raise UnsupportedError(f"combines numbers by {', '.join(codes)}")
-    return _REDUCTIONS[code]
+    return reduction
 
 
 def convert_one_hot(ctx: Context) -> relax.Expr:
@@ -272,13 +275,19 @@ def convert_one_hot(ctx: Context) -> relax.Expr:
 OPERATORS.update(
     {
         "ONE_HOT": Row(data=convert_one_hot),
-        "SCATTER_ND": Row(data=convert_scatter_nd, fills=True),
+        "SCATTER_ND": Row(data=convert_scatter_nd, fills=True, known=known.scatter_nd),
         "SEGMENT_SUM": Row(data=convert_segment_sum, fills=True),
-        "SPARSE_TO_DENSE": Row(data=convert_sparse_to_dense, fills=True),
+        "SPARSE_TO_DENSE": Row(
+            data=convert_sparse_to_dense, fills=True, known=known.sparse_to_dense
+        ),
         "STABLEHLO_SCATTER": Row(data=convert_stablehlo_scatter, fills=True),
         **{
-            code: Row(data=partial(convert_segments, *reduction), fills=True)
-            for code, reduction in SEGMENT_REDUCTIONS.items()
+            f"UNSORTED_SEGMENT_{name}": Row(
+                data=partial(convert_segments, *reduction),
+                known=partial(known.segments, *reduction),
+                fills=True,
+            )
+            for name, reduction in _SEGMENT_REDUCTIONS.items()
         },
     }
 )

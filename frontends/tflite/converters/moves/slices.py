@@ -21,9 +21,10 @@ from frontends.tflite.axes import (
 )
 from frontends.tflite.converters.activations import activate, check_clamps
 from frontends.tflite.converters.context import Context, Operand, per_tensor, reshaped
-from frontends.tflite.converters.registry import MOVED, OPERATORS, Row
 from frontends.tflite.converters.scales import check_same_quantization, check_symmetric
+from frontends.tflite.folding import rules as known
 from frontends.tflite.model import Tensor
+from frontends.tflite.operators import MOVED, OPERATORS, Row
 from frontends.tflite.options.moves import (
     ConcatenationOptions,
     PackOptions,
@@ -264,15 +265,16 @@ OPERATORS.update(
             unpacks=("int4",),
             is_for_every_scale=True,
             fills=True,
+            known=known.concatenation,
         ),
         "DYNAMIC_UPDATE_SLICE": Row(
             data=convert_dynamic_update_slice, micro=MOVED, unpacks=("int4",), fills=True
         ),
-        "PACK": Row(data=convert_pack, micro=MOVED),
-        "SLICE": Row(data=convert_slice, micro=MOVED, unpacks=("int4",)),
-        "SPLIT": Row(data=convert_split, micro=MOVED),
-        "SPLIT_V": Row(data=convert_split_v, micro=MOVED),
-        "STRIDED_SLICE": Row(data=convert_strided_slice, micro=MOVED),
-        "UNPACK": Row(data=convert_unpack, micro=MOVED),
+        "PACK": Row(data=convert_pack, micro=MOVED, known=known.pack),
+        "SLICE": Row(data=convert_slice, micro=MOVED, unpacks=("int4",), known=known.sliced),
+        "SPLIT": Row(data=convert_split, micro=MOVED, known=known.split),
+        "SPLIT_V": Row(data=convert_split_v, micro=MOVED, known=known.split_v),
+        "STRIDED_SLICE": Row(data=convert_strided_slice, micro=MOVED, known=known.strided_slice),
+        "UNPACK": Row(data=convert_unpack, micro=MOVED, known=known.unpack),
     }
 )

@@ -28,7 +28,7 @@ from frontends.tflite.converters.recurrent.parts import (
     run_steps,
     state_of,
 )
-from frontends.tflite.converters.registry import OPERATORS, Row
+from frontends.tflite.operators import OPERATORS, Row
 from frontends.tflite.options.layers import (
     AnyLSTM,
     AnyRNN,

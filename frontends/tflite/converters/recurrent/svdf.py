@@ -20,7 +20,7 @@ from frontends.tflite.converters.layers.hybrid import (
     weights_of,
     with_bias,
 )
-from frontends.tflite.converters.registry import OPERATORS, Row
+from frontends.tflite.operators import OPERATORS, Row
 from frontends.tflite.options.layers import SVDFOptions
 from qnn_ops import quantized_dense, quantized_svdf, quantized_svdf_state
 from qnn_ops.errors import QnnError
