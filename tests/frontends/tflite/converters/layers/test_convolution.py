@@ -5,11 +5,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from frontends.tflite import from_tflite
 from frontends.tflite.quantization import Quantization
 from qnn_ops import QnnError
 from tests.support.arrays import full_range
-from tests.support.tflite import Sheet, random_quantization
+from tests.support.tflite import Sheet, check_refused, random_quantization
 
 ACTIVATIONS = ("NONE", "RELU", "RELU6", "RELU_N1_TO_1")
 
@@ -138,8 +137,7 @@ def _convolution(
     ],
 )
 def test_kernels_that_do_not_fit(model: bytes, message: str) -> None:
-    with pytest.raises(QnnError, match=message):
-        from_tflite(model)
+    check_refused(model, message)
 
 
 @pytest.mark.parametrize("activation", ["TANH", "SIGN_BIT"])
@@ -219,5 +217,4 @@ def test_an_image_without_a_place_for_the_kernel(shape: tuple[int, ...], reason:
     dilations = {"dilation_h_factor": 1, "dilation_w_factor": 1}
     result = ((1,), "int8", encoding)
     sheet.operator("CONV_2D", [data, weights], result, **options, **dilations)
-    with pytest.raises(QnnError, match=reason):
-        from_tflite(sheet.model())
+    sheet.check_refused(reason)

@@ -5,11 +5,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from frontends.tflite import from_tflite
 from frontends.tflite.quantization import Quantization
-from qnn_ops import QnnError
 from tests.support.arrays import full_range
-from tests.support.tflite import Sheet, random_quantization
+from tests.support.tflite import Sheet, check_refused, random_quantization
 from tvm_qnn.compare import compare
 
 ACTIVATIONS = ("NONE", "RELU", "RELU6", "RELU_N1_TO_1")
@@ -159,5 +157,4 @@ def _dense(weights: np.ndarray, quantization: Quantization, **options: str) -> b
     ],
 )
 def test_weights_that_do_not_fit(model: bytes, message: str) -> None:
-    with pytest.raises(QnnError, match=message):
-        from_tflite(model)
+    check_refused(model, message)

@@ -15,6 +15,7 @@ from frontends.tflite.writer import ModelWriter
 from qnn_ops.errors import QnnError
 from tests.support.float_lstm import Lstm
 from tests.support.lstm_models import CODE, GATES
+from tests.support.tflite import check_refused
 from tvm_qnn.oracle import litert_runs
 
 Array = np.ndarray[Any, Any]
@@ -110,5 +111,4 @@ def test_steps_of_one_run_are_those_of_several() -> None:
     ],
 )
 def test_what_is_refused(options: Any, error: Any, message: str) -> None:
-    with pytest.raises(error, match=message):
-        from_tflite(Lstm().write(**options))
+    check_refused(Lstm().write(**options), message, error)

@@ -13,10 +13,11 @@ from frontends.tflite import from_tflite
 from frontends.tflite.quantization import Quantization
 from frontends.tflite.reader import read_model
 from frontends.tflite.writer import ModelWriter
-from qnn_ops import QnnError, quantized_svdf, quantized_svdf_state
+from qnn_ops import quantized_svdf, quantized_svdf_state
 from qnn_ops.signature import signature_of
 from tests.support.arrays import full_range
 from tests.support.hybrid import float_rows
+from tests.support.tflite import check_refused
 from tvm_qnn.compare import compare
 from tvm_qnn.oracle import litert_runs
 
@@ -181,8 +182,11 @@ def test_other_types_are_refused() -> None:
     weights = writer.tensor("w", (2, 2), "float32", None, np.zeros((2, 2), np.float32))
     state = writer.tensor("s", (1, 4), "int16", Q(1.0, 0), is_variable=True)
     writer.operator("SVDF", [x, weights, weights, bias, state], [y], rank=1)
-    with pytest.raises(UnsupportedOperatorError, match=r"of float32 data, .* and a state int16"):
-        from_tflite(writer.finish([x, bias], [y]))
+    check_refused(
+        writer.finish([x, bias], [y]),
+        r"of float32 data, .* and a state int16",
+        UnsupportedOperatorError,
+    )
 
 
 @pytest.mark.parametrize(
@@ -201,8 +205,7 @@ def test_real_operands_that_do_not_fit(shape: Any, change: Any, message: str) ->
     operands.append(writer.tensor("s", (batch, filters * steps), "float32", is_variable=True))
     y = writer.tensor("y", (batch, filters // rank), "float32")
     writer.operator("SVDF", operands, [y], **{"rank": rank, **change})
-    with pytest.raises(QnnError, match=message):
-        from_tflite(writer.finish([x], [y]))
+    check_refused(writer.finish([x], [y]), message)
 
 
 @pytest.mark.parametrize("kind", ["int8", "float32"])
@@ -214,5 +217,4 @@ def test_a_scalar_is_no_rows(kind: str) -> None:
     state = writer.tensor("s", (1, 4), "float32", is_variable=True)
     y = writer.tensor("y", (1, 2), "float32")
     writer.operator("SVDF", [x, weights, weights, -1, state], [y], rank=1)
-    with pytest.raises(QnnError, match="is a scalar, and no rows of data"):
-        from_tflite(writer.finish([x], [y]))
+    check_refused(writer.finish([x], [y]), "is a scalar, and no rows of data")
