@@ -62,7 +62,7 @@ QUICK := $(addprefix tests/, \
   $(addprefix qnn_ops/test_, arithmetic.py encoding.py quantized_conv2d.py traits.py) \
   $(addprefix frontends/, test_builder.py test_formats.py mxnet/test_importer.py \
     mxnet/converters/test_quantized_convolution.py onnx/replacements/test_quantized.py \
-    tflite/converters/test_convolution.py tflite/test_importer.py tflite/test_reader.py \
+    tflite/converters/layers/test_convolution.py tflite/test_importer.py tflite/test_reader.py \
     torch/test_package.py) \
   $(addprefix legalize/, kernels/mean kernels/test_table.py passes/test_legalize_qnn.py \
     primitives/test_layers.py test_lower.py) \

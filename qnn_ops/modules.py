@@ -8,10 +8,12 @@ from pkgutil import iter_modules
 
 
 def import_modules(package: str) -> None:
-    """Import every module of a package, in the order of their names.
+    """Import every module of a package and its folders, in the order of their names.
 
     Args:
         package: its ``__name__``, while it is imported itself.
     """
     for module in iter_modules(sys.modules[package].__path__):
-        import_module(f"{package}.{module.name}")
+        import_module(name := f"{package}.{module.name}")
+        if module.ispkg:
+            import_modules(name)

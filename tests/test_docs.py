@@ -13,7 +13,7 @@ import pytest
 import frontends.mxnet.converters  # noqa: F401 (registers the rules)
 import tvm_qnn
 from frontends.mxnet.converters.context import CONVERTERS
-from frontends.tflite.converters.registry import codes_with
+from frontends.tflite.operators import codes_with
 from legalize import passes
 from qnn_ops.registry import OPERATORS, PREFIX
 

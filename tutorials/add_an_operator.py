@@ -24,7 +24,7 @@ from tvm.script import tirx as T
 
 import tvm_qnn as qnn
 from frontends.tflite.converters.context import Context, per_tensor
-from frontends.tflite.converters.registry import OPERATORS
+from frontends.tflite.operators import OPERATORS
 from frontends.tflite.quantization import Quantization
 from frontends.tflite.writer import ModelWriter
 from legalize.kernels.call import call_tir

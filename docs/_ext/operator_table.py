@@ -98,7 +98,7 @@ def _becomes(rules: Mapping[str, Any], otherwise: str) -> str:
 
 
 def _of_tflite() -> str:
-    from frontends.tflite.converters.registry import OPERATORS, codes_with
+    from frontends.tflite.operators import OPERATORS, codes_with
 
     rows = {code: OPERATORS[code] for code in codes_with("quantized", "data")}
     rules = {code: row.data or row.quantized for code, row in rows.items()}
@@ -106,14 +106,14 @@ def _of_tflite() -> str:
 
 
 def _of_hybrid_tflite() -> str:
-    from frontends.tflite.converters.registry import OPERATORS, codes_with
+    from frontends.tflite.operators import OPERATORS, codes_with
 
     rules = {code: OPERATORS[code].hybrid for code in codes_with("hybrid")}
     return _becomes(rules, "Relax's own, in float32")
 
 
 def _of_float_tflite() -> str:
-    from frontends.tflite.converters.registry import codes_with
+    from frontends.tflite.operators import codes_with
 
     return f"{_code(sorted({*codes_with('floats')} - {*codes_with('quantized', 'data')}))}.\n"
 

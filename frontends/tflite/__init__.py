@@ -9,12 +9,12 @@ from qnn_ops.lazy import make_lazy
 if TYPE_CHECKING:
     from frontends.tflite.fallback import QuantizedFallbackWarning
     from frontends.tflite.importer import from_tflite
+    from frontends.tflite.interface.signatures import SignatureWarning
     from frontends.tflite.notes import (
         NotQuantizedWarning,
         WrappingSumsWarning,
         WrongInLiteRTWarning,
     )
-    from frontends.tflite.signatures import SignatureWarning
 
 __all__ = [
     "NotQuantizedWarning",
@@ -30,7 +30,7 @@ make_lazy(
     {
         "NotQuantizedWarning": ("frontends.tflite.notes",),
         "QuantizedFallbackWarning": ("frontends.tflite.fallback",),
-        "SignatureWarning": ("frontends.tflite.signatures",),
+        "SignatureWarning": ("frontends.tflite.interface.signatures",),
         "WrappingSumsWarning": ("frontends.tflite.notes",),
         "WrongInLiteRTWarning": ("frontends.tflite.notes",),
         "from_tflite": ("frontends.tflite.importer",),

@@ -9,18 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from frontends.tflite.options.moves import StridedSliceOptions
 from qnn_ops.errors import QnnError
-
-SEGMENT_REDUCTIONS: dict[str, tuple[str, Any]] = {
-    "UNSORTED_SEGMENT_MAX": ("maximum", lambda info: info.min),
-    "UNSORTED_SEGMENT_MIN": ("minimum", lambda info: info.max),
-    "UNSORTED_SEGMENT_PROD": ("multiply", lambda info: 1),
-    "UNSORTED_SEGMENT_SUM": ("add", lambda info: 0),
-}
-"""How each operator reduces a segment: numpy's function, and the result of no rows."""
 
 
 def axis_of(axis: int, rank: int) -> int:

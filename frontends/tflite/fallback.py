@@ -9,8 +9,8 @@ from tvm import relax
 
 from frontends.tflite.converters.context import Context, Operand
 from frontends.tflite.converters.quantize import quantized, real
-from frontends.tflite.converters.registry import Rule
 from frontends.tflite.model import Tensor
+from frontends.tflite.operators import Rule
 
 _QUANTIZED = ("int8", "uint8")
 

@@ -16,13 +16,13 @@ import frontends.tflite.converters  # noqa: F401 (registers the rules)
 from frontends.builder import Imported, ModuleBuilder
 from frontends.errors import UnsupportedError, UnsupportedOperatorError, reason_of
 from frontends.formats import Shapes
+from frontends.tflite.converters.choice import rule_for
 from frontends.tflite.converters.context import Context
-from frontends.tflite.converters.registry import row_of, rule_for
 from frontends.tflite.fallback import convert_in_float, warn_of_fallback
 from frontends.tflite.file_names import SEMANTICS
 from frontends.tflite.folding import fold
 from frontends.tflite.growth import growth_of
-from frontends.tflite.interface import (
+from frontends.tflite.interface.ends import (
     check_stated,
     described_ends,
     input_shapes,
@@ -30,6 +30,7 @@ from frontends.tflite.interface import (
     needed_operators,
     tensor_names,
 )
+from frontends.tflite.interface.signatures import warn_of_others
 from frontends.tflite.model import COMPLEX, DTYPES, HANDLE, VARIANT, Model, Operator, Tensor
 from frontends.tflite.notes import (
     check_micro,
@@ -37,8 +38,8 @@ from frontends.tflite.notes import (
     warn_of_floats,
     warn_of_wrapping,
 )
+from frontends.tflite.operators import row_of
 from frontends.tflite.reader import read_model, read_signature
-from frontends.tflite.signatures import warn_of_others
 from frontends.tflite.sparsity import BITS
 from frontends.tflite.states import states_of
 from frontends.tflite.values import ElementsError, Values

@@ -6,9 +6,9 @@ import warnings
 from collections.abc import Sequence
 
 from frontends.errors import UnsupportedError
-from frontends.tflite.converters.comparisons import compared_by_scale
-from frontends.tflite.converters.registry import CONVERTED, MOVED, row_of
+from frontends.tflite.converters.functions.comparisons import compared_by_scale
 from frontends.tflite.model import Model, Operator
+from frontends.tflite.operators import CONVERTED, MOVED, row_of
 
 
 class WrappingSumsWarning(UserWarning):

@@ -16,14 +16,14 @@ import numpy as np
 import tflite
 
 from frontends.errors import ModelFormatError
-from frontends.tflite.custom_options import is_foreign, read_custom_options
 from frontends.tflite.file_names import IDENTIFIER
 from frontends.tflite.flatbuffer import Table
+from frontends.tflite.interface.signatures import read_entries, with_first
 from frontends.tflite.model import Model, Operator, Tensor
 from frontends.tflite.options.base import read_options
+from frontends.tflite.options.custom import is_foreign, read_custom_options
 from frontends.tflite.quantization import Blocks, Quantization
 from frontends.tflite.schema import DTYPES, OPERATORS, by_value
-from frontends.tflite.signatures import read_entries, with_first
 from frontends.tflite.sparsity import BITS, densified, packed_size, read_sparsity, unpack
 
 _HEADER_SIZE = 8  # root offset and identifier

@@ -24,11 +24,12 @@ from frontends.summary import (
     Summary,
     TensorNote,
 )
-from frontends.tflite.converters.registry import row_of, rule_for
+from frontends.tflite.converters.choice import rule_for
 from frontends.tflite.file_names import SEMANTICS
 from frontends.tflite.importer import import_graph, with_semantics
-from frontends.tflite.metadata import read_metadata
+from frontends.tflite.interface.metadata import read_metadata
 from frontends.tflite.model import VARIANT, Model, Operator, Tensor
+from frontends.tflite.operators import row_of
 from frontends.tflite.reader import read_model
 from qnn_ops.errors import QnnError
 from qnn_ops.signature import signature_of

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from frontends.tflite.file_names import IDENTIFIER, METADATA
 from frontends.tflite.model import Entry
-from frontends.tflite.option_fields import MEMBERS
+from frontends.tflite.options.fields import MEMBERS
 from frontends.tflite.quantization import Blocks, Quantization
 from frontends.tflite.schema import (
     DTYPES,

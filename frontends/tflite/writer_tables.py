@@ -11,7 +11,7 @@ import tflite
 from flatbuffers import flexbuffers
 
 from frontends.tflite.model import Entry
-from frontends.tflite.option_fields import MEMBERS
+from frontends.tflite.options.fields import MEMBERS
 from frontends.tflite.quantization import Blocks, Quantization
 from frontends.tflite.schema import DTYPES, LATER_OPTIONS_TABLES, OPTIONS_TABLES, pascal_case
 from frontends.tflite.sparsity import Level, Sparsity

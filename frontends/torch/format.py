@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from frontends.formats import Format
-from frontends.torch.checkpoints import PARTS, why_no_program
+from frontends.torch.archive.checkpoints import PARTS, why_no_program
 
 if TYPE_CHECKING:
     from frontends.torch.source import TorchSource

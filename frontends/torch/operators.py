@@ -9,12 +9,8 @@ import numpy as np
 from tvm import relax
 
 from frontends.errors import UnsupportedError
-from frontends.torch.affine import GROUPS
 from frontends.torch.delegated import delegated_rules
-from frontends.torch.dynamic import DYNAMIC, check_dynamic, dynamic_rules
 from frontends.torch.exact import EXACT
-from frontends.torch.floats import INT_PRODUCT
-from frontends.torch.groups import PRODUCT, check_groups, product_rule
 from frontends.torch.hazards import check_hazards
 from frontends.torch.inductor import (
     check_product,
@@ -45,6 +41,10 @@ from frontends.torch.parts import (
     select,
     take,
 )
+from frontends.torch.quantized.affine import GROUPS
+from frontends.torch.quantized.dynamic import DYNAMIC, check_dynamic, dynamic_rules
+from frontends.torch.quantized.floats import INT_PRODUCT
+from frontends.torch.quantized.groups import PRODUCT, check_groups, product_rule
 from frontends.torch.reader import calls_of, operator_of, values_of
 from frontends.torch.resize import BICUBIC, BILINEAR, NEAREST, bilinear, check_bicubic, nearest
 from qnn_ops import dequantize, quantize, quantized_dense

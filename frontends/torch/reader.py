@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from frontends.errors import ModelFormatError, reason_of
-from frontends.torch.archive import checked_archive
-from frontends.torch.checkpoints import why_no_program
+from frontends.torch.archive.checkpoints import why_no_program
+from frontends.torch.archive.files import checked_archive
 from frontends.torch.package import torch_package
 from qnn_ops.errors import QnnError
 

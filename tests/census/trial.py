@@ -16,7 +16,7 @@ import numpy as np
 from frontends.errors import UnsupportedOperatorError
 from frontends.tflite import from_tflite
 from frontends.tflite.fallback import QuantizedFallbackWarning
-from frontends.tflite.interface import tensor_names
+from frontends.tflite.interface.ends import tensor_names
 from frontends.tflite.model import Model, Operator, Tensor
 from frontends.tflite.reader import read_model
 from qnn_ops.errors import QnnError

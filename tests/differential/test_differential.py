@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from frontends.tflite import from_tflite
-from frontends.tflite.converters.registry import codes_with
+from frontends.tflite.operators import codes_with
 from qnn_ops.errors import QnnError
 from tests.differential.__main__ import main
 from tests.differential.graphs import STEPS, Graph

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from frontends.tflite.converters.registry import codes_with
+from frontends.tflite.operators import codes_with
 from tests.edges import arithmetic, choices, layers, moves, places, rows, stablehlo, states  # noqa: F401 (registers their operators)
 from tests.edges.campaign import GOOD, run_campaign
 from tests.edges.draw import RULES

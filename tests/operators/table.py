@@ -9,9 +9,9 @@ from typing import Any
 
 from frontends.errors import UnsupportedOperatorError
 from frontends.tflite import from_tflite
-from frontends.tflite.converters.registry import codes_with
 from frontends.tflite.fallback import QuantizedFallbackWarning
-from frontends.tflite.folding import FOLDED
+from frontends.tflite.operators import codes_with, row_of
+from frontends.tflite.schema import OPERATORS
 from frontends.tflite.writer import ModelWriter
 from qnn_ops.errors import QnnError
 from tests.operators.example import DTYPES, Example
@@ -24,24 +24,15 @@ Make = Callable[[str, str, "int | None"], Example]
 
 EXACT, IN_FLOAT, REFUSED, NONE = "yes", "float", "no", "–"
 
-RECURRENT = (
-    *("BIDIRECTIONAL_SEQUENCE_LSTM", "BIDIRECTIONAL_SEQUENCE_RNN", "LSTM", "RNN", "SVDF"),
-    *("UNIDIRECTIONAL_SEQUENCE_LSTM", "UNIDIRECTIONAL_SEQUENCE_RNN"),
-)
-OTHERS = (
-    *("ASSIGN_VARIABLE", "CALL_ONCE", "READ_VARIABLE", "VAR_HANDLE", "IF", "WHILE", "DENSIFY"),
-    *(
-        "CONV_3D_TRANSPOSE",
-        "FAKE_QUANT",
-        "HASHTABLE",
-        "HASHTABLE_FIND",
-        "HASHTABLE_IMPORT",
-        "HASHTABLE_SIZE",
-    ),
-    *("LSH_PROJECTION", "MULTINOMIAL", "RANDOM_STANDARD_NORMAL", "RANDOM_UNIFORM", "SKIP_GRAM"),
-    *("REDUCE_WINDOW", "STABLEHLO_PAD", "STABLEHLO_REDUCE_WINDOW", "STABLEHLO_RNG_BIT_GENERATOR"),
-    *("STABLEHLO_CASE", "STABLEHLO_COMPOSITE", "STABLEHLO_GATHER", "STABLEHLO_SCATTER"),
-)
+_RULES = ("data", "floats", "hybrid", "int16", "quantized", "unscaled", "whole")
+_STRINGS = ("HASHTABLE", "HASHTABLE_FIND", "HASHTABLE_IMPORT", "HASHTABLE_SIZE", "SKIP_GRAM")
+_KNOWN = {*codes_with(*_RULES, "known", "of_shape", "is_dense", "refusal"), *_STRINGS}
+RECURRENT = {
+    code
+    for code in codes_with("data")
+    if ".recurrent." in getattr(row_of(code).data, "__module__", "")
+}
+OTHERS = (_KNOWN & {*OPERATORS}) - {*CODES, *WEIGHTED_CODES, *RECURRENT}
 """Operators that are no question of a type, or that the writer has no options for."""
 
 _MOST_VERSIONS = 14
@@ -50,8 +41,7 @@ _SECONDS = 60.0
 
 def imported() -> frozenset[str]:
     """Return the operators that are imported at all."""
-    kinds = ("data", "floats", "hybrid", "int16", "quantized", "unscaled", "whole")
-    return frozenset(codes_with(*kinds)) | {code for code in FOLDED if code[:7] != "CUSTOM:"}
+    return frozenset(codes_with(*_RULES, "known", "of_shape", "is_dense"))
 
 
 def known_to_litert(code: str) -> bool:

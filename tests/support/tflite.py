@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import pytest
 
 from frontends.tflite import from_tflite
 from frontends.tflite.quantization import Quantization
@@ -13,6 +14,7 @@ from frontends.tflite.reader import read_model
 from frontends.tflite.sparsity import Sparsity
 from frontends.tflite.writer import ModelWriter
 from qnn_ops.checks import QUANTIZED
+from qnn_ops.errors import QnnError
 from qnn_ops.signature import signature_of
 from tests.support.arrays import full_range
 from tests.support.references import evaluate
@@ -91,6 +93,10 @@ class Sheet:
 
     def model(self) -> bytes:
         return self._writer.finish(self._inputs, self._outputs)
+
+    def check_refused(self, reason: str, error: type[Exception] = QnnError) -> None:
+        """Import the model; the error must have this text."""
+        check_refused(self.model(), reason, error)
 
     def check(self) -> Comparison:
         """Compile the primitives of all operators; every tensor must be LiteRT's."""
@@ -176,3 +182,11 @@ def random_quantization(rng: np.random.Generator, dtype: str, scale: float = 0.0
     if rng.random() < 0.4:
         chosen = float(2.0 ** np.round(np.log2(chosen)))
     return Quantization.per_tensor(chosen, int(rng.integers(info.min, info.max, endpoint=True)))
+
+
+def check_refused(
+    model: Any, reason: str, error: type[Exception] = QnnError, **options: Any
+) -> None:
+    """Import a model; the error must have this text."""
+    with pytest.raises(error, match=reason):
+        from_tflite(model, **options)

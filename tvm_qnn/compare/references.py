@@ -14,8 +14,8 @@ from frontends.formats import format_of
 from frontends.onnx import from_onnx
 from frontends.onnx.read.reader import read_proto
 from frontends.tflite import from_tflite
-from frontends.tflite.custom_options import DetectionPostProcessOptions
 from frontends.tflite.model import Model
+from frontends.tflite.options.custom import DetectionPostProcessOptions
 from frontends.tflite.reader import read_model
 from frontends.torch import from_exported_program
 from qnn_ops.errors import QnnError

@@ -201,7 +201,7 @@ class Graph:
 
     def _imported(self, outputs: str | None) -> tuple[Any, Any]:
         from frontends.tflite import from_tflite
-        from frontends.tflite.interface import tensor_names
+        from frontends.tflite.interface.ends import tensor_names
 
         names = tensor_names(self._model.tensors)
         shapes = {names[index]: self._shapes[index] for index in self._input_indices}

@@ -10,9 +10,9 @@ from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
 from frontends.tflite.converters.context import Context, per_tensor
-from frontends.tflite.converters.registry import COMPUTED, OPERATORS, Row
 from frontends.tflite.converters.scales import zero_points
 from frontends.tflite.model import Tensor
+from frontends.tflite.operators import COMPUTED, OPERATORS, Row
 from qnn_ops import quantized_relu, requantize
 from qnn_ops.accumulator_bounds import check_activation
 from qnn_ops.activations import activation_range

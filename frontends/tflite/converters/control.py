@@ -12,9 +12,9 @@ from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError, UnsupportedOperatorError
 from frontends.tflite.converters.context import Array, Context
-from frontends.tflite.converters.registry import MOVED, OPERATORS, Row
 from frontends.tflite.converters.rows import with_rows_put
 from frontends.tflite.model import HANDLE, Model
+from frontends.tflite.operators import MOVED, OPERATORS, Row
 from frontends.tflite.options.values import (
     IfOptions,
     StablehloCaseOptions,

@@ -9,8 +9,8 @@ from tvm.relax import op as R
 from frontends.errors import UnsupportedError
 from frontends.tflite.converters.context import Context, Operand, reshaped
 from frontends.tflite.converters.quantize import real
-from frontends.tflite.converters.registry import OPERATORS, Row
-from frontends.tflite.custom_options import DetectionPostProcessOptions
+from frontends.tflite.operators import OPERATORS, Row
+from frontends.tflite.options.custom import DetectionPostProcessOptions
 from qnn_ops import decode_boxes, select_boxes, suppress_boxes
 from qnn_ops.errors import QnnError
 from qnn_ops.registry import spec_of

@@ -25,11 +25,12 @@ from frontends.tflite.converters.control import (
     run,
     subgraph,
 )
-from frontends.tflite.converters.gather import checked_indices, take_at
-from frontends.tflite.converters.registry import OPERATORS, Row
-from frontends.tflite.custom_options import FLEX, TensorListOptions
+from frontends.tflite.converters.moves.gather import checked_indices, take_at
 from frontends.tflite.folding import fold
+from frontends.tflite.folding.node import closed
 from frontends.tflite.model import DTYPES, Model, Operator
+from frontends.tflite.operators import OPERATORS, Row
+from frontends.tflite.options.custom import FLEX, TensorListOptions
 from frontends.tflite.options.values import WhileOptions
 from frontends.tflite.values import ElementsError
 from qnn_ops.errors import QnnError
@@ -106,6 +107,11 @@ def convert_stack(ctx: Context) -> relax.Expr:
     if wanted not in (-1, spec_of(data).shape[0]):
         raise QnnError(f"{wanted} elements of a list of {spec_of(data).shape[0]}")
     return data
+
+
+def _length(_: Operator, shape: Sequence[int]) -> Array | None:
+    """Return how many elements a list of a shape has."""
+    return closed(np.array(shape[0], object), "int32") if shape else None
 
 
 def _list(ctx: Context) -> relax.Expr:
@@ -285,6 +291,7 @@ OPERATORS.update(
         f"{_LIST}Gather": Row(data=convert_list_gather),
         f"{_LIST}GetItem": Row(data=convert_get_item),
         _RESERVE: Row(data=convert_reserve),
+        f"{_LIST}Length": Row(of_shape=_length),
         f"{_LIST}SetItem": Row(data=convert_set_item),
         f"{_LIST}Stack": Row(data=convert_stack),
         "WHILE": Row(data=convert_while, fills=True),

@@ -10,9 +10,10 @@ from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
 from frontends.tflite.converters.context import Context, Operand, per_channel, per_tensor
-from frontends.tflite.converters.registry import CONVERTED, OPERATORS, Row
 from frontends.tflite.converters.scales import zero_points
+from frontends.tflite.folding import rules as known
 from frontends.tflite.model import DTYPES, Tensor
+from frontends.tflite.operators import CONVERTED, OPERATORS, Row
 from frontends.tflite.options.values import FakeQuantOptions
 from frontends.tflite.sparsity import BITS
 from qnn_ops import dequantize, quantize, requantize
@@ -158,13 +159,21 @@ def _grid(options: FakeQuantOptions) -> tuple[np.float32, np.float32, np.float32
 _UNPACKS = ("int4", "int2", "constant int2")
 OPERATORS.update(
     {
-        "CAST": Row(data=convert_cast, unpacks=_UNPACKS),
+        "CAST": Row(data=convert_cast, unpacks=_UNPACKS, known=known.cast, keeps="numbers"),
         "DEQUANTIZE": Row(
-            data=convert_dequantize, micro=CONVERTED, unpacks=_UNPACKS, is_complemented=True
+            data=convert_dequantize,
+            micro=CONVERTED,
+            unpacks=_UNPACKS,
+            is_complemented=True,
+            keeps="scores",
         ),
         "FAKE_QUANT": Row(data=convert_fake_quant, dtypes=("float32",)),
         "QUANTIZE": Row(
-            data=convert_quantize, micro=CONVERTED, unpacks=_UNPACKS, is_complemented=True
+            data=convert_quantize,
+            micro=CONVERTED,
+            unpacks=_UNPACKS,
+            is_complemented=True,
+            keeps="scores",
         ),
     }
 )

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from frontends.tflite.converters.registry import row_of
-from frontends.tflite.interface import needed_operators
+from frontends.tflite.interface.ends import needed_operators
 from frontends.tflite.model import Model, Operator
+from frontends.tflite.operators import row_of
 from frontends.tflite.options.moves import ConcatenationOptions
 
 

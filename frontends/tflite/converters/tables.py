@@ -10,12 +10,12 @@ from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
 from frontends.tflite.converters.context import Context, reshaped
-from frontends.tflite.converters.gather import checked_indices, strides_of, take_at
-from frontends.tflite.converters.hybrid import blocks_of, check_result, scales_of, weights_of
-from frontends.tflite.converters.integers import read_as
-from frontends.tflite.converters.registry import OPERATORS, Row
+from frontends.tflite.converters.functions.integers import read_as
+from frontends.tflite.converters.layers.hybrid import blocks_of, check_result, scales_of, weights_of
+from frontends.tflite.converters.moves.gather import checked_indices, strides_of, take_at
 from frontends.tflite.converters.scales import EIGHT_BITS
 from frontends.tflite.model import DTYPES
+from frontends.tflite.operators import OPERATORS, Row
 from frontends.tflite.options.moves import EmbeddingLookupSparseOptions, LSHProjectionOptions
 from qnn_ops import average_rows, hash_signs, scatter_rows
 from qnn_ops.errors import QnnError

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tvm import relax
 
 from frontends.tflite.converters.context import Context
-from frontends.tflite.converters.registry import MOVED, OPERATORS, Row
+from frontends.tflite.operators import MOVED, OPERATORS, Row
 from frontends.tflite.states import handles_of, variable_of
 from qnn_ops.errors import QnnError
 from qnn_ops.registry import spec_of

@@ -7,6 +7,6 @@ a run stay. This folder does without TVM.
 
 from __future__ import annotations
 
-from frontends.tflite.folding.fold import FOLDED, fold
+from frontends.tflite.folding.fold import fold
 
-__all__ = ["FOLDED", "fold"]
+__all__ = ["fold"]

@@ -8,15 +8,9 @@ from dataclasses import replace
 import numpy as np
 
 from frontends.tflite.folding.node import DTYPES, MOST, Array, Node, closed, is_open
-from frontends.tflite.folding.rules import RULES
 from frontends.tflite.model import Model, Operator, Tensor
-from frontends.tflite.options.moves import ShapeOptions
+from frontends.tflite.operators import row_of
 from qnn_ops.errors import QnnError
-
-_LENGTH = "CUSTOM:FlexTensorListLength"
-
-FOLDED = frozenset({*RULES, "DENSIFY", "RANK", "SHAPE", _LENGTH})
-"""Operators that are computed here, where their operands are known."""
 
 
 def fold(
@@ -35,17 +29,17 @@ def fold(
     Raises:
         QnnError: if its operands do not go together.
     """
-    results = [model.tensors[index] for index in operator.outputs]
-    if operator.code == "DENSIFY" and len(operator.inputs) == len(results) == 1:
+    row, results = row_of(operator.code), [model.tensors[index] for index in operator.outputs]
+    if row.is_dense and len(operator.inputs) == len(results) == 1:
         return _densified(model, operator)
     known: Array | list[Array] | None = _of_shape(model, operator, shape_of)
     if known is None:
-        operands, rule = _known(model, operator), RULES.get(operator.code)
-        if rule is None or operands is None or not results:
+        operands = _known(model, operator)
+        if row.known is None or operands is None or not results:
             return None
         try:
             with np.errstate(all="ignore"):
-                known = rule(Node(operator, results[0], operands, _dtypes(model, operator)))
+                known = row.known(Node(operator, results[0], operands, _dtypes(model, operator)))
         except (IndexError, TypeError, ValueError) as error:
             if is_open(*operands):
                 return None  # a run computes it
@@ -76,17 +70,12 @@ def _of_shape(
     model: Model, operator: Operator, shape_of: Callable[[Tensor], tuple[int, ...]]
 ) -> Array | None:
     """Compute an operator that depends only on its operand's shape."""
-    if operator.code not in ("SHAPE", "RANK", _LENGTH) or len(operator.inputs) != 1:
+    rule = row_of(operator.code).of_shape
+    if rule is None or len(operator.inputs) != 1:
         return None
     tensor = model.tensors[operator.inputs[0]]
-    shape = tensor.shape if tensor.is_constant else shape_of(tensor)
-    if operator.code == "RANK":
-        return np.array(len(shape), np.int32)
-    if operator.code == _LENGTH and shape:
-        return closed(np.array(shape[0], object), "int32")
-    if not isinstance(operator.options, ShapeOptions):
-        return None
-    return closed(np.array(shape, object), operator.options.out_type)
+    result: Array | None = rule(operator, tensor.shape if tensor.is_constant else shape_of(tensor))
+    return result
 
 
 def _dtypes(model: Model, operator: Operator) -> tuple[str, ...]:

@@ -68,7 +68,7 @@ def closed(array: Array, dtype: str) -> Array:
     return array.astype(dtype) if is_closed else array
 
 
-Rule = Callable[[Node], "Array | list[Array] | None"]
+Known = Callable[[Node], "Array | list[Array] | None"]
 """Returns the result, or a list of them; None leaves the operator to its converter."""
 
 

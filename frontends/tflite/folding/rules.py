@@ -9,18 +9,29 @@ from typing import Any
 import numpy as np
 
 from frontends.tflite.axes import (
-    SEGMENT_REDUCTIONS,
     axis_of,
     count_of,
     sliced_axes,
     sliced_ranges,
     split_sizes,
 )
-from frontends.tflite.folding.node import DTYPES, MOST, Array, Node, Rule, broadcast, is_open
+from frontends.tflite.folding.node import (
+    DTYPES,
+    MOST,
+    Array,
+    Known,
+    Node,
+    broadcast,
+    closed,
+    is_open,
+)
+from frontends.tflite.model import Operator
+from frontends.tflite.operators import OPERATORS, UNKNOWN_SHAPE, Row
 from frontends.tflite.options.moves import (
     ConcatenationOptions,
     GatherOptions,
     PackOptions,
+    ShapeOptions,
     SplitOptions,
     SqueezeOptions,
     StridedSliceOptions,
@@ -32,7 +43,9 @@ from qnn_ops.errors import QnnError
 _WHOLE = [("int32", "int32"), ("int64", "int64")]
 
 
-def _elementwise(function: Callable[[Array, Array], Any]) -> Rule:
+def elementwise(function: Callable[[Array, Array], Any]) -> Known:
+    """Return the rule that applies numpy's function to two operands of one type."""
+
     def rule(node: Node) -> Array | None:
         lhs, rhs = node.operands
         is_alike = node.dtypes[0] == node.dtypes[1] != "bool"
@@ -43,7 +56,9 @@ def _elementwise(function: Callable[[Array, Array], Any]) -> Rule:
     return rule
 
 
-def _floored(function: Callable[[Array, Array], Any]) -> Rule:
+def floored(function: Callable[[Array, Array], Any]) -> Known:
+    """Return the rule for whole quotients or rests; a run says where a divisor is 0."""
+
     def rule(node: Node) -> Array | None:
         lhs, rhs = node.operands
         if node.dtypes not in _WHOLE or (rhs == 0).any():
@@ -53,7 +68,9 @@ def _floored(function: Callable[[Array, Array], Any]) -> Rule:
     return rule
 
 
-def _of_one(function: Callable[[Array], Any], kinds: str) -> Rule:
+def of_one(function: Callable[[Array], Any], kinds: str) -> Known:
+    """Return the rule that applies numpy's function to one operand of these kinds of types."""
+
     def rule(node: Node) -> Array | None:
         (data,) = node.operands
         return np.asarray(function(data)) if np.dtype(node.dtypes[0]).kind in kinds else None
@@ -61,23 +78,26 @@ def _of_one(function: Callable[[Array], Any], kinds: str) -> Rule:
     return rule
 
 
-def _quotient(node: Node) -> Array | list[Array] | None:
+def quotient(node: Node) -> Array | list[Array] | None:
     """Divide; integers round towards zero."""
     lhs, rhs = node.operands
     if lhs.dtype == np.float32:
-        return _elementwise(np.divide)(node)
+        return elementwise(np.divide)(node)
     if (rhs == 0).any() or node.dtypes[0] != "int32":
         return None
     if is_open(lhs, rhs):  # of which none is negative, or an order is not known
         return np.asarray(lhs // rhs) if (lhs >= 0).all() and (rhs > 0).all() else None
-    return _elementwise(lambda lhs, rhs: (lhs - np.fmod(lhs, rhs)) // rhs)(node)
+    return elementwise(lambda lhs, rhs: (lhs - np.fmod(lhs, rhs)) // rhs)(node)
 
 
-def _zeros_like(node: Node) -> Array:
+def zeros_like(node: Node) -> Array:
+    """Return zeros."""
     return np.zeros_like(node.operands[0])
 
 
-def _compared(function: Callable[[Array, Array], Any]) -> Rule:
+def compared(function: Callable[[Array, Array], Any]) -> Known:
+    """Return the rule that compares two operands of one type."""
+
     def rule(node: Node) -> Array | None:
         lhs, rhs = node.operands
         if len({*node.dtypes}) > 1 or not node.is_small:
@@ -89,7 +109,8 @@ def _compared(function: Callable[[Array, Array], Any]) -> Rule:
     return rule
 
 
-def _select(node: Node) -> Array | None:
+def select(node: Node) -> Array | None:
+    """Choose elements of two operands by a third."""
     condition, chosen, other = node.operands
     is_plain = node.operator.code == "SELECT_V2" or len({each.shape for each in node.operands}) == 1
     is_alike = node.dtypes[0] == "bool" and node.dtypes[1] == node.dtypes[2]
@@ -101,7 +122,8 @@ def _select(node: Node) -> Array | None:
     return result.reshape(node.result.shape) if is_single else result
 
 
-def _cumsum(node: Node) -> Array | None:
+def cumsum(node: Node) -> Array | None:
+    """Add up integers along an axis."""
     data, place = node.operands
     options, axis = node.options(CumsumOptions), axis_of(place.item(), data.ndim)
     if data.dtype.kind != "i":
@@ -111,7 +133,9 @@ def _cumsum(node: Node) -> Array | None:
     return np.asarray(np.flip(sums, axis) if options.reverse else sums)
 
 
-def _reduced(function: np.ufunc, kind: str = "i") -> Rule:
+def reduced(function: np.ufunc, kind: str = "i") -> Known:
+    """Return the rule that reduces one kind of types along axes."""
+
     def rule(node: Node) -> Array | None:
         data, axes = node.operands
         if np.dtype(node.dtypes[0]).kind != kind or not data.ndim or not data.size:
@@ -123,7 +147,8 @@ def _reduced(function: np.ufunc, kind: str = "i") -> Rule:
     return rule
 
 
-def _cast(node: Node) -> Array | None:
+def cast(node: Node) -> Array | None:
+    """Convert numbers; floats saturate."""
     (data,) = node.operands
     dtype = node.result.dtype
     if is_open(data):
@@ -138,7 +163,7 @@ def _cast(node: Node) -> Array | None:
     return np.where(np.abs(wide) < float(info.max), inside, ends)
 
 
-def _range(node: Node) -> Array | None:
+def counted(node: Node) -> Array | None:
     """Source: GetSize and CalculateRange of TFLite's kernels/range.cc."""
     if len({each.dtype for each in node.operands}) > 1 or node.operands[0].dtype == bool:
         return None
@@ -160,6 +185,7 @@ def _range(node: Node) -> Array | None:
 
 
 def _broadcast_args(node: Node) -> Array:
+    """Broadcast two shapes."""
     shapes = [node.sizes(position) for position in range(2)]
     return np.array(broadcast(shapes), node.operands[0].dtype)
 
@@ -170,19 +196,22 @@ def _where(node: Node) -> Array | None:
     return np.argwhere(data).astype(np.int64) if data.ndim else None
 
 
-def _pack(node: Node) -> Array:
+def pack(node: Node) -> Array:
+    """Join operands along a new axis."""
     axis = axis_of(node.options(PackOptions).axis, node.operands[0].ndim + 1)
     return np.stack(node.operands, axis)
 
 
-def _concatenation(node: Node) -> Array | None:
+def concatenation(node: Node) -> Array | None:
+    """Join operands of one type along an axis."""
     if node.is_active or len({*node.dtypes}) > 1:
         return None
     axis = axis_of(node.options(ConcatenationOptions).axis, node.operands[0].ndim)
     return np.concatenate(node.operands, axis)
 
 
-def _strided_slice(node: Node) -> Array | None:
+def strided_slice(node: Node) -> Array | None:
+    """Take a part by begins, ends, strides and masks."""
     data, *bounds = node.operands
     options = node.options(StridedSliceOptions)
     begins, ends, steps = (tuple(int(each) for each in bound.ravel()) for bound in bounds)
@@ -195,41 +224,48 @@ def _strided_slice(node: Node) -> Array | None:
     return data.reshape([count_of(each.indices) for each in axes if not each.is_dropped])
 
 
-def _slice(node: Node) -> Array:
+def sliced(node: Node) -> Array:
+    """Take a part by begins and sizes."""
     data, begins, sizes = node.operands
     ranges = sliced_ranges(data.shape, begins.ravel().tolist(), sizes.ravel().tolist())
     return data[tuple(slice(each.start, each.stop) for each in ranges)]
 
 
-def _split(node: Node) -> list[Array]:
+def split(node: Node) -> list[Array]:
+    """Split into equal parts."""
     axis, data = node.operands
     return np.split(data, node.options(SplitOptions).num_splits, axis_of(axis.item(), data.ndim))
 
 
-def _split_v(node: Node) -> list[Array]:
+def split_v(node: Node) -> list[Array]:
+    """Split into parts of given sizes."""
     data, sizes, index = node.operands
     axis = axis_of(index.item(), data.ndim)
     parts = split_sizes(sizes.ravel().tolist(), data.shape[axis], axis)
     return np.split(data, np.cumsum(parts[:-1], dtype=np.intp), axis)
 
 
-def _unpack(node: Node) -> list[Array]:
+def unpack(node: Node) -> list[Array]:
+    """Split into parts that lack the axis."""
     (data,) = node.operands
     axis = axis_of(node.options(UnpackOptions).axis, data.ndim)
     return [np.asarray(part) for part in np.moveaxis(data, axis, 0)]
 
 
-def _transpose(node: Node) -> Array:
+def transpose(node: Node) -> Array:
+    """Permute the axes."""
     data, axes = node.operands
     return data.transpose([axis_of(int(axis), data.ndim) for axis in axes.ravel()])
 
 
-def _reverse(node: Node) -> Array:
+def reverse(node: Node) -> Array:
+    """Reverse the order along axes."""
     data, axes = node.operands
     return np.flip(data, tuple(axis_of(int(axis), data.ndim) for axis in axes.ravel()))
 
 
-def _tile(node: Node) -> Array | None:
+def tile(node: Node) -> Array | None:
+    """Repeat the data along each axis."""
     data, counts = node.operands[0], node.sizes(1)
     is_small = len(counts) == data.ndim and data.size * prod(counts) <= MOST
     return np.tile(data, counts) if is_small else None
@@ -242,7 +278,8 @@ def _at(indices: Array, sizes: Sequence[int]) -> tuple[Array, ...] | None:
     return tuple(np.moveaxis(indices, -1, 0))
 
 
-def _gather_nd(node: Node) -> Array | None:
+def gather_nd(node: Node) -> Array | None:
+    """Take parts at indices along several axes."""
     data, indices = node.operands
     depth = indices.shape[-1] if indices.ndim else 0
     at = _at(indices, data.shape[:depth]) if 0 < depth <= data.ndim else None
@@ -250,7 +287,8 @@ def _gather_nd(node: Node) -> Array | None:
     return data[at] if at is not None and small else None
 
 
-def _scatter_nd(node: Node) -> Array | None:
+def scatter_nd(node: Node) -> Array | None:
+    """Add integers to zeros at indices."""
     indices, parts, shape = node.operands[0], node.operands[1], node.sizes(2)
     depth = indices.shape[-1] if indices.ndim else 0
     at = _at(indices, shape[:depth]) if 0 < depth <= len(shape) else None
@@ -261,7 +299,8 @@ def _scatter_nd(node: Node) -> Array | None:
     return result
 
 
-def _sparse_to_dense(node: Node) -> Array | None:
+def sparse_to_dense(node: Node) -> Array | None:
+    """Put values at indices in a filled tensor."""
     indices, _, values, filler = node.operands
     shape = node.sizes(1)
     at = _at(indices.reshape(-1, len(shape)), shape)
@@ -272,10 +311,9 @@ def _sparse_to_dense(node: Node) -> Array | None:
     return result
 
 
-def _segments(node: Node) -> Array | None:
+def segments(name: str, begin: Callable[[Any], Any], node: Node) -> Array | None:
     """Reduce the rows of each segment; rows of negative segments are left out."""
     data, indices = node.operands[:2]
-    name, begin = SEGMENT_REDUCTIONS[node.operator.code]
     (count,) = node.sizes(2)
     rest = data.shape[indices.ndim :]
     if node.dtypes[0] != "int32" or (indices >= count).any() or count * prod(rest) > MOST:
@@ -286,7 +324,8 @@ def _segments(node: Node) -> Array | None:
     return result
 
 
-def _gather(node: Node) -> Array | None:
+def gather(node: Node) -> Array | None:
+    """Take elements at indices along an axis."""
     data, indices = node.operands
     options = node.options(GatherOptions)
     axis = axis_of(options.axis, data.ndim)
@@ -297,89 +336,51 @@ def _gather(node: Node) -> Array | None:
     return np.take(data, indices, axis)
 
 
-def _fill(node: Node) -> Array | None:
+def fill(node: Node) -> Array | None:
+    """Repeat one value."""
     shape, value = node.sizes(0), node.operands[1]
     return np.full(shape, value) if prod(shape) <= MOST and value.shape == () else None
 
 
-def _broadcast_to(node: Node) -> Array | None:
+def broadcast_to(node: Node) -> Array | None:
+    """Repeat the data along axes of size 1."""
     shape = node.sizes(1)
     return np.broadcast_to(node.operands[0], shape).copy() if prod(shape) <= MOST else None
 
 
-def _reshape(node: Node) -> Array | None:
+def reshape(node: Node) -> Array | None:
+    """Give the data the shape that the second operand states."""
     if len(node.operands) != 2 or node.operands[1].ndim != 1:
         return None
     shape = [int(size) for size in node.operands[1]]
     return node.operands[0].reshape(shape) if 0 not in shape else None
 
 
-def _squeeze(node: Node) -> Array:
+def squeeze(node: Node) -> Array:
+    """Drop axes of size 1."""
     (data,) = node.operands
     axes = tuple(axis_of(dim, data.ndim) for dim in node.options(SqueezeOptions).dims)
     return data.squeeze(axes or None)
 
 
-def _expand_dims(node: Node) -> Array:
+def expand_dims(node: Node) -> Array:
+    """Insert an axis of size 1."""
     data, axis = node.operands
     return np.expand_dims(data, axis_of(int(axis.item()), data.ndim + 1))
 
 
-RULES: dict[str, Rule] = {
-    **dict.fromkeys(SEGMENT_REDUCTIONS, _segments),
-    "ABS": _of_one(np.abs, "if"),
-    "ADD": _elementwise(np.add),
-    "BROADCAST_ARGS": _broadcast_args,
-    "BROADCAST_TO": _broadcast_to,
-    "CAST": _cast,
-    "CEIL": _of_one(np.ceil, "f"),
-    "CONCATENATION": _concatenation,
-    "CUMSUM": _cumsum,
-    "DIV": _quotient,
-    "EQUAL": _compared(np.equal),
-    "EXPAND_DIMS": _expand_dims,
-    "FILL": _fill,
-    "FLOOR": _of_one(np.floor, "f"),
-    "FLOOR_DIV": _floored(np.floor_divide),
-    "FLOOR_MOD": _floored(np.mod),
-    "GATHER": _gather,
-    "GATHER_ND": _gather_nd,
-    "GREATER": _compared(np.greater),
-    "GREATER_EQUAL": _compared(np.greater_equal),
-    "LESS": _compared(np.less),
-    "LESS_EQUAL": _compared(np.less_equal),
-    "LOGICAL_AND": _compared(np.logical_and),
-    "LOGICAL_NOT": _of_one(np.logical_not, "b"),
-    "LOGICAL_OR": _compared(np.logical_or),
-    "MAXIMUM": _elementwise(np.maximum),
-    "MINIMUM": _elementwise(np.minimum),
-    "MUL": _elementwise(np.multiply),
-    "NEG": _of_one(np.negative, "if"),
-    "NOT_EQUAL": _compared(np.not_equal),
-    "PACK": _pack,
-    "RANGE": _range,
-    "REDUCE_ALL": _reduced(np.logical_and, "b"),
-    "REDUCE_ANY": _reduced(np.logical_or, "b"),
-    "REDUCE_MAX": _reduced(np.maximum),
-    "REDUCE_MIN": _reduced(np.minimum),
-    "REDUCE_PROD": _reduced(np.multiply),
-    "RESHAPE": _reshape,
-    "REVERSE_V2": _reverse,
-    "ROUND": _of_one(np.rint, "f"),
-    "SCATTER_ND": _scatter_nd,
-    "SELECT": _select,
-    "SELECT_V2": _select,
-    "SLICE": _slice,
-    "SPARSE_TO_DENSE": _sparse_to_dense,
-    "SPLIT": _split,
-    "SPLIT_V": _split_v,
-    "SQUEEZE": _squeeze,
-    "STRIDED_SLICE": _strided_slice,
-    "SUB": _elementwise(np.subtract),
-    "SUM": _reduced(np.add),
-    "TILE": _tile,
-    "TRANSPOSE": _transpose,
-    "UNPACK": _unpack,
-    "WHERE": _where,
-    "ZEROS_LIKE": _zeros_like,
-}
+def _shape(operator: Operator, shape: Sequence[int]) -> Array | None:
+    if not isinstance(operator.options, ShapeOptions):
+        return None
+    return closed(np.array(shape, object), operator.options.out_type)
+
+
+OPERATORS.update(
+    {
+        "BROADCAST_ARGS": Row(known=_broadcast_args),
+        "DENSIFY": Row(is_dense=True),
+        "RANK": Row(of_shape=lambda _, shape: np.array(len(shape), np.int32)),
+        "SHAPE": Row(of_shape=_shape),
+        "WHERE": Row(known=_where, refusal=UNKNOWN_SHAPE),
+    }
+)

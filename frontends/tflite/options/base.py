@@ -7,7 +7,7 @@ from typing import ClassVar, get_origin, get_type_hints
 
 from frontends.errors import ModelFormatError
 from frontends.tflite.flatbuffer import Table
-from frontends.tflite.option_fields import BY_TYPE, MEMBERS, Reader
+from frontends.tflite.options.fields import BY_TYPE, MEMBERS, Reader
 from frontends.tflite.schema import (
     LATER_OPTIONS_TABLES,
     OPTIONS_BY_OPERATOR,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, TypeAlias
 
-from frontends.tflite.option_fields import Activation, Dilation, Dilation3, Filter, Stride, Stride3
 from frontends.tflite.options.base import Options
+from frontends.tflite.options.fields import Activation, Dilation, Dilation3, Filter, Stride, Stride3
 
 
 @dataclass(frozen=True)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from frontends.tflite.option_fields import Activation, Dims, NewShape, NumSplits
 from frontends.tflite.options.base import Options
+from frontends.tflite.options.fields import Activation, Dims, NewShape, NumSplits
 
 
 @dataclass(frozen=True)

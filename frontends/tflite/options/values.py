@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from frontends.tflite.option_fields import Activation, Boundaries, Branches, Container, SharedName
 from frontends.tflite.options.base import Options
+from frontends.tflite.options.fields import Activation, Boundaries, Branches, Container, SharedName
 
 
 @dataclass(frozen=True)

@@ -14,9 +14,9 @@ from tvm.relax import op as R
 
 import tvm_qnn as qnn
 from frontends.errors import UnsupportedOperatorError
-from frontends.tflite.converters.registry import OPERATORS
 from frontends.tflite.custom import CustomCall, custom
-from frontends.tflite.custom_options import RAW
+from frontends.tflite.operators import OPERATORS
+from frontends.tflite.options.custom import RAW
 from frontends.tflite.quantization import Quantization
 from frontends.tflite.writer import ModelWriter
 from qnn_ops import QnnError, dequantize, quantize

@@ -11,7 +11,6 @@ import pytest
 from frontends.tflite import from_tflite
 from frontends.tflite.notes import WrappingSumsWarning
 from frontends.tflite.quantization import Quantization
-from qnn_ops import QnnError
 from tests.support.arrays import full_range
 from tests.support.models import differing_tensors
 from tests.support.tflite import Sheet
@@ -121,8 +120,7 @@ def test_a_wrapped_sum_is_not_scaled_beyond_int32() -> None:
     operands = [data, sheet.constant(np.array([[1]], np.int8), unit()), bias]
     result = Quantization.per_tensor(0.9, 0)
     sheet.operator("FULLY_CONNECTED", operands, ((2, 1), "int8", result))
-    with pytest.raises(QnnError, match=r"scaled, can reach 2386093004"):
-        from_tflite(sheet.model())
+    sheet.check_refused(r"scaled, can reach 2386093004")
 
 
 @pytest.mark.filterwarnings("ignore::frontends.tflite.notes.WrappingSumsWarning")
@@ -174,8 +172,7 @@ def test_the_finest_results_equal_litert_and_finer_ones_are_refused(
     make: Any, code: str, scale: float
 ) -> None:
     make(code, scale * 1.001).check_reference()
-    with pytest.raises(QnnError, match=f"operator 0 {code}"):
-        from_tflite(make(code, scale * 0.499).model())
+    make(code, scale * 0.499).check_refused(f"operator 0 {code}")
 
 
 @pytest.mark.filterwarnings("ignore::frontends.tflite.notes.WrappingSumsWarning")
@@ -206,8 +203,7 @@ def test_hard_swish_beyond_its_shifts() -> None:
         if scale == 2.5e7:
             sheet.check_reference()
         else:
-            with pytest.raises(QnnError, match=r"needs input_scale < 2\.5e7"):
-                from_tflite(sheet.model())
+            sheet.check_refused(r"needs input_scale < 2\.5e7")
 
 
 def test_a_fused_clamp_beyond_int32() -> None:
@@ -216,8 +212,7 @@ def test_a_fused_clamp_beyond_int32() -> None:
     data = sheet.input(np.arange(-128, 128, dtype=np.int8), quantization)
     result = ((256,), "int8", quantization)
     sheet.operator("ADD", [data, data], result, fused_activation_function="RELU6")
-    with pytest.raises(QnnError, match=r"scale 2\.7e-09 is too small for relu6"):
-        from_tflite(sheet.model())
+    sheet.check_refused(r"scale 2\.7e-09 is too small for relu6")
 
 
 @pytest.mark.filterwarnings("ignore::frontends.tflite.notes.WrappingSumsWarning")

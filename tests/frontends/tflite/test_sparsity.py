@@ -108,8 +108,9 @@ def test_a_buffer_of_another_size() -> None:
     ],
 )
 def test_what_litert_does_not_unpack_is_refused(code: str, kind: str) -> None:
-    with pytest.raises(UnsupportedOperatorError, match="which LiteRT does not unpack"):
-        from_tflite(weighted_example(code, kind).model())
+    weighted_example(code, kind).check_refused(
+        "which LiteRT does not unpack", UnsupportedOperatorError
+    )
 
 
 Array = np.ndarray[Any, Any]

@@ -11,7 +11,7 @@ import pytest
 
 from benchmarks.mcu import boards
 from frontends.tflite import from_tflite
-from frontends.tflite.converters.registry import codes_with
+from frontends.tflite.operators import codes_with
 from frontends.tflite.reader import read_model
 from tests.edges import arithmetic, choices, moves, places, rows, stablehlo, states  # noqa: F401 (registers their operators)
 from tests.edges.campaign import FRAMEWORKS, GOOD, run_campaign

@@ -11,7 +11,7 @@ from ai_edge_litert import interpreter as litert
 
 from frontends.tflite.quantization import Quantization
 from frontends.tflite.writer import ModelWriter
-from tests.frontends.tflite.test_signatures import two_models
+from tests.frontends.tflite.interface.test_signatures import two_models
 from tests.support.sparse import by_blocks, by_rows, sparse_matrix
 from tests.tvm_qnn.litert.models import Q, addition, chain, counter, filters, two_inputs
 from tests.tvm_qnn.litert.programs import made

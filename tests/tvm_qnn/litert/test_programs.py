@@ -10,7 +10,7 @@ import pytest
 from ai_edge_litert import interpreter as litert
 
 from frontends.tflite.reader import read_model
-from tests.frontends.tflite.test_signatures import two_models
+from tests.frontends.tflite.interface.test_signatures import two_models
 from tests.support.detectors import SIZE, detector
 from tests.tvm_qnn.litert import programs
 from tvm_qnn import zoo

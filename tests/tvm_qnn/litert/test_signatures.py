@@ -9,7 +9,7 @@ import pytest
 from ai_edge_litert import interpreter as litert
 
 from qnn_ops import QnnError
-from tests.frontends.tflite.test_signatures import two_models
+from tests.frontends.tflite.interface.test_signatures import two_models
 from tests.tvm_qnn.litert.models import filters, scaling, two_inputs
 from tests.tvm_qnn.litert.programs import made
 from tests.tvm_qnn.litert.test_interpreter import BOTH, ONES, same_errors

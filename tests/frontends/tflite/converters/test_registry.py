@@ -7,10 +7,10 @@ from collections import Counter
 from pathlib import Path
 
 import frontends.tflite.converters
-from frontends.tflite.converters.registry import OPERATORS, codes_with, row_of
+from frontends.tflite.operators import OPERATORS, codes_with, row_of
 from frontends.tflite.schema import OPERATORS as NAMES
 
-FAMILIES = sorted(Path(frontends.tflite.converters.__file__).parent.glob("*.py"))
+FAMILIES = sorted(Path(frontends.tflite.converters.__file__).parents[1].rglob("*.py"))
 
 
 def rows(family: Path) -> list[str]:

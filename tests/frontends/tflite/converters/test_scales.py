@@ -7,11 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from frontends.tflite import from_tflite
 from frontends.tflite.quantization import Quantization
-from qnn_ops import QnnError
 from tests.support.arrays import full_range
-from tests.support.tflite import Sheet
+from tests.support.tflite import Sheet, check_refused
 
 STEP = {"stride_h": 1, "stride_w": 1, "dilation_h_factor": 1, "dilation_w_factor": 1}
 INF = float("inf")
@@ -69,8 +67,7 @@ def test_layers_equal_litert(
     sheet = layer(code, scales, activation)
     if code == "FULLY_CONNECTED" and np.isinf([scales[0], *scales[1]]).any():
         # LiteRT's sums leave their range.
-        with pytest.raises(QnnError, match="product is infinite"):
-            from_tflite(sheet.model())
+        sheet.check_refused("product is infinite")
         return
     sheet.check()
 
@@ -116,15 +113,15 @@ def test_operands_of_negative_scales_equal_litert(dtype: str) -> None:
 def test_what_is_refused() -> None:
     scales = (0.05, [0.02, -0.02], 0.3)
     model = layer("CONV_2D", scales, lowest=-128).model()
-    with pytest.raises(QnnError, match="has -128 in a channel of a negative scale"):
-        from_tflite(model)
-    with pytest.raises(QnnError, match=r"RELU6 of tensor 3 'y4' of the scale -0\.3"):
-        from_tflite(layer("CONV_2D", (*scales[:2], -0.3), "RELU6").model())
+    check_refused(model, "has -128 in a channel of a negative scale")
+    check_refused(
+        layer("CONV_2D", (*scales[:2], -0.3), "RELU6").model(),
+        r"RELU6 of tensor 3 'y4' of the scale -0\.3",
+    )
     sheet = Sheet()
     data = sheet.random_input((1, 4), "int8", Quantization.per_tensor(-0.5, 3))
     sheet.operator("ADD", [data, data], ((1, 4), "int8", Quantization.per_tensor(0.5, 3)))
-    with pytest.raises(QnnError, match=r"operator 0 ADD .*has the scale -0.5, needs a positive"):
-        from_tflite(sheet.model())
+    sheet.check_refused(r"operator 0 ADD .*has the scale -0.5, needs a positive")
 
 
 ANY = (1,)
@@ -165,8 +162,7 @@ def test_scales_are_stated_of_all_tensors_or_of_none() -> None:
     sheet = Sheet()
     data = sheet.input(np.zeros((2, 3), np.int8))
     sheet.operator("MAXIMUM", [data, data], (ANY, "int8", Quantization.per_tensor(1.0, 0)))
-    with pytest.raises(QnnError, match="'x1' is int8 but the file states no scale"):
-        from_tflite(sheet.model())
+    sheet.check_refused("'x1' is int8 but the file states no scale")
 
 
 def test_activations_need_a_scale() -> None:
@@ -174,5 +170,4 @@ def test_activations_need_a_scale() -> None:
     data = sheet.input(np.zeros((1, 4, 4, 2), np.int8))
     options = {**WINDOW, "fused_activation_function": "RELU6"}
     sheet.operator("MAX_POOL_2D", [data], (ANY, "int8", None), **options)
-    with pytest.raises(QnnError, match="'x1' is int8 but the file states no scale"):
-        from_tflite(sheet.model())
+    sheet.check_refused("'x1' is int8 but the file states no scale")

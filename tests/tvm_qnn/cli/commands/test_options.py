@@ -9,8 +9,8 @@ import pytest
 from click.testing import CliRunner
 
 from tests.frontends.mxnet.files import array_list, dense, symbol_json
+from tests.frontends.tflite.interface.test_signatures import two_models
 from tests.frontends.tflite.test_notes import unary
-from tests.frontends.tflite.test_signatures import two_models
 from tests.support.linking import needs_linker
 from tvm_qnn.cli import main
 

@@ -1,0 +1,1 @@
+"""Functions of numbers: one by one, in pairs, along axes."""

@@ -1,0 +1,401 @@
+"""ADD, SUB, MUL, DIV and the other arithmetic of two operands, element by element."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from tvm import relax
+from tvm.relax import op as R
+
+from frontends.errors import UnsupportedError
+from frontends.tflite.converters.activations import bounded, clamp_range, clamps, limited
+from frontends.tflite.converters.context import Array, Context, per_tensor
+from frontends.tflite.converters.fixed_point import product
+from frontends.tflite.converters.scales import (
+    check_one_scale,
+    check_same_dtype,
+    check_symmetric,
+    lacks_one_scale,
+    lacks_scale,
+    with_least_scale,
+    zero_points,
+)
+from frontends.tflite.folding import rules as known
+from frontends.tflite.model import Tensor
+from frontends.tflite.operators import COMPUTED, MOVED, OPERATORS, Row, Rule
+from frontends.tflite.options.base import Options
+from frontends.tflite.options.values import AddOptions, DivOptions, MulOptions, SubOptions
+from qnn_ops import (
+    quantized_add,
+    quantized_multiply,
+    quantized_prelu,
+    quantized_squared_difference,
+    quantized_subtract,
+    requantize,
+)
+from qnn_ops.attributes import dtype_range
+from qnn_ops.errors import QnnError
+from qnn_ops.expressions import take
+from qnn_ops.pair_tables import LOWEST_EXPONENT, quotient_table, quotient_tables_int16
+from qnn_ops.registry import spec_of
+from qnn_ops.rounded import rounded
+from qnn_ops.tables_int16 import power_of_two
+
+# Beyond it, TFLite's shift of an int16 is undefined.
+_MOST_SHIFT = 15
+
+
+def shifts_powers_of_two(ctx: Context) -> bool:
+    """Tell whether an operator asks for shifts, and its scales are powers of two."""
+    options = ctx.operator.options
+    if not isinstance(options, AddOptions | SubOptions) or not options.pot_scale_int16:
+        return False
+    tensors = (ctx.tensor(0), ctx.tensor(1), ctx.output())
+    return all(power_of_two(per_tensor(tensor)[0]) is not None for tensor in tensors)
+
+
+def shifted_sum(ctx: Context, bounds: tuple[int, int]) -> relax.Expr:
+    """Return the sum or difference.
+
+    Source: Add and BroadcastSub16POTSlow of TFLite's kernels/internal/reference, and what
+    PrepareInt16SubOpPOT of its kernels/sub.cc takes.
+    """
+    operands, result = (ctx.input(0), ctx.input(1)), ctx.output()
+    exponents = [power_of_two(per_tensor(operand.tensor)[0]) for operand in operands]
+    exponent = power_of_two(per_tensor(result)[0])
+    shifts = [(exponent or 0) - (each or 0) for each in exponents]
+    if min(shifts) != 0 or max(shifts) > _MOST_SHIFT:
+        raise QnnError(
+            f"one scale must be that of {result.label}, the other one at most 2^{_MOST_SHIFT} "
+            f"times smaller, got 2^{exponents} and 2^{exponent}"
+        )
+    is_sum = isinstance(ctx.operator.options, AddOptions)
+    if is_sum and operands[0].shape != operands[1].shape:
+        raise UnsupportedError("sums of int16 with pot_scale_int16 that broadcast")
+    check_symmetric(ctx.tensor(0), ctx.tensor(1), result)
+    # A product with a power of two in float64 is exact, so this rounds once, half away from zero.
+    parts = [
+        R.astype(
+            requantize(operand.expr, 1.0, 0, 2.0**shift, 0, "int16", rounding="float64"), "int32"
+        )
+        for operand, shift in zip(operands, shifts, strict=True)
+    ]
+    low, high = (relax.const(bound, "int32") for bound in bounds)
+    total = R.add(*parts) if is_sum else R.subtract(*parts)
+    return R.astype(R.minimum(R.maximum(total, low), high), "int16")
+
+
+def _activation(ctx: Context) -> str:
+    options: Options | None = ctx.operator.options
+    if isinstance(options, AddOptions | SubOptions | MulOptions | DivOptions):
+        return options.activation
+    return "NONE"
+
+
+def _scaled(function: Callable[..., relax.Expr], *, is_product: bool = False) -> Rule:
+    """Return the rule that combines two quantized operands, broadcast as in numpy."""
+
+    def convert(ctx: Context) -> relax.Expr:
+        lhs, rhs, result = ctx.input(0), ctx.input(1), ctx.output()
+        if lhs.tensor.dtype == rhs.tensor.dtype == "int16" and shifts_powers_of_two(ctx):
+            return shifted_sum(ctx, clamp_range(_activation(ctx), result))
+        low, high = clamp_range(_activation(ctx), result)
+        if is_product and any(map(_means_nothing, (lhs.tensor, rhs.tensor))):
+            per_tensor(result)
+            return _of_zeros(ctx)
+        encodings = (*lhs.quantization, *rhs.quantization, *per_tensor(result))
+        return function(lhs.expr, rhs.expr, *encodings, result.dtype, out_min=low, out_max=high)
+
+    return convert
+
+
+def _floats(function: Callable[..., relax.Expr], *, is_limited: bool = False) -> Rule:
+    """Return the rule that combines two float32 operands, broadcast as in numpy."""
+
+    def convert(ctx: Context) -> relax.Expr:
+        result = function(ctx.input(0).expr, ctx.input(1).expr)
+        return limited(_activation(ctx), ctx.builder.emit(result)) if is_limited else result
+
+    return convert
+
+
+def whole(function: Callable[..., relax.Expr]) -> Rule:
+    """Return the rule that combines integers, broadcast as in numpy; what int32 lacks wraps."""
+
+    def convert(ctx: Context) -> relax.Expr:
+        dtype, operands = ctx.output().dtype, ctx.inputs()
+        dtypes = [operand.tensor.dtype for operand in operands]
+        if dtype == "bool" or any(each != dtype for each in dtypes):
+            raise UnsupportedError(f"from {dtypes} to {dtype}")
+        return _activated(ctx, _in_64_bits(ctx, function, [each.expr for each in operands]))
+
+    return convert
+
+
+def _activated(ctx: Context, result: relax.Expr) -> relax.Expr:
+    activation = getattr(ctx.operator.options, "activation", "NONE")
+    return bounded(activation, ctx.builder.emit(result), ctx.output().dtype)
+
+
+def _in_64_bits(
+    ctx: Context, function: Callable[..., relax.Expr], operands: list[relax.Expr]
+) -> relax.Expr:
+    # As TVM lets LLVM assume that nothing overflows.
+    wide = [ctx.builder.emit(R.astype(operand, "int64")) for operand in operands]
+    return R.astype(function(*wide), ctx.output().dtype)
+
+
+def _unscaled(needed: Sequence[int], plain: Sequence[int] = ()) -> Rule:
+    """Return the rule where an operand, or the result, has no scale: the multiplier is 0.
+
+    LiteRT takes int16 for integers that mean themselves where a product has no scale, and where
+    neither a sum nor its first operand has one.
+
+    Args:
+        needed: the tensors that need a scale otherwise: LiteRT ends without. -1 is the result.
+        plain: the tensors without a scale where LiteRT takes all int16 for themselves; none if it
+            never does.
+    """
+
+    def convert(ctx: Context) -> relax.Expr | list[relax.Expr]:
+        tensors = [ctx.tensor(0), ctx.tensor(1), ctx.output()]
+        is_plain = bool(plain) and all(lacks_scale(tensors[place]) for place in plain)
+        rule = OPERATORS[ctx.operator.code].whole
+        if is_plain and {tensor.dtype for tensor in tensors} == {"int16"} and rule is not None:
+            return rule(ctx)
+        check_one_scale([tensors[place] for place in needed])
+        if clamps(_activation(ctx)):
+            check_one_scale(tensors[-1:])
+        return _of_zeros(ctx)
+
+    return convert
+
+
+def _of_zeros(ctx: Context) -> relax.Expr:
+    """Return the result's zero point in the shape of two operands."""
+    # Their difference is of the result's shape, as TVM checks it.
+    difference = ctx.builder.typed(R.subtract(ctx.input(0).expr, ctx.input(1).expr))
+    return zero_points(ctx.output(), spec_of(difference).shape)
+
+
+def _means_nothing(tensor: Tensor) -> bool:
+    """Tell whether a tensor's scale is 0, which a constant of zeros may have."""
+    known = tensor.quantization
+    return known is not None and not known.is_per_channel and known.scale[0] == 0
+
+
+def convert_prelu(ctx: Context) -> relax.Expr:
+    """Multiply negative values by slopes, the second operand, which is broadcast."""
+    data, slopes, result = ctx.input(0), ctx.input(1), ctx.output()
+    encodings = (*data.quantization, *slopes.quantization, *per_tensor(result))
+    call = ctx.builder.typed(quantized_prelu(data.expr, slopes.expr, *encodings, result.dtype))
+    if spec_of(call).shape != data.shape:
+        raise QnnError(f"slopes of shape {slopes.shape} do not broadcast to {data.shape}")
+    return call
+
+
+def convert_unscaled_prelu(ctx: Context) -> relax.Expr:
+    """Return the result's zero point where both multipliers are 0: slopes alone may all be 0."""
+    data, result = ctx.input(0), ctx.output()
+    if lacks_one_scale(data.tensor) or lacks_one_scale(result):
+        return zero_points(result, data.shape)
+    return with_least_scale(convert_prelu)(ctx)
+
+
+def convert_quantized_squared_difference(ctx: Context) -> relax.Expr:
+    """Square the difference of two quantized operands, broadcast as in numpy."""
+    lhs, rhs, result = ctx.input(0), ctx.input(1), ctx.output()
+    if result.dtype != "int8":
+        raise UnsupportedError(f"tensors of type {result.dtype}, which TFLite does not square")
+    return quantized_squared_difference(
+        lhs.expr, rhs.expr, *lhs.quantization, *rhs.quantization, *per_tensor(result), result.dtype
+    )
+
+
+def _extremum(function: Callable[..., relax.Expr]) -> Rule:
+    """Return the rule that takes one of two integers, whatever they mean, as LiteRT does."""
+
+    def convert(ctx: Context) -> relax.Expr:
+        for position in (0, 1):
+            check_same_dtype(ctx.tensor(position), ctx.output())
+        return function(ctx.input(0).expr, ctx.input(1).expr)
+
+    return convert
+
+
+def convert_add_n(ctx: Context) -> relax.Expr:
+    """Add tensors of one shape, one after the other."""
+    operands = ctx.inputs()
+    total = operands[0].expr
+    for operand in operands[1:]:
+        if operand.shape != operands[0].shape:
+            raise QnnError(f"shapes {operands[0].shape} and {operand.shape} differ")
+        total = rounded(ctx.builder.emit(R.add(total, operand.expr)))
+    return total
+
+
+def convert_squared_difference(ctx: Context) -> relax.Expr:
+    """Square lhs - rhs."""
+    difference = ctx.builder.emit(R.subtract(ctx.input(0).expr, ctx.input(1).expr))
+    return rounded(ctx.builder.emit(R.multiply(difference, difference)))
+
+
+def convert_quotient(ctx: Context) -> relax.Expr:
+    """Divide by a table of the 65,536 quotients of two 8-bit values."""
+    lhs, rhs, result = ctx.input(0), ctx.input(1), ctx.output()
+    if not lhs.tensor.dtype == rhs.tensor.dtype == result.dtype:
+        raise UnsupportedError(f"from {lhs.tensor.dtype} and {rhs.tensor.dtype} to {result.dtype}")
+    bounds = clamp_range(ctx.options(DivOptions).activation, result)
+    encodings = lhs.quantization, rhs.quantization, per_tensor(result)
+    return _look_up(ctx, quotient_table(*encodings, result.dtype, bounds))
+
+
+def convert_int16_quotient(ctx: Context) -> relax.Expr:
+    """Divide; tables hold everything that depends on only one of the values."""
+    lhs, rhs, result = ctx.input(0), ctx.input(1), ctx.output()
+    check_symmetric(lhs.tensor, rhs.tensor, result)
+    bounds = clamp_range(ctx.options(DivOptions).activation, result)
+    tables = quotient_tables_int16(lhs.quantization[0], rhs.quantization[0], per_tensor(result)[0])
+
+    def taken(table: Array, places: Any) -> Any:
+        return take(table.astype(np.int64), places)  # every place is in the table
+
+    array, lowest = ctx.builder.array, np.int32(2**15)
+    divisor = array(rhs.expr).astype("int32") + lowest
+    sign = taken(tables.sign, divisor)
+    dividend = array(lhs.expr).astype("int32") * sign.astype("int32") + lowest
+    quotient = product(taken(tables.lifted, dividend), taken(tables.inverse, divisor))
+    scaled = product(quotient, tables.multiplier)
+    spare = taken(tables.bits, divisor) + taken(tables.headroom, dividend)
+    exponent = (spare - (tables.shift + LOWEST_EXPONENT)).astype("int32")
+    mask = taken(tables.mask, exponent)
+    rest, is_negative = scaled & mask, scaled < 0
+    is_more = rest > (mask >> 1) + is_negative.astype("int64")
+    total = (scaled >> taken(tables.count, exponent)) + is_more.astype("int64")
+    within: Any = np.minimum(np.maximum(np.where(sign == 0, 0, total), bounds[0]), bounds[1])
+    return R.astype(within.expr, "int16")
+
+
+def _look_up(ctx: Context, table: Array) -> relax.Expr:
+    result = ctx.output()
+    values = ctx.values.add_constant(result, "_table", table.reshape(-1))
+    lowest = relax.const(dtype_range(result.dtype)[0], "int32")
+    first, second = (
+        R.subtract(R.astype(ctx.input(place).expr, "int32"), lowest) for place in (0, 1)
+    )
+    index = R.add(R.multiply(first, relax.const(256, "int32")), second)
+    # Every pair has an entry.
+    return R.take(values, ctx.builder.emit(index), axis=0, mode="clip")
+
+
+def convert_float_prelu(ctx: Context) -> relax.Expr:
+    """Compute x where positive, alpha * x elsewhere; alpha, the second operand, is broadcast."""
+    data, alpha = ctx.input(0).expr, ctx.input(1).expr
+    positive = R.greater_equal(data, relax.const(0.0, "float32"))
+    return R.where(positive, data, R.multiply(data, alpha))
+
+
+def convert_whole_add_n(ctx: Context) -> relax.Expr:
+    """Add tensors of one shape."""
+    operands = ctx.inputs()
+    for operand in operands[1:]:
+        if operand.shape != operands[0].shape:
+            raise QnnError(f"shapes {operands[0].shape} and {operand.shape} differ")
+    if ctx.output().dtype != "int32":
+        raise UnsupportedError(f"of {ctx.output().dtype}")
+    total = operands[0].expr
+    for operand in operands[1:]:
+        total = ctx.builder.emit(_in_64_bits(ctx, R.add, [total, operand.expr]))
+    return total
+
+
+def convert_whole_quotient(ctx: Context) -> relax.Expr:
+    """Divide integers, and round towards zero.
+
+    LiteRT ends a run with an error where a divisor is 0, which is taken for 1 here.
+    """
+    dtype, one, zero = ctx.output().dtype, relax.const(1, "int64"), relax.const(0, "int64")
+    if dtype != "int32":
+        raise UnsupportedError(f"of {dtype}")
+
+    def divide(lhs: relax.Expr, rhs: relax.Expr) -> relax.Expr:
+        divisor = ctx.builder.emit(R.where(R.equal(rhs, zero), one, rhs))
+        size = R.floor_divide(R.abs(lhs), R.abs(divisor))
+        return R.multiply(size, R.multiply(R.sign(lhs), R.sign(divisor)))
+
+    return _activated(ctx, _in_64_bits(ctx, divide, [ctx.input(0).expr, ctx.input(1).expr]))
+
+
+def _difference_squared(lhs: relax.Expr, rhs: relax.Expr) -> relax.Expr:
+    return R.multiply(R.subtract(lhs, rhs), R.subtract(lhs, rhs))
+
+
+OPERATORS.update(
+    {
+        "ADD": Row(
+            quantized=_scaled(quantized_add),
+            int16=_scaled(quantized_add),
+            floats=_floats(R.add, is_limited=True),
+            whole=whole(R.add),
+            unscaled=_unscaled(needed=(0, 1, -1), plain=(0, -1)),
+            micro=COMPUTED,
+            known=known.elementwise(np.add),
+            combines="add",
+        ),
+        "ADD_N": Row(floats=convert_add_n, whole=convert_whole_add_n),
+        "ATAN2": Row(floats=_floats(R.atan2)),
+        "DIV": Row(
+            quantized=convert_quotient,
+            int16=convert_int16_quotient,
+            floats=_floats(R.divide, is_limited=True),
+            whole=convert_whole_quotient,
+            known=known.quotient,
+        ),
+        **{
+            code: Row(
+                quantized=_extremum(function),
+                int16=_extremum(function),
+                floats=_floats(function),
+                whole=whole(function),
+                micro=MOVED,
+                is_for_every_scale=True,
+                known=known.elementwise(function_of_arrays),
+                combines=code.lower(),
+            )
+            for code, function, function_of_arrays in (
+                ("MAXIMUM", R.maximum, np.maximum),
+                ("MINIMUM", R.minimum, np.minimum),
+            )
+        },
+        "MUL": Row(
+            quantized=_scaled(quantized_multiply, is_product=True),
+            int16=_scaled(quantized_multiply, is_product=True),
+            floats=_floats(R.multiply, is_limited=True),
+            whole=whole(R.multiply),
+            unscaled=_unscaled(needed=(), plain=(-1,)),
+            is_complemented=True,
+            known=known.elementwise(np.multiply),
+            combines="multiply",
+        ),
+        "PRELU": Row(
+            quantized=convert_prelu, floats=convert_float_prelu, unscaled=convert_unscaled_prelu
+        ),
+        "SQUARED_DIFFERENCE": Row(
+            quantized=convert_quantized_squared_difference,
+            floats=convert_squared_difference,
+            whole=whole(_difference_squared),
+            micro=COMPUTED,
+        ),
+        "SUB": Row(
+            quantized=_scaled(quantized_subtract),
+            int16=_scaled(quantized_subtract),
+            floats=_floats(R.subtract, is_limited=True),
+            whole=whole(R.subtract),
+            unscaled=_unscaled(needed=(0, 1)),
+            micro=COMPUTED,
+            known=known.elementwise(np.subtract),
+        ),
+    }
+)

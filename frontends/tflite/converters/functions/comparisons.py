@@ -1,0 +1,211 @@
+"""Comparisons, and operators that use them: SELECT, BUCKETIZE, ARG_MAX, ARG_MIN and TOPK_V2."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import prod
+
+import numpy as np
+from tvm import relax
+from tvm.relax import op as R
+
+from frontends.errors import UnsupportedError
+from frontends.extremes import index_of
+from frontends.tflite.axes import axis_of
+from frontends.tflite.converters.context import Context, Operand, reshaped
+from frontends.tflite.converters.scales import EIGHT_BITS, ENCODED
+from frontends.tflite.folding import rules as known
+from frontends.tflite.model import Tensor
+from frontends.tflite.operators import MOVED, OPERATORS, Row, Rule, row_of
+from frontends.tflite.options.values import ArgMaxOptions, ArgMinOptions, BucketizeOptions
+from qnn_ops import top_indices
+from qnn_ops.attributes import dtype_range
+from qnn_ops.comparisons import comparison_table, unequal
+from qnn_ops.errors import QnnError
+from qnn_ops.indices import INDEX_DTYPES
+
+
+@dataclass(frozen=True)
+class _Comparison:
+    """Compares numbers: their integers, or the real values that these stand for.
+
+    Attributes:
+        function: of Relax.
+        refused: the types that LiteRT does not compare so.
+        by_scale: the types that it compares by real value.
+    """
+
+    function: Callable[..., relax.Expr]
+    refused: Sequence[str] = ("bool",)
+    by_scale: Sequence[str] = EIGHT_BITS
+
+    def __call__(self, ctx: Context) -> relax.Expr:
+        """Compare two tensors of one type."""
+        lhs, rhs = ctx.input(0), ctx.input(1)
+        dtype = lhs.tensor.dtype
+        if rhs.tensor.dtype != dtype:
+            raise QnnError(f"cannot compare {dtype} with {rhs.tensor.dtype}")
+        if dtype in self.refused:
+            raise UnsupportedError(f"of {dtype}")
+        return self.function(*(ctx.builder.emit(self._compared(ctx, each)) for each in (lhs, rhs)))
+
+    def _compared(self, ctx: Context, operand: Operand) -> relax.Expr:
+        dtype = operand.tensor.dtype
+        if dtype == "bool":  # which TVM compares as if it were float
+            return R.astype(operand.expr, "int8")
+        is_scaled = dtype in self.by_scale and operand.tensor.quantization is not None
+        if dtype not in EIGHT_BITS and not is_scaled:
+            return operand.expr
+        table = comparison_table(*operand.quantization, dtype)
+        lowest, _ = dtype_range(dtype)
+        index = R.subtract(R.astype(operand.expr, "int32"), relax.const(lowest, "int32"))
+        return R.take(ctx.values.add_constant(operand.tensor, "_table", table), index, 0, "clip")
+
+
+def compared_by_scale(code: str, tensor: Tensor) -> bool:
+    """Tell whether an operator compares a tensor by real value."""
+    rule = row_of(code).data
+    is_compared = isinstance(rule, _Comparison) and tensor.dtype in rule.by_scale
+    return is_compared and tensor.quantization is not None
+
+
+def _logical(function: Callable[..., relax.Expr]) -> Rule:
+    """Return the rule that combines bool tensors."""
+
+    def convert(ctx: Context) -> relax.Expr:
+        operands = ctx.inputs()
+        if any(operand.tensor.dtype != "bool" for operand in operands):
+            raise QnnError("needs operands of type bool")
+        return function(*(operand.expr for operand in operands))
+
+    return convert
+
+
+def convert_select_v2(ctx: Context) -> relax.Expr:
+    """Take elements of the second operand where the first holds, else of the third."""
+    condition, chosen, other = ctx.inputs()
+    if condition.tensor.dtype != "bool" or chosen.tensor.dtype != other.tensor.dtype:
+        dtypes = [operand.tensor.dtype for operand in (condition, chosen, other)]
+        raise QnnError(f"must choose by bool from two tensors of one type, got {dtypes}")
+    result = R.where(condition.expr, chosen.expr, other.expr)
+    if _are_single(ctx):
+        # LiteRT lets the result of single elements be of the shape that the file says.
+        return reshaped(ctx.builder.emit(result), ctx.output().shape)
+    return result
+
+
+def convert_select(ctx: Context) -> relax.Expr:
+    """Take elements as SELECT_V2 does; a condition may be one for each part of the first axis."""
+    chosen = convert_select_v2(ctx)
+    shape = ctx.input(1).shape
+    if _are_single(ctx):
+        return chosen
+    condition, given, other = ctx.inputs()
+    if other.shape != shape:
+        raise QnnError(f"the shapes {shape} and {other.shape} differ")
+    if condition.shape == shape:
+        return chosen
+    if len(condition.shape) > 1 or not shape or condition.shape not in ((), shape[:1]):
+        raise QnnError(f"a condition of shape {condition.shape} for shape {shape}")
+    by_part = reshaped(condition.expr, (*condition.shape, *[1] * (len(shape) - 1)))
+    return R.where(by_part, given.expr, other.expr)
+
+
+def _are_single(ctx: Context) -> bool:
+    shapes = [*(each.shape for each in ctx.inputs()), ctx.output().shape]
+    return all(prod(shape) == 1 for shape in shapes)
+
+
+def convert_bucketize(ctx: Context) -> relax.Expr:
+    """Count the boundaries at or below each number; compare in float32."""
+    data, boundaries = ctx.input(0), ctx.options(BucketizeOptions).boundaries
+    if not np.all(boundaries[:-1] <= boundaries[1:]):
+        raise QnnError(f"the boundaries must be sorted, got {boundaries.tolist()}")
+    if 0 in data.shape or boundaries.size == 0:
+        return R.zeros(data.shape, "int32")
+    values = ctx.builder.emit(R.expand_dims(R.astype(data.expr, "float32"), -1))
+    is_below = R.astype(R.less(values, relax.const(boundaries)), "int32")
+    count = relax.const(np.int32(boundaries.size))
+    return R.subtract(count, R.sum(ctx.builder.emit(is_below), [-1]))
+
+
+def _arg(
+    function: Callable[..., relax.Expr], options: type[ArgMaxOptions] | type[ArgMinOptions]
+) -> Rule:
+    """Return the rule for the index of the first of the largest (smallest) elements of an axis."""
+
+    def convert(ctx: Context) -> relax.Expr:
+        data = ctx.input(0)
+        # Whatever the file says of the tensor.
+        dtype = ctx.options(options).output_type
+        if dtype not in ("int32", "int64"):
+            raise UnsupportedError(f"a result of type {dtype}")
+        axis = axis_of(ctx.integer(1, ("int32", "int64")), len(data.shape))
+        if data.shape[axis] == 0:
+            raise QnnError(f"axis {axis} of {data.tensor.label} has no elements")
+        if 0 in data.shape:
+            return R.zeros([*data.shape[:axis], *data.shape[axis + 1 :]], dtype)
+        index = index_of(function, data.expr, axis)
+        return index if dtype == "int64" else R.astype(index, dtype)
+
+    return convert
+
+
+def convert_top_k(ctx: Context) -> list[relax.Expr]:
+    """Return the largest elements of each row and their indices; equal ones keep their order."""
+    data, count = ctx.input(0), ctx.integer(1)
+    dtype = data.tensor.dtype
+    if not data.shape or not 0 <= count <= data.shape[-1]:
+        raise QnnError(f"{count} elements of rows of shape {data.shape}")
+    if ctx.output(1).dtype != "int32" or dtype not in INDEX_DTYPES:
+        raise UnsupportedError(f"{ctx.output(1).dtype} indices of {dtype} elements")
+    *outer, size = data.shape
+    if 0 in data.shape or count == 0:
+        return [R.zeros([*outer, count], each) for each in (dtype, "int32")]
+    rows = reshaped(data.expr, (prod(outer), size))
+    indices = ctx.builder.emit(top_indices(rows, count))
+    values = R.gather_elements(rows, indices, axis=1)
+    return [reshaped(result, (*outer, count)) for result in (values, indices)]
+
+
+OPERATORS.update(
+    {
+        "ARG_MAX": Row(data=_arg(R.argmax, ArgMaxOptions), micro=MOVED, states_dtype=True),
+        "ARG_MIN": Row(data=_arg(R.argmin, ArgMinOptions), micro=MOVED, states_dtype=True),
+        "BUCKETIZE": Row(data=convert_bucketize, dtypes=("int32", "int64", "float32")),
+        "EQUAL": Row(
+            data=_Comparison(R.equal, (), ENCODED), micro=MOVED, known=known.compared(np.equal)
+        ),
+        # LiteRT's reads int16 as another type.
+        "NOT_EQUAL": Row(
+            data=_Comparison(unequal, ("int16",)), micro=MOVED, known=known.compared(np.not_equal)
+        ),
+        "GREATER": Row(data=_Comparison(R.greater), micro=MOVED, known=known.compared(np.greater)),
+        "GREATER_EQUAL": Row(
+            data=_Comparison(R.greater_equal), micro=MOVED, known=known.compared(np.greater_equal)
+        ),
+        "LESS": Row(data=_Comparison(R.less), micro=MOVED, known=known.compared(np.less)),
+        "LESS_EQUAL": Row(
+            data=_Comparison(R.less_equal), micro=MOVED, known=known.compared(np.less_equal)
+        ),
+        "LOGICAL_AND": Row(
+            data=_logical(R.logical_and),
+            micro=MOVED,
+            known=known.compared(np.logical_and),
+            combines="all",
+        ),
+        "LOGICAL_NOT": Row(
+            data=_logical(R.logical_not), micro=MOVED, known=known.of_one(np.logical_not, "b")
+        ),
+        "LOGICAL_OR": Row(
+            data=_logical(R.logical_or),
+            micro=MOVED,
+            known=known.compared(np.logical_or),
+            combines="any",
+        ),
+        "SELECT": Row(data=convert_select, known=known.select),
+        "SELECT_V2": Row(data=convert_select_v2, micro=MOVED, known=known.select),
+        "TOPK_V2": Row(data=convert_top_k),
+    }
+)

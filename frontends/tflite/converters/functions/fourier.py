@@ -1,0 +1,92 @@
+"""RFFT2D, COMPLEX_ABS, REAL and IMAG.
+
+A complex tensor is one of float32 here, whose last axis holds the two parts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+from tvm import relax
+from tvm.relax import op as R
+
+from frontends.errors import UnsupportedError
+from frontends.tflite.converters.context import Context
+from frontends.tflite.model import COMPLEX
+from frontends.tflite.operators import OPERATORS, Row
+from qnn_ops.errors import QnnError
+
+_MOST = 4096
+
+
+def convert_rfft2d(ctx: Context) -> relax.Expr:
+    """Return a Fourier transform of real matrices, as products with those of cosines and sines.
+
+    It is computed in float64, as LiteRT's is, and rounded to float32.
+    """
+    data, emit = ctx.input(0), ctx.builder.emit
+    height, width = lengths = _lengths(ctx)
+    if data.tensor.dtype != "float32" or len(data.shape) < 2 or 0 in data.shape:
+        raise UnsupportedError(f"of {data.tensor.dtype} of shape {data.shape}")
+    if any(length < 1 or length & (length - 1) or length > _MOST for length in lengths):
+        raise UnsupportedError(f"lengths {lengths} that are no powers of two up to {_MOST}")
+    if width == 1:
+        raise UnsupportedError("rows of one value, of which LiteRT takes no transform")
+    rows, columns = (min(a, b) for a, b in zip(data.shape[-2:], lengths, strict=True))
+    rank = len(data.shape)
+    # Values beyond the data are zero, and add nothing.
+    kept = R.strided_slice(data.expr, [rank - 2, rank - 1], [0, 0], [rows, columns])
+    values = emit(R.astype(emit(kept), "float64"))
+    angles = _angles(np.arange(columns), np.arange(width // 2 + 1), width)
+    real, imaginary = (
+        emit(R.matmul(values, relax.const(each, "float64")))
+        for each in (np.cos(angles), -np.sin(angles))
+    )
+    if height > 1:
+        angles = _angles(np.arange(height), np.arange(rows), height)
+        parts = np.cos(angles), np.sin(angles)
+        cosines, sines = (relax.const(each, "float64") for each in parts)
+        real, imaginary = (
+            emit(R.add(R.matmul(cosines, real), R.matmul(sines, imaginary))),
+            emit(R.subtract(R.matmul(cosines, imaginary), R.matmul(sines, real))),
+        )
+    return R.astype(R.stack([real, imaginary], rank), "float32")
+
+
+def convert_part(place: int, ctx: Context) -> relax.Expr:
+    """Return a part of complex numbers."""
+    data = ctx.input(0)
+    return R.take(data.expr, relax.const(np.int32(place)), len(data.shape) - 1, "clip")
+
+
+def convert_size(ctx: Context) -> relax.Expr:
+    """Return the sizes of complex numbers."""
+    wide = ctx.builder.array(ctx.input(0).expr).astype("float64")
+    square = (wide * wide).sum(axis=wide.ndim - 1, dtype="float64")
+    return R.astype(R.sqrt(square.expr), "float32")
+
+
+def _lengths(ctx: Context) -> Sequence[int]:
+    lengths = ctx.integers(1)
+    if len(lengths) != 2:
+        raise QnnError(f"needs two lengths, got {lengths}")
+    return lengths
+
+
+def _angles(rows: np.ndarray, columns: np.ndarray, length: int) -> np.ndarray:
+    # The product modulo the length: cosines of small angles are the exact ones.
+    return 2 * np.pi * (np.outer(rows, columns) % length) / length
+
+
+_COMPLEX = Row(dtypes=(COMPLEX,), takes_complex=True)
+OPERATORS.update(
+    {
+        "COMPLEX_ABS": replace(_COMPLEX, data=convert_size),
+        "IMAG": replace(_COMPLEX, data=partial(convert_part, 1)),
+        "REAL": replace(_COMPLEX, data=partial(convert_part, 0)),
+        "RFFT2D": Row(data=convert_rfft2d, gives_complex=True),
+    }
+)

@@ -1,0 +1,287 @@
+"""FLOOR_DIV, FLOOR_MOD, POW, bitwise operators, shifts, StableHLO's arithmetic, and BITCAST."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+from tvm import relax
+from tvm.relax import op as R
+
+from frontends.errors import UnsupportedError
+from frontends.tflite.converters.context import Context, Operand, reshaped
+from frontends.tflite.converters.fixed_point import number
+from frontends.tflite.folding import rules as known
+from frontends.tflite.operators import OPERATORS, Row, Rule
+from qnn_ops import natural_power, reinterpret
+from qnn_ops.arithmetic import round_half_away
+from qnn_ops.errors import QnnError
+from qnn_ops.float_arithmetic import OTHER
+from qnn_ops.registry import spec_of
+from qnn_ops.rounded import rounded
+
+
+def convert_floor_div(ctx: Context) -> relax.Expr:
+    """Round a quotient down, which LiteRT computes in float64."""
+    lhs, rhs = (R.astype(ctx.input(place).expr, "float64") for place in (0, 1))
+    return R.astype(R.floor(R.divide(lhs, rhs)), "float32")
+
+
+def convert_floor_mod(ctx: Context) -> relax.Expr:
+    """Return the exact remainder, with the divisor's sign."""
+    lhs, rhs = (ctx.builder.array(ctx.input(position).expr) for position in (0, 1))
+    rest = lhs.to(R.mod(lhs.expr, rhs.expr))
+    # The product of two small numbers may become 0, that of their signs does not.
+    is_other = np.sign(rest) * np.sign(rhs) < 0
+    return np.where(is_other, rest + rhs, rest).expr
+
+
+def _floored(
+    function: Callable[..., relax.Expr],
+    floats: Callable[[Context], relax.Expr],
+    dtypes: Sequence[str],
+    *,
+    is_rest: bool,
+) -> Rule:
+    """Return the rule that divides numbers, whatever they mean, and rounds down, or gives the rest.
+
+    LiteRT ends a run with an error where a divisor is 0, which is taken for 1 here. The rest of
+    floats is NaN instead. The rule raises a ``QnnError`` if a constant divisor is 0.
+
+    Args:
+        function: of Relax, on int64.
+        floats: the rule for float32.
+        dtypes: the integers that LiteRT takes.
+        is_rest: whether the function gives the rest.
+    """
+    # -1 and 1 leave the same rest, and processors cannot divide the lowest int64 by -1.
+    never = (0, -1) if is_rest else (0,)
+
+    def convert(ctx: Context) -> relax.Expr:
+        lhs, rhs, dtype = ctx.input(0), ctx.input(1), ctx.output().dtype
+        is_fatal = not is_rest or dtype != "float32"
+        if is_fatal and rhs.tensor.is_constant and not ctx.constant(1).all():
+            raise QnnError(f"divides by 0, which {rhs.tensor.label} has")
+        if {lhs.tensor.dtype, rhs.tensor.dtype, dtype} == {"float32"}:
+            return floats(ctx)
+        if not lhs.tensor.dtype == rhs.tensor.dtype == dtype:
+            raise QnnError(f"from {lhs.tensor.dtype} and {rhs.tensor.dtype} to {dtype}")
+        if dtype not in dtypes:
+            raise UnsupportedError(f"of {dtype}")
+        # In 64 bits, which hold the quotient of the lowest int32 and -1.
+        dividend, divisor = (R.astype(each.expr, "int64") for each in (lhs, rhs))
+        divisor = ctx.builder.emit(divisor)
+        for each in never:
+            is_never = R.equal(divisor, relax.const(each, "int64"))
+            divisor = ctx.builder.emit(R.where(is_never, relax.const(1, "int64"), divisor))
+        return R.astype(function(dividend, divisor), dtype)
+
+    return convert
+
+
+_INTEGERS = ("int8", "uint8", "int16", "int32")
+_SHIFTED = ("int8", "int16", "int32")
+
+
+def convert_xor(ctx: Context) -> relax.Expr:
+    """Tell where bits differ."""
+    return R.bitwise_xor(*_operands(ctx, _INTEGERS))
+
+
+def convert_right_shift(ctx: Context) -> relax.Expr:
+    """Shift to the right, by none at least and by all bits but one at most."""
+    data, count = _operands(ctx, _INTEGERS)
+    most = np.iinfo(ctx.output().dtype).bits - 1
+    wide = R.astype(count, "int32")
+    inside = R.minimum(R.maximum(wide, relax.const(np.int32(0))), relax.const(np.int32(most)))
+    return R.astype(R.right_shift(R.astype(data, "int32"), inside), ctx.output().dtype)
+
+
+def convert_left_shift(ctx: Context) -> relax.Expr:
+    """Shift to the left; all bits leave by a count beyond 31 or below 0, undefined in LiteRT."""
+    # In 64 bits, as TVM lets LLVM assume that nothing overflows.
+    data, count = (R.astype(each, "int64") for each in _operands(ctx, _SHIFTED))
+    count = ctx.builder.emit(count)
+    inside = R.bitwise_and(count, number(31))
+    shifted = R.astype(R.left_shift(data, inside), ctx.output().dtype)
+    return R.where(R.equal(count, inside), shifted, R.zeros((), ctx.output().dtype))
+
+
+def convert_stablehlo_and(ctx: Context) -> relax.Expr:
+    """Keep the bits that both have."""
+    operands, is_bool = _operands(ctx, (*_INTEGERS, "int64", "bool")), ctx.output().dtype == "bool"
+    return (R.logical_and if is_bool else R.bitwise_and)(*operands)
+
+
+def _stablehlo(function: Callable[..., relax.Expr], of_bool: Callable[..., relax.Expr]) -> Rule:
+    """Return the rule for tensors of one shape, whatever scales the file states; integers wrap."""
+
+    def convert(ctx: Context) -> relax.Expr:
+        dtype = ctx.output().dtype
+        lhs, rhs = _operands(ctx, (*_INTEGERS, "int64", "bool", "float32"))
+        if dtype == "bool":
+            return of_bool(lhs, rhs)
+        if dtype == "float32":
+            return rounded(ctx.builder.emit(function(lhs, rhs)))
+        # In 64 bits, as TVM lets LLVM assume that nothing overflows.
+        return R.astype(function(R.astype(lhs, "int64"), R.astype(rhs, "int64")), dtype)
+
+    return convert
+
+
+def _operands(ctx: Context, dtypes: tuple[str, ...]) -> list[relax.Expr]:
+    operands, dtype = ctx.inputs(), ctx.output().dtype
+    types = {operand.tensor.dtype for operand in operands}
+    if types != {dtype} or dtype not in dtypes or len(operands) != 2:
+        raise UnsupportedError(f"from {sorted(types)} to {dtype}")
+    if operands[0].shape != operands[1].shape and ctx.operator.code.startswith("STABLEHLO"):
+        raise UnsupportedError(f"shapes {operands[0].shape} and {operands[1].shape} differ")
+    return [operand.expr for operand in operands]
+
+
+_BITS = {"int8": 8, "uint8": 8, "int16": 16, "int32": 32, "int64": 64}
+
+
+def convert_bitcast(ctx: Context) -> relax.Expr:
+    """Read numbers as others of the same bytes, the lowest byte first.
+
+    Wider numbers are taken apart along a new last axis, narrower ones are joined along it.
+    """
+    data = ctx.input(0)
+    return read_as(ctx, data.expr, data.tensor.dtype, ctx.output().dtype)
+
+
+def read_as(ctx: Context, data: relax.Expr, source: str, dtype: str) -> relax.Expr:
+    """Read the bytes of numbers as numbers of another type."""
+    if source == dtype:
+        return data
+    if not {source, dtype} <= {*_BITS, "float32"}:
+        raise UnsupportedError(f"from {source} to {dtype}")
+    bits = _as_other(ctx, data) if source == "float32" else data
+    inner = ["int32" if each == "float32" else each for each in (source, dtype)]
+    result = bits if len({*inner}) == 1 else _integers(ctx, bits, inner[0], inner[1])
+    return _as_other(ctx, result) if dtype == "float32" else result
+
+
+def _as_other(ctx: Context, expr: relax.Expr) -> relax.Expr:
+    """Return the bits of float32 as int32, or back."""
+    typed = ctx.builder.emit(expr)
+    shape = spec_of(typed).shape
+    if 0 in shape:
+        return R.zeros(shape, OTHER[spec_of(typed).dtype])
+    flat = ctx.builder.emit(reshaped(typed, (prod(shape),)))
+    return reshaped(ctx.builder.emit(reinterpret(flat)), shape)
+
+
+def _integers(ctx: Context, data: relax.Expr, source: str, dtype: str) -> relax.Expr:
+    """Read the bytes of integers as integers of another type."""
+    data = ctx.builder.emit(data)
+    shape = spec_of(data).shape
+    emit, narrow = ctx.builder.emit, min(_BITS[source], _BITS[dtype])
+    parts = max(_BITS[source], _BITS[dtype]) // narrow
+    if parts == 1:
+        return R.astype(data, dtype)
+    shifts = relax.const(np.arange(parts) * narrow, "int64")
+    wide = emit(R.astype(data, "int64"))
+    if _BITS[source] > narrow:
+        return R.astype(R.right_shift(emit(reshaped(wide, (*shape, 1))), shifts), dtype)
+    if not shape or shape[-1] != parts:
+        raise QnnError(f"{ctx.tensor(0).label} has shape {shape}, needs {parts} at its end")
+    bits = emit(R.bitwise_and(wide, number(2**narrow - 1)))
+    return R.astype(R.sum(emit(R.left_shift(bits, shifts)), [-1]), dtype)
+
+
+_NEAR = np.float32(1e-5)  # as near an exponent lies to a natural number that it is taken for
+
+
+def convert_whole_power(ctx: Context) -> relax.Expr:
+    """Raise int32 to powers; a power beyond int32 becomes the lowest int32.
+
+    With one exponent for all, it wraps. A negative exponent, which ends LiteRT's run, counts as 0.
+    """
+    data, exponent = ctx.input(0), ctx.input(1)
+    if {data.tensor.dtype, exponent.tensor.dtype, ctx.output().dtype} != {"int32"}:
+        raise UnsupportedError(f"of {data.tensor.dtype}, with powers of {exponent.tensor.dtype}")
+    if exponent.tensor.is_constant and np.any(ctx.constant(1) < 0):
+        raise QnnError(f"{exponent.tensor.label} has powers below 0")
+    if _is_one(data, exponent):
+        one = relax.const(np.int32(1))
+        count = ctx.builder.emit(reshaped(exponent.expr, (1,)))
+        power = _multiplied(ctx, data, count)
+        return R.where(R.less(reshaped(exponent.expr, ()), one), one, power)
+    base = ctx.builder.array(data.expr).astype("float64")
+    exponents = np.maximum(ctx.builder.array(exponent.expr), np.int32(0)).astype("float64")
+    # Of whole numbers a power that int32 holds is exact, or rounded so.
+    power = base.to(R.round(R.power(base.expr, exponents.expr)))
+    result: Any = np.where(np.abs(power) < 2.0**31, power, -(2.0**31))
+    return R.astype(result.expr, "int32")
+
+
+def convert_float_power(ctx: Context) -> relax.Expr:
+    """Raise float32 to powers; to one that is a natural number, or nearly so, by products."""
+    data, exponent = ctx.input(0), ctx.input(1)
+    power = R.power(data.expr, exponent.expr)
+    if not _is_one(data, exponent):
+        return power
+    if exponent.tensor.is_constant:
+        value = np.float32(ctx.constant(1).item())
+        count = round_half_away(value)
+        if not (1 <= count < 2**31 and abs(value - count) < _NEAR):
+            return power
+        return _multiplied(ctx, data, relax.const(count.astype(np.int32).reshape(1)))
+    array = ctx.builder.array
+    value = array(reshaped(exponent.expr, (1,)))
+    half = relax.const(0.5, "float64")
+    count = array(R.floor(R.add(R.astype(value.expr, "float64"), half)))
+    inside = array(R.clip(count.expr, 0, 2**31 - 1))
+    is_inside = (inside == count) & (inside >= 1.0)
+    is_near = is_inside & (np.abs(value - count.astype("float32")) < _NEAR)
+    counts: Any = np.where(is_near, inside, 1.0).astype("int32")
+    return R.where(reshaped(is_near.expr, ()), _multiplied(ctx, data, counts.expr), power)
+
+
+def _is_one(data: Operand, exponent: Operand) -> bool:
+    """Tell whether LiteRT takes one exponent for all: its shape differs from the data's."""
+    return prod(exponent.shape) == 1 and exponent.shape != data.shape
+
+
+def _multiplied(ctx: Context, data: Operand, count: relax.Expr) -> relax.Expr:
+    """Return a power by products; of the shape of data and exponent broadcast."""
+    shape = data.shape
+    rank = len(ctx.input(1).shape)
+    shape = (*[1] * (rank - len(shape)), *shape)
+    if 0 in shape:
+        return R.zeros(shape, data.tensor.dtype)
+    flat = ctx.builder.emit(reshaped(data.expr, (prod(shape),)))
+    return reshaped(ctx.builder.emit(natural_power(flat, count)), shape)
+
+
+OPERATORS.update(
+    {
+        "BITCAST": Row(data=convert_bitcast),
+        "BITWISE_XOR": Row(data=convert_xor),
+        "FLOOR_DIV": Row(
+            data=_floored(
+                R.floor_divide, convert_floor_div, ("int8", "int16", "int32"), is_rest=False
+            ),
+            known=known.floored(np.floor_divide),
+        ),
+        "FLOOR_MOD": Row(
+            data=_floored(
+                R.floor_mod, convert_floor_mod, ("int8", "int16", "int32", "int64"), is_rest=True
+            ),
+            known=known.floored(np.mod),
+        ),
+        "POW": Row(floats=convert_float_power, whole=convert_whole_power),
+        "RIGHT_SHIFT": Row(data=convert_right_shift),
+        "STABLEHLO_ADD": Row(data=_stablehlo(R.add, R.logical_or), combines="add"),
+        "STABLEHLO_AND": Row(data=convert_stablehlo_and, combines="all"),
+        "STABLEHLO_MAXIMUM": Row(data=_stablehlo(R.maximum, R.logical_or), combines="maximum"),
+        "STABLEHLO_MINIMUM": Row(data=_stablehlo(R.minimum, R.logical_and), combines="minimum"),
+        "STABLEHLO_MULTIPLY": Row(data=_stablehlo(R.multiply, R.logical_and), combines="multiply"),
+        "STABLEHLO_OR": Row(combines="any"),
+        "STABLEHLO_SHIFT_LEFT": Row(data=convert_left_shift),
+    }
+)

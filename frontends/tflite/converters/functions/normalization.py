@@ -1,0 +1,183 @@
+"""SOFTMAX, LOG_SOFTMAX and L2_NORMALIZATION."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from tvm import relax
+from tvm.relax import op as R
+
+from frontends.errors import UnsupportedError
+from frontends.tflite.converters.context import Context, per_tensor
+from frontends.tflite.converters.fixed_point import (
+    divided,
+    inverse_sqrt,
+    log,
+    number,
+    product,
+    saturated,
+)
+from frontends.tflite.converters.functions.unary import of_zero
+from frontends.tflite.operators import COMPUTED, OPERATORS, Row
+from frontends.tflite.options.values import SoftmaxOptions
+from qnn_ops import quantized_softmax
+from qnn_ops.arithmetic import multiply_by_quantized_multiplier, quantize_multiplier
+from qnn_ops.attributes import dtype_range
+from qnn_ops.errors import QnnError
+from qnn_ops.expressions import take
+from qnn_ops.quantized_softmax import output_quantization
+from qnn_ops.softmax_arithmetic import exp_table, sum_term
+
+
+def convert_softmax(ctx: Context) -> relax.Expr:
+    """Apply softmax along the last axis."""
+    data, result = ctx.input(0), ctx.output()
+    if 0 in data.shape:
+        return R.zeros(data.shape, result.dtype)
+    quantization = per_tensor(result)
+    if result.dtype == "uint8" or data.tensor.dtype != result.dtype:  # LiteRT does not read it then
+        quantization = output_quantization(data.tensor.dtype, result.dtype)
+    return quantized_softmax(
+        data.expr,
+        *data.quantization,
+        *quantization,
+        result.dtype,
+        beta=ctx.options(SoftmaxOptions).beta,
+    )
+
+
+def convert_float_softmax(ctx: Context) -> relax.Expr:
+    """Apply softmax along the last axis; beta multiplies the distances from the largest."""
+    beta = relax.const(ctx.options(SoftmaxOptions).beta, "float32")
+    data = _rows(ctx)
+    if 0 in ctx.input(0).shape:
+        return R.zeros(ctx.input(0).shape, "float32")
+    below = R.subtract(data, ctx.builder.emit(R.max(data, [-1], keepdims=True)))
+    powers = ctx.builder.emit(R.exp(R.multiply(below, beta)))
+    return R.divide(powers, ctx.builder.emit(R.sum(powers, [-1], keepdims=True)))
+
+
+def convert_float_log_softmax(ctx: Context) -> relax.Expr:
+    """Apply the logarithm of softmax along the last axis."""
+    data = _rows(ctx)
+    if 0 in ctx.input(0).shape:
+        return R.zeros(ctx.input(0).shape, "float32")
+    below = ctx.builder.emit(R.subtract(data, ctx.builder.emit(R.max(data, [-1], keepdims=True))))
+    total = ctx.builder.emit(R.sum(R.exp(below), [-1], keepdims=True))
+    return R.subtract(below, R.log(total))
+
+
+def _rows(ctx: Context) -> relax.Expr:
+    """Return the data.
+
+    Raises:
+        QnnError: they are a scalar, for which LiteRT returns what memory holds.
+    """
+    data = ctx.input(0)
+    if not data.shape:
+        raise QnnError(f"{data.tensor.label} is a scalar, which has no last axis")
+    return data.expr
+
+
+# The most squares, and exponentials in Q12.19, whose sum fits int32.
+_MOST_SQUARES, _MOST_EXPONENTIALS = 33_025, 4_095
+_POINTS = {"int8": (0, 127), "uint8": (128, 255)}
+
+
+def convert_l2_normalization(ctx: Context) -> relax.Expr:
+    """Divide x by its length along the last axis, which is taken to be at least 1e-6."""
+    data = ctx.input(0).expr
+    length = R.sqrt(R.sum(R.square(data), [-1], keepdims=True))
+    return R.divide(data, R.maximum(length, relax.const(1e-6, "float32")))
+
+
+def convert_quantized_l2_normalization(ctx: Context) -> relax.Expr:
+    """Divide by the length along the last axis.
+
+    Source: L2Normalization of TFLite's kernels/internal/reference: a Q31 multiplier by Newton's
+    iteration; uint8 shifts by 7 bits before the product, and int8 after it.
+    """
+    data, dtype = ctx.input(0), ctx.output().dtype
+    _check_result(ctx, 1 / 128, 0)
+    if 0 in data.shape:
+        return R.zeros(data.shape, dtype)
+    if not data.shape or data.shape[-1] > _MOST_SQUARES:
+        raise UnsupportedError(f"rows of {data.tensor.label}, of shape {data.shape}")
+    values = ctx.builder.array(data.expr).astype("int64") - data.quantization[1]
+    squares = (values * values).sum(axis=-1, dtype="int64", keepdims=True)
+    multiplier, shift = inverse_sqrt(squares)
+    if dtype == "uint8":
+        steps = divided(product(values * 128, multiplier), shift)
+    else:
+        left, right = np.maximum(7 - shift, 0), np.maximum(shift - 7, 0)
+        steps = divided(product(values << left, multiplier), right)
+    return saturated(steps + _POINTS[dtype][0], dtype)
+
+
+def convert_quantized_log_softmax(ctx: Context) -> relax.Expr:
+    """Take the logarithm of a softmax along the last axis.
+
+    Source: LogSoftmax of TFLite's kernels/internal/reference, all in fixed point.
+    """
+    data, dtype = ctx.input(0), ctx.output().dtype
+    _check_result(ctx, 16 / 256, 1)
+    if 0 in data.shape:
+        return R.zeros(data.shape, dtype)
+    if not data.shape or data.shape[-1] > _MOST_EXPONENTIALS:
+        raise UnsupportedError(f"rows of {data.tensor.label}, of shape {data.shape}")
+    scale = data.quantization[0]
+    if scale <= 2.0**-26:
+        raise QnnError(f"{data.tensor.label} has the scale {scale}, too small for TFLite")
+    multiplier, shift = (
+        int(part) for part in quantize_multiplier(min(scale * 2.0**26, 2.0**31 - 1))
+    )
+    radius = math.floor(31 * 2.0**26 / 2.0**shift)
+    # There are 256 distances of 8-bit values: tables hold what depends on them alone.
+    distances = np.minimum(np.arange(256), radius)
+    scaled = multiply_by_quantized_multiplier(-distances, multiplier, shift)
+    values = ctx.builder.array(data.expr)
+    distance = values.max(-1, keepdims=True).astype("int32") - values.astype("int32")
+    terms = take(sum_term(exp_table(scale, 1.0)).astype(np.int64), distance)
+    logarithm = log(terms.sum(axis=-1, dtype="int64", keepdims=True))
+    reverse, down = quantize_multiplier(2.0 ** (31 - shift) / multiplier)
+    lowest = divided(product(logarithm - (1 << 31), int(reverse)), values.to(number(-int(down))))
+    nearest = take(scaled.astype(np.int64), distance)
+    steps = divided(nearest - logarithm, values.to(number(22)))
+    is_far = -distance.astype("int64") <= np.maximum(lowest, -radius - 1)
+    low, _ = dtype_range(dtype)
+    return saturated(np.where(is_far, low, steps + _POINTS[dtype][1]), dtype)
+
+
+def _check_result(ctx: Context, scale: float, end: int) -> None:
+    """Raise unless the result has the scale and zero point that TFLite asks for."""
+    data, result = ctx.tensor(0), ctx.output()
+    if data.dtype != result.dtype:
+        raise UnsupportedError(f"from {data.dtype} to {result.dtype}")
+    needed = scale, _POINTS[result.dtype][end]
+    if per_tensor(result) != needed:
+        raise QnnError(f"{result.label} must have scale and zero point {needed}")
+
+
+OPERATORS.update(
+    {
+        "L2_NORMALIZATION": Row(
+            quantized=convert_quantized_l2_normalization,
+            floats=convert_l2_normalization,
+            unscaled=of_zero("int8", "uint8"),
+        ),
+        "LOG_SOFTMAX": Row(
+            quantized=convert_quantized_log_softmax,
+            floats=convert_float_log_softmax,
+            micro=COMPUTED,
+        ),
+        "SOFTMAX": Row(
+            quantized=convert_softmax,
+            int16=convert_softmax,
+            floats=convert_float_softmax,
+            unscaled=of_zero("int16"),
+            micro=COMPUTED,
+            widens=True,
+        ),
+    }
+)

@@ -1,0 +1,323 @@
+"""Reductions along axes, MEAN and CUMSUM."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from math import prod
+from typing import Any
+
+import numpy as np
+from tvm import relax
+from tvm.relax import op as R
+
+from frontends.errors import UnsupportedError
+from frontends.splits import split
+from frontends.tflite.axes import axis_of
+from frontends.tflite.converters.context import Context, per_tensor, reshaped
+from frontends.tflite.converters.fixed_point import saturated
+from frontends.tflite.converters.scales import (
+    check_one_scale,
+    check_same_quantization,
+    check_symmetric,
+    lacks_scale,
+    zero_points,
+)
+from frontends.tflite.folding import rules as known
+from frontends.tflite.operators import COMPUTED, MOVED, OPERATORS, Row, Rule
+from frontends.tflite.options.values import CumsumOptions, ReducerOptions
+from qnn_ops import quantized_mean, requantize
+from qnn_ops.arithmetic import quantize_multiplier
+from qnn_ops.errors import QnnError
+from qnn_ops.registry import spec_of
+from qnn_ops.wide_sums import reduced_multiplier
+
+
+def axes_of(ctx: Context) -> list[int]:
+    """Read the axes of a reduction from its second input, each once, counted from the front."""
+    # A scalar has no axes, whatever the operand says.
+    rank, axes = len(ctx.input(0).shape), ctx.integers(1)
+    return sorted({axis_of(axis, rank) for axis in axes}) if rank else []
+
+
+def reduced(
+    ctx: Context, reduce: Callable[[relax.Expr, list[int], bool], relax.Expr]
+) -> relax.Expr:
+    """Return a reduction of the first input; one along no axis is along one more, of size 1."""
+    data, axes = ctx.input(0), axes_of(ctx)
+    if axes:
+        return reduce(data.expr, axes, ctx.options(ReducerOptions).keep_dims)
+    longer = ctx.builder.emit(reshaped(data.expr, (*data.shape, 1)))
+    return reduce(longer, [len(data.shape)], False)
+
+
+def _reduce(function: Callable[..., relax.Expr], begin: str | int | None = None) -> Rule:
+    """Return the rule that reduces numbers along constant axes.
+
+    Args:
+        function: of Relax.
+        begin: the result of no elements: a number, or "min" or "max" of the type; None if there is
+            none.
+    """
+
+    def convert(ctx: Context) -> relax.Expr:
+        data = ctx.input(0)
+        if 0 not in data.shape:
+            return reduced(ctx, function)
+        if begin is None:
+            raise UnsupportedError(f"the mean of {data.tensor.label}, which has no elements")
+        axes, keep = axes_of(ctx), ctx.options(ReducerOptions).keep_dims
+        sizes = enumerate(data.shape)
+        shape = [1 if axis in axes else size for axis, size in sizes if keep or axis not in axes]
+        dtype = spec_of(data.expr).dtype
+        info = np.finfo(dtype) if dtype == "float32" else np.iinfo(dtype)
+        value = getattr(info, begin) if isinstance(begin, str) else begin
+        number = float(value) if dtype == "float32" else int(value)
+        return R.full(shape, relax.const(number, dtype), dtype)
+
+    return convert
+
+
+_sum, _largest, _smallest = _reduce(R.sum, 0), _reduce(R.max, "min"), _reduce(R.min, "max")
+_product = _reduce(R.prod, 1)
+
+
+def convert_sum(ctx: Context) -> relax.Expr | list[relax.Expr]:
+    """Add up along constant axes, in int32, and bring the sum to the result's scale.
+
+    LiteRT 2.3.0's reference kernel reads int8 as uint8; this computes int8 as it does uint8.
+    """
+    data, result = ctx.input(0), ctx.output()
+    if 0 in data.shape:
+        return _sum(ctx)
+    scale, point = data.quantization
+
+    def add(expr: relax.Expr, axes: list[int], keep: bool) -> relax.Expr:
+        count = prod(spec_of(expr).shape[axis] for axis in axes)
+        total = ctx.builder.emit(R.sum(ctx.builder.emit(R.astype(expr, "int32")), axes, keep))
+        return requantize(total, scale, point * count, *per_tensor(result), result.dtype)
+
+    return reduced(ctx, add)
+
+
+def _extremum(rule: Rule) -> Rule:
+    """Return the rule that takes the largest (smallest) integer along constant axes."""
+
+    def convert(ctx: Context) -> relax.Expr | list[relax.Expr]:
+        check_same_quantization(ctx.tensor(0), ctx.output())
+        return rule(ctx)
+
+    return convert
+
+
+def convert_mean(ctx: Context) -> relax.Expr:
+    """Return the mean along constant axes."""
+    data, result = ctx.input(0), ctx.output()
+    encodings = (*data.quantization, *per_tensor(result), result.dtype)
+    return reduced(ctx, lambda expr, axes, keep: quantized_mean(expr, axes, keep, *encodings))
+
+
+def convert_unscaled_mean(ctx: Context) -> relax.Expr:
+    """Return the result's zero point: of scales that are 0, LiteRT makes a multiplier of 0."""
+
+    def fill(expr: relax.Expr, axes: list[int], keep: bool) -> relax.Expr:
+        return zero_points(ctx.output(), spec_of(ctx.builder.typed(R.max(expr, axes, keep))).shape)
+
+    return reduced(ctx, fill)
+
+
+def _whole(function: Callable[..., relax.Expr], numbers: Rule | None = None) -> Rule:
+    """Return the rule that reduces integers along constant axes, or bool to any or all.
+
+    Args:
+        function: ``R.max`` or ``R.min``, for whether any or all of bool hold.
+        numbers: the rule for integers, if there is one.
+    """
+
+    def reduce(ctx: Context, expr: relax.Expr, axes: list[int], keep: bool) -> relax.Expr:
+        # TVM reduces no bool.
+        return function(ctx.builder.emit(R.astype(expr, "int8")), axes, keep)
+
+    def convert(ctx: Context) -> relax.Expr | list[relax.Expr]:
+        data, dtype = ctx.input(0), ctx.output().dtype
+        if dtype != "bool" and numbers is None:
+            raise UnsupportedError(f"of {dtype}")
+        if dtype != "bool" and numbers is not None:
+            return numbers(ctx)
+        if 0 in data.shape:
+            raise UnsupportedError(f"{data.tensor.label} has no elements")
+        result = ctx.builder.emit(reduced(ctx, partial(reduce, ctx)))
+        return R.greater(result, relax.const(np.int8(0)))
+
+    return convert
+
+
+def convert_whole_mean(ctx: Context) -> relax.Expr:
+    """Average along constant axes, in 64 bits, and round towards zero."""
+    data, dtype = ctx.input(0), ctx.output().dtype
+    if dtype == "bool" or 0 in data.shape:
+        raise UnsupportedError(f"the mean of {data.tensor.label}, {dtype} of shape {data.shape}")
+
+    def average(expr: relax.Expr, axes: list[int], keep: bool) -> relax.Expr:
+        count = prod(spec_of(expr).shape[axis] for axis in axes)
+        total = ctx.builder.emit(R.sum(ctx.builder.emit(R.astype(expr, "int64")), axes, keep))
+        size = R.floor_divide(R.abs(total), relax.const(count, "int64"))
+        return R.astype(R.multiply(size, R.sign(total)), dtype)
+
+    return reduced(ctx, average)
+
+
+_MOST_FACTORS = 128  # each of them is a step of its own
+
+
+def convert_quantized_product(ctx: Context) -> relax.Expr:
+    """Multiply along constant axes, one value after the other, each product rescaled.
+
+    Source: QuantizedReduceProd of TFLite's kernels/internal/reference/reduce.h. What a product is
+    multiplied by is the data's scale over the n-th root of the result's, in 15 bits.
+    """
+    data, result, axes = ctx.input(0), ctx.output(), axes_of(ctx)
+    if data.tensor.dtype != result.dtype or result.dtype == "uint8":
+        raise UnsupportedError(f"from {data.tensor.dtype} to {result.dtype}")
+    if result.dtype == "int16":
+        check_symmetric(data.tensor, result)
+    count = prod(data.shape[axis] for axis in axes)
+    sizes, keep = enumerate(data.shape), ctx.options(ReducerOptions).keep_dims
+    shape = [1 if axis in axes else size for axis, size in sizes if keep or axis not in axes]
+    if 0 in shape:
+        return R.zeros(shape, result.dtype)
+    if not 0 < count <= _MOST_FACTORS:
+        raise UnsupportedError(f"of {count} values along axes {axes} of {data.shape}")
+    (scale, point), (result_scale, result_point) = data.quantization, per_tensor(result)
+    multiplier, shift = quantize_multiplier(scale / result_scale ** (1.0 / count))
+    if not -31 <= int(shift) < 8:
+        raise QnnError(f"the scales {scale:.4g} and {result_scale:.4g} are too far apart")
+    factor, down = int(reduced_multiplier(multiplier)), 15 - int(shift)
+    emit = ctx.builder.emit
+
+    def rescaled(value: Any) -> Any:
+        # The reference's result is int32, and wraps.
+        return ((value * factor + (1 << (down - 1))) >> down).astype("int32").astype("int64")
+
+    kept = [axis for axis in range(len(data.shape)) if axis not in axes]
+    moved = emit(R.permute_dims(data.expr, [*kept, *axes]))
+    rows = emit(reshaped(moved, (prod(data.shape[axis] for axis in kept), count)))
+    values = ctx.builder.array(rows).astype("int64") - point
+    first, *others = split(ctx.builder, values.expr, [1] * count, 1)
+    total = ctx.builder.array(first)
+    for part in others:
+        total = rescaled(total * ctx.builder.array(part))
+    return reshaped(emit(saturated(rescaled(total) + result_point, result.dtype)), shape)
+
+
+def convert_unscaled_product(ctx: Context) -> relax.Expr | list[relax.Expr]:
+    """Multiply integers that mean themselves: neither they nor the products have a scale."""
+    tensors = [ctx.tensor(0), ctx.output()]
+    if not all(map(lacks_scale, tensors)):
+        check_one_scale(tensors)
+    return _product(ctx)
+
+
+_MOST_FLOATS = 128  # each of them is a step of its own
+
+
+def convert_cumsum(ctx: Context) -> relax.Expr:
+    """Add up along an axis, from its begin or from its end."""
+    options, data = ctx.options(CumsumOptions), ctx.input(0)
+    dtype, shape = data.tensor.dtype, data.shape
+    axis = axis_of(ctx.integer(1), len(shape))
+    if 0 in shape:
+        return R.zeros(shape, dtype)
+    expr = ctx.builder.emit(R.flip(data.expr, axis)) if options.reverse else data.expr
+    if options.exclusive:
+        expr = _moved(ctx, expr, shape, axis, 1)
+    if dtype == "float32":
+        sums = _one_by_one(ctx, expr, shape, axis)
+    elif dtype in ("int32", "int64"):
+        sums = _by_doubling(ctx, expr, shape, axis)
+    else:
+        raise UnsupportedError(f"of {dtype}")
+    return R.flip(ctx.builder.emit(sums), axis) if options.reverse else sums
+
+
+def _moved(
+    ctx: Context, expr: relax.Expr, shape: Sequence[int], axis: int, count: int
+) -> relax.Expr:
+    """Move elements on, with zeros behind them."""
+    size = shape[axis]
+    zeros = R.zeros([*shape[:axis], min(count, size), *shape[axis + 1 :]], ctx.output().dtype)
+    if count >= size:
+        return zeros
+    first = R.strided_slice(expr, [axis], [0], [size - count])
+    return ctx.builder.emit(R.concat([zeros, ctx.builder.emit(first)], axis))
+
+
+def _by_doubling(ctx: Context, expr: relax.Expr, shape: Sequence[int], axis: int) -> relax.Expr:
+    """Add up integers, which are the same in any order, in as many steps as the size has bits."""
+    count = 1
+    while count < shape[axis]:
+        expr = ctx.builder.emit(R.add(expr, _moved(ctx, expr, shape, axis, count)))
+        count *= 2
+    return expr
+
+
+def _one_by_one(ctx: Context, expr: relax.Expr, shape: Sequence[int], axis: int) -> relax.Expr:
+    """Add up in the order in which LiteRT does."""
+    if shape[axis] > _MOST_FLOATS:
+        raise UnsupportedError(f"of {shape[axis]} numbers of float32")
+    sums: list[relax.Expr] = []
+    for part in split(ctx.builder, expr, [1] * shape[axis], axis):
+        sums.append(ctx.builder.emit(R.add(sums[-1], part)) if sums else ctx.builder.emit(part))
+    return R.concat(sums, axis) if len(sums) > 1 else sums[0]
+
+
+OPERATORS.update(
+    {
+        "CUMSUM": Row(data=convert_cumsum, known=known.cumsum),
+        "MEAN": Row(
+            quantized=convert_mean,
+            int16=convert_mean,
+            floats=_reduce(R.mean),
+            whole=convert_whole_mean,
+            unscaled=convert_unscaled_mean,
+            is_complemented=True,
+            micro=COMPUTED,
+        ),
+        "REDUCE_ALL": Row(whole=_whole(R.min), known=known.reduced(np.logical_and, "b")),
+        "REDUCE_ANY": Row(whole=_whole(R.max), known=known.reduced(np.logical_or, "b")),
+        **{
+            code: Row(
+                quantized=_extremum(rule),
+                int16=_extremum(rule),
+                floats=rule,
+                whole=_whole(of_bool, rule),
+                micro=MOVED,
+                is_for_every_scale=True,
+                fills=True,
+                known=known.reduced(function),
+            )
+            for code, rule, of_bool, function in (
+                ("REDUCE_MAX", _largest, R.max, np.maximum),
+                ("REDUCE_MIN", _smallest, R.min, np.minimum),
+            )
+        },
+        "REDUCE_PROD": Row(
+            quantized=convert_quantized_product,
+            int16=convert_quantized_product,
+            floats=_product,
+            whole=_whole(R.min, _product),
+            unscaled=convert_unscaled_product,
+            fills=True,
+            known=known.reduced(np.multiply),
+        ),
+        # Sums and products of bool are bool.
+        "SUM": Row(
+            quantized=convert_sum,
+            floats=_sum,
+            whole=_whole(R.max, _sum),
+            unscaled=convert_unscaled_mean,
+            fills=True,
+            known=known.reduced(np.add),
+        ),
+    }
+)

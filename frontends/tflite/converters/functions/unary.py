@@ -1,0 +1,326 @@
+"""Functions of one operand: float32 ones of Relax, and tables of quantized ones."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+from tvm import relax
+from tvm.relax import op as R
+
+from frontends.errors import UnsupportedError
+from frontends.tflite.converters.activations import convert_rescaling
+from frontends.tflite.converters.context import Array, Context, per_tensor
+from frontends.tflite.converters.functions.arithmetic import whole
+from frontends.tflite.converters.scales import (
+    check_one_scale,
+    check_symmetric,
+    with_least_scale,
+)
+from frontends.tflite.folding import rules as known
+from frontends.tflite.operators import COMPUTED, OPERATORS, Row, Rule
+from frontends.tflite.options.values import (
+    GeluOptions,
+    LeakyReluOptions,
+    LocalResponseNormalizationOptions,
+)
+from qnn_ops import quantized_lookup
+from qnn_ops.errors import QnnError
+from qnn_ops.rounded import rounded
+from qnn_ops.tables import (
+    hard_swish_table,
+    leaky_relu_table,
+    logistic_table,
+    tanh_table,
+    unary_table,
+)
+from qnn_ops.tables_int16 import (
+    EVERY_INT16,
+    abs_table_int16,
+    exp_table_int16,
+    gelu_table_int16,
+    leaky_relu_table_int16,
+    log_table_int16,
+    logistic_table_int16,
+    rsqrt_table_int16,
+    sqrt_table_int16,
+    tanh_table_int16,
+)
+from qnn_ops.unary_tables import (
+    absolute_table,
+    elu_table,
+    gelu_table,
+    log_table,
+    negative_table,
+    rsqrt_table,
+    sqrt_table,
+)
+
+_ROOT = math.sqrt(2 / math.pi)
+
+Unary = Callable[[relax.Expr], relax.Expr]
+Options = Callable[[Context], "tuple[Any, ...]"]
+
+
+def _no_options(_ctx: Context) -> tuple[Any, ...]:
+    return ()
+
+
+def _alpha(ctx: Context) -> tuple[float]:
+    return (ctx.options(LeakyReluOptions).alpha,)
+
+
+def _approximate(ctx: Context) -> tuple[bool]:
+    return (ctx.options(GeluOptions).approximate,)
+
+
+def _bytes(
+    table_of: Callable[..., Array], options: Options = _no_options, *, has_uint8: bool = True
+) -> Rule:
+    """Return the rule that looks bytes up in a table, made of options, scales and the dtype.
+
+    Args:
+        table_of: makes the table.
+        options: returns the operator's options.
+        has_uint8: whether LiteRT has the operator of uint8.
+    """
+
+    def convert(ctx: Context) -> relax.Expr:
+        first, result = options(ctx), per_tensor(ctx.output())
+        scales = (*ctx.input(0).quantization, *result)
+        return _looked_up(ctx, partial(table_of, *first, *scales), has_uint8=has_uint8)
+
+    return convert
+
+
+def _looked_up(
+    ctx: Context, table_of: Callable[[str], Array], *, has_uint8: bool = True
+) -> relax.Expr:
+    data, dtype = ctx.tensor(0).dtype, ctx.output().dtype
+    if data != dtype:
+        raise UnsupportedError(f"from {data} to {dtype}")
+    if dtype == "uint8" and not has_uint8:
+        raise UnsupportedError("LiteRT has no such operator of uint8")
+    return _look_up(ctx, table_of(dtype))
+
+
+def _look_up(ctx: Context, table: Array) -> relax.Expr:
+    data = ctx.input(0).expr
+    return quantized_lookup(data, ctx.values.add_constant(ctx.output(), "_table", table))
+
+
+def _words(table_of: Callable[..., Array], options: Options = _no_options) -> Rule:
+    """Return the rule that looks int16 up in a table, made of options and scales."""
+
+    def convert(ctx: Context) -> relax.Expr:
+        first, data, result = options(ctx), ctx.tensor(0), ctx.output()
+        check_symmetric(data, result)
+        return _look_up(ctx, table_of(*first, per_tensor(data)[0], per_tensor(result)[0]))
+
+    return convert
+
+
+def _negative(ctx: Context) -> relax.Expr:
+    """Negate the integers, whatever they mean, as LiteRT does."""
+    return _looked_up(ctx, negative_table, has_uint8=False)
+
+
+def _int16_negative(ctx: Context) -> relax.Expr:
+    """Negate the integers, whatever they mean; the lowest one wraps."""
+    return _look_up(ctx, (-EVERY_INT16).astype(np.int16))
+
+
+def _exp(x: Array) -> Array:
+    # C's expf is exp rounded to float32 (to within 0.51 of its last digit).
+    return np.exp(x.astype(np.float64)).astype(np.float32)
+
+
+def of_zero(*dtypes: str) -> Rule:
+    """Return the rule for a function of data that all stand for 0.
+
+    Args:
+        *dtypes: for which the function reads the result's scale alone; it must be there.
+    """
+
+    def convert(ctx: Context) -> relax.Expr | list[relax.Expr]:
+        data, result, row = ctx.tensor(0), ctx.output(), OPERATORS[ctx.operator.code]
+        # For other operators LiteRT reads uninitialized memory as the scale, or crashes.
+        check_one_scale([result] if result.dtype in dtypes else [data, result])
+        rule = row.int16 if result.dtype == "int16" else row.quantized
+        assert rule is not None
+        return with_least_scale(rule)(ctx)
+
+    return convert
+
+
+def _floats(function: Unary) -> Rule:
+    """Return the rule for a function of float32."""
+    return lambda ctx: function(ctx.input(0).expr)
+
+
+def _square(ctx: Context) -> relax.Expr:
+    return rounded(ctx.builder.emit(R.square(ctx.input(0).expr)))
+
+
+def _in_float64(function: Callable[[relax.Expr], relax.Expr], data: relax.Expr) -> relax.Expr:
+    # TVM's tanh and erf of float32 lose digits where they are small.
+    return R.astype(function(R.astype(data, "float64")), "float32")
+
+
+def convert_logistic(ctx: Context) -> relax.Expr:
+    """Compute 1 / (1 + exp(-x)); below -9 that is exp(x), as in LiteRT."""
+    data, one = ctx.input(0).expr, relax.const(np.float32(1))
+    quotient = R.divide(one, R.add(one, R.exp(R.negative(data))))
+    return R.where(R.less(data, relax.const(np.float32(-9))), R.exp(data), quotient)
+
+
+def convert_elu(ctx: Context) -> relax.Expr:
+    """Compute x where it is positive, exp(x) - 1 elsewhere."""
+    data = ctx.input(0).expr
+    zero, one = relax.const(0.0, "float32"), relax.const(1.0, "float64")
+    # The minimum keeps exp from overflowing where its value is not used.
+    below = _in_float64(lambda x: R.subtract(R.exp(x), one), R.minimum(data, zero))
+    return R.where(R.greater(data, zero), data, below)
+
+
+def convert_gelu(ctx: Context) -> relax.Expr:
+    """Compute x times the normal distribution up to x, or an approximation of it by tanh."""
+    data = ctx.input(0).expr
+
+    def number(value: float) -> relax.Expr:
+        return relax.const(np.float32(value))
+
+    half = R.multiply(number(0.5), data)
+    if ctx.options(GeluOptions).approximate:
+        cube = R.multiply(R.multiply(data, data), data)
+        inner = R.add(data, R.multiply(number(0.044715), cube))
+        bent = _in_float64(R.tanh, R.multiply(number(_ROOT), inner))
+        return rounded(ctx.builder.emit(R.multiply(half, R.add(number(1), bent))))
+    scaled = R.multiply(data, number(math.sqrt(0.5)))
+    one = relax.const(1.0, "float64")
+    part = _in_float64(lambda x: R.add(one, R.erf(x)), scaled)
+    return rounded(ctx.builder.emit(R.multiply(half, part)))
+
+
+def convert_hard_swish(ctx: Context) -> relax.Expr:
+    """Compute x * relu6(x + 3) / 6."""
+    data = ctx.input(0).expr
+    gate = R.clip(R.add(data, relax.const(3.0, "float32")), 0.0, 6.0)
+    return R.divide(R.multiply(data, gate), relax.const(6.0, "float32"))
+
+
+def convert_leaky_relu(ctx: Context) -> relax.Expr:
+    """Compute x where it is positive, alpha * x elsewhere."""
+    return R.nn.leakyrelu(ctx.input(0).expr, ctx.options(LeakyReluOptions).alpha)
+
+
+def convert_local_response_normalization(ctx: Context) -> relax.Expr:
+    """Divide x by a power of the sum of its neighbours' squares along the last axis.
+
+    Of ``radius`` neighbours on either side LiteRT leaves out the last one.
+    """
+    options, data = ctx.options(LocalResponseNormalizationOptions), ctx.input(0)
+    if not data.shape:
+        raise QnnError(f"{data.tensor.label} is a scalar, which has no last axis")
+    rank, depth, radius = len(data.shape), data.shape[-1], options.radius
+    radius = min(max(radius, 0), depth)  # there are no more neighbours
+    widths = [0] * (2 * rank - 2) + [radius, max(radius - 1, 0)]
+    squares = ctx.builder.emit(R.nn.pad(R.square(data.expr), widths, pad_value=0.0))
+    total: relax.Expr = R.zeros(data.shape, "float32")
+    for place in range(2 * radius):
+        part = R.strided_slice(squares, [rank - 1], [place], [place + depth])
+        total = ctx.builder.emit(R.add(total, ctx.builder.emit(part)))
+    scaled = R.multiply(relax.const(np.float32(options.alpha)), total)
+    base = R.add(relax.const(np.float32(options.bias)), scaled)
+    factor = R.power(base, relax.const(np.float32(-options.beta)))
+    return rounded(ctx.builder.emit(R.multiply(data.expr, factor)))
+
+
+OPERATORS.update(
+    {
+        "ABS": Row(
+            quantized=_bytes(absolute_table, has_uint8=False),
+            int16=_words(abs_table_int16),
+            floats=_floats(R.abs),
+            whole=whole(R.abs),
+            is_for_every_scale=True,
+            known=known.of_one(np.abs, "if"),
+        ),
+        "CEIL": Row(floats=_floats(R.ceil), known=known.of_one(np.ceil, "f")),
+        "COS": Row(floats=_floats(R.cos)),
+        "ELU": Row(quantized=_bytes(elu_table, has_uint8=False), floats=convert_elu),
+        "EXP": Row(
+            quantized=_bytes(partial(unary_table, _exp)),
+            int16=_words(exp_table_int16),
+            floats=_floats(R.exp),
+            unscaled=of_zero("int8", "int16"),
+        ),
+        "FLOOR": Row(floats=_floats(R.floor), known=known.of_one(np.floor, "f")),
+        "GELU": Row(
+            quantized=_bytes(gelu_table, _approximate),
+            int16=_words(gelu_table_int16, _approximate),
+            floats=convert_gelu,
+            unscaled=of_zero("int8", "uint8", "int16"),
+        ),
+        "HARD_SWISH": Row(
+            quantized=_bytes(hard_swish_table),
+            floats=convert_hard_swish,
+            unscaled=convert_rescaling,
+            micro=COMPUTED,
+        ),
+        "LEAKY_RELU": Row(
+            quantized=_bytes(leaky_relu_table, _alpha),
+            int16=_words(leaky_relu_table_int16, _alpha),
+            floats=convert_leaky_relu,
+            unscaled=convert_rescaling,
+        ),
+        "LOCAL_RESPONSE_NORMALIZATION": Row(floats=convert_local_response_normalization),
+        "LOG": Row(
+            quantized=_bytes(log_table, has_uint8=False),
+            int16=_words(log_table_int16),
+            floats=_floats(R.log),
+        ),
+        "LOGISTIC": Row(
+            quantized=_bytes(logistic_table),
+            int16=_words(logistic_table_int16),
+            floats=convert_logistic,
+            unscaled=of_zero("int8", "uint8"),
+            is_complemented=True,
+            micro=COMPUTED,
+        ),
+        "NEG": Row(
+            quantized=_negative,
+            int16=_int16_negative,
+            floats=_floats(R.negative),
+            whole=whole(R.negative),
+            unscaled=_negative,
+            is_for_every_scale=True,
+            known=known.of_one(np.negative, "if"),
+        ),
+        "ROUND": Row(floats=_floats(R.round), known=known.of_one(np.rint, "f")),
+        "RSQRT": Row(
+            quantized=_bytes(rsqrt_table, has_uint8=False),
+            int16=_words(rsqrt_table_int16),
+            floats=_floats(R.rsqrt),
+        ),
+        "SIGN": Row(floats=_floats(R.sign), whole=whole(R.sign)),
+        "SIN": Row(floats=_floats(R.sin)),
+        "SQRT": Row(
+            quantized=_bytes(sqrt_table, has_uint8=False),
+            int16=_words(sqrt_table_int16),
+            floats=_floats(R.sqrt),
+        ),
+        "SQUARE": Row(floats=_square),
+        "TANH": Row(
+            quantized=_bytes(tanh_table),
+            int16=_words(tanh_table_int16),
+            floats=_floats(lambda data: _in_float64(R.tanh, data)),
+            unscaled=of_zero("int8", "uint8"),
+            is_complemented=True,
+            micro=COMPUTED,
+        ),
+    }
+)

@@ -1,0 +1,1 @@
+"""Convolutions, dense layers, products of matrices, and pools."""

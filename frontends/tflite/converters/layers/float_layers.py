@@ -1,0 +1,221 @@
+"""Convolutions, of images and volumes, and dense layers of float32 tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+import numpy as np
+from tvm import relax
+from tvm.relax import op as R
+
+from frontends.errors import UnsupportedError
+from frontends.tflite.converters.activations import activate, check_clamps, float_range
+from frontends.tflite.converters.context import Array, Context, reshaped
+from frontends.tflite.converters.layers.convolution import (
+    check_ranks,
+    check_windows,
+    kind_of,
+    rows_of,
+    same_ends,
+    window_padding,
+)
+from frontends.tflite.converters.layers.transpose_conv import check_size, in_phases, output_shape
+from frontends.tflite.options.layers import (
+    Conv3DOptions,
+    FullyConnectedOptions,
+    TransposeConvOptions,
+)
+from qnn_ops import float_conv2d
+from qnn_ops.errors import QnnError
+from qnn_ops.registry import spec_of
+from qnn_ops.windows import window_count
+
+
+def convert_float_conv_2d(ctx: Context) -> relax.Expr:
+    """Return a convolution, of all channels or of every channel by itself."""
+    data, kernel = ctx.input(0), ctx.input(1)
+    options, layout, groups = kind_of(ctx)
+    channels, inputs = (kernel.shape[layout.index(letter)] for letter in "OI")
+    if groups < 1 or inputs * groups != data.shape[3] or channels % groups:
+        raise QnnError(f"a kernel of shape {kernel.shape} for data of shape {data.shape}")
+    window = [kernel.shape[layout.index(letter)] for letter in "HW"]
+    size, stride, dilation = data.shape[1:3], options.stride, options.dilation
+    padding = window_padding(options.padding, size, window, stride, dilation)
+    check_windows(size, window, stride, padding, dilation)
+    low, high = float_range(options.activation)
+    return float_conv2d(
+        data.expr,
+        kernel.expr,
+        bias_of(ctx, 2, channels),
+        strides=stride,
+        padding=padding,
+        dilation=dilation,
+        groups=groups,
+        kernel_layout=layout,
+        low=low,
+        high=high,
+    )
+
+
+def convert_float_fully_connected(ctx: Context) -> relax.Expr:
+    """Return a dense layer; unless the rank is to be kept, the data is seen as rows of K values."""
+    options = ctx.options(FullyConnectedOptions)
+    if options.weights_format != "DEFAULT":
+        raise UnsupportedError(f"weights in the format {options.weights_format}")
+    check_clamps(options.activation)
+    outer, depth, units = rows_of(ctx, options.keep_num_dims)
+    pixels = ctx.builder.emit(reshaped(ctx.input(0).expr, (1, 1, prod(outer), depth)))
+    kernel = ctx.builder.emit(reshaped(ctx.input(1).expr, (units, 1, 1, depth)))
+    low, high = float_range(options.activation)
+    sums = float_conv2d(pixels, kernel, bias_of(ctx, 2, units), low=low, high=high)
+    return reshaped(ctx.builder.emit(sums), (*outer, units))
+
+
+def convert_float_transpose_conv(ctx: Context) -> relax.Expr:
+    """Return the transposed convolution of the stated size.
+
+    LiteRT adds up pixel by pixel of the data, which is the order of the convolutions here.
+    """
+    options, kernel, data = ctx.options(TransposeConvOptions), ctx.input(1), ctx.input(2)
+    check_ranks(kernel, data)
+    bias = bias_of(ctx, 3, kernel.shape[0])
+    if not ctx.tensor(1).is_constant or not (bias is None or ctx.tensor(3).is_constant):
+        sums = transposed_sums(ctx, data.expr, kernel.expr)
+        return activate(options.activation, sums if bias is None else R.add(sums, bias))
+    shape = output_shape(ctx, kernel.shape, data)
+    check_size(options, shape[1:3], kernel.shape[1:3], data.shape[1:3])
+    low, high = float_range(options.activation)
+
+    def convolve(weights: Array, phases: int, padding: tuple[int, ...]) -> relax.Var:
+        operands = [ctx.values.add_constant(ctx.output(), "_weights", weights)]
+        if bias is not None:
+            biases = np.tile(ctx.constant(3), phases)
+            operands.append(ctx.values.add_constant(ctx.output(), "_bias", biases))
+        return ctx.builder.emit(
+            float_conv2d(data.expr, *operands, padding=padding, low=low, high=high)
+        )
+
+    return in_phases(ctx, shape, ctx.constant(1), convolve, lambda parts: R.concat(parts, 3))
+
+
+def transposed_sums(ctx: Context, images: relax.Expr, planes: relax.Expr) -> relax.Expr:
+    """Return the sums of a TRANSPOSE_CONV.
+
+    Args:
+        ctx: the operator.
+        images: float32 values of the data.
+        planes: float32 values of the weights.
+    """
+    options = ctx.options(TransposeConvOptions)
+    kernel, data = ctx.input(1), ctx.input(2)
+    check_ranks(kernel, data)
+    shape, window = output_shape(ctx, kernel.shape, data), kernel.shape[1:3]
+    check_size(options, shape[1:3], window, data.shape[1:3])
+    emit = ctx.builder.emit
+    images = emit(R.permute_dims(images, [0, 3, 1, 2]))
+    planes = emit(R.permute_dims(planes, [3, 0, 1, 2]))
+    whole = emit(R.nn.conv2d_transpose(images, planes, strides=options.stride))
+    whole = emit(R.permute_dims(whole, [0, 2, 3, 1]))
+    begins = window_padding(options.padding, shape[1:3], window, options.stride)[:2]
+    ends = [begin + size for begin, size in zip(begins, shape[1:3], strict=True)]
+    # Beyond the last products are zeros.
+    sizes = spec_of(whole).shape[1:3]
+    below, right = (max(end - size, 0) for end, size in zip(ends, sizes, strict=True))
+    padded = emit(R.nn.pad(whole, [0, 0, 0, below, 0, right, 0, 0], pad_value=0.0))
+    return emit(R.strided_slice(padded, [1, 2], begins, ends))
+
+
+def with_bias(ctx: Context, sums: relax.Expr, position: int, channels: int) -> relax.Expr:
+    """Add the bias at a position, if there is one; raise as ``bias_of``."""
+    bias = bias_of(ctx, position, channels)
+    return sums if bias is None else R.add(sums, bias)
+
+
+def bias_of(ctx: Context, position: int, channels: int) -> relax.Expr | None:
+    """Return the bias at a position, if there is one.
+
+    Raises:
+        QnnError: it is not float32, or not one value for each channel.
+    """
+    if not ctx.has(position):
+        return None
+    bias = ctx.input(position)
+    if bias.tensor.dtype != "float32" or bias.shape != (channels,):
+        raise QnnError(
+            f"the bias {bias.tensor.label} must be float32 of shape ({channels},), "
+            f"got {bias.tensor.dtype} {bias.shape}"
+        )
+    return bias.expr
+
+
+_NAMES = ("depth", "height", "width")
+
+
+def convert_conv_3d(ctx: Context) -> relax.Expr:
+    """Return a convolution of volumes; the kernel is [depth, height, width, in, out]."""
+    data, kernel, options = ctx.input(0), ctx.input(1), ctx.options(Conv3DOptions)
+    _check_shapes(data.shape, kernel.shape, 3)
+    size, window = data.shape[1:4], kernel.shape[:3]
+    ends = _padding(options, size, window)
+    for axis, name in enumerate(_NAMES):
+        steps = options.stride[axis], options.dilation[axis]
+        window_count(name, size[axis], window[axis], *steps, *ends[axis])
+    sums = R.nn.conv3d(
+        data.expr,
+        ctx.builder.emit(R.permute_dims(kernel.expr, [4, 0, 1, 2, 3])),
+        strides=options.stride,
+        padding=tuple(end[side] for side in (0, 1) for end in ends),
+        dilation=options.dilation,
+        data_layout="NDHWC",
+        kernel_layout="ODHWI",
+    )
+    return activate(options.activation, with_bias(ctx, sums, 2, kernel.shape[4]))
+
+
+def convert_conv_3d_transpose(ctx: Context) -> relax.Expr:
+    """Return the transposed convolution; the kernel is [depth, height, width, out, in]."""
+    shape, kernel, data = ctx.integers(0), ctx.input(1), ctx.input(2)
+    options, emit = ctx.options(Conv3DOptions), ctx.builder.emit
+    _check_shapes(data.shape, kernel.shape, 4)
+    if options.dilation != (1, 1, 1):
+        raise UnsupportedError(f"the dilation {options.dilation}")
+    fits = len(shape) == 5 and shape[0] == data.shape[0] and shape[4] == kernel.shape[3]
+    if not fits or min(shape) < 1:
+        raise QnnError(f"a result of {shape} from {data.shape} by a kernel of {kernel.shape}")
+    size, window = shape[1:4], kernel.shape[:3]
+    ends = _padding(options, size, window)
+    counts = tuple(
+        (total + sum(end) - taps) // step + 1
+        for total, end, taps, step in zip(size, ends, window, options.stride, strict=True)
+    )
+    if counts != data.shape[1:4]:
+        raise QnnError(f"a convolution of {size} gives {counts}, the data has {data.shape[1:4]}")
+    images = emit(R.permute_dims(data.expr, [0, 4, 1, 2, 3]))
+    planes = emit(R.permute_dims(kernel.expr, [4, 3, 0, 1, 2]))
+    whole = emit(R.nn.conv3d_transpose(images, planes, strides=options.stride))
+    whole = emit(R.permute_dims(whole, [0, 2, 3, 4, 1]))
+    begins = [before for before, _ in ends]
+    stops = [begin + total for begin, total in zip(begins, size, strict=True)]
+    # Beyond the last products are zeros.
+    more = [max(stop - had, 0) for stop, had in zip(stops, spec_of(whole).shape[1:4], strict=True)]
+    widths = [0, 0, *(width for each in more for width in (0, each)), 0, 0]
+    padded = emit(R.nn.pad(whole, widths, pad_value=0.0))
+    sums = emit(R.strided_slice(padded, [1, 2, 3], begins, stops))
+    return activate(options.activation, with_bias(ctx, sums, 3, shape[4]))
+
+
+def _check_shapes(data: tuple[int, ...], kernel: tuple[int, ...], depth: int) -> None:
+    fits = len(data) == len(kernel) == 5 and data[4] == kernel[depth]
+    if not fits or min(*data, *kernel) < 1:
+        raise QnnError(f"a kernel of shape {kernel} for data of shape {data}")
+
+
+def _padding(
+    options: Conv3DOptions, size: Sequence[int], window: Sequence[int]
+) -> list[tuple[int, int]]:
+    """Return the pixels before and behind, along each axis."""
+    if options.padding == "VALID":
+        return [(0, 0)] * 3
+    sizes = zip(size, window, options.stride, options.dilation, strict=True)
+    return [same_ends(*each) for each in sizes]

@@ -1,0 +1,170 @@
+"""Parts of hybrid operators: float32 data is made int8 at run time, and weights have 8 bits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import prod
+
+import numpy as np
+from tvm import relax
+from tvm.relax import op as R
+
+from frontends.errors import UnsupportedError
+from frontends.tflite.converters.activations import activate, check_clamps
+from frontends.tflite.converters.context import Array, Context, reshaped
+from frontends.tflite.converters.functions.integers import read_as
+from qnn_ops import QnnError, dynamic_encoding, dynamic_quantize, float_function
+from qnn_ops.registry import spec_of
+from qnn_ops.rounded import rounded
+
+SUMS = (1.0, 0, 1.0, 0, 1.0, 0, "int32")
+"""The encodings and the dtype of sums of products of plain integers."""
+
+
+@dataclass(frozen=True)
+class QuantizedRows:
+    """Rows of real numbers as int8.
+
+    Attributes:
+        values: int8, shaped as the data.
+        scale: float32, one for each row.
+        zero_point: int32, one for each row; None if all are 0.
+    """
+
+    values: relax.Expr
+    scale: relax.Expr
+    zero_point: relax.Expr | None
+
+
+def quantized_rows(
+    ctx: Context, data: relax.Expr, count: int, each: Sequence[int], *, asymmetric: bool
+) -> QuantizedRows:
+    """Quantize ``count`` rows of data, each by itself, as LiteRT does.
+
+    Args:
+        ctx: the operator.
+        data: float32.
+        count: of the rows.
+        each: the shape of scales and zero points, one for each row.
+        asymmetric: whether rows have zero points.
+    """
+    emit, shape = ctx.builder.emit, spec_of(data).shape
+    if not count:
+        point = emit(R.zeros(each, "int32")) if asymmetric else None
+        return QuantizedRows(emit(R.zeros(shape, "int8")), emit(R.zeros(each, "float32")), point)
+    # The rows are the first axes. With open sizes, a quotient may not be simplified.
+    ends = (axis for axis in range(len(shape) + 1) if prod(shape[:axis]) == count)
+    size = prod(shape[next(ends) :])
+    rows = emit(reshaped(data, (count, size)))
+    encoding = emit(dynamic_encoding(rows, asymmetric))
+    values = emit(reshaped(emit(dynamic_quantize(rows, encoding)), shape))
+
+    def field(number: int) -> relax.Expr:
+        column = emit(R.strided_slice(encoding, [1], [number], [number + 1]))
+        return emit(reshaped(column, each))
+
+    point = emit(R.astype(field(2), "int32")) if asymmetric else None
+    return QuantizedRows(values, field(0), point)
+
+
+def weights_of(ctx: Context, position: int) -> tuple[relax.Expr, Array]:
+    """Return constant weights as LiteRT's hybrid operators read them: as int8, whatever they are.
+
+    Returns:
+        The parameter, and its value.
+    """
+    tensor, array = ctx.tensor(position), ctx.constant(position)
+    if tensor.dtype == "int8":
+        return ctx.weights(position).expr, array
+    array = array.view(np.int8)
+    return ctx.values.add_constant(tensor, "_int8", array), array
+
+
+def scales_of(ctx: Context, position: int, channels: int) -> Array:
+    """Return the scale of weights, or that of each channel; their zero points are not read.
+
+    Raises:
+        QnnError: there is none, or another number of them.
+    """
+    tensor = ctx.tensor(position)
+    quantization = tensor.quantization
+    if quantization is None:
+        raise QnnError(f"{tensor.label} is {tensor.dtype} without a scale")
+    if quantization.scale.size not in (1, channels):
+        raise QnnError(f"{tensor.label} has {quantization.scale.size} scales for {channels}")
+    return quantization.scale
+
+
+def centred(
+    ctx: Context, sums: relax.Expr, rows: QuantizedRows, weight_sums: Array | relax.Expr
+) -> relax.Expr:
+    """Return int32 sums of products as float32, without the zero points' share.
+
+    Args:
+        ctx: the operator.
+        sums: of quantized data and weights, int32.
+        rows: whose zero points broadcast with the sums.
+        weight_sums: of the weights of each output channel, the sums' last axis; int32 if the run
+            computes them.
+    """
+    if rows.zero_point is not None:
+        if isinstance(weight_sums, np.ndarray):
+            weight_sums = relax.const(weight_sums.astype(np.int32))
+        sums = ctx.builder.emit(R.subtract(sums, R.multiply(rows.zero_point, weight_sums)))
+    return R.astype(sums, "float32")
+
+
+def with_bias(ctx: Context, product: relax.Expr, position: int) -> relax.Expr:
+    """Add the bias, if the operator has one, to a product that is rounded before."""
+    product = rounded(ctx.builder.emit(product))
+    if not ctx.has(position):
+        return product
+    bias = ctx.input(position)
+    if bias.tensor.dtype != "float32":
+        raise QnnError(f"the bias {bias.tensor.label} must be float32, got {bias.tensor.dtype}")
+    return R.add(product, bias.expr)
+
+
+def check_result(ctx: Context) -> None:
+    """Raise unless the operator gives float32."""
+    if ctx.output().dtype != "float32":
+        raise UnsupportedError(f"{ctx.output().dtype} of float32 data and quantized weights")
+
+
+def bent(ctx: Context, activation: str, expr: relax.Expr) -> relax.Expr:
+    """Apply the activation of a recurrent or hybrid dense layer to float32."""
+    if activation in _FUNCTIONS:
+        return _FUNCTIONS[activation](ctx, expr)
+    check_clamps(activation)
+    return activate(activation, expr)
+
+
+def _sign_bit(ctx: Context, expr: relax.Expr) -> relax.Expr:
+    """Return 1 for values with a sign, -0 and NaN included, and 0 for others."""
+    bits = ctx.builder.emit(read_as(ctx, expr, "float32", "int32"))
+    return R.astype(R.less(bits, relax.const(0, "int32")), "float32")
+
+
+_FUNCTIONS: dict[str, Callable[[Context, relax.Expr], relax.Expr]] = {
+    "SIGN_BIT": _sign_bit,
+    "TANH": lambda _, expr: float_function(expr, "tanh"),
+}
+
+
+def blocks_of(ctx: Context) -> tuple[Array, Array]:
+    """Return weights [rows, blocks, size] and float32 scales [rows, blocks]."""
+    table, array = ctx.tensor(1), ctx.constant(1)
+    blocks = table.blocks
+    assert blocks is not None
+    if array.ndim != 2 or 0 in array.shape or array.shape[1] % blocks.size:
+        raise QnnError(f"{table.label} of shape {table.shape} has blocks of {blocks.size}")
+    rows, count = array.shape[0], array.shape[1] // blocks.size
+    scales = ctx.model.tensors[blocks.scales]
+    if scales.dtype != "float16" or scales.data is None or scales.data.size != rows * count:
+        raise QnnError(
+            f"the scales {scales.label} of {table.label} must be {rows * count} constants of "
+            f"float16, got {scales.dtype} of shape {scales.shape}"
+        )
+    values = scales.data.reshape(rows, count).astype(np.float32)
+    return array.reshape(rows, count, blocks.size), values

@@ -1,0 +1,219 @@
+"""GATHER, GATHER_ND and STABLEHLO_GATHER."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+import numpy as np
+from tvm import relax
+from tvm.relax import op as R
+
+from frontends.errors import UnsupportedError
+from frontends.tflite.axes import axis_of
+from frontends.tflite.converters.context import Array, Context, Operand, reshaped
+from frontends.tflite.converters.fixed_point import number
+from frontends.tflite.folding import rules as known
+from frontends.tflite.operators import MOVED, OPERATORS, Row
+from frontends.tflite.options.moves import GatherOptions, StablehloGatherOptions
+from qnn_ops import counted_indices
+from qnn_ops.errors import QnnError
+
+_INDICES = ("int16", "int32", "int64")
+
+
+def convert_gather(ctx: Context) -> relax.Expr:
+    """Take the elements at indices along an axis, for each batch at indices of its own."""
+    options, data, indices = ctx.options(GatherOptions), ctx.input(0), ctx.input(1)
+    rank, shape, wanted = len(data.shape), data.shape, indices.shape
+    axis, batches = axis_of(options.axis, rank), options.batch_dims
+    batches += len(wanted) if batches < 0 else 0
+    if not 0 <= batches <= min(axis, len(wanted)) or shape[:batches] != wanted[:batches]:
+        raise QnnError(f"{options.batch_dims} axes of {shape} and {wanted} are no common batches")
+    found = checked_indices(ctx, 1, shape[axis : axis + 1])
+    inner = prod(shape[axis + 1 :])
+    if ctx.output().packed and inner % 2:
+        kind = ctx.output().packed
+        raise UnsupportedError(f"rows of {inner} numbers of {kind}, which LiteRT takes for bytes")
+    if not batches:
+        return take_at(data.expr, found, axis)
+    # The batches and the axis become one, along which each batch's indices are further on.
+    count, size = prod(shape[:batches]), shape[axis]
+    outer = prod(shape[batches:axis])
+    parts = ctx.builder.emit(reshaped(data.expr, (count, outer, size, inner)))
+    folded = ctx.builder.emit(R.permute_dims(parts, [0, 2, 1, 3]))
+    rows = ctx.builder.emit(reshaped(folded, (count * size, outer, inner)))
+    starts = np.arange(count, dtype=np.int32)[:, np.newaxis] * size
+    each = reshaped(found, (count, prod(wanted[batches:])))
+    inside = R.clip(R.astype(each, "int32"), 0, max(size - 1, 0))
+    taken = R.take(rows, R.add(inside, relax.const(starts)), 0, "clip")
+    ordered = ctx.builder.emit(R.permute_dims(ctx.builder.emit(taken), [0, 2, 1, 3]))
+    return reshaped(ordered, (*shape[:axis], *wanted[batches:], *shape[axis + 1 :]))
+
+
+def convert_gather_nd(ctx: Context) -> relax.Expr:
+    """Take the parts at indices along several axes; the last axis of the indices tells one."""
+    data, indices = ctx.input(0), ctx.input(1)
+    depth = indices.shape[-1] if indices.shape else 0
+    if not 0 < depth <= len(data.shape):
+        raise QnnError(f"indices of shape {indices.shape} are none in a tensor of {data.shape}")
+    sizes, rest = data.shape[:depth], data.shape[depth:]
+    found = checked_indices(ctx, 1, sizes)
+    # One axis instead of several: the index in memory, each clipped to what there is.
+    last = np.array([max(size - 1, 0) for size in sizes], np.int32)
+    inside = np.minimum(ctx.builder.array(R.astype(found, "int32")), last)
+    inside = np.maximum(inside, np.int32(0)) * np.array(strides_of(sizes), np.int32)
+    flat = inside.sum(axis=-1, dtype="int32")
+    return take_at(reshaped(data.expr, (prod(sizes), *rest)), flat.expr, 0)
+
+
+def take_at(data: relax.Expr, indices: relax.Expr, axis: int) -> relax.Expr:
+    """Take the elements at indices along an axis."""
+    return R.take(data, indices, axis, "clip")
+
+
+def checked_indices(ctx: Context, position: int, sizes: tuple[int, ...]) -> relax.Expr:
+    """Return indices. Constant ones are checked here, others by the run, as in LiteRT.
+
+    Where they tell indices along several axes, these are their last axis. In a branch that may not
+    be taken they are not checked.
+
+    Raises:
+        QnnError: they are of a wrong type, or constant and outside of these sizes.
+    """
+    tensor, indices = ctx.tensor(position), ctx.input(position)
+    if tensor.dtype not in _INDICES:
+        raise QnnError(f"input {position}, {tensor.label}, must be integers, is {tensor.dtype}")
+    if tensor.is_constant:
+        known: Array = ctx.constant(position)
+        if np.any(known < 0) or np.any(known >= np.array(sizes)):
+            raise QnnError(f"{tensor.label} has indices outside of {sizes}")
+        return indices.expr
+    if not ctx.builder.is_certain or 0 in (*sizes, *indices.shape):
+        return indices.expr
+    source, emit = f"operator {ctx.operator.index} {ctx.operator.code}", ctx.builder.emit
+    if len(sizes) == 1:
+        return emit(counted_indices(indices.expr, sizes[0], source))
+    axis = len(indices.shape) - 1
+    columns = []
+    for index, size in enumerate(sizes):
+        column = emit(R.strided_slice(indices.expr, [axis], [index], [index + 1]))
+        columns.append(emit(counted_indices(column, size, source)))
+    return emit(R.concat(columns, axis))
+
+
+DTYPES = ("int8", "uint8", "int16", "int32", "int64", "float32")
+"""Types that LiteRT gathers and scatters."""
+
+_MOST_ELEMENTS = 1 << 24
+
+
+def convert_stablehlo_gather(ctx: Context) -> relax.Expr:
+    """Take slices of one size at indices; one that would reach beyond an end lies at it."""
+    data, indices, options = ctx.input(0), ctx.input(1), ctx.options(StablehloGatherOptions)
+    shape, sizes = data.shape, options.slice_sizes
+    rank, dtype = len(shape), data.tensor.dtype
+    if len(sizes) != rank or not all(0 <= s <= n for s, n in zip(sizes, shape, strict=True)):
+        raise QnnError(f"slice_sizes {sizes} of a tensor of shape {shape}")
+    check_dims("collapsed_slice_dims", options.collapsed_slice_dims, rank)
+    check_dims("start_index_map", options.start_index_map, rank, is_sorted=False)
+    kept = [axis for axis in range(rank) if axis not in options.collapsed_slice_dims]
+    rows = index_rows(ctx, indices, options.index_vector_dim, len(options.start_index_map))
+    batch = without(indices.shape, options.index_vector_dim)
+    count = len(batch) + len(kept)
+    check_dims("offset_dims", options.offset_dims, count)
+    # LiteRT gives the result the rank that the file states.
+    if len(options.offset_dims) != len(kept) or len(ctx.output().shape) != count:
+        raise QnnError(f"offset_dims {options.offset_dims} for slices of {len(kept)} axes")
+    window = [sizes[axis] for axis in kept]
+    if 0 in shape and 0 not in (*batch, *window):
+        raise UnsupportedError(f"{data.tensor.label} has no elements")
+    if 0 in (*batch, *window):
+        order = [*batch, *window]
+        return R.zeros([order[axis] for axis in slice_order(options.offset_dims, count)], dtype)
+    strides = strides_of(shape)
+    last = [shape[axis] - sizes[axis] for axis in options.start_index_map]
+    steps = [strides[axis] for axis in options.start_index_map]
+    inside = R.maximum(R.minimum(rows, _row(last)), number(0))
+    begins = R.sum(ctx.builder.emit(R.multiply(inside, _row(steps))), [1], keepdims=True)
+    check_slices(window)
+    grid = np.indices(window).reshape(len(window), prod(window))
+    offsets = sum((grid[i] * strides[axis] for i, axis in enumerate(kept)), np.zeros((), np.int64))
+    flat = ctx.builder.emit(R.add(begins, _row(np.reshape(offsets, -1).tolist())))
+    taken = R.take(reshaped(data.expr, (prod(shape),)), flat, 0, "clip")
+    slices = ctx.builder.emit(reshaped(ctx.builder.emit(taken), (*batch, *window)))
+    return R.permute_dims(slices, slice_order(options.offset_dims, count)) if count else slices
+
+
+def slice_order(axes: Sequence[int], count: int) -> list[int]:
+    """Return the source of each axis of a result: an axis of the indices or, behind them, a slice.
+
+    Args:
+        axes: the result's axes that are a slice's.
+        count: the number of all axes.
+    """
+    first = count - len(axes)
+    batch, slices = iter(range(first)), iter(range(first, count))
+    return [next(slices) if axis in axes else next(batch) for axis in range(count)]
+
+
+def check_dims(name: str, axes: Sequence[int], rank: int, *, is_sorted: bool = True) -> None:
+    """Check that an option names axes, each once.
+
+    Raises:
+        QnnError: it does not, or not in order where that is asked for.
+    """
+    is_other = is_sorted and list(axes) != sorted(axes)
+    if len(set(axes)) < len(axes) or is_other or not all(0 <= axis < rank for axis in axes):
+        raise QnnError(f"{name} must be axes of {rank}, each once, got {tuple(axes)}")
+
+
+def check_slices(window: Sequence[int]) -> None:
+    """Check that a table may have the index of each element of a slice.
+
+    Raises:
+        UnsupportedError: it would be too large.
+    """
+    if prod(window) > _MOST_ELEMENTS:
+        raise UnsupportedError(f"slices of {prod(window)} elements")
+
+
+def without(shape: Sequence[int], axis: int) -> tuple[int, ...]:
+    """Return a shape that lacks an axis."""
+    return (*shape[:axis], *shape[axis + 1 :])
+
+
+def strides_of(shape: Sequence[int]) -> list[int]:
+    """Return how many elements a step along each axis is."""
+    return [prod(shape[axis + 1 :]) for axis in range(len(shape))]
+
+
+def index_rows(ctx: Context, indices: Operand, axis: int, depth: int) -> relax.Expr:
+    """Return indices as rows of int64; ``depth`` numbers along an axis make one row.
+
+    Raises:
+        UnsupportedError: they are no integers.
+        QnnError: there is no such axis, or it has another size.
+    """
+    shape, dtype = indices.shape, indices.tensor.dtype
+    if dtype not in ("int32", "int64"):
+        raise UnsupportedError(f"indices of {dtype}")
+    # LiteRT reads beyond the shape if the axis is one more than the last.
+    if not 0 <= axis < len(shape) or shape[axis] != depth:
+        raise QnnError(f"index_vector_dim {axis}, for {depth} numbers, of indices of {shape}")
+    order = [*(each for each in range(len(shape)) if each != axis), axis]
+    moved = ctx.builder.emit(R.permute_dims(R.astype(indices.expr, "int64"), order))
+    return ctx.builder.emit(reshaped(moved, (prod(without(shape, axis)), depth)))
+
+
+def _row(numbers: Sequence[int]) -> relax.Expr:
+    return relax.const(np.array([numbers], np.int64), "int64")
+
+
+OPERATORS.update(
+    {
+        "GATHER": Row(data=convert_gather, micro=MOVED, unpacks=("int4",), known=known.gather),
+        "GATHER_ND": Row(data=convert_gather_nd, micro=MOVED, known=known.gather_nd),
+        "STABLEHLO_GATHER": Row(data=convert_stablehlo_gather, dtypes=DTYPES),
+    }
+)

@@ -1,0 +1,320 @@
+"""PAD, PADV2, MIRROR_PAD, STABLEHLO_PAD, DILATE, REVERSE_V2, REVERSE_SEQUENCE, and diagonals."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Literal
+
+import numpy as np
+from tvm import relax
+from tvm.relax import op as R
+
+from frontends.builder import ModuleBuilder
+from frontends.errors import UnsupportedError
+from frontends.tflite.axes import axis_of
+from frontends.tflite.converters.context import Context, Operand, per_tensor, reshaped
+from frontends.tflite.converters.scales import check_same_quantization
+from frontends.tflite.folding import rules as known
+from frontends.tflite.model import DTYPES
+from frontends.tflite.operators import MOVED, OPERATORS, Row
+from frontends.tflite.options.moves import (
+    MirrorPadOptions,
+    ReverseSequenceOptions,
+    StablehloPadOptions,
+)
+from qnn_ops import quantized_pad
+from qnn_ops.errors import QnnError
+from qnn_ops.registry import TensorSpec, spec_of
+
+
+def convert_pad(ctx: Context) -> relax.Expr:
+    """Pad with zeros (the zero point) or with a given constant."""
+    value = per_tensor(ctx.output())[1]
+    if ctx.has(2):
+        check_same_quantization(ctx.tensor(2), ctx.output())
+        value = ctx.integer(2, (ctx.output().dtype,))
+    data = ctx.input(0)
+    return quantized_pad(data.expr, _widths(ctx, len(data.shape)), value)
+
+
+def convert_float_pad(ctx: Context) -> relax.Expr:
+    """Pad with zeros or with a given constant."""
+    data, value = ctx.input(0), 0.0
+    if ctx.has(2):
+        values = ctx.constant(2)
+        if values.dtype != np.float32 or values.size != 1:
+            raise QnnError(f"input 2, {ctx.tensor(2).label}, must be one float32")
+        value = float(values.item())
+    return R.nn.pad(data.expr, _widths(ctx, len(data.shape)), pad_value=value)
+
+
+def convert_whole_pad(ctx: Context) -> relax.Expr:
+    """Pad integers or bool with zeros or with a given constant."""
+    data, dtype, value = ctx.input(0), ctx.output().dtype, 0
+    if ctx.has(2):
+        value = ctx.integer(2, (dtype,))
+    wide = "int8" if dtype == "bool" else dtype
+    rank = len(data.shape)
+    widths = np.reshape(_widths(ctx, rank), (rank, 2))
+    if np.any(widths < 0):
+        raise QnnError(f"paddings must not be negative, got {widths.tolist()}")
+    result = R.astype(data.expr, wide)
+    for axis, (before, after) in enumerate(widths.tolist()):
+        parts = [result]
+        for position, width in ((0, before), (2, after)):
+            shape = list(spec_of(ctx.builder.typed(result)).shape)
+            shape[axis] = width
+            if width:
+                full = ctx.builder.emit(R.full(shape, relax.const(value, wide), wide))
+                parts.insert(position, full)
+        result = ctx.builder.emit(R.concat(parts, axis)) if len(parts) > 1 else result
+    return R.astype(result, dtype)
+
+
+def _widths(ctx: Context, rank: int) -> list[int]:
+    widths = ctx.constant(1)
+    if widths.shape != (rank, 2):
+        raise QnnError(f"paddings must have shape ({rank}, 2), got {widths.shape}")
+    return list(ctx.integers(1, ("int32", "int64", "int16", "int8")))
+
+
+_MOST_REVERSED = 1 << 24  # elements of an axis that is padded
+
+
+def convert_mirror_pad(ctx: Context) -> relax.Expr:
+    """Pad with the elements behind the edge; REFLECT leaves out the edge itself."""
+    data, widths = ctx.input(0), ctx.constant(1)
+    if widths.shape != (len(data.shape), 2):
+        raise QnnError(f"paddings must have shape ({len(data.shape)}, 2), got {widths.shape}")
+    ctx.integers(1, ("int32", "int64"))
+    is_symmetric = ctx.options(MirrorPadOptions).mode == "SYMMETRIC"
+    result = data.expr
+    for axis, (size, (before, after)) in enumerate(zip(data.shape, widths.tolist(), strict=True)):
+        if not 0 <= min(before, after) <= max(before, after) <= size - (not is_symmetric):
+            raise QnnError(f"paddings {before} and {after} do not fit axis {axis} of {data.shape}")
+        if size + before + after > _MOST_REVERSED and (before or after):
+            raise QnnError(
+                f"axis {axis} of {data.shape} is longer than {_MOST_REVERSED} with its paddings"
+            )
+        if before or after:
+            numbers = np.arange(size, dtype=np.int32)
+            mode: Literal["symmetric", "reflect"] = "symmetric" if is_symmetric else "reflect"
+            places = np.pad(numbers, (before, after), mode)
+            result = ctx.builder.emit(R.take(result, relax.const(places), axis, "clip"))
+    return result
+
+
+def convert_reverse(ctx: Context) -> relax.Expr:
+    """Reverse the order along axes."""
+    data = ctx.input(0)
+    axes = [axis_of(axis, len(data.shape)) for axis in ctx.integers(1)]
+    if not axes or len(set(axes)) < len(axes):
+        raise QnnError(f"must have axes, each once, got {axes}")
+    result = data.expr
+    for axis in axes:
+        result = ctx.builder.emit(R.flip(result, axis))
+    return result
+
+
+def convert_reverse_sequence(ctx: Context) -> relax.Expr:
+    """Reverse the first elements along an axis; each batch states how many."""
+    data, lengths, options = ctx.input(0), ctx.input(1), ctx.options(ReverseSequenceOptions)
+    shape, along, batch = data.shape, options.seq_dim, options.batch_dim
+    if data.tensor.dtype in ("int8", "bool") or lengths.tensor.dtype not in ("int32", "int64"):
+        raise UnsupportedError(f"of {data.tensor.dtype}, by lengths of {lengths.tensor.dtype}")
+    if along == batch or not all(0 <= axis < len(shape) for axis in (along, batch)):
+        raise QnnError(f"axes {along} and {batch} of a tensor of shape {shape}")
+    if lengths.shape != (shape[batch],):
+        raise QnnError(f"{lengths.shape} lengths for {shape[batch]} batches")
+    count, size = shape[batch], shape[along]
+    if lengths.tensor.is_constant:
+        known = ctx.constant(1)
+        if np.any(known < 0) or np.any(known > size):
+            raise QnnError(f"{lengths.tensor.label} has lengths outside of 0 to {size}")
+    if 0 in shape:
+        return data.expr
+    # Batches and sequences become one axis, which is gathered.
+    rest = [axis for axis in range(len(shape)) if axis not in (along, batch)]
+    order = [batch, along, *rest]
+    moved = ctx.builder.emit(R.permute_dims(data.expr, order))
+    rows = ctx.builder.emit(reshaped(moved, (count * size, prod(shape[axis] for axis in rest))))
+    numbers = np.arange(size, dtype=np.int32)[np.newaxis]
+    length = R.minimum(R.astype(lengths.expr, "int32"), relax.const(np.int32(size)))
+    length = ctx.builder.emit(reshaped(ctx.builder.emit(length), (count, 1)))
+    last = R.subtract(length, relax.const(np.int32(1)))
+    backwards = R.subtract(last, relax.const(numbers))
+    places = R.where(R.less(relax.const(numbers), length), backwards, relax.const(numbers))
+    starts = np.arange(count, dtype=np.int32)[:, np.newaxis] * size
+    flat = reshaped(ctx.builder.emit(R.add(places, relax.const(starts))), (count * size,))
+    taken = ctx.builder.emit(R.take(rows, ctx.builder.emit(flat), 0, "clip"))
+    ordered = ctx.builder.emit(reshaped(taken, [shape[axis] for axis in order]))
+    return R.permute_dims(ordered, [order.index(axis) for axis in range(len(shape))])
+
+
+MOST_AXES = 8  # that LiteRT takes
+_MOST_PADDED = 2**31 - 1
+_MOST_SIZE = 1 << 24  # of an axis: a table has an entry for each of its elements
+
+
+def convert_stablehlo_pad(ctx: Context) -> relax.Expr:
+    """Put a value before, behind and between elements; less than none leaves elements out."""
+    data, filler, options = ctx.input(0), ctx.input(1), ctx.options(StablehloPadOptions)
+    dtype, shape = data.tensor.dtype, data.shape
+    if not shape or dtype not in DTYPES:
+        raise UnsupportedError(f"{data.tensor.label}, {dtype} of shape {shape}")
+    if filler.tensor.dtype != dtype or prod(filler.shape) != 1:
+        raise QnnError(f"{filler.tensor.label} must be one {dtype}")
+    low, high, between = (
+        check_axes(name, getattr(options, name), len(shape), least)
+        for name, least in (
+            ("edge_padding_low", -_MOST_PADDED),
+            ("edge_padding_high", -_MOST_PADDED),
+            ("interior_padding", 0),
+        )
+    )
+    return spread(ctx.builder, data.expr, filler.expr, low, high, between)
+
+
+def check_axes(name: str, values: Sequence[int], rank: int, least: int) -> tuple[int, ...]:
+    """Return an option's numbers, one for each axis.
+
+    Raises:
+        QnnError: there are more or fewer, or one is below ``least`` or too large.
+    """
+    if len(values) != rank or rank > MOST_AXES:
+        raise QnnError(f"{name} must have a number for each of {rank} axes, got {tuple(values)}")
+    if min(values) < least or max(values) > _MOST_PADDED:
+        raise QnnError(f"{name} must be {least} to {_MOST_PADDED}, got {tuple(values)}")
+    return tuple(values)
+
+
+def spread(
+    builder: ModuleBuilder,
+    data: relax.Expr,
+    filler: relax.Expr,
+    low: Sequence[int],
+    high: Sequence[int],
+    between: Sequence[int],
+) -> relax.Expr:
+    """Put one value before, behind and between the elements of each axis.
+
+    Where one would have no elements, no axis has any.
+
+    Raises:
+        QnnError: an axis would have too many elements.
+    """
+    spec = spec_of(builder.typed(data))
+    rank, filler = len(spec.shape), reshaped(filler, ())
+    steps = [each + 1 for each in between]
+    sizes = [
+        before + ((size - 1) * step + 1 if size else 0) + behind
+        for before, size, step, behind in zip(low, spec.shape, steps, high, strict=True)
+    ]
+    if max(sizes) > _MOST_SIZE or prod(max(size, 0) for size in sizes) > _MOST_PADDED:
+        raise QnnError(f"a result of shape {tuple(sizes)} is too large")
+    if min(sizes) <= 0:
+        return R.zeros([0] * rank, spec.dtype)  # as LiteRT's
+    if 0 in spec.shape:
+        return R.broadcast_to(filler, sizes)
+    for axis, (before, size, step) in enumerate(zip(low, sizes, steps, strict=True)):
+        places = np.arange(size, dtype=np.int64) - before
+        is_kept = (places >= 0) & (places % step == 0) & (places // step < spec.shape[axis])
+        if size == spec.shape[axis] and is_kept.all():
+            continue
+        nearest = np.clip(places // step, 0, spec.shape[axis] - 1).astype(np.int32)
+        taken = builder.emit(R.take(data, relax.const(nearest), axis, "clip"))
+        flags = relax.const(is_kept.reshape(size, *[1] * (rank - axis - 1)))
+        data = taken if is_kept.all() else builder.emit(R.where(flags, taken, filler))
+    return data
+
+
+_MOST = 1 << 24  # elements of a matrix
+
+
+def convert_dilate(ctx: Context) -> relax.Expr:
+    """Put a value between neighbours along each axis, one time less than the step."""
+    data, steps, filler = ctx.input(0), ctx.integers(1), ctx.input(2)
+    shape, dtype = data.shape, data.tensor.dtype
+    if len(steps) != len(shape) or any(step < 1 for step in steps):
+        raise QnnError(f"steps {steps} for a tensor of shape {shape}")
+    if filler.tensor.dtype != dtype or prod(filler.shape) != 1:
+        raise QnnError(f"{filler.tensor.label} must be one {dtype}")
+    sizes = tuple((size - 1) * step + 1 for size, step in zip(shape, steps, strict=True))
+    if 0 in shape:
+        # LiteRT's own kernel ends the process, or gives an axis less than no elements.
+        if 0 in shape[:-1] or steps[-1] > 1:
+            raise UnsupportedError(f"{data.tensor.label} has no elements")
+        return R.zeros([max(0, size) for size in sizes], dtype)
+    ctx.check_size(TensorSpec(sizes, dtype))
+    result, is_kept = data.expr, np.ones((), bool)
+    for axis, (size, step) in enumerate(zip(sizes, steps, strict=True)):
+        numbers = np.arange(size, dtype=np.int32)
+        result = ctx.builder.emit(R.take(result, relax.const(numbers // step), axis, "clip"))
+        is_kept = np.logical_and(is_kept[..., np.newaxis], numbers % step == 0)
+    return R.where(relax.const(is_kept), result, reshaped(filler.expr, ()))
+
+
+def convert_matrix_diag(ctx: Context) -> relax.Expr:
+    """Make matrices that have the last axis as their diagonal, and zeros elsewhere."""
+    data = ctx.input(0)
+    _check_no_bool(data)
+    if not data.shape:
+        raise UnsupportedError(f"{data.tensor.label} of shape {data.shape}")
+    size = data.shape[-1]
+    if 0 in data.shape:
+        return R.zeros((*data.shape, size), data.tensor.dtype)
+    filled = R.broadcast_to(R.expand_dims(data.expr, -1), (*data.shape, size))
+    return R.where(_diagonal(size, size), filled, R.zeros((), data.tensor.dtype))
+
+
+def convert_matrix_set_diag(ctx: Context) -> relax.Expr:
+    """Replace the diagonals of matrices."""
+    data, diagonal = ctx.input(0), ctx.input(1)
+    _check_no_bool(data)
+    shape = data.shape
+    fits = len(shape) > 1 and diagonal.shape == (*shape[:-2], min(shape[-2:]))
+    if not fits or diagonal.tensor.dtype != data.tensor.dtype:
+        raise QnnError(f"diagonals of {diagonal.shape} for matrices of {shape}")
+    if 0 in shape:
+        return data.expr
+    axis, rows = len(shape) - 2, relax.const(np.arange(shape[-2], dtype=np.int32))
+    taken = ctx.builder.emit(R.take(diagonal.expr, rows, axis, "clip"))
+    is_diagonal = _diagonal(shape[-2], shape[-1])
+    return R.where(is_diagonal, R.expand_dims(taken, -1), data.expr)
+
+
+def _diagonal(rows: int, columns: int) -> relax.Expr:
+    """Return a matrix that is true on its diagonal."""
+    if rows * columns > _MOST:
+        raise QnnError(f"a matrix of {rows} rows and {columns} columns is too large")
+    return relax.const(np.eye(rows, columns, dtype=bool))
+
+
+def _check_no_bool(data: Operand) -> None:
+    if data.tensor.dtype == "bool":
+        raise UnsupportedError("of bool, for which LiteRT's own kernel writes beyond the result")
+
+
+_PAD = Row(
+    quantized=convert_pad,
+    int16=convert_pad,
+    floats=convert_float_pad,
+    whole=convert_whole_pad,
+    micro=MOVED,
+    is_for_every_scale=True,
+    fills=True,
+)
+OPERATORS.update(
+    {
+        "DILATE": Row(data=convert_dilate),
+        "MATRIX_DIAG": Row(data=convert_matrix_diag),
+        "MATRIX_SET_DIAG": Row(data=convert_matrix_set_diag),
+        "MIRROR_PAD": Row(data=convert_mirror_pad, micro=MOVED),
+        "PAD": _PAD,
+        "PADV2": _PAD,
+        "REVERSE_SEQUENCE": Row(data=convert_reverse_sequence),
+        "REVERSE_V2": Row(data=convert_reverse, micro=MOVED, known=known.reverse),
+        "STABLEHLO_PAD": Row(data=convert_stablehlo_pad, fills=True),
+    }
+)

@@ -1,0 +1,319 @@
+"""RESHAPE, SQUEEZE, EXPAND_DIMS, TRANSPOSE, TILE, BROADCAST_TO, FILL, and blocks of pixels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import chain
+from math import prod
+
+from tvm import relax
+from tvm.relax import op as R
+
+from frontends.errors import UnsupportedError
+from frontends.tflite.axes import axis_of
+from frontends.tflite.converters.context import Context, Operand, reshaped
+from frontends.tflite.converters.scales import check_same_quantization
+from frontends.tflite.folding import rules as known
+from frontends.tflite.model import COMPLEX, HANDLE
+from frontends.tflite.operators import MOVED, OPERATORS, UNKNOWN_SHAPE, Row
+from frontends.tflite.options.moves import (
+    DepthToSpaceOptions,
+    ReshapeOptions,
+    SpaceToDepthOptions,
+    SqueezeOptions,
+)
+from qnn_ops import quantized_pad
+from qnn_ops.errors import QnnError
+from qnn_ops.sizes import as_extent, is_open
+
+
+def convert_reshape(ctx: Context) -> relax.Expr:
+    """Reshape. The shape comes from an input or, in old files, from the options.
+
+    A constant of the file means what it means to LiteRT. LiteRT refuses one that does not fit. Here
+    the batch size replaces the file's if it then fits. If a run computes the shape, the shape is
+    the one that the file states for the result, with one open size at most.
+    """
+    data = ctx.input(0)
+    sizes, parts = _split_shape(data)
+    given = _new_shape(ctx)
+    others = [(now, *given[1:]) for before, now in _batches(ctx) if given[:1] == (before,)]
+    for shape in (_whole(sizes, each) for each in (given, *others)):
+        fits = all(size >= 0 for size in shape) and prod(shape) == prod(sizes)
+        if fits and not (_is_computed(ctx) and ctx.input(1).shape != (len(shape),)):
+            return reshaped(data.expr, [*shape, *parts])
+    what = f"{data.tensor.label} of shape {sizes}"
+    if _is_computed(ctx):
+        raise QnnError(
+            f"{ctx.tensor(1).label}, the new shape of {what}, must be constant, as it does not "
+            f"follow from what the file states of the result, {given}"
+        )
+    raise QnnError(f"cannot reshape {what} to {[*given]}")
+
+
+def _is_computed(ctx: Context) -> bool:
+    """Tell whether the shape is an operand that the run gives."""
+    if not ctx.has(1) or ctx.tensor(1).is_constant:
+        return False
+    return len(ctx.operand(ctx.tensor(1)).shape) == 1 and ctx.tensor(1).dtype == "int32"
+
+
+def _batches(ctx: Context) -> list[tuple[int, int]]:
+    """List the file's batch sizes with the present ones, if the file states the shape."""
+    if ctx.has(1) and (ctx.tensor(1).index in (*ctx.model.computed, *ctx.model.inputs)):
+        return []
+    tensors = [ctx.tensor(0), *(ctx.model.tensors[index] for index in ctx.model.inputs)]
+    known = [each for each in tensors if each.data is None and each.dtype != HANDLE]
+    pairs = [zip(each.shape[:1], ctx.operand(each).shape, strict=False) for each in known]
+    return [*chain.from_iterable(pairs)]
+
+
+def _whole(sizes: Sequence[int], shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Replace one -1 by the size that the other sizes leave."""
+    if shape.count(-1) != 1:
+        return shape
+    rest = _rest(sizes, [size for size in shape if size != -1])
+    return tuple(rest if size == -1 else size for size in shape)
+
+
+def _split_shape(data: Operand) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Return the shape that the file knows, and behind it that of a complex number's parts."""
+    rank = len(data.shape) - (data.tensor.dtype == COMPLEX)
+    return data.shape[:rank], data.shape[rank:]
+
+
+def _rest(shape: Sequence[int], known: Sequence[int]) -> int:
+    """Return the size that -1 stands for; where both are empty, LiteRT passes over sizes of 0."""
+    if 0 in shape and 0 not in known:
+        return 0
+    return prod(filter(None, shape)) // prod(filter(None, known))
+
+
+def _new_shape(ctx: Context) -> tuple[int, ...]:
+    """Read the shape: an operand counts only as a vector of int32; without options, a scalar."""
+    if _is_computed(ctx):
+        return ctx.output().shape_signature or ctx.output().shape
+    if ctx.has(1) and len(ctx.tensor(1).shape) == 1 and ctx.tensor(1).dtype == "int32":
+        return ctx.integers(1)
+    new_shape = ctx.options(ReshapeOptions).new_shape or ()
+    # Of the operator's first versions, which had no other word for a scalar.
+    return () if new_shape == (0,) else new_shape
+
+
+def convert_squeeze(ctx: Context) -> relax.Expr:
+    """Drop the given dimensions of size 1, or all of them."""
+    data = ctx.input(0)
+    sizes, parts = _split_shape(data)
+    dims = {axis_of(dim, len(sizes)) for dim in ctx.options(SqueezeOptions).dims}
+    if not dims:
+        dims = {axis for axis, size in enumerate(sizes) if size == 1}
+    if any(sizes[axis] != 1 for axis in dims):
+        raise QnnError(f"cannot squeeze axes {sorted(dims)} out of shape {sizes}")
+    kept = [size for axis, size in enumerate(sizes) if axis not in dims]
+    return reshaped(data.expr, [*kept, *parts])
+
+
+def convert_expand_dims(ctx: Context) -> relax.Expr:
+    """Insert a dimension of size 1."""
+    data, result = ctx.input(0), ctx.output()
+    if data.tensor.quantization is not None and result.quantization is not None:
+        check_same_quantization(data.tensor, result)
+    axis, (sizes, _) = ctx.integer(1, ("int32", "int64")), _split_shape(data)
+    return R.expand_dims(data.expr, axis_of(axis, len(sizes) + 1))
+
+
+def convert_transpose(ctx: Context) -> relax.Expr:
+    """Permute the axes."""
+    data = ctx.input(0)
+    rank = len(data.shape)
+    if rank == 0:  # LiteRT copies nothing
+        raise QnnError(f"{data.tensor.label} is a scalar, which has no axes to permute")
+    axes = [axis_of(axis, rank) for axis in ctx.integers(1)]
+    if sorted(axes) != list(range(rank)):
+        raise QnnError(f"{axes} is no permutation of {rank} axes")
+    return R.permute_dims(data.expr, axes)
+
+
+def convert_tile(ctx: Context) -> relax.Expr:
+    """Repeat the data along each axis."""
+    data, counts = ctx.input(0), _vector_of_sizes(ctx, 1)
+    if len(counts) != len(data.shape):
+        raise QnnError(f"{len(counts)} counts for a tensor of shape {data.shape}")
+    if all(count == 1 for count in counts):
+        return data.expr
+    sizes = [size * count for size, count in zip(data.shape, counts, strict=True)]
+    if 0 in sizes:
+        return R.zeros(sizes, data.tensor.dtype)
+    if is_open(counts):
+        pairs = list(zip(counts, data.shape, strict=True))
+        apart = reshaped(data.expr, [each for _, size in pairs for each in (1, size)])
+        tiles = R.broadcast_to(ctx.builder.emit(apart), [each for pair in pairs for each in pair])
+        return reshaped(ctx.builder.emit(tiles), sizes)
+    return R.tile(data.expr, counts)
+
+
+def convert_broadcast_to(ctx: Context) -> relax.Expr:
+    """Repeat the data along axes of size 1 and new ones in front."""
+    data, shape = ctx.input(0), _vector_of_sizes(ctx, 1)
+    rank = len(data.shape)
+    kept = shape[len(shape) - rank :]
+    if len(shape) < rank or any(
+        size not in (1, wanted) for size, wanted in zip(data.shape, kept, strict=True)
+    ):
+        raise QnnError(f"cannot broadcast {data.tensor.label} of shape {data.shape} to {shape}")
+    return R.zeros(shape, data.tensor.dtype) if 0 in shape else R.broadcast_to(data.expr, shape)
+
+
+def convert_fill(ctx: Context) -> relax.Expr:
+    """Repeat one value."""
+    shape, value = _vector_of_sizes(ctx, 0), ctx.input(1)
+    if value.shape != ():
+        raise QnnError(f"{value.tensor.label} must be one value, is of shape {value.shape}")
+    if 0 in shape:
+        return R.zeros(shape, value.tensor.dtype)
+    return R.broadcast_to(reshaped(value.expr, [1] * len(shape)), shape)
+
+
+def convert_range(ctx: Context) -> relax.Expr:
+    """Count from an integer to another, which open sizes may tell."""
+    ends = [ctx.tensor(position) for position in range(3)]
+    if not all(end.is_constant and end.dtype in ("int32", "int64") for end in ends):
+        raise UnsupportedError(UNKNOWN_SHAPE)
+    start, limit, step = (ctx.integer(position, ("int32", "int64")) for position in range(3))
+    if step == 0 or (limit - start) * step < 0:
+        raise QnnError(f"no numbers lead from {start} to {limit} by steps of {step}")
+    return R.arange(*map(as_extent, (start, limit, step)), ctx.output().dtype)
+
+
+def _vector_of_sizes(ctx: Context, position: int) -> tuple[int, ...]:
+    sizes = ctx.integers(position, ("int32", "int64"))
+    if len(ctx.tensor(position).shape) != 1 or any(size < 0 for size in sizes):
+        raise QnnError(f"{ctx.tensor(position).label} must be a vector of sizes, got {sizes}")
+    return sizes
+
+
+def convert_zeros_like(ctx: Context) -> relax.Expr:
+    """Return a tensor of the operand's shape that is all 0."""
+    data = ctx.input(0)
+    return R.zeros(data.shape, data.tensor.dtype)
+
+
+def convert_depth_to_space(ctx: Context) -> relax.Expr:
+    """Make a block of pixels of each pixel's channels."""
+    data, size = _image(ctx), ctx.options(DepthToSpaceOptions).block_size
+    batch, height, width, depth = data.shape
+    if size < 1 or depth % (size * size):
+        raise QnnError(f"cannot make blocks of {size} of shape {data.shape}")
+    depth //= size * size
+    split = reshaped(data.expr, (batch, height, width, size, size, depth))
+    ordered = ctx.builder.emit(R.permute_dims(ctx.builder.emit(split), [0, 1, 3, 2, 4, 5]))
+    return reshaped(ordered, (batch, height * size, width * size, depth))
+
+
+def convert_space_to_depth(ctx: Context) -> relax.Expr:
+    """Make channels of each block of pixels."""
+    data, size = _image(ctx), ctx.options(SpaceToDepthOptions).block_size
+    batch, height, width, depth = data.shape
+    if size < 1 or height % size or width % size:
+        raise QnnError(f"cannot take blocks of {size} of shape {data.shape}")
+    split = reshaped(data.expr, (batch, height // size, size, width // size, size, depth))
+    ordered = ctx.builder.emit(R.permute_dims(ctx.builder.emit(split), [0, 1, 3, 2, 4, 5]))
+    return reshaped(ordered, (batch, height // size, width // size, size * size * depth))
+
+
+def convert_space_to_batch(ctx: Context) -> relax.Expr:
+    """Pad with the zero point, and make an image of each position in a block."""
+    data = ctx.input(0)
+    sizes, widths = _blocks(ctx, data)
+    batch, *space, depth = data.shape
+    padded = [size + sum(width) for size, width in zip(space, widths, strict=True)]
+    if any(extent % size for extent, size in zip(padded, sizes, strict=True)):
+        raise QnnError(f"cannot take blocks of {sizes} of {padded} pixels")
+    expr = ctx.builder.emit(_pad(ctx, data, widths))
+    rank = len(space)
+    counts = [extent // size for extent, size in zip(padded, sizes, strict=True)]
+    inner = [each for pair in zip(counts, sizes, strict=True) for each in pair]
+    split = ctx.builder.emit(reshaped(expr, (batch, *inner, depth)))
+    axes = [*range(2, 2 * rank + 1, 2), 0, *range(1, 2 * rank, 2), 2 * rank + 1]
+    ordered = ctx.builder.emit(R.permute_dims(split, axes))
+    return reshaped(ordered, (batch * prod(sizes), *counts, depth))
+
+
+def convert_batch_to_space(ctx: Context) -> relax.Expr:
+    """Make blocks of pixels from images, and crop the edges."""
+    data = ctx.input(0)
+    sizes, widths = _blocks(ctx, data)
+    batch, *space, depth = data.shape
+    if batch % prod(sizes):
+        raise QnnError(f"cannot make blocks of {sizes} of {batch} pictures")
+    rank = len(space)
+    split = ctx.builder.emit(reshaped(data.expr, (*sizes, batch // prod(sizes), *space, depth)))
+    pairs = [each for axis in range(rank) for each in (rank + 1 + axis, axis)]
+    ordered = ctx.builder.emit(R.permute_dims(split, [rank, *pairs, 2 * rank + 1]))
+    whole = [extent * size for extent, size in zip(space, sizes, strict=True)]
+    expr = ctx.builder.emit(reshaped(ordered, (batch // prod(sizes), *whole, depth)))
+    ends = [extent - width[1] for extent, width in zip(whole, widths, strict=True)]
+    begins = [width[0] for width in widths]
+    if any(end < begin for begin, end in zip(begins, ends, strict=True)):
+        raise QnnError(f"cannot crop {widths} of {whole} pixels")
+    left = [end - begin for begin, end in zip(begins, ends, strict=True)]
+    if 0 in left:
+        return R.zeros([batch // prod(sizes), *left, depth], data.tensor.dtype)
+    return R.strided_slice(expr, list(range(1, rank + 1)), begins, ends)
+
+
+def _image(ctx: Context) -> Operand:
+    data = ctx.input(0)
+    if len(data.shape) != 4:
+        raise QnnError(f"{data.tensor.label} must have 4 axes, is of shape {data.shape}")
+    return data
+
+
+def _blocks(ctx: Context, data: Operand) -> tuple[list[int], list[list[int]]]:
+    """Read the sizes of blocks and the widths on both sides, of each axis of space."""
+    rank = len(data.shape) - 2
+    sizes, widths = ctx.integers(1), ctx.constant(2)
+    ctx.integers(2)
+    if rank not in (1, 2) or len(sizes) != rank or widths.shape != (rank, 2):
+        raise QnnError(f"blocks {sizes} and widths {widths.tolist()} for shape {data.shape}")
+    if min(sizes) < 1 or widths.min() < 0:
+        raise QnnError(f"blocks {sizes} must be positive, widths {widths.tolist()} not negative")
+    return list(sizes), widths.tolist()
+
+
+def _pad(ctx: Context, data: Operand, widths: list[list[int]]) -> relax.Expr:
+    flat = [0, 0, *(each for width in widths for each in width), 0, 0]
+    if not any(flat):
+        return data.expr
+    encoding, dtype = ctx.output().quantization, data.tensor.dtype
+    point = 0 if encoding is None else int(encoding.zero_point[0])
+    if dtype in ("int8", "uint8"):
+        return quantized_pad(data.expr, flat, point)
+    if dtype == "bool":
+        return R.astype(R.nn.pad(R.astype(data.expr, "uint8"), flat), "bool")
+    return R.nn.pad(data.expr, flat, pad_value=point)
+
+
+_RESHAPES = Row(micro=MOVED, unpacks=("int4",), reshapes=True, keeps="numbers")
+OPERATORS.update(
+    {
+        "BATCH_TO_SPACE_ND": Row(data=convert_batch_to_space, micro=MOVED),
+        "BROADCAST_TO": Row(data=convert_broadcast_to, micro=MOVED, known=known.broadcast_to),
+        "DEPTH_TO_SPACE": Row(data=convert_depth_to_space, micro=MOVED),
+        "EXPAND_DIMS": replace(_RESHAPES, data=convert_expand_dims, known=known.expand_dims),
+        "FILL": Row(data=convert_fill, micro=MOVED, known=known.fill),
+        "RANGE": Row(data=convert_range, known=known.counted),
+        "RESHAPE": replace(_RESHAPES, data=convert_reshape, known=known.reshape),
+        "SPACE_TO_BATCH_ND": Row(data=convert_space_to_batch, fills=True),
+        "SPACE_TO_DEPTH": Row(data=convert_space_to_depth, micro=MOVED),
+        "SQUEEZE": replace(_RESHAPES, data=convert_squeeze, known=known.squeeze),
+        "TILE": Row(data=convert_tile, known=known.tile),
+        "TRANSPOSE": Row(
+            data=convert_transpose, micro=MOVED, unpacks=("int4",), known=known.transpose
+        ),
+        "ZEROS_LIKE": Row(
+            data=convert_zeros_like, dtypes=("float32", "int32", "int64"), known=known.zeros_like
+        ),
+    }
+)

@@ -1,0 +1,134 @@
+"""RESIZE_BILINEAR and RESIZE_NEAREST_NEIGHBOR."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from tvm import relax
+from tvm.relax import op as R
+
+from frontends.tflite.converters.context import Context
+from frontends.tflite.operators import COMPUTED, MOVED, OPERATORS, Row
+from frontends.tflite.options.moves import ResizeBilinearOptions, ResizeNearestNeighborOptions
+from qnn_ops import QnnError, quantized_resize2d
+from qnn_ops.quantized_resize2d import Taps, float32_taps, nearest_pixels
+from qnn_ops.rounded import rounded
+
+Array = np.ndarray[Any, Any]
+
+_MOST_PIXELS = 1 << 24  # along an axis; LiteRT counts them in float32
+
+
+def convert_resize_bilinear(ctx: Context) -> relax.Expr:
+    """Interpolate between the four nearest pixels."""
+    return _resize(ctx, ctx.options(ResizeBilinearOptions), "bilinear")
+
+
+def convert_resize_nearest_neighbor(ctx: Context) -> relax.Expr:
+    """Copy the nearest pixel."""
+    return _resize(ctx, ctx.options(ResizeNearestNeighborOptions), "nearest_neighbor")
+
+
+def convert_float_resize_bilinear(ctx: Context) -> relax.Expr:
+    """Interpolate between the four nearest pixels, in the order of LiteRT's sums.
+
+    Source: ResizeBilinear of LiteRT: each pixel times its weight in y, then in x, and the four
+    products are added up, column by column.
+    """
+    options, data, size = ctx.options(ResizeBilinearOptions), ctx.input(0), _size(ctx)
+    if 0 in data.shape or 0 in size:
+        return R.zeros((data.shape[0], *size, data.shape[3]), "float32")
+    rows, columns = (
+        float32_taps(
+            data.shape[axis],
+            size[axis - 1],
+            align_corners=options.align_corners,
+            half_pixel_centers=options.half_pixel_centers,
+        )
+        for axis in (1, 2)
+    )
+    total: relax.Expr | None = None
+    for column, along in _weighted(columns, (-1, 1)):
+        for row, down in _weighted(rows, (-1, 1, 1)):
+            pixels = ctx.builder.emit(_picked(ctx, _picked(ctx, data.expr, row, 1), column, 2))
+            product = ctx.builder.emit(R.multiply(R.multiply(pixels, down), along))
+            product = rounded(product)
+            total = product if total is None else R.add(total, product)
+    assert total is not None
+    return total
+
+
+def _weighted(taps: Taps, shape: tuple[int, ...]) -> list[tuple[Array, relax.Expr]]:
+    """List the two pixels of each output pixel along an axis, with their weights."""
+    share = taps.distance.astype(np.float32).reshape(shape)
+    return [(taps.lower, relax.const(np.float32(1) - share)), (taps.upper, relax.const(share))]
+
+
+def convert_float_resize_nearest_neighbor(ctx: Context) -> relax.Expr:
+    """Copy the nearest pixel."""
+    options, data, size = ctx.options(ResizeNearestNeighborOptions), ctx.input(0), _size(ctx)
+    if 0 in data.shape or 0 in size:
+        return R.zeros((data.shape[0], *size, data.shape[3]), data.tensor.dtype)
+    result = data.expr
+    for axis in (1, 2):
+        pixels = nearest_pixels(
+            data.shape[axis],
+            size[axis - 1],
+            align_corners=options.align_corners,
+            half_pixel_centers=options.half_pixel_centers,
+        )
+        result = _picked(ctx, result, pixels, axis)
+    return result
+
+
+def _picked(ctx: Context, data: relax.Expr, pixels: Array, axis: int) -> relax.Expr:
+    return ctx.builder.emit(R.take(data, relax.const(pixels.astype(np.int32)), axis, "clip"))
+
+
+def _size(ctx: Context) -> tuple[int, ...]:
+    size, shape = ctx.integers(1), ctx.input(0).shape
+    if len(size) != 2:
+        raise QnnError(f"the size must be height and width, got {size}")
+    if len(shape) != 4:
+        raise QnnError(f"{ctx.tensor(0).label} must have 4 dimensions, got {shape}")
+    if not all(0 <= each <= _MOST_PIXELS for each in size):
+        raise QnnError(f"the size must be 0 to {_MOST_PIXELS} each way, got {size}")
+    return size
+
+
+def _resize(
+    ctx: Context, options: ResizeBilinearOptions | ResizeNearestNeighborOptions, method: str
+) -> relax.Expr:
+    data, size = ctx.input(0), _size(ctx)
+    if 0 in (shape := (data.shape[0], *size, data.shape[3])):
+        return R.zeros(shape, data.tensor.dtype)
+    return quantized_resize2d(
+        data.expr,
+        size,
+        method,
+        align_corners=options.align_corners,
+        half_pixel_centers=options.half_pixel_centers,
+        layout="NHWC",
+    )
+
+
+OPERATORS.update(
+    {
+        "RESIZE_BILINEAR": Row(
+            quantized=convert_resize_bilinear,
+            int16=convert_resize_bilinear,
+            floats=convert_float_resize_bilinear,
+            micro=COMPUTED,
+            is_for_every_scale=True,
+        ),
+        "RESIZE_NEAREST_NEIGHBOR": Row(
+            quantized=convert_resize_nearest_neighbor,
+            int16=convert_resize_nearest_neighbor,
+            floats=convert_float_resize_nearest_neighbor,
+            whole=convert_float_resize_nearest_neighbor,
+            micro=MOVED,
+            is_for_every_scale=True,
+        ),
+    }
+)

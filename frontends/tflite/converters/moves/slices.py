@@ -1,0 +1,280 @@
+"""CONCATENATION, PACK, UNPACK, SPLIT, SPLIT_V, SLICE, STRIDED_SLICE and DYNAMIC_UPDATE_SLICE."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from tvm import relax
+from tvm.relax import op as R
+
+from frontends.errors import UnsupportedError
+from frontends.splits import split
+from frontends.tflite.axes import (
+    OpenRange,
+    axis_of,
+    count_of,
+    places,
+    sliced_axes,
+    sliced_ranges,
+    split_sizes,
+)
+from frontends.tflite.converters.activations import activate, check_clamps
+from frontends.tflite.converters.context import Context, Operand, per_tensor, reshaped
+from frontends.tflite.converters.scales import check_same_quantization, check_symmetric
+from frontends.tflite.folding import rules as known
+from frontends.tflite.model import Tensor
+from frontends.tflite.operators import MOVED, OPERATORS, Row
+from frontends.tflite.options.moves import (
+    ConcatenationOptions,
+    PackOptions,
+    SplitOptions,
+    StridedSliceOptions,
+    UnpackOptions,
+)
+from qnn_ops import quantized_concat
+from qnn_ops.errors import QnnError
+from qnn_ops.sizes import as_extent, is_open
+
+
+def convert_concatenation(ctx: Context) -> relax.Expr:
+    """Rescale inputs of their own scale for uint8; for int8 they are an error, as in LiteRT.
+
+    Of int16, LiteRT does not look at the scales.
+    """
+    options, result = ctx.options(ConcatenationOptions), ctx.output()
+    if options.activation != "NONE":
+        raise UnsupportedError(f"fused activation {options.activation}")
+    operands = ctx.inputs()
+    if result.dtype == "int8":
+        for operand in operands:
+            check_same_quantization(operand.tensor, result)
+    encodings = [operand.quantization for operand in operands]
+    if result.dtype == "int16":
+        check_symmetric(*(operand.tensor for operand in operands), result)
+        encodings = [per_tensor(result)] * len(operands)
+    return quantized_concat(
+        [operand.expr for operand in operands],
+        [scale for scale, _ in encodings],
+        [point for _, point in encodings],
+        *per_tensor(result),
+        result.dtype,
+        axis=options.axis,
+    )
+
+
+def convert_unscaled_concatenation(ctx: Context) -> relax.Expr:
+    """Join uint8 tensors. Some state no scale, which LiteRT takes for a scale of 0.
+
+    Such an input becomes the result's zero point. Values rescaled to such a result are NaN, and
+    become 0.
+    """
+    options, result = ctx.options(ConcatenationOptions), ctx.output()
+    if options.activation != "NONE":
+        raise UnsupportedError(f"fused activation {options.activation}")
+    if result.dtype != "uint8":
+        raise QnnError("some tensors state a scale and zero point, and others do not")
+    filler = 0 if result.quantization is None else per_tensor(result)[1]
+    parts, encodings = [], []
+    for operand in ctx.inputs():
+        is_scaled = operand.tensor.quantization is not None
+        if result.quantization is None:
+            encodings.append((1.0, 0))
+            is_kept = not is_scaled
+        else:
+            encodings.append(operand.quantization if is_scaled else per_tensor(result))
+            is_kept = is_scaled
+        full = R.full(operand.shape, relax.const(filler, "uint8"), "uint8")
+        parts.append(operand.expr if is_kept else ctx.builder.emit(full))
+    scales, points = zip(*encodings, strict=True)
+    target = (1.0, 0) if result.quantization is None else per_tensor(result)
+    return quantized_concat(parts, scales, points, *target, "uint8", axis=options.axis)
+
+
+def convert_float_concatenation(ctx: Context) -> relax.Expr:
+    """Join float32 tensors."""
+    options = ctx.options(ConcatenationOptions)
+    check_clamps(options.activation)
+    joined = R.concat([operand.expr for operand in ctx.inputs()], options.axis)
+    return activate(options.activation, joined)
+
+
+def convert_whole_concatenation(ctx: Context) -> relax.Expr:
+    """Join tensors of one type."""
+    options, dtype = ctx.options(ConcatenationOptions), ctx.output().dtype
+    operands = ctx.inputs()
+    if any(operand.tensor.dtype != dtype for operand in operands) or options.activation != "NONE":
+        raise UnsupportedError(f"from {[operand.tensor.dtype for operand in operands]} to {dtype}")
+    return R.concat([operand.expr for operand in operands], options.axis)
+
+
+def convert_pack(ctx: Context) -> relax.Expr:
+    """Join tensors of one shape and encoding along a new axis."""
+    shape, operands = ctx.input(0).shape, ctx.inputs()
+    for operand in operands:
+        _check_alike(operand.tensor, ctx.output())
+        if operand.shape != shape:
+            raise QnnError(f"{operand.tensor.label} is of shape {operand.shape}, not {shape}")
+    axis = axis_of(ctx.options(PackOptions).axis, len(shape) + 1)
+    longer = [*shape[:axis], 1, *shape[axis:]]
+    parts = [ctx.builder.emit(reshaped(operand.expr, longer)) for operand in operands]
+    return R.concat(parts, axis) if len(parts) > 1 else parts[0]
+
+
+def convert_unpack(ctx: Context) -> list[relax.Expr]:
+    """Cut a tensor into parts of size 1 along an axis, which they lack."""
+    options, data = ctx.options(UnpackOptions), ctx.input(0)
+    axis = axis_of(options.axis, len(data.shape))
+    if options.num != data.shape[axis]:
+        raise QnnError(f"unpacks {options.num} along axis {axis} of shape {data.shape}")
+    for position in range(len(ctx.operator.outputs)):
+        _check_alike(data.tensor, ctx.output(position))
+    shape = [*data.shape[:axis], *data.shape[axis + 1 :]]
+    parts = split(ctx.builder, data.expr, [1] * options.num, axis) if options.num else []
+    return [reshaped(part, shape) for part in parts]
+
+
+def _check_alike(data: Tensor, result: Tensor) -> None:
+    """Raise unless both mean the same by their integers, as LiteRT needs it."""
+    encodings = [
+        None if each is None else (each.scale[0], each.zero_point[0])
+        for each in (data.quantization, result.quantization)
+    ]
+    if encodings[0] != encodings[1]:
+        raise QnnError(f"{data.label} and {result.label} must have the same scale and zero point")
+
+
+def convert_split(ctx: Context) -> list[relax.Expr]:
+    """Split into parts of equal size; the axis is the first input."""
+    count, data = ctx.options(SplitOptions).num_splits, ctx.input(1)
+    axis = axis_of(ctx.integer(0), len(data.shape))
+    if data.shape[axis] % count:
+        raise QnnError(f"cannot split {data.shape[axis]} along axis {axis} into {count}")
+    return _parts(ctx, data, [data.shape[axis] // count] * count, axis)
+
+
+def convert_split_v(ctx: Context) -> list[relax.Expr]:
+    """Split into given sizes along the axis that the third input names; -1 means the rest."""
+    data, given = ctx.input(0), ctx.integers(1, ("int32", "int64"))
+    axis = axis_of(ctx.integer(2), len(data.shape))
+    return _parts(ctx, data, split_sizes(given, data.shape[axis], axis), axis)
+
+
+def _parts(ctx: Context, data: Operand, sizes: list[int], axis: int) -> list[relax.Expr]:
+    if len(sizes) != len(ctx.operator.outputs):
+        raise QnnError(f"splits into {len(sizes)}, has {len(ctx.operator.outputs)} outputs")
+    # TVM's own split has no parts without elements.
+    some = [size for size in sizes if size]
+    parts = iter(split(ctx.builder, data.expr, some, axis) if some else ())
+    dtype, shape = data.tensor.dtype, data.shape
+    nothing = R.zeros([*shape[:axis], 0, *shape[axis + 1 :]], dtype)
+    return [next(parts) if size else nothing for size in sizes]
+
+
+def convert_slice(ctx: Context) -> relax.Expr:
+    """Slice from constant begins as many elements as the sizes say."""
+    data = ctx.input(0)
+    begins, sizes = (ctx.integers(position, ("int32", "int64")) for position in (1, 2))
+    return _take(ctx, data, sliced_ranges(data.shape, begins, sizes))
+
+
+def convert_strided_slice(ctx: Context) -> relax.Expr:
+    """Return a Python slice with constant bounds; masks may open bounds, drop and insert axes."""
+    options, data = ctx.options(StridedSliceOptions), ctx.input(0)
+    begins, ends, steps = (ctx.integers(position) for position in (1, 2, 3))
+    if not len(begins) == len(ends) == len(steps):
+        raise QnnError(f"begin {begins}, end {ends} and strides {steps} differ in length")
+    axes = sliced_axes(data.shape, begins, ends, steps, options)
+    taken = _take(ctx, data, [axis.indices for axis in axes if not axis.is_new])
+    return reshaped(
+        ctx.builder.emit(taken), [count_of(axis.indices) for axis in axes if not axis.is_dropped]
+    )
+
+
+def _take(ctx: Context, data: Operand, ranges: Sequence[range | OpenRange]) -> relax.Expr:
+    """Return the elements of the data at the given indices of each axis."""
+    counts = [count_of(part) for part in ranges]
+    if 0 in counts:
+        return R.zeros(counts, data.tensor.dtype)
+    axes = [axis for axis, part in enumerate(ranges) if part != places(0, data.shape[axis])]
+    if not axes:
+        return data.expr
+    if is_open(counts) or is_open(data.shape[axis] for axis in axes):
+        return _taken(ctx, data, {axis: ranges[axis] for axis in axes})
+    # Relax counts negative bounds from the end: one before the first is -extent - 1.
+    ends = [
+        ranges[axis].stop if ranges[axis].stop >= 0 else ranges[axis].stop - data.shape[axis]
+        for axis in axes
+    ]
+    starts, steps = [ranges[axis].start for axis in axes], [ranges[axis].step for axis in axes]
+    return R.strided_slice(data.expr, axes, starts, ends, steps)
+
+
+def _taken(ctx: Context, data: Operand, ranges: Mapping[int, range | OpenRange]) -> relax.Expr:
+    """Return the elements at indices by axis, where a slice of TVM's cannot prove its shape."""
+    expr = data.expr
+    for axis, part in ranges.items():
+        ends = (as_extent(end) for end in (part.start, part.stop, part.step))
+        indices = ctx.builder.emit(R.arange(*ends, "int64"))
+        expr = ctx.builder.emit(R.take(expr, indices, axis, "clip"))
+    return expr
+
+
+_PLACES = ("int32", "int64")
+
+
+def convert_dynamic_update_slice(ctx: Context) -> relax.Expr:
+    """Put a tensor into a larger one, at an index that is moved inside."""
+    data, part, begins = ctx.inputs()
+    rank = len(data.shape)
+    if part.tensor.dtype != data.tensor.dtype or begins.tensor.dtype not in _PLACES:
+        dtypes = [part.tensor.dtype, begins.tensor.dtype]
+        raise UnsupportedError(f"{dtypes} into {data.tensor.dtype}")
+    if begins.shape != (rank,) or len(part.shape) != rank:
+        raise QnnError(f"{part.shape} at {begins.shape} indices is no part of {data.shape}")
+    if any(size > whole for size, whole in zip(part.shape, data.shape, strict=True)):
+        raise QnnError(f"a part of shape {part.shape} does not fit into {data.shape}")
+    if 0 in part.shape:
+        return data.expr
+    wide = ctx.builder.emit(R.astype(begins.expr, "int64"))
+    moved, is_inside = part.expr, None
+    for axis, (size, whole) in enumerate(zip(part.shape, data.shape, strict=True)):
+        if size == whole:
+            continue
+        begin = R.strided_slice(wide, [0], [axis], [axis + 1])
+        begin = ctx.builder.emit(R.clip(ctx.builder.emit(begin), 0, whole - size))
+        indices = R.subtract(relax.const(np.arange(whole), "int64"), begin)
+        indices = ctx.builder.emit(indices)
+        near = ctx.builder.emit(R.clip(indices, 0, size - 1))
+        moved = ctx.builder.emit(R.take(moved, near, axis, "clip"))
+        row = reshaped(ctx.builder.emit(R.equal(indices, near)), [whole] + [1] * (rank - axis - 1))
+        row = ctx.builder.emit(row)
+        is_inside = row if is_inside is None else ctx.builder.emit(R.logical_and(is_inside, row))
+    return moved if is_inside is None else R.where(is_inside, moved, data.expr)
+
+
+OPERATORS.update(
+    {
+        "CONCATENATION": Row(
+            quantized=convert_concatenation,
+            int16=convert_concatenation,
+            floats=convert_float_concatenation,
+            whole=convert_whole_concatenation,
+            unscaled=convert_unscaled_concatenation,
+            micro=MOVED,
+            unpacks=("int4",),
+            is_for_every_scale=True,
+            fills=True,
+            known=known.concatenation,
+        ),
+        "DYNAMIC_UPDATE_SLICE": Row(
+            data=convert_dynamic_update_slice, micro=MOVED, unpacks=("int4",), fills=True
+        ),
+        "PACK": Row(data=convert_pack, micro=MOVED, known=known.pack),
+        "SLICE": Row(data=convert_slice, micro=MOVED, unpacks=("int4",), known=known.sliced),
+        "SPLIT": Row(data=convert_split, micro=MOVED, known=known.split),
+        "SPLIT_V": Row(data=convert_split_v, micro=MOVED, known=known.split_v),
+        "STRIDED_SLICE": Row(data=convert_strided_slice, micro=MOVED, known=known.strided_slice),
+        "UNPACK": Row(data=convert_unpack, micro=MOVED, known=known.unpack),
+    }
+)

@@ -1,0 +1,168 @@
+"""An LSTM of float32, with weights of float32 or of bytes (hybrid)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from tvm import relax
+from tvm.relax import op as R
+
+from frontends.errors import UnsupportedError
+from frontends.tflite.converters.context import Context, reshaped
+from frontends.tflite.converters.layers.hybrid import bent
+from frontends.tflite.converters.recurrent.lstm_operands import LstmOperands
+from frontends.tflite.converters.recurrent.parts import (
+    RowWeights,
+    check_constants,
+    products_of_rows,
+    real_of,
+    run_steps,
+)
+from frontends.tflite.options.layers import AnyLSTM
+from qnn_ops import float_function
+from qnn_ops.errors import QnnError
+from qnn_ops.registry import spec_of
+
+_LEAST_VARIANCE = 1e-8
+
+
+def float_lstm(
+    ctx: Context,
+    operands: LstmOperands,
+    options: AnyLSTM,
+    data: relax.Expr,
+    hidden: relax.Expr,
+    cells: relax.Expr,
+    beside: relax.Expr | None = None,
+) -> tuple[relax.Expr, relax.Expr, relax.Expr]:
+    """Return the outputs of all steps, the new hidden values and the new cells.
+
+    Source of the arithmetic: EvalFloat and EvalHybrid of TFLite's kernels/lstm_eval.cc. Several
+    steps are a loop, whose turns have the products of hidden values. Gates that are normalized get
+    their biases afterwards, the others at first.
+
+    Args:
+        ctx: the operator.
+        operands: of it.
+        options: of it.
+        data: float32, [batch, steps, size].
+        hidden: float32, [batch, outputs].
+        cells: float32, [batch, cells].
+        beside: a second sequence, as the data, for which there are other weights.
+    """
+    _check(operands, options)
+    emit, (batch, steps, _) = ctx.builder.emit, spec_of(data).shape
+    asymmetric = options.asymmetric_quantize_inputs
+    sums = products_of_rows(ctx, operands.weights, data, asymmetric=asymmetric)
+    if beside is not None:
+        more = products_of_rows(ctx, operands.beside, beside, asymmetric=asymmetric)
+        sums = emit(R.add(sums, more))
+    if not operands.norm:
+        bias = np.concatenate([real_of(tensor) for tensor in operands.biases])
+        sums = emit(R.add(sums, relax.const(bias)))
+    sums = emit(reshaped(sums, (batch, steps, spec_of(sums).shape[1])))
+    step = _Step(operands, options)
+    results = run_steps(ctx, sums, (hidden, cells), step.write)
+    return results[0], results[1], results[2]
+
+
+def _check(operands: LstmOperands, options: AnyLSTM) -> None:
+    if options.activation == "NONE" and operands.weights[-1].dtype == "float32":
+        raise UnsupportedError("no activation: LiteRT then multiplies by what memory held")
+    for clip in (options.cell_clip, options.proj_clip):
+        if clip < 0:
+            raise QnnError(f"clips at {clip}, which is below 0")
+    dtype = operands.weights[-1].dtype
+    alike = [*operands.weights, *operands.recurrent, *operands.peepholes, *operands.projection[:1]]
+    alike += operands.beside
+    real = [*operands.biases, *operands.norm, *operands.projection[1:]]
+    check_constants(alike, dtype)
+    check_constants(real, "float32")
+
+
+@dataclass(frozen=True)
+class _Step:
+    """Writes one step of an LSTM."""
+
+    operands: LstmOperands
+    options: AnyLSTM
+
+    def write(
+        self, ctx: Context, sums: relax.Expr, states: Sequence[relax.Expr]
+    ) -> tuple[relax.Expr, relax.Expr]:
+        """Return the new hidden values and cells.
+
+        Args:
+            ctx: the operator, with the builder to emit to.
+            sums: products of the data for all gates, [batch, gates · cells].
+            states: hidden values, [batch, outputs], and cells, [batch, cells].
+        """
+        hidden, cells = states
+        emit, names, operands = ctx.builder.emit, self.operands.gates, self.operands
+        asymmetric = self.options.asymmetric_quantize_inputs
+        recurrent = RowWeights.of(operands.recurrent, asymmetric=asymmetric)
+        both = emit(R.add(sums, recurrent.product(ctx, hidden)))
+        gates = {
+            name: emit(
+                R.strided_slice(both, [1], [place * operands.count], [(place + 1) * operands.count])
+            )
+            for place, name in enumerate(names)
+        }
+        seen = [name for name in names if name != "cell"]
+        peepholes = dict(zip(seen, operands.peepholes, strict=False))
+
+        def whole(name: str) -> relax.Expr:
+            if not operands.norm:
+                return gates[name]
+            place = names.index(name)
+            parts = (relax.const(real_of(part[place])) for part in (operands.norm, operands.biases))
+            return _normalized(ctx, gates[name], *parts)
+
+        def opened(name: str, seen_cells: relax.Expr) -> relax.Expr:
+            if name in peepholes:
+                weights = relax.const(real_of(peepholes[name]))
+                gates[name] = emit(R.add(gates[name], R.multiply(seen_cells, weights)))
+            return emit(float_function(whole(name), "logistic"))
+
+        forget = opened("forget", cells)
+        one = relax.const(np.float32(1))
+        let_in = opened("input", cells) if "input" in names else emit(R.subtract(one, forget))
+        proposed = emit(bent(ctx, self.options.activation, whole("cell")))
+        new = emit(R.add(R.multiply(forget, cells), R.multiply(let_in, proposed)))
+        new = _clipped(ctx, new, self.options.cell_clip)
+        # Without an activation LiteRT takes the cell gate's result, not the cells.
+        activation = self.options.activation
+        seen_new = proposed if activation == "NONE" else bent(ctx, activation, new)
+        given = emit(R.multiply(opened("output", new), seen_new))
+        if operands.projection:
+            weights = RowWeights.of(operands.projection[:1], asymmetric=asymmetric)
+            given = weights.product(ctx, given)
+            for bias in operands.projection[1:]:
+                given = emit(R.add(given, relax.const(real_of(bias))))
+            given = _clipped(ctx, given, self.options.proj_clip)
+        return given, new
+
+
+def _normalized(
+    ctx: Context, sums: relax.Expr, weights: relax.Expr, bias: relax.Expr
+) -> relax.Expr:
+    """Return a gate's sums, [batch, cells], with a mean of 0 and a deviation of 1, weighed.
+
+    Source: MeanStddevNormalization of TFLite's kernels/internal/reference/portable_tensor_utils.cc.
+    """
+    emit, count = ctx.builder.emit, relax.const(np.float32(spec_of(sums).shape[1]))
+
+    def mean(values: relax.Expr) -> relax.Expr:
+        return emit(R.divide(R.sum(values, [1], keepdims=True), count))
+
+    centred_sums = emit(R.subtract(sums, mean(sums)))
+    variance = mean(emit(R.multiply(centred_sums, centred_sums)))
+    root = emit(R.sqrt(R.add(variance, relax.const(np.float32(_LEAST_VARIANCE)))))
+    inverse = emit(R.divide(relax.const(np.float32(1)), root))
+    return emit(R.add(R.multiply(R.multiply(centred_sums, inverse), weights), bias))
+
+
+def _clipped(ctx: Context, values: relax.Expr, limit: float) -> relax.Expr:
+    return ctx.builder.emit(R.clip(values, -limit, limit)) if limit else values

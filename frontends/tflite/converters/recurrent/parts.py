@@ -1,0 +1,189 @@
+"""Parts of recurrent layers: their states, weights for rows of float32, and the loop of steps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from math import prod
+
+import numpy as np
+from tvm import relax
+from tvm.relax import op as R
+
+from frontends import steps
+from frontends.builder import ModuleBuilder
+from frontends.errors import UnsupportedError
+from frontends.tflite.converters.context import Array, Context, per_tensor, reshaped
+from frontends.tflite.converters.layers.hybrid import SUMS, centred, quantized_rows
+from frontends.tflite.model import Tensor
+from qnn_ops import quantized_dense
+from qnn_ops.errors import QnnError
+from qnn_ops.registry import spec_of
+
+_BYTES = ("int8", "uint8")
+
+Step = Callable[[Context, relax.Expr, Sequence[relax.Expr]], Sequence[relax.Expr]]
+"""Computes the new states from a row of sums and the old states; the first is the output."""
+
+
+def state_of(ctx: Context, tensor: Tensor, batch: int, size: int, dtype: str) -> relax.Expr:
+    """Return a state, a row for each of the batch.
+
+    Raises:
+        QnnError: the tensor does not keep so much.
+    """
+    if not tensor.is_variable:
+        raise QnnError(f"the state {tensor.label} is no variable tensor")
+    if tensor.dtype != dtype or prod(tensor.shape) != batch * size:
+        raise QnnError(
+            f"the state {tensor.label} is {tensor.dtype} of shape {tensor.shape}, "
+            f"needs {dtype} of {batch * size} elements"
+        )
+    return ctx.builder.emit(reshaped(ctx.values.of(tensor), (batch, size)))
+
+
+def turned(ctx: Context, sequence: relax.Expr, *, time_major: bool) -> relax.Expr:
+    """Swap steps and batch if steps come first."""
+    first, second, size = spec_of(sequence).shape
+    if not time_major:
+        return sequence
+    if 1 in (first, second):
+        return ctx.builder.emit(reshaped(sequence, (second, first, size)))
+    return ctx.builder.emit(R.permute_dims(sequence, [1, 0, 2]))
+
+
+@dataclass(frozen=True)
+class Way:
+    """How a layer goes over a sequence.
+
+    Attributes:
+        time_major: whether steps come before the batch.
+        backward: whether the last step is the first.
+    """
+
+    time_major: bool
+    backward: bool = False
+
+    def begin(self, ctx: Context, place: int) -> relax.Expr:
+        """Return an input as [batch, steps, size], in the order of steps; of rank 2 it is one."""
+        data = ctx.input(place)
+        if len(data.shape) == 2:
+            return ctx.builder.emit(reshaped(data.expr, (data.shape[0], 1, data.shape[1])))
+        return self._reversed(ctx, turned(ctx, data.expr, time_major=self.time_major))
+
+    def end(self, ctx: Context, result: relax.Expr, rank: int) -> relax.Expr:
+        """Return results, [batch, steps, size], as the operator gives them."""
+        if rank == 2:
+            batch, _, size = spec_of(result).shape
+            return reshaped(result, (batch, size))
+        return turned(ctx, self._reversed(ctx, result), time_major=self.time_major)
+
+    def begin_beside(self, ctx: Context, place: int, first: relax.Expr) -> relax.Expr:
+        """Return a second sequence, which has as many steps as a first one.
+
+        Raises:
+            QnnError: it does not, or is no float32.
+        """
+        tensor = ctx.tensor(place)
+        if tensor.dtype != "float32" or len(ctx.input(place).shape) != 3:
+            raise QnnError(f"{tensor.label} is {tensor.dtype} of shape {tensor.shape}")
+        sequence = self.begin(ctx, place)
+        if spec_of(sequence).shape[:2] != spec_of(first).shape[:2] or 0 in tensor.shape:
+            raise QnnError(f"{tensor.label} of shape {tensor.shape} does not fit the data")
+        return sequence
+
+    def _reversed(self, ctx: Context, sequence: relax.Expr) -> relax.Expr:
+        if not self.backward or spec_of(sequence).shape[1] == 1:
+            return sequence
+        return ctx.builder.emit(R.flip(sequence, 1))
+
+
+def check_constants(tensors: Sequence[Tensor], dtype: str) -> None:
+    """Raise unless all are constants of a type."""
+    for tensor in tensors:
+        if tensor.dtype != dtype:
+            raise UnsupportedError(f"{tensor.label} is {tensor.dtype}, needs {dtype}")
+        if not tensor.is_constant:
+            raise QnnError(f"{tensor.label} must be constant")
+
+
+@dataclass(frozen=True)
+class RowWeights:
+    """Weights of rows of float32.
+
+    Attributes:
+        array: float32 or int8, [results, size].
+        scales: of each result, for int8.
+        asymmetric: whether rows that meet int8 have zero points.
+    """
+
+    array: Array
+    scales: Array | None
+    asymmetric: bool
+
+    @classmethod
+    def of(cls, tensors: Sequence[Tensor], *, asymmetric: bool) -> RowWeights:
+        """Join the weights of gates."""
+        arrays = [_value(tensor) for tensor in tensors]
+        if tensors[0].dtype not in _BYTES:
+            return cls(np.concatenate(arrays), None, asymmetric)
+        scales = [
+            np.full(len(array), per_tensor(tensor)[0], np.float32)
+            for tensor, array in zip(tensors, arrays, strict=True)
+        ]
+        joined = np.concatenate([array.view(np.int8) for array in arrays])
+        return cls(joined, np.concatenate(scales), asymmetric)
+
+    def product(self, ctx: Context, rows: relax.Expr) -> relax.Expr:
+        """Multiply rows, [count, size], which meet int8 quantized each by itself."""
+        emit, count = ctx.builder.emit, spec_of(rows).shape[0]
+        name = ctx.builder.fresh("weights")
+        if self.scales is None:
+            weights = ctx.builder.add_constant(name, np.ascontiguousarray(self.array.T))
+            return emit(R.matmul(rows, weights))
+        weights = ctx.builder.add_constant(name, self.array)
+        quantized = quantized_rows(ctx, rows, count, (count, 1), asymmetric=self.asymmetric)
+        sums = emit(quantized_dense(quantized.values, weights, *SUMS))
+        steps = centred(ctx, sums, quantized, self.array.sum(axis=1))
+        return emit(R.multiply(steps, R.multiply(quantized.scale, relax.const(self.scales))))
+
+
+def products_of_rows(
+    ctx: Context, weights: Sequence[Tensor], data: relax.Expr, *, asymmetric: bool
+) -> relax.Expr:
+    """Multiply all steps, [batch, steps, size], by the weights of gates: [batch · steps, …]."""
+    batch, steps, size = spec_of(data).shape
+    rows = ctx.builder.emit(reshaped(data, (batch * steps, size)))
+    return RowWeights.of(weights, asymmetric=asymmetric).product(ctx, rows)
+
+
+def real_of(tensor: Tensor) -> Array:
+    """Return a constant as float32; bytes by their scale."""
+    array = _value(tensor)
+    if tensor.dtype not in _BYTES:
+        return array
+    return array.view(np.int8).astype(np.float32) * np.float32(per_tensor(tensor)[0])
+
+
+def _value(tensor: Tensor) -> Array:
+    return np.zeros(tensor.shape, tensor.dtype) if tensor.data is None else tensor.data
+
+
+def run_steps(
+    ctx: Context, sums: relax.Expr, states: Sequence[relax.Expr], step: Step
+) -> list[relax.Expr]:
+    """Return the outputs of all steps, [batch, steps, size], and the new states.
+
+    Args:
+        ctx: the operator.
+        sums: products of the data, [batch, steps, columns].
+        states: [batch, size] each.
+        step: writes one.
+    """
+
+    def written(
+        builder: ModuleBuilder, rows: Sequence[relax.Expr], old: Sequence[relax.Expr]
+    ) -> Sequence[relax.Expr]:
+        return step(replace(ctx, builder=builder), rows[0], old)
+
+    return steps.run_steps(ctx.builder, [sums], states, written)

@@ -1,0 +1,154 @@
+"""SVDF: in integers, of float32, and hybrid."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tvm import relax
+from tvm.relax import op as R
+
+from frontends.errors import UnsupportedError
+from frontends.tflite.converters.context import Context, per_tensor, reshaped
+from frontends.tflite.converters.layers.convolution import bias_of
+from frontends.tflite.converters.layers.hybrid import (
+    SUMS,
+    bent,
+    centred,
+    check_result,
+    quantized_rows,
+    scales_of,
+    weights_of,
+    with_bias,
+)
+from frontends.tflite.operators import OPERATORS, Row
+from frontends.tflite.options.layers import SVDFOptions
+from qnn_ops import quantized_dense, quantized_svdf, quantized_svdf_state
+from qnn_ops.errors import QnnError
+
+
+def float_svdf(ctx: Context) -> relax.Expr:
+    """Return a filter over time of float32.
+
+    Source of the arithmetic: EvalFloatSVDF of TFLite's kernels/internal/reference/svdf.h.
+    """
+    newest = R.matmul(ctx.input(0).expr, ctx.builder.emit(R.permute_dims(ctx.input(1).expr)))
+    return _weighed(ctx, newest, ctx.input(2).expr)
+
+
+def hybrid_svdf(ctx: Context) -> relax.Expr:
+    """Return a filter over time whose data is quantized row by row.
+
+    Source of the arithmetic: EvalHybridSVDF of TFLite's kernels/internal/reference/svdf.h. The
+    memory is exact. Weights of time are the float32 values of their bytes.
+    """
+    data, (weights, array) = ctx.input(0), weights_of(ctx, 1)
+    asymmetric, batch = ctx.options(SVDFOptions).asymmetric_quantize_inputs, data.shape[0]
+    rows = quantized_rows(ctx, data.expr, batch, (batch, 1), asymmetric=asymmetric)
+    sums = ctx.builder.emit(quantized_dense(rows.values, weights, *SUMS))
+    steps = centred(ctx, sums, rows, array.sum(axis=1))
+    newest = R.multiply(steps, R.multiply(rows.scale, relax.const(scales_of(ctx, 1, 1))))
+    times = ctx.tensor(2)
+    array = weights_of(ctx, 2)[1].astype("float32") * scales_of(ctx, 2, 1)
+    return _weighed(ctx, newest, ctx.values.add_constant(times, "_real", array))
+
+
+def _weighed(ctx: Context, newest: relax.Expr, times: relax.Expr) -> relax.Expr:
+    """Remember the newest values, and weigh all that are remembered."""
+    options, state, emit = ctx.options(SVDFOptions), ctx.input(4), ctx.builder.emit
+    check_result(ctx)
+    filters, steps = _checked(ctx, options.rank)
+    batch, units = state.shape[0], filters // options.rank
+    values = emit(reshaped(emit(newest), (batch, filters, 1)))
+    if steps > 1:
+        past = emit(reshaped(state.expr, (batch, filters, steps)))
+        past = emit(R.strided_slice(past, [2], [1], [steps]))
+        values = emit(R.concat([past, values], 2))
+    ctx.values.change(state.tensor, reshaped(values, state.shape))
+    kept = ctx.values.of(state.tensor)
+    rows = emit(reshaped(kept, (batch, units, options.rank * steps)))
+    weights = emit(reshaped(times, (units, options.rank * steps)))
+    sums = R.sum(R.multiply(rows, weights), [2])
+    return bent(ctx, options.activation, ctx.builder.emit(with_bias(ctx, sums, 3)))
+
+
+def _checked(ctx: Context, rank: int) -> tuple[int, int]:
+    """Return how many filters there are, and how many steps.
+
+    Raises:
+        QnnError: the operands do not fit one another.
+    """
+    data, features, times, state = (ctx.input(place).shape for place in (0, 1, 2, 4))
+    shapes = [data, features, times, state]
+    if any(len(shape) != 2 or 0 in shape for shape in shapes):
+        raise QnnError(f"needs operands of 2 dimensions that have elements, got {shapes}")
+    (filters, steps), batch = times, data[0]
+    if features != (filters, data[1]) or state != (batch, filters * steps):
+        raise QnnError(f"data, weights and state do not fit, got {shapes}")
+    if rank < 1 or filters % rank:
+        raise QnnError(f"rank must divide the {filters} filters, got {rank}")
+    if ctx.has(3) and ctx.input(3).shape != (filters // rank,):
+        raise QnnError(f"needs a bias of {filters // rank}, got {ctx.input(3).shape}")
+    return filters, steps
+
+
+def convert_svdf(ctx: Context) -> relax.Expr:
+    """Filter over time, by the rule for the types of data, weights of both kinds, and state."""
+    data, features, times, state = (ctx.input(position) for position in (0, 1, 2, 4))
+    dtypes = tuple(operand.tensor.dtype for operand in (data, features, times, state))
+    if dtypes not in _RULES:
+        raise UnsupportedError(
+            f"of {dtypes[0]} data, weights {', '.join(dtypes[1:3])} and a state {dtypes[3]}"
+        )
+    if not data.shape:
+        raise QnnError(f"{data.tensor.label} is a scalar, and no rows of data")
+    if not state.tensor.is_variable:
+        raise QnnError(f"the state {state.tensor.label} is no variable tensor")
+    return _RULES[dtypes](ctx)
+
+
+def _integer_svdf(ctx: Context) -> relax.Expr:
+    """Filter in integers; the fused activation is in the result's quantization, as in LiteRT."""
+    options = ctx.options(SVDFOptions)
+    data, features, times, state = (ctx.input(position) for position in (0, 1, 2, 4))
+    if options.activation != "RELU":  # LiteRT runs no other
+        raise UnsupportedError(f"fused activation {options.activation}")
+    state_scale, state_zero_point = state.quantization
+    # LiteRT reads no zero point of an int16 state.
+    state_zero_point = 0 if state.tensor.dtype == "int16" else state_zero_point
+    (data_scale, data_zero_point), (weights_scale, _) = data.quantization, features.quantization
+    sums = quantized_dense(data.expr, features.expr, 1.0, data_zero_point, *SUMS[2:])
+    ctx.values.change(
+        state.tensor,
+        quantized_svdf_state(
+            ctx.builder.emit(sums),
+            state.expr,
+            data_scale,
+            weights_scale,
+            state_scale,
+            state_zero_point,
+        ),
+    )
+    (times_scale, _), (scale, zero_point) = times.quantization, per_tensor(ctx.output())
+    return quantized_svdf(
+        ctx.values.of(state.tensor),
+        times.expr,
+        options.rank,
+        state_scale,
+        state_zero_point,
+        times_scale,
+        scale,
+        zero_point,
+        bias=bias_of(ctx, 3),
+    )
+
+
+_RULES: dict[tuple[str, ...], Callable[[Context], relax.Expr]] = {
+    ("int8", "int8", "int16", "int16"): _integer_svdf,
+    ("int8", "int8", "int8", "int8"): _integer_svdf,
+    ("float32", "float32", "float32", "float32"): float_svdf,
+    ("float32", "int8", "int8", "float32"): hybrid_svdf,
+    ("float32", "uint8", "uint8", "float32"): hybrid_svdf,
+}
+
+
+OPERATORS["SVDF"] = Row(data=convert_svdf)

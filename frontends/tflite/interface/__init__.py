@@ -1,0 +1,1 @@
+"""A model from outside: its inputs and outputs, their meaning, its signatures."""

@@ -1,0 +1,140 @@
+"""The table of TFLite's operators: one row has all that the importer knows of one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from frontends.tflite.model import HANDLE, Operator
+from frontends.tflite.options.custom import FLEX
+
+if TYPE_CHECKING:
+    from tvm import relax
+
+    from frontends.tflite.converters.context import Context
+    from frontends.tflite.folding.node import Known
+
+Rule = Callable[["Context"], "relax.Expr | list[relax.Expr]"]
+"""Returns the expression of the operator's output, or a list of them if it has several."""
+
+COMPUTED = frozenset({"int8"})
+MOVED = frozenset({"int8", "int32", "bool", HANDLE})
+CONVERTED = frozenset({"int8", "float32"})
+"""Types for which an operator of TFLM computes int8, moves values, or converts to float32."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """What the importer knows of one operator. Rules that are None do not exist.
+
+    Attributes:
+        data: the rule for tensors of any type; with it the other rules are not asked.
+        quantized: the exact rule for int8 and uint8.
+        int16: the exact rule for int16; its weights may be int8.
+        floats: the rule for float32. A quantized operator without a rule of its own uses it between
+            dequantize and quantize.
+        whole: the rule for int32, int64 and bool, which mean themselves.
+        unscaled: the rule for 8 or 16 bits where a tensor has no scale, or one for each channel.
+        hybrid: the rule for float32 data and 8-bit weights.
+        by_block: the rule for float32 data and weights, the second operand, with scales by block.
+        known: computes results from the values of all operands, when a model is imported.
+        of_shape: likewise, from the shape of its operand alone.
+        is_dense: whether its result is its operand, which was made dense when it was read.
+        refusal: why there is no rule for the data of a run.
+        dtypes: the types of the first operand that the rule for any type takes; none for all.
+        micro: the types for which TFLM gives the same results; none if it is not known.
+        unpacks: the types of several numbers to a byte that LiteRT's kernel unpacks: "int4" and
+            "int2" of a run, and "constant int2".
+        data_and_weights: the indices of these operands of a hybrid operator.
+        has_computed_weights: whether a run may compute the second operand.
+        is_for_every_scale: whether it computes the same for every scale, if there is only one.
+        is_layer: whether it has weights that can take the signs of scales.
+        is_complemented: whether it reads an operand's scale only times its distance from the zero
+            point.
+        widens: whether it may give int16 for 8-bit data.
+        reshapes: whether it gives the same values in another shape, complex ones too.
+        takes_complex: whether it reads complex values.
+        gives_complex: whether it gives complex values.
+        states_dtype: whether its options say the result's type, whatever the file's tensor says.
+        fills: whether its result may have elements where an operand has none.
+        combines: how a subgraph of it alone reduces numbers: "add", "multiply", "maximum",
+            "minimum", "all" or "any".
+        keeps: what stays of its operand: "numbers", or "scores" up to rounding.
+        products: counts its products, from the shapes of its operands and of its result.
+    """
+
+    data: Rule | None = None
+    quantized: Rule | None = None
+    int16: Rule | None = None
+    floats: Rule | None = None
+    whole: Rule | None = None
+    unscaled: Rule | None = None
+    hybrid: Rule | None = None
+    by_block: Rule | None = None
+    known: Known | None = None
+    of_shape: Callable[[Operator, Sequence[int]], Any] | None = None
+    is_dense: bool = False
+    refusal: str = ""
+    dtypes: tuple[str, ...] = ()
+    micro: frozenset[str] = frozenset()
+    unpacks: tuple[str, ...] = ()
+    data_and_weights: tuple[int, int] = (0, 1)
+    has_computed_weights: bool = False
+    is_for_every_scale: bool = False
+    is_layer: bool = False
+    is_complemented: bool = False
+    widens: bool = False
+    reshapes: bool = False
+    takes_complex: bool = False
+    gives_complex: bool = False
+    states_dtype: bool = False
+    fills: bool = False
+    combines: str = ""
+    keeps: str = ""
+    products: Callable[[list[tuple[int, ...]], tuple[int, ...]], int] | None = None
+
+
+UNKNOWN_SHAPE = "the shape of its result depends on the data of a run"
+"""Why there is no rule for some operators."""
+
+OPERATORS: dict[str, Row] = {}
+"""The rows by operator. The file of each family of operators adds its rows when it is imported."""
+
+_NOTHING = Row()
+
+
+def row_of(code: str) -> Row:
+    """Return an operator's row; an empty one if nothing is known of it."""
+    return OPERATORS.get(code, _NOTHING)
+
+
+def codes_with(*kinds: str) -> list[str]:
+    """List the operators of LiteRT's own that have a rule of one of these kinds, sorted."""
+    own = {code: row for code, row in OPERATORS.items() if not code.startswith(FLEX)}
+    return sorted(code for code, row in own.items() if any(getattr(row, kind) for kind in kinds))
+
+
+OPERATORS.update(
+    {
+        "UNIQUE": Row(refusal=UNKNOWN_SHAPE),
+        **dict.fromkeys(
+            (
+                *("MULTINOMIAL", "RANDOM_STANDARD_NORMAL", "RANDOM_UNIFORM"),
+                "STABLEHLO_RNG_BIT_GENERATOR",
+            ),
+            Row(refusal="its results are random numbers, others in every run"),
+        ),
+        # Written by compilers and libraries of vendors; the model is not in it.
+        "CUSTOM:edgetpu-custom-op": Row(
+            refusal="is code for Coral's Edge TPU; import the file that edgetpu_compiler read"
+        ),
+        "CUSTOM:ethos-u": Row(refusal="is code for Arm's Ethos-U; import the file that vela read"),
+        "CUSTOM:NeutronGraph": Row(
+            refusal="is code for NXP's eIQ Neutron; import the file that its converter read"
+        ),
+        "CUSTOM:PosenetDecoderOp": Row(
+            refusal="is Coral's decoder of poses, which its library runs on a processor"
+        ),
+    }
+)

@@ -1,0 +1,1 @@
+"""The archives of ``torch.export``, and what a damaged one may hold."""

@@ -1,0 +1,1 @@
+"""Groups of a quantize, an operator and a dequantize."""

@@ -1,0 +1,264 @@
+"""Reductions along axes and in windows, MEAN and CUMSUM."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from frontends.tflite.quantization import Quantization
+from frontends.tflite.writer import ModelWriter
+from tests.support.arrays import full_range
+from tests.support.tflite import Sheet, check_refused, random_quantization
+from tvm_qnn.compare import compare
+
+AXES = ([1, 2], [-1], [0], [0, 1, 2, 3], [3, -1])
+
+
+def add_sum(sheet: Sheet, index: int) -> None:
+    rng = sheet.rng
+    data = sheet.random_input((2, 5, 3, 4), "uint8", random_quantization(rng, "uint8"))
+    operands = [data, sheet.constant(AXES[index % len(AXES)])]
+    result = ((1,), "uint8", random_quantization(rng, "uint8", 0.3))
+    sheet.operator("SUM", operands, result, version=2, keep_dims=bool(index % 2))
+
+
+def test_sums_of_uint8_equal_litert() -> None:
+    sheet = Sheet(seed=90)
+    for index in range(20):
+        add_sum(sheet, index)
+    data = sheet.input(np.zeros((0, 3), np.uint8), Quantization.per_tensor(0.5, 7))
+    result = ((3,), "uint8", Quantization.per_tensor(0.5, 9))
+    sheet.operator("SUM", [data, sheet.constant([0])], result, version=2)
+    sheet.check()
+
+
+@pytest.mark.parametrize("axes", AXES)
+def test_sums_of_int8_are_those_of_the_same_uint8(axes: list[int]) -> None:
+    # LiteRT 2.3.0's reference kernel reads the bytes of int8 as uint8.
+    results = []
+    rng = np.random.default_rng(91)
+    data = full_range(rng, "uint8", (2, 5, 3, 4))
+    for dtype, offset in (("uint8", 0), ("int8", -128)):
+        sheet = Sheet()
+        moved = (data.astype(np.int32) + offset).astype(dtype)
+        index = sheet.input(moved, Quantization.per_tensor(0.1, 100 + offset))
+        result = ((1,), dtype, Quantization.per_tensor(0.7, 50 + offset))
+        sheet.operator("SUM", [index, sheet.constant(axes)], result, version=2)
+        results.append(sheet.run().astype(np.int32) - offset)
+    np.testing.assert_array_equal(results[0], results[1])
+
+
+AXES_MEAN = ([1, 2], [-1], [2, 1], [0], [0, 1, 2, 3], [3, -1])
+
+
+def add_mean(sheet: Sheet, dtype: str, index: int) -> None:
+    rng = sheet.rng
+    data = sheet.random_input((2, 5, 7, 3), dtype, random_quantization(rng, dtype))
+    sheet.operator(
+        "MEAN",
+        [data, sheet.constant(AXES_MEAN[index % len(AXES_MEAN)])],
+        ((1,), dtype, random_quantization(rng, dtype)),
+        keep_dims=bool(index % 2),
+    )
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int8"])
+def test_means_equal_litert(dtype: str) -> None:
+    sheet = Sheet(seed=9)
+    for index in range(30):
+        add_mean(sheet, dtype, index)
+    sheet.check_reference()
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int8"])
+def test_compiled_means_equal_litert(dtype: str) -> None:
+    sheet = Sheet(seed=10)
+    add_mean(sheet, dtype, 0)
+    add_mean(sheet, dtype, 3)
+    sheet.check()
+
+
+def test_an_axis_that_does_not_fit() -> None:
+    sheet = Sheet()
+    quantization = Quantization.per_tensor(0.1, 0)
+    data = sheet.random_input((2, 3), "int8", quantization)
+    sheet.operator("MEAN", [data, sheet.constant([4])], ((2,), "int8", quantization))
+    sheet.check_refused("axis 4 is outside a tensor of 2 dimensions")
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8"])
+def test_means_without_a_scale_equal_litert(dtype: str) -> None:
+    sheet = Sheet(seed=7)
+    known = Quantization.per_tensor(0.5, 3)
+    for source, result in ((None, None), (None, known), (known, None)):
+        numbers = sheet.rng.integers(20, 100, (2, 4, 3, 5)).astype(dtype)
+        data = sheet.input(numbers, source)
+        for axes, keep in (([1, 2], True), ([1, 2], False), ([0, 3], False)):
+            operands = [data, sheet.constant(axes)]
+            sheet.operator("MEAN", operands, ((1,), dtype, result), keep_dims=keep)
+    sheet.check()
+
+
+Q = Quantization.per_tensor(0.5, 3)
+ANY = (1,)  # a declared shape: LiteRT works shapes out by itself
+
+
+@pytest.mark.parametrize("dtype", ["int32", "int64", "float32"])
+@pytest.mark.parametrize("exclusive", [False, True])
+def test_running_sums_equal_litert(dtype: str, exclusive: bool) -> None:
+    sheet = Sheet(seed=11)
+    numbers = sheet.rng.normal(0, 1e9, (3, 13)).astype(dtype)
+    data = sheet.input(numbers)
+    for axis, reverse in ((1, False), (-2, True), (-1, True)):
+        options = {"exclusive": exclusive, "reverse": reverse}
+        sheet.operator("CUMSUM", [data, sheet.constant(axis)], (ANY, dtype, None), **options)
+    sheet.check()
+
+
+def test_other_types_are_refused() -> None:
+    sheet = Sheet()
+    data = sheet.random_input((2, 3), "int8", Q)
+    sheet.operator("CUMSUM", [data, sheet.constant(1)], (ANY, "int8", Q))
+    sheet.check_refused("of int8")
+
+
+Array = np.ndarray[Any, Any]
+FUNCTIONS = ("ADD", "MUL", "MINIMUM", "MAXIMUM", "ALL", "ANY")
+CODES = (
+    *("STABLEHLO_ADD", "STABLEHLO_MULTIPLY", "STABLEHLO_MAXIMUM", "STABLEHLO_MINIMUM"),
+    *("ADD", "MUL", "MAXIMUM", "MINIMUM"),
+)
+CASES: list[dict[str, Any]] = [
+    {},
+    {"window_dimensions": [2, 3], "window_strides": [1, 2], "padding": [1, 0, 0, 2]},
+    {"window_dimensions": [3, 2], "window_dilations": [2, 1], "base_dilations": [2, 3]},
+    {"window_dimensions": [2, 2], "base_dilations": [1, 2], "padding": [-1, 1, -2, -1]},
+]
+
+
+def given(**options: Any) -> dict[str, Any]:
+    """Return options of two axes, with a few replaced."""
+    ones = {f"window_{name}": [1, 1] for name in ("dimensions", "strides", "dilations")}
+    return {**ones, "base_dilations": [1, 1], "padding": [0, 0, 0, 0], **options}
+
+
+def numbers(rng: np.random.Generator, dtype: str, shape: tuple[int, ...]) -> Array:
+    if dtype == "bool":
+        return rng.random(shape) < 0.6
+    if dtype == "int64":
+        return rng.integers(-9, 9, shape)
+    if dtype == "float32":
+        odd = rng.random(shape)
+        reals = np.where(odd < 0.05, np.nan, np.where(odd < 0.3, 0, rng.normal(0, 1, shape)))
+        return reals.astype(np.float32)
+    return full_range(rng, dtype, shape)
+
+
+def windows(
+    data: Array, start: Array, code: str, encoding: Quantization | None = None, **options: Any
+) -> bytes:
+    """Return a model of one STABLEHLO_REDUCE_WINDOW, which combines by an operator or by none."""
+    writer, dtype = ModelWriter(), data.dtype.name
+    x = writer.tensor("x", data.shape, dtype, encoding)
+    s = writer.tensor("s", start.shape, dtype, encoding)
+    inner = writer.subgraph()
+    a, b, c = (inner.tensor(name, (), dtype, encoding) for name in "abc")
+    if code:
+        inner.operator(code, [a, b], [c])
+    inner.end([a, b], [c if code else b])
+    y = writer.tensor("y", ANY, dtype, encoding)
+    number = {"body_subgraph_index": writer.subgraphs, **options}
+    writer.operator("STABLEHLO_REDUCE_WINDOW", [x, s], [y], **number)
+    return writer.finish([x, s], [y])
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "int32", "int64", "float32", "bool"])
+def test_windows_equal_litert_s(dtype: str) -> None:
+    sheet = Sheet(seed=1)
+    data, start = (sheet.input(numbers(sheet.rng, dtype, shape)) for shape in ((5, 6), ()))
+    volume = sheet.input(numbers(sheet.rng, dtype, (2, 4, 1, 3)))
+    for function in FUNCTIONS[2:] if dtype == "bool" else FUNCTIONS:
+        for index, *numbers_of in (
+            (data, [3, 2], [2, 3], [2, 1]),
+            (volume, [1, 2, 1, 2], [2, 1, 3, 1], [1, 2, 1, 1]),
+        ):
+            sizes = [sheet.bias(np.array(each, np.int64)) for each in numbers_of]
+            result = (ANY, dtype, None)
+            operands = [index, start, *sizes]
+            sheet.operator("REDUCE_WINDOW", operands, result, reduce_function=function)
+    sheet.check()
+
+
+@pytest.mark.parametrize("code", CODES)
+def test_windows_of_spread_data_equal_litert_s(code: str) -> None:
+    rng = np.random.default_rng(2)
+    for dtype, case in zip(("int8", "float32", "int32", "uint8"), CASES, strict=True):
+        if dtype == "uint8" and code.startswith("STABLEHLO"):
+            dtype = "int16"
+        data, start = numbers(rng, dtype, (5, 6)), numbers(rng, dtype, ())
+        encoding = Q if dtype in ("int8", "uint8") else None
+        model = windows(data, start, code, encoding, **given(**case))
+        assert compare(model, [data, start], target="llvm", kernels=False).differing == ()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"window_dimensions": [1]}, "the windows' sizes must have a number for each of 2 axes"),
+        ({"window_strides": [0, 1]}, "the windows' strides must be 1 to"),
+        ({"window_dilations": [1, 2**40]}, "the windows' dilations must be 1 to"),
+        ({"base_dilations": [1, -1]}, "base_dilations must be 1 to"),
+        ({"padding": [1, 1]}, "padding must have 4 numbers, got"),
+        ({"padding": [2**40, 0, 0, 0]}, "padding must be"),
+        ({"padding": [2**30, 0, 2**30, 0]}, "is too large"),
+        ({"padding": [-5, 0, 0, 0]}, "padding leaves no elements"),
+        ({"body_subgraph_index": 0}, "runs subgraph 0, there are 1 others"),
+    ],
+)
+def test_what_is_refused(options: dict[str, Any], message: str) -> None:
+    data, start = np.zeros((5, 6), np.int32), np.array(0, np.int32)
+    check_refused(windows(data, start, "ADD", **given(**options)), message)
+
+
+@pytest.mark.parametrize(
+    ("code", "dtype", "message"),
+    [
+        ("", "int32", "combines numbers by nothing"),
+        ("SUB", "int32", "combines numbers by SUB"),
+        ("ADD", "bool", "ADD of bool"),
+    ],
+)
+def test_functions_that_litert_lacks(code: str, dtype: str, message: str) -> None:
+    data, start = np.zeros((5, 6), dtype), np.zeros((), dtype)
+    check_refused(windows(data, start, code, **given()), message)
+
+
+def test_windows_of_no_elements_equal_litert_s() -> None:
+    sheet = Sheet()
+    data, start = sheet.input(np.zeros((0, 3), np.int32)), sheet.input(np.array(1, np.int32))
+    sizes = [sheet.bias(np.array([1, 2], np.int64)) for _ in range(3)]
+    operands = [data, start, *sizes]
+    sheet.operator("REDUCE_WINDOW", operands, (ANY, "int32", None), reduce_function="ADD")
+    sheet.check()
+    large = np.zeros((2, 3), np.int32)
+    model = windows(large, np.array(1, np.int32), "ADD", **given(window_dimensions=[3, 1]))
+    arrays = [large, np.array(1, np.int32)]
+    assert compare(model, arrays, target="llvm", kernels=False).differing == ()
+
+
+def test_no_function_is_stated() -> None:
+    sheet = Sheet()
+    sizes = [sheet.bias(np.array([1], np.int64)) for _ in range(3)]
+    operands = [sheet.input(np.zeros(4, np.int32)), sheet.input(np.array(1, np.int32)), *sizes]
+    sheet.operator("REDUCE_WINDOW", operands, (ANY, "int32", None))
+    sheet.check_refused("states no function")
+
+
+def test_the_windows_of_a_run_are_constant() -> None:
+    sheet = Sheet()
+    sizes = [sheet.input(np.array([1], np.int64)) for _ in range(3)]
+    operands = [sheet.input(np.zeros(4, np.int32)), sheet.input(np.array(1, np.int32)), *sizes]
+    sheet.operator("REDUCE_WINDOW", operands, (ANY, "int32", None), reduce_function="ADD")
+    sheet.check_refused("must be constant")

@@ -1,0 +1,160 @@
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from frontends.tflite.quantization import Quantization
+from tests.support.arrays import full_range
+from tests.support.tflite import Sheet, check_refused, random_quantization
+from tvm_qnn.compare import compare
+
+ACTIVATIONS = ("NONE", "RELU", "RELU6", "RELU_N1_TO_1")
+
+
+def add_dense(sheet: Sheet, style: str, shape: tuple[int, ...], depth: int, keep: bool) -> None:
+    rng = sheet.rng
+    dtype = style.split("_")[0]
+    units = int(rng.integers(1, 9))
+    data_quantization = random_quantization(rng, dtype)
+    data = sheet.random_input(shape, dtype, data_quantization)
+    if style == "int8_per_axis" and units > 1:
+        scales = rng.uniform(0.005, 0.05, units).astype(np.float32)
+        quantization = Quantization(scales, np.zeros(units, np.int64), 0)
+    else:
+        quantization = random_quantization(rng, dtype, 0.02)
+    weights = full_range(rng, dtype, (units, depth))
+    operands = [data, sheet.constant(weights, quantization)]
+    if rng.random() < 0.7:
+        scales = data_quantization.scale * quantization.scale
+        biases = rng.integers(-20000, 20000, units).astype(np.int32)
+        bias_quantization = Quantization(scales, np.zeros(scales.size, np.int64))
+        operands.append(sheet.constant(biases, bias_quantization))
+    result = (*shape[:-1], units) if keep else (int(np.prod(shape)) // depth, units)
+    sheet.operator(
+        "FULLY_CONNECTED",
+        operands,
+        (result, dtype, random_quantization(rng, dtype, 0.1 * float(np.sqrt(depth)))),
+        keep_num_dims=keep,
+        fused_activation_function=str(rng.choice(ACTIVATIONS)),
+    )
+
+
+@pytest.mark.parametrize("style", ["uint8", "int8", "int8_per_axis"])
+def test_layers_of_any_rank_equal_litert(style: str) -> None:
+    sheet = Sheet(seed=3)
+    for _ in range(8):
+        add_dense(sheet, style, (2, 12), 12, keep=False)
+        add_dense(sheet, style, (12,), 12, keep=False)
+        add_dense(sheet, style, (2, 3, 2, 2), 12, keep=False)  # flattened to [2, 12]
+        add_dense(sheet, style, (2, 6), 4, keep=False)  # rows that cross the data's
+        add_dense(sheet, style, (2, 3, 5), 5, keep=True)
+    sheet.check_reference()
+
+
+@pytest.mark.parametrize("style", ["uint8", "int8_per_axis"])
+def test_compiled_layers_equal_litert(style: str) -> None:
+    sheet = Sheet(seed=4)
+    add_dense(sheet, style, (2, 3, 2, 2), 12, keep=False)
+    add_dense(sheet, style, (2, 3, 5), 5, keep=True)
+    sheet.check()
+
+
+def add_product(
+    sheet: Sheet, dtype: str, shape: tuple[int, ...], units: int, **options: Any
+) -> None:
+    """Add a layer of two activations; the second has its own zero point."""
+    rng, depth, other = sheet.rng, shape[-1], "int8" if dtype == "int16" else dtype
+    wide = dtype == "int16"
+    points = [0, 0] if wide else rng.integers(-9, 9, 2) + (128 if dtype == "uint8" else 0)
+    first, second = (Quantization.per_tensor(0.05, int(point)) for point in points)
+    operands = [sheet.random_input(shape, dtype, first)]
+    operands.append(sheet.random_input((units, depth), other, second))
+    if options.pop("bias", False):
+        bias = rng.integers(-20000, 20000, units).astype("int64" if wide else "int32")
+        operands.append(sheet.bias(bias, Quantization.per_tensor(0.0025, 0)))
+    outer = shape[:-1] if options.get("keep_num_dims") else (int(np.prod(shape[:-1])),)
+    step = 20.0 if wide else 0.1 * float(np.sqrt(depth))
+    result = Quantization.per_tensor(step, 0) if wide else random_quantization(rng, dtype, step)
+    sheet.operator("FULLY_CONNECTED", operands, ((*outer, units), dtype, result), **options)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16"])
+def test_products_of_two_activations_equal_litert(dtype: str) -> None:
+    sheet = Sheet(seed=5)
+    add_product(sheet, dtype, (1, 5, 8), 6)
+    add_product(sheet, dtype, (2, 3, 40), 17, keep_num_dims=True, bias=True)
+    add_product(sheet, dtype, (4, 33), 1, fused_activation_function="RELU6", bias=True)
+    sheet.check()
+
+
+def test_weights_that_an_operator_computes() -> None:
+    """As in exports of attention, the factors are transposed data."""
+    sheet = Sheet(seed=6)
+    data = sheet.random_input((32, 8), "int8", (encoding := random_quantization(sheet.rng, "int8")))
+    rows = sheet.operator("TRANSPOSE", [data, sheet.constant([1, 0])], ((8, 32), "int8", encoding))
+    other = sheet.random_input((1, 6, 32), "int8", random_quantization(sheet.rng, "int8"))
+    result = ((1, 6, 8), "int8", random_quantization(sheet.rng, "int8", 0.5))
+    sheet.operator("FULLY_CONNECTED", [other, rows], result, keep_num_dims=True)
+    both = sheet.operator("RELU", [data], ((32, 8), "int8", encoding))
+    square = ((32, 32), "int8", random_quantization(sheet.rng, "int8", 0.5))
+    sheet.operator("FULLY_CONNECTED", [both, both], square)
+    # With the kernels of this machine.
+    assert compare(sheet.model(), sheet.arrays).is_equal
+
+
+def _dense(weights: np.ndarray, quantization: Quantization, **options: str) -> bytes:
+    sheet = Sheet()
+    data = sheet.random_input((2, 6), weights.dtype.name, Quantization.per_tensor(0.1, 0))
+    weight = sheet.constant(weights, quantization)
+    result = ((2, 3), weights.dtype.name, Quantization.per_tensor(0.1, 0))
+    sheet.operator("FULLY_CONNECTED", [data, weight], result, **options)
+    return sheet.model()
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        (
+            _dense(np.ones((3, 5), np.int8), Quantization.per_tensor(0.1, 0)),
+            r"12 values of tensor 0 'x1' are no whole rows of 5, which tensor 1 'c2' takes",
+        ),
+        (
+            _dense(np.ones((3, 6, 1), np.int8), Quantization.per_tensor(0.1, 0)),
+            r"'c2' must have 2 dimensions, got \(3, 6, 1\)",
+        ),
+        (
+            _dense(
+                np.ones((3, 6), np.int8),
+                Quantization(np.full(3, 0.1, np.float32), np.array([0, 1, 0], np.int64)),
+            ),
+            r"a scale per row and a zero point that is not 0",
+        ),
+        (
+            _dense(
+                np.ones((3, 6), np.uint8),
+                Quantization(np.full(3, 0.1, np.float32), np.zeros(3, np.int64)),
+            ),
+            r"uint8 weights with a scale per channel",
+        ),
+        (
+            _dense(
+                np.ones((3, 6), np.uint8),
+                Quantization.per_tensor(0.1, 0),
+                weights_format="SHUFFLED4x16INT8",
+            ),
+            r"weights in the format SHUFFLED4x16INT8",
+        ),
+        (
+            _dense(
+                np.ones((3, 6), np.int8),
+                Quantization.per_tensor(0.1, 0),
+                fused_activation_function="TANH",
+            ),
+            r"fused activation TANH",
+        ),
+    ],
+)
+def test_weights_that_do_not_fit(model: bytes, message: str) -> None:
+    check_refused(model, message)

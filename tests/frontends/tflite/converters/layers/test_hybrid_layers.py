@@ -1,0 +1,388 @@
+"""Hybrid layers: float32 data, made int8 at run time, and 8-bit weights."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+from frontends.tflite import from_tflite
+from frontends.tflite.quantization import Quantization
+from frontends.tflite.reader import read_model
+from frontends.tflite.writer import ModelWriter
+from tests.support.hybrid import float_rows, scales, weights
+from tests.support.tflite import Sheet, check_refused
+from tvm_qnn import build
+from tvm_qnn.compare import compare
+from tvm_qnn.oracle import litert_tensors
+
+STEP: dict[str, Any] = {
+    "stride_h": 1,
+    "stride_w": 1,
+    "dilation_h_factor": 1,
+    "dilation_w_factor": 1,
+}
+
+
+def bias(sheet: Sheet, channels: int) -> int:
+    return sheet.constant(sheet.rng.normal(0, 3, channels).astype(np.float32))
+
+
+def convolutions(seed: int, kinds: Sequence[int]) -> Sheet:
+    """A sheet of convolutions; the bits of a kind are its properties."""
+    sheet = Sheet(seed)
+    rng = sheet.rng
+    for number in kinds:
+        is_same, per_channel, is_pointwise = (bool(number >> bit & 1) for bit in range(3))
+        inputs, outputs = int(rng.integers(1, 12)), int(rng.integers(1, 20))
+        window = 1 if is_pointwise else 3
+        options = {**STEP, "stride_h": 1 + number % 2, "padding": "SAME" if is_same else "VALID"}
+        if number == 2:
+            options.update(dilation_h_factor=2, stride_h=1)
+        data = sheet.input(float_rows(rng, (2, 7, 8, inputs)))
+        kernel = weights(sheet, (outputs, window, window, inputs), outputs if per_channel else 1)
+        extent = (window - 1) * options["dilation_h_factor"] + 1
+        height = 7 if is_same else 7 - extent + 1
+        width = 8 if is_same else 8 - window + 1
+        shape = (2, -(-height // options["stride_h"]), width, outputs)
+        kind = ("NONE", "RELU", "RELU6")[number % 3]
+        operands = [data, kernel, bias(sheet, outputs)]
+        result = (shape, "float32", None)
+        sheet.operator("CONV_2D", operands, result, fused_activation_function=kind, **options)
+    for each, is_same in ((1, True), (2, False), (1, False)):
+        data = sheet.input(float_rows(rng, (2, 6, 7, 5)))
+        kernel = weights(sheet, (1, 3, 3, 5 * each), 5 * each, axis=3)
+        shape = (2, 6, 7, 5 * each) if is_same else (2, 4, 5, 5 * each)
+        sheet.operator(
+            "DEPTHWISE_CONV_2D",
+            [data, kernel, bias(sheet, 5 * each)],
+            (shape, "float32", None),
+            version=6,
+            depth_multiplier=each,
+            padding="SAME" if is_same else "VALID",
+            **STEP,
+        )
+    return sheet
+
+
+def test_every_element_is_litert_s() -> None:
+    convolutions(1, range(8)).check()
+
+
+def test_so_it_is_with_kernels() -> None:
+    sheet = convolutions(2, (1, 3, 6))
+    assert compare(sheet.model(), sheet.arrays).differing == ()
+
+
+def test_a_batch_of_no_images() -> None:
+    sheet = Sheet(5)
+    data = sheet.input(np.zeros((0, 4, 4, 2), np.float32))
+    for count in (1, 3):
+        operands = [data, weights(sheet, (3, 2, 2, 2), count), bias(sheet, 3)]
+        result = ((0, 3, 3, 3), "float32", None)
+        sheet.operator("CONV_2D", operands, result, padding="SAME", **STEP)
+    sheet.check()
+
+
+def test_groups_and_equal_scales() -> None:
+    sheet = Sheet(3)
+    data = sheet.input(float_rows(sheet.rng, (1, 4, 4, 6)))
+    grouped = weights(sheet, (4, 3, 3, 3), 4)
+    result = ((1, 4, 4, 4), "float32", None)
+    sheet.operator("CONV_2D", [data, grouped, bias(sheet, 4)], result, padding="SAME", **STEP)
+    equal = Quantization(np.full(4, 0.03, np.float32), np.zeros(4, np.int64), 0)
+    array = sheet.rng.integers(-127, 128, (4, 3, 3, 6)).astype(np.int8)
+    whole = sheet.constant(array, equal)
+    sheet.operator("CONV_2D", [data, whole, bias(sheet, 4)], result, padding="SAME", **STEP)
+    sheet.check()
+
+
+@pytest.mark.parametrize(
+    ("code", "shape", "count"),
+    [("CONV_2D", (4, 3, 3, 3), 1), ("DEPTHWISE_CONV_2D", (1, 3, 3, 6), 1)],
+)
+def test_a_scale_for_each_channel_where_litert_reads_one(
+    code: str, shape: tuple[int, ...], count: int
+) -> None:
+    sheet = Sheet(4)
+    data = sheet.input(float_rows(sheet.rng, (1, 4, 4, 6)))
+    kernel = weights(sheet, shape, count)
+    channels = shape[0] if code == "CONV_2D" else shape[3]
+    result = ((1, 4, 4, channels), "float32", None)
+    sheet.operator(code, [data, kernel, bias(sheet, channels)], result, padding="SAME", **STEP)
+    sheet.check_refused(f"has one scale for {channels} channels")
+
+
+def test_transposed_convolutions_are_near_litert_s() -> None:
+    sheet = Sheet(seed=3)
+    rng = sheet.rng
+    for number, (stride, padding, shape) in enumerate(
+        ((2, "SAME", (2, 8, 8, 6)), (1, "VALID", (2, 6, 6, 6)))
+    ):
+        data = sheet.input(rng.normal(0.3, 2, (2, 4, 4, 5)).astype(np.float32))
+        kernel = weights(sheet, (6, 3, 3, 5), 6)
+        operands = [sheet.constant(list(shape)), kernel, data, bias(sheet, 6)]
+        sheet.operator(
+            "TRANSPOSE_CONV",
+            operands if number else operands[:3],
+            (shape, "float32", None),
+            version=3,
+            stride_h=stride,
+            stride_w=stride,
+            padding=padding,
+            fused_activation_function="RELU" if number else "NONE",
+        )
+    model = sheet.model()
+    mod, params = from_tflite(model)
+    results = build(mod, "llvm", params, kernels=False).run(*sheet.arrays)
+    expected = litert_tensors(model, sheet.arrays)
+    for index, result in zip(read_model(model).outputs, results.values(), strict=True):
+        # Sums of 45 products at most, here scaled after they are added up: each of two such sums
+        # lies within 45 roundings of the real one.
+        largest = max(np.abs(array).max() for array in sheet.arrays) * 127 * 0.1
+        assert np.abs(result - expected[index]).max() <= 2 * 45 * 2.0**-24 * 45 * largest
+        assert len(np.unique(result)) > 50
+
+
+def layers(seed: int, kinds: Sequence[int]) -> Sheet:
+    """A sheet of dense layers; the bits of a kind are its properties."""
+    sheet = Sheet(seed)
+    rng = sheet.rng
+    for number in kinds:
+        asymmetric, per_channel, has_bias = (bool(number >> bit & 1) for bit in range(3))
+        rows, depth, units = (int(rng.integers(1, high)) for high in (6, 200, 30))
+        data = sheet.input(float_rows(rng, (rows, depth)))
+        operands = [data, weights(sheet, (units, depth), units if per_channel else 1)]
+        if has_bias:
+            operands.append(sheet.constant(rng.normal(0, 5, units).astype(np.float32)))
+        sheet.operator(
+            "FULLY_CONNECTED",
+            operands,
+            ((rows, units), "float32", None),
+            version=9,
+            asymmetric_quantize_inputs=asymmetric,
+            fused_activation_function=("NONE", "RELU6", "RELU_N1_TO_1")[number % 3],
+        )
+    return sheet
+
+
+def test_every_element_is_litert_s_of_hybrid_dense() -> None:
+    layers(1, range(8)).check()
+
+
+def test_so_it_is_with_kernels_of_hybrid_dense() -> None:
+    sheet = layers(2, (2, 3, 4, 5))
+    assert compare(sheet.model(), sheet.arrays).differing == ()
+
+
+def test_rows_of_any_rank_and_shared_weights() -> None:
+    sheet = Sheet(3)
+    kernel = weights(sheet, (5, 8), 5)
+    for asymmetric in (False, True):
+        data = sheet.input(float_rows(sheet.rng, (2, 3, 8)))
+        for keep, shape in ((True, (2, 3, 5)), (False, (6, 5))):
+            sheet.operator(
+                "FULLY_CONNECTED",
+                [data, kernel],
+                (shape, "float32", None),
+                version=9,
+                keep_num_dims=keep,
+                asymmetric_quantize_inputs=asymmetric,
+            )
+    sheet.check()
+
+
+def test_uint8_weights_are_read_as_int8() -> None:
+    sheet = Sheet(4)
+    data = sheet.input(float_rows(sheet.rng, (3, 40)))
+    array = sheet.rng.integers(-127, 128, (7, 40)).astype(np.int8).view(np.uint8)
+    kernel = sheet.constant(array, Quantization.per_tensor(0.02, 0))
+    sheet.operator("FULLY_CONNECTED", [data, kernel], ((3, 7), "float32", None), version=3)
+    sheet.check()
+
+
+def test_layers_without_rows_or_units() -> None:
+    sheet = Sheet(10)
+    for rows, units in ((0, 3), (2, 0)):
+        data = sheet.input(np.zeros((rows, 4), np.float32))
+        kernel = sheet.constant(np.ones((units, 4), np.int8), Quantization.per_tensor(0.1, 0))
+        sheet.operator("FULLY_CONNECTED", [data, kernel], ((rows, units), "float32", None))
+    sheet.check()
+
+
+def test_rows_of_no_elements_are_refused() -> None:
+    sheet = Sheet(10)
+    kernel = sheet.constant(np.ones((3, 0), np.int8), Quantization.per_tensor(0.1, 0))
+    operands = [sheet.input(np.zeros((2, 0), np.float32)), kernel]
+    result = ((2, 3), "float32", None)
+    sheet.operator("FULLY_CONNECTED", operands, result, keep_num_dims=True)
+    sheet.check_refused("has rows of no elements")
+
+
+def test_a_tanh_is_that_of_the_layer() -> None:
+    sheet = Sheet(9)
+    data = sheet.input(float_rows(sheet.rng, (3, 40)) / 8)
+    operands = [data, weights(sheet, (7, 40), 7)]
+    result = ((3, 7), "float32", None)
+    options: dict[str, Any] = {"version": 9, "fused_activation_function": "TANH"}
+    y = sheet.operator("FULLY_CONNECTED", operands, result, **options)
+    wanted = litert_tensors(sheet.model(), sheet.arrays)[y]
+    assert 0.3 < np.abs(wanted).mean() < 0.99
+    mod, params = from_tflite(sheet.model())
+    # Both sides' functions are polynomials, within 3 ULPs of the true one.
+    np.testing.assert_array_max_ulp(build(mod, "host", params).run(*sheet.arrays), wanted, 6)
+
+
+def test_a_bit_of_sign_is_1_of_what_has_one() -> None:
+    sheet = Sheet(9)
+    rows = float_rows(sheet.rng, (4, 40))
+    rows[1] = 0
+    rows[2] = 1e-40  # of products that vanish, and keep their sign
+    operands = [sheet.input(rows), weights(sheet, (7, 40), 7)]
+    for others in ([], [sheet.constant(sheet.rng.normal(0, 5, 7).astype(np.float32))]):
+        options: dict[str, Any] = {"version": 9, "fused_activation_function": "SIGN_BIT"}
+        result = ((4, 7), "float32", None)
+        sheet.operator("FULLY_CONNECTED", [*operands, *others], result, **options)
+    sheet.check()
+
+
+def test_weights_of_four_bits() -> None:
+    writer, rng = ModelWriter(), np.random.default_rng(8)
+    rows, images = float_rows(rng, (3, 40)), float_rows(rng, (2, 5, 5, 3))
+    places = np.array([4, 0, 2], np.int32)
+    shapes = [("x", rows), ("image", images), ("places", places)]
+    inputs = [writer.tensor(name, data.shape, data.dtype.name) for name, data in shapes]
+
+    def weights_of(name: str, shape: tuple[int, ...], count: int) -> int:
+        return writer.tensor(
+            name, shape, "int4", scales(rng, count), rng.integers(-7, 8, shape).astype(np.int8)
+        )
+
+    bias = writer.tensor("b", (4,), "float32", None, rng.normal(size=4).astype(np.float32))
+    results = [
+        writer.tensor(name, shape, "float32")
+        for name, shape in (("y", (3, 7)), ("z", (2, 3, 3, 4)), ("e", (3, 10)))
+    ]
+    dense = [inputs[0], weights_of("w", (7, 40), 7)]
+    writer.operator("FULLY_CONNECTED", dense, results[:1], version=9)
+    steps = {f"{a}_{b}": 1 for a, b in [("stride", "h"), ("stride", "w")]}
+    gaps = {"dilation_h_factor": 1, "dilation_w_factor": 1, "padding": "VALID"}
+    kernel = [inputs[1], weights_of("k", (4, 3, 3, 3), 4), bias]
+    writer.operator("CONV_2D", kernel, results[1:2], version=8, **steps, **gaps)
+    table = [inputs[2], weights_of("t", (5, 10), 5)]
+    writer.operator("EMBEDDING_LOOKUP", table, results[2:], version=4)
+    found = compare(writer.finish(inputs, results), [rows, images, places], "llvm")
+    assert found.differing == ()
+
+
+def test_a_batch_that_the_file_leaves_open() -> None:
+    sheet = Sheet(7)
+    data = sheet.input(float_rows(sheet.rng, (1, 2, 6)))
+    shape = sheet.operator("SHAPE", [data], ((3,), "int32", None), out_type="int32")
+    parts = [sheet.constant([each]) for each in (0, 1, 1)]
+    number = ((), "int32", None)
+    batch = sheet.operator("STRIDED_SLICE", [shape, *parts], number, shrink_axis_mask=1)
+    sizes = [batch, sheet.constant(np.int32(12))]
+    rows = sheet.operator("PACK", sizes, ((2,), "int32", None), values_count=2)
+    flat = sheet.operator("RESHAPE", [data, rows], ((1, 12), "float32", None))
+    operands = [flat, weights(sheet, (5, 12), 5)]
+    sheet.operator("FULLY_CONNECTED", operands, ((1, 5), "float32", None))
+    arrays = [float_rows(sheet.rng, (7, 2, 6))]
+    found = compare(sheet.model(), arrays, "llvm", shape_dict={"x1": (7, 2, 6)})
+    assert found.differing == ()
+    assert found.tensors[-1].elements == 35
+
+
+def test_zeros_give_the_bias() -> None:
+    sheet = Sheet(5)
+    array = np.zeros((3, 4), np.float32)
+    array[1] = [1, -2, 3, 0.5]
+    bias = sheet.constant(np.array([1, -2], np.float32))
+    for values in (array, array * 0):
+        for asymmetric in (False, True):
+            operands = [sheet.input(values), weights(sheet, (2, 4), 1), bias]
+            result = ((3, 2), "float32", None)
+            options = {"version": 9, "asymmetric_quantize_inputs": asymmetric}
+            sheet.operator("FULLY_CONNECTED", operands, result, **options)
+    sheet.check()
+
+
+@pytest.mark.parametrize(
+    ("count", "bias", "message"),
+    [
+        (3, np.zeros(2, np.float32), r"has 3 scales|3 scales, axis 0 of shape"),
+        (1, np.zeros(2, np.int32), "the bias .* must be float32, got int32"),
+    ],
+)
+def test_what_does_not_fit(count: int, bias: np.ndarray, message: str) -> None:
+    sheet = Sheet(6)
+    data = sheet.input(float_rows(sheet.rng, (3, 4)))
+    kernel = sheet.constant(np.ones((2, 4), np.int8), scales(sheet.rng, count))
+    operands = [data, kernel, sheet.constant(bias)]
+    sheet.operator("FULLY_CONNECTED", operands, ((3, 2), "float32", None))
+    sheet.check_refused(message)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8"])
+def test_weights_that_a_run_computes(dtype: str) -> None:
+    """Each run of the model has other ones; a first run of LiteRT's is meant."""
+    sheet = Sheet(seed=9)
+    # Without -128, which LiteRT's code for x86 takes for 128.
+    numbers = sheet.rng.integers(-127, 128, (5, 24)).astype(np.int8).view(dtype)
+    weights = sheet.input(numbers, Quantization.per_tensor(0.02, 7 if dtype == "uint8" else 0))
+    for asymmetric in (False, True):
+        data = sheet.input(sheet.rng.standard_normal((2, 3, 24)).astype(np.float32))
+        operands = [data, weights, sheet.constant(np.arange(5, dtype=np.float32))]
+        options = {"keep_num_dims": True, "asymmetric_quantize_inputs": asymmetric}
+        sheet.operator("FULLY_CONNECTED", operands, ((2, 3, 5), "float32", None), **options)
+    sheet.check()
+
+
+SHAPES: list[Any] = [
+    # Data, weights, whether each is transposed.
+    ((5, 8), (8, 6), False, False),
+    ((2, 3, 8), (8, 6), False, False),
+    ((2, 3, 8), (6, 8), False, True),
+    ((8, 3), (8, 6), True, False),
+    ((2, 3, 8), (1, 8, 6), False, False),
+    ((2, 3, 8), (2, 8, 6), False, False),
+    ((4, 3, 8), (4, 6, 8), False, True),
+    ((2, 3, 4, 8), (8, 6), False, False),
+    ((2, 3, 4, 8), (2, 3, 8, 6), False, False),
+    ((2, 8, 3), (2, 8, 6), True, False),
+    ((1, 3, 8), (4, 8, 6), False, False),
+    ((2, 2, 8), (1, 600, 8), False, True),
+    ((0, 3, 8), (8, 6), False, False),
+]
+
+
+@pytest.mark.parametrize(("asymmetric", "shapes"), [(False, SHAPES[1::3]), (True, SHAPES)])
+def test_every_element_is_litert_s_of_hybrid_matmul(asymmetric: bool, shapes: list[Any]) -> None:
+    sheet = Sheet(1)
+    for lhs, rhs, adj_x, adj_y in shapes:
+        data = sheet.input(float_rows(sheet.rng, lhs))
+        rows = lhs[-1] if adj_x else lhs[-2]
+        columns = rhs[-2] if adj_y else rhs[-1]
+        batches = np.broadcast_shapes(lhs[:-2], rhs[:-2])
+        sheet.operator(
+            "BATCH_MATMUL",
+            [data, weights(sheet, rhs, 1)],
+            ((*batches, rows, columns), "float32", None),
+            version=4,
+            adj_x=adj_x,
+            adj_y=adj_y,
+            asymmetric_quantize_inputs=asymmetric,
+        )
+    sheet.check()
+
+
+def test_more_rows_than_places() -> None:
+    writer = ModelWriter()
+    x = writer.tensor("x", (1 << 24, 2, 1, 1), "float32")
+    scale, array = Quantization.per_tensor(0.1, 0), np.ones((1, 1), np.int8)
+    w = writer.tensor("w", array.shape, "int8", scale, array)
+    y = writer.tensor("y", (1 << 24, 2, 1, 1), "float32")
+    writer.operator("BATCH_MATMUL", [x, w], [y], version=4)
+    check_refused(writer.finish([x], [y]), "has more than 16777216 rows")

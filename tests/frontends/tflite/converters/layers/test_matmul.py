@@ -1,0 +1,69 @@
+from __future__ import annotations
+
+import numpy as np
+
+from frontends.tflite import from_tflite
+from frontends.tflite.quantization import Quantization
+from tests.support.arrays import full_range
+from tests.support.models import differing_tensors
+from tests.support.tflite import Sheet, random_quantization
+
+Q = Quantization.per_tensor(0.1, 0)
+
+
+def transposed(shape: tuple[int, ...], is_transposed: bool) -> tuple[int, ...]:
+    return (*shape[:-2], shape[-1], shape[-2]) if is_transposed else shape
+
+
+def add_product(
+    sheet: Sheet,
+    lhs: tuple[int, ...],
+    rhs: tuple[int, ...],
+    adjoint: tuple[bool, bool] = (False, False),
+    *,
+    constant: bool = False,
+) -> None:
+    rng = sheet.rng
+    left = sheet.random_input(transposed(lhs, adjoint[0]), "int8", random_quantization(rng, "int8"))
+    encoding = random_quantization(rng, "int8")
+    data = full_range(rng, "int8", transposed(rhs, adjoint[1]))
+    right = sheet.constant(data, encoding) if constant else sheet.input(data, encoding)
+    result = ((1,), "int8", random_quantization(rng, "int8", 0.05 * 70 * 70 / 100))
+    options = {"adj_x": adjoint[0], "adj_y": adjoint[1]}
+    sheet.operator("BATCH_MATMUL", [left, right], result, **options)
+
+
+def test_products_equal_litert() -> None:
+    sheet = Sheet(seed=60)
+    for adjoint in ((False, False), (True, False), (False, True), (True, True)):
+        add_product(sheet, (2, 3, 5, 7), (2, 3, 7, 4), adjoint)
+        add_product(sheet, (2, 5, 7), (7, 4), adjoint, constant=True)
+    add_product(sheet, (4, 1, 5, 7), (3, 7, 2))
+    add_product(sheet, (5, 7), (7, 2))
+    sheet.check()
+    assert differing_tensors(sheet.model(), [sheet.arrays], "host", kernels=True) == []
+
+
+def test_a_constant_matrix_makes_a_dense_layer() -> None:
+    sheet = Sheet(seed=61)
+    add_product(sheet, (2, 5, 7), (7, 4), constant=True)
+    mod, params = from_tflite(sheet.model())
+    assert "R.qnn.quantized_dense(" in mod.script()
+    assert [value.shape for value in params.values()] == [(4, 7)]
+
+
+def test_rows_without_elements() -> None:
+    sheet = Sheet(seed=63)
+    for outer in ((), (2,)):
+        add_product(sheet, (*outer, 3, 0), (0, 4), (bool(outer), False))
+        add_product(sheet, (*outer, 3, 0), (0, 4), constant=True)
+        operands = [sheet.input(np.zeros(shape, np.float32)) for shape in ((*outer, 3, 0), (0, 4))]
+        sheet.operator("BATCH_MATMUL", operands, ((1,), "float32", None))
+    sheet.check()
+
+
+def test_operands_that_have_no_product() -> None:
+    sheet = Sheet(seed=62)
+    data = sheet.random_input((2, 3), "int8", Q)
+    sheet.operator("BATCH_MATMUL", [data, data], ((2, 3), "int8", Q))
+    sheet.check_refused("have no product")

@@ -1,0 +1,144 @@
+"""RESHAPE, SQUEEZE, EXPAND_DIMS, TRANSPOSE, TILE, BROADCAST_TO and FILL."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from frontends.tflite import from_tflite
+from frontends.tflite.quantization import Quantization
+from frontends.tflite.reader import read_model
+from frontends.tflite.writer import ModelWriter
+from qnn_ops.errors import QnnError
+from qnn_ops.signature import signature_of
+from tests.support.tflite import Sheet
+from tvm_qnn.compare import compare
+
+Q = Quantization.per_tensor(0.5, 3)
+ANY = (1, 4)
+
+Steps = list[list[int]]
+
+
+def reshaped(shape: tuple[int, ...], steps: Steps) -> bytes:
+    """Return a file of batch 1 whose first axis is open."""
+    writer = ModelWriter()
+    data = first = writer.tensor("x", shape, "int8", Q)
+    for place, step in enumerate(steps):
+        sizes = writer.tensor(f"c{place}", (len(step),), "int32", None, np.array(step, np.int32))
+        result = writer.tensor(f"y{place}", tuple(map(abs, step)), "int8", Q)
+        writer.operator("RESHAPE", [data, sizes], [result])
+        data = result
+    return writer.finish([first], [data])
+
+
+@pytest.mark.parametrize("batch", [1, 3])
+@pytest.mark.parametrize(
+    ("shape", "steps"),
+    [
+        # Frames are the open axis: one sequence of them stays one.
+        ((1, 4), [[1, -1, 4]]),
+        ((1, 4), [[1, -1], [-1, 2]]),
+        # Rows of all sequences, and back.
+        ((1, 6, 4), [[-1, 4], [-1, 6, 4]]),
+        ((1, 6, 4), [[-1, 4], [1, -1, 4]]),
+        ((1, 2, 6), [[1, -1, 4]]),
+    ],
+)
+def test_an_open_axis_goes_where_litert_puts_it(
+    shape: tuple[int, ...], steps: Steps, batch: int
+) -> None:
+    given = (batch, *shape[1:])
+    data = np.arange(np.prod(given)).reshape(given).astype(np.int8)
+    found = compare(
+        reshaped(shape, steps), [data], target="llvm", kernels=False, shape_dict={"x": given}
+    )
+    assert found.is_equal, found
+
+
+@pytest.mark.parametrize(
+    ("steps", "expected"),
+    [
+        ([[1, 8, 3]], (5, 8, 3)),
+        ([[-1, 4], [1, 6, 4]], (5, 6, 4)),
+        ([[1, 7, -1]], None),
+        ([[6, 4]], None),
+        ([[1, 5, 4]], None),
+    ],
+)
+def test_another_batch_where_the_files_constant_does_not_fit(
+    steps: Steps, expected: tuple[int, ...] | None
+) -> None:
+    model = reshaped((1, 6, 4), steps)
+    if expected is None:
+        with pytest.raises(QnnError, match=rf"cannot reshape .* to \[{steps[-1][0]}, "):
+            from_tflite(model, {"x": (5, 6, 4)})
+    else:
+        mod, _ = from_tflite(model, {"x": (5, 6, 4)})
+        assert signature_of(mod).outputs[0].shape == expected
+
+
+def test_a_shape_that_is_computed_is_no_constant_of_the_file() -> None:
+    sheet = Sheet()
+    data = sheet.random_input((1, 6), "int8", Q)
+    shape = sheet.operator("SHAPE", [data], ((2,), "int32", None), out_type="int32")
+    half = sheet.operator("MUL", [sheet.constant([1, 0]), shape], ((2,), "int32", None))
+    sizes = sheet.operator("ADD", [half, sheet.constant([0, 6])], ((2,), "int32", None))
+    one = sheet.operator("MINIMUM", [sizes, sheet.constant([1, 6])], ((2,), "int32", None))
+    sheet.operator("RESHAPE", [data, one], (ANY, "int8", Q))
+    with pytest.raises(QnnError, match=r"cannot reshape .* of shape \(2, 6\) to \[1, 6\]"):
+        from_tflite(sheet.model(), {"x1": (2, 6)})
+
+
+def by_a_run(stated: tuple[int, ...], count: int = 2) -> Sheet:
+    sheet = Sheet(seed=3)
+    data = sheet.random_input((2, 6), "int8", Q)
+    shape = sheet.input(np.array([3, 4, 1][:count], np.int32))
+    sheet.operator("RESHAPE", [data, shape], (stated, "int8", Q))
+    return sheet
+
+
+def test_a_shape_that_the_run_computes_is_the_one_that_the_file_states() -> None:
+    by_a_run((3, 4)).check()
+    graph = read_model(by_a_run((1, 4)).model())
+    *others, result = graph.tensors
+    result = replace(result, shape_signature=(-1, 4))
+    mod, _ = from_tflite(replace(graph, tensors=(*others, result)))
+    assert signature_of(mod).outputs[0].shape == (3, 4)
+
+
+@pytest.mark.parametrize(("stated", "count"), [((1, 4), 2), ((12,), 2), ((3, 4), 3)])
+def test_a_shape_that_nobody_states_is_refused(stated: tuple[int, ...], count: int) -> None:
+    message = r"tensor 1 'x2', the new shape of tensor 0 'x1' of shape \(2, 6\), must be constant"
+    by_a_run(stated, count).check_refused(message)
+
+
+ANY_REPEAT = (1,)  # a declared shape: LiteRT works shapes out by itself
+
+
+def test_copies_equal_litert() -> None:
+    sheet = Sheet(seed=3)
+    data = sheet.random_input((2, 1, 3), "uint8", Q)
+    result = (ANY_REPEAT, "uint8", Q)
+    sheet.operator("TILE", [data, sheet.constant([1, 3, 2])], result)
+    sheet.operator("TILE", [data, sheet.constant([1, 1, 1])], result)
+    sheet.operator("BROADCAST_TO", [data, sheet.constant([4, 2, 5, 3])], result)
+    value = sheet.input(np.array(7, np.uint8), Q)
+    sheet.operator("FILL", [sheet.constant([2, 3]), value], result)
+    sheet.check()
+
+
+def test_shapes_must_fit() -> None:
+    sheet = Sheet()
+    data = sheet.random_input((2, 3), "int8", Q)
+    sheet.operator("BROADCAST_TO", [data, sheet.constant([4, 3])], (ANY_REPEAT, "int8", Q))
+    sheet.check_refused("cannot broadcast")
+
+
+def test_the_sizes_of_a_fill_must_be_constant() -> None:
+    sheet = Sheet()
+    dims = sheet.input(np.array([2, 3], np.int32))
+    sheet.operator("FILL", [dims, sheet.constant(1.0)], (ANY_REPEAT, "float32", None))
+    sheet.check_refused("must be constant")

@@ -1,0 +1,41 @@
+from __future__ import annotations
+
+import pytest
+
+from frontends.tflite.quantization import Quantization
+from tests.support.tflite import Sheet, random_quantization
+
+MODES: list[dict[str, bool]] = [{}, {"align_corners": True}, {"half_pixel_centers": True}]
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int8"])
+@pytest.mark.parametrize("code", ["RESIZE_BILINEAR", "RESIZE_NEAREST_NEIGHBOR"])
+def test_resizing_equals_litert(code: str, dtype: str) -> None:
+    sheet = Sheet(seed=20)
+    for index in range(15):
+        height, width, *size = (int(n) for n in sheet.rng.integers(1, 12, 4))
+        quantization = random_quantization(sheet.rng, dtype)
+        data = sheet.random_input((2, height, width, 3), dtype, quantization)
+        result = ((2, *size, 3), dtype, quantization)
+        sheet.operator(code, [data, sheet.constant(size)], result, **MODES[index % 3])
+    sheet.check_reference()
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int8"])
+def test_compiled_resizing_equals_litert(dtype: str) -> None:
+    sheet = Sheet(seed=21)
+    quantization = Quantization.per_tensor(0.5, 3)
+    data = sheet.random_input((1, 4, 5, 3), dtype, quantization)
+    size = sheet.constant([7, 9])
+    for code in ("RESIZE_BILINEAR", "RESIZE_NEAREST_NEIGHBOR"):
+        sheet.operator(code, [data, size], ((1, 7, 9, 3), dtype, quantization), align_corners=True)
+    sheet.check()
+
+
+def test_a_size_that_does_not_fit() -> None:
+    sheet = Sheet()
+    quantization = Quantization.per_tensor(0.5, 3)
+    data = sheet.random_input((1, 4, 5, 3), "int8", quantization)
+    operands = [data, sheet.constant([7])]
+    sheet.operator("RESIZE_BILINEAR", operands, ((1, 7, 9, 3), "int8", quantization))
+    sheet.check_refused(r"the size must be height and width, got \(7,\)")

@@ -1,0 +1,220 @@
+"""SVDF."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tvm_qnn
+from frontends.errors import UnsupportedOperatorError
+from frontends.tflite import from_tflite
+from frontends.tflite.quantization import Quantization
+from frontends.tflite.reader import read_model
+from frontends.tflite.writer import ModelWriter
+from qnn_ops import quantized_svdf, quantized_svdf_state
+from qnn_ops.signature import signature_of
+from tests.support.arrays import full_range
+from tests.support.hybrid import float_rows
+from tests.support.tflite import check_refused
+from tvm_qnn.compare import compare
+from tvm_qnn.oracle import litert_runs
+
+Array = np.ndarray[Any, Any]
+
+Q = Quantization.per_tensor
+RELU: dict[str, Any] = {"fused_activation_function": "RELU"}
+
+
+def svdf(
+    batch: int, size: int, filters: int, steps: int, rank: int, has_bias: bool, state: str = "int16"
+) -> bytes:
+    rng = np.random.default_rng(filters)
+    writer = ModelWriter()
+    x = writer.tensor("x", (batch, size), "int8", Q(0.05, -3))
+    arrays = {
+        "features": full_range(rng, "int8", (filters, size)),
+        "times": full_range(rng, state, (filters, steps)),
+    }
+    scale = 0.01 if state == "int8" else 1 / 4096
+    weights = [
+        writer.tensor(name, array.shape, array.dtype.name, Q(scale, 0), array)
+        for name, array in arrays.items()
+    ]
+    bias, units = -1, filters // rank
+    if has_bias:
+        values = rng.integers(-(2**20), 2**20, units).astype(np.int32)
+        bias = writer.tensor("bias", (units,), "int32", Q(0.01, 0), values)
+    kept = writer.tensor(
+        "memory",
+        (batch, filters * steps),
+        state,
+        Q(0.5 if state == "int8" else 0.001, 5 if state == "int8" else 0),
+        is_variable=True,
+    )
+    y = writer.tensor("y", (batch, units), "int8", Q(0.7, 9))
+    writer.operator("SVDF", [x, *weights, bias, kept], [y], rank=rank, version=3, **RELU)
+    return writer.finish([x], [y])
+
+
+def stream(batch: int, size: int, runs: int) -> list[list[Array]]:
+    rng = np.random.default_rng(3)
+    return [[full_range(rng, "int8", (batch, size))] for _ in range(runs)]
+
+
+@pytest.mark.parametrize(
+    ("batch", "size", "filters", "steps", "rank", "has_bias"),
+    [(1, 9, 6, 5, 2, True), (2, 3, 4, 1, 1, False), (3, 17, 6, 8, 3, True)],
+)
+def test_every_run_of_a_stream_equals_litert(
+    batch: int, size: int, filters: int, steps: int, rank: int, has_bias: bool
+) -> None:
+    first, *then = stream(batch, size, 10)
+    model = svdf(batch, size, filters, steps, rank, has_bias)
+    comparison = compare(model, first, "llvm", then=then)
+    assert comparison.differing == ()
+    assert (comparison.runs, len(comparison.tensors)) == (10, 1)
+
+
+def test_a_state_of_int8_begins_with_its_zero_point() -> None:
+    mod, params = from_tflite(svdf(1, 4, 6, 3, 2, True, "int8"))
+    (state,) = signature_of(mod).states
+    np.testing.assert_array_equal(state.array(), np.full((1, 18), 5, np.int8))
+    library = tvm_qnn.build(mod, "llvm", params)
+    arrays = list(params.values())
+    kept = state.array()
+    for (x,) in stream(1, 4, 4):
+        features, times, bias = (each.numpy() for each in arrays)
+        sums = (x.astype(np.int32) + 3) @ features.T.astype(np.int32)
+        kept = quantized_svdf_state.evaluate(sums, kept, 0.05, 0.01, 0.5, 5)
+        expected = quantized_svdf.evaluate(kept, times, 2, 0.5, 5, 0.01, 0.7, 9, bias=bias)
+        np.testing.assert_array_equal(library.run(x), expected)
+        np.testing.assert_array_equal(library.state["memory"], kept)
+
+
+def real_svdf(
+    shape: tuple[int, int, int, int, int],
+    weights: str,
+    activation: str,
+    *,
+    asymmetric: bool = False,
+) -> tuple[bytes, list[Array]]:
+    """Return a filter over time of float32, and its weights and bias."""
+    batch, size, filters, steps, rank = shape
+    rng = np.random.default_rng(size)
+    writer = ModelWriter()
+    x = writer.tensor("x", (batch, size), "float32")
+    if weights == "float32":
+        arrays = [rng.normal(size=(filters, n)).astype(np.float32) for n in (size, steps)]
+    else:
+        arrays = [rng.integers(-127, 128, (filters, n)).astype(np.int8) for n in (size, steps)]
+    stored = [array.view(weights) for array in arrays]
+    encoding = None if weights == "float32" else Q(0.02, 0)
+    operands = [x, *(writer.tensor("w", each.shape, weights, encoding, each) for each in stored)]
+    arrays.append(rng.normal(size=filters // rank).astype(np.float32))
+    operands.append(writer.tensor("b", arrays[2].shape, "float32", None, arrays[2]))
+    shape_of_state = (batch, filters * steps)
+    operands.append(writer.tensor("memory", shape_of_state, "float32", is_variable=True))
+    y = writer.tensor("y", (batch, filters // rank), "float32")
+    options = {"rank": rank, "asymmetric_quantize_inputs": asymmetric}
+    writer.operator("SVDF", operands, [y], fused_activation_function=activation, **options)
+    if weights != "float32":
+        arrays[:2] = [each * np.float32(0.02) for each in arrays[:2]]
+    return writer.finish([x], [y]), arrays
+
+
+@pytest.mark.parametrize("target", ["llvm", "host"])
+@pytest.mark.parametrize(
+    ("shape", "weights", "activation", "asymmetric"),
+    [
+        ((1, 40, 6, 5, 2), "float32", "NONE", False),
+        ((2, 7, 4, 1, 1), "float32", "RELU6", False),
+        ((2, 7, 4, 3, 2), "float32", "TANH", False),
+        ((3, 40, 12, 10, 3), "int8", "RELU", False),
+        ((2, 9, 4, 7, 1), "uint8", "NONE", True),
+    ],
+)
+def test_real_numbers_differ_by_the_order_of_sums_at_most(
+    shape: tuple[int, int, int, int, int],
+    weights: str,
+    activation: str,
+    asymmetric: bool,
+    target: str,
+) -> None:
+    model, (features, times, bias) = real_svdf(shape, weights, activation, asymmetric=asymmetric)
+    batch, size, filters, steps, rank = shape
+    rng = np.random.default_rng(1)
+    runs = [[float_rows(rng, (batch, size))] for _ in range(8)]
+    runs[3][0][:] = 0
+    mod, params = from_tflite(model)
+    library = tvm_qnn.build(mod, target, params)
+    (output,) = read_model(model).outputs
+    sizes = np.zeros((batch, filters, steps))  # sums of what is added up to each value
+    for (x,), expected in zip(runs, litert_runs(model, runs), strict=True):
+        result = library.run(x)
+        values = library.state["memory"].reshape(sizes.shape)
+        added = np.abs(x) @ np.abs(features.T) if weights == "float32" else np.zeros((1, filters))
+        newest = np.broadcast_to(added, (batch, filters))[:, :, np.newaxis]
+        sizes = np.concatenate([sizes[:, :, 1:], newest], axis=2)
+        # Two sums of n products, in any order and with fused products or without, each lie within
+        # n rounding errors of the sum of their sizes. Values of bytes are exact.
+        error = 2 * size * 2.0**-24 * sizes * np.abs(times)
+        total = (np.abs(values * times) + error).reshape(batch, -1, rank * steps).sum(axis=2)
+        passed_on = error.reshape(batch, -1, rank * steps).sum(axis=2)
+        bound = 2 * (rank * steps + 1) * 2.0**-24 * (total + np.abs(bias)) + passed_on
+        assert (np.abs(result - expected[output]) <= bound).all()
+
+
+@pytest.mark.parametrize("asymmetric", [False, True])
+def test_values_of_bytes_are_exact(asymmetric: bool) -> None:
+    # Of one step and one filter, so that there is no order.
+    activation = "SIGN_BIT" if asymmetric else "RELU"
+    model, _ = real_svdf((3, 40, 12, 1, 1), "int8", activation, asymmetric=asymmetric)
+    rng = np.random.default_rng(2)
+    first, *then = ([float_rows(rng, (3, 40))] for _ in range(4))
+    assert compare(model, first, then=then).differing == ()
+
+
+def test_other_types_are_refused() -> None:
+    writer = ModelWriter()
+    x, y, bias = (writer.tensor(name, (1, 2), "float32") for name in ("x", "y", "b"))
+    weights = writer.tensor("w", (2, 2), "float32", None, np.zeros((2, 2), np.float32))
+    state = writer.tensor("s", (1, 4), "int16", Q(1.0, 0), is_variable=True)
+    writer.operator("SVDF", [x, weights, weights, bias, state], [y], rank=1)
+    check_refused(
+        writer.finish([x, bias], [y]),
+        r"of float32 data, .* and a state int16",
+        UnsupportedOperatorError,
+    )
+
+
+@pytest.mark.parametrize(
+    ("shape", "change", "message"),
+    [
+        ((1, 4, 6, 3, 2), {"rank": 4}, "rank must divide the 6 filters, got 4"),
+        ((1, 4, 6, 3, 2), {"rank": 3}, r"needs a bias of 2, got \(3,\)"),
+    ],
+)
+def test_real_operands_that_do_not_fit(shape: Any, change: Any, message: str) -> None:
+    writer = ModelWriter()
+    batch, size, filters, steps, rank = shape
+    x = writer.tensor("x", (batch, size), "float32")
+    arrays = [np.zeros(each, np.float32) for each in ((filters, size), (filters, steps), (3,))]
+    operands = [x, *(writer.tensor("w", each.shape, "float32", None, each) for each in arrays)]
+    operands.append(writer.tensor("s", (batch, filters * steps), "float32", is_variable=True))
+    y = writer.tensor("y", (batch, filters // rank), "float32")
+    writer.operator("SVDF", operands, [y], **{"rank": rank, **change})
+    check_refused(writer.finish([x], [y]), message)
+
+
+@pytest.mark.parametrize("kind", ["int8", "float32"])
+def test_a_scalar_is_no_rows(kind: str) -> None:
+    writer = ModelWriter()
+    x = writer.tensor("x", (), "float32")
+    encoding = Q(0.5, 0) if kind == "int8" else None
+    weights = writer.tensor("w", (2, 2), kind, encoding, np.zeros((2, 2), kind))
+    state = writer.tensor("s", (1, 4), "float32", is_variable=True)
+    y = writer.tensor("y", (1, 2), "float32")
+    writer.operator("SVDF", [x, weights, weights, -1, state], [y], rank=1)
+    check_refused(writer.finish([x], [y]), "is a scalar, and no rows of data")

@@ -1,0 +1,106 @@
+"""What outputs are by their operators."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from frontends.tflite.importer import import_graph
+from frontends.tflite.interface.roles import DETECTION, roles_of
+from frontends.tflite.quantization import Quantization
+from frontends.tflite.reader import read_model
+from frontends.tflite.writer import ModelWriter
+from qnn_ops.signature import Signature, signature_of
+from tests.support.detectors import detector
+
+Q = Quantization.per_tensor(0.1, 0)
+
+
+def roles(model: bytes) -> dict[str, tuple[str, int]]:
+    """Return roles as the importer tells them, by the outputs' names."""
+    imported = import_graph(read_model(model))
+    signature = signature_of(imported.mod)
+    assert Signature.from_json(signature.to_json()) == signature
+    return {info.name: (info.role, info.classes) for info in signature.outputs}
+
+
+def segmentation(axis: int = 3, *, tail: tuple[str, ...] = ()) -> bytes:
+    """Return a model of ARG_MAX and a following operator."""
+    writer = ModelWriter()
+    x = writer.tensor("x", (1, 4, 4, 5), "int8", Q)
+    axes = writer.tensor("axis", (), "int32", data=np.array(axis, np.int32))
+    shape = (1, 4, 4) if axis in (3, -1) else (1, 4, 5)
+    y = writer.tensor("y", shape, "int64")
+    writer.operator("ARG_MAX", [x, axes], [y], output_type="int64")
+    for number, code in enumerate(tail):
+        result = writer.tensor(f"y{number}", shape, "int32")
+        writer.operator(code, [y], [result])
+        y = result
+    return writer.finish([x], [y])
+
+
+def test_the_results_of_detection_are_told_apart() -> None:
+    assert roles(detector()) == {
+        "boxes": ("boxes", 3),
+        "kinds": ("classes", 3),
+        "scores": ("scores", 3),
+        "number": ("count", 3),
+    }
+
+
+def test_two_detections_are_left_alone() -> None:
+    graph = read_model(detector())
+    assert [role["role"] for role in roles_of(graph, graph.outputs).values()] == list(DETECTION)
+    assert roles_of(graph, [*graph.outputs, graph.outputs[0]]) == {}
+    assert roles_of(graph, graph.outputs[:3]) == {}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        ({}, ("map", 5)),
+        ({"axis": -1}, ("map", 5)),
+        ({"tail": ("CAST",)}, ("map", 5)),
+        ({"axis": 1}, ("", 0)),
+    ],
+)
+def test_arg_max_of_the_last_axis_gives_a_map(
+    arguments: dict[str, Any], expected: tuple[str, int]
+) -> None:
+    assert set(roles(segmentation(**arguments)).values()) == {expected}
+
+
+def test_softmax_of_a_picture_gives_probabilities() -> None:
+    writer = ModelWriter()
+    fixed = Quantization.per_tensor(1 / 256, -128)
+    x, y = (
+        writer.tensor("x", (1, 4, 4, 5), "int8", Q),
+        writer.tensor("y", (1, 4, 4, 5), "int8", fixed),
+    )
+    z = writer.tensor("z", (1, 4, 4, 5), "float32")
+    writer.operator("SOFTMAX", [x], [y], beta=1.0)
+    writer.operator("DEQUANTIZE", [y], [z])
+    assert set(roles(writer.finish([x], [y, z])).values()) == {("probabilities", 5)}
+
+
+def test_a_classifier_s_softmax_has_no_role() -> None:
+    writer = ModelWriter()
+    fixed = Quantization.per_tensor(1 / 256, -128)
+    x, y = writer.tensor("x", (1, 5), "int8", Q), writer.tensor("y", (1, 5), "int8", fixed)
+    writer.operator("SOFTMAX", [x], [y], beta=1.0)
+    model = writer.finish([x], [y])
+    assert roles(model) == {"y": ("", 0)}
+    assert "role" not in signature_of(import_graph(read_model(model)).mod).to_json()
+
+
+def test_an_operator_that_writes_its_operand_is_no_circle() -> None:
+    writer = ModelWriter()
+    x = writer.tensor("x", (0, 4), "int8", Q)
+    y = writer.tensor("y", (0, 4), "float32")
+    writer.operator("DEQUANTIZE", [x], [y])
+    writer.operator("QUANTIZE", [y], [x])
+    writer.operator("DEQUANTIZE", [x], [y])
+    graph = read_model(writer.finish([x], [y]))
+    assert roles_of(graph, graph.outputs) == {}
