@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from keyword import iskeyword
 from typing import Any
@@ -20,7 +20,7 @@ class GivenShapes:
     """The shapes that are given for inputs.
 
     Attributes:
-        shapes: of inputs by name: a size is a number, or the name of an open size.
+        shapes: of inputs by name: a size is a number, the name of an open size, or a sum of these.
         bounds: of open sizes that have any, by name.
         numbers: of sizes by their names, where a number is given for a name.
     """
@@ -42,10 +42,18 @@ class GivenShapes:
         """
         from tvm import tirx
 
-        return tuple(
-            size if isinstance(size, int) else variables.setdefault(size, tirx.Var(size, "int64"))
-            for size in self.shapes[name]
-        )
+        def expression(size: int | str) -> Any:
+            if isinstance(size, int):
+                return size
+            terms = [int(each) if each.isdecimal() else each for each in terms_of(size)]
+            return sum(
+                each
+                if isinstance(each, int)
+                else variables.setdefault(each, tirx.Var(each, "int64"))
+                for each in terms
+            )
+
+        return tuple(map(expression, self.shapes[name]))
 
 
 def given_shapes(
@@ -54,11 +62,12 @@ def given_shapes(
     """Read shapes of inputs.
 
     Args:
-        shape_dict: for an input's name its sizes, each a number, a name, or a ``range`` of numbers
-            that gives bounds: ``{"ids": ("batch", "length")}``. For the name of a size a ``range``
-            or a number: ``{"length": range(1, 513)}``.
+        shape_dict: for an input's name its sizes, each a number, a name, a sum such as
+            "past + tokens", or a ``range`` of numbers that gives bounds:
+            ``{"ids": ("batch", "length")}``. For the name of a size a ``range`` or a number:
+            ``{"length": range(1, 513)}``.
         inputs: the names of the model's inputs.
-        least: the least number that an input's size may be.
+        least: the least number that a size may be.
 
     Raises:
         QnnError: if a name is unknown, or a size is something else, or below the least one.
@@ -69,21 +78,34 @@ def given_shapes(
     given = dict(shape_dict or {})
     for name in [name for name in given if name in inputs]:
         shapes[name] = _shape(name, given.pop(name), bounds, least)
-    named = {size for shape in shapes.values() for size in shape if isinstance(size, str)}
+    texts = [size for shape in shapes.values() for size in shape if isinstance(size, str)]
+    named = {term for text in texts for term in terms_of(text) if not term.isdecimal()}
     for name, value in given.items():
         one = value[0] if isinstance(value, tuple | list) and len(value) == 1 else value
         if name not in named or isinstance(one, str) or not _is_size(one):
             known = ", ".join(map(repr, (*inputs, *sorted(named)))) or "none"
             raise QnnError(f"shape_dict: no input is named {name!r}; there are {known}")
         if isinstance(one, range):
-            bounds[name] = _bounds(name, one)
+            bounds[name] = _bounds(name, one, least)
         else:
-            numbers[name] = _number(name, one)
-    shapes = {
-        name: tuple(numbers.get(size, size) if isinstance(size, str) else size for size in shape)
-        for name, shape in shapes.items()
-    }
+            numbers[name] = _number(name, one, least)
+    shapes = {name: tuple(_replaced(shape, numbers)) for name, shape in shapes.items()}
     return GivenShapes(shapes, bounds, numbers)
+
+
+def terms_of(size: str) -> list[str]:
+    """Return the names and numbers of a sum; a name alone is one of itself."""
+    return [term.strip() for term in size.split("+")]
+
+
+def _replaced(shape: Iterable[int | str], numbers: Mapping[str, int]) -> Iterator[int | str]:
+    """Yield sizes with numbers in the places of names."""
+    for size in shape:
+        if isinstance(size, int):
+            yield size
+            continue
+        terms = [str(numbers.get(term, term)) for term in terms_of(size)]
+        yield sum(map(int, terms)) if all(map(str.isdecimal, terms)) else " + ".join(terms)
 
 
 def own_name(name: str, axis: int) -> str:
@@ -98,9 +120,9 @@ def _shape(name: str, value: Any, bounds: dict[str, Bounds], least: int) -> tupl
     for axis, size in enumerate(value):
         if isinstance(size, range):
             own = own_name(name, axis)
-            bounds[own] = _bounds(name, size)
+            bounds[own] = _bounds(name, size, least)
             sizes.append(own)
-        elif isinstance(size, str) and size.isidentifier() and not iskeyword(size):
+        elif isinstance(size, str) and all(map(_is_term, terms_of(size))):
             sizes.append(size)
         elif not isinstance(size, str) and _is_size(size):
             sizes.append(_number(name, size, least))
@@ -116,14 +138,20 @@ def _is_size(value: Any) -> bool:
     return is_number or isinstance(value, range)
 
 
-def _number(name: str, value: Any, least: int = 1) -> int:
+def _is_term(text: str) -> bool:
+    return text.isdecimal() or (text.isidentifier() and not iskeyword(text))
+
+
+def _number(name: str, value: Any, least: int) -> int:
     number = int(value)
     if number < least:
         raise QnnError(f"shape_dict: {name!r} needs sizes of {least} or more, got {number}")
     return number
 
 
-def _bounds(name: str, value: range) -> Bounds:
-    if value.step != 1 or not value or value[0] < 1:
-        raise QnnError(f"shape_dict: {name!r} needs a range of sizes of 1 or more, got {value}")
+def _bounds(name: str, value: range, least: int) -> Bounds:
+    if value.step != 1 or not value or value[0] < least:
+        raise QnnError(
+            f"shape_dict: {name!r} needs a range of sizes of {least} or more, got {value}"
+        )
     return value[0], value[-1]

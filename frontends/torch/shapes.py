@@ -67,6 +67,8 @@ def open_sizes(program: Any, shapes: Shapes | None = None) -> OpenSizes:
             if wanted is None or isinstance(wanted, int):
                 found.setdefault(symbol, (symbol, limits))
                 continue
+            if not wanted.isidentifier():
+                raise QnnError(f"shape_dict: the program says {size}, where {wanted} is a sum")
             before, _ = found.get(symbol, (symbol, limits))
             if before not in (symbol, wanted):
                 raise QnnError(

@@ -20,9 +20,18 @@ def test_tests_are_counted_by_what_becomes_of_them() -> None:
     assert "| equal | 1 |" in result.output
 
 
-def test_inputs_may_be_axes() -> None:
-    result = CliRunner().invoke(nodes.main, ["--only", "test_tile", "--names"])
-    assert "| equal | 2 |" in result.output
+@pytest.mark.parametrize(
+    ("only", "line"),
+    [
+        ("test_tile", "| equal | 2 |"),  # inputs are axes
+        ("test_bitcast_bool_to_uint8", "| equal | 1 |"),
+        ("test_attention_4d_causal_fp16", "| close | 2 |"),
+        ("test_attention_local_window_with_past_expanded", "| close | 1 |"),
+    ],
+)
+def test_what_onnx_runtime_runs_is_run(only: str, line: str) -> None:
+    result = CliRunner().invoke(nodes.main, ["--only", only, "--names"])
+    assert line in result.output
 
 
 def reals(*values: float) -> Any:

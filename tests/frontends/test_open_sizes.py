@@ -34,6 +34,16 @@ def test_equal_names_are_one_variable() -> None:
     assert list(variables) == ["batch"]
 
 
+def test_sums_follow_their_terms() -> None:
+    shapes: Any = {"x": ("past", 3), "y": ("past+new", "new"), "new": 4, "past": range(9)}
+    given = given_shapes(shapes, ["x", "y"], least=0)
+    assert given.shapes == {"x": ("past", 3), "y": ("past + 4", 4)}
+    assert given.bounds_of("past") == (0, 8)
+    variables: dict[str, Any] = {}
+    assert str(given.symbolic("y", variables)[0]) == "past + T.int64(4)"
+    assert given_shapes({**shapes, "past": 0}, ["x", "y"], least=0).shapes["y"] == (4, 4)
+
+
 @pytest.mark.parametrize(
     ("shapes", "message"),
     [

@@ -23,8 +23,25 @@ def grouped() -> Any:
     return float_model(SIZES, random_weights(SIZES, 1))
 
 
-def plain(layers: int = 2, heads: int = 2, width: int = 16, vocabulary: int = 64) -> Any:
-    """Return a model as Optimum exports it: with positions, and attention of the standard."""
+def plain(
+    layers: int = 2,
+    heads: int = 2,
+    width: int = 16,
+    vocabulary: int = 64,
+    *,
+    attention: str = "",
+    hides: bool = True,
+) -> Any:
+    """Return a model as Optimum exports it: with positions, and attention of the standard.
+
+    Args:
+        layers: how many.
+        heads: of a layer.
+        width: of a head.
+        vocabulary: how many tokens there are.
+        attention: the operator that computes it; empty for simpler ones.
+        hides: whether tokens without attention_mask are not seen.
+    """
     rng, whole = np.random.default_rng(2), heads * width
     helper, numpy_helper = onnx.helper, onnx.numpy_helper
     constants: dict[str, Array] = {
@@ -61,26 +78,17 @@ def plain(layers: int = 2, heads: int = 2, width: int = 16, vocabulary: int = 64
     add("Cast", "attention_mask", "mask", to=onnx.TensorProto.FLOAT)
     add("Reshape", "mask spread", "wide_mask")
     add("Cast", "wide_mask", "is_there", to=onnx.TensorProto.BOOL)
-    add("Where", "is_there causal low", "hidden")
+    add("Where", "is_there causal low" if hides else "is_there causal causal", "hidden")
     for layer in range(layers):
         stem = f"l{layer}."
         for part in "qkvo":
             constants[stem + part] = rng.normal(0, whole**-0.5, (whole, whole)).astype(np.float32)
         for part in "qkv":
             add("MatMul", f"x.{layer} {stem}{part}", f"{stem}{part}.flat")
-            add("Reshape", f"{stem}{part}.flat split", f"{stem}{part}.split")
-            add("Transpose", f"{stem}{part}.split", f"{stem}{part}.heads", perm=[0, 2, 1, 3])
-        for part, kind in zip("kv", _KINDS, strict=True):
-            operands = f"past_key_values.{layer}.{kind} {stem}{part}.heads"
-            add("Concat", operands, f"present.{layer}.{kind}", axis=2)
-        add("Transpose", f"present.{layer}.key", f"{stem}columns", perm=[0, 1, 3, 2])
-        add("MatMul", f"{stem}q.heads {stem}columns", f"{stem}products")
-        add("Mul", f"{stem}products scale", f"{stem}scaled")
-        add("Add", f"{stem}scaled hidden", f"{stem}scores")
-        add("Softmax", f"{stem}scores", f"{stem}weights", axis=-1)
-        add("MatMul", f"{stem}weights present.{layer}.value", f"{stem}mixed")
-        add("Transpose", f"{stem}mixed", f"{stem}turned", perm=[0, 2, 1, 3])
-        add("Reshape", f"{stem}turned joined", f"{stem}flat")
+        if attention:
+            nodes.append(_attention(attention, layer, heads, width))
+        else:
+            _written_out(add, layer)
         add("MatMul", f"{stem}flat {stem}o", f"{stem}result")
         add("Add", f"x.{layer} {stem}result", f"x.{layer + 1}")
     add("MatMul", f"x.{layers} out", "logits")
@@ -99,7 +107,45 @@ def plain(layers: int = 2, heads: int = 2, width: int = 16, vocabulary: int = 64
             outputs.append(info(f"present.{layer}.{kind}", kind32, shape))
     tensors = [numpy_helper.from_array(array, name) for name, array in constants.items()]
     graph = helper.make_graph(nodes, "plain", inputs, outputs, tensors)
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    versions = [("", 23 if attention == "Attention" else 17), ("com.microsoft", 1)]
+    opsets = [helper.make_opsetid(*each) for each in versions]
+    return helper.make_model(graph, opset_imports=opsets, ir_version=10)
+
+
+def _attention(op: str, layer: int, heads: int, width: int) -> Any:
+    """Return a node that computes a layer's attention and keeps its past."""
+    stem, is_standard = f"l{layer}.", op == "Attention"
+    past, present = (
+        [f"{name}.{layer}.{kind}" for kind in _KINDS] for name in ("past_key_values", "present")
+    )
+    counts = ("q_num_heads", "kv_num_heads") if is_standard else ("num_heads",)
+    return onnx.helper.make_node(
+        op,
+        [*(f"{stem}{p}.flat" for p in "qkv"), *([] if is_standard else ["", ""]), "hidden", *past],
+        [f"{stem}flat", *present],
+        domain="" if is_standard else "com.microsoft",
+        scale=float(width**-0.5),
+        **dict.fromkeys(counts, heads),
+    )
+
+
+def _written_out(add: Any, layer: int) -> None:
+    """Add a layer's attention in operators of sums and products."""
+    stem = f"l{layer}."
+    for part in "qkv":
+        add("Reshape", f"{stem}{part}.flat split", f"{stem}{part}.split")
+        add("Transpose", f"{stem}{part}.split", f"{stem}{part}.heads", perm=[0, 2, 1, 3])
+    for part, kind in zip("kv", _KINDS, strict=True):
+        operands = f"past_key_values.{layer}.{kind} {stem}{part}.heads"
+        add("Concat", operands, f"present.{layer}.{kind}", axis=2)
+    add("Transpose", f"present.{layer}.key", f"{stem}columns", perm=[0, 1, 3, 2])
+    add("MatMul", f"{stem}q.heads {stem}columns", f"{stem}products")
+    add("Mul", f"{stem}products scale", f"{stem}scaled")
+    add("Add", f"{stem}scaled hidden", f"{stem}scores")
+    add("Softmax", f"{stem}scores", f"{stem}weights", axis=-1)
+    add("MatMul", f"{stem}weights present.{layer}.value", f"{stem}mixed")
+    add("Transpose", f"{stem}mixed", f"{stem}turned", perm=[0, 2, 1, 3])
+    add("Reshape", f"{stem}turned joined", f"{stem}flat")
 
 
 class OnRuntime:

@@ -48,6 +48,7 @@ class Decoder:
         }
         name, buffer = next(iter(past.items()))
         self.max_length = buffer.shape[3 if name.endswith(COLUMNS) else 2]
+        self._past = past
         steps = [Step(library, past, is_whole=is_whole) for library in libraries]
         self._steps = sorted(steps, key=lambda step: -step.size)
         self._length = 0
@@ -174,6 +175,15 @@ class Decoder:
             for step in self._steps:
                 step.library.export(inside / step.file)
 
+    def _hides_rest(self) -> bool:
+        """Tell whether scores are the same whatever lies behind the text in the buffers."""
+        scores = []
+        for content in (1, 0):
+            for buffer in self._past.values():
+                buffer[:] = content
+            scores.append(self._steps[-1].run(np.zeros(1, np.int64), 0))
+        return np.array_equal(*scores, equal_nan=True)
+
     def _choice(self, count: int) -> tuple[Step, int]:
         """Return the next step, and how many of so many tokens it takes."""
         room = self.max_length - self._length
@@ -192,8 +202,8 @@ def decoder(
 ) -> Decoder:
     """Return a decoder: a language model that reads and writes text token by token.
 
-    The model's inputs are those that onnxruntime-genai's builder writes, with
-    GroupQueryAttention, or Optimum's: ``input_ids``, ``attention_mask``, ``position_ids``, and
+    The model's inputs are those that onnxruntime-genai's builder writes, with GroupQueryAttention
+    or MultiHeadAttention, or Optimum's: ``input_ids``, ``attention_mask``, ``position_ids``, and
     ``past_key_values.N.key`` and ``.value`` for each layer N. Its outputs are ``logits``, and
     ``present.N.key`` and ``.value``.
 
@@ -206,7 +216,8 @@ def decoder(
         num_threads: as for ``build``.
 
     Raises:
-        QnnError: if inputs or outputs are missing or unknown, or as ``build`` or ``load``.
+        QnnError: if inputs or outputs are missing or unknown, the model sees tokens for which its
+            mask has 0, or as ``build`` or ``load``.
     """
     if isinstance(model, str | os.PathLike) and Path(model).is_dir():
         files = sorted(Path(model).glob("*_*.so"))
@@ -225,4 +236,10 @@ def decoder(
         if size <= length and (form.begins or not begins):
             mod, params = from_onnx(*form.step(size, 0 if begins else length))
             libraries.append(build(mod, target, params, num_threads=num_threads))
-    return Decoder(libraries, is_whole=form.is_whole)
+    made = Decoder(libraries, is_whole=form.is_whole)
+    if libraries[0].metadata.why_not_here() is None and not made._hides_rest():
+        raise QnnError(
+            "decoder: the scores depend on tokens for which attention_mask has 0, so that the past "
+            "cannot lie in a buffer"
+        )
+    return made

@@ -22,8 +22,12 @@ _PAST = re.compile(r"past_key_values\.(\d+)\.(key|value)")
 _BRANCH = "use_cache_branch"
 """Optimum's input that tells whether there is a past."""
 _GROUPS = "GroupQueryAttention"
+_ATTENTIONS = ("Attention", "MultiHeadAttention")
+"""Operators that give the past with new tokens behind it, of past keys and values as operands."""
 _DYNAMIC = ("DynamicQuantizeLinear", "DynamicQuantizeMatMul")
 _DEFAULT_LENGTH = 512
+_END, _INT64 = (1 << 63) - 1, 7
+"""The end of an axis in a Slice, and int64 among the numbers of element types."""
 
 
 @dataclass(frozen=True)
@@ -89,7 +93,7 @@ class Form:
             PLACES: (1, tokens),
         }
         shapes = {name: shape for name, shape in known.items() if name in names}
-        renamed = _write_rows(graph, has_past=bool(length))
+        renamed = _write_rows(graph, tokens, has_past=bool(length))
         if not length:
             others = [value for value in graph.input if value.name not in self.pasts]
             del graph.input[:]
@@ -167,11 +171,12 @@ def _places(graph: Any) -> int | None:
     return min((int(shapes[name][0]) for name in names if name in shapes), default=None)
 
 
-def _write_rows(graph: Any, *, has_past: bool) -> dict[str, str]:
+def _write_rows(graph: Any, tokens: int, *, has_past: bool) -> dict[str, str]:
     """Let the model give rows of new tokens only; return the pasts that have other names then.
 
     Args:
         graph: of the model.
+        tokens: that are new.
         has_past: whether attentions read a past.
 
     Raises:
@@ -197,9 +202,14 @@ def _write_rows(graph: Any, *, has_past: bool) -> dict[str, str]:
                 node.attribute.append(helper.make_attribute(STEP, 1))
         elif node is not None and node.op_type == "Concat" and node.input[0] == past:
             graph.node.append(helper.make_node("Identity", [node.input[1]], [value.name]))
+        elif node is not None and node.op_type in _ATTENTIONS and past in node.input:
+            names = [f"{value.name}.{part}" for part in ("begin", "end", "axis")]
+            for part, number in zip(names, (-tokens, _END, 2), strict=True):
+                graph.initializer.append(helper.make_tensor(part, _INT64, [1], [number]))
+            graph.node.append(helper.make_node("Slice", [name, *names], [value.name]))
         else:
             raise QnnError(
-                f"decoder: output {name!r} is neither of a {_GROUPS} nor a Concat of {past!r} and "
-                "new tokens"
+                f"decoder: output {name!r} is neither of an attention nor a Concat, of {past!r} "
+                "and new tokens"
             )
     return renamed

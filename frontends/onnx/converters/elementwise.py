@@ -61,6 +61,8 @@ def _bit_cast(call: Call) -> relax.Expr:
     dtype = str(onnx_package().helper.tensor_dtype_to_np_dtype(kind).name)
     if np.dtype(dtype).itemsize != np.dtype(spec_of(data).dtype).itemsize:
         raise UnsupportedError(f"elements of {spec_of(data).dtype} as {dtype}")
+    if "bool" in (dtype, spec_of(data).dtype):  # TVM has bools of one bit in expressions
+        return call.emit(R.astype(data, dtype))
 
     def compute(tensor: te.Tensor) -> te.Tensor:
         return te.compute(tensor.shape, lambda *place: tirx.reinterpret(dtype, tensor(*place)))

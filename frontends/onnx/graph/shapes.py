@@ -88,9 +88,14 @@ def _found(graph: Graph) -> Any:
         try:
             result = _inferred(proto)
         except Exception as error:  # as above
-            raise ModelFormatError(
-                f"the ONNX model's shapes do not fit: {line_of(error)}"
-            ) from None
+            proto.metadata_props.add().key = NO_DATA  # the package adds up no numbers of 3 axes
+            try:
+                result = _inferred(proto)
+            except Exception:  # as above
+                raise ModelFormatError(
+                    f"the ONNX model's shapes do not fit: {line_of(error)}"
+                ) from None
+            del proto.metadata_props[-1]
     return result
 
 

@@ -213,6 +213,8 @@ class _Writer:
             else:
                 self.materialize(name)
                 self._cast(name, wide)
+            if (shape := self.graph.known_shape(name)) is not None:
+                self.graph.shapes[wide] = shape
             self.wide[name] = wide
         return self.wide[name]
 

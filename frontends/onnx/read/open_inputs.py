@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from keyword import iskeyword
 from typing import Any
 
-from frontends.open_sizes import Bounds, given_shapes
+from frontends.open_sizes import Bounds, given_shapes, terms_of
 
 Shapes = Mapping[str, Any]
 """Of inputs by name: numbers, and ``Size`` objects where they are open."""
@@ -40,10 +40,12 @@ def sized_inputs(graph: Any, shapes: Shapes | None) -> tuple[Shapes, dict[str, B
         for each in graph.input
         if each.name not in constants
     }
-    named = {dim for sizes in dims.values() for dim in sizes if isinstance(dim, str) and dim}
+    texts = {dim for sizes in dims.values() for dim in sizes if isinstance(dim, str) and dim}
+    named = texts | {term for text in texts for term in terms_of(text) if not term.isdecimal()}
     shapes = _with_names(dims, shapes)
     following = _following(dims, shapes, named)
-    used = {size for sizes in following.values() for size in sizes if isinstance(size, str)}
+    sizes = [size for each in following.values() for size in each if isinstance(size, str)]
+    used = {term for size in sizes for term in terms_of(size)}
     given: dict[str, Any] = following
     for name, value in shapes.items():
         if name in dims or name not in named:
@@ -86,6 +88,11 @@ def _following(
         for dim, size in zip(dims[name], sizes, strict=False):
             if isinstance(dim, str) and dim and not isinstance(size, range):  # of no name
                 told.setdefault(dim, size)
+    told |= {
+        text: " + ".join(str(told.get(term, term)) for term in terms_of(text))
+        for text in named - told.keys()
+        if all(term in told or term.isdecimal() for term in terms_of(text))
+    }
     return {
         name: [told.get(size, size) for size in sizes]
         for name, sizes in dims.items()
@@ -96,7 +103,11 @@ def _following(
 
 
 def _identifier(name: str) -> str:
-    """Return a file's name of a size as TVM takes one."""
+    """Return a file's name of a size as TVM takes one; of a sum, those of its terms."""
+    if "+" in name:
+        return " + ".join(
+            each if each.isdecimal() else _identifier(each) for each in terms_of(name)
+        )
     found = re.sub(r"\W", "_", name)
     return found if found.isidentifier() and not iskeyword(found) else f"size_{found}"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,12 @@ from tests.support.decoders import PROMPT, SIZES, OnRuntime, grouped, plain
 
 pytestmark = pytest.mark.filterwarnings("ignore::tvm_qnn.LeftInFloatWarning")
 
-FORMS = {"grouped": grouped, "plain": plain}
+FORMS: dict[str, Callable[[], Any]] = {
+    "grouped": grouped,
+    "plain": plain,
+    "MultiHeadAttention": partial(plain, attention="MultiHeadAttention"),
+    "Attention": partial(plain, attention="Attention"),
+}
 
 
 @cache
@@ -156,6 +161,11 @@ def test_what_does_not_fit_is_one_error(
     with pytest.raises(QnnError, match=message):
         call(decoder)
     assert decoder.length == 0
+
+
+def test_a_model_that_sees_what_its_mask_hides_is_refused() -> None:
+    with pytest.raises(QnnError, match="depend on tokens for which attention_mask has 0"):
+        qnn.decoder(plain(hides=False), max_length=8, num_threads=1)
 
 
 def test_a_folder_without_libraries_is_an_error(tmp_path: Path) -> None:

@@ -61,7 +61,7 @@ def test_a_present_that_is_no_past_with_new_tokens_is_an_error() -> None:
     model = plain()
     node = next(node for node in model.graph.node if node.output[0] == "present.1.key")
     node.input[:] = [*node.input][::-1]
-    with pytest.raises(QnnError, match=r"output 'present\.1\.key' is neither of a Group"):
+    with pytest.raises(QnnError, match=r"output 'present\.1\.key' is neither of an attention"):
         read_form(model).step(1, 8)
 
 

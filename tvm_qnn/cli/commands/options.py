@@ -28,10 +28,10 @@ _BOUNDS = re.compile(r"(\d+)\.\.(\d+)")
 
 
 def _size(text: str) -> int | str | range:
-    """Read a number, bounds such as 1..512, or a name."""
+    """Read a number, bounds such as 1..512, a name, or a sum of names."""
     if found := _BOUNDS.fullmatch(text):
         return range(int(found[1]), int(found[2]) + 1)
-    return text if text.isidentifier() else int(text)
+    return text if text.isidentifier() or "+" in text else int(text)
 
 
 class _Shape(click.ParamType):

@@ -1,0 +1,71 @@
+"""Pasts that grow from nothing, in one build of a decoder, against ONNX Runtime."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tvm_qnn as qnn
+from tests.support.decoders import OnRuntime, plain
+from tests.support.onnx_graphs import onnxruntime
+
+pytestmark = pytest.mark.filterwarnings("ignore::tvm_qnn.LeftInFloatWarning")
+
+RANGES = {"past": range(40), "tokens": range(1, 30)}
+
+
+def as_a_sum(model: Any) -> Any:
+    """Return the model with the size that Optimum writes for all tokens."""
+    for value in (*model.graph.input, *model.graph.output):
+        for dim in value.type.tensor_type.shape.dim:
+            if dim.dim_param == "total":
+                dim.dim_param = "past + tokens"
+    return model
+
+
+@pytest.mark.parametrize(
+    ("model", "shapes"),
+    [
+        (as_a_sum(plain()), {"batch": 1, **RANGES}),
+        (plain(), {"attention_mask": (1, "past + tokens"), "batch": 1, **RANGES}),
+    ],
+    ids=["of the file", "given"],
+)
+def test_a_past_grows_from_nothing(model: Any, shapes: Any) -> None:
+    runtime = OnRuntime(model)
+    past = dict(runtime.past)
+    library = qnn.build(*_imported(model, shapes))
+    assert [str(each.shape) for each in library.inputs][1] == "(1, past + tokens)"
+    begin = 0
+    for count in (3, 1, 1, 20, 2):
+        ids = np.random.default_rng(begin).integers(0, 64, count)
+        end = begin + count
+        given = {
+            "input_ids": ids[None],
+            "attention_mask": np.ones((1, end), np.int64),
+            "position_ids": np.arange(begin, end)[None],
+        }
+        scores, *presents = library.run({**given, **past}).values()
+        # Sums of floats have another order.
+        np.testing.assert_allclose(scores[0], runtime.step(ids.tolist()), atol=1e-4)
+        for present, expected in zip(presents, runtime.past.values(), strict=True):
+            np.testing.assert_allclose(present, expected, atol=1e-5)
+        past, begin = dict(zip(past, presents, strict=True)), end
+
+
+def test_an_empty_past_is_a_number_for_its_name() -> None:
+    model, ids = plain(), np.array([[5, 6, 7]])
+    library = qnn.build(*_imported(model, {"batch": 1, "past": 0, "tokens": 3, "total": 3}))
+    given = {info.name: np.zeros(info.shape, np.float32) for info in library.inputs[3:]}
+    given |= {"input_ids": ids, "attention_mask": ids * 0 + 1, "position_ids": ids - 5}
+    assert given["past_key_values.0.key"].shape == (1, 2, 0, 16)
+    session = onnxruntime.InferenceSession(model.SerializeToString())
+    for found, expected in zip(library.run(given).values(), session.run(None, given), strict=True):
+        np.testing.assert_allclose(found, expected, atol=1e-4)
+
+
+def _imported(model: Any, shapes: Any) -> Any:
+    mod, params = qnn.from_onnx(model, shapes)
+    return mod, "host", params
