@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -51,12 +51,16 @@ def read_picture(path: str | os.PathLike[str], height: int, width: int, channels
     return np.asarray(scaled, np.uint8).reshape(height, width, channels)
 
 
-def open_picture(path: str | os.PathLike[str], mode: str = "RGB") -> Image:
+def open_picture(
+    path: str | os.PathLike[str] | IO[bytes], mode: str = "RGB", name: str = ""
+) -> Image:
     """Read a picture file, at its own size, upright: turned as its EXIF data say.
 
     Args:
-        path: of a file in any format that Pillow reads. Grey of 16 bits is brought to 8.
+        path: of a file in any format that Pillow reads, or what to read it from. Grey of 16 bits
+            is brought to 8.
         mode: "RGB", or "L" for grey.
+        name: for errors; by default the path.
 
     Raises:
         QnnError: if Pillow is not installed, the file is missing or no picture, or its pixels
@@ -66,16 +70,17 @@ def open_picture(path: str | os.PathLike[str], mode: str = "RGB") -> Image:
         from PIL import Image, ImageOps, UnidentifiedImageError
     except ImportError as error:
         raise QnnError("reading pictures needs Pillow: pip install pillow") from error
+    name = name or str(path)
     try:
         with Image.open(path) as image:
             return _in_eight_bits(ImageOps.exif_transpose(image)).convert(mode)
     except QnnError as error:
-        raise QnnError(f"cannot read the picture {os.fspath(path)}: {error}") from None
+        raise QnnError(f"cannot read the picture {name}: {error}") from None
     except UnidentifiedImageError as error:
-        raise QnnError(f"{os.fspath(path)} is not a picture that Pillow can read") from error
+        raise QnnError(f"{name} is not a picture that Pillow can read") from error
     except Exception as error:
         # For damaged files Pillow's formats raise SyntaxError, DecompressionBombError and others.
-        raise QnnError(f"cannot read the picture {os.fspath(path)}: {error}") from error
+        raise QnnError(f"cannot read the picture {name}: {error}") from error
 
 
 def _in_eight_bits(image: Image) -> Image:
