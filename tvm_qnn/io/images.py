@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 Array = np.ndarray[Any, Any]
 
 _CHANNELS = (1, 3)
+_NARROW = 16  # pixels of a grey picture that may be narrow, as a line of text
 _WHITE_OF_16_BITS = 65535
 _USUAL: dict[str, Callable[[tuple[int, ...]], Any]] = {
     r"(attention|input|padding)_?mask|^mask": lambda _: 1,
@@ -103,17 +104,27 @@ def picture_shape(info: TensorInfo) -> tuple[int, int, int]:
 
     Raises:
         QnnError: if the input's shape is not [1, height, width, 1 or 3], as TFLite has it, or
-            [1, 1 or 3, height, width], as MXNet does.
+            [1, 1 or 3, height, width], as MXNet does; or if no picture is so small and narrow.
     """
     if _is_channels_first(info):
         _, channels, height, width = info.shape
-        return height, width, channels
-    if len(info.shape) != 4 or info.shape[0] != 1 or info.shape[3] not in _CHANNELS:
+    elif len(info.shape) != 4 or info.shape[0] != 1 or info.shape[3] not in _CHANNELS:
         raise QnnError(
             f"input {info.name!r} of shape {info.shape} does not take one picture: "
             "that needs (1, height, width, 1 or 3) or (1, 1 or 3, height, width)"
         )
-    return info.shape[1:]
+    else:
+        _, height, width, channels = info.shape
+    if (
+        channels == 1
+        and min(height, width) < _NARROW
+        and max(height, width) > 2 * min(height, width)
+    ):
+        raise QnnError(
+            f"input {info.name!r} takes {height} × {width} numbers, such as the features of a "
+            "sound, not a picture: give them as a .npy file"
+        )
+    return height, width, channels
 
 
 def _is_channels_first(info: TensorInfo) -> bool:
