@@ -27,9 +27,11 @@ INSTALL = [
     "tomli>=2,<3; python_version < '3.11'",  # reads TOML, as tomllib does from 3.11 on
 ]
 
+PILLOW = "pillow>=10.1,<14"  # 10.1 has a font of any size
+
 DEMO = [
     LITERT,  # every answer is checked against it, and timed against it
-    "pillow>=10.1,<14",  # reads the user's picture, and draws on it; 10.1 has a font of any size
+    PILLOW,  # reads the user's picture, and draws on it
     "matplotlib>=3.8,<4",  # draws the digits with prediction and truth
 ]
 
@@ -50,6 +52,7 @@ EVALUATE = [
 SERVE = [
     "mlserver>=1.7.1,<1.8",  # parts of it are used that its documentation does not promise
     "fastapi>=0.88,!=0.89.0,<0.116",  # as MLServer has it: one of its errors is answered anew
+    PILLOW,  # reads the pictures of requests
 ]
 
 # Of torch and its companions each release knows those of its own time.

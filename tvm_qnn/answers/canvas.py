@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from colorsys import hsv_to_rgb
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,17 +25,16 @@ ENDINGS = (".png", ".jpg", ".jpeg")
 
 _LONGEST = 40  # characters of a text
 _SMALLEST_TEXT = 10  # pixels
+_GOLDEN = (5**0.5 - 1) / 2  # its multiples are spread over the circle of hues
+_STRENGTH = 0.6  # of colours that lie over a picture
 
 
 def colour(index: int) -> Colour:
-    """Return the colour of a class: black for 0, as in PASCAL VOC, whose bits spread likewise."""
-    red, green, blue, rest = 0, 0, 0, index & 0xFFFFFF
-    for bit in range(7, -1, -1):
-        red |= (rest & 1) << bit
-        green |= (rest >> 1 & 1) << bit
-        blue |= (rest >> 2 & 1) << bit
-        rest >>= 3
-    return red, green, blue
+    """Return the colour of a class: bright, and far from those of the classes beside it."""
+    hue = index * _GOLDEN % 1
+    # Hues that come close again after some classes differ in brightness.
+    red, green, blue = hsv_to_rgb(hue, 0.9 - 0.3 * (index // 8 % 2), 1 - 0.3 * (index // 16 % 2))
+    return round(255 * red), round(255 * green), round(255 * blue)
 
 
 class Canvas:
@@ -78,11 +78,12 @@ class Canvas:
         (x, y), radius = self._pixel(place), 2 * self._line
         self._draw.ellipse((x - radius, y - radius, x + radius, y + radius), fill=colour(index))
 
-    def overlay(self, classes: Array) -> None:
-        """Lay colours over the whole picture.
+    def overlay(self, classes: Array, clear: Collection[int] = ()) -> None:
+        """Lay colours over the picture.
 
         Args:
             classes: the classes of its places [height, width], integers.
+            clear: the classes where the picture stays as it is.
         """
         from PIL import Image
 
@@ -91,9 +92,10 @@ class Canvas:
         palette = np.array([colour(int(index)) for index in indices], np.uint8)
         rows = _nearest(self.image.height, height)
         columns = _nearest(self.image.width, width)
-        colours = palette[places.reshape(classes.shape)[rows[:, None], columns]]
-        blended = Image.blend(self.image, Image.fromarray(colours), 0.5)
-        self.image.paste(blended)
+        shown = np.array([255 * (int(index) not in clear) for index in indices], np.uint8)
+        found = places.reshape(classes.shape)[rows[:, None], columns]
+        blended = Image.blend(self.image, Image.fromarray(palette[found]), _STRENGTH)
+        self.image.paste(blended, mask=Image.fromarray(shown[found]))
 
     def legend(self, entries: Sequence[tuple[int, str]]) -> None:
         """Name colours, in the lower left corner; those that have room.

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from tvm_qnn.answers.canvas import Canvas
 
 _COLOURS = (3, 4)  # channels of what may be a picture
+_BACKGROUND = ("background", "__background__", "bg", "unlabeled", "void")
 
 
 @dataclass(frozen=True)
@@ -67,10 +68,16 @@ class Mask:
         console.print(table)
 
     def draw(self, canvas: Canvas) -> None:
-        """Lay the classes' colours over the picture, with a legend."""
-        canvas.overlay(self.places)
-        names = [(each.index, each.label or f"class {each.index}") for each in self.regions]
-        canvas.legend(names)
+        """Lay the classes' colours over the picture, with a legend; the background stays clear."""
+        clear = {each.index for each in self.regions if _is_background(each)}
+        canvas.overlay(self.places, clear)
+        named = [each for each in self.regions if each.index not in clear]
+        canvas.legend(
+            [
+                (each.index, f"{each.label or f'class {each.index}'} {100 * each.share:.1f} %")
+                for each in named
+            ]
+        )
 
 
 @dataclass(frozen=True)
@@ -107,6 +114,11 @@ class MaskReading:
 
     def _label(self, index: int) -> str:
         return self.labels[index] if 0 <= index < len(self.labels) else ""
+
+
+def _is_background(region: Region) -> bool:
+    """Tell whether a class is no thing: by its name, or without names the first one."""
+    return region.label.lower() in _BACKGROUND if region.label else region.index == 0
 
 
 def find(question: Question) -> list[Reading]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 Array = np.ndarray[Any, Any]
 
 _CHANNELS = (1, 3)
+_NARROW = 16  # pixels of a grey picture that may be narrow, as a line of text
 _WHITE_OF_16_BITS = 65535
 _USUAL: dict[str, Callable[[tuple[int, ...]], Any]] = {
     r"(attention|input|padding)_?mask|^mask": lambda _: 1,
@@ -51,12 +52,16 @@ def read_picture(path: str | os.PathLike[str], height: int, width: int, channels
     return np.asarray(scaled, np.uint8).reshape(height, width, channels)
 
 
-def open_picture(path: str | os.PathLike[str], mode: str = "RGB") -> Image:
+def open_picture(
+    path: str | os.PathLike[str] | IO[bytes], mode: str = "RGB", name: str = ""
+) -> Image:
     """Read a picture file, at its own size, upright: turned as its EXIF data say.
 
     Args:
-        path: of a file in any format that Pillow reads. Grey of 16 bits is brought to 8.
+        path: of a file in any format that Pillow reads, or what to read it from. Grey of 16 bits
+            is brought to 8.
         mode: "RGB", or "L" for grey.
+        name: for errors; by default the path.
 
     Raises:
         QnnError: if Pillow is not installed, the file is missing or no picture, or its pixels
@@ -66,16 +71,17 @@ def open_picture(path: str | os.PathLike[str], mode: str = "RGB") -> Image:
         from PIL import Image, ImageOps, UnidentifiedImageError
     except ImportError as error:
         raise QnnError("reading pictures needs Pillow: pip install pillow") from error
+    name = name or str(path)
     try:
         with Image.open(path) as image:
             return _in_eight_bits(ImageOps.exif_transpose(image)).convert(mode)
     except QnnError as error:
-        raise QnnError(f"cannot read the picture {os.fspath(path)}: {error}") from None
+        raise QnnError(f"cannot read the picture {name}: {error}") from None
     except UnidentifiedImageError as error:
-        raise QnnError(f"{os.fspath(path)} is not a picture that Pillow can read") from error
+        raise QnnError(f"{name} is not a picture that Pillow can read") from error
     except Exception as error:
         # For damaged files Pillow's formats raise SyntaxError, DecompressionBombError and others.
-        raise QnnError(f"cannot read the picture {os.fspath(path)}: {error}") from error
+        raise QnnError(f"cannot read the picture {name}: {error}") from error
 
 
 def _in_eight_bits(image: Image) -> Image:
@@ -98,17 +104,27 @@ def picture_shape(info: TensorInfo) -> tuple[int, int, int]:
 
     Raises:
         QnnError: if the input's shape is not [1, height, width, 1 or 3], as TFLite has it, or
-            [1, 1 or 3, height, width], as MXNet does.
+            [1, 1 or 3, height, width], as MXNet does; or if no picture is so small and narrow.
     """
     if _is_channels_first(info):
         _, channels, height, width = info.shape
-        return height, width, channels
-    if len(info.shape) != 4 or info.shape[0] != 1 or info.shape[3] not in _CHANNELS:
+    elif len(info.shape) != 4 or info.shape[0] != 1 or info.shape[3] not in _CHANNELS:
         raise QnnError(
             f"input {info.name!r} of shape {info.shape} does not take one picture: "
             "that needs (1, height, width, 1 or 3) or (1, 1 or 3, height, width)"
         )
-    return info.shape[1:]
+    else:
+        _, height, width, channels = info.shape
+    if (
+        channels == 1
+        and min(height, width) < _NARROW
+        and max(height, width) > 2 * min(height, width)
+    ):
+        raise QnnError(
+            f"input {info.name!r} takes {height} × {width} numbers, such as the features of a "
+            "sound, not a picture: give them as a .npy file"
+        )
+    return height, width, channels
 
 
 def _is_channels_first(info: TensorInfo) -> bool:

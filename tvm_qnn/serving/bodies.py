@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import math
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
+from urllib.parse import parse_qs
 
 from qnn_ops.tensor_info import TensorInfo
 from tvm_qnn.library.library import Library
+from tvm_qnn.serving.pictures import takes_pictures
+from tvm_qnn.serving.tensors import TEXT
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -21,6 +25,7 @@ _DROPPED = 64 << 20
 
 # Beside the numbers of a request or an answer; none takes more text than this.
 _ENVELOPE, _NUMBER = 1 << 20, 32
+_PICTURE = 32 << 20  # of a model that takes pictures
 _MOST = (1 << 31) - 1  # of gRPC, which keeps the size in an int
 
 _TYPE = (b"content-type", b"application/json")
@@ -38,7 +43,8 @@ _REFUSED_HEADERS = {
 def most_bytes(library: Library) -> int:
     """Return the bytes of a library's largest request or answer."""
     numbers = max(map(_count, (library.inputs, library.outputs)))
-    return min(_ENVELOPE + _NUMBER * numbers, _MOST)
+    least = _PICTURE if any(map(takes_pictures, library.inputs)) else 0
+    return min(max(_ENVELOPE + _NUMBER * numbers, least), _MOST)
 
 
 def _count(infos: tuple[TensorInfo, ...]) -> int:
@@ -79,9 +85,10 @@ class Bodies:
             if refusal := _REFUSED_HEADERS.get(name.lower()):
                 await _refuse(send, *refusal)
                 return
-        waiting: list[Message] = [
-            {"type": "http.request", "body": b"".join(parts), "more_body": False}
-        ]
+        body, kinds = b"".join(parts), dict(scope["headers"])
+        if kinds.get(_TYPE[0], b"").startswith(b"image/"):
+            body = _of_picture(body, scope.get("query_string", b""))
+        waiting: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
         async def replay() -> Message:
             return waiting.pop() if waiting else await receive()
@@ -89,6 +96,16 @@ class Bodies:
         # Whatever a client calls it, as curl does, it is JSON or an error.
         kept = [(name, value) for name, value in scope["headers"] if name.lower() != _TYPE[0]]
         await self._app({**scope, "headers": [*kept, _TYPE]}, replay, send)
+
+
+def _of_picture(content: bytes, query: bytes) -> bytes:
+    """Return the request for a picture that is a body; ``?classification=3`` asks for classes."""
+    top = parse_qs(query.decode("latin-1")).get("classification", [""])[-1]
+    data = base64.b64encode(content).decode()
+    request: Message = {"inputs": [{"name": "", "datatype": TEXT, "shape": [1], "data": [data]}]}
+    if top:
+        request["parameters"] = {"classification": int(top) if top.isdecimal() else top}
+    return json.dumps(request).encode()
 
 
 async def _refuse(send: Send, status: int, reason: str) -> None:

@@ -6,6 +6,7 @@ import asyncio
 import multiprocessing
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -27,7 +28,7 @@ from qnn_ops.errors import QnnError
 from tvm_qnn.io.classes import read_lines
 from tvm_qnn.library.library import load
 from tvm_qnn.serving.served import Served
-from tvm_qnn.serving.tensors import datatype_of
+from tvm_qnn.serving.tensors import TEXT, datatype_of
 from tvm_qnn.target.processor import processors
 
 _FAILED = 500
@@ -65,7 +66,7 @@ class Runtime(MLModel):
         self.outputs = [MetadataTensor(**each) for each in served.described(served.library.outputs)]
         self.settings.platform = self.settings.platform or "tvm-qnn"
         runs = processors() // (served.library.num_threads or processors())
-        self._pool = ThreadPoolExecutor(max(1, runs), "tvm-qnn-serve")
+        self._pool = _pool(max(1, runs))
         self._inner = self._run
         if batching:
             # In place of what MLServer has put before ``predict``, where requests are not checked.
@@ -83,7 +84,7 @@ class Runtime(MLModel):
         try:
             _check_id(payload.id or "")
             wishes = self._served.wishes_of(payload)
-            arrays = self._served.inputs_of(payload.inputs)
+            arrays = await self._inputs_of(payload)
         except QnnError as error:
             raise InferenceError(str(error)) from None
         infos = self._served.library.inputs
@@ -111,10 +112,12 @@ class Runtime(MLModel):
         answer.outputs = [ResponseOutput(**fields) for fields in outputs]
         return answer
 
-    async def unload(self) -> bool:
-        """Let go of the library, once its runs have ended."""
-        self._pool.shutdown(wait=False)
-        return True
+    async def _inputs_of(self, payload: InferenceRequest) -> list[Any]:
+        """Read the inputs of a request; pictures beside the other requests."""
+        if not any(str(tensor.datatype) == TEXT for tensor in payload.inputs):
+            return self._served.inputs_of(payload.inputs)
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._pool, self._served.inputs_of, payload.inputs)
 
     async def _run(self, request: InferenceRequest) -> InferenceResponse:
         """Run on the arrays of one request, or of several that were joined; answer with arrays."""
@@ -153,6 +156,12 @@ class Runtime(MLModel):
             file = Path(to_absolute_path(self.settings, labels))
             served.name_classes(read_lines(file), str(file))
         return served
+
+
+@cache
+def _pool(runs: int) -> ThreadPoolExecutor:
+    """Return the threads that run all models of this process."""
+    return ThreadPoolExecutor(runs, "tvm-qnn-serve")
 
 
 def _check_id(text: str) -> None:

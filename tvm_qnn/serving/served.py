@@ -13,8 +13,9 @@ from qnn_ops.tensor_info import TensorInfo
 from tvm_qnn.io.classes import best_classes, fitted_labels, is_classifier
 from tvm_qnn.library.arrays import input_arrays, reals
 from tvm_qnn.library.library import Library
+from tvm_qnn.serving.pictures import Pictures
 from tvm_qnn.serving.rows import independent_rows, run_once, run_rows
-from tvm_qnn.serving.tensors import datatype_of, read_tensor, tensor_fields
+from tvm_qnn.serving.tensors import TEXT, datatype_of, read_tensor, tensor_fields
 
 Array = np.ndarray[Any, Any]
 
@@ -40,13 +41,16 @@ class Served:
     rows: int
     """How many rows a run takes. A request may have any number; 0: its own shape only."""
 
-    def __init__(self, library: Library, *, batching: bool = False) -> None:
+    def __init__(
+        self, library: Library, *, batching: bool = False, pictures: Pictures | None = None
+    ) -> None:
         """Take a library.
 
         Args:
             library: to run.
             batching: whether the first dimension counts rows, of which requests may have any
                 number.
+            pictures: how pictures become inputs.
 
         Raises:
             QnnError: if the model has a state, or ``batching`` does not fit it.
@@ -58,6 +62,7 @@ class Served:
             )
         self.library = library
         self.rows = independent_rows(library) if batching else 0
+        self._pictures = pictures or Pictures()
         self._labels: dict[str, tuple[str, ...]] = {}
 
     def name_classes(self, labels: tuple[str, ...], where: str, output: str = "") -> None:
@@ -96,20 +101,24 @@ class Served:
         """Return the inputs of a request in order; reals for integers are quantized.
 
         Args:
-            tensors: as ``read_tensor`` takes them.
+            tensors: as ``read_tensor`` takes them, or pictures. The name of a picture may be
+                empty if the model has one input.
 
         Raises:
             QnnError: if one is missing, unknown, given twice, or does not fit.
         """
         infos = self.library.inputs
-        names = [info.name for info in infos]
+        known = {info.name: info for info in infos}
         named: dict[str, Array] = {}
         for tensor in tensors:
-            if tensor.name not in names:
-                raise QnnError(f"no input is named {tensor.name!r}; there are {', '.join(names)}")
-            if tensor.name in named:
-                raise QnnError(f"input {tensor.name!r} is given twice")
-            named[tensor.name] = read_tensor(tensor)
+            is_picture = str(tensor.datatype) == TEXT
+            name = infos[0].name if is_picture and not tensor.name else tensor.name
+            if name not in known:
+                raise QnnError(f"no input is named {name!r}; there are {', '.join(known)}")
+            if name in named:
+                raise QnnError(f"input {name!r} is given twice")
+            read = self._pictures.read(tensor, known[name]) if is_picture else read_tensor(tensor)
+            named[name] = read
         if self.rows:
             counts = {len(array) if array.ndim else 0 for array in named.values()}
             if len(counts) > 1 or 0 in counts:
@@ -129,16 +138,19 @@ class Served:
             raise QnnError(f"dequantize_outputs is true or false, got {is_real!r}")
         known = {info.name: info for info in self.library.outputs}
         if not request.outputs:
-            return [Wish(info, 0, is_real) for info in known.values()]
+            top = _top_of(request, "classification")
+            classified = {name for name in known if top and is_classifier(self._row(known[name]))}
+            if top and not classified:
+                raise QnnError("no output has scores of classes")
+            return [Wish(known[each], top, is_real) for each in classified or known]
         wishes: dict[str, Wish] = {}
         for output in request.outputs:
             if output.name not in known:
                 raise QnnError(f"no output is named {output.name!r}; there are {', '.join(known)}")
             if output.name in wishes:
                 raise QnnError(f"output {output.name!r} is wanted twice")
-            info, top = known[output.name], _parameter(output, "classification") or 0
-            if type(top) is not int or top < 0:
-                raise QnnError(f"output {info.name!r}: classification is a number, got {top!r}")
+            info = known[output.name]
+            top = _top_of(output, f"output {info.name!r}: classification")
             if top and not is_classifier(self._row(info)):
                 raise QnnError(f"output {info.name!r} has no scores of classes")
             wishes[info.name] = Wish(info, top, is_real)
@@ -183,6 +195,14 @@ class Served:
     def _row(self, info: TensorInfo) -> TensorInfo:
         """Return what an output of one row is."""
         return replace(info, shape=(1, *info.shape[1:])) if self.rows else info
+
+
+def _top_of(holder: Any, what: str) -> int:
+    """Return how many classes are wanted of a request or of one of its outputs."""
+    top = _parameter(holder, "classification") or 0
+    if type(top) is not int or top < 0:
+        raise QnnError(f"{what} is a number, got {top!r}")
+    return top
 
 
 def _parameter(holder: Any, name: str) -> Any:

@@ -1,25 +1,31 @@
-"""MLServer with one library."""
+"""MLServer with libraries."""
 
 from __future__ import annotations
 
 import asyncio
+import gc
 import socket
+from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 from fastapi.exceptions import RequestValidationError
 from mlserver import MLServer, ModelSettings, Settings
+from mlserver.errors import MLServerError
 from mlserver.rest.responses import Response
 from mlserver.settings import ModelParameters
 from mlserver.utils import install_uvloop_event_loop
 
 from qnn_ops.errors import QnnError
 from tvm_qnn.serving.bodies import Bodies, most_bytes
+from tvm_qnn.serving.folder import Folder, Key
 from tvm_qnn.serving.runtime import Runtime
 from tvm_qnn.serving.served import Served
 
 _MOST_SHOWN = 3
 _WRONG, _FAILED = 400, 500
+_PERIOD = 1.0  # seconds between two looks at a folder
 
 
 @dataclass(frozen=True)
@@ -53,15 +59,17 @@ class Address:
                 raise QnnError(f"cannot listen on {self.host}, port {port}: {reason}") from error
 
 
-def start(served: Served, name: str, address: Address, wait: float = 0.0) -> None:
-    """Serve a library until a signal ends the program.
+def start(
+    models: Mapping[Key, Served], address: Address, wait: float = 0.0, folder: Folder | None = None
+) -> None:
+    """Serve libraries until a signal ends the program.
 
     Args:
-        served: the library.
-        name: the model's, in requests.
+        models: the libraries, by name and version.
         address: where to listen.
         wait: how many seconds a request waits for others, to be run together with them; only for
-            one that was made for batching.
+            libraries that were made for batching.
+        folder: that the libraries are from; what changes in it is loaded while the server runs.
 
     Raises:
         QnnError: if the address is taken.
@@ -72,26 +80,35 @@ def start(served: Served, name: str, address: Address, wait: float = 0.0) -> Non
         http_port=address.http_port,
         grpc_port=address.grpc_port,
         metrics_port=address.metrics_port,
-        grpc_max_message_length=most_bytes(served.library),
+        grpc_max_message_length=max(most_bytes(served.library) for served in models.values()),
         server_name="tvm-qnn",
         debug=False,
         parallel_workers=0,  # runs let other threads run
         model_repository_root="",  # what else lies in the current folder is not offered
         load_models_at_startup=False,
     )
-    model = ModelSettings(
+
+    async def run() -> None:
+        server = _Server(settings)
+        following = asyncio.create_task(server.follow(folder, wait))
+        try:
+            await server.start([_settings(key, models[key], wait) for key in models])
+        finally:
+            following.cancel()
+
+    install_uvloop_event_loop()
+    asyncio.run(run())
+
+
+def _settings(key: Key, served: Served, wait: float) -> ModelSettings:
+    name, version = key
+    return ModelSettings(
         name=name,
         implementation=Runtime,
         max_batch_size=served.rows,
         max_batch_time=wait,
-        parameters=ModelParameters(extra={"served": served}),
+        parameters=ModelParameters(version=version or None, extra={"served": served}),
     )
-
-    async def run() -> None:
-        await _Server(settings).start([model])
-
-    install_uvloop_event_loop()
-    asyncio.run(run())
 
 
 class _Server(MLServer):
@@ -103,6 +120,42 @@ class _Server(MLServer):
         app.add_exception_handler(RequestValidationError, _invalid)
         app.add_exception_handler(Exception, _failed)
         app.add_middleware(Bodies, limit=self._settings.grpc_max_message_length)
+
+    async def follow(self, folder: Folder | None, wait: float) -> None:
+        """Load what changes in a folder; what it replaces answers until then.
+
+        Args:
+            folder: None: nothing changes.
+            wait: as for ``start``.
+        """
+        await asyncio.sleep(_PERIOD)
+        _settle()
+        while folder is not None:
+            await asyncio.sleep(_PERIOD)
+            changes = await asyncio.to_thread(folder.changes)
+            for key, served in changes:
+                await self._change(key, served, wait)
+            if changes:
+                _settle()
+
+    async def _change(self, key: Key, served: Served | None, wait: float) -> None:
+        name, version = key
+        if served is not None:
+            await self._model_registry.load(_settings(key, served, wait))
+            return
+        with suppress(MLServerError):  # a client may have unloaded it
+            await self._model_registry.unload_version(name, version or None)
+
+
+def _settle() -> None:
+    """Collect garbage, and leave all that is there out of later collections.
+
+    Each of them would go through the hundred thousand objects of the packages, for a tenth of a
+    second or more in which no request is answered.
+    """
+    gc.unfreeze()
+    gc.collect()
+    gc.freeze()
 
 
 async def _invalid(_request: Any, error: Any) -> Response:

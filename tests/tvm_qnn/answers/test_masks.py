@@ -85,10 +85,19 @@ def test_a_mask_is_laid_over_the_picture_with_a_legend() -> None:
     canvas = Canvas(Image.new("RGB", (200, 100), "white"))
     mask(ask(MAP), [[[0, 1], [2, 2]]]).draw(canvas)
     pixels = np.asarray(canvas.image).astype(int)
-    for index, (x, y) in {0: (50, 10), 1: (150, 20), 2: (150, 80)}.items():
-        expected = (np.array(colour(index)) + 255) / 2
+    for index, (x, y) in {1: (150, 20), 2: (150, 80)}.items():
+        expected = 0.6 * np.array(colour(index)) + 0.4 * 255
         assert abs(pixels[y, x] - expected).max() <= 1
+    assert (pixels[:40, :90] == 255).all(), "the background is clear"
     assert tuple(pixels[-1, 0]) == colour(2)  # the legend's first entry is the largest
+
+
+def test_the_background_is_known_by_its_name() -> None:
+    canvas = Canvas(Image.new("RGB", (200, 100), "white"))
+    mask(ask(MAP, "road", "Background", "car"), [[[0, 0], [1, 1]]]).draw(canvas)
+    pixels = np.asarray(canvas.image)
+    assert (pixels[:40] != 255).any(-1).all()
+    assert (pixels[55:, 100:] == 255).all()
 
 
 def test_classes_that_nobody_has_are_drawn_as_well() -> None:

@@ -122,7 +122,16 @@ def test_channels_may_come_first_as_in_mxnet(dtype: str) -> None:
 
 def test_where_channels_may_come_last_they_do() -> None:
     assert picture_shape(info("uint8", (1, 3, 5, 3))) == (3, 5, 3)
-    assert picture_shape(info("uint8", (1, 1, 5, 1))) == (1, 5, 1)
+    assert picture_shape(info("uint8", (1, 1, 2, 1))) == (1, 2, 1)
+
+
+def test_features_of_a_sound_are_no_picture() -> None:
+    for shape in ((1, 49, 10, 1), (1, 1, 49, 10)):
+        with pytest.raises(
+            QnnError, match="takes 49 × 10 numbers, such as the features of a sound"
+        ):
+            picture_shape(info("int8", shape))
+    assert picture_shape(info("uint8", (1, 32, 320, 1))) == (32, 320, 1)  # a line of text
 
 
 def test_inputs_that_take_no_picture_are_errors() -> None:

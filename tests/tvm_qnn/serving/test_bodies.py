@@ -15,7 +15,9 @@ from tvm_qnn.serving.bodies import Bodies, most_bytes
 LIMIT = 10
 
 
-def answered(parts: Sequence[bytes], headers: dict[bytes, bytes] | None = None) -> Any:
+def answered(
+    parts: Sequence[bytes], headers: dict[bytes, bytes] | None = None, query: bytes = b""
+) -> Any:
     """Send a body in parts; return status and body of the answer, or None."""
     sent: list[Any] = []
     waiting = [
@@ -36,7 +38,7 @@ def answered(parts: Sequence[bytes], headers: dict[bytes, bytes] | None = None) 
     async def send(message: Any) -> None:
         sent.append(message)
 
-    scope = {"type": "http", "headers": [*(headers or {}).items()]}
+    scope = {"type": "http", "headers": [*(headers or {}).items()], "query_string": query}
     asyncio.run(Bodies(app, LIMIT)(scope, receive, send))
     return sent and (sent[0]["status"], sent[1]["body"])
 
@@ -45,6 +47,20 @@ def test_a_body_comes_whole() -> None:
     assert answered([b"12345", b"67890"]) == (200, b"1234567890")
     assert answered([]) == (200, b"")
     assert answered([b"{}"], {b"Content-Type": b"text/plain"}) == (200, b"{}")
+
+
+def test_a_picture_is_a_request(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tests.tvm_qnn.serving.test_bodies.LIMIT", 100)
+    headers = {b"content-type": b"image/jpeg"}
+    tensor = {"name": "", "datatype": "BYTES", "shape": [1], "data": ["/9j/"]}
+    for query, parameters in [
+        (b"", None),
+        (b"classification=3", {"classification": 3}),
+        (b"classification=x", {"classification": "x"}),
+    ]:
+        status, body = answered([b"\xff\xd8\xff"], headers, query)
+        expected = {"inputs": [tensor]} | ({} if parameters is None else {"parameters": parameters})
+        assert (status, json.loads(body)) == (200, expected)
 
 
 def test_a_body_that_is_too_large_is_refused() -> None:

@@ -6,8 +6,10 @@ The client and MLServer cannot be in one process: both register the protocol wit
 from __future__ import annotations
 
 import importlib.util
+import io
 import json
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -19,6 +21,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from benchmarks.serving.clients import grpc_body, http_body, measured, over_grpc, over_http
 from frontends.tflite import from_tflite
@@ -28,6 +31,7 @@ from tests.support.linking import needs_linker
 from tests.support.servers import Server, free_ports, of_command, started
 from tvm_qnn import digits
 from tvm_qnn.build import build
+from tvm_qnn.cli.arguments import read_inputs
 
 if importlib.util.find_spec("mlserver") is None:
     pytest.skip("mlserver is not installed: 'make test-serve'", allow_module_level=True)
@@ -193,7 +197,8 @@ def test_malformed_bodies_are_errors(server: Server, library: Any) -> None:
         ({"inputs": []}, "missing input"),
         ({"inputs": [tensor, tensor]}, "given twice"),
         ({"inputs": [{**tensor, "datatype": "FP99"}]}, "datatype"),
-        ({"inputs": [{**tensor, "datatype": "BYTES"}]}, "datatype BYTES"),
+        ({"inputs": [{**tensor, "datatype": "BYTES"}]}, "a picture in JSON is text in base64"),
+        ({"inputs": [tensor], "parameters": {"classification": "x"}}, "classification is a number"),
         ({"inputs": [{**tensor, "shape": []}]}, "shape [], but 64"),
         ({"inputs": [{**tensor, "shape": [-1, -64]}]}, "shape [-1, -64]"),
         ({"inputs": [{**tensor, "shape": [1 << 40, 8, 8, 1]}]}, "but 64 numbers"),
@@ -218,14 +223,82 @@ def test_malformed_bodies_are_errors(server: Server, library: Any) -> None:
 def test_bodies_that_are_too_large_or_of_another_kind(server: Server) -> None:
     from tritonclient.utils import InferenceServerException
 
-    status, answer = server.post(b"[" + b"0," * (2 << 20) + b"0]")
+    status, answer = server.post(b"[" + b"0," * (20 << 20) + b"0]")
     assert status == 413
     assert "the body has more than" in answer["error"]
     assert server.post(b"\x1f\x8b", **{"Content-Encoding": "gzip"})[0] == 415
     binary = {"Inference-Header-Content-Length": "2"}
     assert "binary_data=False" in server.post(b"{}", **binary)[1]["error"]
     with pytest.raises(InferenceServerException, match="larger than max"):
-        server.ask("grpc", np.zeros((2 << 20, 1, 1, 1), np.int8))
+        server.ask("grpc", np.zeros((40 << 20, 1, 1, 1), np.int8))
+
+
+def test_pictures_are_prepared_as_run_does(server: Server, library: Any, tmp_path: Path) -> None:
+    ink = np.random.default_rng(0).integers(0, 256, (30, 20), np.uint8)
+    Image.fromarray(ink).save(path := tmp_path / "digit.png")
+    (array,) = read_inputs([str(path)], library.inputs).values()
+    expected, content = library.run(array), path.read_bytes()
+    status, answer = server.post(content, **{"Content-Type": "image/png"})
+    assert status == 200, answer
+    assert answer["outputs"][0]["data"] == expected.ravel().tolist()
+    words = "infer?classification=1"
+    text = server.post(content, words, **{"Content-Type": "image/png"})[1]["outputs"][0]["data"]
+    assert text[0].split(":")[1:] == [str(expected.argmax()), NAMES[expected.argmax()]]
+    pictures = np.array([content], np.object_)
+    found = server.ask("grpc", pictures, library.inputs[0].name).as_numpy(library.outputs[0].name)
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_a_folder_is_followed_while_clients_ask(folder: Path, tmp_path: Path) -> None:
+    mod, params = from_tflite(digits.model("uint8"))
+    build(mod, "host", params, num_threads=1).export(tmp_path / "uint8.so")
+    models = tmp_path / "models"
+    (models / "digits").mkdir(parents=True)
+    shutil.copyfile(folder / "digits.so", models / "digits" / "1.so")
+    shutil.copyfile(folder / "digits.so", models / "other.so")
+    file = io.BytesIO()
+    Image.fromarray(np.zeros((8, 8), np.uint8)).save(file, "PNG")
+    ports = free_ports()
+    places = zip(("--port", "--grpc-port", "--metrics-port"), map(str, ports), strict=True)
+    words = ["tvm_qnn", "serve", str(models), *sum(places, ())]
+
+    def answered(path: str = "infer") -> str:
+        """Return the type of the answer to a picture, or the error."""
+        status, found = server.post(file.getvalue(), path, **{"Content-Type": "image/png"})
+        return found["outputs"][0]["datatype"] if status == 200 else found["error"]
+
+    def wait(path: str, text: str) -> None:
+        end = time.monotonic() + 30
+        while text not in (found := answered(path)):
+            assert time.monotonic() < end, found
+            time.sleep(0.1)
+
+    def ask() -> None:
+        while not ended.is_set():
+            kinds.append(answered())
+
+    with started("digits", ports, *words) as server:
+        kinds: list[str] = []
+        ended = threading.Event()
+        asking = [threading.Thread(target=ask) for _ in range(4)]
+        for thread in asking:
+            thread.start()
+        shutil.copyfile(tmp_path / "uint8.so", models / "digits" / "2.so")
+        wait("versions/2/infer", "UINT8")
+        assert answered("versions/1/infer") == "INT8"
+        (models / "digits" / "2.so").write_bytes(b"no library")
+        time.sleep(3)
+        assert answered() == "UINT8", "the old one is served"
+        shutil.copyfile(folder / "digits.so", models / "digits" / "2.so")
+        wait("infer", "INT8")
+        (models / "digits" / "2.so").unlink()
+        wait("versions/2/infer", "not found")
+        ended.set()
+        for thread in asking:
+            thread.join(20)
+        assert set(kinds) == {"INT8", "UINT8"}, "no request failed meanwhile"
+        server.name = "other"
+        assert answered() == "INT8"
 
 
 def test_metrics_count(server: Server, inputs: np.ndarray) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,31 @@ if TYPE_CHECKING:
     from tvm_qnn.library.metadata import Metadata
 
 
+_V2 = {"sse3", "ssse3", "sse4.1", "sse4.2", "popcnt"}
+_V3 = _V2 | {"avx", "avx2", "fma", "f16c", "bmi", "bmi2", "lzcnt", "movbe"}
+_V4 = _V3 | {f"avx512{part}" for part in ("f", "bw", "cd", "dq", "vl")}
+_ICE = _V4 | {f"avx512{part}" for part in ("vnni", "bitalg", "ifma", "vbmi", "vbmi2", "vpopcntdq")}
+_ZEN5 = _ICE | {"avx512bf16", "avxvnni"}
+_PROCESSORS = {
+    "x86_64": (
+        ("Intel from Nehalem, AMD from Jaguar", _V2),
+        ("Intel from Haswell, AMD from Zen", _V3),
+        ("Intel from Alder Lake, AMD from Zen 5", _V3 | {"avxvnni"}),
+        ("Intel from Skylake-X, AMD from Zen 4", _V4),
+        ("Intel from Cascade Lake, AMD from Zen 4", _V4 | {"avx512vnni"}),
+        ("Intel from Ice Lake, AMD from Zen 4", _ICE),
+        ("Intel from Sapphire Rapids, AMD from Zen 5", _ZEN5),
+        ("Intel from Sapphire Rapids", _ZEN5 | {"amx-tile", "amx-int8", "amx-bf16"}),
+    ),
+    "aarch64": (
+        ("every 64-bit ARM processor", {"neon"}),
+        ("ARM from Cortex-A75 and Neoverse N1", {"neon", "dotprod"}),
+        ("ARM from Cortex-X2 and Neoverse V1", {"neon", "dotprod", "i8mm"}),
+    ),
+}
+"""Which processors have what extensions, the older processors first."""
+
+
 @click.command()
 @click.argument("library", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @json_option
@@ -21,7 +47,8 @@ def info(library: Path, as_json: bool) -> None:
     """Show what LIBRARY, a file ending in .so, tells of itself; none of its code is loaded.
 
     Inputs, outputs and states; the targets that it has code for, which of them is taken on this
-    machine, or why none is; the versions that made it, and its SHA-256.
+    machine, or why none is; the versions that made it, and its SHA-256. --json lists each
+    extension of the instruction set that it needs.
     """
     # Not before it is needed: `tvm-qnn --help` answers at once.
     from tvm_qnn.io.text import visible
@@ -51,12 +78,25 @@ def info(library: Path, as_json: bool) -> None:
     lines += [f"  {role} {each.describe()}" for role, each in signature.by_role()]
     for each in (taken, *taken.others):
         note = "  (taken here)" if each is taken and reason is None else ""
-        extensions = ", ".join(each.requirements.extensions) or "nothing else"
-        needs = f"{each.requirements.platform}, needs {extensions}"
+        needs = _in_words(each.requirements.platform, each.requirements.extensions)
         lines.append(f"  for {each.processor}: {needs}{note}")
     lines += [f"  cannot run here: {reason}"] if reason else []
     lines.append("  made with " + ", ".join(map(" ".join, taken.versions.items())))
     click.echo(visible("\n".join(lines), kept="\n"))
+
+
+def _in_words(platform: str, extensions: Collection[str]) -> str:
+    """Say which processors run a library; extensions by name where no such processor is known."""
+    from tvm_qnn.target.processor import parts
+
+    architecture, system = parts(platform)
+    where = f"{system.capitalize()} on {architecture}"
+    if not extensions:
+        return where
+    for title, has in _PROCESSORS.get(architecture, ()):
+        if has.issuperset(extensions):
+            return f"{where}: {title}"
+    return f"{where}, needs {', '.join(extensions)}"
 
 
 def _fields(variant: Metadata) -> dict[str, Any]:

@@ -172,13 +172,13 @@ class ModelFile:
 
         return bytes(with_values(read_proto(self.path), self.values).SerializeToString())
 
-    def refuse_options(self, **others: object) -> None:
+    def refuse_options(self, what: str = "libraries", **others: object) -> None:
         """Raise, of a library, if an option was given that is for model files, or one of others."""
         own = {name: getattr(self, name) for name in ("params", "semantics", "signature")}
         options = {**own, "shape": self.shapes, "value": self.values, **others}
         if given := [f"--{name}" for name, value in options.items() if value]:
             told = ", ".join(given)
-            raise click.UsageError(f"{told}: such options are for model files, not for libraries")
+            raise click.UsageError(f"{told}: such options are for model files, not for {what}")
 
     def read(self) -> Source:
         """Read a model of any format."""
@@ -220,7 +220,9 @@ def value_option(function: F) -> F:
     )(function)
 
 
-def model_argument(function: Callable[..., None]) -> Callable[..., None]:
+def model_argument(
+    function: Callable[..., None], kind: click.ParamType = FILE
+) -> Callable[..., None]:
     """Add MODEL, as a ``ModelFile``: a .tflite file, or the symbol file of an MXNet model."""
 
     @wraps(function)
@@ -256,7 +258,7 @@ def model_argument(function: Callable[..., None]) -> Callable[..., None]:
         type=FILE,
         help="The .params file of an MXNet model; by default the one beside MODEL.",
     )(decorated)
-    return click.argument("model", type=FILE)(decorated)
+    return click.argument("model", type=kind)(decorated)
 
 
 def picture_options(function: F) -> F:

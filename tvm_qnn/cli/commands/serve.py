@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 import warnings
+from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from tvm_qnn.cli.commands.options import FILE, ModelFile, model_argument
-from tvm_qnn.cli.commands.run import model_of
+from tvm_qnn.cli.commands.options import FILE, ModelFile, model_argument, picture_options
+from tvm_qnn.cli.commands.run import model_of, preparation_of
+
+if TYPE_CHECKING:
+    from tvm_qnn.io.preparation import Preparation
+    from tvm_qnn.serving.served import Served
 
 _PORT = click.IntRange(1, 65535)
+_FILE_OR_FOLDER = click.Path(exists=True, path_type=Path)
 
 
 @click.command()
-@model_argument
+@partial(model_argument, kind=_FILE_OR_FOLDER)
+@picture_options
 @click.option("--name", help="The model's name in requests; by default that of the file.")
 @click.option(
     "--labels",
@@ -53,37 +61,73 @@ def serve(
     port: int,
     grpc_port: int,
     metrics_port: int,
+    **pictures: Any,
 ) -> None:
     """Serve MODEL, a library or a model file, by the Open Inference Protocol.
 
-    Over HTTP and gRPC, on MLServer. Reals are quantized for inputs of integers. Ctrl-C ends it.
+    Or a folder: each NAME.so or NAME/VERSION.so in it is a model, and what changes is loaded while
+    the server runs. Over HTTP and gRPC, on MLServer. Reals are quantized for inputs of integers.
+    Ctrl-C ends it.
     """
     check_mlserver()
 
-    from qnn_ops.errors import QnnError
-    from tvm_qnn.io.classes import read_lines
-    from tvm_qnn.serving.served import Served
+    from tvm_qnn.serving.folder import Folder
     from tvm_qnn.serving.server import Address, start
 
     address = Address(host, port, grpc_port, metrics_port)
     address.check()  # before the minutes of a large model
+    preparation = preparation_of(pictures)
+    make = partial(
+        _served, threads=threads, batching=batch_wait is not None, preparation=preparation
+    )
+    folder = None
+    if model.path.is_dir():
+        model.refuse_options("folders", name=name, labels=labels)
+
+        def made(path: Path, names: Path | None) -> Served:
+            return make(ModelFile(path, None, None, {}), names)
+
+        folder = Folder(model.path, made, partial(click.echo, err=True))
+        models = folder.first()
+    else:
+        models = {(name or model.path.stem, ""): make(model, labels)}
+    for name, version in models:
+        place = f"{name}/versions/{version}" if version else name
+        click.echo(f"Serving http://{host}:{port}/v2/models/{place}; Ctrl-C ends it")
+    start(models, address, (batch_wait or 0) / 1000, folder)
+
+
+def _served(
+    model: ModelFile,
+    labels: Path | None,
+    *,
+    threads: int,
+    batching: bool,
+    preparation: Preparation,
+) -> Served:
+    """Load or compile a model, with the names of its classes."""
+    from qnn_ops.errors import QnnError
+    from tvm_qnn.io.classes import read_lines
+    from tvm_qnn.serving.pictures import Pictures
+    from tvm_qnn.serving.served import Served
+
     _, descriptions, make = model_of(model, threads)
-    served = Served(make(), batching=batch_wait is not None)
+    library = make()
+    described = {library.inputs[place].name: each for place, each in descriptions.inputs.items()}
+    served = Served(library, batching=batching, pictures=Pictures(preparation, described))
     if labels is not None:
         served.name_classes(read_lines(labels), str(labels))
     else:
-        for place, described in descriptions.outputs.items():
-            output = served.library.outputs[place].name
+        for place, each in descriptions.outputs.items():
             try:
-                if described.labels:
-                    served.name_classes(described.labels, "the model's metadata", output)
+                if each.labels:
+                    output = library.outputs[place].name
+                    served.name_classes(each.labels, "the model's metadata", output)
             except QnnError as error:
                 warnings.warn(f"labels are left out: {error}", stacklevel=2)
     for note in descriptions.notes:
         warnings.warn(note, stacklevel=2)
-    name = name or model.path.stem
-    click.echo(f"Serving http://{host}:{port}/v2/models/{name}; Ctrl-C ends it")
-    start(served, name, address, (batch_wait or 0) / 1000)
+    return served
 
 
 def check_mlserver() -> None:

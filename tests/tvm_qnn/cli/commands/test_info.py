@@ -10,6 +10,7 @@ import tvm_qnn
 from tests.support.linking import needs_linker
 from tests.support.modules import adder
 from tvm_qnn.cli import main
+from tvm_qnn.cli.commands import info
 
 pytestmark = needs_linker
 
@@ -36,6 +37,24 @@ def test_it_tells_tensors_needs_versions_and_digest(file: Path) -> None:
     assert f"  for {library.target.attrs['mcpu']}: " in said
     assert said.count("(taken here)") == 1
     assert f"tvm {library.metadata.versions['tvm']}" in said
+
+
+def test_needs_are_in_words() -> None:
+    for architecture, extensions, words in [
+        ("x86_64", "", "Linux on x86_64"),
+        ("x86_64", "sse3 sse4.1", "Linux on x86_64: Intel from Nehalem, AMD from Jaguar"),
+        ("x86_64", "avx2 avxvnni", "Linux on x86_64: Intel from Alder Lake, AMD from Zen 5"),
+        (
+            "x86_64",
+            "avx512f avx512vnni",
+            "Linux on x86_64: Intel from Cascade Lake, AMD from Zen 4",
+        ),
+        ("x86_64", "amx-int8 amx-tile", "Linux on x86_64: Intel from Sapphire Rapids"),
+        ("x86_64", "avx2 fma4", "Linux on x86_64, needs avx2, fma4"),
+        ("aarch64", "neon dotprod", "Linux on aarch64: ARM from Cortex-A75 and Neoverse N1"),
+        ("armv7l", "neon", "Linux on arm, needs neon"),
+    ]:
+        assert info._in_words(f"{architecture}-conda-linux-gnu", extensions.split()) == words
 
 
 def test_its_json_has_the_same(file: Path) -> None:

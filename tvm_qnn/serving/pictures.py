@@ -1,0 +1,106 @@
+"""Pictures in requests: the bytes of JPEG and PNG files."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from io import BytesIO
+from typing import Any
+
+import numpy as np
+
+from frontends.summary import Description
+from qnn_ops.errors import QnnError
+from qnn_ops.tensor_info import TensorInfo
+from tvm_qnn.io.images import as_input, open_picture, picture_shape
+from tvm_qnn.io.normalization import normalization_of
+from tvm_qnn.io.preparation import Preparation
+
+Array = np.ndarray[Any, Any]
+
+FORMATS = ("JPEG", "PNG")
+"""Of pictures, as Pillow calls them."""
+
+MOST_PIXELS = 1 << 26
+"""Of a picture: a small file may hold a picture that takes gigabytes."""
+
+
+@dataclass(frozen=True)
+class Pictures:
+    """How the pictures of requests become a model's inputs.
+
+    Attributes:
+        preparation: what is done to them.
+        descriptions: what the model's file tells of its inputs, by name.
+    """
+
+    preparation: Preparation = field(default_factory=Preparation)
+    descriptions: Mapping[str, Description] = field(default_factory=dict)
+
+    def read(self, tensor: Any, info: TensorInfo) -> Array:
+        """Return the pictures of a tensor as an input, a row for each.
+
+        Args:
+            tensor: MLServer's, with ``shape`` and ``data``: files as bytes, or as text in base64.
+            info: the input.
+
+        Raises:
+            QnnError: if there is no picture, or the input takes none.
+        """
+        what = f"input {info.name!r}"
+        data = getattr(tensor.data, "root", tensor.data)
+        files = data if isinstance(data, list) else [data]
+        if not files or math.prod(tensor.shape) != len(files):
+            raise QnnError(f"{what} has shape {[*tensor.shape]}, but {len(files)} pictures")
+        return np.concatenate([self._row(_content(file, what), info) for file in files])
+
+    def _row(self, content: bytes, info: TensorInfo) -> Array:
+        row = replace(info, shape=(1, *info.shape[1:]))
+        height, width, channels = picture_shape(row)
+        self.preparation.check(height, width)
+        _check_size(content, f"input {info.name!r}")
+        mode = "RGB" if channels == 3 else "L"
+        picture = open_picture(BytesIO(content), mode, f"input {info.name!r}")
+        normalization = normalization_of(
+            info, self.descriptions.get(info.name), self.preparation.normalization
+        )
+        pixels = self.preparation.pixels(picture, height, width, channels)
+        return as_input(pixels, row, normalization)
+
+
+def takes_pictures(info: TensorInfo) -> bool:
+    """Tell whether an input takes pictures, one or several."""
+    try:
+        picture_shape(replace(info, shape=(1, *info.shape[1:])))
+    except QnnError:
+        return False
+    return info.dtype in ("uint8", "int8", "float32")
+
+
+def _content(file: Any, what: str) -> bytes:
+    """Return a picture's file: bytes, or text in base64, as JSON holds it."""
+    if isinstance(file, bytes):
+        return file
+    try:
+        return base64.b64decode(file, validate=True)
+    except (TypeError, ValueError, binascii.Error) as error:
+        raise QnnError(f"{what}: a picture in JSON is text in base64: {error}") from None
+
+
+def _check_size(content: bytes, what: str) -> None:
+    """Check the kind and the size of a picture, from its first bytes."""
+    try:
+        from PIL import Image
+    except ImportError as error:
+        raise QnnError("reading pictures needs Pillow: pip install pillow") from error
+    try:
+        with Image.open(BytesIO(content), formats=FORMATS) as image:
+            width, height = image.size
+    except Exception as error:  # see ``open_picture``
+        raise QnnError(f"{what} takes pictures, but the bytes are no JPEG and no PNG") from error
+    if width * height > MOST_PIXELS:
+        size = f"{width}×{height}"
+        raise QnnError(f"{what} takes pictures of at most {MOST_PIXELS:,} pixels, got {size}")
