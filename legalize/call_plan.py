@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from math import prod
 from typing import Any, TypeAlias
 
 import numpy as np
 import tvm
-from tvm import relax
+from tvm import relax, tirx
 
 from qnn_ops.errors import QnnError
-from qnn_ops.registry import static_spec
+from qnn_ops.registry import static_spec, type_spec
+from qnn_ops.sizes import variables_of
 
 
 class NotCallsError(QnnError):
@@ -67,10 +68,12 @@ class Call:
     Attributes:
         function: its name in the module.
         arguments: in the function's order.
+        sizes: the function's variables that are sizes, each with its value in ``main``.
     """
 
     function: str | None
     arguments: tuple[Place, ...]
+    sizes: tuple[tuple[tirx.Var, Any], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -80,7 +83,7 @@ class Plan:
     Attributes:
         calls: in order.
         constants: by number.
-        temporaries: the size in bytes of each, by number.
+        temporaries: the size in bytes of each, by number; an open one is a ``Size``.
         parts: temporary tensors that lie in others: the other tensor, which lies in no further
             one, and the offset in bytes.
     """
@@ -90,12 +93,22 @@ class Plan:
     temporaries: tuple[int, ...]
     parts: Mapping[int, tuple[int, int]] = field(default_factory=dict)
 
+    @property
+    def is_open(self) -> bool:
+        """Whether a run decides some sizes."""
+        return any(call.sizes for call in self.calls)
+
     def home(self, number: int) -> tuple[int, int]:
         """Return the outermost temporary tensor that contains this one, and the offset in it."""
         return self.parts.get(number, (number, 0))
 
 
-def plan_of(mod: tvm.IRModule, is_view: Callable[[Any], bool] = lambda function: False) -> Plan:
+def plan_of(
+    mod: tvm.IRModule,
+    is_view: Callable[[Any], bool] = lambda function: False,
+    *,
+    takes_open: bool = False,
+) -> Plan:
     """Read the calls of a module's function ``main``.
 
     Args:
@@ -103,12 +116,13 @@ def plan_of(mod: tvm.IRModule, is_view: Callable[[Any], bool] = lambda function:
             it allocates.
         is_view: whether a function of the module only copies its argument to its result. A copy
             of a temporary tensor is then no call, but another name of that tensor.
+        takes_open: whether sizes may be open, and inputs viewed as temporary tensors are.
 
     Raises:
         NotCallsError: if main does anything else; names it.
         QnnError: if a shape is not known.
     """
-    reader = _Reader(mod, is_view)
+    reader = _Reader(mod, is_view, takes_open)
     results = reader.read()
     places: dict[Place, Place] = {}
     copies = []
@@ -119,17 +133,40 @@ def plan_of(mod: tvm.IRModule, is_view: Callable[[Any], bool] = lambda function:
         else:
             copies.append((Output(number), result))
     calls = [
-        Call(call.function, tuple(places.get(place, place) for place in call.arguments))
+        replace(call, arguments=tuple(places.get(place, place) for place in call.arguments))
         for call in reader.calls
     ]
     calls += [Call(None, (to, places.get(source, source))) for to, source in copies]
     return Plan(tuple(calls), tuple(reader.constants), tuple(reader.temporaries))
 
 
-def _has_known_sizes(function: Any) -> bool:
-    """Tell whether the buffers of a function have numbers for sizes."""
-    shapes = [getattr(parameter, "shape", ()) for parameter in getattr(function, "params", ())]
-    return all(isinstance(size, int | tvm.tirx.IntImm) for shape in shapes for size in shape)
+def _sizes_of(function: Any, arguments: Sequence[relax.Expr]) -> tuple[tuple[tirx.Var, Any], ...]:
+    """Return the variables that a function has for sizes, with their values.
+
+    Raises:
+        NotCallsError: if the arguments do not tell all of them.
+    """
+    if not isinstance(function, tirx.PrimFunc):
+        return ()
+    found: dict[tirx.Var, Any] = {}
+    used: set[tirx.Var] = set()
+    for parameter, argument in zip(function.params, arguments, strict=True):
+        if is_number(argument):
+            found.setdefault(parameter, argument)
+            continue
+        for axis, size in enumerate(parameter.shape):
+            if isinstance(size, tirx.Var):
+                found.setdefault(size, argument.ty.shape.values[axis])
+            elif not isinstance(size, int | tirx.IntImm):
+                used.update(variables_of(size))
+    if not used <= found.keys():
+        raise NotCallsError("an open size")
+    return tuple(found.items())
+
+
+def is_number(expr: Any) -> bool:
+    """Tell whether an argument or a parameter of a function is a number, not a tensor."""
+    return isinstance(expr.ty, tvm.ir.PrimType)
 
 
 _Value: TypeAlias = "Place | tuple[_Value, ...]"
@@ -138,10 +175,12 @@ _Value: TypeAlias = "Place | tuple[_Value, ...]"
 class _Reader:
     """Follows the variables of a function to the memory that they stand for."""
 
-    def __init__(self, mod: tvm.IRModule, is_view: Callable[[Any], bool]) -> None:
+    def __init__(self, mod: tvm.IRModule, is_view: Callable[[Any], bool], takes_open: bool) -> None:
         self.calls: list[Call] = []
         self.constants: list[tvm.runtime.Tensor] = []
         self.temporaries: list[int] = []
+        self._type_spec = type_spec if takes_open else static_spec
+        self._viewable = (Input, Temporary) if takes_open else (Temporary,)
         self._mod = mod
         self._main = main = mod["main"]
         self._is_view = is_view
@@ -193,14 +232,17 @@ class _Reader:
 
     def _call(self, expr: relax.Call) -> _Value:
         if isinstance(expr.op, tvm.ir.GlobalVar):
-            places = [place for arg in expr.args for place in self._places(self._value(arg))]
-            if not _has_known_sizes(self._mod[expr.op]):
+            tensors = [arg for arg in expr.args if not is_number(arg)]
+            places = [place for arg in tensors for place in self._places(self._value(arg))]
+            sizes = _sizes_of(self._mod[expr.op], expr.args)
+            if sizes and self._type_spec is static_spec:
                 raise NotCallsError("an open size")
-            if self._is_view(self._mod[expr.op]) and isinstance(places[0], Temporary):
+            is_view = self._is_view(self._mod[expr.op])
+            if is_view and isinstance(places[0], self._viewable):
                 source, copy = places
                 self._viewed[copy] = source
             else:
-                self.calls.append(Call(expr.op.name_hint, tuple(places)))
+                self.calls.append(Call(expr.op.name_hint, tuple(places), sizes))
             return ()
         if isinstance(expr.op, tvm.ir.Op) and expr.op.name in _OPERATORS:
             return _OPERATORS[expr.op.name](self, expr)
@@ -208,7 +250,7 @@ class _Reader:
         raise NotCallsError(str(getattr(name, "name", name)))
 
     def _allocate(self, expr: relax.Call) -> _Value:
-        spec = static_spec(expr.ty, "a tensor between two calls")
+        spec = self._type_spec(expr.ty, "a tensor between two calls")
         self.temporaries.append(prod(spec.shape) * np.dtype(spec.dtype).itemsize)
         return Temporary(len(self.temporaries) - 1)
 

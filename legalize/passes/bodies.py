@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from math import prod
 from typing import Any
 
@@ -11,8 +11,9 @@ from tvm import s_tir, tirx
 from tvm.relax.analysis import has_reshape_pattern
 from tvm.tirx.buffer import decl_buffer
 
-from legalize.call_plan import Call, Place
+from legalize.call_plan import Call, Place, is_number
 from legalize.kernels.kernel import IS_KERNEL
+from qnn_ops.sizes import sizes_of
 
 TAKES_POINTERS = "qnn.takes_pointers"
 """The attribute of functions that ``called`` makes."""
@@ -36,6 +37,7 @@ def body_of(mod: tvm.IRModule, call: Call, pointer: Callable[[Place], Any]) -> l
     that one body stores into the shuffles of the next, its instruction selection may not end.
     """
     # A function's variables are its own: a function that is called twice is copied.
+    assert not call.sizes  # functions of open sizes are called by name
     function = s_tir.renew_defs(mod[call.function])
     tensors = [
         tirx.DeclBuffer(parameter, data=pointer(place))
@@ -44,20 +46,23 @@ def body_of(mod: tvm.IRModule, call: Call, pointer: Callable[[Place], Any]) -> l
     return [*tensors, function.body, tirx.Evaluate(tirx.call_extern("void", BARRIER))]
 
 
-def called(function: tirx.PrimFunc) -> tirx.PrimFunc:
+def called(function: tirx.PrimFunc, sizes: Sequence[tirx.Var]) -> tirx.PrimFunc:
     """Return a function that ``call_by_name`` calls, with a pointer for each of its tensors.
 
-    It returns 0, or another number after an error that the runtime keeps.
+    After these it takes its open sizes. It returns 0, or another number after an error that the
+    runtime keeps.
     """
-    pointers = [tirx.Var(f"argument_{i}", "handle") for i in range(len(function.params))]
+    given = [each for each in function.params if not is_number(each)]
+    pointers = [tirx.Var(f"argument_{i}", "handle") for i in range(len(given))]
     tensors = [
         tirx.DeclBuffer(parameter, data=tirx.reinterpret("handle", each))
-        for parameter, each in zip(function.params, pointers, strict=True)
+        for parameter, each in zip(given, pointers, strict=True)
     ]
     body = _root(tirx.SeqStmt([*tensors, function.body]))
     # With "noalias" LLVM writes more code, which is not faster.
     attrs = {"calling_conv": _WRAPPED, "tirx.noalias": False, TAKES_POINTERS: True}
-    return tirx.PrimFunc(pointers, body, tvm.ir.PrimType("int32")).with_attrs(
+    parameters = [*pointers, *sizes]
+    return tirx.PrimFunc(parameters, body, tvm.ir.PrimType("int32")).with_attrs(
         {**function.attrs, **attrs}
     )
 
@@ -66,7 +71,8 @@ def call_by_name(
     names: Mapping[str, str], call: Call, pointer: Callable[[Place], Any]
 ) -> list[Any]:
     """Return the call of a function that ``called`` made, its tensors at these addresses."""
-    result = tirx.call_extern("int32", names[str(call.function)], *map(pointer, call.arguments))
+    arguments = *map(pointer, call.arguments), *(value for _, value in call.sizes)
+    result = tirx.call_extern("int32", names[str(call.function)], *arguments)
     error = tirx.Evaluate(tirx.call_intrin("void", "tirx.tvm_throw_last_error"))
     return [tirx.IfThenElse(result != 0, error, None)]
 
@@ -97,20 +103,18 @@ def is_view(function: Any) -> bool:
     """Tell whether a function only copies a tensor, which may then have another shape."""
     if not isinstance(function, tirx.PrimFunc) or IS_KERNEL in function.attrs:
         return False
-    shapes = [list(getattr(each, "shape", [each])) for each in function.params]
-    if not all(isinstance(size, tirx.IntImm) for shape in shapes for size in shape):
-        return False
     # The index of a lookup along an axis of size 1 is also an argument, which nothing reads. Taking
     # the first rows of a tensor has the pattern, too.
-    sizes = {prod(map(int, shape)) for shape in shapes}
-    return len(shapes) == 2 and len(sizes) == 1 and has_reshape_pattern(function)
+    tensors = [each for each in function.params if isinstance(each.ty, tirx.BufferType)]
+    counts = [prod(sizes_of(each.shape)) for each in tensors]
+    return len(counts) == 2 and counts[0] == counts[1] and has_reshape_pattern(function)
 
 
 def is_plain(function: Any) -> bool:
     """Tell whether a function is a TIR function of tensors that begin where their memory does."""
     if not isinstance(function, tirx.PrimFunc):
         return False
-    types = [parameter.ty for parameter in function.params]
+    types = [parameter.ty for parameter in function.params if not is_number(parameter)]
     return all(
         isinstance(ty, tirx.BufferType)
         and isinstance(ty.elem_offset, tirx.IntImm)

@@ -11,16 +11,18 @@ from typing import Any
 
 import numpy as np
 import tvm
-from tvm import relax, tirx
+from tvm import relax, s_tir, tirx
 from tvm.tirx.buffer import decl_buffer
 
 from legalize.call_plan import Call, Constant, Input, Output, Place, Plan, plan_of
 from legalize.kernels.kernel import IS_KERNEL
 from legalize.loop_functions import function_text
-from legalize.memory_plan import ALIGNMENT, lay_out, pack
+from legalize.memory_plan import ALIGNMENT, Layout, lay_out, pack
 from legalize.passes.bodies import body_of, call_by_name, called, is_plain, is_view, with_barrier
+from legalize.passes.open_layout import OpenLayout, lay_out_open
 from qnn_ops.errors import QnnError
-from qnn_ops.registry import static_spec
+from qnn_ops.registry import type_spec
+from qnn_ops.sizes import variables_of
 
 # Beyond these, calls cost little beside their work, and one function takes long to compile:
 # MobileNet V2, with 53 calls and 3.4 MB, twice as long as its functions apart.
@@ -28,6 +30,7 @@ _MOST_CALLS = 64
 _MOST_WEIGHTS = 1 << 23
 _MOST_DATA = 1 << 24  # of temporary tensors
 _MOST_TENSORS = 64  # of main: a function takes them all, and checks each
+_MOST_OPEN_WEIGHTS = (1 << 31) - 1  # an offset is an int32
 
 # A model with so many weights runs so long that calls by name cost nothing. Its functions are
 # compiled in parallel, each once.
@@ -47,12 +50,15 @@ def OneFunction() -> tvm.transform.Pass:
     Temporary tensors lie in one block of memory, and share it if one is no longer needed when the
     other begins. Constants are one block, too.
 
+    If sizes are open, the function computes from them where its tensors lie. It takes memory of
+    its own, and always calls by name.
+
     ``main`` may only allocate and call, as after ``CallTIRRewrite``; otherwise it stays.
     """
 
     def rewrite(mod: tvm.IRModule, _context: tvm.transform.PassContext) -> tvm.IRModule:
         try:
-            plan = plan_of(mod, is_view=is_view)
+            plan = plan_of(mod, is_view, takes_open=True)
             results = results_of(mod["main"])
         except QnnError:
             return mod
@@ -65,19 +71,19 @@ def results_of(main: relax.Function) -> list[relax.TensorType]:
     """Return the type of each tensor that main returns.
 
     Raises:
-        QnnError: if one is a tuple itself, or its shape or a parameter's is not known.
+        QnnError: if one is a tuple itself, or the rank of it or of a parameter is not known.
     """
     ty = main.body.body.ty
     fields = list(ty.fields) if isinstance(ty, relax.TupleType) else [ty]
     for tensor in (*fields, *(each.ty for each in main.params)):
-        static_spec(tensor, "a tensor of main")
+        type_spec(tensor, "a tensor of main")
     return fields
 
 
 def _is_worth_it(mod: tvm.IRModule, plan: Plan, results: int) -> bool:
     """Tell whether there are several calls with little work, which write all the results."""
     calls = len(plan.calls)
-    if not 2 <= calls <= _MOST_CALLS or not all(call.function for call in plan.calls):
+    if calls < 2 or not all(call.function for call in plan.calls):
         return False
     if len(mod["main"].params) + results > _MOST_TENSORS:
         return False
@@ -85,7 +91,17 @@ def _is_worth_it(mod: tvm.IRModule, plan: Plan, results: int) -> bool:
         return False
     if not {call.arguments[-1] for call in plan.calls}.issuperset(map(Output, range(results))):
         return False
-    return _weights(plan) <= _MOST_WEIGHTS and sum(plan.temporaries) <= _MOST_DATA
+    if plan.is_open:
+        return _tells_sizes(mod["main"], plan) and _weights(plan) <= _MOST_OPEN_WEIGHTS
+    is_small = _weights(plan) <= _MOST_WEIGHTS and sum(plan.temporaries) <= _MOST_DATA
+    return is_small and calls <= _MOST_CALLS
+
+
+def _tells_sizes(main: relax.Function, plan: Plan) -> bool:
+    """Tell whether each open size is one of an input's sizes."""
+    sizes = {size for each in main.params for size in each.ty.shape.values}
+    used = {found for call in plan.calls for _, size in call.sizes for found in variables_of(size)}
+    return used <= {size for size in sizes if isinstance(size, tirx.Var)}
 
 
 def _weights(plan: Plan) -> int:
@@ -96,18 +112,18 @@ def _weights(plan: Plan) -> int:
 
 
 def _joined(mod: tvm.IRModule, plan: Plan, results: Sequence[relax.TensorType]) -> tvm.IRModule:
-    layout = lay_out(plan)
+    layout: Layout | OpenLayout = lay_out_open(plan) if plan.is_open else lay_out(plan)
     packed, offsets = pack([constant.numpy() for constant in plan.constants])
     block = np.frombuffer(packed + bytes(ALIGNMENT), np.uint8)  # never empty
-    size = max(layout.size, ALIGNMENT)
     used = {place for call in plan.calls for place in call.arguments}
     inputs = {
         number: _tensor(parameter.ty)
         for number, parameter in enumerate(mod["main"].params)
-        if Input(number) in used
+        if plan.is_open or Input(number) in used
     }
     outputs = [_tensor(result) for result in results]
-    memory = decl_buffer((size,), "uint8", "memory")
+    size = layout.size if isinstance(layout, OpenLayout) else max(layout.size, ALIGNMENT)
+    memory = decl_buffer((size,), "uint8", "memory", layout=None)
     weights = decl_buffer((block.size,), "uint8", "constants")
 
     def pointer(place: Place) -> Any:
@@ -122,11 +138,16 @@ def _joined(mod: tvm.IRModule, plan: Plan, results: Sequence[relax.TensorType]) 
     names = names_of(mod, plan)
     write = writer_of(mod, names)
     body = [statement for call in plan.calls for statement in write(call, pointer)]
+    is_given = isinstance(layout, Layout)
+    if isinstance(layout, OpenLayout):
+        body = [*layout.bindings, tirx.AllocBuffer(memory), *body]
     # Tensors share memory, so tensors of different names may alias.
     attrs = {"tirx.noalias": False, "s_tir": True, IS_KERNEL: True}
-    parameters = [*inputs.values(), weights, memory, *outputs]
-    function = tirx.PrimFunc(parameters, with_barrier(body)).with_attrs(attrs)
-    return with_call(mod, function, list(inputs), block, size, results, names)
+    parameters = [*inputs.values(), weights, *([memory] if is_given else []), *outputs]
+    function = s_tir.renew_defs(tirx.PrimFunc(parameters, with_barrier(body)).with_attrs(attrs))
+    scratch = size if is_given else None
+    named = named_functions(mod, plan, names)
+    return with_call(mod, function, list(inputs), block, scratch, results, named)
 
 
 def writer_of(mod: tvm.IRModule, names: Mapping[str, str]) -> Callable[[Call, Pointer], list[Any]]:
@@ -137,10 +158,11 @@ def writer_of(mod: tvm.IRModule, names: Mapping[str, str]) -> Callable[[Call, Po
 def names_of(mod: tvm.IRModule, plan: Plan) -> dict[str, str]:
     """Return names for the linker, by the functions' own; none if calls are to be bodies.
 
-    Those of functions of another library, or of C, are others, unless they are equal.
+    Calls of open sizes never are. Names of functions of another library, or of C, are others,
+    unless the functions are equal.
     """
     names: dict[str, str] = {}
-    if _weights(plan) < _WEIGHTS_OF_NAMED:
+    if _weights(plan) < _WEIGHTS_OF_NAMED and not plan.is_open:
         return names
     for call in plan.calls:
         if (name := str(call.function)) not in names:
@@ -149,8 +171,16 @@ def names_of(mod: tvm.IRModule, plan: Plan) -> dict[str, str]:
     return names
 
 
+def named_functions(
+    mod: tvm.IRModule, plan: Plan, names: Mapping[str, str]
+) -> dict[str, tirx.PrimFunc]:
+    """Return the functions that are called by names from ``names_of``."""
+    sizes = {str(call.function): [size for size, _ in call.sizes] for call in plan.calls}
+    return {new: called(mod[old], sizes[old]) for old, new in names.items()}
+
+
 def _tensor(ty: relax.TensorType) -> Any:
-    return decl_buffer(list(ty.shape), ty.dtype, "tensor")
+    return decl_buffer(list(ty.shape), ty.dtype, "tensor", layout=None)
 
 
 def with_call(
@@ -158,20 +188,20 @@ def with_call(
     function: tirx.PrimFunc,
     inputs: Sequence[int],
     constants: np.ndarray[Any, Any],
-    memory: int,
+    memory: int | None,
     results: Sequence[relax.TensorType],
-    names: Mapping[str, str],
+    named: Mapping[str, tirx.PrimFunc],
 ) -> tvm.IRModule:
     """Return the module whose ``main`` only calls a function.
 
     Args:
-        mod: has ``main`` with the parameters, and the functions that are called by name.
+        mod: has ``main`` with the parameters.
         function: takes inputs, constants, memory and results.
         inputs: the numbers of the inputs that it takes.
         constants: a block of bytes.
-        memory: how many bytes it needs for temporary tensors.
+        memory: how many bytes it is given for temporary tensors; None: it takes no memory.
         results: their types.
-        names: from ``names_of``.
+        named: the functions that it calls by these names.
     """
     main = mod["main"]
     builder = relax.BlockBuilder()
@@ -189,14 +219,14 @@ def with_call(
 
         outputs = [allocate(result.shape, str(result.dtype)) for result in results]
         block = relax.const(constants, "uint8")
-        scratch = allocate([memory], "uint8")
+        scratch = [] if memory is None else [allocate([memory], "uint8")]
         variable = builder.add_func(function, "model")
         read = [main.params[number] for number in inputs]
-        builder.emit(relax.Call(variable, [*read, block, scratch, *outputs]))
+        builder.emit(relax.Call(variable, [*read, block, *scratch, *outputs]))
         is_tuple = isinstance(main.ret_ty, relax.TupleType)
         builder.emit_func_output(relax.Tuple(outputs) if is_tuple else outputs[0])
     joined = builder.get()
     joined["main"] = joined["main"].with_attrs(dict(main.attrs))
     joined.update(tvm.IRModule(kept))
-    joined.update(tvm.IRModule({new: called(mod[old]) for old, new in names.items()}))
+    joined.update(tvm.IRModule(dict(named)))
     return joined

@@ -15,7 +15,13 @@ from legalize.call_plan import Constant, Input, Output, Place, plan_of
 from legalize.kernels.kernel import IS_KERNEL
 from legalize.memory_plan import ALIGNMENT, lay_out, pack
 from legalize.passes.bodies import copied, is_view, with_barrier
-from legalize.passes.one_function import names_of, results_of, with_call, writer_of
+from legalize.passes.one_function import (
+    named_functions,
+    names_of,
+    results_of,
+    with_call,
+    writer_of,
+)
 from legalize.passes.one_item import BATCH
 
 
@@ -127,7 +133,8 @@ def _over(mod: tvm.IRModule, batch: tirx.Var) -> tvm.IRModule:
     mod["main"] = _opened(main, batch)
     results = [_open_type(result, batch) for result in results_of(main)]
     numbers = list(range(len(inputs)))
-    return with_call(mod, function, numbers, block, size, results, names)
+    named = named_functions(mod, plan, names)
+    return with_call(mod, function, numbers, block, size, results, named)
 
 
 def _opened(main: relax.Function, batch: tirx.Var) -> relax.Function:

@@ -19,13 +19,16 @@ _CHECKS_AND_MEMORY = {
     _BUILTIN + name
     for name in (
         *("check_tensor_info", "match_shape", "alloc_storage", "alloc_tensor", "null_value"),
-        "make_tuple",
+        *("make_tuple", "alloc_shape_heap", "make_shape"),
     )
 }
 """What the machine does beside kernels, and need not do again for inputs that the kernel checks.
 
 A tuple is of the results, whose memory stays.
 """
+
+_SIZES = "shape_func"
+"""How the names of the functions begin that compute sizes from an input's."""
 
 _VIEWS = {_BUILTIN + name for name in ("copy", "reshape", "tuple_getitem")}
 """What the machine does with tensors whatever they hold."""
@@ -42,11 +45,21 @@ class Runner:
     Before the first run, the machine goes through its program without running kernels, and tells
     what it would call. If that is one kernel, which takes the inputs first and gives the results
     last, as ``legalize``'s OneFunction makes it, runs call the kernel with the same memory.
+
+    If sizes are open, only runs of the same sizes as the run before do. The machine makes results
+    of other sizes.
     """
 
-    def __init__(self, machine: Any) -> None:
-        """Take a machine whose function ``run`` takes the inputs."""
+    def __init__(self, machine: Any, *, is_open: bool = False) -> None:
+        """Take a machine whose function ``run`` takes the inputs.
+
+        Args:
+            machine: runs the program.
+            is_open: whether each run decides some sizes.
+        """
         self._machine = machine
+        self._is_open = is_open
+        self._shapes: list[Any] = []
         self._kernel: Callable[..., object] | None = None
         self._rest: tuple[Any, ...] = ()
         self._result: Any = None
@@ -61,6 +74,12 @@ class Runner:
                 writes them itself; the machine does not.
         """
         if self._kernel is not None:
+            if self._is_open and self._shapes != (shapes := _shapes_of(tensors)):
+                self._result = self._machine["run"](*tensors)
+                own = _tensors_of(self._result)
+                self._rest = (*self._rest[: -len(own)], *own)
+                self._shapes = shapes
+                return self._result
             if not out:
                 self._kernel(*tensors, *self._rest)
                 return self._result
@@ -73,8 +92,7 @@ class Runner:
     def _into(self, out: Mapping[int, Any], tensors: tuple[Any, ...]) -> Any:
         """Let the kernel write results to other tensors than its own."""
         assert self._kernel is not None
-        is_one = hasattr(self._result, "__dlpack__")
-        own = [self._result] if is_one else list(self._result)
+        own = _tensors_of(self._result)
         results = [out.get(place) or tensor for place, tensor in enumerate(own)]
         self._kernel(*tensors, *self._rest[: -len(own)], *results)
         return results
@@ -100,7 +118,7 @@ class Runner:
         self._is_known = True
         if called is not None:
             function, operands = called
-            results = [result] if hasattr(result, "__dlpack__") else list(result)
+            results = _tensors_of(result)
             first, rest = operands[: len(tensors)], operands[len(tensors) :]
             is_again = any(_is_same(one, other) for one in rest for other in tensors)
             if (
@@ -109,6 +127,15 @@ class Runner:
                 and not is_again  # an input that the kernel takes twice is another in each run
             ):
                 self._kernel, self._rest, self._result = function, rest, result
+                self._shapes = _shapes_of(tensors)
+
+
+def _shapes_of(tensors: tuple[Any, ...]) -> list[Any]:
+    return [each.shape for each in tensors]
+
+
+def _tensors_of(result: Any) -> list[Any]:
+    return [result] if hasattr(result, "__dlpack__") else list(result)
 
 
 def _copy(run: Callable[[], Any], out: Sequence[Any]) -> None:
@@ -128,7 +155,7 @@ def _only_call(machine: Any, tensors: tuple[Any, ...]) -> tuple[_Call | None, An
 
     def watch(function: Any, name: str, before: bool, _result: object, *operands: Any) -> int:
         nonlocal only, others
-        if not before or name in _CHECKS_AND_MEMORY:
+        if not before or name in _CHECKS_AND_MEMORY or name.startswith(_SIZES):
             return _GO_ON
         if only is None and not name.startswith(_BUILTIN):
             only = function, operands

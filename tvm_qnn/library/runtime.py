@@ -30,7 +30,8 @@ Array = np.ndarray[Any, Any]
 ALIGNMENT = 64
 """In bytes: what TVM's code expects of the addresses of tensors."""
 
-_CPU, _POOLED = 1, 2  # TVM's numbers for the device and the allocator
+_CPU, _NAIVE, _POOLED = 1, 1, 2  # TVM's numbers for the device and its allocators
+_OPEN = b"vm.builtin.make_shape"  # what bytecode calls only if sizes are open
 # How often a worker of TVM's looks for work before it sleeps, a millisecond's worth. TVM's own
 # 300,000 take minutes where other programs want the processor, as each look lets them run; and a
 # worker that is to end looks on first.
@@ -132,6 +133,7 @@ class Program:
         """
         self._constants = tuple(constants)
         self._keeps = keeps
+        self._is_open = _OPEN in bytecode
         self._executable = function("ffi.Module.load_from_bytes.relax.VMExecutable")(bytecode)
         for kernel in kernels:
             self._executable.import_module(kernel)
@@ -140,9 +142,13 @@ class Program:
     def machine(self) -> Any:
         """Return a new virtual machine: a module whose function ``run`` takes the inputs only."""
         machine = self._executable["vm_load_executable"]()
-        machine["vm_initialization"](_CPU, 0, _POOLED)
+        # A pool keeps memory for each size that it was asked for.
+        machine["vm_initialization"](_CPU, 0, _NAIVE if self._is_open else _POOLED)
         machine["save_function"]("main", "run", True, *self._constants)
         return machine
+
+    def _runner(self) -> Runner:
+        return Runner(self.machine(), is_open=self._is_open)
 
     def __call__(self, *tensors: Any, out: Mapping[int, Array] | None = None) -> list[Array]:
         """Run on a machine that no other thread uses.
@@ -163,7 +169,7 @@ class Program:
         except IndexError:
             run = None
         try:
-            run = run or Runner(self.machine())
+            run = run or self._runner()
             out = out or {}
             result = run(*tensors, out={place: direct(one) for place, one in out.items()})
             # Before another thread takes the machine, whose next run may write there.
@@ -191,7 +197,7 @@ class Program:
             nonlocal call
             try:
                 if call is None:
-                    runner = Runner(self.machine())
+                    runner = self._runner()
                     runner(*tensors)
                     call = runner.bound(*tensors, out=out)
                     if not out:

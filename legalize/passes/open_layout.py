@@ -1,0 +1,90 @@
+"""The offsets of temporary tensors whose sizes a run decides."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from functools import reduce
+from typing import Any
+
+from tvm import sym, tirx
+
+from legalize.call_plan import Plan
+from legalize.memory_plan import ALIGNMENT
+from legalize.passes.share_storage import share
+from qnn_ops.sizes import OpenSizeError, Size, as_extent
+
+_TYPICAL = 256
+"""A size that is likely enough to decide which tensors share a block."""
+
+
+@dataclass(frozen=True)
+class OpenLayout:
+    """Offsets in a block of memory, as expressions of open sizes.
+
+    Attributes:
+        bindings: statements that compute the offsets of blocks.
+        offsets: the offset of each temporary tensor, by number; 0 for those that no call uses.
+        size: the size of the memory in bytes, without what the statements compute.
+    """
+
+    bindings: tuple[tirx.Stmt, ...]
+    offsets: tuple[Any, ...]
+    size: Any
+
+
+def lay_out_open(plan: Plan) -> OpenLayout:
+    """Give every temporary tensor memory that no other one uses at the same time.
+
+    Tensors share blocks as if each open size were a typical one. A block is as large as its
+    largest tensor in the run.
+    """
+    typical = replace(plan, temporaries=tuple(map(_typical, plan.temporaries)))
+    places = share(typical, {}).places
+    bindings = []
+    end = whole = tirx.IntImm("int64", 0)
+    starts: dict[int, Any] = {}
+    for block in sorted(set(places.values())):
+        starts[block] = end
+        sizes = (plan.temporaries[each] for each, own in places.items() if own == block)
+        bytes_needed = reduce(tirx.max, _largest(sizes))
+        aligned = tirx.floordiv(bytes_needed + (ALIGNMENT - 1), ALIGNMENT) * ALIGNMENT
+        after = tirx.Var("offset", "int64")
+        bindings.append(tirx.Bind(after, end + aligned))
+        end, whole = after, whole + aligned
+    numbers = range(len(plan.temporaries))
+    return OpenLayout(tuple(bindings), _offsets(numbers, places, starts), whole)
+
+
+def _offsets(numbers: Iterable[int], places: Mapping[int, int], starts: Any) -> tuple[Any, ...]:
+    return tuple(starts[places[number]] if number in places else 0 for number in numbers)
+
+
+def _typical(size: Any) -> int:
+    if not isinstance(size, Size):
+        return int(size)
+    analyzer = sym.Analyzer()
+    for variable in size.variables():
+        analyzer.bind(variable, tirx.IntImm("int64", _TYPICAL))
+    return int(analyzer.simplify(size.expr))
+
+
+def _largest(sizes: Iterable[Any]) -> list[Any]:
+    """Return expressions of which one is the largest size, each without multiples of another."""
+    found: list[Any] = []
+    for size in sizes:
+        others = [each for each in found if not _is_covered(each, size)]
+        if not any(_is_covered(size, each) for each in others):
+            others.append(size)
+        found = others
+    return [
+        as_extent(size) if isinstance(size, Size) else tirx.IntImm("int64", size) for size in found
+    ]
+
+
+def _is_covered(size: Any, other: Any) -> bool:
+    """Tell whether a size is proven to be at most another one."""
+    try:
+        return bool(size <= other)
+    except OpenSizeError:
+        return False
