@@ -37,12 +37,12 @@ from benchmarks.arm.report import (
     setting_line,
     summary_rows,
 )
-from benchmarks.command import call
 from benchmarks.machine import setting
 from benchmarks.models import inputs_of, models
 from benchmarks.report import as_table, largest_difference
 from frontends.tflite.source import TFLiteSource
 from qnn_ops.errors import QnnError
+from tvm_qnn.io.command import call
 from tvm_qnn.io.outputs import write_text
 from tvm_qnn.io.progress import timed
 from tvm_qnn.oracle import litert_tensors

@@ -26,7 +26,6 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Column, Table
 
-from benchmarks.mcu.boards import BOARDS, PLAIN_C_BOARDS, Result, missing, run
 from benchmarks.models import inputs_of, models
 from frontends.tflite import from_tflite
 from frontends.tflite.file_names import SEMANTICS
@@ -34,6 +33,7 @@ from frontends.tflite.source import TFLiteSource
 from qnn_ops.errors import QnnError
 from tvm_qnn.build import build, export_c
 from tvm_qnn.footprint import Layer, footprint
+from tvm_qnn.footprint.boards import BOARDS, PLAIN_C_BOARDS, Result, missing, run
 from tvm_qnn.oracle import litert_tensors
 
 Array = np.ndarray[Any, Any]

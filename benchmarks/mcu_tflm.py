@@ -18,14 +18,14 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.command import call
-from benchmarks.mcu.boards import BOARDS, Result, missing, run
 from benchmarks.mcu_instructions import count
 from benchmarks.models import inputs_of, models
 from frontends.tflite.reader import read_model
 from qnn_ops.errors import QnnError
+from tvm_qnn.footprint.boards import BOARDS, Result, missing, run
+from tvm_qnn.io.command import call
 
-_HERE = Path(__file__).parent / "mcu"
+_HERE = Path(__file__).parent
 _CORES = ("cortex-m0plus", "cortex-m4")
 _ARENA = 400_000  # bytes
 _CHECKOUTS = ("tflite-micro", "flatbuffers", "gemmlowp", "ruy")
@@ -117,7 +117,7 @@ class Library:
         )
         objects = [folder / "data.o", folder / "tflm.o"]
         call([f"{self._prefix}gcc", "-mthumb", "-c", data, "-o", objects[0]])
-        self._compile(_HERE / "tflm.cc", objects[1], f"-I{folder}")
+        self._compile(_HERE / "mcu_tflm.cc", objects[1], f"-I{folder}")
         whole = folder / "model.o"
         call([f"{self._prefix}ld", "-r", *objects, *self._objects, "-o", whole])
 

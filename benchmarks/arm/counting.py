@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.command import call
 from qnn_ops.errors import QnnError
+from tvm_qnn.io.command import call
 
 # In the order of count.c.
 CLASSES = (

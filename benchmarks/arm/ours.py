@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from benchmarks.arm.counting import Counts, by_function, count, tool
-from benchmarks.command import call
 from frontends.tflite import from_tflite
 from qnn_ops.signature import Signature
 from tvm_qnn.build import build
+from tvm_qnn.io.command import call
 
 Array = np.ndarray[Any, Any]
 

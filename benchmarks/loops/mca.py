@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.command import call
 from qnn_ops.errors import QnnError
+from tvm_qnn.io.command import call
 
 _LABEL = re.compile(r"\.L[\w.$]+")
 _ITERATIONS = 100

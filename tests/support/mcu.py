@@ -12,8 +12,8 @@ import pytest
 import tvm
 from tvm import tirx
 
-from benchmarks.mcu.boards import BOARDS, missing, run
 from tests.support.programs import Case
+from tvm_qnn.footprint.boards import BOARDS, missing, run
 from tvm_qnn.standalone.functions import compile_functions
 from tvm_qnn.standalone.image import write_object
 from tvm_qnn.standalone.lean import lean

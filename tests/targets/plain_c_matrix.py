@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shutil
 import sys
 import tempfile
@@ -14,25 +13,20 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.command import call
-from benchmarks.mcu import boards
 from frontends.tflite import from_tflite
 from qnn_ops.errors import QnnError
 from tests.support.plain_c import WARNINGS
 from tests.targets.networks import Network, runs_of
 from tvm_qnn.build import export_c
+from tvm_qnn.footprint import boards
+from tvm_qnn.io.command import call
 
 Array = np.ndarray[Any, Any]
 
 LEVELS = ("-O0", "-O2", "-Os")
+_PROGRAM = ("run_model.c", "host.c")
 _BOARDS = ("cortex-m0plus", "cortex-m4", "riscv32", "xtensa")
-_MCU = Path(boards.__file__).parent
-
-# By what a linker says of a program that no board can have.
-_IMPOSSIBLE = {
-    r"region `\w+' overflowed": "no room",
-    r"undefined reference to `__\w*[sd]f": "no floats",
-}
+_BOARD = Path(boards.__file__).parent / "board"
 
 
 @dataclass(frozen=True)
@@ -119,10 +113,8 @@ def _cell(
     try:
         made = tool.run(folder, given, cell.level)
     except QnnError as error:
-        for pattern, why in _IMPOSSIBLE.items():
-            if re.search(pattern, str(error)):
-                return Cell(*named, impossible=why)
-        return Cell(*named, problem=str(error)[-500:])
+        why = boards.impossible(error)
+        return Cell(*named, problem=None if why else str(error)[-500:], impossible=why)
     differing = sum(a != b for a, b in zip(made, wanted, strict=True))
     return Cell(*named, problem=f"{differing} outputs differ" if differing else None)
 
@@ -138,7 +130,7 @@ def _here(
     for name in ("model.c", "model_weights.c"):
         objects.append(folder / f"{name}.o")
         call([*compiler, *WARNINGS, level, "-c", "-o", objects[-1], folder / name])
-    own = [f"-I{_MCU}", f"-I{folder}", str(_MCU / "run_model.c"), str(_MCU / "host.c")]
+    own = [f"-I{_BOARD}", f"-I{folder}", *(str(_BOARD / name) for name in _PROGRAM)]
     program = folder / "program"
     call([*compiler, "-std=gnu11", level, *own, *objects, "-lm", "-o", program])
     (folder / "inputs").write_bytes(b"".join(each.tobytes() for each in inputs))

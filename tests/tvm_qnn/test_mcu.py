@@ -11,7 +11,6 @@ import pytest
 from tvm import relax
 from tvm.relax import op as R
 
-from benchmarks.mcu.boards import BOARDS, missing, run
 from benchmarks.mcu_instructions import beside, by_layer, count
 from frontends.tflite import from_tflite
 from frontends.tflite.reader import read_model
@@ -22,6 +21,7 @@ from tests.support.modules import module
 from tests.support.tflm import golden
 from tvm_qnn import digits
 from tvm_qnn.build import export_c
+from tvm_qnn.footprint.boards import BOARDS, missing, run
 from tvm_qnn.standalone.symbols import loaded_sections, undefined_symbols
 from tvm_qnn.target.microcontrollers import HARD_FLOAT
 

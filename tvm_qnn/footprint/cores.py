@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import tvm
 
 from qnn_ops.errors import QnnError
+from tvm_qnn.footprint.boards import PLAIN_C_BOARDS, impossible, missing, run
+from tvm_qnn.io.command import call
 from tvm_qnn.standalone.c99 import REALS
 from tvm_qnn.standalone.symbols import loaded_sections
 from tvm_qnn.target.microcontrollers import is_plain_c
@@ -25,12 +27,14 @@ class Core:
         compiler: its name on the path.
         options: that name the core.
         package: which Debian's compiler is in.
+        board: the emulated one in ``PLAIN_C_BOARDS`` that runs its code; empty for none.
         copies_constants: whether a program copies its constants to RAM when it starts.
     """
 
     compiler: str
     options: tuple[str, ...]
     package: str
+    board: str = ""
     copies_constants: bool = False
 
 
@@ -38,17 +42,20 @@ _ARM = "arm-none-eabi-gcc", "gcc-arm-none-eabi"
 
 
 def _cortex(name: str) -> Core:
-    return Core(_ARM[0], (f"-mcpu={name}", "-mthumb"), _ARM[1])
+    return Core(_ARM[0], (f"-mcpu={name}", "-mthumb"), _ARM[1], name)
 
 
 CORES: dict[str, Core] = {
     "cortex-m0plus": _cortex("cortex-m0plus"),
     "cortex-m4": _cortex("cortex-m4"),
-    "xtensa": Core("xtensa-lx106-elf-gcc", ("-mtext-section-literals",), "gcc-xtensa-lx106"),
+    "xtensa": Core(
+        "xtensa-lx106-elf-gcc", ("-mtext-section-literals",), "gcc-xtensa-lx106", "xtensa"
+    ),
     "rv32imc": Core(
         "riscv64-unknown-elf-gcc",
         ("-march=rv32imc", "-mabi=ilp32", "-ffreestanding"),
         "gcc-riscv64-unknown-elf",
+        "riscv32",
     ),
     # Its loads from flash are other instructions than those from RAM.
     "avr": Core("avr-gcc", ("-mmcu=atmega2560",), "gcc-avr", copies_constants=True),
@@ -112,12 +119,33 @@ def compiled_sizes(core: str, write: Callable[[Path], object]) -> tuple[int, int
     return sum(code for code, _ in found), sum(constants for _, constants in found)
 
 
+def counted_instructions(core: str, write: Callable[[Path], object], size: int) -> int | None:
+    """Run a model of one input and one output on a core's emulated board.
+
+    Args:
+        core: a name in ``CORES``.
+        write: as for ``compiled_sizes``.
+        size: bytes of the input, which are zeros.
+
+    Returns:
+        The instructions of a run; None without an emulator, or if no board can have the program.
+    """
+    board = PLAIN_C_BOARDS.get(CORES[core].board)
+    if board is None or missing(board.family):
+        return None
+    with tempfile.TemporaryDirectory() as folder:
+        write(Path(folder))
+        try:
+            return run(board, Path(folder), [np.zeros(size, np.uint8)]).instructions[0]
+        except QnnError as error:
+            if impossible(error):
+                return None
+            raise
+
+
 def _sizes(core: Core, source: Path) -> tuple[int, int]:
     made = source.with_suffix(".o")
-    line = [core.compiler, *core.options, *_FLAGS, f"-I{source.parent}", "-o", made, source]
-    done = subprocess.run(list(map(str, line)), capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise QnnError(f"{core.compiler} does not compile {source.name}: {done.stderr.strip()}")
+    call([core.compiler, *core.options, *_FLAGS, f"-I{source.parent}", "-o", made, source])
     sections = loaded_sections(made.read_bytes()) or {}
     code = sum(size for name, size in sections.items() if name.startswith(".text"))
     return code, sum(sections.values()) - code

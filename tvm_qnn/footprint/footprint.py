@@ -11,7 +11,7 @@ from typing import Any
 
 from frontends.formats import read_model
 from tvm_qnn.build import lower_model, lower_within
-from tvm_qnn.footprint.cores import CORES, check_core, compiled_sizes
+from tvm_qnn.footprint.cores import CORES, check_core, compiled_sizes, counted_instructions
 from tvm_qnn.footprint.layers import Follower, Layer, code_sections
 from tvm_qnn.io.interrupts import interruptible
 from tvm_qnn.standalone.arrangement import arrange, in_arena, size_of
@@ -42,6 +42,10 @@ class Footprint:
         states: of what is kept between two runs, if there is any.
         strips: what runs in strips: how many layers, in how many strips, of how many rows, and how
             many products are computed more than once for that; None: nothing does.
+        core: whose compiler compiled plain C; None for none.
+        copied_bytes: constants that a program copies to RAM.
+        counted_instructions: of a run on zeros, on the core's emulated board; None without one, or
+            for several inputs or outputs.
     """
 
     target: str
@@ -58,6 +62,7 @@ class Footprint:
     strips: Mapping[str, int] | None
     core: str | None = None
     copied_bytes: int = 0
+    counted_instructions: int | None = None
 
     @property
     def macs(self) -> int:
@@ -133,6 +138,7 @@ def footprint(
     constants, offsets = pack_constants(arranged, signature)
     sizes = [end - start for start, end in pairwise([*offsets, len(constants)])]
     layers = follower.layers(arranged, sizes, code)
+    counted = None
     if core is None:
         held, own = len(constants), None if code is None else sum(code.values())
     else:
@@ -141,6 +147,8 @@ def footprint(
             export_standalone(mod, signature, parsed, folder / _PREFIX)
 
         own, held = compiled_sizes(core, write)
+        if len(signature.inputs) == len(signature.outputs) == 1:
+            counted = counted_instructions(core, write, size_of(signature.inputs[0]))
         layers = tuple(replace(layer, estimated_instructions=None) for layer in layers)
     total = held + (own or 0)
     program = Program(_PREFIX, signature, parsed, arranged, offsets, None)
@@ -160,6 +168,7 @@ def footprint(
         strips=strips,
         core=core,
         copied_bytes=held if core is not None and CORES[core].copies_constants else 0,
+        counted_instructions=counted,
     )
 
 

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from benchmarks.arm.counting import CLASSES, build_plugin, by_function, count, tool
-from benchmarks.command import call
 from qnn_ops.errors import QnnError
 from tests.support.arm import AARCH64
+from tvm_qnn.io.command import call
 
 # What each class has in a run of the program.
 EXPECTED = {

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchmarks.mcu import boards
 from frontends.tflite import from_tflite
 from frontends.tflite.operators import codes_with
 from frontends.tflite.reader import read_model
@@ -20,6 +19,7 @@ from tests.support.arrays import full_range
 from tests.support.tflm import TFLM, missing
 from tvm_qnn import build, digits
 from tvm_qnn.build import export_c
+from tvm_qnn.footprint import boards
 from tvm_qnn.oracle import litert_tensors
 
 pytestmark = [

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import replace
 from unittest.mock import patch
 
 import pytest
@@ -9,6 +10,7 @@ from qnn_ops.errors import QnnError
 from tests.support.plain_c import needs_gcc
 from tvm_qnn import digits
 from tvm_qnn.footprint import footprint
+from tvm_qnn.footprint.boards import PLAIN_C_BOARDS, missing
 from tvm_qnn.footprint.cores import CORES, Core
 
 
@@ -36,6 +38,22 @@ def test_cores_compile_the_digits(core: str) -> None:
         pytest.skip(f"no {CORES[core].compiler}")
     found = footprint(digits.model("int8"), "c", core=core)
     assert 2000 < (found.function_bytes or 0) < 20_000
+    board = PLAIN_C_BOARDS.get(CORES[core].board)
+    if board is None or missing(board.family):
+        assert found.counted_instructions is None
+    else:
+        # Each product takes several, of which none counts for two.
+        assert found.macs < (found.counted_instructions or 0) < 40 * found.macs
+
+
+@pytest.mark.mcu
+def test_a_program_that_no_board_can_have_is_not_counted() -> None:
+    too_large = replace(PLAIN_C_BOARDS["cortex-m4"], room=0)
+    with patch.dict(PLAIN_C_BOARDS, {"cortex-m4": too_large}):
+        if not shutil.which(CORES["cortex-m4"].compiler) or missing():
+            pytest.skip("no board")
+        found = footprint(digits.model("int8"), "c", core="cortex-m4")
+    assert found.counted_instructions is None
 
 
 def test_what_is_no_core_is_an_error() -> None:

@@ -42,7 +42,8 @@ def report(
     channels are left out because they are one number for every input (--json says which); together
     the RAM, with and without `compile --arena`. For microcontrollers there is an estimate of the
     instructions, too, of layers that have kernels. It is what the C files take that `tvm-qnn
-    compile` writes. Nothing is linked, and nothing runs.
+    compile` writes. Nothing runs, except with --core: the core's emulator QEMU, if it is there,
+    counts the instructions of a run.
     """
     from qnn_ops.errors import QnnError
     from tvm_qnn.footprint import footprint
@@ -112,6 +113,8 @@ def _lines(found: Footprint) -> Iterator[str]:
         without = len(counts) - len(known)
         rest = f"; layers without an estimate: {without}" if without else ""
         yield f"about {sum(known):,} instructions by estimate{rest}"
+    if found.counted_instructions is not None:
+        yield f"{found.counted_instructions:,} instructions of a run on zeros, counted by QEMU"
 
 
 def _number(value: int | None) -> str:

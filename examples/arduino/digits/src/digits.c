@@ -50,74 +50,96 @@ static void digits_0_z_conv2d_over(void *argument_0, const void *argument_1, con
   const int8_t *const weights = (const int8_t *)argument_1;
   const int32_t *const constants_0 = (const int32_t *)argument_2;
   int8_t v[18];
-  int32_t v_1, v_2, v_3, v_4, v_5, v_6, v_7, v_8[4], v_9, v_10, v_11, v_12, v_13, v_14, v_15, v_16,
-      v_17, v_18, v_19;
-  for (int32_t v_20 = 0; v_20 < 32; ++v_20) {
-    v_1 = v_20 * 2;
-    for (int32_t v_21 = 0; v_21 < 2; ++v_21) {
-      v_2 = v_1 + v_21;
-      v_3 = v_21 * 9;
+  int32_t v_1, v_2, v_3, v_4, v_5, v_6, v_7, v_8[8], v_9, v_10, v_11, v_12, v_13, v_14, v_15, v_16,
+      v_17, v_18, v_19, v_20, v_21, v_22, v_23, v_24, v_25, v_26, v_27, v_28, v_29;
+  for (int32_t v_30 = 0; v_30 < 32; ++v_30) {
+    v_1 = v_30 * 2;
+    for (int32_t v_31 = 0; v_31 < 2; ++v_31) {
+      v_2 = v_1 + v_31;
+      v_3 = v_31 * 9;
       v_4 = (v_2 >> 3) - 1;
       v_2 = (v_2 & 7) - 1;
       if ((((0 <= v_4) && (v_4 <= 5)) && (0 <= v_2)) && (v_2 <= 5)) {
-        for (int32_t v_22 = 0; v_22 < 3; ++v_22) {
-          const int32_t cse_v1 = v_22 * 8;
-          const int32_t cse_v2 = v_22 * 3;
+        for (int32_t v_32 = 0; v_32 < 3; ++v_32) {
+          const int32_t cse_v1 = v_32 * 8;
+          const int32_t cse_v2 = v_32 * 3;
           v[cse_v2 + v_3] = shared[(cse_v1 + (v_4 * 8)) + v_2];
           v[(cse_v2 + v_3) + 1] = shared[((cse_v1 + (v_4 * 8)) + v_2) + 1];
           v[(cse_v2 + v_3) + 2] = shared[((cse_v1 + (v_4 * 8)) + v_2) + 2];
         }
       } else {
-        for (int32_t v_23 = 0; v_23 < 3; ++v_23) {
-          v_5 = v_4 + v_23;
+        for (int32_t v_33 = 0; v_33 < 3; ++v_33) {
+          v_5 = v_4 + v_33;
           v_6 = (v_5 * 8) + v_2;
-          const int32_t cse_v3 = v_23 * 3;
+          const int32_t cse_v3 = v_33 * 3;
           if ((0 <= v_5) && (v_5 < 8)) {
-            for (int32_t v_24 = 0; v_24 < 3; ++v_24) {
-              const int32_t cse_v5 = cse_v3 + v_24;
-              if ((0 <= (v_2 + v_24)) && ((v_2 + v_24) < 8)) {
-                v[cse_v5 + v_3] = shared[v_24 + v_6];
+            for (int32_t v_34 = 0; v_34 < 3; ++v_34) {
+              const int32_t cse_v5 = cse_v3 + v_34;
+              if ((0 <= (v_2 + v_34)) && ((v_2 + v_34) < 8)) {
+                v[cse_v5 + v_3] = shared[v_34 + v_6];
               } else {
                 v[cse_v5 + v_3] = -128;
               }
             }
           } else {
-            for (int32_t v_25 = 0; v_25 < 3; ++v_25) {
-              v[(cse_v3 + v_25) + v_3] = -128;
+            for (int32_t v_35 = 0; v_35 < 3; ++v_35) {
+              v[(cse_v3 + v_35) + v_3] = -128;
             }
           }
         }
       }
     }
-    for (int32_t v_26 = 0; v_26 < 8; ++v_26) {
+    for (int32_t v_36 = 0; v_36 < 4; ++v_36) {
       v_7 = 0;
       v_8[0] = v_7;
       v_8[1] = v_7;
       v_9 = 0;
       v_8[2] = v_9;
       v_8[3] = v_9;
-      for (int32_t v_27 = 0; v_27 < 9; ++v_27) {
-        v_10 = (int32_t)v[v_27];
-        v_11 = (int32_t)v[v_27 + 9];
-        const int32_t cse_v6 = (v_26 * 18) + (v_27 * 2);
-        v_12 = (int32_t)weights[cse_v6];
-        v_8[0] = v_8[0] + (v_10 * v_12);
-        v_8[1] = v_8[1] + (v_11 * v_12);
-        v_13 = (int32_t)weights[cse_v6 + 1];
-        v_8[2] = v_8[2] + (v_10 * v_13);
-        v_8[3] = v_8[3] + (v_11 * v_13);
+      v_10 = 0;
+      v_8[4] = v_10;
+      v_8[5] = v_10;
+      v_11 = 0;
+      v_8[6] = v_11;
+      v_8[7] = v_11;
+      for (int32_t v_37 = 0; v_37 < 9; ++v_37) {
+        v_12 = (int32_t)v[v_37];
+        v_13 = (int32_t)v[v_37 + 9];
+        const int32_t cse_v6 = (v_36 * 36) + (v_37 * 4);
+        v_14 = (int32_t)weights[cse_v6];
+        v_8[0] = v_8[0] + (v_12 * v_14);
+        v_8[1] = v_8[1] + (v_13 * v_14);
+        v_15 = (int32_t)weights[cse_v6 + 1];
+        v_8[2] = v_8[2] + (v_12 * v_15);
+        v_8[3] = v_8[3] + (v_13 * v_15);
+        v_16 = (int32_t)weights[cse_v6 + 2];
+        v_8[4] = v_8[4] + (v_12 * v_16);
+        v_8[5] = v_8[5] + (v_13 * v_16);
+        v_17 = (int32_t)weights[cse_v6 + 3];
+        v_8[6] = v_8[6] + (v_12 * v_17);
+        v_8[7] = v_8[7] + (v_13 * v_17);
       }
-      const int32_t cse_v4 = v_26 * 2;
-      v_14 = cse_v4;
-      v_15 = (((int32_t)((((int64_t)(int32_t)((uint32_t)v_8[0] << 14)) * ((int64_t)constants_0[v_14 * 2])) >> 32LL)) + constants_0[(v_14 * 2) + 1]) >> 17;
-      shared[((v_1 * 16) + v_14) + ((int32_t)shift_3)] = (int8_t)digits_max_int32(digits_min_int32(v_15, 127), (-128));
-      v_16 = (((int32_t)((((int64_t)(int32_t)((uint32_t)v_8[1] << 14)) * ((int64_t)constants_0[v_14 * 2])) >> 32LL)) + constants_0[(v_14 * 2) + 1]) >> 17;
-      shared[(((v_1 * 16) + v_14) + 16) + ((int32_t)shift_3)] = (int8_t)digits_max_int32(digits_min_int32(v_16, 127), (-128));
-      v_17 = cse_v4 + 1;
-      v_18 = (((int32_t)((((int64_t)(int32_t)((uint32_t)v_8[2] << 14)) * ((int64_t)constants_0[v_17 * 2])) >> 32LL)) + constants_0[(v_17 * 2) + 1]) >> 17;
-      shared[((v_1 * 16) + v_17) + ((int32_t)shift_3)] = (int8_t)digits_max_int32(digits_min_int32(v_18, 127), (-128));
-      v_19 = (((int32_t)((((int64_t)(int32_t)((uint32_t)v_8[3] << 14)) * ((int64_t)constants_0[v_17 * 2])) >> 32LL)) + constants_0[(v_17 * 2) + 1]) >> 17;
-      shared[(((v_1 * 16) + v_17) + 16) + ((int32_t)shift_3)] = (int8_t)digits_max_int32(digits_min_int32(v_19, 127), (-128));
+      const int32_t cse_v4 = v_36 * 4;
+      v_18 = cse_v4;
+      v_19 = (((int32_t)((((int64_t)(int32_t)((uint32_t)v_8[0] << 14)) * ((int64_t)constants_0[v_18 * 2])) >> 32LL)) + constants_0[(v_18 * 2) + 1]) >> 17;
+      shared[((v_1 * 16) + v_18) + ((int32_t)shift_3)] = (int8_t)digits_max_int32(digits_min_int32(v_19, 127), (-128));
+      v_20 = (((int32_t)((((int64_t)(int32_t)((uint32_t)v_8[1] << 14)) * ((int64_t)constants_0[v_18 * 2])) >> 32LL)) + constants_0[(v_18 * 2) + 1]) >> 17;
+      shared[(((v_1 * 16) + v_18) + 16) + ((int32_t)shift_3)] = (int8_t)digits_max_int32(digits_min_int32(v_20, 127), (-128));
+      v_21 = cse_v4 + 1;
+      v_22 = (((int32_t)((((int64_t)(int32_t)((uint32_t)v_8[2] << 14)) * ((int64_t)constants_0[v_21 * 2])) >> 32LL)) + constants_0[(v_21 * 2) + 1]) >> 17;
+      shared[((v_1 * 16) + v_21) + ((int32_t)shift_3)] = (int8_t)digits_max_int32(digits_min_int32(v_22, 127), (-128));
+      v_23 = (((int32_t)((((int64_t)(int32_t)((uint32_t)v_8[3] << 14)) * ((int64_t)constants_0[v_21 * 2])) >> 32LL)) + constants_0[(v_21 * 2) + 1]) >> 17;
+      shared[(((v_1 * 16) + v_21) + 16) + ((int32_t)shift_3)] = (int8_t)digits_max_int32(digits_min_int32(v_23, 127), (-128));
+      v_24 = cse_v4 + 2;
+      v_25 = (((int32_t)((((int64_t)(int32_t)((uint32_t)v_8[4] << 14)) * ((int64_t)constants_0[v_24 * 2])) >> 32LL)) + constants_0[(v_24 * 2) + 1]) >> 17;
+      shared[((v_1 * 16) + v_24) + ((int32_t)shift_3)] = (int8_t)digits_max_int32(digits_min_int32(v_25, 127), (-128));
+      v_26 = (((int32_t)((((int64_t)(int32_t)((uint32_t)v_8[5] << 14)) * ((int64_t)constants_0[v_24 * 2])) >> 32LL)) + constants_0[(v_24 * 2) + 1]) >> 17;
+      shared[(((v_1 * 16) + v_24) + 16) + ((int32_t)shift_3)] = (int8_t)digits_max_int32(digits_min_int32(v_26, 127), (-128));
+      v_27 = cse_v4 + 3;
+      v_28 = (((int32_t)((((int64_t)(int32_t)((uint32_t)v_8[6] << 14)) * ((int64_t)constants_0[v_27 * 2])) >> 32LL)) + constants_0[(v_27 * 2) + 1]) >> 17;
+      shared[((v_1 * 16) + v_27) + ((int32_t)shift_3)] = (int8_t)digits_max_int32(digits_min_int32(v_28, 127), (-128));
+      v_29 = (((int32_t)((((int64_t)(int32_t)((uint32_t)v_8[7] << 14)) * ((int64_t)constants_0[v_27 * 2])) >> 32LL)) + constants_0[(v_27 * 2) + 1]) >> 17;
+      shared[(((v_1 * 16) + v_27) + 16) + ((int32_t)shift_3)] = (int8_t)digits_max_int32(digits_min_int32(v_29, 127), (-128));
     }
   }
 }
@@ -195,39 +217,62 @@ static void digits_2_z_conv2d1_over(void *argument_0, const void *argument_1, co
   int8_t *const shared = (int8_t *)argument_0;
   const int8_t *const weights = (const int8_t *)argument_1;
   const int32_t *const constants_0 = (const int32_t *)argument_2;
-  int32_t v, v_1, v_2[4], v_3, v_4, v_5, v_6, v_7, v_8, v_9, v_10, v_11, v_12, v_13;
-  for (int32_t v_14 = 0; v_14 < 32; ++v_14) {
-    v = v_14 * 2;
-    for (int32_t v_15 = 0; v_15 < 8; ++v_15) {
-      const int32_t cse_v1 = v_15 * 8;
+  int32_t v, v_1, v_2[8], v_3, v_4, v_5, v_6, v_7, v_8, v_9, v_10, v_11, v_12, v_13, v_14, v_15,
+      v_16, v_17, v_18, v_19, v_20, v_21, v_22, v_23;
+  for (int32_t v_24 = 0; v_24 < 32; ++v_24) {
+    v = v_24 * 2;
+    for (int32_t v_25 = 0; v_25 < 4; ++v_25) {
+      const int32_t cse_v1 = v_25 * 16;
       v_1 = constants_0[cse_v1 + 3];
       v_2[0] = v_1;
       v_2[1] = v_1;
       v_3 = constants_0[cse_v1 + 7];
       v_2[2] = v_3;
       v_2[3] = v_3;
-      for (int32_t v_16 = 0; v_16 < 16; ++v_16) {
-        v_4 = (int32_t)shared[(v * 16) + v_16];
-        v_5 = (int32_t)shared[((v * 16) + v_16) + 16];
-        const int32_t cse_v3 = (v_15 * 32) + (v_16 * 2);
-        v_6 = (int32_t)weights[cse_v3];
-        v_2[0] = v_2[0] + (v_4 * v_6);
-        v_2[1] = v_2[1] + (v_5 * v_6);
-        v_7 = (int32_t)weights[cse_v3 + 1];
-        v_2[2] = v_2[2] + (v_4 * v_7);
-        v_2[3] = v_2[3] + (v_5 * v_7);
+      v_4 = constants_0[cse_v1 + 11];
+      v_2[4] = v_4;
+      v_2[5] = v_4;
+      v_5 = constants_0[cse_v1 + 15];
+      v_2[6] = v_5;
+      v_2[7] = v_5;
+      for (int32_t v_26 = 0; v_26 < 16; ++v_26) {
+        v_6 = (int32_t)shared[(v * 16) + v_26];
+        v_7 = (int32_t)shared[((v * 16) + v_26) + 16];
+        const int32_t cse_v3 = (v_25 * 64) + (v_26 * 4);
+        v_8 = (int32_t)weights[cse_v3];
+        v_2[0] = v_2[0] + (v_6 * v_8);
+        v_2[1] = v_2[1] + (v_7 * v_8);
+        v_9 = (int32_t)weights[cse_v3 + 1];
+        v_2[2] = v_2[2] + (v_6 * v_9);
+        v_2[3] = v_2[3] + (v_7 * v_9);
+        v_10 = (int32_t)weights[cse_v3 + 2];
+        v_2[4] = v_2[4] + (v_6 * v_10);
+        v_2[5] = v_2[5] + (v_7 * v_10);
+        v_11 = (int32_t)weights[cse_v3 + 3];
+        v_2[6] = v_2[6] + (v_6 * v_11);
+        v_2[7] = v_2[7] + (v_7 * v_11);
       }
-      const int32_t cse_v2 = v_15 * 2;
-      v_8 = cse_v2;
-      v_9 = (((int32_t)((((int64_t)(int32_t)((uint32_t)v_2[0] << 13)) * ((int64_t)constants_0[v_8 * 4])) >> 32LL)) + ((v_2[0] < 0) ? constants_0[(v_8 * 4) + 2] : constants_0[(v_8 * 4) + 1])) >> 17;
-      shared[((v * 16) + v_8) + ((int32_t)shift_3)] = (int8_t)digits_max_int32(digits_min_int32(v_9, 127), (-128));
-      v_10 = (((int32_t)((((int64_t)(int32_t)((uint32_t)v_2[1] << 13)) * ((int64_t)constants_0[v_8 * 4])) >> 32LL)) + ((v_2[1] < 0) ? constants_0[(v_8 * 4) + 2] : constants_0[(v_8 * 4) + 1])) >> 17;
-      shared[(((v * 16) + v_8) + 16) + ((int32_t)shift_3)] = (int8_t)digits_max_int32(digits_min_int32(v_10, 127), (-128));
-      v_11 = cse_v2 + 1;
-      v_12 = (((int32_t)((((int64_t)(int32_t)((uint32_t)v_2[2] << 13)) * ((int64_t)constants_0[v_11 * 4])) >> 32LL)) + ((v_2[2] < 0) ? constants_0[(v_11 * 4) + 2] : constants_0[(v_11 * 4) + 1])) >> 17;
-      shared[((v * 16) + v_11) + ((int32_t)shift_3)] = (int8_t)digits_max_int32(digits_min_int32(v_12, 127), (-128));
-      v_13 = (((int32_t)((((int64_t)(int32_t)((uint32_t)v_2[3] << 13)) * ((int64_t)constants_0[v_11 * 4])) >> 32LL)) + ((v_2[3] < 0) ? constants_0[(v_11 * 4) + 2] : constants_0[(v_11 * 4) + 1])) >> 17;
-      shared[(((v * 16) + v_11) + 16) + ((int32_t)shift_3)] = (int8_t)digits_max_int32(digits_min_int32(v_13, 127), (-128));
+      const int32_t cse_v2 = v_25 * 4;
+      v_12 = cse_v2;
+      v_13 = (((int32_t)((((int64_t)(int32_t)((uint32_t)v_2[0] << 13)) * ((int64_t)constants_0[v_12 * 4])) >> 32LL)) + ((v_2[0] < 0) ? constants_0[(v_12 * 4) + 2] : constants_0[(v_12 * 4) + 1])) >> 17;
+      shared[((v * 16) + v_12) + ((int32_t)shift_3)] = (int8_t)digits_max_int32(digits_min_int32(v_13, 127), (-128));
+      v_14 = (((int32_t)((((int64_t)(int32_t)((uint32_t)v_2[1] << 13)) * ((int64_t)constants_0[v_12 * 4])) >> 32LL)) + ((v_2[1] < 0) ? constants_0[(v_12 * 4) + 2] : constants_0[(v_12 * 4) + 1])) >> 17;
+      shared[(((v * 16) + v_12) + 16) + ((int32_t)shift_3)] = (int8_t)digits_max_int32(digits_min_int32(v_14, 127), (-128));
+      v_15 = cse_v2 + 1;
+      v_16 = (((int32_t)((((int64_t)(int32_t)((uint32_t)v_2[2] << 13)) * ((int64_t)constants_0[v_15 * 4])) >> 32LL)) + ((v_2[2] < 0) ? constants_0[(v_15 * 4) + 2] : constants_0[(v_15 * 4) + 1])) >> 17;
+      shared[((v * 16) + v_15) + ((int32_t)shift_3)] = (int8_t)digits_max_int32(digits_min_int32(v_16, 127), (-128));
+      v_17 = (((int32_t)((((int64_t)(int32_t)((uint32_t)v_2[3] << 13)) * ((int64_t)constants_0[v_15 * 4])) >> 32LL)) + ((v_2[3] < 0) ? constants_0[(v_15 * 4) + 2] : constants_0[(v_15 * 4) + 1])) >> 17;
+      shared[(((v * 16) + v_15) + 16) + ((int32_t)shift_3)] = (int8_t)digits_max_int32(digits_min_int32(v_17, 127), (-128));
+      v_18 = cse_v2 + 2;
+      v_19 = (((int32_t)((((int64_t)(int32_t)((uint32_t)v_2[4] << 13)) * ((int64_t)constants_0[v_18 * 4])) >> 32LL)) + ((v_2[4] < 0) ? constants_0[(v_18 * 4) + 2] : constants_0[(v_18 * 4) + 1])) >> 17;
+      shared[((v * 16) + v_18) + ((int32_t)shift_3)] = (int8_t)digits_max_int32(digits_min_int32(v_19, 127), (-128));
+      v_20 = (((int32_t)((((int64_t)(int32_t)((uint32_t)v_2[5] << 13)) * ((int64_t)constants_0[v_18 * 4])) >> 32LL)) + ((v_2[5] < 0) ? constants_0[(v_18 * 4) + 2] : constants_0[(v_18 * 4) + 1])) >> 17;
+      shared[(((v * 16) + v_18) + 16) + ((int32_t)shift_3)] = (int8_t)digits_max_int32(digits_min_int32(v_20, 127), (-128));
+      v_21 = cse_v2 + 3;
+      v_22 = (((int32_t)((((int64_t)(int32_t)((uint32_t)v_2[6] << 13)) * ((int64_t)constants_0[v_21 * 4])) >> 32LL)) + ((v_2[6] < 0) ? constants_0[(v_21 * 4) + 2] : constants_0[(v_21 * 4) + 1])) >> 17;
+      shared[((v * 16) + v_21) + ((int32_t)shift_3)] = (int8_t)digits_max_int32(digits_min_int32(v_22, 127), (-128));
+      v_23 = (((int32_t)((((int64_t)(int32_t)((uint32_t)v_2[7] << 13)) * ((int64_t)constants_0[v_21 * 4])) >> 32LL)) + ((v_2[7] < 0) ? constants_0[(v_21 * 4) + 2] : constants_0[(v_21 * 4) + 1])) >> 17;
+      shared[(((v * 16) + v_21) + 16) + ((int32_t)shift_3)] = (int8_t)digits_max_int32(digits_min_int32(v_23, 127), (-128));
     }
   }
 }
@@ -293,21 +338,21 @@ static void digits_5_z_conv2d2_over(void *argument_0, const void *argument_1, co
   const int8_t *const weights = (const int8_t *)argument_1;
   const int32_t *const constants_0 = (const int32_t *)argument_2;
   int8_t v[288];
-  int32_t v_1, v_2, v_3, v_4, v_5, v_6, v_7, v_8[4], v_9, v_10, v_11, v_12, v_13, v_14, v_15, v_16,
-      v_17, v_18, v_19;
-  for (int32_t v_20 = 0; v_20 < 8; ++v_20) {
-    v_1 = v_20 * 2;
-    for (int32_t v_21 = 0; v_21 < 2; ++v_21) {
-      v_2 = v_1 + v_21;
-      v_3 = v_21 * 144;
+  int32_t v_1, v_2, v_3, v_4, v_5, v_6, v_7, v_8[8], v_9, v_10, v_11, v_12, v_13, v_14, v_15, v_16,
+      v_17, v_18, v_19, v_20, v_21, v_22, v_23, v_24, v_25, v_26, v_27, v_28, v_29;
+  for (int32_t v_30 = 0; v_30 < 8; ++v_30) {
+    v_1 = v_30 * 2;
+    for (int32_t v_31 = 0; v_31 < 2; ++v_31) {
+      v_2 = v_1 + v_31;
+      v_3 = v_31 * 144;
       v_4 = (v_2 >> 2) - 1;
       v_2 = (v_2 & 3) - 1;
       if ((((0 <= v_4) && (v_4 <= 1)) && (0 <= v_2)) && (v_2 <= 1)) {
-        for (int32_t v_22 = 0; v_22 < 3; ++v_22) {
-          for (int32_t v_23 = 0; v_23 < 3; ++v_23) {
-            const int32_t cse_v1 = v_22 * 64;
-            const int32_t cse_v2 = v_23 * 16;
-            const int32_t cse_v6 = (v_22 * 48) + cse_v2;
+        for (int32_t v_32 = 0; v_32 < 3; ++v_32) {
+          for (int32_t v_33 = 0; v_33 < 3; ++v_33) {
+            const int32_t cse_v1 = v_32 * 64;
+            const int32_t cse_v2 = v_33 * 16;
+            const int32_t cse_v6 = (v_32 * 48) + cse_v2;
             for (int lane = 0; lane < 4; ++lane) {
               v[(cse_v6 + v_3) + lane * 1] = shared[((((v_4 * 64) + cse_v1) + (v_2 * 16)) + cse_v2) + lane * 1];
             }
@@ -323,15 +368,15 @@ static void digits_5_z_conv2d2_over(void *argument_0, const void *argument_1, co
           }
         }
       } else {
-        for (int32_t v_24 = 0; v_24 < 3; ++v_24) {
-          v_5 = v_4 + v_24;
+        for (int32_t v_34 = 0; v_34 < 3; ++v_34) {
+          v_5 = v_4 + v_34;
           v_6 = (v_5 * 64) + (v_2 * 16);
-          const int32_t cse_v4 = v_24 * 48;
+          const int32_t cse_v4 = v_34 * 48;
           if ((0 <= v_5) && (v_5 < 4)) {
-            for (int32_t v_25 = 0; v_25 < 3; ++v_25) {
-              const int32_t cse_v3 = v_25 * 16;
+            for (int32_t v_35 = 0; v_35 < 3; ++v_35) {
+              const int32_t cse_v3 = v_35 * 16;
               const int32_t cse_v7 = cse_v4 + cse_v3;
-              if ((0 <= (v_2 + v_25)) && ((v_2 + v_25) < 4)) {
+              if ((0 <= (v_2 + v_35)) && ((v_2 + v_35) < 4)) {
                 for (int lane = 0; lane < 4; ++lane) {
                   v[(cse_v7 + v_3) + lane * 1] = shared[(cse_v3 + v_6) + lane * 1];
                 }
@@ -345,48 +390,70 @@ static void digits_5_z_conv2d2_over(void *argument_0, const void *argument_1, co
                   v[((cse_v7 + v_3) + 12) + lane * 1] = shared[((cse_v3 + v_6) + 12) + lane * 1];
                 }
               } else {
-                for (int32_t v_26 = 0; v_26 < 16; ++v_26) {
-                  v[(cse_v7 + v_26) + v_3] = -128;
+                for (int32_t v_36 = 0; v_36 < 16; ++v_36) {
+                  v[(cse_v7 + v_36) + v_3] = -128;
                 }
               }
             }
           } else {
-            for (int32_t v_27 = 0; v_27 < 48; ++v_27) {
-              v[(cse_v4 + v_27) + v_3] = -128;
+            for (int32_t v_37 = 0; v_37 < 48; ++v_37) {
+              v[(cse_v4 + v_37) + v_3] = -128;
             }
           }
         }
       }
     }
-    for (int32_t v_28 = 0; v_28 < 16; ++v_28) {
+    for (int32_t v_38 = 0; v_38 < 8; ++v_38) {
       v_7 = 0;
       v_8[0] = v_7;
       v_8[1] = v_7;
       v_9 = 0;
       v_8[2] = v_9;
       v_8[3] = v_9;
-      for (int32_t v_29 = 0; v_29 < 144; ++v_29) {
-        v_10 = (int32_t)v[v_29];
-        v_11 = (int32_t)v[v_29 + 144];
-        const int32_t cse_v8 = (v_28 * 288) + (v_29 * 2);
-        v_12 = (int32_t)weights[cse_v8];
-        v_8[0] = v_8[0] + (v_10 * v_12);
-        v_8[1] = v_8[1] + (v_11 * v_12);
-        v_13 = (int32_t)weights[cse_v8 + 1];
-        v_8[2] = v_8[2] + (v_10 * v_13);
-        v_8[3] = v_8[3] + (v_11 * v_13);
+      v_10 = 0;
+      v_8[4] = v_10;
+      v_8[5] = v_10;
+      v_11 = 0;
+      v_8[6] = v_11;
+      v_8[7] = v_11;
+      for (int32_t v_39 = 0; v_39 < 144; ++v_39) {
+        v_12 = (int32_t)v[v_39];
+        v_13 = (int32_t)v[v_39 + 144];
+        const int32_t cse_v8 = (v_38 * 576) + (v_39 * 4);
+        v_14 = (int32_t)weights[cse_v8];
+        v_8[0] = v_8[0] + (v_12 * v_14);
+        v_8[1] = v_8[1] + (v_13 * v_14);
+        v_15 = (int32_t)weights[cse_v8 + 1];
+        v_8[2] = v_8[2] + (v_12 * v_15);
+        v_8[3] = v_8[3] + (v_13 * v_15);
+        v_16 = (int32_t)weights[cse_v8 + 2];
+        v_8[4] = v_8[4] + (v_12 * v_16);
+        v_8[5] = v_8[5] + (v_13 * v_16);
+        v_17 = (int32_t)weights[cse_v8 + 3];
+        v_8[6] = v_8[6] + (v_12 * v_17);
+        v_8[7] = v_8[7] + (v_13 * v_17);
       }
-      const int32_t cse_v5 = v_28 * 2;
-      v_14 = cse_v5;
-      v_15 = (((int32_t)((((int64_t)(int32_t)((uint32_t)v_8[0] << 11)) * ((int64_t)constants_0[v_14 * 2])) >> 32LL)) + constants_0[(v_14 * 2) + 1]) >> 17;
-      shared[((v_1 * 32) + v_14) + ((int32_t)shift_3)] = (int8_t)digits_max_int32(digits_min_int32(v_15, 127), (-128));
-      v_16 = (((int32_t)((((int64_t)(int32_t)((uint32_t)v_8[1] << 11)) * ((int64_t)constants_0[v_14 * 2])) >> 32LL)) + constants_0[(v_14 * 2) + 1]) >> 17;
-      shared[(((v_1 * 32) + v_14) + 32) + ((int32_t)shift_3)] = (int8_t)digits_max_int32(digits_min_int32(v_16, 127), (-128));
-      v_17 = cse_v5 + 1;
-      v_18 = (((int32_t)((((int64_t)(int32_t)((uint32_t)v_8[2] << 11)) * ((int64_t)constants_0[v_17 * 2])) >> 32LL)) + constants_0[(v_17 * 2) + 1]) >> 17;
-      shared[((v_1 * 32) + v_17) + ((int32_t)shift_3)] = (int8_t)digits_max_int32(digits_min_int32(v_18, 127), (-128));
-      v_19 = (((int32_t)((((int64_t)(int32_t)((uint32_t)v_8[3] << 11)) * ((int64_t)constants_0[v_17 * 2])) >> 32LL)) + constants_0[(v_17 * 2) + 1]) >> 17;
-      shared[(((v_1 * 32) + v_17) + 32) + ((int32_t)shift_3)] = (int8_t)digits_max_int32(digits_min_int32(v_19, 127), (-128));
+      const int32_t cse_v5 = v_38 * 4;
+      v_18 = cse_v5;
+      v_19 = (((int32_t)((((int64_t)(int32_t)((uint32_t)v_8[0] << 11)) * ((int64_t)constants_0[v_18 * 2])) >> 32LL)) + constants_0[(v_18 * 2) + 1]) >> 17;
+      shared[((v_1 * 32) + v_18) + ((int32_t)shift_3)] = (int8_t)digits_max_int32(digits_min_int32(v_19, 127), (-128));
+      v_20 = (((int32_t)((((int64_t)(int32_t)((uint32_t)v_8[1] << 11)) * ((int64_t)constants_0[v_18 * 2])) >> 32LL)) + constants_0[(v_18 * 2) + 1]) >> 17;
+      shared[(((v_1 * 32) + v_18) + 32) + ((int32_t)shift_3)] = (int8_t)digits_max_int32(digits_min_int32(v_20, 127), (-128));
+      v_21 = cse_v5 + 1;
+      v_22 = (((int32_t)((((int64_t)(int32_t)((uint32_t)v_8[2] << 11)) * ((int64_t)constants_0[v_21 * 2])) >> 32LL)) + constants_0[(v_21 * 2) + 1]) >> 17;
+      shared[((v_1 * 32) + v_21) + ((int32_t)shift_3)] = (int8_t)digits_max_int32(digits_min_int32(v_22, 127), (-128));
+      v_23 = (((int32_t)((((int64_t)(int32_t)((uint32_t)v_8[3] << 11)) * ((int64_t)constants_0[v_21 * 2])) >> 32LL)) + constants_0[(v_21 * 2) + 1]) >> 17;
+      shared[(((v_1 * 32) + v_21) + 32) + ((int32_t)shift_3)] = (int8_t)digits_max_int32(digits_min_int32(v_23, 127), (-128));
+      v_24 = cse_v5 + 2;
+      v_25 = (((int32_t)((((int64_t)(int32_t)((uint32_t)v_8[4] << 11)) * ((int64_t)constants_0[v_24 * 2])) >> 32LL)) + constants_0[(v_24 * 2) + 1]) >> 17;
+      shared[((v_1 * 32) + v_24) + ((int32_t)shift_3)] = (int8_t)digits_max_int32(digits_min_int32(v_25, 127), (-128));
+      v_26 = (((int32_t)((((int64_t)(int32_t)((uint32_t)v_8[5] << 11)) * ((int64_t)constants_0[v_24 * 2])) >> 32LL)) + constants_0[(v_24 * 2) + 1]) >> 17;
+      shared[(((v_1 * 32) + v_24) + 32) + ((int32_t)shift_3)] = (int8_t)digits_max_int32(digits_min_int32(v_26, 127), (-128));
+      v_27 = cse_v5 + 3;
+      v_28 = (((int32_t)((((int64_t)(int32_t)((uint32_t)v_8[6] << 11)) * ((int64_t)constants_0[v_27 * 2])) >> 32LL)) + constants_0[(v_27 * 2) + 1]) >> 17;
+      shared[((v_1 * 32) + v_27) + ((int32_t)shift_3)] = (int8_t)digits_max_int32(digits_min_int32(v_28, 127), (-128));
+      v_29 = (((int32_t)((((int64_t)(int32_t)((uint32_t)v_8[7] << 11)) * ((int64_t)constants_0[v_27 * 2])) >> 32LL)) + constants_0[(v_27 * 2) + 1]) >> 17;
+      shared[(((v_1 * 32) + v_27) + 32) + ((int32_t)shift_3)] = (int8_t)digits_max_int32(digits_min_int32(v_29, 127), (-128));
     }
   }
 }

@@ -74,15 +74,13 @@ def choose_tile(
         spec: the convolution.
         has_pairs: whether the core multiplies pairs.
         can_join: whether weights may be joined by ``join``.
-        is_plain_c: whether C is written. Without a schedule, as with -Os, gcc loads all values of
-            an iteration before it adds the first product: more than its registers hold.
+        is_plain_c: whether C is written. Without a schedule, as with -Os, gcc loads values that
+            it multiplies twice before it adds the first product of an iteration. So an iteration
+            has one step, which more channels share.
     """
-    if spec.out_pixels == 1:
-        channels = 4 if spec.out_channels % 4 == 0 else 2
-        pixels = 1
-    else:
-        pixels, channels = min(2, spec.out_pixels), 2
-    channels = channels if spec.out_channels % channels == 0 else 1
+    pixels = min(2, spec.out_pixels)
+    most_channels = 4 if pixels == 1 or is_plain_c else 2
+    channels = next(n for n in (most_channels, 2, 1) if spec.out_channels % n == 0)
     most = (2 if pixels == 1 else 1) if is_plain_c else 4
     return Tile(pixels, channels, has_pairs, has_pairs and can_join and channels > 1, most)
 

@@ -226,6 +226,11 @@ def test_a_tile_s_channels_divide_all() -> None:
 
 def test_c_has_iterations_whose_values_fit_registers() -> None:
     single = replace(SPEC, in_height=1, in_width=1, kernel_height=1, kernel_width=1, out_channels=8)
-    tiles = [choose_tile(spec, has_pairs=False, is_plain_c=True) for spec in (SPEC, single)]
-    assert [tile.most for tile in tiles] == [1, 2]
+    several, few = replace(SPEC, out_channels=8), replace(SPEC, out_channels=6)
+    tiles = [choose_tile(spec, has_pairs=False, is_plain_c=True) for spec in (several, few, single)]
+    assert [(tile.pixels, tile.channels, tile.most) for tile in tiles] == [
+        (2, 4, 1),
+        (2, 2, 1),
+        (1, 4, 2),
+    ]
     assert choose_tile(single, has_pairs=False).most == 4

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from bisect import bisect_right
 from collections import Counter
@@ -12,12 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.command import call
 from qnn_ops.errors import QnnError
+from tvm_qnn.io.command import call
 
 Array = np.ndarray[Any, Any]
 
-_HERE = Path(__file__).parent
+_HERE = Path(__file__).parent / "board"
 
 
 @dataclass(frozen=True)
@@ -135,6 +136,11 @@ PLAIN_C_BOARDS = {
 }
 """Those that run plain C."""
 
+_IMPOSSIBLE = {
+    r"region `\w+' overflowed": "no room",
+    r"undefined reference to `__\w*[sd]f": "no floats",
+}
+
 
 @dataclass(frozen=True)
 class Result:
@@ -166,6 +172,11 @@ def missing(family: Family = ARM) -> str | None:
     absent = [name for name in tools if not shutil.which(name)]
     packages = f"apt install {family.packages}"
     return f"no {' and no '.join(absent)} on the path: {packages}" if absent else None
+
+
+def impossible(error: QnnError) -> str | None:
+    """Say why no board can have a program, if this is what its linker's error means."""
+    return next((why for words, why in _IMPOSSIBLE.items() if re.search(words, str(error))), None)
 
 
 def run(

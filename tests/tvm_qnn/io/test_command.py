@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks.command import call
 from qnn_ops.errors import QnnError
+from tvm_qnn.io.command import call
 
 
 def test_a_command_gives_what_it_prints() -> None:

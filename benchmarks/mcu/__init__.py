@@ -1,1 +1,0 @@
-"""Running models on emulated microcontrollers, and counting their instructions."""
