@@ -48,7 +48,7 @@ def moments(data: Any, axis: int, order: str) -> tuple[Any, Any]:
     outer = data.shape[:axis]
     rows = data.reshape(prod(outer), prod(data.shape[axis:]))
     both = data.to(row_moments(rows.expr, order))
-    columns = [both[:, index : index + 1] for index in range(2)]
+    columns = (both[:, index : index + 1] for index in range(2))
     mean, squares = (column.reshape(*outer, 1) for column in columns)
     return mean, squares
 
@@ -117,9 +117,9 @@ def _layer_normalization(call: Call) -> Any:
     if count == 1:
         return result
     mean, squares = moments(data, axis, order)
-    deviation = np.sqrt(squares + epsilon)
+    reciprocal = 1 / np.sqrt(squares + epsilon)
     columns = (*shape[:axis], *[1] * (len(shape) - axis))
-    found = [mean.reshape(*columns), (1 / deviation).reshape(*columns)]
+    found = [mean.reshape(*columns), reciprocal.reshape(*columns)]
     return relax.Tuple([each.expr for each in (result, *found)][:count])
 
 

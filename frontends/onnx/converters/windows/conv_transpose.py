@@ -13,6 +13,7 @@ from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
 from frontends.onnx.converters.registry import Call, converter
+from qnn_ops.expressions import operand
 from qnn_ops.registry import constant_of
 
 _MOST_ELEMENTS = 1 << 24
@@ -58,7 +59,7 @@ def _col2im(call: Call) -> Any:
             is_there = is_there & fits.reshape(along)
         table.append(np.where(is_there, number * places + found, taps * places).reshape(-1))
     flat = data.reshape(batch, depth // taps, taps * places)
-    nothing = data.to(relax.const(np.zeros((batch, depth // taps, 1), data.dtype)))
+    nothing = data.to(operand(np.zeros((batch, depth // taps, 1)), data.dtype))
     padded: Any = np.concatenate([flat, nothing], 2)
     taken = data.to(R.take(padded.expr, relax.const(np.concatenate(table)), 2, mode="clip"))
     parts = taken.reshape(batch, depth // taps, taps, prod(image))
