@@ -110,7 +110,8 @@ def _reverse_sequence(call: Call) -> relax.Expr:
     bounded = lengths.to(R.astype(lengths.expr, "int64"))
     count = np.minimum(np.maximum(bounded, 0), shape[along]).reshape(*column)
     backwards = count - 1 - number
-    places: Any = np.where(data.to(R.less(operand(number, np.int64), count.expr)), backwards, number)
+    is_within = data.to(R.less(operand(number, np.int64), count.expr))
+    places: Any = np.where(is_within, backwards, number)
     wide = data.to(R.broadcast_to(places.expr, shape))
     return R.gather_elements(data.expr, wide.expr, axis=along)
 
