@@ -152,29 +152,30 @@ def _one_hot(call: Call) -> Any:
 @converter("TopK")
 def _top_k(call: Call) -> relax.Expr:
     """Give the largest or smallest along an axis, and their indices; the first of equals."""
-    data, count = call.operands(2)
-    known = None if count is None else constant_of(count)
+    data, count = call.arrays(2)
+    known = None if count is None else constant_of(count.expr)
     if known is None or known.size != 1:
         raise UnsupportedError("the number of elements must be constant")
     if not call.attributes.get("sorted", 1):
         raise UnsupportedError("elements in an order that is not told")
-    emit, (shape, dtype) = call.emit, (spec_of(data).shape, spec_of(data).dtype)
-    axis, number = int(call.attributes.get("axis", -1)) % len(shape), int(known.item())
-    if dtype != "float32" or not 0 < number <= shape[axis]:
-        raise UnsupportedError(f"{number} of {shape[axis]} elements of {dtype}")
+    shape, number = data.shape, int(known.item())
+    axis = int(call.attributes.get("axis", -1)) % len(shape)
+    if data.dtype != "float32" or not 0 < number <= shape[axis]:
+        raise UnsupportedError(f"{number} of {shape[axis]} elements of {data.dtype}")
     order = [*(each for each in range(len(shape)) if each != axis), axis]
     outer = [shape[each] for each in order[:-1]]
-    rows = emit(R.reshape(emit(R.permute_dims(data, order)), (prod(outer), shape[axis])))
-    keys = rows if call.attributes.get("largest", 1) else emit(R.negative(rows))
-    indices = emit(top_indices(keys, number))
+    rows = data.to(R.permute_dims(data.expr, order)).reshape(prod(outer), shape[axis])
+    keys = rows if call.attributes.get("largest", 1) else -rows
+    indices = data.to(top_indices(keys.expr, number))
     back = [order.index(each) for each in range(len(shape))]
-    results = (R.gather_elements(rows, indices, axis=1), R.astype(indices, "int64"))
-    return relax.Tuple(
-        [
-            emit(R.permute_dims(emit(R.reshape(emit(each), (*outer, number))), back))
-            for each in results
-        ]
-    )
+    results = []
+    for each in (
+        R.gather_elements(rows.expr, indices.expr, axis=1),
+        R.astype(indices.expr, "int64"),
+    ):
+        wide = data.to(each).reshape(*outer, number)
+        results.append(call.emit(R.permute_dims(wide.expr, back)))
+    return relax.Tuple(results)
 
 
 @converter("EyeLike")

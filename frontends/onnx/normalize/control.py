@@ -204,9 +204,6 @@ _ROUNDS = 32
 def write_subgraphs(graph: Graph) -> None:
     """Write out all If nodes, and the Loops and Scans whose turns are known.
 
-    Args:
-        graph: a model of the file's operators.
-
     Raises:
         ModelFormatError: a branch or body is malformed, or shapes do not fit.
         UnsupportedOperatorError: the data choose between tensors of other shapes.

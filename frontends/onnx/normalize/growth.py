@@ -28,9 +28,6 @@ _MOST_FOLLOWED = 1 << 21
 def check_bounds(graph: Graph) -> None:
     """Check what a model makes, and let shape inference follow values only if these are few.
 
-    Args:
-        graph: the model.
-
     Raises:
         UnsupportedOperatorError: it makes more than it may; names the operators.
         QnnError: a shape is not known.

@@ -30,9 +30,6 @@ def write_standard_functions(graph: Graph) -> None:
     What has no definition in the model's version, or one that depends on a type that is not known,
     stays where it is.
 
-    Args:
-        graph: a model of the file's operators.
-
     Raises:
         QnnError: a shape is not known, or does not fit.
     """
