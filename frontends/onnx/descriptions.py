@@ -61,14 +61,14 @@ def described(proto: Any, shapes: Shapes | None) -> Description:
 
 
 def _described(proto: Any, shapes: Shapes) -> Description:
-    graph = Graph(proto)
+    graph = Graph(proto, shapes)
     try:
-        infer(graph, shapes)
+        infer(graph)
     except QnnError:
         if shapes:
             raise
         graph = Graph(proto)  # it can be looked at without
-    groups, missing, written = find_known_types(graph, shapes)
+    groups, missing, written = find_known_types(graph)
     return Description(graph, missing, _macs(groups, written))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -125,27 +125,23 @@ def import_proto(proto: Any, shapes: Shapes | None = None) -> Imported:
     # numpy would warn of what constants give: 0 / 0 is NaN there, too.
     known, bounds = sized_inputs(proto.graph, shapes)
     with told_by_file(proto.graph), np.errstate(all="ignore"), within(bounds):
-        return _imported(Graph(proto), known or None, bounds)
+        return _imported(Graph(proto, known), bounds)
 
 
-def _imported(graph: Graph, shapes: Shapes | None, bounds: Mapping[str, Bounds]) -> Imported:
+def _imported(graph: Graph, bounds: Mapping[str, Bounds]) -> Imported:
     for value in graph.input:
         if value.type.WhichOneof("value") == "tensor_type":
             _known(value.name, dtype_of(value))
     held = bytes_of_constants(graph)
-    write_standard_pairs(graph)
-    check_bounds(graph, shapes)
-    write_standard_functions(graph, shapes)
-    write_subgraphs(graph, shapes)
-    write_standard_functions(graph, shapes)  # whose types were not known inside of branches
-    close_loops(graph, shapes)
+    for step in _TO_ONE_GRAPH:
+        step(graph)
     written = [(node.op_type, [*node.input], [*node.output]) for node in graph.node]
     is_of_shapes = any(node.op_type in _OF_SHAPES for node in graph.node)
     if is_of_shapes or _computes_encodings(graph):
-        infer(graph, shapes)
+        infer(graph)
         fold(graph)
     if is_of_shapes:
-        find_known_types(graph, shapes)
+        find_known_types(graph)
     graph.apply(drop_identity)  # one between two pairs would hide that they are two
     join_pairs(graph)
     graph.apply(scale_gemm_data, quantize_parameters, weight_product, decode_few_bits)
@@ -158,7 +154,7 @@ def _imported(graph: Graph, shapes: Shapes | None, bounds: Mapping[str, Bounds])
     groups.apply(drop_clip)
     replace_zero_scales(groups)
     refuse(groups.node, reasons(groups.node))
-    infer(groups, shapes)
+    infer(groups)
     fold(groups)
     add_counts(groups)
     check_growth(groups, held)
@@ -167,6 +163,17 @@ def _imported(graph: Graph, shapes: Shapes | None, bounds: Mapping[str, Bounds])
     groups.apply(move_quantization)
     groups.drop_unread_constants()
     return _emitted(groups, written, bounds)
+
+
+_TO_ONE_GRAPH: tuple[Callable[[Graph], None], ...] = (
+    write_standard_pairs,
+    check_bounds,
+    write_standard_functions,
+    write_subgraphs,
+    write_standard_functions,  # whose types were not known inside of branches
+    close_loops,
+)
+"""What is done, in this order, before operators are looked at one by one."""
 
 
 def _computes_encodings(graph: Graph) -> bool:

@@ -117,7 +117,7 @@ class OnnxSource(Source):
             return ()
         graph = Graph(self.proto)
         try:
-            write_subgraphs(graph, None)
+            write_subgraphs(graph)
         except QnnError:
             return ()
         return () if any(node.op_type in CONTROL for node in graph.node) else CONTROL

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from math import prod
+from typing import Any
 
 import numpy as np
 from tvm import relax
@@ -12,6 +13,7 @@ from frontends.errors import UnsupportedError
 from frontends.onnx.converters.registry import Call, converter
 from qnn_ops import suppress_by_class
 from qnn_ops.comparisons import unequal
+from qnn_ops.expressions import Expression, operand
 from qnn_ops.registry import constant_of, spec_of
 from qnn_ops.suppression import ROW
 
@@ -21,21 +23,19 @@ _MOST = 1 << 24
 @converter("NonZero")
 def _non_zero(call: Call) -> relax.Expr:
     """Return the indices of what is not 0 along each axis, in order; 0 where nothing is."""
-    (data,) = call.operands(1)
-    emit, spec = call.emit, spec_of(data)
-    if not spec.shape:
+    (data,) = call.arrays(1)
+    shape, flags = data.shape, data
+    if not shape:
         raise UnsupportedError("its data must have an axis")
-    if spec.dtype == "bool":
-        flags = data
-    else:
-        flags = emit(unequal(data, relax.const(np.zeros((), spec.dtype), spec.dtype)))
-    indices, count = _indices(call.builder, emit(R.reshape(flags, (prod(spec.shape),))))
+    if data.dtype != bool:
+        flags = data.to(unequal(data.expr, operand(0, data.dtype)))
+    indices, count = _indices(flags.reshape(prod(shape)))
     rows = []
-    for axis, size in enumerate(spec.shape):
-        inner = relax.const(prod(spec.shape[axis + 1 :]), "int64")
-        outer = emit(R.floor_divide(indices, inner))
-        rows.append(emit(R.floor_mod(outer, relax.const(size, "int64"))) if axis else outer)
-    return relax.Tuple([emit(R.stack(rows, 0)), count])
+    for axis, size in enumerate(shape):
+        inner = operand(prod(shape[axis + 1 :]), np.int64)
+        outer = data.to(R.floor_divide(indices.expr, inner)).expr
+        rows.append(call.emit(R.floor_mod(outer, relax.const(size, "int64"))) if axis else outer)
+    return relax.Tuple([call.emit(R.stack(rows, 0)), count.expr])
 
 
 @converter("Compress")
@@ -51,8 +51,8 @@ def _compress(call: Call) -> relax.Expr:
     known = constant_of(condition)
     if known is not None:
         return R.take(data, relax.const(np.flatnonzero(known), "int64"), axis, mode="clip")
-    indices, count = _indices(call.builder, condition)
-    return relax.Tuple([call.emit(R.take(data, indices, axis, mode="clip")), count])
+    indices, count = _indices(Expression(call.builder, condition))
+    return relax.Tuple([call.emit(R.take(data, indices.expr, axis, mode="clip")), count.expr])
 
 
 @converter("Unique")
@@ -61,21 +61,19 @@ def _unique(call: Call) -> relax.Expr:
     raise UnsupportedError("its values must follow from constants")
 
 
-def _indices(builder: relax.BlockBuilder, flags: relax.Expr) -> tuple[relax.Expr, relax.Expr]:
+def _indices(flags: Any) -> tuple[Any, Any]:
     """Return the indices of what is true, then zeros, and how many there are."""
-    emit, (size,) = builder.emit, spec_of(flags).shape
+    (size,) = flags.shape
     if not 0 < size <= _MOST:
         raise UnsupportedError(f"of {size:,} elements")
-    numbers = emit(R.astype(flags, "int64"))
-    after = emit(R.cumsum(numbers, 0))
-    one, end = relax.const(1, "int64"), relax.const(size, "int64")
+    numbers = flags.astype(np.int64)
+    after = flags.to(R.cumsum(numbers.expr, 0))
     # Elements that are not true go behind the end, which is cut off.
-    targets = emit(R.where(flags, emit(R.subtract(after, one)), end))
-    zeros = relax.const(np.zeros(size + 1, np.int64), "int64")
-    values = relax.const(np.arange(size), "int64")
-    placed = emit(R.scatter_elements(zeros, targets, values, axis=0))
-    count = emit(R.sum(numbers, [0], keepdims=True))
-    return emit(R.strided_slice(placed, [0], [0], [size])), count
+    targets: Any = np.where(flags, after - 1, np.int64(size))
+    zeros, values = (operand(each, np.int64) for each in (np.zeros(size + 1), np.arange(size)))
+    placed = flags.to(R.scatter_elements(zeros, targets.expr, values, axis=0))
+    count = numbers.sum([0], np.int64, True)
+    return placed.to(R.strided_slice(placed.expr, [0], [0], [size])), count
 
 
 @converter("NonMaxSuppression")

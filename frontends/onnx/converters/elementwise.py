@@ -28,19 +28,16 @@ def _sign(call: Call) -> relax.Expr:
 
 
 @converter("IsInf")
-def _is_inf(call: Call) -> relax.Expr:
+def _is_inf(call: Call) -> Any:
     """Tell whether numbers are infinite, of both signs or one."""
-    (data,) = call.operands(1)
-    spec = spec_of(data)
+    (data,) = call.arrays(1)
     wanted = {"positive": np.inf, "negative": -np.inf}
     found = [
-        call.emit(R.equal(data, relax.const(np.asarray(each, spec.dtype), spec.dtype)))
-        for sign, each in wanted.items()
-        if call.attributes.get(f"detect_{sign}", 1)
+        data == value for sign, value in wanted.items() if call.attributes.get(f"detect_{sign}", 1)
     ]
     if len(found) == 2:
-        return R.logical_or(*found)
-    return found[0] if found else relax.const(np.zeros(spec.shape, bool))
+        return R.logical_or(*(each.expr for each in found))
+    return found[0] if found else relax.const(np.zeros(data.shape, bool))
 
 
 @converter("Max")

@@ -16,6 +16,7 @@ from frontends.onnx.converters.registry import Call, converter
 from frontends.onnx.read.constants import range_of
 from frontends.onnx.read.package import onnx_package
 from qnn_ops import counted_indices, top_indices
+from qnn_ops.expressions import Expression
 from qnn_ops.registry import constant_of, spec_of
 from qnn_ops.sizes import Size
 
@@ -97,11 +98,9 @@ def _counted(
     if not attributes.get(NEAREST, 0):
         source = f"{name} that gives {attributes['tvm_custom']['outputs'][0]!r}"
         return builder.emit(counted_indices(indices, size, source, from_end=True))
-    zero, extent, last = (
-        relax.const(np.asarray(each, dtype), dtype) for each in (0, size, size - 1)
-    )
-    counted = R.where(R.less(indices, zero), R.add(indices, extent), indices)
-    return builder.emit(R.minimum(R.maximum(counted, zero), last))
+    given: Any = Expression(builder, indices)
+    counted = np.where(given < 0, given + size, given)
+    return np.minimum(np.maximum(counted, 0), size - 1).expr
 
 
 def _counted_open(builder: relax.BlockBuilder, known: Any, size: Any, dtype: str) -> relax.Expr:
@@ -121,17 +120,17 @@ _MOST = 1 << 24
 
 
 @converter("OneHot")
-def _one_hot(call: Call) -> relax.Expr:
+def _one_hot(call: Call) -> Any:
     """Compare indices with the numbers along a new axis, and choose between two values.
 
     An index below 0 counts from the end; one beyond either end is none of the numbers.
     """
-    indices, depth, values = call.operands(3)
-    known = constant_of(depth)
+    indices, depth, values = call.arrays(3)
+    known = constant_of(depth.expr)
     if known is None or known.size != 1:
         raise UnsupportedError("the depth must be one constant number")
     count = int(known.item())
-    shape, dtype = spec_of(indices).shape, spec_of(indices).dtype
+    shape, dtype = indices.shape, indices.dtype
     if count < 1 or count * int(np.prod(shape, dtype=np.int64)) > _MOST:
         raise UnsupportedError(f"the depth must be from 1 to what memory takes, got {count}")
     if dtype not in ("int32", "int64"):
@@ -139,48 +138,44 @@ def _one_hot(call: Call) -> relax.Expr:
     rank, axis = len(shape), int(call.attributes.get("axis", -1))
     if not -rank - 1 <= axis <= rank:
         raise UnsupportedError(f"the axis must be from {-rank - 1} to {rank}, got {axis}")
-    if spec_of(values).shape != (2,):
-        raise UnsupportedError(f"there must be 2 values, got a shape of {spec_of(values).shape}")
+    if values.shape != (2,):
+        raise UnsupportedError(f"there must be 2 values, got a shape of {values.shape}")
     axis %= rank + 1
-    zero, size = (relax.const(np.asarray(number, dtype), dtype) for number in (0, count))
-    from_end = call.emit(R.add(indices, size))
-    counted = call.emit(R.where(call.emit(R.less(indices, zero)), from_end, indices))
+    from_end = indices + count
+    counted = np.where(indices < 0, from_end, indices)
     numbers = np.arange(count).astype(dtype).reshape([-1, *[1] * (rank - axis)])
-    column = call.emit(R.expand_dims(counted, axis))
-    is_it = call.emit(R.equal(column, relax.const(numbers, dtype)))
-    off, on = (
-        call.emit(R.reshape(call.emit(R.strided_slice(values, [0], [n], [n + 1])), ()))
-        for n in (0, 1)
-    )
-    return R.where(is_it, on, off)
+    is_it = counted.to(R.expand_dims(counted.expr, axis)) == numbers
+    off, on = (values.to(R.strided_slice(values.expr, [0], [n], [n + 1])).reshape() for n in (0, 1))
+    return np.where(is_it, on, off)
 
 
 @converter("TopK")
 def _top_k(call: Call) -> relax.Expr:
     """Give the largest or smallest along an axis, and their indices; the first of equals."""
-    data, count = call.operands(2)
-    known = None if count is None else constant_of(count)
+    data, count = call.arrays(2)
+    known = None if count is None else constant_of(count.expr)
     if known is None or known.size != 1:
         raise UnsupportedError("the number of elements must be constant")
     if not call.attributes.get("sorted", 1):
         raise UnsupportedError("elements in an order that is not told")
-    emit, (shape, dtype) = call.emit, (spec_of(data).shape, spec_of(data).dtype)
-    axis, number = int(call.attributes.get("axis", -1)) % len(shape), int(known.item())
-    if dtype != "float32" or not 0 < number <= shape[axis]:
-        raise UnsupportedError(f"{number} of {shape[axis]} elements of {dtype}")
+    shape, number = data.shape, int(known.item())
+    axis = int(call.attributes.get("axis", -1)) % len(shape)
+    if data.dtype != "float32" or not 0 < number <= shape[axis]:
+        raise UnsupportedError(f"{number} of {shape[axis]} elements of {data.dtype}")
     order = [*(each for each in range(len(shape)) if each != axis), axis]
     outer = [shape[each] for each in order[:-1]]
-    rows = emit(R.reshape(emit(R.permute_dims(data, order)), (prod(outer), shape[axis])))
-    keys = rows if call.attributes.get("largest", 1) else emit(R.negative(rows))
-    indices = emit(top_indices(keys, number))
+    rows = data.to(R.permute_dims(data.expr, order)).reshape(prod(outer), shape[axis])
+    keys = rows if call.attributes.get("largest", 1) else -rows
+    indices = data.to(top_indices(keys.expr, number))
     back = [order.index(each) for each in range(len(shape))]
-    results = (R.gather_elements(rows, indices, axis=1), R.astype(indices, "int64"))
-    return relax.Tuple(
-        [
-            emit(R.permute_dims(emit(R.reshape(emit(each), (*outer, number))), back))
-            for each in results
-        ]
-    )
+    results = []
+    for each in (
+        R.gather_elements(rows.expr, indices.expr, axis=1),
+        R.astype(indices.expr, "int64"),
+    ):
+        wide = data.to(each).reshape(*outer, number)
+        results.append(call.emit(R.permute_dims(wide.expr, back)))
+    return relax.Tuple(results)
 
 
 @converter("EyeLike")

@@ -12,6 +12,7 @@ from frontends.bounds import check_places
 from frontends.errors import UnsupportedError
 from frontends.onnx.converters.known import known_number
 from frontends.onnx.converters.registry import Call, converter
+from qnn_ops.expressions import operand
 from qnn_ops.registry import constant_of, spec_of
 
 
@@ -92,29 +93,27 @@ def _numbers(expr: relax.Expr) -> list[int]:
 @converter("ReverseSequence")
 def _reverse_sequence(call: Call) -> relax.Expr:
     """Reverse the first so many steps along an axis, as many as each row of the batch says."""
-    data, lengths = call.operands(2)
-    emit, shape = call.emit, spec_of(data).shape
+    data, lengths = call.arrays(2)
+    shape = data.shape
     batch = int(call.attributes.get("batch_axis", 1))
     along = int(call.attributes.get("time_axis", 0))
-    if {batch, along} != {0, 1} or len(shape) < 2 or spec_of(lengths).shape != (shape[batch],):
-        raise UnsupportedError(
-            f"axes {batch} and {along} of {shape}, lengths of {spec_of(lengths).shape}"
-        )
-    known = constant_of(lengths)
+    if {batch, along} != {0, 1} or len(shape) < 2 or lengths.shape != (shape[batch],):
+        raise UnsupportedError(f"axes {batch} and {along} of {shape}, lengths of {lengths.shape}")
+    known = constant_of(lengths.expr)
     if known is not None and not 0 <= known.min(initial=0) <= known.max(initial=0) <= shape[along]:
         raise UnsupportedError(f"lengths beyond the {shape[along]} steps that there are")
     column = [1] * len(shape)
     column[batch] = shape[batch]
-    steps = np.arange(shape[along]).reshape(
+    number = np.arange(shape[along]).reshape(
         [-1 if each == along else 1 for each in range(len(shape))]
     )
-    number = relax.const(steps, "int64")
-    zero, end = relax.const(0, "int64"), relax.const(shape[along], "int64")
-    bounded = emit(R.minimum(emit(R.maximum(emit(R.astype(lengths, "int64")), zero)), end))
-    count = emit(R.reshape(bounded, column))
-    backwards = emit(R.subtract(emit(R.subtract(count, relax.const(1, "int64"))), number))
-    places = emit(R.where(emit(R.less(number, count)), backwards, number))
-    return R.gather_elements(data, emit(R.broadcast_to(places, shape)), axis=along)
+    bounded = lengths.to(R.astype(lengths.expr, "int64"))
+    count = np.minimum(np.maximum(bounded, 0), shape[along]).reshape(*column)
+    backwards = count - 1 - number
+    is_within = data.to(R.less(operand(number, np.int64), count.expr))
+    places: Any = np.where(is_within, backwards, number)
+    wide = data.to(R.broadcast_to(places.expr, shape))
+    return R.gather_elements(data.expr, wide.expr, axis=along)
 
 
 _ORDERS = {b"DCR": [0, 3, 5, 1, 2, 4], b"CRD": [0, 1, 3, 5, 2, 4]}

@@ -13,7 +13,7 @@ from frontends.errors import UnsupportedError
 from frontends.onnx.converters.registry import Call, converter
 from frontends.onnx.converters.windows.convolutions import window_of
 from qnn_ops import fused_multiply_add, reduce_windows, row_moments
-from qnn_ops.registry import spec_of
+from qnn_ops.expressions import operand
 from qnn_ops.rounded import rounded
 
 
@@ -34,62 +34,49 @@ def _batch_normalization(call: Call) -> Any:
     return data * factor + offset
 
 
-def moments(
-    builder: relax.BlockBuilder, data: relax.Expr, axis: int, order: str
-) -> tuple[relax.Expr, relax.Expr]:
+def moments(data: Any, axis: int, order: str) -> tuple[Any, Any]:
     """Return the mean over the axes from one on, and that of the squared distances.
 
     Args:
-        builder: of the module.
-        data: float32.
+        data: an expression of float32.
         axis: the first of those that are reduced.
         order: of ``row_moments``.
 
     Returns:
         Both with one axis of size 1 in the places of those.
     """
-    shape, emit = spec_of(data).shape, builder.emit
-    rows = emit(R.reshape(data, (prod(shape[:axis]), prod(shape[axis:]))))
-    both = emit(row_moments(rows, order))
-    columns = (emit(R.strided_slice(both, [1], [begin], [begin + 1])) for begin in range(2))
-    mean, squares = (emit(R.reshape(column, (*shape[:axis], 1))) for column in columns)
+    outer = data.shape[:axis]
+    rows = data.reshape(prod(outer), prod(data.shape[axis:]))
+    both = data.to(row_moments(rows.expr, order))
+    columns = (both[:, index : index + 1] for index in range(2))
+    mean, squares = (column.reshape(*outer, 1) for column in columns)
     return mean, squares
 
 
 def normalized(
-    builder: relax.BlockBuilder,
-    data: relax.Expr,
-    axis: int,
-    order: str,
-    epsilon: float,
-    parameters: tuple[relax.Expr, relax.Expr | None],
-) -> relax.Expr:
-    """Normalize rows, multiply by a scale and add a bias, as ONNX Runtime does.
+    data: Any, axis: int, order: str, epsilon: float, parameters: tuple[Any, Any]
+) -> Any:
+    """Normalize rows, multiply by a scale and perhaps add a bias, as ONNX Runtime does.
 
     Of orders that add in vectors distances from the mean are multiplied by the reciprocal of the
     deviation, and the product with the scale and the sum with the bias have one rounding. Of others
     distances are divided, and each step is rounded. There is no mean in orders of squares.
     """
-    shape, emit = spec_of(data).shape, builder.emit
-    count = prod(shape[axis:])
-    mean, squares = moments(builder, data, axis, order)
-    deviation = emit(R.sqrt(emit(R.add(squares, relax.const(np.float32(epsilon))))))
-    rows = emit(R.reshape(data, (*shape[:axis], count)))
+    shape, count = data.shape, prod(data.shape[axis:])
+    mean, squares = moments(data, axis, order)
+    deviation = np.sqrt(squares + epsilon)
+    rows = data.reshape(*shape[:axis], count)
     if "squares" not in order:
-        rows = emit(R.subtract(rows, mean))
-    scale, bias = (each if each is None else emit(R.reshape(each, (count,))) for each in parameters)
+        rows = rows - mean
+    scale, bias = (each and each.reshape(count) for each in parameters)
     if not order.startswith("vector"):
-        result = emit(R.multiply(emit(R.divide(rows, deviation)), scale))
-        if bias is not None:
-            result = emit(R.add(emit(rounded(result)), bias))
-        return emit(R.reshape(result, shape))
-    reciprocal = emit(R.divide(relax.const(np.float32(1)), deviation))
-    steps = emit(R.multiply(rows, reciprocal))
+        result = rows / deviation * scale
+        return (result if bias is None else rounded(result) + bias).reshape(*shape)
+    steps = rows * (1 / deviation)
     if bias is None:
-        result = emit(R.multiply(steps, scale))
-    else:
-        result = emit(fused_multiply_add(steps, scale, bias))
-    return emit(R.reshape(result, shape))
+        return (steps * scale).reshape(*shape)
+    fused = fused_multiply_add(*(each.expr for each in (steps, scale, bias)))
+    return data.to(fused).reshape(*shape)
 
 
 def order_of(attributes: dict[str, Any], count: int, names: tuple[str, str], least: int) -> str:
@@ -111,30 +98,29 @@ _LEAST_LAYER = 8
 
 
 @converter("LayerNormalization")
-def _layer_normalization(call: Call) -> relax.Expr:
+def _layer_normalization(call: Call) -> Any:
     """Return the normalized data, and perhaps the mean and the reciprocal of the deviation.
 
     Sums, and what becomes of them, are those of MLAS on x86 with AVX2, or those of rows one by one
     where they are short; where an order is stated, as that of ONNX Runtime's operators with a sum
     before it, this.
     """
-    data, scale, bias = call.operands(3)
-    shape = spec_of(data).shape
-    if spec_of(data).dtype != "float32":
+    data, scale, bias = call.arrays(3)
+    shape = data.shape
+    if data.dtype != "float32":
         raise UnsupportedError("it must be of float32")
     axis = int(call.attributes.get("axis", -1)) % len(shape)
     order = order_of(call.attributes, prod(shape[axis:]), ("welford", "vectors"), _LEAST_LAYER)
     epsilon = call.attributes.get("epsilon", 1e-5)
-    result = normalized(call.builder, data, axis, order, epsilon, (scale, bias))
+    result = normalized(data, axis, order, epsilon, (scale, bias))
     count = int(call.attributes["tvm_custom"]["num_outputs"])
     if count == 1:
         return result
-    emit, one = call.emit, relax.const(np.float32(1))
-    mean, squares = moments(call.builder, data, axis, order)
-    deviation = emit(R.sqrt(emit(R.add(squares, relax.const(np.float32(epsilon))))))
+    mean, squares = moments(data, axis, order)
+    reciprocal = 1 / np.sqrt(squares + epsilon)
     columns = (*shape[:axis], *[1] * (len(shape) - axis))
-    found = [emit(R.reshape(each, columns)) for each in (mean, emit(R.divide(one, deviation)))]
-    return relax.Tuple([result, *found][:count])
+    found = [mean.reshape(*columns), reciprocal.reshape(*columns)]
+    return relax.Tuple([each.expr for each in (result, *found)][:count])
 
 
 _LEAST_RMS = 16
@@ -142,15 +128,15 @@ _LEAST_RMS = 16
 
 
 @converter("RMSNormalization")
-def _rms_normalization(call: Call) -> relax.Expr:
+def _rms_normalization(call: Call) -> Any:
     """Divide the data by the root of the mean of their squares, and multiply by the scale.
 
     Sums, and what becomes of them, are those of MLAS on x86 with AVX2, or those of rows one by one
     where they are short or ONNX Runtime's SkipSimplifiedLayerNormalization states it.
     """
-    data, scale = call.operands(2)
-    shape = spec_of(data).shape
-    if spec_of(data).dtype != "float32" or call.attributes.get("stash_type", 1) != 1:
+    data, scale = call.arrays(2)
+    shape = data.shape
+    if data.dtype != "float32" or call.attributes.get("stash_type", 1) != 1:
         raise UnsupportedError("it must be of float32")
     axis = int(call.attributes.get("axis", -1))
     if axis not in range(-len(shape), len(shape)):
@@ -158,65 +144,60 @@ def _rms_normalization(call: Call) -> relax.Expr:
     axis %= len(shape)
     order = order_of(call.attributes, prod(shape[axis:]), ("squares", "vector_squares"), _LEAST_RMS)
     epsilon = call.attributes.get("epsilon", 1e-5)
-    return normalized(call.builder, data, axis, order, epsilon, (scale, None))
+    return normalized(data, axis, order, epsilon, (scale, None))
 
 
 @converter("LpNormalization")
-def _normalize(call: Call) -> relax.Expr:
+def _normalize(call: Call) -> Any:
     """Divide by the norm along an axis what the largest number was divided by; 0 stays 0."""
-    (data,) = call.operands(1)
-    emit, spec = call.emit, spec_of(data)
+    (data,) = call.arrays(1)
     axis, degree = int(call.attributes.get("axis", -1)), int(call.attributes.get("p", 2))
-    if degree not in (1, 2) or not -len(spec.shape) <= axis < len(spec.shape):
+    if degree not in (1, 2) or not -data.ndim <= axis < data.ndim:
         raise UnsupportedError(f"a norm of degree {degree} along axis {axis}")
-    zero, one = (relax.const(np.asarray(each, spec.dtype), spec.dtype) for each in (0, 1))
-    most = emit(R.max(emit(R.abs(data)), [axis], keepdims=True))
-    is_scaled = emit(R.logical_and(R.isfinite(most), R.greater(most, zero)))
-    scaled = emit(R.divide(data, emit(R.where(is_scaled, most, one))))
-    powers = _power(call.builder, scaled, degree)
-    norm = emit(_root(emit(R.sum(powers, [axis], True)), degree))
-    return R.divide(scaled, emit(R.where(emit(R.equal(most, zero)), one, norm)))
+    most = np.abs(data).max([axis], keepdims=True)
+    is_scaled = most.to(R.isfinite(most.expr)) & (most > 0)
+    scaled = data / np.where(is_scaled, most, 1)
+    norm = _root(_power(scaled, degree).sum([axis], data.dtype, True), degree)
+    return scaled / np.where(most == 0, 1, norm)
 
 
 @converter("LpPool")
-def _pool(call: Call) -> relax.Expr:
+def _pool(call: Call) -> Any:
     """Add up powers in each window, and draw the root."""
-    (data,) = call.operands(1)
-    shape, degree = spec_of(data).shape, int(call.attributes.get("p", 2))
+    (data,) = call.arrays(1)
+    degree = int(call.attributes.get("p", 2))
     kernel = [int(each) for each in call.attributes.get("kernel_shape", ())]
-    window = window_of(call.attributes, shape[2:], kernel)
+    window = window_of(call.attributes, data.shape[2:], kernel)
     half, sides = len(kernel), [0, 0, 0, 0]
     for before, after in zip(window.padding[:half], window.padding[half:], strict=True):
         sides += [before, after]
-    powers = _power(call.builder, data, degree)
+    powers = _power(data, degree)
     if any(sides):
-        powers = call.emit(R.nn.pad(powers, sides))
+        powers = powers.to(R.nn.pad(powers.expr, sides))
     size, steps, gaps = ([1, 1, *each] for each in (kernel, window.strides, window.dilations))
     start = relax.const(np.zeros(1, np.float32))
-    return _root(call.emit(reduce_windows(powers, start, size, steps, gaps)), degree)
+    return _root(powers.to(reduce_windows(powers.expr, start, size, steps, gaps)), degree)
 
 
 @converter("GlobalLpPool")
-def _pool_all(call: Call) -> relax.Expr:
-    (data,) = call.operands(1)
-    degree, axes = int(call.attributes.get("p", 2)), list(range(2, len(spec_of(data).shape)))
-    sums = call.emit(R.sum(_power(call.builder, data, degree), axes, keepdims=True))
-    return _root(sums, degree)
+def _pool_all(call: Call) -> Any:
+    (data,) = call.arrays(1)
+    degree, axes = int(call.attributes.get("p", 2)), list(range(2, data.ndim))
+    return _root(_power(data, degree).sum(axes, data.dtype, True), degree)
 
 
-def _power(builder: relax.BlockBuilder, data: relax.Expr, degree: int) -> relax.Expr:
+def _power(data: Any, degree: int) -> Any:
     """Return a power of magnitudes, by products where the degree is small."""
-    size = builder.emit(R.abs(data))
+    size = np.abs(data)
     if degree < 1:
         raise UnsupportedError(f"a norm of degree {degree}")
     if degree <= 2:
-        return builder.emit(R.multiply(size, size)) if degree == 2 else size
-    dtype = spec_of(data).dtype
-    return builder.emit(R.power(size, relax.const(np.asarray(degree, dtype), dtype)))
+        return size * size if degree == 2 else size
+    return size.to(R.power(size.expr, operand(degree, data.dtype)))
 
 
-def _root(sums: relax.Expr, degree: int) -> relax.Expr:
+def _root(sums: Any, degree: int) -> Any:
     if degree <= 2:
-        return R.sqrt(sums) if degree == 2 else sums
-    dtype = spec_of(sums).dtype
-    return R.power(sums, relax.const(np.asarray(np.float32(1) / np.float32(degree), dtype), dtype))
+        return np.sqrt(sums) if degree == 2 else sums
+    exponent = operand(np.float32(1) / np.float32(degree), sums.dtype)
+    return sums.to(R.power(sums.expr, exponent))

@@ -17,6 +17,7 @@ from frontends.onnx.converters.windows.convolutions import data_point, weight_po
 from qnn_ops import blockwise_dense, quantized_dense
 from qnn_ops.attributes import dtype_range
 from qnn_ops.checks import QUANTIZED
+from qnn_ops.expressions import Expression
 from qnn_ops.registry import constant_of, spec_of
 
 Array = np.ndarray[Any, Any]
@@ -135,7 +136,7 @@ _IMAGE_RANK = 4
 
 
 @converter("QLinearMatMul")
-def _matmul(call: Call) -> relax.Expr:
+def _matmul(call: Call) -> Any:
     a, sa, za, b, sb, zb, sy, zy = call.operands(8)
     _check(a, b, zy, (sa, sb, sy))
     left, right = (_centred(call.builder, *pair) for pair in ((a, za), (b, zb)))
@@ -144,7 +145,7 @@ def _matmul(call: Call) -> relax.Expr:
 
 
 @converter("QLinearConv")
-def _conv(call: Call) -> relax.Expr:
+def _conv(call: Call) -> Any:
     x, sx, zx, w, sw, zw, sy, zy, bias = call.operands(9)
     _check(x, w, zy, (sx, sw, sy))
     mode = call.attributes.get("auto_pad", b"NOTSET")
@@ -174,33 +175,22 @@ def _check(data: Any, weights: Any, point: Any, scales: tuple[Any, ...]) -> None
 
 
 def _centred(
-    builder: relax.BlockBuilder,
-    data: relax.Expr,
-    point: relax.Expr,
-    shape: tuple[int, ...] | None = None,
+    builder: relax.BlockBuilder, data: Any, point: Any, shape: tuple[int, ...] | None = None
 ) -> relax.Expr:
     """Return values less their zero point, or that of each output channel; int32."""
-    point = builder.emit(R.astype(point, "int32"))
-    if shape is not None:
-        point = builder.emit(R.reshape(point, shape))
-    return builder.emit(R.subtract(R.astype(data, "int32"), point))
+    data, point = (Expression(builder, each) for each in (data, point))
+    point = point.astype(np.int32)
+    return (data.astype(np.int32) - (point if shape is None else point.reshape(*shape))).expr
 
 
 def _requantized(
-    builder: relax.BlockBuilder,
-    sums: relax.Expr,
-    scales: tuple[relax.Expr, relax.Expr, relax.Expr],
-    point: relax.Expr,
-) -> relax.Expr:
+    builder: relax.BlockBuilder, sums: Any, scales: tuple[Any, Any, Any], point: relax.Expr
+) -> Any:
     """Multiply sums by float32 scales, bound, round half to even, and add the zero point."""
-    first, second, result = scales
-    factor = builder.emit(R.divide(R.multiply(first, second), result))
-    steps = builder.emit(R.multiply(R.astype(sums, "float32"), factor))
+    first, second, result, sums = (Expression(builder, each) for each in (*scales, sums))
+    steps = sums.astype(np.float32) * (first * second / result)
     dtype = spec_of(point).dtype
-    origin = builder.emit(R.astype(R.reshape(point, ()), "int32"))
-    lowest, highest = (
-        R.astype(R.subtract(relax.const(end, "int32"), origin), "float32")
-        for end in dtype_range(dtype)
-    )
-    bounded = R.round(R.minimum(R.maximum(steps, lowest), highest))
-    return R.astype(R.add(R.astype(bounded, "int32"), origin), dtype)
+    origin = Expression(builder, R.reshape(point, ())).astype(np.int32)
+    bounds = [(end - origin).astype(np.float32) for end in dtype_range(dtype)]
+    bounded = np.rint(np.minimum(np.maximum(steps, bounds[0]), bounds[1]))
+    return (bounded.astype(np.int32) + origin).astype(dtype)

@@ -14,6 +14,7 @@ from frontends.onnx.converters.registry import Call, converter
 from frontends.onnx.read.package import onnx_package
 from qnn_ops import dequantize, dynamic_encoding, dynamic_quantize, quantize
 from qnn_ops.checks import ACTIVATIONS
+from qnn_ops.expressions import Expression
 from qnn_ops.onnxruntime import ONNXRUNTIME
 from qnn_ops.registry import constant_of, spec_of
 from qnn_ops.rounded import rounded
@@ -24,7 +25,7 @@ _INTEGERS = (*ACTIVATIONS, "uint16")
 
 
 @converter("QuantizeLinear")
-def _quantize_linear(call: Call) -> relax.Expr:
+def _quantize_linear(call: Call) -> Any:
     data, scale, point = call.operands(3)
     dtype = _result_dtype(point, call.attributes)
     _check_dtypes(spec_of(data).dtype == "float32", scale, dtype in _INTEGERS, dtype)
@@ -37,25 +38,22 @@ def _quantize_linear(call: Call) -> relax.Expr:
             )
             return relax.const(made, dtype)
         return quantize(data, *encoding.known(), dtype, encoding.axis, arithmetic=ONNXRUNTIME)
-    limits = np.iinfo(dtype)
-    origin = encoding.points()
-    known = constant_of(origin)
+    limits, origin = np.iinfo(dtype), encoding.points()
+    known = constant_of(origin.expr)
     lowest, highest = (
-        call.emit(R.astype(R.subtract(relax.const(end, "int32"), origin), "float32"))
-        if known is None
-        else relax.const((end - known).astype(np.float32))
-        for end in (int(limits.min), int(limits.max))
+        (end - origin).astype(np.float32) if known is None else np.asarray(end - known, np.float32)
+        for end in (np.int32(limits.min), np.int32(limits.max))
     )
-    steps = call.emit(R.divide(data, encoding.scales()))
+    steps = call.arrays(1)[0] / encoding.scales()
     # NaN is not equal to itself, and is the lowest value to ONNX Runtime.
-    number = call.emit(R.where(R.equal(steps, steps), steps, lowest))
+    number = np.where(steps == steps, steps, lowest)
     # A constant comes first: then nothing asks once more what is no number.
-    bounded = R.round(R.minimum(highest, call.emit(R.maximum(lowest, number))))
-    return R.astype(R.add(R.astype(bounded, "int32"), origin), dtype)
+    bounded = np.rint(np.minimum(highest, np.maximum(lowest, number)))
+    return (bounded.astype(np.int32) + origin).astype(dtype)
 
 
 @converter("DequantizeLinear")
-def _dequantize_linear(call: Call) -> relax.Expr:
+def _dequantize_linear(call: Call) -> Any:
     data, scale, point = call.operands(3)
     dtype = spec_of(data).dtype
     _check_dtypes(True, scale, dtype in (*_INTEGERS, "int32"), dtype)
@@ -63,11 +61,10 @@ def _dequantize_linear(call: Call) -> relax.Expr:
     if encoding.is_known and dtype != "uint16":
         scales, points = encoding.known()
         return dequantize(data, scales, points, axis=encoding.axis)
-    steps = R.astype(data, "int32")
+    steps = call.arrays(1)[0].astype(np.int32)
     if point is not None and dtype != "int32":
-        steps = R.subtract(steps, encoding.points())
-    product = R.multiply(R.astype(steps, "float32"), encoding.scales())
-    return rounded(call.emit(product))
+        steps = steps - encoding.points()
+    return rounded(steps.astype(np.float32) * encoding.scales())
 
 
 class Encoding:
@@ -116,19 +113,20 @@ class Encoding:
         flat = [0] if points is None else np.asarray(points, np.int64).reshape(-1).tolist()
         return scales.reshape(-1).tolist(), flat[0] if len(set(flat)) == 1 else flat
 
-    def scales(self) -> relax.Expr:
+    def scales(self) -> Any:
         """Return the scales in a shape that broadcasts to the data's."""
-        return self._laid_out(self.scale)
+        return Expression(self.builder, self._laid_out(self.scale))
 
-    def points(self) -> relax.Expr:
+    def points(self) -> Any:
         """Return the zero points likewise, as int32."""
-        if self.point is None:
-            return relax.const(np.zeros((1,) * len(self.shape), np.int32))
-        points = self._laid_out(self.point)
-        known = constant_of(points)
-        if known is not None:
-            return relax.const(known.astype(np.int32))
-        return self.builder.emit(R.astype(points, "int32"))
+        point = self.point
+        if point is None:
+            point = relax.const(np.zeros((1,) * len(self.shape), np.int32))
+        else:
+            point = self._laid_out(point)
+            if (known := constant_of(point)) is not None:
+                point = relax.const(known.astype(np.int32))
+        return Expression(self.builder, point).astype(np.int32)
 
     def _laid_out(self, values: relax.Expr) -> relax.Expr:
         if self.block:
@@ -169,31 +167,29 @@ _FORMS = {
 
 
 @converter("QuantizeFloat8")
-def _quantize(call: Call) -> relax.Expr:
+def _quantize(call: Call) -> Any:
     """Round x / scale to the nearest number, ties to even, between the largest ones; NaN stays."""
     data, scale = call.operands(2)
     if spec_of(data).dtype != "float32":
         raise UnsupportedError("real numbers must be float32")
-    emit, kind = call.emit, call.attributes["dtype"].decode()
+    kind = call.attributes["dtype"].decode()
     if kind not in _FORMS:
         raise UnsupportedError(f"{kind} is not imported")
     bits, least, most = _FORMS[kind]
     encoding = Encoding(call.builder, data, scale, None, call.attributes)
-    ratio = emit(R.divide(data, encoding.scales()))
-    size, step = emit(R.abs(ratio)), relax.const(np.float32(2.0 ** (least - bits)))
+    ratio = call.arrays(1)[0] / encoding.scales()
+    size, step = np.abs(ratio), ratio.to(relax.const(np.float32(2.0 ** (least - bits))))
     for exponent in range(least + 1, int(np.log2(most)) + 1):
-        is_above = emit(R.greater_equal(size, relax.const(np.float32(2.0**exponent))))
-        step = emit(R.where(is_above, relax.const(np.float32(2.0 ** (exponent - bits))), step))
-    nearest = emit(R.multiply(emit(R.round(emit(R.divide(ratio, step)))), step))
-    lowest, highest = (relax.const(np.float32(end)) for end in (-most, most))
-    bounded = emit(R.minimum(emit(R.maximum(nearest, lowest)), highest))
-    return R.where(emit(R.equal(ratio, ratio)), bounded, ratio)
+        step = np.where(size >= 2.0**exponent, 2.0 ** (exponent - bits), step)
+    bounded = np.minimum(np.maximum(np.rint(ratio / step) * step, -most), most)
+    return np.where(ratio == ratio, bounded, ratio)
 
 
 @converter("DequantizeFloat8")
-def _dequantize(call: Call) -> relax.Expr:
+def _dequantize(call: Call) -> Any:
     data, scale = call.operands(2)
-    return R.multiply(data, Encoding(call.builder, data, scale, None, call.attributes).scales())
+    encoding = Encoding(call.builder, data, scale, None, call.attributes)
+    return call.arrays(1)[0] * encoding.scales()
 
 
 _LOWEST = -128  # the zero point that is 0 as uint8

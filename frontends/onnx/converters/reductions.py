@@ -16,11 +16,11 @@ from frontends.onnx.converters.registry import Call, converter
 from qnn_ops.registry import constant_of, spec_of
 
 
-def axes_of(given: relax.Expr | None, attributes: dict[str, Any], rank: int) -> list[int]:
+def axes_of(given: Any, attributes: dict[str, Any], rank: int) -> list[int]:
     """Return the axes, an attribute or an operand, counted from the first."""
     axes = attributes.get("axes", ())
     if given is not None:
-        known = constant_of(given)
+        known = constant_of(given.expr)
         if known is None:
             raise UnsupportedError("its axes must be constant")
         axes = known.reshape(-1).tolist()
@@ -33,76 +33,74 @@ Reduction = Callable[..., relax.Expr]
 
 
 @converter("ReduceMax")
-def _reduce_max(call: Call) -> relax.Expr:
+def _reduce_max(call: Call) -> Any:
     return _extreme(call, R.max, -np.inf)
 
 
 @converter("ReduceMin")
-def _reduce_min(call: Call) -> relax.Expr:
+def _reduce_min(call: Call) -> Any:
     return _extreme(call, R.min, np.inf)
 
 
-def _extreme(call: Call, reduction: Reduction, infinity: float) -> relax.Expr:
+def _extreme(call: Call, reduction: Reduction, infinity: float) -> Any:
     """Reduce along axes; of infinities alone, as masks leave them, to one.
 
     TVM's sums of this kind begin with the lowest, or the highest, finite number. ONNX Runtime
     begins with the first element: where this is NaN the result is. Others that are NaN count for
     nothing (as there, except for some that its vectors begin with).
     """
-    data, given = call.operands(2)
-    spec, attributes = spec_of(data), call.attributes
-    axes, emit = axes_of(given, attributes, len(spec.shape)), call.emit
-    if not axes and attributes.get("noop_with_empty_axes", 0):
+    data, given = call.arrays(2)
+    axes = axes_of(given, call.attributes, data.ndim)
+    if not axes and call.attributes.get("noop_with_empty_axes", 0):
         return data
-    if 0 in spec.shape:
+    if 0 in data.shape:
         raise UnsupportedError("it has no elements")
-    along = {"axis": axes or None, "keepdims": bool(attributes.get("keepdims", 1))}
-    if spec.dtype == "bool":
-        return R.astype(emit(reduction(emit(R.astype(data, "uint8")), **along)), "bool")
-    if not spec.dtype.startswith("float") or is_dequantized(call.builder, data):
-        return reduction(data, **along)
-    limit = relax.const(np.asarray(infinity, spec.dtype))
-    numbers = emit(R.where(emit(R.isnan(data)), limit, data))
-    found = emit(reduction(numbers, **along))
-    is_other = emit(R.astype(emit(R.not_equal(numbers, limit)), "int8"))
-    has_other = emit(R.max(is_other, **along))
-    is_finite = emit(R.greater(has_other, relax.const(np.int8(0))))
-    found = emit(R.where(is_finite, found, limit))
-    axes = axes or list(range(len(spec.shape)))
-    ends = [1 if axis in axes else size for axis, size in enumerate(spec.shape)]
-    first = emit(R.strided_slice(data, axes, [0] * len(axes), [1] * len(axes)))
-    first = emit(R.reshape(first, ends if along["keepdims"] else spec_of(found).shape))
-    return R.where(emit(R.isnan(first)), first, found)
+    keeps = bool(call.attributes.get("keepdims", 1))
+
+    def reduced(values: Any, function: Reduction = reduction) -> Any:
+        return values.to(function(values.expr, axis=axes or None, keepdims=keeps))
+
+    if data.dtype == bool:
+        return reduced(data.astype(np.uint8)).astype(bool)
+    if data.dtype.kind != "f" or is_dequantized(call.builder, data.expr):
+        return reduced(data)
+    limit = np.asarray(infinity, data.dtype)
+    numbers: Any = np.where(data.to(R.isnan(data.expr)), limit, data)
+    found = reduced(numbers)
+    is_other = data.to(R.not_equal(numbers.expr, relax.const(limit))).astype(np.int8)
+    found = np.where(reduced(is_other, R.max) > 0, found, limit)
+    axes = axes or list(range(data.ndim))
+    ends = [1 if axis in axes else size for axis, size in enumerate(data.shape)]
+    first = data.to(R.strided_slice(data.expr, axes, [0] * len(axes), [1] * len(axes)))
+    first = first.reshape(*(ends if keeps else found.shape))
+    return np.where(first.to(R.isnan(first.expr)), first, found)
 
 
 @converter("ReduceLogSum")
 def _log_sum(call: Call) -> relax.Expr:
     data, axes, keeps = _parts(call)
-    return R.log(call.emit(R.sum(data, axes, keepdims=keeps)))
+    return R.log(data.sum(axes, data.dtype, keeps).expr)
 
 
 @converter("ReduceLogSumExp")
-def _log_sum_exp(call: Call) -> relax.Expr:
+def _log_sum_exp(call: Call) -> Any:
     """Take the largest off before powers are summed up, except for an infinite one."""
     data, axes, keeps = _parts(call)
-    emit, dtype = call.emit, spec_of(data).dtype
-    most = emit(R.max(data, axes, keepdims=True))
-    zero = relax.const(np.zeros((), dtype), dtype)
-    base = emit(R.where(emit(R.isfinite(most)), most, zero))
-    powers = emit(R.exp(emit(R.subtract(data, base))))
-    result = emit(R.add(emit(R.log(emit(R.sum(powers, axes, keepdims=True)))), base))
-    return result if keeps else R.squeeze(result, axes)
+    most = data.to(R.max(data.expr, axes, keepdims=True))
+    base = np.where(most.to(R.isfinite(most.expr)), most, 0)
+    sums = np.exp(data - base).sum(axes, data.dtype, True)
+    result = sums.to(R.log(sums.expr)) + base
+    return result if keeps else R.squeeze(result.expr, axes)
 
 
-def _parts(call: Call) -> tuple[relax.Expr, list[int], bool]:
-    data, given = call.operands(2)
-    spec, attributes = spec_of(data), call.attributes
-    if not spec.dtype.startswith("float"):
-        raise UnsupportedError(f"its data must be real numbers, got {spec.dtype}")
-    axes = axes_of(given, attributes, len(spec.shape))
-    if not axes and attributes.get("noop_with_empty_axes", 0):
+def _parts(call: Call) -> tuple[Any, list[int], bool]:
+    data, given = call.arrays(2)
+    if data.dtype.kind != "f":
+        raise UnsupportedError(f"its data must be real numbers, got {data.dtype}")
+    axes = axes_of(given, call.attributes, data.ndim)
+    if not axes and call.attributes.get("noop_with_empty_axes", 0):
         raise UnsupportedError("no axes are all axes: noop_with_empty_axes is not imported")
-    return data, axes or list(range(len(spec.shape))), bool(attributes.get("keepdims", 1))
+    return data, axes or list(range(data.ndim)), bool(call.attributes.get("keepdims", 1))
 
 
 # Of float32 in the vectors that Eigen adds, whatever the processor.
@@ -110,10 +108,10 @@ _LANES = 4
 
 
 @converter("ReduceMean")
-def _reduce_mean(call: Call) -> relax.Expr:
-    data, given = call.operands(2)
-    shape = spec_of(data).shape
-    if spec_of(data).dtype != "float32":
+def _reduce_mean(call: Call) -> Any:
+    data, given = call.arrays(2)
+    shape = data.shape
+    if data.dtype != "float32":
         raise UnsupportedError("its data must be float32")
     axes = axes_of(given, call.attributes, len(shape))
     if not axes and call.attributes.get("noop_with_empty_axes", 0):
@@ -122,78 +120,62 @@ def _reduce_mean(call: Call) -> relax.Expr:
     long = [each for each, size in enumerate(shape) if size > 1]
     reduced = [each for each in long if each in axes]
     count = prod(shape[each] for each in axes)
-    keeps = call.attributes.get("keepdims", 1)
+    keeps = bool(call.attributes.get("keepdims", 1))
     if reduced != long[len(long) - len(reduced) :]:
         # No mean, which would be GlobalAveragePool's; its sums may have another order there.
-        sums = call.emit(R.sum(data, axes, keepdims=bool(keeps)))
-        return R.divide(sums, relax.const(np.float32(count)))
-    rows = prod(shape) // count
-    sums = _sums(call.builder, call.emit(R.reshape(data, (rows, count))), rows, count)
-    mean = R.divide(sums, relax.const(np.float32(count)))
+        return data.sum(axes, np.float32, keeps) / count
+    mean = _sums(data.reshape(prod(shape) // count, count)) / count
     sizes = [1 if each in axes else size for each, size in enumerate(shape)]
-    kept = [size for each, size in enumerate(sizes) if keeps or each not in axes]
-    return R.reshape(call.emit(mean), kept)
+    return mean.reshape(*(size for each, size in enumerate(sizes) if keeps or each not in axes))
 
 
-def _sums(builder: relax.BlockBuilder, data: relax.Expr, rows: int, count: int) -> relax.Expr:
+def _sums(data: Any) -> Any:
     """Add up each row; where in memory a row begins decides how."""
+    rows, count = data.shape
     period = _LANES // gcd(count, _LANES)
     if period == 1 or rows == 1:
-        return _row_sums(builder, data, 0, count)
+        return _row_sums(data, 0)
     groups = -(-rows // period)
     if groups * period > rows:
         more = relax.const(np.zeros((groups * period - rows, count), np.float32))
-        data = builder.emit(R.concat([data, more], 0))
-    grouped = builder.emit(R.reshape(data, (groups, period, count)))
-    found = []
+        data = np.concatenate([data, data.to(more)], 0)
+    grouped, found = data.reshape(groups, period, count), []
     for place in range(period):
-        part = R.reshape(R.strided_slice(grouped, [1], [place], [place + 1]), (groups, count))
-        before = min(-place * count % _LANES, count)
-        found.append(_row_sums(builder, builder.emit(part), before, count))
-    sums = R.reshape(builder.emit(R.concat(found, 1)), (groups * period, 1))
-    return builder.emit(R.strided_slice(builder.emit(sums), [0], [0], [rows]))
+        part = data.to(R.strided_slice(grouped.expr, [1], [place], [place + 1]))
+        found.append(_row_sums(part.reshape(groups, count), min(-place * count % _LANES, count)))
+    sums: Any = np.concatenate(found, 1)
+    return data.to(R.strided_slice(sums.reshape(groups * period, 1).expr, [0], [0], [rows]))
 
 
-def _row_sums(builder: relax.BlockBuilder, data: relax.Expr, before: int, count: int) -> relax.Expr:
+def _row_sums(data: Any, before: int) -> Any:
     """Add up rows whose vectors begin after some elements, as Eigen does.
 
     Two sums of vectors, then their sum, then the vector that is left; its lanes; then the elements
     before all vectors, one by one, and those after.
     """
-
-    def part(begin: int, end: int) -> relax.Expr:
-        return builder.emit(R.strided_slice(data, [1], [begin], [end]))
-
-    pairs, whole = (
-        (count - before) // size * size if count > before else 0 for size in (2 * _LANES, _LANES)
-    )
+    rows, count = data.shape
+    pairs, whole = (max(count - before, 0) // size * size for size in (2 * _LANES, _LANES))
     if not whole:
-        places, total = list(range(1, count)), part(0, 1)
+        before, total = 1, data[:, :1]
     else:
-        total = part(before, before + _LANES)
+        total = data[:, before : before + _LANES]
         if pairs:
-            rows = spec_of(data).shape[0]
-            vectors = R.reshape(
-                part(before, before + pairs), (rows, pairs // _LANES // 2, 2 * _LANES)
-            )
-            both = builder.emit(R.sum(builder.emit(vectors), 1))
-            halves = (
-                builder.emit(R.strided_slice(both, [1], [begin], [begin + _LANES]))
-                for begin in (0, _LANES)
-            )
-            total = builder.emit(R.add(*halves))
+            vectors = data[:, before : before + pairs].reshape(rows, -1, 2 * _LANES)
+            both = vectors.sum(1, np.float32)
+            total = both[:, :_LANES] + both[:, _LANES:]
             if whole > pairs:
-                total = builder.emit(R.add(total, part(before + pairs, before + whole)))
-        for size in (2, 1):
-            low, high = (
-                builder.emit(R.strided_slice(total, [1], [begin], [begin + size]))
-                for begin in (0, size)
-            )
-            total = builder.emit(R.add(low, high))
-        places = [*range(before), *range(before + whole, count)]
-    for place in places:
-        total = builder.emit(R.add(total, part(place, place + 1)))
+                total = total + data[:, before + pairs : before + whole]
+        total = lanes_sum(total)
+    for place in (*range(before if whole else 0), *range(before + whole, count)):
+        total = total + data[:, place : place + 1]
     return total
+
+
+def lanes_sum(vectors: Any) -> Any:
+    """Add up the lanes of vectors: halves, then what is left of them."""
+    for size in (_LANES // 2, _LANES // 4):
+        vectors = vectors[:, :size] + vectors[:, size : 2 * size]
+    return vectors
 
 
 @converter("CumProd")

@@ -12,7 +12,8 @@ from tvm.relax import op as R
 from frontends.bounds import check_places
 from frontends.errors import UnsupportedError
 from frontends.onnx.converters.registry import Call, converter
-from qnn_ops.registry import constant_of, spec_of
+from qnn_ops.expressions import Expression
+from qnn_ops.registry import constant_of
 from qnn_ops.rounded import rounded
 
 Array = np.ndarray[Any, Any]
@@ -20,32 +21,30 @@ Array = np.ndarray[Any, Any]
 _NEIGHBOURS = range(-1, 3)
 
 
-def resize_cubic(
-    builder: relax.BlockBuilder, data: relax.Expr, axis: int, old: Array, slope: Any
-) -> relax.Expr:
+def _resize_cubic(data: Any, axis: int, old: Array, slope: Any) -> Any:
     """Return the sum of four neighbours along an axis times their shares, from the first on.
 
     Pixels beyond an end equal the pixel at the end.
 
     Args:
-        builder: of the function.
         data: float32.
         axis: of the data.
         old: where each new place lies among the old ones, float32.
         slope: of the functions where they cross 0, ``cubic_coeff_a``.
     """
-    emit, shape = builder.emit, spec_of(data).shape
-    size, first = shape[axis], np.floor(old)
+    size, first = data.shape[axis], np.floor(old)
     shares = _shares(old - first, np.float32(slope))
     places = [first.astype(np.int64) + step for step in _NEIGHBOURS]
-    column = [-1, *[1] * (len(shape) - 1 - axis)]
-    result: relax.Expr | None = None
+    column, result = [-1, *[1] * (data.ndim - 1 - axis)], None
     for share, place in zip(shares, places, strict=True):
-        known = relax.const(np.clip(place, 0, size - 1), "int64")
-        neighbour = emit(R.take(data, known, axis, mode="clip"))
-        term = rounded(emit(R.multiply(neighbour, relax.const(share.reshape(column)))))
-        result = term if result is None else emit(R.add(result, emit(term)))
+        neighbour = _taken(data, np.clip(place, 0, size - 1), axis)
+        term = rounded(neighbour * share.reshape(column))
+        result = term if result is None else result + term
     return result
+
+
+def _taken(data: Any, places: Any, axis: int) -> Any:
+    return data.to(R.take(data.expr, relax.const(places, "int64"), axis, mode="clip"))
 
 
 def _shares(part: Array, a: Any) -> list[Array]:
@@ -75,7 +74,7 @@ def _half_away(x: Array) -> Array:
 
 
 @converter("Resize")
-def _resize(call: Call) -> relax.Expr:
+def _resize(call: Call) -> Any:
     # The operator of version 10 has no region of interest.
     data, *_, scales, sizes = call.operands(4) if len(call.given) != 2 else (*call.given, None)
     mode = call.attributes.get("mode", b"nearest")
@@ -83,7 +82,8 @@ def _resize(call: Call) -> relax.Expr:
         raise UnsupportedError("only linear, nearest and cubic are imported, without antialias")
     if call.attributes.get("keep_aspect_ratio_policy", b"stretch") != b"stretch":
         raise UnsupportedError("only the policy stretch is imported")
-    shape = spec_of(data).shape
+    data = Expression(call.builder, data)
+    shape = data.shape
     axes = [int(axis) % len(shape) for axis in call.attributes.get("axes", range(len(shape)))]
     factors, extents = _factors(scales, sizes, [shape[axis] for axis in axes])
     if min(extents) < 1:
@@ -94,11 +94,11 @@ def _resize(call: Call) -> relax.Expr:
             raise UnsupportedError("exclude_outside is not imported")
         between = _linear if mode == b"linear" else _cubic
         pairs = zip(factors, extents, strict=True)
-        return between(call.builder, data, call.attributes, dict(zip(axes, pairs, strict=True)))
+        return between(data, call.attributes, dict(zip(axes, pairs, strict=True)))
     for axis, factor, extent in zip(axes, factors, extents, strict=True):
         places = _places(call.attributes, shape[axis], extent, factor)
         if places.tolist() != list(range(shape[axis])):
-            data = call.emit(R.take(data, relax.const(places, "int64"), axis, mode="clip"))
+            data = _taken(data, places, axis)
     return data
 
 
@@ -145,46 +145,37 @@ def _coordinates(attributes: dict[str, Any], size: int, extent: int, factor: Any
     raise UnsupportedError(f"places by {mode} are not imported")
 
 
-def _linear(
-    builder: relax.BlockBuilder,
-    data: relax.Expr,
-    attributes: dict[str, Any],
-    sizes: dict[int, tuple[Any, int]],
-) -> relax.Expr:
+def _linear(data: Any, attributes: dict[str, Any], sizes: dict[int, tuple[Any, int]]) -> Any:
     """Return the sum of four neighbours times their shares, in ONNX Runtime's order.
 
     Args:
-        builder: of the function.
         data: images, channels first, or one image.
         attributes: of the operator.
         sizes: the scale and the new size of axes.
     """
-    shape, emit = spec_of(data).shape, builder.emit
-    axes = _axes(data, sizes)
-    sides = []
+    axes, shape, sides = _axes(data, sizes), data.shape, []
     for axis in axes:
         factor, extent = sizes.get(axis, (np.float32(1), shape[axis]))
         sides.append(
             _neighbours(_coordinates(attributes, shape[axis], extent, factor), shape[axis])
         )
     (rows, tops), (columns, lefts) = sides
-    total: relax.Expr | None = None
+    total = None
     for row, down in zip(rows, tops, strict=True):
-        line = emit(R.take(data, relax.const(row, "int64"), axes[0], mode="clip"))
+        line = _taken(data, row, axes[0])
         for column, right in zip(columns, lefts, strict=True):
-            corner = emit(R.take(line, relax.const(column, "int64"), axes[1], mode="clip"))
-            share = relax.const(right * down.reshape(-1, 1))
-            term = emit(R.multiply(share, corner))
-            total = term if total is None else emit(R.add(total, term))
+            corner = _taken(line, column, axes[1])
+            term = (right * down.reshape(-1, 1)) * corner
+            total = term if total is None else total + term
     return total
 
 
-def _axes(data: relax.Expr, sizes: dict[int, tuple[Any, int]]) -> list[int]:
+def _axes(data: Any, sizes: dict[int, tuple[Any, int]]) -> list[int]:
     """Return the axes of images that are resized."""
-    rank = len(spec_of(data).shape)
+    rank = data.ndim
     axes = [rank - 2, rank - 1]
     others = [axis for axis, (factor, _) in sizes.items() if factor != 1 and axis not in axes]
-    if rank not in (2, 4) or others or spec_of(data).dtype != "float32":
+    if rank not in (2, 4) or others or data.dtype != "float32":
         # Of bytes it depends on the layout that ONNX Runtime chooses for the operators around.
         raise UnsupportedError(
             "linear and cubic are imported for the last two axes of images of float32"
@@ -192,21 +183,16 @@ def _axes(data: relax.Expr, sizes: dict[int, tuple[Any, int]]) -> list[int]:
     return axes
 
 
-def _cubic(
-    builder: relax.BlockBuilder,
-    data: relax.Expr,
-    attributes: dict[str, Any],
-    sizes: dict[int, tuple[Any, int]],
-) -> relax.Expr:
+def _cubic(data: Any, attributes: dict[str, Any], sizes: dict[int, tuple[Any, int]]) -> Any:
     """Resize along rows, then along columns, as ``_linear`` is told to."""
-    shape = spec_of(data).shape
+    shape = data.shape
     for axis in reversed(_axes(data, sizes)):
         factor, extent = sizes.get(axis, (np.float32(1), shape[axis]))
         if factor == 1 and extent == shape[axis]:
             continue
         old = _coordinates(attributes, shape[axis], extent, factor)
         slope = attributes.get("cubic_coeff_a", -0.75)
-        data = resize_cubic(builder, data, axis, old, slope)
+        data = _resize_cubic(data, axis, old, slope)
     return data
 
 

@@ -49,13 +49,11 @@ def fold(graph: Graph, rounds: int = _ROUNDS) -> None:
     Raises:
         ModelFormatError: the shapes that follow do not fit the operators.
     """
-    inputs = {value.name for value in graph.input}
     for _ in range(rounds):
         if not (found := _known_results(graph)):
             break
-        given = {name: shape for name, shape in graph.shapes.items() if name in inputs}
         _replace(graph, found)
-        infer(graph, given)
+        infer(graph)
 
 
 def _known_results(graph: Graph) -> dict[str, Array]:

@@ -12,6 +12,7 @@ import numpy as np
 from frontends.errors import UnsupportedError
 from frontends.onnx.read.constants import Array, array_of, kind_of
 from frontends.onnx.read.names import free_prefix, inner_graphs
+from frontends.onnx.read.open_inputs import Shapes
 from frontends.onnx.read.package import onnx_package
 
 _LARGE = 1 << 14
@@ -124,6 +125,7 @@ class Graph:
         input: ValueInfoProtos.
         output: likewise.
         value_info: likewise, of other tensors whose types are known.
+        given: shapes of inputs by name, where they are not the file's.
         head: a ModelProto with the versions of operators and without a graph.
         prefix: of names that no tensor has.
         stem: the first result of the node whose replacement is written.
@@ -137,9 +139,10 @@ class Graph:
         values: of tensors of shapes, where they are open sizes.
     """
 
-    def __init__(self, proto: Any) -> None:
-        """Read a ModelProto, which stays as it is."""
+    def __init__(self, proto: Any, given: Shapes | None = None) -> None:
+        """Read a ModelProto, which stays as it is; given shapes replace those of its inputs."""
         graph = proto.graph
+        self.given = given or {}
         self.head = onnx_package().ModelProto(ir_version=proto.ir_version)
         self.head.opset_import.extend(proto.opset_import)
         self.head.metadata_props.extend(proto.metadata_props)

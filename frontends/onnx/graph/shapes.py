@@ -27,19 +27,18 @@ def with_shapes(proto: Any, shapes: Shapes | None) -> Graph:
 
     See ``infer``.
     """
-    graph = Graph(proto)
-    infer(graph, shapes)
+    graph = Graph(proto, shapes)
+    infer(graph)
     return graph
 
 
-def infer(graph: Graph, shapes: Shapes | None) -> Any:
+def infer(graph: Graph) -> Any:
     """Give inputs static shapes, and find the shapes that follow.
 
     A constant is no input afterwards: old files list constants among the inputs.
 
     Args:
-        graph: a model.
-        shapes: of inputs by name, where they are not the file's.
+        graph: a model; the shapes of its inputs are given afterwards.
 
     Returns:
         What the package onnx infers: a ModelProto without the values of large constants.
@@ -48,16 +47,16 @@ def infer(graph: Graph, shapes: Shapes | None) -> Any:
         QnnError: a name is no input's, or a size is missing, or not positive.
         ModelFormatError: the shapes do not fit the operators.
     """
-    shapes = shapes or {}
     graph.input = [copied(each) for each in graph.input if each.name not in graph.constants]
     names = [value.name for value in graph.input]
-    for name in shapes:
+    for name in graph.given:
         if name not in names:
             text = ", ".join(map(repr, names)) or "none"
             raise QnnError(f"shape: no input is named {name!r}; there are {text}")
     symbols = graph.symbols
     found = (
-        (value.name, _set_shape(value, shapes.get(value.name), symbols)) for value in graph.input
+        (value.name, _set_shape(value, graph.given.get(value.name), symbols))
+        for value in graph.input
     )
     if open_ones := [(name, text) for name, text in found if text]:
         raise QnnError(_needed(open_ones))
@@ -65,6 +64,7 @@ def infer(graph: Graph, shapes: Shapes | None) -> Any:
         result = _found(graph)
         graph.value_info, graph.output = [*result.graph.value_info], [*result.graph.output]
         graph.find_types()
+        graph.given = {name: graph.shapes[name] for name in names}
         if not symbols:
             return result
         from frontends.onnx.graph.open_shapes import follow

@@ -14,7 +14,6 @@ from frontends.onnx.graph.shapes import infer
 from frontends.onnx.graph.subgraphs import FLOAT, inline, keep_apart, rename
 from frontends.onnx.normalize.turns import write_turns
 from frontends.onnx.read.names import is_of_standard, read_outside, refuse
-from frontends.onnx.read.open_inputs import Shapes
 from frontends.onnx.read.package import onnx_package
 
 _LATER = "tvm_qnn.later"
@@ -64,12 +63,11 @@ def take_branches(graph: Graph, constants: Mapping[str, Any]) -> bool:
     return True
 
 
-def write_choices(graph: Graph, shapes: Shapes | None) -> bool:
+def write_choices(graph: Graph) -> bool:
     """Write both branches, and a choice, in place of If nodes.
 
     Args:
         graph: the model, whose conditions are none of them constants.
-        shapes: of inputs by name, where they are not the file's.
 
     Returns:
         Whether it has an If.
@@ -82,9 +80,9 @@ def write_choices(graph: Graph, shapes: Shapes | None) -> bool:
     outer = {node.output[0] for node in graph.node if is_if(node)}  # others are inside a branch
     if not outer:
         return False
-    _write_both(graph, shapes)
+    _write_both(graph)
     typed, prefix = graph.copy(), graph.prefix
-    infer(typed, shapes)
+    infer(typed)
     scalar = graph.constant(np.array([], np.int64), f"{prefix}scalar")
     given, graph.node = graph.node, []
     for number, node in enumerate(given):
@@ -107,10 +105,10 @@ def write_choices(graph: Graph, shapes: Shapes | None) -> bool:
     return True
 
 
-def _write_both(graph: Graph, shapes: Shapes | None) -> None:
+def _write_both(graph: Graph) -> None:
     """Write what is in branches before their If nodes."""
     typed = graph.copy()
-    infer(typed, shapes)
+    infer(typed)
     for node in graph.rewritten():
         for which in _BRANCHES if is_if(node) else ():
             stem = f"{graph.prefix}{node.output[0]}_{which}_"
@@ -144,14 +142,13 @@ _BEFORE_CARRIED = 2
 """The operands before those that are carried on."""
 
 
-def close_loops(graph: Graph, shapes: Shapes | None) -> None:
+def close_loops(graph: Graph) -> None:
     """Rewrite Loops so that no body reads a tensor of the graph around it.
 
     A constant becomes one of the body; what else it reads is carried on from turn to turn.
 
     Args:
         graph: from ``write_subgraphs``.
-        shapes: of inputs by name, where they are not the file's.
 
     Raises:
         ModelFormatError: a body is malformed.
@@ -161,7 +158,7 @@ def close_loops(graph: Graph, shapes: Shapes | None) -> None:
     if not loops:
         return
     typed = graph.copy()
-    infer(typed, shapes)
+    infer(typed)
     for node in loops:
         graph.find_prefix()
         _close(node, typed)
@@ -204,12 +201,8 @@ _ROUNDS = 32
 """The shapes that a branch gives may decide on the next one."""
 
 
-def write_subgraphs(graph: Graph, shapes: Shapes | None) -> None:
+def write_subgraphs(graph: Graph) -> None:
     """Write out all If nodes, and the Loops and Scans whose turns are known.
-
-    Args:
-        graph: a model of the file's operators.
-        shapes: of inputs by name, where they are not the file's.
 
     Raises:
         ModelFormatError: a branch or body is malformed, or shapes do not fit.
@@ -221,13 +214,13 @@ def write_subgraphs(graph: Graph, shapes: Shapes | None) -> None:
             return
         if any(map(is_if, graph.node)):
             known = closed_branches(graph)
-            infer(known, shapes)
+            infer(known)
             fold(known)
             if take_branches(graph, known.constants):
                 continue
         typed = graph.copy()
-        infer(typed, shapes)
+        infer(typed)
         known = typed.copy()
         fold(known)
-        if not (write_turns(graph, typed, known.constants) or write_choices(graph, shapes)):
+        if not (write_turns(graph, typed, known.constants) or write_choices(graph)):
             return

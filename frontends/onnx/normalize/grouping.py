@@ -11,7 +11,6 @@ from frontends.onnx.graph.folding import fold
 from frontends.onnx.graph.graph import Constants, Graph, copied, makers
 from frontends.onnx.graph.shapes import infer
 from frontends.onnx.read.names import attributes_of, inner_graphs, refuse
-from frontends.onnx.read.open_inputs import Shapes
 from frontends.onnx.replacements.registry import RULES, apply_rule
 from qnn_ops.errors import QnnError
 
@@ -78,14 +77,11 @@ def grouped(graph: Graph) -> tuple[Graph, dict[int, str]]:
     return groups, missing
 
 
-def find_known_types(
-    graph: Graph, shapes: Shapes | None = None
-) -> tuple[Graph, dict[int, str], Graph]:
+def find_known_types(graph: Graph) -> tuple[Graph, dict[int, str], Graph]:
     """Find the types of tensors, also behind operators that the standard has not.
 
     Args:
         graph: whose shapes were inferred, or a model that is known less well. It gets the types.
-        shapes: of inputs by name, as they were inferred with.
 
     Returns:
         What the nodes stand for, why some cannot be imported, by their numbers, and the graph of
@@ -97,7 +93,7 @@ def find_known_types(
         written = groups
         with suppress(QnnError):
             typed = groups.copy()
-            infer(typed, shapes)
+            infer(typed)
             fold(typed)
             written = typed
         _state_types(graph, written)

@@ -11,7 +11,6 @@ from frontends.onnx.graph.graph import Graph
 from frontends.onnx.graph.shapes import NO_DATA, infer
 from frontends.onnx.normalize.control import closed_branches
 from frontends.onnx.read.names import graphs_of, refuse
-from frontends.onnx.read.open_inputs import Shapes
 
 _FOLLOWED = frozenset(
     (
@@ -26,12 +25,8 @@ _MOST_FOLLOWED = 1 << 21
 """Numbers; it takes some seventy bytes for each."""
 
 
-def check_bounds(graph: Graph, shapes: Shapes | None) -> None:
+def check_bounds(graph: Graph) -> None:
     """Check what a model makes, and let shape inference follow values only if these are few.
-
-    Args:
-        graph: the model.
-        shapes: of inputs by name, where they are not the file's.
 
     Raises:
         UnsupportedOperatorError: it makes more than it may; names the operators.
@@ -39,7 +34,7 @@ def check_bounds(graph: Graph, shapes: Shapes | None) -> None:
     """
     trial = closed_branches(graph)
     trial.head.metadata_props.add().key = NO_DATA
-    infer(trial, shapes)
+    infer(trial)
     fold(trial, rounds=_ROUNDS)
     check_growth(trial, bytes_of_constants(graph))
     sizes = [

@@ -9,7 +9,6 @@ from frontends.onnx.graph.graph import Graph
 from frontends.onnx.graph.shapes import infer
 from frontends.onnx.read.constants import move_constants
 from frontends.onnx.read.names import inner_graphs
-from frontends.onnx.read.open_inputs import Shapes
 from frontends.onnx.read.package import onnx_package
 
 _CAST = "CastLike"
@@ -25,15 +24,11 @@ _ROUNDS = 8
 """What defines an operator may have others of them."""
 
 
-def write_standard_functions(graph: Graph, shapes: Shapes | None) -> None:
+def write_standard_functions(graph: Graph) -> None:
     """Write what operators stand for in their places.
 
     What has no definition in the model's version, or one that depends on a type that is not known,
     stays where it is.
-
-    Args:
-        graph: a model of the file's operators.
-        shapes: of inputs by name, where they are not the file's.
 
     Raises:
         QnnError: a shape is not known, or does not fit.
@@ -43,7 +38,7 @@ def write_standard_functions(graph: Graph, shapes: Shapes | None) -> None:
         if not found:
             break
         trial = graph.copy()
-        typed = infer(trial, shapes)
+        typed = infer(trial)
         if _CAST in found and _write_casts(trial):
             graph.become(trial)
             continue

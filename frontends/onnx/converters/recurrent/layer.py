@@ -210,45 +210,45 @@ class Layer:
             return self.emit(R.flip(sequence, 0))
         emit, columns = self.emit, spec_of(sequence).shape[2]
         rows = emit(R.reshape(sequence, (self.steps * self.batch, columns)))
-        taken = emit(R.take(rows, self._places(), 0, "clip"))
+        taken = emit(R.take(rows, self._places().expr, 0, "clip"))
         return emit(R.reshape(taken, (self.steps, self.batch, columns)))
 
-    def _places(self) -> relax.Expr:
+    def _places(self) -> Any:
         """Return where each row is when sequences are turned: [steps · batch]."""
-        emit = self.emit
-        turns = np.arange(self.steps, dtype=np.int32).reshape(-1, 1)
-        lengths = self._wide_lengths()
-        backward = emit(R.subtract(lengths, relax.const(turns + 1)))
-        steps = emit(
-            R.where(emit(R.less(relax.const(turns), lengths)), backward, relax.const(turns))
-        )
-        at = R.multiply(steps, relax.const(self.batch, "int32"))
-        at = R.add(at, relax.const(np.arange(self.batch, dtype=np.int32)))
-        return emit(R.reshape(emit(at), (self.steps * self.batch,)))
+        turns, lengths = self._turns, self._wide_lengths()
+        backward = lengths - (turns + 1)
+        steps = np.where(self._is_before(turns, lengths), backward, turns)
+        at = steps * self.batch + np.arange(self.batch, dtype=np.int32)
+        return at.reshape(self.steps * self.batch)
 
-    def _wide_lengths(self) -> relax.Expr:
+    @property
+    def _turns(self) -> Array:
+        return np.arange(self.steps, dtype=np.int32).reshape(-1, 1)
+
+    def _is_before(self, turns: Any, ends: Any) -> Any:
+        return ends.to(R.less(relax.const(turns), ends.expr))
+
+    def _wide_lengths(self) -> Any:
         """Return the lengths of sequences, [1, batch], no more than there are steps."""
         if self.fixed_lengths is not None:
-            return relax.const(self.fixed_lengths.reshape(1, -1))
-        steps, none = (relax.const(each, "int32") for each in (self.steps, 0))
-        bounded = self.emit(R.maximum(R.minimum(self.lengths, steps), none))
-        return self.emit(R.reshape(bounded, (1, self.batch)))
+            return self.builder.array(relax.const(self.fixed_lengths.reshape(1, -1)))
+        lengths = self.builder.array(self.lengths)
+        return np.maximum(np.minimum(lengths, self.steps), 0).reshape(1, self.batch)
 
     def _is_going(self) -> relax.Expr | None:
         """Return whether a step is one of each sequence: [steps, batch, 1]; None if all are."""
         if self.lengths is None:
             return None
-        turns = relax.const(np.arange(self.steps, dtype=np.int32).reshape(-1, 1))
-        going = self.emit(R.less(turns, self._wide_lengths()))
-        return self.emit(R.reshape(going, (self.steps, self.batch, 1)))
+        going = self._is_before(self._turns, self._wide_lengths())
+        return going.reshape(self.steps, self.batch, 1).expr
 
     def _ended(self, state: relax.Expr) -> relax.Expr:
         """Return a last state, which may be 0 where there were no steps."""
         if not self.kind.ends_at_zero:
             return state
-        lengths = self.emit(R.reshape(self._wide_lengths(), (self.batch, 1)))
-        any_step = self.emit(R.less(relax.const(0, "int32"), lengths))
-        return self.emit(R.where(any_step, state, relax.const(np.float32(0))))
+        any_step = self._is_before(np.int32(0), self._wide_lengths().reshape(self.batch, 1))
+        kept: Any = np.where(any_step, self.builder.array(state), 0)
+        return kept.expr
 
     def _masked(self, data: relax.Expr) -> relax.Expr:
         """Return the data without what lies beyond the longest sequence.
@@ -257,11 +257,11 @@ class Layer:
         """
         if self.lengths is None:
             return data
-        turns = relax.const(np.arange(self.steps, dtype=np.int32).reshape(-1, 1, 1))
-        longest = self.emit(R.max(self._wide_lengths()))
-        return self.emit(
-            R.where(self.emit(R.less(turns, longest)), data, relax.const(np.float32(0)))
-        )
+        lengths = self._wide_lengths()
+        longest = lengths.to(R.max(lengths.expr))
+        is_read = self._is_before(self._turns[..., None], longest)
+        masked: Any = np.where(is_read, self.builder.array(data), 0)
+        return masked.expr
 
     def _fixed_lengths(self) -> Array | None:
         """Return the lengths of sequences, if they are known."""

@@ -13,20 +13,21 @@ from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
 from frontends.onnx.converters.registry import Call, converter
-from qnn_ops.registry import constant_of, spec_of
+from qnn_ops.expressions import operand
+from qnn_ops.registry import constant_of
 
 _MOST_ELEMENTS = 1 << 24
 
 
 @converter("Col2Im")
-def _col2im(call: Call) -> relax.Expr:
+def _col2im(call: Call) -> Any:
     """Add up, for each pixel, what columns have for it, one tap after the other."""
-    data, *given = call.operands(3)
-    known = [constant_of(each) for each in given]
+    data, *given = call.arrays(3)
+    known = [constant_of(each.expr) for each in given]
     if any(each is None for each in known):
         raise UnsupportedError("the shapes of the image and the block must be constant")
     image, block = ([int(size) for size in each] for each in known if each is not None)
-    rank, (batch, depth, places) = len(image), spec_of(data).shape
+    rank, (batch, depth, places) = len(image), data.shape
     stride = list(call.attributes.get("strides", [1] * rank))
     dilation = list(call.attributes.get("dilations", [1] * rank))
     before = list(call.attributes.get("pads", [0] * 2 * rank))
@@ -57,13 +58,12 @@ def _col2im(call: Call) -> relax.Expr:
             found = found * counts[n] + (offsets // stride[n]).reshape(along)
             is_there = is_there & fits.reshape(along)
         table.append(np.where(is_there, number * places + found, taps * places).reshape(-1))
-    emit, channels, dtype = call.emit, depth // taps, spec_of(data).dtype
-    flat = emit(R.reshape(data, (batch, channels, taps * places)))
-    nothing = relax.const(np.zeros((batch, channels, 1), dtype), dtype)
-    padded = emit(R.concat([flat, nothing], 2))
-    taken = emit(R.take(padded, relax.const(np.concatenate(table)), 2, mode="clip"))
-    parts = emit(R.reshape(taken, (batch, channels, taps, prod(image))))
-    return R.reshape(emit(R.sum(parts, 2)), (batch, channels, *image))
+    flat = data.reshape(batch, depth // taps, taps * places)
+    nothing = data.to(operand(np.zeros((batch, depth // taps, 1)), data.dtype))
+    padded: Any = np.concatenate([flat, nothing], 2)
+    taken = data.to(R.take(padded.expr, relax.const(np.concatenate(table)), 2, mode="clip"))
+    parts = taken.reshape(batch, depth // taps, taps, prod(image))
+    return parts.sum(2, data.dtype).reshape(batch, depth // taps, *image)
 
 
 _BLOCK = 128
@@ -75,49 +75,44 @@ _MOST_CHANNELS = 1024
 
 
 @converter("ConvTranspose")
-def _conv_transpose(call: Call) -> relax.Expr:
+def _conv_transpose(call: Call) -> Any:
     """Multiply each pixel by the weights of all taps, and add up what meets in a place.
 
     As ONNX Runtime does: the sums over channels first, then the taps, one by one, then the bias.
     """
-    data, weights, bias = call.operands(3)
-    batch, channels, *image = spec_of(data).shape
-    depth, units, *kernel = spec_of(weights).shape
+    data, weights, bias = call.arrays(3)
+    batch, channels, *image = data.shape
+    depth, units, *kernel = weights.shape
     groups = int(call.attributes.get("group", 1))
     if depth != channels or groups < 1 or channels % groups or len(kernel) != len(image):
         raise UnsupportedError(
-            f"{groups} groups of weights of shape {list(spec_of(weights).shape)} for data of "
-            f"shape {list(spec_of(data).shape)}"
+            f"{groups} groups of weights of shape {list(weights.shape)} for data of shape "
+            f"{list(data.shape)}"
         )
     if not kernel or list(call.attributes.get("kernel_shape", kernel)) != kernel:
         raise UnsupportedError(f"its weights have windows of {kernel}")
-    emit = call.emit
     columns, rows = prod(image), units * prod(kernel)
-    pixels = emit(R.reshape(data, (batch, groups, channels // groups, columns)))
-    taps = emit(R.reshape(weights, (groups, channels // groups, rows)))
-    products = _products(call.builder, emit(R.permute_dims(taps, [0, 2, 1])), pixels)
-    parts = emit(R.reshape(products, (batch, groups * units, *kernel, *image)))
+    pixels = data.reshape(batch, groups, channels // groups, columns)
+    taps = weights.reshape(groups, channels // groups, rows)
+    products = _products(taps.to(R.permute_dims(taps.expr, [0, 2, 1])), pixels)
+    parts = products.reshape(batch, groups * units, *kernel, *image)
     axes = list(_axes(call.attributes, image, kernel))
     count = max(prod(kernel), prod(axis.stride for axis in axes))
     if count > _MOST_CHANNELS:
         raise UnsupportedError(f"a window of {count} taps or places, the most are {_MOST_CHANNELS}")
-    result = _overlaid(call.builder, parts, axes)
-    if bias is None:
-        return result
-    return R.add(emit(result), R.reshape(bias, (1, -1, *[1] * len(image))))
+    result = _overlaid(parts, axes)
+    return result if bias is None else result + bias.reshape(1, -1, *[1] * len(image))
 
 
-def _products(builder: relax.BlockBuilder, rows: relax.Expr, columns: relax.Expr) -> relax.Expr:
+def _products(rows: Any, columns: Any) -> Any:
     """Multiply matrices; long sums are those of blocks, as ONNX Runtime adds them."""
-    depth, count = spec_of(columns).shape[-2:]
-    size = _block(depth, count)
-    total: relax.Expr | None = None
+    depth, count = columns.shape[-2:]
+    size, total = _block(depth, count), None
     for begin in range(0, depth, size):
-        end = min(begin + size, depth)
-        left = builder.emit(R.strided_slice(rows, [2], [begin], [end]))
-        right = builder.emit(R.strided_slice(columns, [2], [begin], [end]))
-        part = builder.emit(R.matmul(left, right))
-        total = part if total is None else builder.emit(R.add(total, part))
+        cut = [2], [begin], [min(begin + size, depth)]
+        left, right = (each.to(R.strided_slice(each.expr, *cut)) for each in (rows, columns))
+        part = left.to(R.matmul(left.expr, right.expr))
+        total = part if total is None else total + part
     return total
 
 
@@ -180,37 +175,33 @@ def _axes(attributes: Mapping[str, Any], image: list[int], kernel: list[int]) ->
         yield _Axis(extent, taps, step, size, before)
 
 
-def _overlaid(builder: relax.BlockBuilder, parts: relax.Expr, axes: list[_Axis]) -> relax.Expr:
+def _overlaid(parts: Any, axes: list[_Axis]) -> Any:
     """Add up what the taps give, in their order: [N, C, taps…, image…] to [N, C, result…]."""
-    emit, rank = builder.emit, len(axes)
-    batch, channels = spec_of(parts).shape[:2]
-    places = parts if all(axis.tiles for axis in axes) else _places(builder, parts, axes)
+    rank, shape = len(axes), parts.shape[:2]
+    places = parts if all(axis.tiles for axis in axes) else _places(parts, axes)
     order = [each for axis in range(rank) for each in (2 + rank + axis, 2 + axis)]
-    result = emit(R.permute_dims(places, [0, 1, *order]))
-    sizes = [axis.length * axis.stride for axis in axes]
-    result = emit(R.reshape(result, (batch, channels, *sizes)))
-    ends = [axis.begin + axis.size for axis in axes]
-    return R.strided_slice(result, list(range(2, 2 + rank)), [axis.begin for axis in axes], ends)
+    result = places.to(R.permute_dims(places.expr, [0, 1, *order]))
+    result = result.reshape(*shape, *(axis.length * axis.stride for axis in axes))
+    bounds = [axis.begin for axis in axes], [axis.begin + axis.size for axis in axes]
+    return result.to(R.strided_slice(result.expr, list(range(2, 2 + rank)), *bounds))
 
 
-def _places(builder: relax.BlockBuilder, parts: relax.Expr, axes: list[_Axis]) -> relax.Expr:
+def _places(parts: Any, axes: list[_Axis]) -> Any:
     """Add up what meets in a place: [N, C, taps…, image…] to [N, C, strides…, lengths…]."""
-    emit, rank = builder.emit, len(axes)
-    batch, channels = spec_of(parts).shape[:2]
+    rank, shape = len(axes), parts.shape[:2]
     lengths = [axis.length for axis in axes]
-    sums: dict[tuple[int, ...], relax.Expr] = {}
-    taps, kept = list(range(2, 2 + rank)), (batch, channels, *(axis.image for axis in axes))
+    sums: dict[tuple[int, ...], Any] = {}
+    taps, kept = list(range(2, 2 + rank)), (*shape, *(axis.image for axis in axes))
     for tap in product(*(range(len(axis.taps)) for axis in axes)):
         found = [axis.taps[place] for axis, place in zip(axes, tap, strict=True)]
-        part = emit(R.strided_slice(parts, taps, tap, [place + 1 for place in tap]))
+        part = parts.to(R.strided_slice(parts.expr, taps, tap, [place + 1 for place in tap]))
         widths = [0, 0, 0, 0]
         for axis, (_, move) in zip(axes, found, strict=True):
             widths += [move, axis.length - axis.image - move]
-        moved = emit(R.nn.pad(emit(R.reshape(part, kept)), widths))
+        moved = part.to(R.nn.pad(part.reshape(*kept).expr, widths))
         phase = tuple(phase for phase, _ in found)
-        sums[phase] = emit(R.add(sums[phase], moved)) if phase in sums else moved
-    phases = list(product(*(range(axis.stride) for axis in axes)))
-    nothing = R.zeros((batch, channels, *lengths), "float32")
-    result = emit(R.stack([sums.get(phase, nothing) for phase in phases], 2))
-    strides = [axis.stride for axis in axes]
-    return emit(R.reshape(result, (batch, channels, *strides, *lengths)))
+        sums[phase] = sums[phase] + moved if phase in sums else moved
+    phases = product(*(range(axis.stride) for axis in axes))
+    nothing = R.zeros((*shape, *lengths), "float32")
+    tensors = [sums[phase].expr if phase in sums else nothing for phase in phases]
+    return parts.to(R.stack(tensors, 2)).reshape(*shape, *(each.stride for each in axes), *lengths)

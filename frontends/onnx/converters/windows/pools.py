@@ -11,6 +11,7 @@ from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
 from frontends.onnx.converters.known import is_dequantized, value_of
+from frontends.onnx.converters.reductions import lanes_sum
 from frontends.onnx.converters.registry import Call, converter
 from frontends.onnx.converters.windows.convolutions import Window, window_of
 from qnn_ops.registry import spec_of
@@ -22,36 +23,29 @@ _BLOCK = 16
 
 
 @converter("GlobalAveragePool")
-def _global_average_pool(call: Call) -> relax.Expr:
-    (data,) = call.operands(1)
-    shape = spec_of(data).shape
-    is_input = value_of(call.builder, data) is None
+def _global_average_pool(call: Call) -> Any:
+    (data,) = call.arrays(1)
+    shape = data.shape
+    is_input = value_of(call.builder, data.expr) is None
     is_in_blocks = is_input and len(shape) == 4 and shape[1] % _BLOCK == 0
     # Of integers the sums are exact in any order, and this form is what becomes a quantized mean.
-    if is_in_blocks or is_dequantized(call.builder, data):
-        return R.mean(data, list(range(2, len(shape))), keepdims=True)
-    rows, count = shape[0] * shape[1], prod(shape[2:])
-    sums = _sums(call.builder, call.emit(R.reshape(data, (rows, count))))
-    means = call.emit(R.divide(sums, relax.const(np.float32(count))))
-    return R.reshape(means, (*shape[:2], *[1] * (len(shape) - 2)))
+    if is_in_blocks or is_dequantized(call.builder, data.expr):
+        return R.mean(data.expr, list(range(2, len(shape))), keepdims=True)
+    count = prod(shape[2:])
+    means = _sums(data.reshape(prod(shape[:2]), count)) / count
+    return means.reshape(*shape[:2], *[1] * (len(shape) - 2))
 
 
-def _sums(builder: relax.BlockBuilder, rows: relax.Expr) -> relax.Expr:
+def _sums(rows: Any) -> Any:
     """Add up each row: vectors, then their lanes, then what no vector is left of, one by one."""
-    emit, (number, count) = builder.emit, spec_of(rows).shape
+    number, count = rows.shape
     whole = count // _LANES * _LANES
-    total: relax.Expr = relax.const(np.zeros((number, 1), np.float32))
+    total = rows.to(relax.const(np.zeros((number, 1), np.float32)))
     if whole:
-        vectors = emit(R.strided_slice(rows, [1], [0], [whole]))
-        vectors = emit(R.reshape(vectors, (number, whole // _LANES, _LANES)))
-        total = emit(R.sum(vectors, 1))
-        for size in (2, 1):
-            halves = [
-                emit(R.strided_slice(total, [1], [begin], [begin + size])) for begin in (0, size)
-            ]
-            total = emit(R.add(*halves))
+        vectors = rows[:, :whole].reshape(number, whole // _LANES, _LANES)
+        total = lanes_sum(vectors.sum(1, np.float32))
     for place in range(whole, count):
-        total = emit(R.add(total, R.strided_slice(rows, [1], [place], [place + 1])))
+        total = total + rows[:, place : place + 1]
     return total
 
 

@@ -56,7 +56,7 @@ AS_IT_IS = branch([("Identity", "x", "same", {})], "same")
 
 def ops(model: Any) -> list[str]:
     graph = Graph(model)
-    write_subgraphs(graph, None)
+    write_subgraphs(graph)
     return [node.op_type for node in graph.node]
 
 

@@ -57,7 +57,7 @@ def test_near_onnx_runtime(case: str) -> None:
 def test_others_stay() -> None:
     net = model_of([("Relu", "x", "y", {})], {"x": ROWS}, ["y"], {})
     graph = Graph(net)
-    write_standard_functions(graph, None)
+    write_standard_functions(graph)
     assert graph.to_proto() == net
 
 

@@ -53,7 +53,7 @@ START = {"zero": np.zeros((3, 4), np.float32), "true": np.array(True)}
 
 def written(model: Any) -> Graph:
     graph = Graph(model)
-    write_subgraphs(graph, None)
+    write_subgraphs(graph)
     return graph
 
 
