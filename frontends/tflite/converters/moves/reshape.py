@@ -18,9 +18,8 @@ from frontends.tflite.folding import rules as known
 from frontends.tflite.model import COMPLEX, HANDLE
 from frontends.tflite.operators import MOVED, OPERATORS, UNKNOWN_SHAPE, Row
 from frontends.tflite.options.moves import (
-    DepthToSpaceOptions,
+    BlockOptions,
     ReshapeOptions,
-    SpaceToDepthOptions,
     SqueezeOptions,
 )
 from qnn_ops import quantized_pad
@@ -201,7 +200,7 @@ def convert_zeros_like(ctx: Context) -> relax.Expr:
 
 def convert_depth_to_space(ctx: Context) -> relax.Expr:
     """Make a block of pixels of each pixel's channels."""
-    data, size = _image(ctx), ctx.options(DepthToSpaceOptions).block_size
+    data, size = _image(ctx), ctx.options(BlockOptions).block_size
     batch, height, width, depth = data.shape
     if size < 1 or depth % (size * size):
         raise QnnError(f"cannot make blocks of {size} of shape {data.shape}")
@@ -213,7 +212,7 @@ def convert_depth_to_space(ctx: Context) -> relax.Expr:
 
 def convert_space_to_depth(ctx: Context) -> relax.Expr:
     """Make channels of each block of pixels."""
-    data, size = _image(ctx), ctx.options(SpaceToDepthOptions).block_size
+    data, size = _image(ctx), ctx.options(BlockOptions).block_size
     batch, height, width, depth = data.shape
     if size < 1 or height % size or width % size:
         raise QnnError(f"cannot take blocks of {size} of shape {data.shape}")
