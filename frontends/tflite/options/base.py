@@ -55,12 +55,12 @@ def read_options(code: str, operator: Table) -> Options | None:
         None if name == "NONE" else operator.union(f"BuiltinOptions{union}", accessor_type, where)
     )
     table = table or Table.empty(accessor_type, where)
-    return cls(**{field: read(table) for field, read in _readers(cls).items()})
+    return cls(**{field: read(table) for field, read in _readers(needed).items()})
 
 
 @cache
-def _readers(cls: type[Options]) -> dict[str, Reader]:
-    hints = get_type_hints(cls, include_extras=True)
+def _readers(name: str) -> dict[str, Reader]:
+    hints = get_type_hints(_CLASSES[name], include_extras=True)
     return {
         field: hint.__metadata__[0] if hasattr(hint, "__metadata__") else BY_TYPE[hint](field)
         for field, hint in hints.items()

@@ -12,7 +12,6 @@ from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
 from frontends.extremes import index_of
-from frontends.tflite.axes import axis_of
 from frontends.tflite.converters.context import Context, Operand, reshaped
 from frontends.tflite.converters.scales import EIGHT_BITS, ENCODED
 from frontends.tflite.folding import rules as known
@@ -21,6 +20,7 @@ from frontends.tflite.operators import MOVED, OPERATORS, Row, Rule, row_of
 from frontends.tflite.options.values import BucketizeOptions, IndexOptions
 from qnn_ops import top_indices
 from qnn_ops.attributes import dtype_range
+from qnn_ops.checks import check_axis
 from qnn_ops.comparisons import comparison_table, unequal
 from qnn_ops.errors import QnnError
 from qnn_ops.indices import INDEX_DTYPES
@@ -139,7 +139,7 @@ def _arg(function: Callable[..., relax.Expr]) -> Rule:
         dtype = ctx.options(IndexOptions).output_type
         if dtype not in ("int32", "int64"):
             raise UnsupportedError(f"a result of type {dtype}")
-        axis = axis_of(ctx.integer(1, ("int32", "int64")), len(data.shape))
+        axis = check_axis(ctx.integer(1, ("int32", "int64")), len(data.shape))
         if data.shape[axis] == 0:
             raise QnnError(f"axis {axis} of {data.tensor.label} has no elements")
         if 0 in data.shape:
