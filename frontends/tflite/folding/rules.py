@@ -227,7 +227,7 @@ def sliced(node: Node) -> Array:
     return data[tuple(slice(each.start, each.stop) for each in ranges)]
 
 
-def split(node: Node) -> list[Array]:
+def equal_parts(node: Node) -> list[Array]:
     """Split into equal parts."""
     axis, data = node.operands
     return np.split(data, node.options(SplitOptions).num_splits, check_axis(axis.item(), data.ndim))

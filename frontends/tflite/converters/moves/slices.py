@@ -266,7 +266,7 @@ OPERATORS.update(
         ),
         "PACK": Row(data=convert_pack, micro=MOVED, known=known.pack),
         "SLICE": Row(data=convert_slice, micro=MOVED, unpacks=("int4",), known=known.sliced),
-        "SPLIT": Row(data=convert_split, micro=MOVED, known=known.split),
+        "SPLIT": Row(data=convert_split, micro=MOVED, known=known.equal_parts),
         "SPLIT_V": Row(data=convert_split_v, micro=MOVED, known=known.split_v),
         "STRIDED_SLICE": Row(data=convert_strided_slice, micro=MOVED, known=known.strided_slice),
         "UNPACK": Row(data=convert_unpack, micro=MOVED, known=known.unpack),
