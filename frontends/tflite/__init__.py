@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 from qnn_ops.lazy import make_lazy
 
 if TYPE_CHECKING:
-    from frontends.tflite.fallback import QuantizedFallbackWarning
     from frontends.tflite.importer import from_tflite
     from frontends.tflite.interface.signatures import SignatureWarning
     from frontends.tflite.notes import (
         NotQuantizedWarning,
+        QuantizedFallbackWarning,
         WrappingSumsWarning,
         WrongInLiteRTWarning,
     )
@@ -29,7 +29,7 @@ make_lazy(
     __name__,
     {
         "NotQuantizedWarning": ("frontends.tflite.notes",),
-        "QuantizedFallbackWarning": ("frontends.tflite.fallback",),
+        "QuantizedFallbackWarning": ("frontends.tflite.notes",),
         "SignatureWarning": ("frontends.tflite.interface.signatures",),
         "WrappingSumsWarning": ("frontends.tflite.notes",),
         "WrongInLiteRTWarning": ("frontends.tflite.notes",),

@@ -10,43 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from frontends.ranges import OpenRange, clamped, places
 from frontends.tflite.options.moves import StridedSliceOptions
 from qnn_ops.errors import QnnError
-
-
-def axis_of(axis: int, rank: int) -> int:
-    """Return the axis counted from the front.
-
-    Raises:
-        QnnError: there is no such axis.
-    """
-    if not -rank <= axis < rank:
-        raise QnnError(f"axis {axis} is outside a tensor of {rank} dimensions")
-    return axis % rank
-
-
-@dataclass(frozen=True)
-class OpenRange:
-    """A ``range`` whose end may be an open size."""
-
-    start: int
-    stop: int
-    step: int = 1
-
-
-def places(start: int, stop: int, step: int = 1) -> range | OpenRange:
-    """Return indices along an axis."""
-    is_known = isinstance(start, int) and isinstance(stop, int)
-    return range(start, stop, step) if is_known else OpenRange(start, stop, step)
-
-
-def count_of(indices: range | OpenRange) -> int:
-    """Return the number of indices."""
-    if isinstance(indices, range):
-        return len(indices)
-    start, stop, step = indices.start, indices.stop, indices.step
-    span = stop - start if step > 0 else start - stop
-    return max(-(-span // abs(step)), 0)
 
 
 def split_sizes(given: Sequence[int], size: int, axis: int) -> list[int]:
@@ -164,7 +130,7 @@ def _cut(
     if step in (0, -(2**31)):
         raise QnnError(f"strides must not be {step}")
     lowest, highest = (0, size) if step > 0 else (-1, size - 1)
-    first = min(max(begin + size if begin < 0 else begin, lowest), highest)
+    first = clamped(begin, size, lowest, highest)
     if options.begin_mask & bit:
         first = 0 if step > 0 else size - 1
     if options.shrink_axis_mask & bit:
@@ -176,7 +142,7 @@ def _cut(
         if step < 0 or end < 0 or first + end > size or options.end_mask & bit:
             raise QnnError(f"{end} elements from {first} on by steps of {step} are not in {size}")
         return SlicedAxis(places(first, first + end, step))
-    last = min(max(end + size if end < 0 else end, lowest), highest)
+    last = clamped(end, size, lowest, highest)
     if options.end_mask & bit:
         last = size if step > 0 else -1
     return SlicedAxis(places(first, last, step))

@@ -16,9 +16,8 @@ import frontends.tflite.converters  # noqa: F401 (registers the rules)
 from frontends.builder import Imported, ModuleBuilder
 from frontends.errors import UnsupportedError, UnsupportedOperatorError, reason_of
 from frontends.formats import Shapes
-from frontends.tflite.converters.choice import rule_for
+from frontends.tflite.converters.choice import checked_rule
 from frontends.tflite.converters.context import Context
-from frontends.tflite.fallback import convert_in_float, warn_of_fallback
 from frontends.tflite.file_names import SEMANTICS
 from frontends.tflite.folding import fold
 from frontends.tflite.growth import growth_of
@@ -31,14 +30,13 @@ from frontends.tflite.interface.ends import (
     tensor_names,
 )
 from frontends.tflite.interface.signatures import warn_of_others
-from frontends.tflite.model import COMPLEX, DTYPES, HANDLE, VARIANT, Model, Operator, Tensor
+from frontends.tflite.model import COMPLEX, HANDLE, Model, Operator, Tensor
 from frontends.tflite.notes import (
-    check_micro,
     warn_of_comparisons,
+    warn_of_fallback,
     warn_of_floats,
     warn_of_wrapping,
 )
-from frontends.tflite.operators import row_of
 from frontends.tflite.reader import read_model, read_signature
 from frontends.tflite.sparsity import BITS
 from frontends.tflite.states import states_of
@@ -48,9 +46,6 @@ from qnn_ops.registry import spec_of
 from qnn_ops.serial import serial
 from qnn_ops.signature import with_bounds
 from qnn_ops.sizes import within
-
-# Operators compute with these types; tensors of others tell axes, sizes and the like.
-_COMPUTED = ("float32", "int8", "uint8")
 
 
 @serial
@@ -234,64 +229,16 @@ def _convert_operators(
 
 def _convert(ctx: Context) -> bool:
     """Emit one operator; tell whether it fell back to float32."""
-    row = row_of(ctx.operator.code)
+    rule, is_fallback = checked_rule(ctx)
+    results = rule(ctx)
+    results = results if isinstance(results, list) else [results]
     outputs = [ctx.output(position) for position in range(len(ctx.operator.outputs))]
     outputs = [tensor for tensor in outputs if tensor.dtype != HANDLE]
-    for tensor in outputs:
-        is_complex = tensor.dtype == COMPLEX and (row.gives_complex or row.reshapes)
-        if tensor.dtype not in (*DTYPES, VARIANT) and not is_complex:
-            raise UnsupportedError(f"{tensor.label} is of type {tensor.dtype}")
-    _check_complex(ctx)
-    if ctx.model.semantics == "tflm":
-        check_micro(ctx.model, ctx.operator)
-    rule, is_fallback = rule_for(ctx.model, ctx.operator)
-    results = convert_in_float(rule, ctx) if is_fallback else rule(ctx)
-    results = results if isinstance(results, list) else [results]
     if len(results) != len(outputs):
         raise QnnError(f"gives {len(results)} tensors, the file lists {len(outputs)}")
     for tensor, expr in zip(outputs, results, strict=True):
-        call = ctx.builder.typed(expr)
-        result = spec_of(call)
-        ctx.check_size(result, counts=True)
-        dtype = "float32" if tensor.dtype == COMPLEX else tensor.dtype
-        is_stated = row.states_dtype and ctx.model.semantics != "tflm"
-        if result.dtype != dtype and not is_stated and dtype != VARIANT:
-            raise QnnError(f"gives {result.dtype}, {tensor.label} is {tensor.dtype}")
-        if 0 in result.shape:
-            call = R.zeros(result.shape, result.dtype)  # so that no kernel meets it
-        else:
-            _check_elements(ctx)
-        variable = ctx.values.define(tensor, call)
-        owner = ctx.values.owner
-        ctx.builder.results[variable.name] = ctx.operator.index if owner is None else owner
+        ctx.give(tensor, expr)
     return is_fallback
-
-
-def _check_complex(ctx: Context) -> None:
-    """Raise if an operator reads a complex tensor, and is none of those that do."""
-    row = row_of(ctx.operator.code)
-    for index in ctx.operator.inputs:
-        tensor = ctx.model.tensors[index]
-        if index >= 0 and tensor.dtype == COMPLEX and not (row.takes_complex or row.reshapes):
-            raise UnsupportedError(f"{tensor.label} is complex")
-    if row.reshapes:
-        data, result = ctx.tensor(0), ctx.output()
-        if (data.dtype == COMPLEX) != (result.dtype == COMPLEX):
-            raise QnnError(f"{data.label} is {data.dtype}, {result.label} is {result.dtype}")
-
-
-def _check_elements(ctx: Context) -> None:
-    """Raise if a result that has elements is computed from a tensor that has none."""
-    if row_of(ctx.operator.code).fills:
-        return
-    for index in ctx.operator.inputs:
-        tensor = ctx.model.tensors[index]
-        if index < 0 or tensor.dtype not in _COMPUTED:
-            continue
-        # A constant may have become others, and none of the module.
-        shape = tensor.shape if tensor.is_constant else ctx.operand(tensor).shape
-        if 0 in shape:
-            raise UnsupportedError(f"{tensor.label} has no elements")
 
 
 def _raise_first(problems: Sequence[Problem]) -> None:

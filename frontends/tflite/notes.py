@@ -1,14 +1,26 @@
-"""Warnings about a whole model: sums that wrap, operators that TFLM computes otherwise."""
+"""Warnings about a whole model."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
 
-from frontends.errors import UnsupportedError
 from frontends.tflite.converters.functions.comparisons import compared_by_scale
-from frontends.tflite.model import Model, Operator
-from frontends.tflite.operators import CONVERTED, MOVED, row_of
+from frontends.tflite.model import Model
+
+
+class QuantizedFallbackWarning(UserWarning):
+    """A quantized operator is computed in float32, so its results may differ from TFLite's."""
+
+
+def warn_of_fallback(where: str) -> None:
+    """Warn the caller of the importer once about one operator."""
+    warnings.warn(
+        f"{where}: there is no integer rule for this quantized operator; it is computed in "
+        "float32 between dequantize and quantize, and may differ from TFLite by a rounding",
+        QuantizedFallbackWarning,
+        stacklevel=5,
+    )
 
 
 class WrappingSumsWarning(UserWarning):
@@ -28,30 +40,6 @@ def warn_of_wrapping(found: Sequence[tuple[str, str]]) -> None:
         WrappingSumsWarning,
         stacklevel=5,
     )
-
-
-def check_micro(model: Model, operator: Operator) -> None:
-    """Raise unless an operator gives TFLM's results.
-
-    Raises:
-        UnsupportedError: it does not, or not for tensors of such types, or of several scales or
-            none.
-    """
-    dtypes = row_of(operator.code).micro
-    if not dtypes:
-        raise UnsupportedError("what TFLM computes for it is not computed here")
-    tensors = [model.tensors[i] for i in (*operator.inputs, *operator.outputs) if i >= 0]
-    if others := {tensor.dtype for tensor in tensors if not tensor.is_constant} - dtypes:
-        names = ", ".join(sorted(others))
-        raise UnsupportedError(
-            f"what TFLM computes for tensors of type {names} is not computed here"
-        )
-    for tensor in tensors if dtypes == CONVERTED else ():
-        if tensor.quantization is not None and tensor.quantization.is_per_channel:
-            raise UnsupportedError(f"TFLM takes the first scale of {tensor.label} for all of it")
-    for tensor in tensors if dtypes != MOVED else ():
-        if tensor.dtype == "int8" and tensor.quantization is None and not tensor.is_constant:
-            raise UnsupportedError(f"{tensor.label} has no scale, of which TFLM computes another")
 
 
 _QUANTIZED = ("int8", "uint8", "int16", "float16")

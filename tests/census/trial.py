@@ -15,9 +15,9 @@ import numpy as np
 
 from frontends.errors import UnsupportedOperatorError
 from frontends.tflite import from_tflite
-from frontends.tflite.fallback import QuantizedFallbackWarning
 from frontends.tflite.interface.ends import tensor_names
 from frontends.tflite.model import Model, Operator, Tensor
+from frontends.tflite.notes import QuantizedFallbackWarning
 from frontends.tflite.reader import read_model
 from qnn_ops.errors import QnnError
 from tests.support.arrays import full_range

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from frontends.tflite import from_tflite
-from frontends.tflite.fallback import QuantizedFallbackWarning
+from frontends.tflite.notes import QuantizedFallbackWarning
 from frontends.tflite.reader import read_model
 from qnn_ops.errors import QnnError
 from tests.edges.draw import Case, case_of

@@ -9,7 +9,7 @@ from typing import Any
 
 from frontends.errors import UnsupportedOperatorError
 from frontends.tflite import from_tflite
-from frontends.tflite.fallback import QuantizedFallbackWarning
+from frontends.tflite.notes import QuantizedFallbackWarning
 from frontends.tflite.operators import codes_with, row_of
 from frontends.tflite.schema import OPERATORS
 from frontends.tflite.writer import ModelWriter

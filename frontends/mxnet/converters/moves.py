@@ -186,10 +186,7 @@ def convert_quantized_ring_buffer(ctx: Context) -> list[Value]:
 
 def _append(ctx: Context, buffer: relax.Expr) -> relax.Expr:
     shape, buffered = ctx.shape(0), ctx.shape(1)
-    axis = ctx.attrs.integer("axis")
-    if not -len(shape) <= axis < len(shape):
-        raise QnnError(f"axis {axis} is outside a tensor of {len(shape)} dimensions")
-    axis %= len(shape)
+    axis = check_axis(ctx.attrs.integer("axis"), len(shape))
     if len(buffered) != len(shape) or any(
         sizes[0] != sizes[1]
         for place, sizes in enumerate(zip(shape, buffered, strict=True))

@@ -5,19 +5,72 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from frontends.errors import UnsupportedError
+from frontends.tflite.converters.context import Context
+from frontends.tflite.converters.quantize import in_float
 from frontends.tflite.converters.scales import (
     EIGHT_BITS,
-    are_plain,
     check_quantized,
     is_complemented,
-    is_signed,
-    lacks_one_scale,
+    scaled_rule,
     with_complements,
-    with_positive_scales,
-    with_unit_scale,
 )
-from frontends.tflite.model import Model, Operator, Tensor
-from frontends.tflite.operators import Row, Rule, row_of
+from frontends.tflite.model import COMPLEX, DTYPES, HANDLE, VARIANT, Model, Operator, Tensor
+from frontends.tflite.operators import CONVERTED, MOVED, Row, Rule, row_of
+from qnn_ops.errors import QnnError
+
+
+def checked_rule(ctx: Context) -> tuple[Rule, bool]:
+    """Return what ``rule_for`` does, after checks of complex tensors and of TFLM's types.
+
+    Raises:
+        QnnError: as ``rule_for``.
+    """
+    row = row_of(ctx.operator.code)
+    for tensor in map(ctx.output, range(len(ctx.operator.outputs))):
+        is_complex = tensor.dtype == COMPLEX and (row.gives_complex or row.reshapes)
+        if tensor.dtype not in (*DTYPES, HANDLE, VARIANT) and not is_complex:
+            raise UnsupportedError(f"{tensor.label} is of type {tensor.dtype}")
+    _check_complex(ctx)
+    if ctx.model.semantics == "tflm":
+        _check_micro(ctx.model, ctx.operator)
+    return rule_for(ctx.model, ctx.operator)
+
+
+def _check_complex(ctx: Context) -> None:
+    """Raise if an operator reads a complex tensor, and is none of those that do."""
+    row = row_of(ctx.operator.code)
+    for index in ctx.operator.inputs:
+        tensor = ctx.model.tensors[index]
+        if index >= 0 and tensor.dtype == COMPLEX and not (row.takes_complex or row.reshapes):
+            raise UnsupportedError(f"{tensor.label} is complex")
+    if row.reshapes:
+        data, result = ctx.tensor(0), ctx.output()
+        if (data.dtype == COMPLEX) != (result.dtype == COMPLEX):
+            raise QnnError(f"{data.label} is {data.dtype}, {result.label} is {result.dtype}")
+
+
+def _check_micro(model: Model, operator: Operator) -> None:
+    """Raise unless an operator gives TFLM's results.
+
+    Raises:
+        UnsupportedError: it does not, or not for tensors of such types, or of several scales or
+            none.
+    """
+    dtypes = row_of(operator.code).micro
+    if not dtypes:
+        raise UnsupportedError("what TFLM computes for it is not computed here")
+    tensors = [model.tensors[i] for i in (*operator.inputs, *operator.outputs) if i >= 0]
+    if others := {tensor.dtype for tensor in tensors if not tensor.is_constant} - dtypes:
+        names = ", ".join(sorted(others))
+        raise UnsupportedError(
+            f"what TFLM computes for tensors of type {names} is not computed here"
+        )
+    for tensor in tensors if dtypes == CONVERTED else ():
+        if tensor.quantization is not None and tensor.quantization.is_per_channel:
+            raise UnsupportedError(f"TFLM takes the first scale of {tensor.label} for all of it")
+    for tensor in tensors if dtypes != MOVED else ():
+        if tensor.dtype == "int8" and tensor.quantization is None and not tensor.is_constant:
+            raise UnsupportedError(f"{tensor.label} has no scale, of which TFLM computes another")
 
 
 def rule_for(model: Model, operator: Operator) -> tuple[Rule, bool]:
@@ -60,11 +113,11 @@ def _rule_for(model: Model, operator: Operator) -> tuple[Rule, bool]:
     is_bytes = dtypes <= {*EIGHT_BITS}
     if dtypes == {"int16"} or is_bytes:
         rule = row.quantized if is_bytes else row.int16
-        found = _scaled(row, rule, operator, [*inputs, *outputs])
+        found = scaled_rule(row, rule, operator, [*inputs, *outputs])
         if found is None and is_bytes:
             check_quantized([*inputs, *outputs])
         if found is None and is_bytes and row.floats is not None:
-            return row.floats, True
+            return in_float(row.floats), True
         if found is not None:
             return found, False
     is_wider = activations <= {*EIGHT_BITS} and dtypes - activations == {"int16"}
@@ -85,20 +138,6 @@ def _rule_for(model: Model, operator: Operator) -> tuple[Rule, bool]:
         # Such as paddings, axes or the shape of the result.
         raise UnsupportedError(f"{', '.join(shapes)} must be constant")
     raise UnsupportedError(f"no conversion rule for tensors of type {', '.join(sorted(dtypes))}")
-
-
-def _scaled(
-    row: Row, rule: Rule | None, operator: Operator, tensors: Sequence[Tensor]
-) -> Rule | None:
-    """Return the rule for tensors of 8 or 16 bits as it reads their scales."""
-    if rule is None:
-        return None
-    if row.is_for_every_scale and are_plain(operator, tensors):
-        return with_unit_scale(rule)
-    if row.unscaled is not None and any(map(lacks_one_scale, tensors)):
-        return row.unscaled
-    check_quantized(tensors)
-    return with_positive_scales(rule) if row.is_layer and any(map(is_signed, tensors)) else rule
 
 
 def _check_types(row: Row, tensors: Sequence[Tensor]) -> None:

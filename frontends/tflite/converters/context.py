@@ -12,7 +12,9 @@ from tvm import relax
 from tvm.relax import op as R
 
 from frontends.builder import ModuleBuilder
-from frontends.tflite.model import Model, Operator, Tensor
+from frontends.errors import UnsupportedError
+from frontends.tflite.model import COMPLEX, VARIANT, Model, Operator, Tensor
+from frontends.tflite.operators import Rule, row_of
 from frontends.tflite.options.base import Options
 from frontends.tflite.values import Values
 from qnn_ops.errors import QnnError
@@ -21,6 +23,9 @@ from qnn_ops.registry import TensorSpec, spec_of
 Array = np.ndarray[Any, Any]
 
 _O = TypeVar("_O", bound=Options)
+
+# Operators compute with these types; tensors of others tell axes, sizes and the like.
+_COMPUTED = ("float32", "int8", "uint8")
 
 
 @dataclass(frozen=True)
@@ -131,11 +136,48 @@ class Context:
         if is_fixed:
             fixed.update(self.operator.outputs)
 
+    def give(self, tensor: Tensor, expr: relax.Expr) -> None:
+        """Emit the value of an output.
+
+        Raises:
+            UnsupportedError: it is too large, or computed from what has no elements.
+            QnnError: it is of another type than the file says.
+        """
+        row, call = row_of(self.operator.code), self.builder.typed(expr)
+        result = spec_of(call)
+        self.check_size(result, counts=True)
+        dtype = "float32" if tensor.dtype == COMPLEX else tensor.dtype
+        is_stated = row.states_dtype and self.model.semantics != "tflm"
+        if result.dtype != dtype and not is_stated and dtype != VARIANT:
+            raise QnnError(f"gives {result.dtype}, {tensor.label} is {tensor.dtype}")
+        if 0 in result.shape:
+            call = R.zeros(result.shape, result.dtype)  # so that no kernel meets it
+        elif not row.fills:
+            self._check_elements()
+        variable, owner = self.values.define(tensor, call), self.values.owner
+        self.builder.results[variable.name] = self.operator.index if owner is None else owner
+
+    def _check_elements(self) -> None:
+        """Raise if a result that has elements is computed from a tensor that has none."""
+        for index in self.operator.inputs:
+            tensor = self.model.tensors[index]
+            if index < 0 or tensor.dtype not in _COMPUTED:
+                continue
+            # A constant may have become others, and none of the module.
+            shape = tensor.shape if tensor.is_constant else self.operand(tensor).shape
+            if 0 in shape:
+                raise UnsupportedError(f"{tensor.label} has no elements")
+
     def output(self, position: int = 0) -> Tensor:
         """Return the file's tensor at an output."""
         if position >= len(self.operator.outputs):
             raise QnnError(f"output {position} is missing")
         return self.model.tensors[self.operator.outputs[position]]
+
+
+def seen_in(kind: type[Context], rule: Rule) -> Rule:
+    """Return the rule as it computes in another kind of context."""
+    return lambda ctx: rule(kind(ctx.model, ctx.operator, ctx.builder, ctx.values))
 
 
 def reshaped(expr: relax.Expr, shape: Sequence[int]) -> relax.Expr:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -9,11 +10,11 @@ from tvm import relax
 from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
-from frontends.tflite.converters.context import Context, Operand, per_channel, per_tensor
-from frontends.tflite.converters.scales import zero_points
+from frontends.tflite.converters.context import Context, Operand, per_channel, per_tensor, seen_in
+from frontends.tflite.converters.scales import EIGHT_BITS, zero_points
 from frontends.tflite.folding import rules as known
 from frontends.tflite.model import DTYPES, Tensor
-from frontends.tflite.operators import CONVERTED, OPERATORS, Row
+from frontends.tflite.operators import CONVERTED, OPERATORS, Row, Rule
 from frontends.tflite.options.values import FakeQuantOptions
 from frontends.tflite.sparsity import BITS
 from qnn_ops import dequantize, quantize, requantize
@@ -88,6 +89,29 @@ def real(operand: Operand) -> relax.Expr:
 
 def _axis(tensor: Tensor) -> int:
     return tensor.quantization.axis if tensor.quantization is not None else 0
+
+
+@dataclass(frozen=True)
+class _RealContext(Context):
+    """Shows a float rule the real values of quantized operands."""
+
+    def operand(self, tensor: Tensor) -> Operand:
+        operand = super().operand(tensor)
+        if tensor.dtype not in EIGHT_BITS:
+            return operand
+        return Operand(tensor, self.builder.emit(real(operand)))
+
+
+def in_float(rule: Rule) -> Rule:
+    """Return a float rule for quantized operators; whoever takes it tells the user."""
+
+    def convert(ctx: Context) -> relax.Expr | list[relax.Expr]:
+        results = seen_in(_RealContext, rule)(ctx)
+        if not isinstance(results, list):
+            return quantized(results, ctx.output())
+        return [quantized(result, ctx.output(i)) for i, result in enumerate(results)]
+
+    return convert
 
 
 def convert_cast(ctx: Context) -> relax.Expr:

@@ -13,21 +13,20 @@ negative scale are other bytes of the opposite scale: s(q - z) is -s(~q - ~z).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TypeVar
+from functools import partial
 
 import numpy as np
 from tvm import relax
 from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
-from frontends.tflite.converters.context import Array, Context, Operand, per_tensor
+from frontends.tflite.converters.context import Array, Context, Operand, per_tensor, seen_in
 from frontends.tflite.model import Operator, Tensor
+from frontends.tflite.operators import Row, Rule
 from frontends.tflite.quantization import Quantization
 from qnn_ops.errors import QnnError
-
-_R = TypeVar("_R")
 
 EIGHT_BITS = ("int8", "uint8")
 ENCODED = (*EIGHT_BITS, "int16")
@@ -121,26 +120,6 @@ def zero_points(result: Tensor, shape: Sequence[int]) -> relax.Expr:
     return R.full(shape, relax.const(point, result.dtype), result.dtype)
 
 
-def with_unit_scale(rule: Callable[[Context], _R]) -> Callable[[Context], _R]:
-    """Return the rule for tensors without a scale; LiteRT pads them with 0."""
-    return lambda ctx: rule(_PlainContext(ctx.model, ctx.operator, ctx.builder, ctx.values))
-
-
-def with_least_scale(rule: Callable[[Context], _R]) -> Callable[[Context], _R]:
-    """Return the rule that takes tensors without a scale for zeros."""
-    return lambda ctx: rule(_ZeroContext(ctx.model, ctx.operator, ctx.builder, ctx.values))
-
-
-def with_positive_scales(rule: Callable[[Context], _R]) -> Callable[[Context], _R]:
-    """Return the rule for layers with a scale that is not a positive number."""
-    return lambda ctx: rule(_PositiveContext(ctx.model, ctx.operator, ctx.builder, ctx.values))
-
-
-def with_complements(rule: Callable[[Context], _R]) -> Callable[[Context], _R]:
-    """Return the rule for operands of negative scales."""
-    return lambda ctx: rule(_ComplementContext(ctx.model, ctx.operator, ctx.builder, ctx.values))
-
-
 class _PlainContext(Context):
     encoding = _UNIT
 
@@ -232,3 +211,27 @@ class _PositiveContext(Context):
         if turned.size and (turned.min() < limits.min or turned.max() > limits.max):
             raise QnnError(f"{tensor.label} has {limits.min} in a channel of a negative scale")
         return turned.astype(tensor.dtype)
+
+
+with_unit_scale = partial(seen_in, _PlainContext)
+"""Returns the rule for tensors without a scale; LiteRT pads them with 0."""
+with_least_scale = partial(seen_in, _ZeroContext)
+"""Returns the rule that takes tensors without a scale for zeros."""
+with_positive_scales = partial(seen_in, _PositiveContext)
+"""Returns the rule for layers with a scale that is not a positive number."""
+with_complements = partial(seen_in, _ComplementContext)
+"""Returns the rule for operands of negative scales."""
+
+
+def scaled_rule(
+    row: Row, rule: Rule | None, operator: Operator, tensors: Sequence[Tensor]
+) -> Rule | None:
+    """Return the rule for tensors of 8 or 16 bits as it reads their scales."""
+    if rule is None:
+        return None
+    if row.is_for_every_scale and are_plain(operator, tensors):
+        return with_unit_scale(rule)
+    if row.unscaled is not None and any(map(lacks_one_scale, tensors)):
+        return row.unscaled
+    check_quantized(tensors)
+    return with_positive_scales(rule) if row.is_layer and any(map(is_signed, tensors)) else rule

@@ -8,13 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from frontends.tflite.axes import (
-    axis_of,
-    count_of,
-    sliced_axes,
-    sliced_ranges,
-    split_sizes,
-)
+from frontends.ranges import count_of
+from frontends.tflite.axes import sliced_axes, sliced_ranges, split_sizes
 from frontends.tflite.folding.node import (
     DTYPES,
     MOST,
@@ -38,6 +33,7 @@ from frontends.tflite.options.moves import (
     UnpackOptions,
 )
 from frontends.tflite.options.values import CumsumOptions, ReducerOptions
+from qnn_ops.checks import check_axis
 from qnn_ops.errors import QnnError
 
 _WHOLE = [("int32", "int32"), ("int64", "int64")]
@@ -125,7 +121,7 @@ def select(node: Node) -> Array | None:
 def cumsum(node: Node) -> Array | None:
     """Add up integers along an axis."""
     data, place = node.operands
-    options, axis = node.options(CumsumOptions), axis_of(place.item(), data.ndim)
+    options, axis = node.options(CumsumOptions), check_axis(place.item(), data.ndim)
     if data.dtype.kind != "i":
         return None
     ordered = np.flip(data, axis) if options.reverse else data
@@ -140,7 +136,7 @@ def reduced(function: np.ufunc, kind: str = "i") -> Known:
         data, axes = node.operands
         if np.dtype(node.dtypes[0]).kind != kind or not data.ndim or not data.size:
             return None
-        along = tuple({axis_of(int(axis), data.ndim) for axis in axes.ravel()})
+        along = tuple({check_axis(int(axis), data.ndim) for axis in axes.ravel()})
         keep = node.options(ReducerOptions).keep_dims
         return np.asarray(function.reduce(data, along, data.dtype, keepdims=keep))
 
@@ -198,7 +194,7 @@ def _where(node: Node) -> Array | None:
 
 def pack(node: Node) -> Array:
     """Join operands along a new axis."""
-    axis = axis_of(node.options(PackOptions).axis, node.operands[0].ndim + 1)
+    axis = check_axis(node.options(PackOptions).axis, node.operands[0].ndim + 1)
     return np.stack(node.operands, axis)
 
 
@@ -206,7 +202,7 @@ def concatenation(node: Node) -> Array | None:
     """Join operands of one type along an axis."""
     if node.is_active or len({*node.dtypes}) > 1:
         return None
-    axis = axis_of(node.options(ConcatenationOptions).axis, node.operands[0].ndim)
+    axis = check_axis(node.options(ConcatenationOptions).axis, node.operands[0].ndim)
     return np.concatenate(node.operands, axis)
 
 
@@ -231,16 +227,16 @@ def sliced(node: Node) -> Array:
     return data[tuple(slice(each.start, each.stop) for each in ranges)]
 
 
-def split(node: Node) -> list[Array]:
+def equal_parts(node: Node) -> list[Array]:
     """Split into equal parts."""
     axis, data = node.operands
-    return np.split(data, node.options(SplitOptions).num_splits, axis_of(axis.item(), data.ndim))
+    return np.split(data, node.options(SplitOptions).num_splits, check_axis(axis.item(), data.ndim))
 
 
 def split_v(node: Node) -> list[Array]:
     """Split into parts of given sizes."""
     data, sizes, index = node.operands
-    axis = axis_of(index.item(), data.ndim)
+    axis = check_axis(index.item(), data.ndim)
     parts = split_sizes(sizes.ravel().tolist(), data.shape[axis], axis)
     return np.split(data, np.cumsum(parts[:-1], dtype=np.intp), axis)
 
@@ -248,20 +244,20 @@ def split_v(node: Node) -> list[Array]:
 def unpack(node: Node) -> list[Array]:
     """Split into parts that lack the axis."""
     (data,) = node.operands
-    axis = axis_of(node.options(UnpackOptions).axis, data.ndim)
+    axis = check_axis(node.options(UnpackOptions).axis, data.ndim)
     return [np.asarray(part) for part in np.moveaxis(data, axis, 0)]
 
 
 def transpose(node: Node) -> Array:
     """Permute the axes."""
     data, axes = node.operands
-    return data.transpose([axis_of(int(axis), data.ndim) for axis in axes.ravel()])
+    return data.transpose([check_axis(int(axis), data.ndim) for axis in axes.ravel()])
 
 
 def reverse(node: Node) -> Array:
     """Reverse the order along axes."""
     data, axes = node.operands
-    return np.flip(data, tuple(axis_of(int(axis), data.ndim) for axis in axes.ravel()))
+    return np.flip(data, tuple(check_axis(int(axis), data.ndim) for axis in axes.ravel()))
 
 
 def tile(node: Node) -> Array | None:
@@ -328,7 +324,7 @@ def gather(node: Node) -> Array | None:
     """Take elements at indices along an axis."""
     data, indices = node.operands
     options = node.options(GatherOptions)
-    axis = axis_of(options.axis, data.ndim)
+    axis = check_axis(options.axis, data.ndim)
     if options.batch_dims or indices.dtype.kind != "i" or not data.size or not indices.size:
         return None
     if indices.min() < 0 or indices.max() >= data.shape[axis]:
@@ -359,14 +355,14 @@ def reshape(node: Node) -> Array | None:
 def squeeze(node: Node) -> Array:
     """Drop axes of size 1."""
     (data,) = node.operands
-    axes = tuple(axis_of(dim, data.ndim) for dim in node.options(SqueezeOptions).dims)
+    axes = tuple(check_axis(dim, data.ndim) for dim in node.options(SqueezeOptions).dims)
     return data.squeeze(axes or None)
 
 
 def expand_dims(node: Node) -> Array:
     """Insert an axis of size 1."""
     data, axis = node.operands
-    return np.expand_dims(data, axis_of(int(axis.item()), data.ndim + 1))
+    return np.expand_dims(data, check_axis(int(axis.item()), data.ndim + 1))
 
 
 def _shape(operator: Operator, shape: Sequence[int]) -> Array | None:

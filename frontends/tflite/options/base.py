@@ -20,10 +20,10 @@ _CLASSES: dict[str, type[Options]] = {}
 
 
 class Options:
-    """Base of all option dataclasses."""
+    """Base of all option dataclasses, each for the schema's table of its name or for several."""
 
-    def __init_subclass__(cls) -> None:
-        _CLASSES[cls.__name__] = cls
+    def __init_subclass__(cls, tables: str = "") -> None:
+        _CLASSES.update(dict.fromkeys(tables.split() or [cls.__name__], cls))
 
 
 def read_options(code: str, operator: Table) -> Options | None:
@@ -40,21 +40,22 @@ def read_options(code: str, operator: Table) -> Options | None:
     Raises:
         ModelFormatError: the file has another operator's options, or values that make no sense.
     """
-    cls = _CLASSES.get(OPTIONS_BY_OPERATOR.get(code, ""))
+    needed = OPTIONS_BY_OPERATOR.get(code, "")
+    cls = _CLASSES.get(needed)
     if cls is None:
         return None
     where = f"{operator.where} options"
-    accessor_type = MEMBERS[cls.__name__]
-    union = "2" if cls.__name__ in LATER_OPTIONS_TABLES else ""
+    accessor_type = MEMBERS[needed]
+    union = "2" if needed in LATER_OPTIONS_TABLES else ""
     number = int(operator.scalar(f"BuiltinOptions{union}Type"))
     name = _TABLE_NAMES[union].get(number, f"number {number}")
-    if name not in (cls.__name__, "NONE"):
-        raise ModelFormatError(f"{where}: are {name}, needs {cls.__name__}")
+    if name not in (needed, "NONE"):
+        raise ModelFormatError(f"{where}: are {name}, needs {needed}")
     table = (
         None if name == "NONE" else operator.union(f"BuiltinOptions{union}", accessor_type, where)
     )
     table = table or Table.empty(accessor_type, where)
-    return cls(**{field: read(table) for field, read in _readers(cls.__name__).items()})
+    return cls(**{field: read(table) for field, read in _readers(needed).items()})
 
 
 @cache

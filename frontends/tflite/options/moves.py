@@ -31,17 +31,11 @@ class SqueezeOptions(Options):
 
 
 @dataclass(frozen=True)
-class _ResizeOptions(Options):
+class ResizeOptions(Options, tables="ResizeBilinearOptions ResizeNearestNeighborOptions"):
+    """Resizes: where pixels lie."""
+
     align_corners: bool
     half_pixel_centers: bool
-
-
-class ResizeBilinearOptions(_ResizeOptions):
-    """Bilinear resize."""
-
-
-class ResizeNearestNeighborOptions(_ResizeOptions):
-    """Nearest neighbour resize."""
 
 
 @dataclass(frozen=True)
@@ -60,16 +54,10 @@ class StridedSliceOptions(Options):
 
 
 @dataclass(frozen=True)
-class _NumSplitsOptions(Options):
+class SplitOptions(Options, tables="SplitOptions SplitVOptions"):
+    """Split into parts; the axis is an input, and so are sizes that differ."""
+
     num_splits: NumSplits
-
-
-class SplitOptions(_NumSplitsOptions):
-    """Split into equal parts; the axis is an input."""
-
-
-class SplitVOptions(_NumSplitsOptions):
-    """Split into parts of given sizes; sizes and axis are inputs."""
 
 
 @dataclass(frozen=True)
@@ -132,16 +120,10 @@ class OneHotOptions(Options):
 
 
 @dataclass(frozen=True)
-class _BlockSizeOptions(Options):
+class BlockOptions(Options, tables="DepthToSpaceOptions SpaceToDepthOptions"):
+    """Blocks from channels, and the reverse."""
+
     block_size: int
-
-
-class DepthToSpaceOptions(_BlockSizeOptions):
-    """Blocks from channels."""
-
-
-class SpaceToDepthOptions(_BlockSizeOptions):
-    """Channels from blocks."""
 
 
 @dataclass(frozen=True)

@@ -9,29 +9,17 @@ from frontends.tflite.options.fields import Activation, Boundaries, Branches, Co
 
 
 @dataclass(frozen=True)
-class _ActivationOptions(Options):
+class ArithmeticOptions(Options, tables="MulOptions DivOptions"):
+    """Multiplication and division."""
+
     activation: Activation
 
 
 @dataclass(frozen=True)
-class _SumOptions(_ActivationOptions):
+class SumOptions(ArithmeticOptions, tables="AddOptions SubOptions"):
+    """Sums; `pot_scale_int16` asks for shifts where all scales are powers of two."""
+
     pot_scale_int16: bool
-
-
-class AddOptions(_SumOptions):
-    """Addition; `pot_scale_int16` asks for shifts where all scales are powers of two."""
-
-
-class SubOptions(_SumOptions):
-    """Subtraction; `pot_scale_int16` as of an addition."""
-
-
-class MulOptions(_ActivationOptions):
-    """Multiplication."""
-
-
-class DivOptions(_ActivationOptions):
-    """Division."""
 
 
 @dataclass(frozen=True)
@@ -98,16 +86,10 @@ class ReducerOptions(Options):
 
 
 @dataclass(frozen=True)
-class _OutputTypeOptions(Options):
+class IndexOptions(Options, tables="ArgMaxOptions ArgMinOptions"):
+    """Index of an extreme element; `output_type` is "int32" or "int64"."""
+
     output_type: str
-
-
-class ArgMaxOptions(_OutputTypeOptions):
-    """Index of the largest element; `output_type` is "int32" or "int64"."""
-
-
-class ArgMinOptions(_OutputTypeOptions):
-    """Index of the smallest element; `output_type` is "int32" or "int64"."""
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from frontends.tflite.quantization import Quantization
 from frontends.tflite.reader import read_model
 from frontends.tflite.writer import ModelWriter
 from tests.frontends.tflite.example_models import raw_model
+from tests.support.tflite import check_refused
 from tests.support.tflite_patch import (
     CONV_ACTIVATION,
     CONV_PADDING,
@@ -48,8 +49,7 @@ def test_not_a_tflite_file(data: bytes) -> None:
 
 @pytest.mark.parametrize("source", [None, 3, ["a"], object()])
 def test_not_a_source(source: object) -> None:
-    with pytest.raises(ModelFormatError, match="needs bytes, a path or a tflite"):
-        read_model(source)
+    check_refused(source, "needs bytes, a path or a tflite", ModelFormatError)
 
 
 def test_every_truncation_is_an_error() -> None:

@@ -26,7 +26,7 @@ from frontends.tflite.folding import rules as known
 from frontends.tflite.model import Tensor
 from frontends.tflite.operators import COMPUTED, MOVED, OPERATORS, Row, Rule
 from frontends.tflite.options.base import Options
-from frontends.tflite.options.values import AddOptions, DivOptions, MulOptions, SubOptions
+from frontends.tflite.options.values import ArithmeticOptions, SumOptions
 from qnn_ops import (
     quantized_add,
     quantized_multiply,
@@ -50,7 +50,7 @@ _MOST_SHIFT = 15
 def shifts_powers_of_two(ctx: Context) -> bool:
     """Tell whether an operator asks for shifts, and its scales are powers of two."""
     options = ctx.operator.options
-    if not isinstance(options, AddOptions | SubOptions) or not options.pot_scale_int16:
+    if not isinstance(options, SumOptions) or not options.pot_scale_int16:
         return False
     tensors = (ctx.tensor(0), ctx.tensor(1), ctx.output())
     return all(power_of_two(per_tensor(tensor)[0]) is not None for tensor in tensors)
@@ -71,7 +71,7 @@ def shifted_sum(ctx: Context, bounds: tuple[int, int]) -> relax.Expr:
             f"one scale must be that of {result.label}, the other one at most 2^{_MOST_SHIFT} "
             f"times smaller, got 2^{exponents} and 2^{exponent}"
         )
-    is_sum = isinstance(ctx.operator.options, AddOptions)
+    is_sum = ctx.operator.code == "ADD"
     if is_sum and operands[0].shape != operands[1].shape:
         raise UnsupportedError("sums of int16 with pot_scale_int16 that broadcast")
     check_symmetric(ctx.tensor(0), ctx.tensor(1), result)
@@ -89,7 +89,7 @@ def shifted_sum(ctx: Context, bounds: tuple[int, int]) -> relax.Expr:
 
 def _activation(ctx: Context) -> str:
     options: Options | None = ctx.operator.options
-    if isinstance(options, AddOptions | SubOptions | MulOptions | DivOptions):
+    if isinstance(options, ArithmeticOptions):
         return options.activation
     return "NONE"
 
@@ -247,7 +247,7 @@ def convert_quotient(ctx: Context) -> relax.Expr:
     lhs, rhs, result = ctx.input(0), ctx.input(1), ctx.output()
     if not lhs.tensor.dtype == rhs.tensor.dtype == result.dtype:
         raise UnsupportedError(f"from {lhs.tensor.dtype} and {rhs.tensor.dtype} to {result.dtype}")
-    bounds = clamp_range(ctx.options(DivOptions).activation, result)
+    bounds = clamp_range(ctx.options(ArithmeticOptions).activation, result)
     encodings = lhs.quantization, rhs.quantization, per_tensor(result)
     return _look_up(ctx, quotient_table(*encodings, result.dtype, bounds))
 
@@ -256,7 +256,7 @@ def convert_int16_quotient(ctx: Context) -> relax.Expr:
     """Divide; tables hold everything that depends on only one of the values."""
     lhs, rhs, result = ctx.input(0), ctx.input(1), ctx.output()
     check_symmetric(lhs.tensor, rhs.tensor, result)
-    bounds = clamp_range(ctx.options(DivOptions).activation, result)
+    bounds = clamp_range(ctx.options(ArithmeticOptions).activation, result)
     tables = quotient_tables_int16(lhs.quantization[0], rhs.quantization[0], per_tensor(result)[0])
 
     def taken(table: Array, places: Any) -> Any:

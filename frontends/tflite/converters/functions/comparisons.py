@@ -12,15 +12,15 @@ from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
 from frontends.extremes import index_of
-from frontends.tflite.axes import axis_of
 from frontends.tflite.converters.context import Context, Operand, reshaped
 from frontends.tflite.converters.scales import EIGHT_BITS, ENCODED
 from frontends.tflite.folding import rules as known
 from frontends.tflite.model import Tensor
 from frontends.tflite.operators import MOVED, OPERATORS, Row, Rule, row_of
-from frontends.tflite.options.values import ArgMaxOptions, ArgMinOptions, BucketizeOptions
+from frontends.tflite.options.values import BucketizeOptions, IndexOptions
 from qnn_ops import top_indices
 from qnn_ops.attributes import dtype_range
+from qnn_ops.checks import check_axis
 from qnn_ops.comparisons import comparison_table, unequal
 from qnn_ops.errors import QnnError
 from qnn_ops.indices import INDEX_DTYPES
@@ -130,18 +130,16 @@ def convert_bucketize(ctx: Context) -> relax.Expr:
     return R.subtract(count, R.sum(ctx.builder.emit(is_below), [-1]))
 
 
-def _arg(
-    function: Callable[..., relax.Expr], options: type[ArgMaxOptions] | type[ArgMinOptions]
-) -> Rule:
+def _arg(function: Callable[..., relax.Expr]) -> Rule:
     """Return the rule for the index of the first of the largest (smallest) elements of an axis."""
 
     def convert(ctx: Context) -> relax.Expr:
         data = ctx.input(0)
         # Whatever the file says of the tensor.
-        dtype = ctx.options(options).output_type
+        dtype = ctx.options(IndexOptions).output_type
         if dtype not in ("int32", "int64"):
             raise UnsupportedError(f"a result of type {dtype}")
-        axis = axis_of(ctx.integer(1, ("int32", "int64")), len(data.shape))
+        axis = check_axis(ctx.integer(1, ("int32", "int64")), len(data.shape))
         if data.shape[axis] == 0:
             raise QnnError(f"axis {axis} of {data.tensor.label} has no elements")
         if 0 in data.shape:
@@ -171,8 +169,8 @@ def convert_top_k(ctx: Context) -> list[relax.Expr]:
 
 OPERATORS.update(
     {
-        "ARG_MAX": Row(data=_arg(R.argmax, ArgMaxOptions), micro=MOVED, states_dtype=True),
-        "ARG_MIN": Row(data=_arg(R.argmin, ArgMinOptions), micro=MOVED, states_dtype=True),
+        "ARG_MAX": Row(data=_arg(R.argmax), micro=MOVED, states_dtype=True),
+        "ARG_MIN": Row(data=_arg(R.argmin), micro=MOVED, states_dtype=True),
         "BUCKETIZE": Row(data=convert_bucketize, dtypes=("int32", "int64", "float32")),
         "EQUAL": Row(
             data=_Comparison(R.equal, (), ENCODED), micro=MOVED, known=known.compared(np.equal)

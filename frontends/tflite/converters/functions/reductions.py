@@ -13,7 +13,6 @@ from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
 from frontends.splits import split
-from frontends.tflite.axes import axis_of
 from frontends.tflite.converters.context import Context, per_tensor, reshaped
 from frontends.tflite.converters.fixed_point import saturated
 from frontends.tflite.converters.scales import (
@@ -28,6 +27,7 @@ from frontends.tflite.operators import COMPUTED, MOVED, OPERATORS, Row, Rule
 from frontends.tflite.options.values import CumsumOptions, ReducerOptions
 from qnn_ops import quantized_mean, requantize
 from qnn_ops.arithmetic import quantize_multiplier
+from qnn_ops.checks import check_axis
 from qnn_ops.errors import QnnError
 from qnn_ops.registry import spec_of
 from qnn_ops.wide_sums import reduced_multiplier
@@ -37,7 +37,7 @@ def axes_of(ctx: Context) -> list[int]:
     """Read the axes of a reduction from its second input, each once, counted from the front."""
     # A scalar has no axes, whatever the operand says.
     rank, axes = len(ctx.input(0).shape), ctx.integers(1)
-    return sorted({axis_of(axis, rank) for axis in axes}) if rank else []
+    return sorted({check_axis(axis, rank) for axis in axes}) if rank else []
 
 
 def reduced(
@@ -225,7 +225,7 @@ def convert_cumsum(ctx: Context) -> relax.Expr:
     """Add up along an axis, from its begin or from its end."""
     options, data = ctx.options(CumsumOptions), ctx.input(0)
     dtype, shape = data.tensor.dtype, data.shape
-    axis = axis_of(ctx.integer(1), len(shape))
+    axis = check_axis(ctx.integer(1), len(shape))
     if 0 in shape:
         return R.zeros(shape, dtype)
     expr = ctx.builder.emit(R.flip(data.expr, axis)) if options.reverse else data.expr

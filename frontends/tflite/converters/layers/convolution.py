@@ -214,14 +214,20 @@ def check_ranks(*operands: Operand) -> None:
             raise QnnError(f"{operand.tensor.label} must have 4 dimensions, got {operand.shape}")
 
 
+def dense_options(ctx: Context) -> FullyConnectedOptions:
+    """Return the options of a dense layer; raise unless its weights are in their usual order."""
+    options = ctx.options(FullyConnectedOptions)
+    if options.weights_format != "DEFAULT":
+        raise UnsupportedError(f"weights in the format {options.weights_format}")
+    return options
+
+
 def convert_fully_connected(ctx: Context) -> relax.Expr:
     """Return a dense layer; unless the rank is to be kept, the data is seen as rows of K values.
 
     The run may compute the weights.
     """
-    options = ctx.options(FullyConnectedOptions)
-    if options.weights_format != "DEFAULT":
-        raise UnsupportedError(f"weights in the format {options.weights_format}")
+    options = dense_options(ctx)
     check_clamps(options.activation)
     data, weight, result = ctx.input(0), ctx.input(1), ctx.output()
     check_kernel(data.tensor, weight.tensor, result)

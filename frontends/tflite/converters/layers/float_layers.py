@@ -15,6 +15,7 @@ from frontends.tflite.converters.context import Array, Context, reshaped
 from frontends.tflite.converters.layers.convolution import (
     check_ranks,
     check_windows,
+    dense_options,
     kind_of,
     rows_of,
     same_ends,
@@ -23,7 +24,6 @@ from frontends.tflite.converters.layers.convolution import (
 from frontends.tflite.converters.layers.transpose_conv import check_size, in_phases, output_shape
 from frontends.tflite.options.layers import (
     Conv3DOptions,
-    FullyConnectedOptions,
     TransposeConvOptions,
 )
 from qnn_ops import float_conv2d
@@ -60,9 +60,7 @@ def convert_float_conv_2d(ctx: Context) -> relax.Expr:
 
 def convert_float_fully_connected(ctx: Context) -> relax.Expr:
     """Return a dense layer; unless the rank is to be kept, the data is seen as rows of K values."""
-    options = ctx.options(FullyConnectedOptions)
-    if options.weights_format != "DEFAULT":
-        raise UnsupportedError(f"weights in the format {options.weights_format}")
+    options = dense_options(ctx)
     check_clamps(options.activation)
     outer, depth, units = rows_of(ctx, options.keep_num_dims)
     pixels = ctx.builder.emit(reshaped(ctx.input(0).expr, (1, 1, prod(outer), depth)))

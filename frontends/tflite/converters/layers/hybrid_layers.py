@@ -14,6 +14,7 @@ from frontends.tflite.converters.context import Array, Context, reshaped
 from frontends.tflite.converters.layers.convolution import (
     AnyConv2D,
     check_ranks,
+    dense_options,
     rows_of,
     window_padding,
 )
@@ -35,7 +36,6 @@ from frontends.tflite.options.layers import (
     BatchMatMulOptions,
     Conv2DOptions,
     DepthwiseConv2DOptions,
-    FullyConnectedOptions,
     TransposeConvOptions,
 )
 from qnn_ops import quantized_conv2d, quantized_dense
@@ -158,10 +158,8 @@ def convert_hybrid_fully_connected(ctx: Context) -> relax.Expr:
     Source of the arithmetic: EvalHybridDense of LiteRT's fully_connected.cc: the scale of a row
     times that of the weights, times the sum, plus the bias, each rounded to float32.
     """
-    options = ctx.options(FullyConnectedOptions)
+    options = dense_options(ctx)
     check_result(ctx)
-    if options.weights_format != "DEFAULT":
-        raise UnsupportedError(f"weights in the format {options.weights_format}")
     outer, depth, units = rows_of(ctx, options.keep_num_dims)
     weight, weight_sums = _weights(ctx)
     scales = relax.const(scales_of(ctx, 1, units))
@@ -275,10 +273,8 @@ def convert_dense_by_block(ctx: Context) -> relax.Expr:
     each block times its scale is added to those before it. The zero point's share is subtracted,
     and the scale of the row and the bias follow, each rounded to float32.
     """
-    options = ctx.options(FullyConnectedOptions)
+    options = dense_options(ctx)
     check_result(ctx)
-    if options.weights_format != "DEFAULT":
-        raise UnsupportedError(f"weights in the format {options.weights_format}")
     if options.activation != "NONE":  # LiteRT's own kernel forgets it, XNNPACK's does not
         raise UnsupportedError(f"{options.activation} behind weights with scales by block")
     outer, depth, units = rows_of(ctx, options.keep_num_dims)

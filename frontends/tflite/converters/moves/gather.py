@@ -10,13 +10,13 @@ from tvm import relax
 from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
-from frontends.tflite.axes import axis_of
 from frontends.tflite.converters.context import Array, Context, Operand, reshaped
 from frontends.tflite.converters.fixed_point import number
 from frontends.tflite.folding import rules as known
 from frontends.tflite.operators import MOVED, OPERATORS, Row
 from frontends.tflite.options.moves import GatherOptions, StablehloGatherOptions
 from qnn_ops import counted_indices
+from qnn_ops.checks import check_axis
 from qnn_ops.errors import QnnError
 
 _INDICES = ("int16", "int32", "int64")
@@ -26,7 +26,7 @@ def convert_gather(ctx: Context) -> relax.Expr:
     """Take the elements at indices along an axis, for each batch at indices of its own."""
     options, data, indices = ctx.options(GatherOptions), ctx.input(0), ctx.input(1)
     rank, shape, wanted = len(data.shape), data.shape, indices.shape
-    axis, batches = axis_of(options.axis, rank), options.batch_dims
+    axis, batches = check_axis(options.axis, rank), options.batch_dims
     batches += len(wanted) if batches < 0 else 0
     if not 0 <= batches <= min(axis, len(wanted)) or shape[:batches] != wanted[:batches]:
         raise QnnError(f"{options.batch_dims} axes of {shape} and {wanted} are no common batches")

@@ -12,7 +12,6 @@ from tvm.relax import op as R
 
 from frontends.builder import ModuleBuilder
 from frontends.errors import UnsupportedError
-from frontends.tflite.axes import axis_of
 from frontends.tflite.converters.context import Context, Operand, per_tensor, reshaped
 from frontends.tflite.converters.scales import check_same_quantization
 from frontends.tflite.folding import rules as known
@@ -24,6 +23,7 @@ from frontends.tflite.options.moves import (
     StablehloPadOptions,
 )
 from qnn_ops import quantized_pad
+from qnn_ops.checks import check_axis
 from qnn_ops.errors import QnnError
 from qnn_ops.registry import TensorSpec, spec_of
 
@@ -108,7 +108,7 @@ def convert_mirror_pad(ctx: Context) -> relax.Expr:
 def convert_reverse(ctx: Context) -> relax.Expr:
     """Reverse the order along axes."""
     data = ctx.input(0)
-    axes = [axis_of(axis, len(data.shape)) for axis in ctx.integers(1)]
+    axes = [check_axis(axis, len(data.shape)) for axis in ctx.integers(1)]
     if not axes or len(set(axes)) < len(axes):
         raise QnnError(f"must have axes, each once, got {axes}")
     result = data.expr

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from itertools import chain
 from math import prod
@@ -11,19 +10,19 @@ from tvm import relax
 from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
-from frontends.tflite.axes import axis_of
+from frontends.ranges import whole_shape
 from frontends.tflite.converters.context import Context, Operand, reshaped
 from frontends.tflite.converters.scales import check_same_quantization
 from frontends.tflite.folding import rules as known
 from frontends.tflite.model import COMPLEX, HANDLE
 from frontends.tflite.operators import MOVED, OPERATORS, UNKNOWN_SHAPE, Row
 from frontends.tflite.options.moves import (
-    DepthToSpaceOptions,
+    BlockOptions,
     ReshapeOptions,
-    SpaceToDepthOptions,
     SqueezeOptions,
 )
 from qnn_ops import quantized_pad
+from qnn_ops.checks import check_axis
 from qnn_ops.errors import QnnError
 from qnn_ops.sizes import as_extent, is_open
 
@@ -39,7 +38,7 @@ def convert_reshape(ctx: Context) -> relax.Expr:
     sizes, parts = _split_shape(data)
     given = _new_shape(ctx)
     others = [(now, *given[1:]) for before, now in _batches(ctx) if given[:1] == (before,)]
-    for shape in (_whole(sizes, each) for each in (given, *others)):
+    for shape in (whole_shape(sizes, each) for each in (given, *others)):
         fits = all(size >= 0 for size in shape) and prod(shape) == prod(sizes)
         if fits and not (_is_computed(ctx) and ctx.input(1).shape != (len(shape),)):
             return reshaped(data.expr, [*shape, *parts])
@@ -69,25 +68,10 @@ def _batches(ctx: Context) -> list[tuple[int, int]]:
     return [*chain.from_iterable(pairs)]
 
 
-def _whole(sizes: Sequence[int], shape: tuple[int, ...]) -> tuple[int, ...]:
-    """Replace one -1 by the size that the other sizes leave."""
-    if shape.count(-1) != 1:
-        return shape
-    rest = _rest(sizes, [size for size in shape if size != -1])
-    return tuple(rest if size == -1 else size for size in shape)
-
-
 def _split_shape(data: Operand) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Return the shape that the file knows, and behind it that of a complex number's parts."""
     rank = len(data.shape) - (data.tensor.dtype == COMPLEX)
     return data.shape[:rank], data.shape[rank:]
-
-
-def _rest(shape: Sequence[int], known: Sequence[int]) -> int:
-    """Return the size that -1 stands for; where both are empty, LiteRT passes over sizes of 0."""
-    if 0 in shape and 0 not in known:
-        return 0
-    return prod(filter(None, shape)) // prod(filter(None, known))
 
 
 def _new_shape(ctx: Context) -> tuple[int, ...]:
@@ -105,7 +89,7 @@ def convert_squeeze(ctx: Context) -> relax.Expr:
     """Drop the given dimensions of size 1, or all of them."""
     data = ctx.input(0)
     sizes, parts = _split_shape(data)
-    dims = {axis_of(dim, len(sizes)) for dim in ctx.options(SqueezeOptions).dims}
+    dims = {check_axis(dim, len(sizes)) for dim in ctx.options(SqueezeOptions).dims}
     if not dims:
         dims = {axis for axis, size in enumerate(sizes) if size == 1}
     if any(sizes[axis] != 1 for axis in dims):
@@ -120,7 +104,7 @@ def convert_expand_dims(ctx: Context) -> relax.Expr:
     if data.tensor.quantization is not None and result.quantization is not None:
         check_same_quantization(data.tensor, result)
     axis, (sizes, _) = ctx.integer(1, ("int32", "int64")), _split_shape(data)
-    return R.expand_dims(data.expr, axis_of(axis, len(sizes) + 1))
+    return R.expand_dims(data.expr, check_axis(axis, len(sizes) + 1))
 
 
 def convert_transpose(ctx: Context) -> relax.Expr:
@@ -129,7 +113,7 @@ def convert_transpose(ctx: Context) -> relax.Expr:
     rank = len(data.shape)
     if rank == 0:  # LiteRT copies nothing
         raise QnnError(f"{data.tensor.label} is a scalar, which has no axes to permute")
-    axes = [axis_of(axis, rank) for axis in ctx.integers(1)]
+    axes = [check_axis(axis, rank) for axis in ctx.integers(1)]
     if sorted(axes) != list(range(rank)):
         raise QnnError(f"{axes} is no permutation of {rank} axes")
     return R.permute_dims(data.expr, axes)
@@ -201,7 +185,7 @@ def convert_zeros_like(ctx: Context) -> relax.Expr:
 
 def convert_depth_to_space(ctx: Context) -> relax.Expr:
     """Make a block of pixels of each pixel's channels."""
-    data, size = _image(ctx), ctx.options(DepthToSpaceOptions).block_size
+    data, size = _image(ctx), ctx.options(BlockOptions).block_size
     batch, height, width, depth = data.shape
     if size < 1 or depth % (size * size):
         raise QnnError(f"cannot make blocks of {size} of shape {data.shape}")
@@ -213,7 +197,7 @@ def convert_depth_to_space(ctx: Context) -> relax.Expr:
 
 def convert_space_to_depth(ctx: Context) -> relax.Expr:
     """Make channels of each block of pixels."""
-    data, size = _image(ctx), ctx.options(SpaceToDepthOptions).block_size
+    data, size = _image(ctx), ctx.options(BlockOptions).block_size
     batch, height, width, depth = data.shape
     if size < 1 or height % size or width % size:
         raise QnnError(f"cannot take blocks of {size} of shape {data.shape}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from tvm.relax import op as R
 
 from frontends.tflite.converters.context import Context
 from frontends.tflite.operators import COMPUTED, MOVED, OPERATORS, Row
-from frontends.tflite.options.moves import ResizeBilinearOptions, ResizeNearestNeighborOptions
+from frontends.tflite.options.moves import ResizeOptions
 from qnn_ops import QnnError, quantized_resize2d
 from qnn_ops.quantized_resize2d import Taps, float32_taps, nearest_pixels
 from qnn_ops.rounded import rounded
@@ -20,23 +21,13 @@ Array = np.ndarray[Any, Any]
 _MOST_PIXELS = 1 << 24  # along an axis; LiteRT counts them in float32
 
 
-def convert_resize_bilinear(ctx: Context) -> relax.Expr:
-    """Interpolate between the four nearest pixels."""
-    return _resize(ctx, ctx.options(ResizeBilinearOptions), "bilinear")
-
-
-def convert_resize_nearest_neighbor(ctx: Context) -> relax.Expr:
-    """Copy the nearest pixel."""
-    return _resize(ctx, ctx.options(ResizeNearestNeighborOptions), "nearest_neighbor")
-
-
 def convert_float_resize_bilinear(ctx: Context) -> relax.Expr:
     """Interpolate between the four nearest pixels, in the order of LiteRT's sums.
 
     Source: ResizeBilinear of LiteRT: each pixel times its weight in y, then in x, and the four
     products are added up, column by column.
     """
-    options, data, size = ctx.options(ResizeBilinearOptions), ctx.input(0), _size(ctx)
+    options, data, size = ctx.options(ResizeOptions), ctx.input(0), _size(ctx)
     if 0 in data.shape or 0 in size:
         return R.zeros((data.shape[0], *size, data.shape[3]), "float32")
     rows, columns = (
@@ -67,7 +58,7 @@ def _weighted(taps: Taps, shape: tuple[int, ...]) -> list[tuple[Array, relax.Exp
 
 def convert_float_resize_nearest_neighbor(ctx: Context) -> relax.Expr:
     """Copy the nearest pixel."""
-    options, data, size = ctx.options(ResizeNearestNeighborOptions), ctx.input(0), _size(ctx)
+    options, data, size = ctx.options(ResizeOptions), ctx.input(0), _size(ctx)
     if 0 in data.shape or 0 in size:
         return R.zeros((data.shape[0], *size, data.shape[3]), data.tensor.dtype)
     result = data.expr
@@ -97,10 +88,8 @@ def _size(ctx: Context) -> tuple[int, ...]:
     return size
 
 
-def _resize(
-    ctx: Context, options: ResizeBilinearOptions | ResizeNearestNeighborOptions, method: str
-) -> relax.Expr:
-    data, size = ctx.input(0), _size(ctx)
+def _resize(method: str, ctx: Context) -> relax.Expr:
+    options, data, size = ctx.options(ResizeOptions), ctx.input(0), _size(ctx)
     if 0 in (shape := (data.shape[0], *size, data.shape[3])):
         return R.zeros(shape, data.tensor.dtype)
     return quantized_resize2d(
@@ -116,15 +105,15 @@ def _resize(
 OPERATORS.update(
     {
         "RESIZE_BILINEAR": Row(
-            quantized=convert_resize_bilinear,
-            int16=convert_resize_bilinear,
+            quantized=partial(_resize, "bilinear"),
+            int16=partial(_resize, "bilinear"),
             floats=convert_float_resize_bilinear,
             micro=COMPUTED,
             is_for_every_scale=True,
         ),
         "RESIZE_NEAREST_NEIGHBOR": Row(
-            quantized=convert_resize_nearest_neighbor,
-            int16=convert_resize_nearest_neighbor,
+            quantized=partial(_resize, "nearest_neighbor"),
+            int16=partial(_resize, "nearest_neighbor"),
             floats=convert_float_resize_nearest_neighbor,
             whole=convert_float_resize_nearest_neighbor,
             micro=MOVED,

@@ -9,16 +9,9 @@ from tvm import relax
 from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
+from frontends.ranges import OpenRange, count_of, places
 from frontends.splits import split
-from frontends.tflite.axes import (
-    OpenRange,
-    axis_of,
-    count_of,
-    places,
-    sliced_axes,
-    sliced_ranges,
-    split_sizes,
-)
+from frontends.tflite.axes import sliced_axes, sliced_ranges, split_sizes
 from frontends.tflite.converters.activations import activate, check_clamps
 from frontends.tflite.converters.context import Context, Operand, per_tensor, reshaped
 from frontends.tflite.converters.scales import check_same_quantization, check_symmetric
@@ -33,6 +26,7 @@ from frontends.tflite.options.moves import (
     UnpackOptions,
 )
 from qnn_ops import quantized_concat
+from qnn_ops.checks import check_axis
 from qnn_ops.errors import QnnError
 from qnn_ops.sizes import as_extent, is_open
 
@@ -115,7 +109,7 @@ def convert_pack(ctx: Context) -> relax.Expr:
         _check_alike(operand.tensor, ctx.output())
         if operand.shape != shape:
             raise QnnError(f"{operand.tensor.label} is of shape {operand.shape}, not {shape}")
-    axis = axis_of(ctx.options(PackOptions).axis, len(shape) + 1)
+    axis = check_axis(ctx.options(PackOptions).axis, len(shape) + 1)
     longer = [*shape[:axis], 1, *shape[axis:]]
     parts = [ctx.builder.emit(reshaped(operand.expr, longer)) for operand in operands]
     return R.concat(parts, axis) if len(parts) > 1 else parts[0]
@@ -124,7 +118,7 @@ def convert_pack(ctx: Context) -> relax.Expr:
 def convert_unpack(ctx: Context) -> list[relax.Expr]:
     """Cut a tensor into parts of size 1 along an axis, which they lack."""
     options, data = ctx.options(UnpackOptions), ctx.input(0)
-    axis = axis_of(options.axis, len(data.shape))
+    axis = check_axis(options.axis, len(data.shape))
     if options.num != data.shape[axis]:
         raise QnnError(f"unpacks {options.num} along axis {axis} of shape {data.shape}")
     for position in range(len(ctx.operator.outputs)):
@@ -147,7 +141,7 @@ def _check_alike(data: Tensor, result: Tensor) -> None:
 def convert_split(ctx: Context) -> list[relax.Expr]:
     """Split into parts of equal size; the axis is the first input."""
     count, data = ctx.options(SplitOptions).num_splits, ctx.input(1)
-    axis = axis_of(ctx.integer(0), len(data.shape))
+    axis = check_axis(ctx.integer(0), len(data.shape))
     if data.shape[axis] % count:
         raise QnnError(f"cannot split {data.shape[axis]} along axis {axis} into {count}")
     return _parts(ctx, data, [data.shape[axis] // count] * count, axis)
@@ -156,7 +150,7 @@ def convert_split(ctx: Context) -> list[relax.Expr]:
 def convert_split_v(ctx: Context) -> list[relax.Expr]:
     """Split into given sizes along the axis that the third input names; -1 means the rest."""
     data, given = ctx.input(0), ctx.integers(1, ("int32", "int64"))
-    axis = axis_of(ctx.integer(2), len(data.shape))
+    axis = check_axis(ctx.integer(2), len(data.shape))
     return _parts(ctx, data, split_sizes(given, data.shape[axis], axis), axis)
 
 
@@ -272,7 +266,7 @@ OPERATORS.update(
         ),
         "PACK": Row(data=convert_pack, micro=MOVED, known=known.pack),
         "SLICE": Row(data=convert_slice, micro=MOVED, unpacks=("int4",), known=known.sliced),
-        "SPLIT": Row(data=convert_split, micro=MOVED, known=known.split),
+        "SPLIT": Row(data=convert_split, micro=MOVED, known=known.equal_parts),
         "SPLIT_V": Row(data=convert_split_v, micro=MOVED, known=known.split_v),
         "STRIDED_SLICE": Row(data=convert_strided_slice, micro=MOVED, known=known.strided_slice),
         "UNPACK": Row(data=convert_unpack, micro=MOVED, known=known.unpack),

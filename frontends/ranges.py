@@ -1,0 +1,49 @@
+"""Indices along an axis and shapes of the same elements, where sizes may be open."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+
+
+@dataclass(frozen=True)
+class OpenRange:
+    """A ``range`` whose end may be an open size."""
+
+    start: int
+    stop: int
+    step: int = 1
+
+
+def places(start: int, stop: int, step: int = 1) -> range | OpenRange:
+    """Return indices along an axis."""
+    is_known = isinstance(start, int) and isinstance(stop, int)
+    return range(start, stop, step) if is_known else OpenRange(start, stop, step)
+
+
+def count_of(indices: range | OpenRange) -> int:
+    """Return the number of indices."""
+    if isinstance(indices, range):
+        return len(indices)
+    start, stop, step = indices.start, indices.stop, indices.step
+    span = stop - start if step > 0 else start - stop
+    return max(-(-span // abs(step)), 0)
+
+
+def clamped(index: int, size: int, lowest: int, highest: int) -> int:
+    """Return an index counted from the front, at most as far out as two ends."""
+    return min(max(index + size if index < 0 else index, lowest), highest)
+
+
+def whole_shape(sizes: Sequence[int], shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Return a new shape of a tensor; one -1 means the size that the others leave.
+
+    Where both are empty, sizes of 0 are passed over, as LiteRT does.
+    """
+    if shape.count(-1) != 1:
+        return shape
+    known = [size for size in shape if size != -1]
+    is_empty = 0 in sizes and 0 not in known
+    rest = 0 if is_empty else prod(filter(None, sizes)) // prod(filter(None, known))
+    return tuple(rest if size == -1 else size for size in shape)
