@@ -226,9 +226,12 @@ def test_bounds_plan_all_memory_but_that_of_the_outputs(
 ) -> None:
     made: list[Any] = []
     compiled = tvm.compile
-    monkeypatch.setattr(
-        tvm, "compile", lambda *given, **more: made.append(compiled(*given, **more)) or made[-1]
-    )
+
+    def kept(*given: Any, **options: Any) -> Any:
+        made.append(compiled(*given, **options))
+        return made[-1]
+
+    monkeypatch.setattr(tvm, "compile", kept)
     mod = module({"x": relax.TensorType(opened(("batch", "length"), (DEPTH,)), "int8")}, rows)
     mod["main"] = with_bounds(mod["main"], {"batch": (1, 5), "length": (1, 8)})
     library = tvm_qnn.build(mod, "host", num_threads=1)
