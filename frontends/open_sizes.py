@@ -82,9 +82,11 @@ def given_shapes(
     named = {term for text in texts for term in terms_of(text) if not term.isdecimal()}
     for name, value in given.items():
         one = value[0] if isinstance(value, tuple | list) and len(value) == 1 else value
-        if name not in named or isinstance(one, str) or not _is_size(one):
+        if name not in named:
             known = ", ".join(map(repr, (*inputs, *sorted(named)))) or "none"
             raise QnnError(f"shape_dict: no input is named {name!r}; there are {known}")
+        if isinstance(one, str) or not _is_size(one):
+            raise QnnError(f"shape_dict: the size {name!r} is a number or a range, got {value!r}")
         if isinstance(one, range):
             bounds[name] = _bounds(name, one, least)
         else:

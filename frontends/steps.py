@@ -11,8 +11,10 @@ from tvm.relax import op as R
 from frontends.builder import ModuleBuilder
 from qnn_ops.errors import QnnError
 from qnn_ops.registry import spec_of
+from qnn_ops.sizes import is_open
 
 _MOST = 1 << 26  # elements of a loop's outputs
+_MOST_WRITTEN_OUT = 128
 
 Step = Callable[[ModuleBuilder, Sequence[relax.Expr], Sequence[relax.Expr]], Sequence[relax.Expr]]
 """Computes the new states from rows of data and the old states; the first is the output."""
@@ -27,7 +29,7 @@ def run_steps(
 ) -> list[relax.Expr]:
     """Return the outputs of all steps, [batch, steps, size], and the new states.
 
-    Several steps are a loop.
+    Several steps are a loop; of an open batch they follow one another.
 
     Args:
         builder: where to.
@@ -35,9 +37,14 @@ def run_steps(
         states: [batch, size] each, the first float32.
         step: writes one.
         attributes: of the loop's function.
+
+    Raises:
+        QnnError: there are too many, or the batch is open and there are more than 128.
     """
     batch, steps, _ = spec_of(sequences[0]).shape
     size = spec_of(states[0]).shape[1]
+    if is_open((batch, steps)):
+        return _written_out(builder, sequences, states, step)
     if steps == 1:
         first = [builder.emit(_row_of(each)) for each in sequences]
         new = step(builder, first, states)
@@ -51,6 +58,27 @@ def run_steps(
         body = body.with_attr(key, value)
     results = builder.loop(_condition(builder, begin, len(sequences), steps), body, begin)
     return [results[-1], *results[1 + len(sequences) : -1]]
+
+
+def _written_out(
+    builder: ModuleBuilder,
+    sequences: Sequence[relax.Expr],
+    states: Sequence[relax.Expr],
+    step: Step,
+) -> list[relax.Expr]:
+    """Return the same of steps that follow one another, which take any batch."""
+    steps = spec_of(sequences[0]).shape[1]
+    if is_open((steps,)) or steps > _MOST_WRITTEN_OUT:
+        raise QnnError(
+            "a recurrent layer needs a number of steps, of an open batch up to "
+            f"{_MOST_WRITTEN_OUT}, got {steps}"
+        )
+    emit, outputs = builder.emit, []
+    for turn in range(steps):
+        rows = [emit(R.strided_slice(each, [1], [turn], [turn + 1])) for each in sequences]
+        states = step(builder, [emit(_row_of(row)) for row in rows], states)
+        outputs.append(emit(R.expand_dims(states[0], 1)))
+    return [outputs[0] if steps == 1 else emit(R.concat(outputs, 1)), *states]
 
 
 def _row_of(sequence: relax.Expr) -> relax.Expr:

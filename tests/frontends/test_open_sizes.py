@@ -49,7 +49,7 @@ def test_sums_follow_their_terms() -> None:
     [
         ({"z": (1, 3)}, r"no input is named 'z'; there are 'x', 'n'"),
         ({"z": range(1, 4)}, r"no input is named 'z'"),
-        ({"n": ("m",)}, r"no input is named 'n'"),
+        ({"n": ("m",)}, r"the size 'n' is a number or a range, got \('m',\)"),
         ({"x": (0, 3)}, r"'x' needs sizes of 1 or more, got 0"),
         ({"x": ("a b", 3)}, r"a size of input 'x' is a number, a name or a range, got 'a b'"),
         ({"x": ("lambda", 3)}, r"a size of input 'x' is a number, a name or a range, got 'lambda'"),

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import pickle
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import tvm
 from tvm import relax, tirx
 from tvm.relax import op as R
 
@@ -217,3 +219,23 @@ def test_c_code_needs_numbers(tmp_path: Path) -> None:
     message = "C code needs every size as a number: give shape_dict those of batch of input 'x'"
     with pytest.raises(QnnError, match=message):
         library.export(tmp_path / "m", format="c")
+
+
+def test_bounds_plan_all_memory_but_that_of_the_outputs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[Any] = []
+    compiled = tvm.compile
+
+    def kept(*given: Any, **options: Any) -> Any:
+        made.append(compiled(*given, **options))
+        return made[-1]
+
+    monkeypatch.setattr(tvm, "compile", kept)
+    mod = module({"x": relax.TensorType(opened(("batch", "length"), (DEPTH,)), "int8")}, rows)
+    mod["main"] = with_bounds(mod["main"], {"batch": (1, 5), "length": (1, 8)})
+    library = tvm_qnn.build(mod, "host", num_threads=1)
+    library.export(tmp_path / "m.so", format="tvm")
+    sizes = re.findall(r"call +vm\.builtin\.alloc_storage in: %vm, (\S+),", made[-1].as_text())
+    assert sum(size.startswith("c[") for size in sizes) > 3  # constants
+    assert sum(size.startswith("%") for size in sizes) == len(library.outputs)  # of the run

@@ -182,7 +182,7 @@ class Decoder:
             for buffer in self._past.values():
                 buffer[:] = content
             scores.append(self._steps[-1].run(np.zeros(1, np.int64), 0))
-        return np.array_equal(*scores, equal_nan=True)
+        return bool(np.array_equal(scores[0], scores[1], equal_nan=True))
 
     def _choice(self, count: int) -> tuple[Step, int]:
         """Return the next step, and how many of so many tokens it takes."""

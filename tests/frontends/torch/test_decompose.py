@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 
+import tvm_qnn as qnn
 from frontends.torch.importer import known_program
 from frontends.torch.reader import calls_of, operator_of
 
@@ -84,6 +87,23 @@ def test_recurrent_layers_and_their_states(name: str) -> None:
     torch.manual_seed(0)
     layer = LAYERS[name]().eval().requires_grad_(False)
     same_as_torch(layer, torch.randn(5, 2, 10), atol=1e-5)
+
+
+def test_recurrent_layers_take_any_batch() -> None:
+    torch.manual_seed(0)
+    layer = nn.LSTM(10, 8, batch_first=True).eval().requires_grad_(False)
+    sizes = ({0: torch.export.Dim("batch", max=16)},)
+    program = torch.export.export(layer, (torch.randn(2, 5, 10),), dynamic_shapes=sizes)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        mod, params = qnn.from_exported_program(program)
+        library = qnn.build(mod, "host", params)
+    for batch in (1, 2, 7):
+        data = torch.randn(batch, 5, 10)
+        found = list(library.run(data.numpy()).values())
+        expected, states = layer(data)
+        for result, wanted in zip(found, (expected, *states), strict=True):
+            np.testing.assert_allclose(result, wanted.numpy(), atol=1e-5)
 
 
 def test_what_is_known_stays_as_it_is() -> None:

@@ -19,6 +19,7 @@ from qnn_ops import dequantize
 from qnn_ops.onnxruntime import ONNXRUNTIME
 from qnn_ops.registry import attrs_of, constant_of, operator_of, spec_of
 from qnn_ops.signature import ARITHMETIC
+from qnn_ops.sizes import as_extent, is_open, least
 
 Array = np.ndarray[Any, Any]
 Weights = FloatWeights | ByteWeights
@@ -95,7 +96,7 @@ class Layer:
         if len(spec.shape) != 3 or spec.dtype != "float32" or 0 in spec.shape:
             raise UnsupportedError(f"X is {spec.dtype} of shape {list(spec.shape)}")
         self.steps, self.batch, self.size = spec.shape
-        if self.steps * self.batch * self.units > _MOST:
+        if least(self.steps * self.batch * self.units) > _MOST:
             raise UnsupportedError(f"its results have more than {_MOST:,} values")
         self.data = x
         self.states = [
@@ -182,16 +183,21 @@ class Layer:
         is seen where the hidden values of a batch have one range.
         """
         emit = builder.emit
-        idle = relax.const(np.zeros((self.batch, self.units), np.float32))
-        following = [emit(R.where(going, new[0], idle if self.is_given else old[0]))]
+        following = [emit(R.where(going, new[0], self._zeros(emit) if self.is_given else old[0]))]
         pairs = zip(new[1:], old[1:], strict=False)
         following += [emit(R.where(going, each, before)) for each, before in pairs]
         return [*following, emit(R.where(going, new[0], old[-1]))]
 
+    def _zeros(self, emit: Callable[[relax.Expr], relax.Var]) -> relax.Expr:
+        shape = self.batch, self.units
+        if is_open(shape):
+            return emit(R.zeros(relax.ShapeExpr(list(map(as_extent, shape))), "float32"))
+        return relax.const(np.zeros(shape, np.float32))
+
     def _of(self, state: relax.Expr | None, place: int) -> relax.Expr:
         """Return a state of one direction, at first."""
         if state is None:
-            return relax.const(np.zeros((self.batch, self.units), np.float32))
+            return self._zeros(self.emit)
         own = self.emit(R.strided_slice(state, [0], [place], [place + 1]))
         return R.reshape(own, (self.batch, self.units))
 

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
 import pytest
 
+import tvm_qnn as qnn
 from frontends.errors import UnsupportedOperatorError
 from frontends.onnx import from_onnx
 from frontends.onnx.source import OnnxSource
-from tests.support.onnx_graphs import check_equal
+from qnn_ops.errors import LeftInFloatWarning
+from tests.support.onnx_graphs import check_equal, on_runtime
 from tests.support.onnx_recurrent import GATES, recurrent
 
 
@@ -69,3 +72,33 @@ def test_products_are_counted(op: str) -> None:
     model, _ = recurrent(op, direction="bidirectional", steps=5, batch=3, size=9, units=7)
     (operator,) = OnnxSource(model).summary("model").operators
     assert operator.macs == 5 * 3 * 2 * GATES[op] * 7 * (9 + 7)
+
+
+@pytest.mark.parametrize("direction", ["forward", "bidirectional"])
+@pytest.mark.parametrize("op", GATES)
+def test_a_batch_may_be_open(op: str, direction: str) -> None:
+    model, data = recurrent(op, direction=direction)
+    for value in model.graph.input:  # [steps, batch, size], or [directions, batch, units]
+        value.type.tensor_type.shape.dim[1].dim_param = "batch"
+    for value in model.graph.output:
+        value.type.tensor_type.ClearField("shape")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", LeftInFloatWarning)
+        mod, params = from_onnx(model, {"batch": range(1, 9)})
+        library = qnn.build(mod, "host", params)
+    rng = np.random.default_rng(3)
+    for batch in (1, 2, 8):
+        given = {
+            name: rng.normal(0, 1, (array.shape[0], batch, array.shape[2])).astype(np.float32)
+            for name, array in data.items()
+        }
+        found, wanted = library.run(given).values(), on_runtime(model, given)
+        for result, expected in zip(found, wanted, strict=True):
+            # The products of an RNN have another order for one row.
+            np.testing.assert_allclose(result, expected, rtol=0, atol=1e-6 * (op == "RNN"))
+
+
+def test_an_open_number_of_steps_is_one_error() -> None:
+    model, _ = recurrent("GRU", without="h")
+    with pytest.raises(UnsupportedOperatorError, match="needs a number of steps, of an open batch"):
+        from_onnx(model, {"x": ("steps", 3, 9)})
