@@ -154,7 +154,7 @@ if __name__ == "__main__":
             "": ["py.typed"],
             "tvm_qnn": [
                 *("**/*.tflite", "**/*.onnx", "**/*.npz"),
-                *("inspect/page.*", "evaluate/page.html"),
+                *("inspect/page.*", "io/page.html"),
             ],
         },
         install_requires=INSTALL,
