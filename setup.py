@@ -109,7 +109,7 @@ ABOUT = {
     "version": VERSION,
     "author": "the tvm-qnn developers",
     "license_expression": "Apache-2.0",
-    "python_requires": ">=3.10,<3.14",
+    "python_requires": ">=3.10,<3.15",
     "long_description_content_type": "text/markdown",
     "project_urls": {
         "Source": HOME,
