@@ -28,6 +28,8 @@
 #   make docs    build the documentation, tutorials run, in docs/_build/html
 #   make axe     look for faults of the documentation's pages, for readers of screens and on a
 #                phone; needs node, npm and Chromium
+#   make screenshots  pictures of every page that a command writes, on a desk and a phone, light and
+#                dark, in out/screenshots, and their faults; needs node, npm and Chromium
 #   make mxnet   quantize networks of Gluon's zoo with MXNet, and hold tvm-qnn against it; in an
 #                environment of its own, for which it needs Python 3.10 or 3.11
 #                (MODELS="inceptionv3 resnet50_v1": only these)
@@ -38,7 +40,7 @@ BIN := .venv/bin
 SAY := @printf '==> %s\n'
 
 .DEFAULT_GOAL := help
-.PHONY: help demo quick test test-arm test-avx512 test-mcu test-torch test-ray test-serve test-relay test-litert test-onnxruntime test-dynamo test-targets lint types layers bench docs axe mxnet clean
+.PHONY: help demo quick test test-arm test-avx512 test-mcu test-torch test-ray test-serve test-relay test-litert test-onnxruntime test-dynamo test-targets lint types layers bench docs axe screenshots mxnet clean
 
 help:
 	@sed -n '3,$${/^#/!q;s/^# \{0,1\}//p;}' Makefile
@@ -193,6 +195,11 @@ out/axe/node_modules:
 axe: docs out/axe/node_modules
 	$(SAY) "Faults of the pages"
 	@node tools/axe.mjs out/axe docs/_build/html
+
+screenshots: .venv/installed-docs out/axe/node_modules
+	$(SAY) "Pictures of the pages that commands write"
+	@$(BIN)/python -m tools.sample_pages out/pages
+	@node tools/axe.mjs out/axe --pictures out/screenshots out/pages
 
 clean:
 	rm -rf .venv .venv-mxnet .venv-serve build dist out *.egg-info docs/_build docs/charts docs/tutorials

@@ -109,7 +109,7 @@ ABOUT = {
     "version": VERSION,
     "author": "the tvm-qnn developers",
     "license_expression": "Apache-2.0",
-    "python_requires": ">=3.10,<3.14",
+    "python_requires": ">=3.10,<3.15",
     "long_description_content_type": "text/markdown",
     "project_urls": {
         "Source": HOME,
@@ -154,7 +154,7 @@ if __name__ == "__main__":
             "": ["py.typed"],
             "tvm_qnn": [
                 *("**/*.tflite", "**/*.onnx", "**/*.npz"),
-                *("inspect/page.*", "evaluate/page.html", "footprint/board/**"),
+                *("inspect/page.*", "io/page.html", "footprint/board/**"),
             ],
         },
         install_requires=INSTALL,

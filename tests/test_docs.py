@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import importlib
 import importlib.util
 import re
 from pathlib import Path
@@ -16,6 +17,7 @@ from frontends.mxnet.converters.context import CONVERTERS
 from frontends.tflite.operators import codes_with
 from legalize import passes
 from qnn_ops.registry import OPERATORS, PREFIX
+from tvm_qnn.cli import main
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
@@ -55,6 +57,51 @@ def test_links_files_and_programs_are_there(page: Path) -> None:
     targets = set(re.findall(r"`make ([\w-]+)", text))
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     assert all(re.search(rf"^{target}:", makefile, re.MULTILINE) for target in targets)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_commands_and_snippets_name_what_there_is(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    blocks = re.findall(r"^ *```(\w+)\n(.*?)^ *```", text, re.DOTALL | re.MULTILINE)
+    for kind, block in blocks:
+        if kind == "python":
+            for module, names in re.findall(
+                r"^ *from (tvm_qnn[\w.]*) import ([\w, ]+)$", block, re.M
+            ):
+                found = importlib.import_module(module)
+                for name in names.split(", "):
+                    alone = name.split(" as ")[0]
+                    assert hasattr(found, alone) or importlib.util.find_spec(f"{module}.{alone}")
+            named = re.findall(r"\bqnn\.([a-z]\w*)", block)
+            assert all(hasattr(tvm_qnn, name) for name in named), named
+    lines = [line for kind, block in blocks if kind == "sh" for line in joined(block)]
+    lines += re.findall(r"`(tvm-qnn [^`]+)`", text)
+    for line in lines:
+        for part in re.split(r"&&|\|\|?|;", unquoted(line.partition("  #")[0])):
+            words = part.replace("$ ", "").split()
+            if "tvm-qnn" in (word.rpartition("/")[2] for word in words[:1]) and len(words) > 1:
+                check_command(words[1:], line)
+
+
+def unquoted(line: str) -> str:
+    return re.sub(r"'[^']*'|\"[^\"]*\"", "x", line)
+
+
+def joined(block: str) -> list[str]:
+    return block.replace("\\\n", " ").splitlines()
+
+
+def check_command(words: list[str], line: str) -> None:
+    """Check that a command and its options exist."""
+    name, *rest = words
+    if name.startswith("-") or not name.isalpha() or name.isupper():
+        return
+    command = main.commands.get(name)
+    assert command is not None, line
+    known = {"--help", *(option for each in command.params for option in each.opts)}
+    for word in rest:
+        if option := re.match(r"--?[a-z][\w-]*", word):
+            assert option[0] in known, f"{line}: {option[0]}"
 
 
 def test_concepts_name_every_pass() -> None:

@@ -112,7 +112,7 @@ def test_it_states_its_version_licence_and_python(wheel: Path) -> None:
     stated = dict(line.split(": ", 1) for line in header.splitlines())
     assert stated["Version"] == tvm_qnn.__version__
     assert stated["License-Expression"] == "Apache-2.0"
-    assert set(stated["Requires-Python"].split(",")) == {">=3.10", "<3.14"}
+    assert set(stated["Requires-Python"].split(",")) == {">=3.10", "<3.15"}
 
 
 def test_the_command_runs_without_the_checkout(installed: Path, tmp_path: Path) -> None:

@@ -1,16 +1,19 @@
 // Looks for faults of HTML pages with axe: `make axe` does so for the documentation.
 //
-//   node tools/axe.mjs MODULES PATH…
+//   node tools/axe.mjs MODULES [--pictures FOLDER] PATH…
 //
 // MODULES is the folder where npm has put axe-core and playwright-core; a path is a page or a folder of
 // pages. Each is opened as on a desk and on a phone, light and dark. A page that is wider than the phone is
-// a fault, too. It needs Chromium.
+// a fault, too. With --pictures it takes a picture of each page in each way, for a person to look at. It needs
+// Chromium.
 import { createRequire } from "node:module";
-import { readFileSync, readdirSync, statSync } from "node:fs";
-import { delimiter, join, resolve } from "node:path";
+import { mkdirSync, readFileSync, readdirSync, statSync } from "node:fs";
+import { basename, delimiter, join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 
-const [modules, ...paths] = process.argv.slice(2);
+const [modules, ...rest] = process.argv.slice(2);
+const [pictures, paths] = rest[0] === "--pictures" ? [rest[1], rest.slice(2)] : [null, rest];
+if (pictures) mkdirSync(pictures, { recursive: true });
 const load = createRequire(join(resolve(modules), "package.json"));
 const { chromium } = load("playwright-core");
 const axe = readFileSync(load.resolve("axe-core/axe.min.js"), "utf8");
@@ -57,6 +60,10 @@ for (const colorScheme of ["light", "dark"]) {
       for (const fault of await faultsOf(page, path)) {
         console.log(`${path}, ${name}, ${colorScheme}: ${fault}`);
         count += 1;
+      }
+      if (pictures) {
+        const file = `${basename(path, ".html")}-${name}-${colorScheme}.png`;
+        await page.screenshot({ path: join(pictures, file), fullPage: true });
       }
       await page.close();
     }

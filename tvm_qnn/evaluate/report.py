@@ -5,11 +5,9 @@ from __future__ import annotations
 import base64
 import csv
 import io
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
-from importlib.resources import files
 from pathlib import Path
-from string import Template
 from typing import Any
 
 import numpy as np
@@ -18,6 +16,7 @@ from qnn_ops.errors import QnnError
 from tvm_qnn.evaluate.evaluation import Evaluation
 from tvm_qnn.io.figures import new_figure, save_figure
 from tvm_qnn.io.outputs import replacing, write_text
+from tvm_qnn.io.pages import page, page_table
 from tvm_qnn.io.text import to_json, visible
 
 FIGURES, SAMPLES, CLASSES, CONFUSION, PAGE = (
@@ -164,7 +163,7 @@ def _page(
 ) -> str:
     beside = found.figures["beside"]
     heads = ["figure", "tvm-qnn", *([beside["title"]] if beside else [])]
-    parts = [_table(heads, [[name, *cells] for name, cells in summary(found)])]
+    parts = [page_table(heads, [[name, *cells] for name, cells in summary(found)])]
     parts += [f"<p>{escape(visible(text))}</p>" for text in remarks(found)]
     if worst := _worst(found):
         parts += ["<h2>The worst</h2>", '<div class="pictures">', *worst, "</div>"]
@@ -174,30 +173,16 @@ def _page(
         shown = "Samples by true and predicted class"
         parts += [f'<img class="wide" src="data:image/png;base64,{matrix}" alt="{shown}">']
         rows = [[_cell(value) for value in row.values()] for row in classes]
-        parts += ["<h2>Classes</h2>", _table([*classes[0]], rows)]
+        parts += ["<h2>Classes</h2>", page_table([*classes[0]], rows)]
     if about:
-        parts += ["<h2>How it was made</h2>", _table([], about.items(), "words")]
-    page = Template((files("tvm_qnn.evaluate") / "page.html").read_text("utf-8"))
-    return page.substitute(title=escape(visible(title)), body="\n".join(parts))
+        parts += ["<h2>How it was made</h2>", page_table([], [*about.items()], "words")]
+    return page(title, parts)
 
 
 def _cell(value: Any) -> str:
     if value is None:
         return "–"
     return f"{value:.4f}" if isinstance(value, float) else str(value)
-
-
-def _table(heads: Sequence[str], rows: Iterable[Sequence[str]], kind: str = "") -> str:
-    """Return a table; of the kind "words" it has no numbers."""
-
-    def line(cells: Iterable[str], tag: str) -> str:
-        inside = (f"<{tag}>{escape(visible(cell))}</{tag}>" for cell in cells)
-        return f"<tr>{''.join(inside)}</tr>"
-
-    head = line((each.replace("_", " ") for each in heads), "th") if heads else ""
-    body = "".join(line(row, "td") for row in rows)
-    classed = f' class="{kind}"' if kind else ""
-    return f'<div class="table" tabindex="0"><table{classed}>{head}{body}</table></div>'
 
 
 def _worst(found: Evaluation) -> list[str]:

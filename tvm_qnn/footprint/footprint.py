@@ -3,24 +3,42 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 from frontends.formats import read_model
+from legalize.memory_plan import lives_of
 from tvm_qnn.build import lower_model, lower_within
 from tvm_qnn.footprint.cores import CORES, check_core, compiled_sizes, counted_instructions
 from tvm_qnn.footprint.layers import Follower, Layer, code_sections
 from tvm_qnn.io.interrupts import interruptible
-from tvm_qnn.standalone.arrangement import arrange, in_arena, size_of
+from tvm_qnn.standalone.arrangement import Arrangement, arrange, in_arena, size_of
 from tvm_qnn.standalone.export import export_standalone, pack_constants
 from tvm_qnn.standalone.program import Program
 from tvm_qnn.standalone.schedules import Schedule
 from tvm_qnn.target.target import TargetLike, parse_target
 
 _PREFIX = "model"
+
+
+@dataclass(frozen=True)
+class Block:
+    """A tensor in the workspace.
+
+    Attributes:
+        offset: in bytes.
+        size: likewise.
+        first: the call that writes it; -1 for an input.
+        last: the last call that reads it, or of an output the last call of the run.
+    """
+
+    offset: int
+    size: int
+    first: int
+    last: int
 
 
 @dataclass(frozen=True)
@@ -40,6 +58,7 @@ class Footprint:
         inputs: of all inputs.
         outputs: of all outputs.
         states: of what is kept between two runs, if there is any.
+        blocks: what lies in the workspace, with inputs and outputs in it.
         strips: what runs in strips: how many layers, in how many strips, of how many rows, and how
             many products are computed more than once for that; None: nothing does.
         core: whose compiler compiled plain C; None for none.
@@ -59,6 +78,7 @@ class Footprint:
     inputs: int
     outputs: int
     states: int
+    blocks: tuple[Block, ...]
     strips: Mapping[str, int] | None
     core: str | None = None
     copied_bytes: int = 0
@@ -133,7 +153,7 @@ def footprint(
             mod, strips = fitted.lowered, _told(fitted.schedule)
     with interruptible():
         arranged = arrange(mod, signature, parsed, _PREFIX)
-        workspace = in_arena(arranged, signature).workspace
+        arena = in_arena(arranged, signature)
         code = code_sections(arranged) if core is None else None
     constants, offsets = pack_constants(arranged, signature)
     sizes = [end - start for start, end in pairwise([*offsets, len(constants)])]
@@ -161,15 +181,31 @@ def footprint(
         constant_bytes=held,
         function_bytes=own,
         workspace=arranged.workspace,
-        arena_workspace=workspace,
+        arena_workspace=arena.workspace,
         inputs=sum(map(size_of, signature.inputs)),
         outputs=sum(map(size_of, signature.outputs)),
         states=2 * program.state_size,
+        blocks=tuple(_blocks(arena)),
         strips=strips,
         core=core,
         copied_bytes=held if core is not None and CORES[core].copies_constants else 0,
         counted_instructions=counted,
     )
+
+
+def _blocks(arranged: Arrangement) -> Iterator[Block]:
+    """Yield the tensors of a workspace that has inputs and outputs."""
+    plan, ends = arranged.plan, arranged.arena
+    last = len(plan.calls) - 1
+    for number, (begin, end) in lives_of(plan).items():
+        is_input = ends is not None and number in ends.inputs
+        is_output = ends is not None and number in ends.outputs
+        yield Block(
+            arranged.layout.offsets[number],
+            plan.temporaries[number],
+            -1 if is_input else begin,
+            last if is_output else end,
+        )
 
 
 def _told(schedule: Schedule | None) -> dict[str, int] | None:

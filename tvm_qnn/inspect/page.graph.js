@@ -19,15 +19,20 @@ const number = (value) => value.toLocaleString("en");
 const shape = (note) => note.shape.join("×");
 const micro = (seconds) => `${(1e6 * seconds).toFixed(1)} µs`;
 const isEnd = (node) => node.kind === "input" || node.kind === "output";
-const headline = (node) => `${isEnd(node) ? "" : `${node.index} `}${node.code} ${node.name}`;
+const isGroup = (node) => node.kind === "group";
+const headline = (node) => isGroup(node) ? `${node.name}: ${node.code}` : `${isEnd(node) ? "" : `${node.index} `}${node.code} ${node.name}`;
 const center = (node) => [node.x * COLUMN, node.y * ROW];
+
+// Long names break where their words end, numbers nowhere.
+function broken(element, text) {
+  text.split(/(?<=[_/])|(?<=\.)(?!\d)/).forEach((part) => element.append(part, document.createElement("wbr")));
+}
 
 function row(table, cells, numbers = 0) {
   const line = make("tr", {}, table);
   cells.forEach((cell, i) => {
     const field = make("td", i >= cells.length - numbers ? { class: "number" } : {}, line);
-    // Long names break where their words end, numbers nowhere.
-    cell.split(/(?<=[_/])|(?<=\.)(?!\d)/).forEach((part) => field.append(part, document.createElement("wbr")));
+    broken(field, cell);
   });
 }
 
@@ -216,13 +221,22 @@ function curve(from, to) {
   return `M${a} ${top}C${a + side} ${b + bend} ${x + side} ${y - bend} ${x} ${bottom}`;
 }
 
-const after = data.nodes.map(() => []);
-data.nodes.forEach((node, to) => node.from.forEach((from) => after[from].push(to)));
-const curves = data.nodes.flatMap((node, to) => node.from.map((from) => curve(from, to)));
-make("path", { class: "edge", d: curves.join("") }, graph);
+let after = [];
+const edges = make("path", { class: "edge", d: "" }, graph);
 const near = make("path", { class: "edge near", d: "" }, graph);
 const afar = make("g", { id: "afar" }, graph), boxes = make("g", {}, graph);
 const shown = new Map();
+
+// Take other boxes: those of ``data.nodes``.
+function rebuild() {
+  after = data.nodes.map(() => []);
+  data.nodes.forEach((node, to) => node.from.forEach((from) => after[from].push(to)));
+  edges.setAttribute("d", data.nodes.flatMap((node, to) => node.from.map((from) => curve(from, to))).join(""));
+  near.setAttribute("d", "");
+  shown.forEach((box) => box.remove());
+  shown.clear();
+}
+rebuild();
 
 function outlines(places) {
   const corner = (place) => {
@@ -286,10 +300,10 @@ function drawn(place) {
   make("title", {}, box, headline(node));
   const size = { x: -WIDTH / 2, y: -HEIGHT / 2, width: WIDTH, height: HEIGHT };
   make("rect", { ...size, "data-lowering": node.lowering }, box);
-  const code = isEnd(node) ? `${node.code} ${node.name}` : node.code;
-  make("text", { y: -3 }, box, code.length > 22 ? `${code.slice(0, 21)}…` : code);
+  const code = isEnd(node) ? `${node.code} ${node.name}` : isGroup(node) ? node.name.split("/").at(-1) : node.code;
+  make("text", { y: -3 }, box, code.length > 21 ? `${code.slice(0, 20)}…` : code);
   const [first] = isEnd(node) ? [...node.inputs, ...node.outputs] : node.outputs;
-  const small = [first ? shape(first) : ""];
+  const small = [isGroup(node) ? node.code : first ? shape(first) : ""];
   if (node.seconds !== null) small.push(micro(node.seconds));
   make("text", { y: 12, class: "small" }, box, small.join("  "));
   mark(box, place);

@@ -17,7 +17,8 @@ function bars(section, text, { low, high, counts }) {
 function details(node) {
   const section = document.getElementById("details");
   section.replaceChildren();
-  make("h2", {}, section, isEnd(node) ? `${node.code} ${node.name}` : `${node.index} ${node.code}`);
+  const title = isEnd(node) ? `${node.code} ${node.name}` : `${node.index} ${node.code}`;
+  make("h2", {}, section, isGroup(node) ? headline(node) : title);
   const facts = make("table", {}, section);
   const lowering = node.reason ? `${node.lowering}: ${node.reason}` : node.lowering;
   if (!isEnd(node)) row(facts, ["computed in", lowering]);
@@ -36,14 +37,18 @@ function details(node) {
   for (const [key, value] of Object.entries(node.options)) {
     row(facts, [key, Array.isArray(value) ? value.join(", ") : String(value)]);
   }
+  if (isGroup(node)) members(section, node);
   for (const [title, notes] of [["Inputs", node.inputs], ["Outputs", node.outputs]]) {
     if (!notes.length) continue;
     make("h2", {}, section, title);
     for (const note of notes) {
       const kind = note.is_constant ? " constant" : "", table = make("table", {}, section);
       const range = note.range?.map((x) => +x.toPrecision(6)).join(" to ");
-      row(table, [note.name, `${note.dtype} ${shape(note)}${kind}`, note.quantization]);
-      if (range) row(table, ["range", "", range]);
+      broken(make("h3", {}, section), note.name);
+      section.append(table);
+      row(table, ["type", `${note.dtype} ${shape(note)}${kind}`]);
+      if (note.quantization) row(table, ["quantization", note.quantization]);
+      if (range) row(table, ["range", range]);
       if (note.values) bars(section, `values of ${note.name}`, note.values);
       if (note.channels) bars(section, `ranges of the channels of ${note.name}`, note.channels);
     }
@@ -51,12 +56,14 @@ function details(node) {
 }
 
 function words(node) {
-  const notes = [...node.inputs, ...node.outputs];
+  const inside = isGroup(node) ? node.members : [node];
+  const notes = inside.flatMap((each) => [...each.inputs, ...each.outputs]);
   const texts = notes.map((note) => `${note.name} ${note.dtype} ${shape(note)}`);
-  return [node.index, node.code, node.name, node.lowering, node.change, ...texts].join(" ").toLowerCase();
+  const named = inside.map((each) => `${each.index} ${each.code} ${each.name}`);
+  return [...named, node.lowering, node.change, ...texts].join(" ").toLowerCase();
 }
 
-const index = data.nodes.map(words);
+let index = data.nodes.map(words);
 
 function search(text) {
   asked = text.trim().toLowerCase();

@@ -16,7 +16,7 @@ from tvm_qnn.inspect.layout import layers, positions
 from tvm_qnn.io.text import to_json
 
 _SHOWN = ("name", "shape", "dtype", "quantization", "is_constant")
-_SCRIPTS = ("graph.js", "panel.js")
+_SCRIPTS = ("graph.js", "panel.js", "scopes.js")
 
 
 def html_report(

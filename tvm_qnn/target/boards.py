@@ -34,6 +34,8 @@ BOARDS: dict[str, Board] = {
     "nano33ble": Board("cortex-m4", "Arduino Nano 33 BLE: nRF52840"),
     "stm32f4": Board("cortex-m4", "STM32F4"),
     "stm32h7": Board("cortex-m7", "STM32H7, its Cortex-M7"),
+    "esp32": Board("c", "ESP32: Xtensa, C source for its own compiler"),
+    "esp32s3": Board("c", "ESP32-S3: Xtensa, C source for its own compiler"),
     "esp32c3": Board("riscv32", "ESP32-C3: RISC-V"),
 }
 """Boards by the name that ``parse_target`` takes for them, with options or without."""

@@ -11,6 +11,8 @@ import pytest
 
 from frontends.formats import read_model
 from frontends.summary import UNSUPPORTED, OperatorInfo, Summary, TensorNote
+from frontends.tflite.quantization import Quantization
+from frontends.tflite.writer import ModelWriter
 from tvm_qnn import digits
 from tvm_qnn.inspect import Described, changes_of, html_report
 from tvm_qnn.zoo import build as zoo
@@ -260,3 +262,47 @@ def test_times_are_shown_first_and_the_graph_can_be_saved(summary: Summary, tmp_
 def test_the_verdict_is_shown(summary: Summary, tmp_path: Path) -> None:
     dom = _dom(html_report(summary, verdict="3 of 3 tensors equal"), tmp_path)
     assert '<p id="verdict">3 of 3 tensors equal</p>' in dom
+
+
+@pytest.mark.skipif(not BROWSER, reason="there is no Chromium on this machine")
+def test_scopes_are_boxes(tmp_path: Path) -> None:
+    writer = ModelWriter()
+    names = ["x", "a/in", "a/one/left", "a/one/right", "b/left", "b/right", "c"]
+    x, *tensors = (
+        writer.tensor(name, (1, 4), "int8", Quantization.per_tensor(0.5, 0)) for name in names
+    )
+    a, left, right, b, other, c = tensors
+    for taken, given in [([x], a), ([a], left), ([a], right), ([left], b), ([right], other)]:
+        writer.operator("RELU", taken, [given])
+    writer.operator("ADD", [b, other], [c])
+    summary = read_model(writer.finish([x], [c])).summary("model")
+    script = """<script>{
+        const shown = () => data.nodes.map((box) => [box.name, box.members?.length ?? 0, box.y]);
+        const found = [[...scopes.options].map((option) => option.value)];
+        for (const depth of ["1", "2", "0"]) {
+            scopes.value = depth;
+            scopes.dispatchEvent(new Event("change"));
+            found.push(shown());
+        }
+        showScopes(1);
+        choose(0);
+        const text = document.getElementById("details").textContent;
+        found.push(text.includes("Operators of this scope") && text.includes("a/one/right"));
+        search("a/one/left");
+        found.push(matches);
+        document.title = JSON.stringify(found);
+    }</script>"""
+    title = re.search(
+        "<title>(.*?)</title>",
+        _dom(html_report(summary).replace("</body>", f"{script}</body>"), tmp_path),
+    )
+    assert title
+    options, one, two, every, listed, matches = json.loads(title[1])
+    assert options == ["0", "1", "2"]
+    assert one == [["a", 3, 1], ["b", 2, 2], ["c", 0, 3], ["x", 0, 0], ["c", 0, 4]]
+    assert [box[:2] for box in two] == [
+        *(["a/in", 0], ["a/one", 2], ["b/left", 0], ["b/right", 0], ["c", 0], ["x", 0], ["c", 0])
+    ]
+    assert len(every) == 8
+    assert listed
+    assert matches == [0, 1]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 import warnings
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -148,23 +147,10 @@ def evaluate(
 
 def _about(library: Library) -> dict[str, str]:
     """Return how an evaluation was made: command, date, versions and the library's digest."""
-    import shlex
-    import sys
-    from datetime import datetime
-    from importlib.metadata import PackageNotFoundError, version
+    from tvm_qnn.io.pages import how_made
 
-    from tvm_qnn.version import __version__
-
-    versions = [f"tvm-qnn {__version__}"]
-    for package in ("ai-edge-litert", "onnxruntime", "executorch"):
-        with suppress(PackageNotFoundError):
-            versions.append(f"{package} {version(package)}")
-    return {
-        "command": shlex.join(["tvm-qnn", *sys.argv[1:]]),
-        "date": datetime.now().astimezone().isoformat(" ", "minutes"),
-        "versions": ", ".join(versions),
-        "library": f"digest {library.metadata.digest}",
-    }
+    about = how_made("ai-edge-litert", "onnxruntime", "executorch")
+    return {**about, "library": f"digest {library.metadata.digest}"}
 
 
 def _settings(model: Path, options: dict[str, Any], labels: Path | None) -> dict[str, Any]:

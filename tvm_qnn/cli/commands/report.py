@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -17,6 +18,7 @@ from tvm_qnn.cli.commands.options import (
     ram_limit_option,
     target_option,
 )
+from tvm_qnn.cli.commands.outputs import check_file
 
 if TYPE_CHECKING:
     from tvm_qnn.footprint import Footprint
@@ -32,9 +34,19 @@ if TYPE_CHECKING:
     help="With --target c: the core whose compiler says what the C takes: cortex-m0plus, "
     "cortex-m4, xtensa, rv32imc or avr.",
 )
+@click.option(
+    "--html",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="A file for one page with a map of the memory, to open in a browser.",
+)
 @json_option
 def report(
-    model: ModelFile, target: str, ram_limit: int | None, core: str | None, as_json: bool
+    model: ModelFile,
+    target: str,
+    ram_limit: int | None,
+    core: str | None,
+    html: Path | None,
+    as_json: bool,
 ) -> None:
     """Show what MODEL takes of a target's memory, layer by layer.
 
@@ -47,10 +59,15 @@ def report(
     """
     from qnn_ops.errors import QnnError
     from tvm_qnn.footprint import footprint
+    from tvm_qnn.footprint.page import report_page
+    from tvm_qnn.io.outputs import write_text
+    from tvm_qnn.io.pages import how_made
     from tvm_qnn.io.progress import timed
     from tvm_qnn.io.terminal import Terminal
     from tvm_qnn.target.target import split_targets
 
+    if html is not None:
+        check_file(html)
     if len(split_targets(target)) > 1:
         raise QnnError(f"a report is for one target, got {target!r}")
     with timed(progress(), f"Compile {model.path.name} for {target}"):
@@ -63,6 +80,9 @@ def report(
             ram_limit=ram_limit,
             core=core,
         )
+    if html is not None:
+        title = f"{model.path.name} for {target}"
+        write_text(html, report_page(title, found, how_made("apache-tvm")))
     if as_json:
         totals = ("macs", "estimated_instructions", "flash", "ram", "arena_ram")
         print_json({**asdict(found), **{name: getattr(found, name) for name in totals}})
