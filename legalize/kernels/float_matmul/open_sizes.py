@@ -91,14 +91,16 @@ class OpenKernel:
         )
 
     def _product(self, product: Index) -> None:
-        """Write blocks of several vectors of columns, then blocks of one."""
+        """Write blocks of several vectors of columns, then of fewer, then of one."""
         lanes, most = self.isa.lanes, self.isa.registers // 8
         self.packed = T.alloc_buffer((self.depth * most * lanes,), "float32", scope="global")
         self.edge = T.alloc_buffer((lanes,), "float32", scope="global")
-        whole = kept(T.truncdiv(self.columns, T.int64(most * lanes)))
-        with T.serial(whole) as block:
-            self._block(product, kept(block * (most * lanes)), most)
-        begin = kept(whole * (most * lanes))
+        begin: Any = T.int64(0)
+        for size in range(most, 1, -1):
+            whole = kept(T.truncdiv(self.columns - begin, T.int64(size * lanes)))
+            with T.serial(whole) as block:
+                self._block(product, kept(begin + block * (size * lanes)), size)
+            begin = kept(begin + whole * (size * lanes))
         with T.serial(T.truncdiv(self.columns - begin + (lanes - 1), T.int64(lanes))) as block:
             self._block(product, kept(begin + block * lanes), 1)
 
