@@ -21,7 +21,7 @@ from legalize.qdq.group import operator_name
 from qnn_ops import float_matmul as float_matmul_op
 from qnn_ops.float_conv2d import ORDERS, panel_of
 from qnn_ops.registry import attrs_of, spec_of
-from qnn_ops.sizes import as_extent, is_open
+from qnn_ops.sizes import is_open
 
 _PERMUTE, _FLOAT = "relax.permute_dims", "float32"
 _ANY = 1 << 40
@@ -103,8 +103,8 @@ class _MultiplyFloats(PyExprMutator):
             return None
         panel = panel_of(_ANY, rhs.shape[-1]) if sums else 0
         function = OpenKernel(self.isa, lhs.shape, rhs.shape, panel).build()
-        operands, shape = list(call.args), [as_extent(size) for size in result.shape]
-        return call_tir(self.builder_, "float_matmul", function, operands, shape, _FLOAT)
+        operands = list(call.args)
+        return call_tir(self.builder_, "float_matmul", function, operands, result.shape, _FLOAT)
 
     def _product(
         self, call: relax.Expr, order: tuple[int, ...] | None
