@@ -98,9 +98,11 @@ class Fusions(Generic[_Rule]):
 
     Attributes:
         rows: rules by operator and features, the best first.
+        takes_open: whether the rules take open sizes.
     """
 
     rows: Sequence[tuple[Operator[Any], tuple[str, ...], _Rule]]
+    takes_open: bool = False
 
     def serving(self, target: tvm.target.Target) -> Callable[[Index], list[_Rule]]:
         """Return a function that gives the rules for an expression on ``target``, the best first.
@@ -114,7 +116,7 @@ class Fusions(Generic[_Rule]):
 
         def rules_for(value: Vector) -> list[_Rule]:
             operator = operator_of(value)
-            if operator is None or has_open_size(value):
+            if operator is None or (has_open_size(value) and not self.takes_open):
                 return []
             return found.get(operator.op.name, [])
 

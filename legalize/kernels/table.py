@@ -74,7 +74,7 @@ _VECTOR_ROWS: tuple[tuple[Operator[Any], VectorRule], ...] = (
 def _on(isa: VectorIsa, rule: VectorRule) -> Rule:
     """Return a rule for the vectors of an instruction set."""
     alone = partial(rule, isa=isa)
-    return OpenRule(alone) if rule in softmax.OPEN else alone
+    return OpenRule(alone) if rule in (*softmax.OPEN, *dynamic.OPEN) else alone
 
 
 _ROWS: tuple[Row, ...] = (
@@ -140,7 +140,7 @@ The rule returns None also if that does not save the reader a copy.
 
 
 SCALED: Fusions[Callable[[relax.BlockBuilder, relax.Call, Scaling], _Result]] = Fusions(
-    conv2d_fusions.SCALED
+    conv2d_fusions.SCALED, takes_open=True
 )
 """``rule(builder, call, scaling)`` scales the sums of a call of ``quantized_dense``."""
 

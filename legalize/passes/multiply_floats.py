@@ -11,6 +11,7 @@ from tvm.relax.expr_functor import PyExprMutator, mutator
 
 from legalize.kernels.call import call_tir
 from legalize.kernels.float_matmul.kernel import float_matmul
+from legalize.kernels.float_matmul.open_sizes import OpenKernel
 from legalize.kernels.float_matmul.spec import FloatMatmul, View, is_served
 from legalize.kernels.isa.base import VectorIsa
 from legalize.kernels.table import vectors_for
@@ -20,8 +21,10 @@ from legalize.qdq.group import operator_name
 from qnn_ops import float_matmul as float_matmul_op
 from qnn_ops.float_conv2d import ORDERS, panel_of
 from qnn_ops.registry import attrs_of, spec_of
+from qnn_ops.sizes import is_open
 
 _PERMUTE, _FLOAT = "relax.permute_dims", "float32"
+_ANY = 1 << 40
 _PRODUCTS = ("relax.matmul", float_matmul_op.op.name)
 
 
@@ -74,11 +77,34 @@ class _MultiplyFloats(PyExprMutator):
             return self.visit_expr_post_order(call)
         found = self._product(product, order)
         if found is None:
-            return self.visit_expr_post_order(call)
+            rebuilt = self.builder_.normalize(self.visit_expr_post_order(call))
+            opened = self._of_open_sizes(call, rebuilt)
+            return rebuilt if opened is None else opened
         spec, sources = found
         operands = [self.visit_expr(source) for source in sources]
         function, shape = float_matmul(self.isa, spec), spec.output.shape
         return call_tir(self.builder_, "float_matmul", function, operands, shape, "float32")
+
+    def _of_open_sizes(self, original: relax.Call, call: relax.Call) -> relax.Expr | None:
+        """Write a product of open sizes as a kernel; return None if it does not serve."""
+        name = operator_name(call)
+        if name not in _PRODUCTS or self._is_constant(original) or not self.isa.fuses_products:
+            return None
+        lhs, rhs, result = map(spec_of, (*call.args, call))
+        sums = "" if name == _PRODUCTS[0] else attrs_of(call).order
+        is_served = (
+            is_open((*lhs.shape, *rhs.shape))
+            and {lhs.dtype, rhs.dtype} == {_FLOAT}
+            and min(len(lhs.shape), len(rhs.shape)) > 1
+            and lhs.shape[:-2] == rhs.shape[:-2]
+            and sums != ORDERS[0]
+        )
+        if not is_served:
+            return None
+        panel = panel_of(_ANY, rhs.shape[-1]) if sums else 0
+        function = OpenKernel(self.isa, lhs.shape, rhs.shape, panel).build()
+        operands = list(call.args)
+        return call_tir(self.builder_, "float_matmul", function, operands, result.shape, _FLOAT)
 
     def _product(
         self, call: relax.Expr, order: tuple[int, ...] | None

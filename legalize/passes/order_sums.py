@@ -23,6 +23,7 @@ from qnn_ops.sizes import is_open
 _LAYOUTS = {"relax.nn.conv1d": ("NCW", "OIW"), "relax.nn.conv2d": ("NCHW", "OIHW")}
 """The layouts of the convolutions that importers of ONNX make."""
 _MATMUL, _ADD, _RESHAPE = "relax.matmul", "relax.add", "relax.reshape"
+_FEW = 128
 _PACKED = 256
 """Up to so many products, a sum by a constant matrix is one chain anyway."""
 
@@ -69,7 +70,9 @@ class _Writer(PyExprMutator):
             return call
         array = self._matrix(rhs) if len(shape) == 2 else None
         if is_open((*outer, depth, *shape)):
-            return call
+            # Of a matrix of few columns, all long sums have the same panels.
+            is_few = not is_open(shape[-1:]) and 1 < shape[-1] <= _FEW and is_open([depth])
+            return float_matmul(lhs, rhs, ORDERS[1]) if is_few else call
         if array is None:
             is_long = depth > panel_of(depth, shape[-1]) and min(outer[-1], shape[-1]) > 1
             return float_matmul(lhs, rhs, ORDERS[1]) if is_long else call

@@ -21,6 +21,7 @@ from qnn_ops.layouts import permutation
 from qnn_ops.matmul import float_matmul
 from qnn_ops.registry import Attrs, spec_of
 from qnn_ops.row_moments import LANES, WIDE, row_moments
+from qnn_ops.sizes import as_extent, is_open
 
 _MOST = float(np.finfo(np.float32).max)
 
@@ -233,24 +234,33 @@ def _added_along(
 
 
 def _lanes_across(number: int, size: int, order: str) -> Callable[[Any, Any], None]:
-    """Return what writes orders that add one by one: rows are the lanes."""
-    lanes = next((each for each in _LANES if number % each == 0), 1)
+    """Return what writes orders that add one by one: rows are the lanes.
+
+    If their number is open, lanes past the last row repeat it.
+    """
+    is_known = not is_open([number])
+    lanes = next((each for each in _LANES if is_known and number % each == 0), 1)
+    lanes = lanes if is_known else _LANES[0]
+    last = as_extent(number - 1)
 
     def write(rows: Any, output: Any) -> None:
         mean, squares = (T.alloc_buffer((lanes,), "float32", scope="global") for _ in range(2))
-        with T.serial(number // lanes) as block:
+        with T.serial(as_extent((number + (lanes - 1)) // lanes)) as block:
             with T.vectorized(lanes) as lane:
                 T.buffer_store(mean, T.float32(0), [lane])
                 T.buffer_store(squares, T.float32(0), [lane])
 
+            def row(lane: Any) -> Any:
+                return block * lanes + lane if is_known else T.min(block * lanes + lane, last)
+
             def element(column: Any, lane: Any) -> Any:
-                return rows[block * lanes + lane, column]
+                return rows[row(lane), column]
 
             _RULES[order](element, mean, squares, size, lanes)
             with T.vectorized(lanes) as lane:
-                T.buffer_store(output, mean[lane], [block * lanes + lane, 0])
+                T.buffer_store(output, mean[lane], [row(lane), 0])
                 share = squares[lane] / T.float32(size)
-                T.buffer_store(output, share, [block * lanes + lane, 1])
+                T.buffer_store(output, share, [row(lane), 1])
 
     return write
 

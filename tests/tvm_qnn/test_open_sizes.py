@@ -239,3 +239,21 @@ def test_bounds_plan_all_memory_but_that_of_the_outputs(
     sizes = re.findall(r"call +vm\.builtin\.alloc_storage in: %vm, (\S+),", made[-1].as_text())
     assert sum(size.startswith("c[") for size in sizes) > 3  # constants
     assert sum(size.startswith("%") for size in sizes) == len(library.outputs)  # of the run
+
+
+def test_sums_of_float_products_are_those_of_a_build_for_the_size() -> None:
+    """Both the columns and the depth of attention's products are open; long sums have panels."""
+
+    def attention(x: relax.Expr) -> relax.Expr:
+        emit = relax.BlockBuilder.current().emit
+        scores = emit(R.matmul(x, emit(R.permute_dims(x, [0, 2, 1]))))
+        return R.matmul(scores, x)
+
+    def built(length: Any) -> Any:
+        mod = module({"x": relax.TensorType((2, length, 20), "float32")}, attention)
+        return tvm_qnn.build(mod, "host", num_threads=1)
+
+    library, rng = built(tirx.Var("length", "int64")), np.random.default_rng(3)
+    for length in (1, 5, 40, 300):
+        x = rng.normal(size=(2, length, 20)).astype(np.float32)
+        np.testing.assert_array_equal(library.run(x), built(length).run(x))

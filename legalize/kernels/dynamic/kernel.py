@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from functools import cache
 from math import prod
+from typing import Any
 
 import numpy as np
 from tvm import tirx
@@ -40,6 +41,7 @@ from legalize.kernels.ir.vectors import (
 from legalize.kernels.isa.base import VectorIsa
 from qnn_ops.dynamic_quantization import FIELDS, LARGEST_STEPS, OFFSETS
 from qnn_ops.onnxruntime import ONNXRUNTIME
+from qnn_ops.sizes import is_open
 
 # Roughly what one thread reads.
 _VALUES_PER_MICROSECOND = 8_000
@@ -56,10 +58,12 @@ def encode(
     Returns:
         A function of the data and the encodings.
     """
-    rows, columns = (1, prod(shape)) if whole else (prod(shape[:-1]), shape[-1])
     with IRBuilder() as builder, T.prim_func(s_tir=True):
         T.func_name("dynamic_encoding")
         T.func_attr({"global_symbol": "dynamic_encoding", "tirx.noalias": True})
+        own = {str(size): tirx.Var("size", "int64") for size in shape if is_open([size])}
+        shape = tuple(own.get(str(size), size) for size in shape)
+        rows, columns = (1, prod(shape)) if whole else (prod(shape[:-1]), shape[-1])
         data = T.arg("data", T.buffer(shape, "float32"))
         result = (FIELDS,) if whole else (*shape[:-1], FIELDS)
         output = T.arg("output", T.buffer(result, "float32"))
@@ -75,22 +79,25 @@ def encode(
             for place, field in enumerate(fields):
                 T.buffer_store(target, field, [number * FIELDS + place])
 
-        shared_loop(task_count(rows * columns / _VALUES_PER_MICROSECOND), rows, row)
+        values = rows * columns if not own else 0
+        shared_loop(task_count(values / _VALUES_PER_MICROSECOND), rows, row)
     return builder.get()
 
 
 def _ends(
-    isa: VectorIsa, source: Buffer, start: Index, columns: int, signed: bool
+    isa: VectorIsa, source: Buffer, start: Index, columns: Any, signed: bool
 ) -> tuple[Vector, Vector]:
     """Write the loop that finds the lowest and highest of a row and 0, or the largest size."""
-    lanes = isa.size if columns >= isa.size else 1
+    is_known = isinstance(columns, int)
+    lanes = isa.size if not is_known or columns >= isa.size else 1
     low, high = (local_vector(lanes, "float32") for _ in range(2))
     zeros = splat("float32", 0.0, lanes)
     everything = ramp(0, lanes)
     T.buffer_store(low, zeros, [everything])
     T.buffer_store(high, zeros, [everything])
 
-    def visit(offset: Index) -> None:
+    def visit(offset: Index, lanes: int = lanes) -> None:
+        everything = ramp(0, lanes)
         value = source[ramp(start + offset, lanes)]
         if signed:
             T.buffer_store(low, T.min(value, low[everything]), [everything])
@@ -99,11 +106,14 @@ def _ends(
         # A NaN does not count as larger.
         T.buffer_store(high, T.max(value, high[everything]), [everything])
 
-    whole, rest = pieces(columns, lanes)
+    whole, rest = pieces(columns, lanes) if is_known else (T.truncdiv(columns, lanes), [])
     with T.serial(whole) as turn:
         visit(turn * lanes)
     for offset, _ in rest:
         visit(T.int32(offset))
+    if not is_known:
+        with T.serial(columns - whole * lanes) as left:
+            visit(whole * lanes + left, 1)
     return _reduced("fmin", low, lanes), _reduced("fmax", high, lanes)
 
 

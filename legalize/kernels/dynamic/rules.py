@@ -14,6 +14,7 @@ from legalize.kernels.kernel import VectorRule
 from qnn_ops import dynamic_encoding, dynamic_quantize
 from qnn_ops.dynamic_quantization import FIELDS
 from qnn_ops.registry import Attrs, Operator, spec_of
+from qnn_ops.sizes import is_open
 
 
 def _encode(
@@ -27,6 +28,8 @@ def _encode(
     if 0 in shape:
         return None
     whole = attrs.whole
+    if is_open(shape) and not whole:
+        return None  # its rows are separate
     function = kernel.encode(isa, shape, bool(attrs.asymmetric), attrs.arithmetic, whole)
     result = (FIELDS,) if whole else (*shape[:-1], FIELDS)
     return call_tir(builder, "dynamic_encoding", function, list(operands), result, "float32")
@@ -52,3 +55,5 @@ RULES: tuple[tuple[Operator[Any], VectorRule], ...] = (
     (dynamic_encoding, _encode),
     (dynamic_quantize, _quantize),
 )
+OPEN: tuple[VectorRule, ...] = (_encode,)
+"""The rules that also take open sizes."""

@@ -21,6 +21,7 @@ from qnn_ops.attributes import dtype_range
 from qnn_ops.float_epilogue import ONEDNN
 from qnn_ops.onnxruntime import is_onnxruntime
 from qnn_ops.registry import attrs_of, operator_of, spec_of
+from qnn_ops.sizes import is_open
 from qnn_ops.xnnpack import is_xnnpack
 
 # Lanes of vectors with fused multiply-adds.
@@ -118,6 +119,8 @@ def with_border(
 def _scaled(
     builder: relax.BlockBuilder, call: relax.Call, scaling: Scaling, *, isa: Isa
 ) -> relax.Expr | None:
+    if is_open(spec_of(scaling.encoding).shape):
+        return None
     return rules_of(isa).dense(builder, attrs_of(call), list(call.args), scaling=scaling)
 
 
