@@ -13,16 +13,17 @@ from tvm.ir.expr import TensorLoad
 from tvm.target.codegen import llvm_get_intrinsic_name
 
 from legalize.kernels.isa.mcu import NUMBER
+from legalize.kernels.kernel import IS_KERNEL
 from qnn_ops.errors import QnnError
 from tvm_qnn.standalone.c99.memory import buffer_in, element_in, memory_in, memory_of
 from tvm_qnn.standalone.c99.numbers import c_number, c_type
 from tvm_qnn.standalone.c99.source import Source
 from tvm_qnn.standalone.c99.traits import (
-    bits,
     does_nothing,
     dtype_of,
     is_zero,
     lanes,
+    magnitude,
     may_fail,
     scalar_dtype,
 )
@@ -77,9 +78,10 @@ _TESTS = frozenset({"isnan", "isinf", "isfinite"})
 """Macros of C's library, of any real type."""
 
 _SMALL = ("int8", "uint8", "int16", "uint16")  # C computes with these as int
-_INT64 = 63  # bits beside the sign
 
 _LANE = "lane"
+
+_INT64 = {"int64": 2**63}  # types that may wrap, and the first number that does
 
 
 def _bare(text: str) -> str:
@@ -121,6 +123,10 @@ class Function:
         self._inlined: dict[int, Any] = {}
         self._before: list[str] = []  # declarations in front of the statement that is written
         self._choices = 0  # around the expression that is written
+        # Sums of kernels fit int32, and an index is inside its buffer.
+        is_kernel = IS_KERNEL in function.attrs
+        self._wraps = _INT64 if is_kernel else {**_INT64, "int32": 2**31}
+        self._magnitudes: dict[int, int] = {}  # of variables
         self._tensors: list[str] = []
         self._memory = memory_of(function)
         for parameter in function.params:
@@ -253,6 +259,7 @@ class Function:
             return ""
         value = self._converted(node.value)
         name = self._names[hash(node.var)] = self._new(node.var.name)
+        self._magnitudes[hash(node.var)] = magnitude(node.value, self._magnitudes)
         return f"{pad}const {c_type(dtype)} {name} = {value};\n"
 
     def _store(self, node: Any, depth: int) -> str:
@@ -279,6 +286,7 @@ class Function:
         begin, extent = self._value(node.min), self._value(node.extent)
         name = self._names[hash(node.loop_var)] = self._new(node.loop_var.name)
         end = extent if is_zero(node.min) else f"{begin} + {extent}"
+        self._magnitudes[hash(node.loop_var)] = magnitude(node.min + node.extent, self._magnitudes)
         body = self._block(node.body, depth + 1)
         head = f"for ({dtype} {name} = {begin}; {name} < {end}; ++{name})"
         return f"{pad}{head} {{\n{body}{pad}}}\n"
@@ -287,12 +295,14 @@ class Function:
         if hash(buffer) in self._scalars:
             return self._name_of(buffer)
         shape = [int(size) for size in buffer.shape] if len(indices) > 1 else []
+        wraps, self._wraps = self._wraps, _INT64
         terms = [
             _bare(self._value(index))
             if (step := prod(shape[axis + 1 :])) == 1 or not shape
             else f"{self._value(index)} * {step}"
             for axis, index in enumerate(indices)
         ]
+        self._wraps = wraps
         return f"{self._name_of(buffer)}[{' + '.join(terms)}]"
 
     def _value(self, node: Any) -> str:
@@ -342,6 +352,7 @@ class Function:
         else:
             value = self._converted(node.value)
             name = self._names[hash(node.var)] = self._new(node.var.name)
+            self._magnitudes[hash(node.var)] = magnitude(node.value, self._magnitudes)
             self._before.append(f"const {c_type(dtype)} {name} = {value};")
         return self._value(node.body)
 
@@ -351,8 +362,9 @@ class Function:
             return self._real("fmod", dtype, a, b)
         if dtype in ("uint8", "uint16") and sign == "*":  # as int, the product may not fit
             a = f"(uint32_t){a}"
-        if dtype == "int64" and sign in "+-*" and bits(node) > _INT64:
-            return f"{self._source.wrapping(sign)}({_bare(a)}, {_bare(b)})"
+        wraps = sign in "+-*" and dtype in self._wraps
+        if wraps and magnitude(node, self._magnitudes) >= self._wraps[dtype]:
+            return f"{self._source.wrapping(sign, dtype)}({_bare(a)}, {_bare(b)})"
         text = f"({a} {sign} {b})"
         return f"(({c_type(dtype)}){text})" if dtype in _SMALL else text
 

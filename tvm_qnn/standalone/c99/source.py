@@ -40,12 +40,12 @@ class Source:
         )
         return name
 
-    def wrapping(self, sign: str) -> str:
-        """Return the name of a function of two int64 whose result wraps, which C does not."""
-        name = f"{self._prefix}_{_NAMES[sign]}_int64"
+    def wrapping(self, sign: str, dtype: str) -> str:
+        """Return the name of a function of two integers whose result wraps, which C does not."""
+        name, c = f"{self._prefix}_{_NAMES[sign]}_{dtype}", c_type(dtype)
         self.helpers[name] = (
-            f"static inline int64_t {name}(int64_t a, int64_t b) {{\n"
-            f"  return (int64_t)((uint64_t)a {sign} (uint64_t)b);\n}}\n"
+            f"static inline {c} {name}({c} a, {c} b) {{\n"
+            f"  return ({c})((u{c})a {sign} (u{c})b);\n}}\n"
         )
         return name
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Container
+from collections.abc import Container, Mapping
 from typing import Any
 
 import tvm
@@ -14,22 +14,33 @@ from tvm_ffi import structural_walk
 from legalize.passes.bodies import BARRIER
 
 
-def bits(node: Any) -> int:
-    """Return how many bits an integer takes at most, beside its sign."""
+def magnitude(node: Any, known: Mapping[int, int]) -> int:
+    """Return the largest absolute value that an integer can have.
+
+    Args:
+        node: the expression.
+        known: the same of variables, by their hashes.
+    """
+    dtype = scalar_dtype(node)
+    own = 2 ** (int(re.sub(r"\D", "", dtype) or 1) - (not dtype.startswith("u")))
     match node:
         case tirx.IntImm():
-            return int(node.value).bit_length()
+            return abs(int(node.value))
+        case tirx.Var():
+            return known.get(hash(node), own)
         case tirx.Add() | tirx.Sub():
-            return max(bits(node.a), bits(node.b)) + 1
+            return magnitude(node.a, known) + magnitude(node.b, known)
         case tirx.Mul():
-            return bits(node.a) + bits(node.b)
+            return magnitude(node.a, known) * magnitude(node.b, known)
         case tirx.Min() | tirx.Max():
-            return max(bits(node.a), bits(node.b))
+            return max(magnitude(node.a, known), magnitude(node.b, known))
+        case tirx.Div() | tirx.Mod():
+            return magnitude(node.a, known)
         case tirx.RShift() if isinstance(node.b, tirx.IntImm):
-            return max(bits(node.a) - int(node.b.value), 0)
-        case tirx.Cast() if "int" in str(node.value.ty) and "int" in str(node.ty):
-            return bits(node.value)
-    return int(re.sub(r"\D", "", scalar_dtype(node)) or 1) - 1
+            return (magnitude(node.a, known) >> int(node.b.value)) + 1
+        case tirx.Cast() if "int" in str(node.value.ty) and dtype.startswith("int"):
+            return min(magnitude(node.value, known), own)
+    return own
 
 
 def may_fail(value: Any, inlined: Container[int]) -> bool:

@@ -72,6 +72,8 @@ CASES = [
     ("int32", "bool", lambda x: T.And(x < 3, T.Not(x == -7)), lambda x: (x < 3) & (x != -7)),
     ("int32", "int64", lambda x: T.Cast("int64", x) * T.int64(1 << 40), lambda x: x.astype("i8") << 40),
     ("int32", "int64", lambda x: T.Cast("int64", x) * T.int64(2**60) + T.Cast("int64", x), lambda x: (x.astype("i8") << 60) + x),
+    ("int32", "int32", lambda x: x * x * 3 + x, lambda x: x * x * 3 + x),
+    ("int32", "int64", lambda x: T.Cast("int64", T.Cast("uint32", x)) * T.Cast("int64", T.Cast("uint32", x)), lambda x: x.astype("u4").astype("i8") ** 2),
     ("int16", "int16", lambda x: T.bitwise_xor(x, T.int16(85)), lambda x: x ^ 85),
     ("int16", "int16", lambda x: T.bitwise_not(x), lambda x: ~x),
     ("float32", "float32", lambda x: T.fabs(x) * T.float32(0.1), lambda x: abs(x) * np.float32(0.1)),
@@ -103,6 +105,8 @@ def test_a_function_says_what_it_reads_and_writes() -> None:
 def test_a_product_that_fits_is_a_product() -> None:
     text = in_c(elementwise(lambda x: T.Cast("int64", x) * T.int64(9), "int32", "int64")).text
     assert "y[v] = ((int64_t)x[v]) * 9LL;" in text
+    text = in_c(elementwise(lambda x: T.Cast("int32", x) * 9 - 3, "int16", "int32")).text
+    assert "y[v] = (((int32_t)x[v]) * 9) - 3;" in text
 
 
 @needs_gcc
