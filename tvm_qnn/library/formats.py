@@ -29,11 +29,14 @@ def _write_tvm(origin: Origin, metadata: Metadata, path: Path, cc: str | None) -
     from tvm_qnn.io.outputs import replacing
     from tvm_qnn.target.linker import find_linker, shared_library_linker
     from tvm_qnn.target.objects import OF_TVM, check_file_limit, in_memory, settling
+    from tvm_qnn.target.passes import PIPELINE
 
     target = metadata.target
     with target:
         lowered = _lowered(origin, "tvm")
-        executable = tvm.compile(lowered, target=target, relax_pipeline=relax_pipeline(target))
+        executable = tvm.compile(
+            lowered, target=target, relax_pipeline=relax_pipeline(target), tir_pipeline=PIPELINE
+        )
     linker = shared_library_linker(find_linker(cc, metadata.requirements.platform))
     with replacing(path) as part, in_memory(part.with_name(name) for name in OF_TVM):
         check_file_limit()
