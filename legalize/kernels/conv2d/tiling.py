@@ -79,13 +79,14 @@ def share_tiles(
         write: writes the loop over tiles of a block: its number, the first tile, the one after
             the last.
     """
-    start, stop = share(task, tasks, section.blocks * tiles)
+    start, stop = map(kept, share(task, tasks, section.blocks * tiles))
     if section.blocks == 1:
         write(0, start, stop)
         return
 
     def block_share(block: Index) -> None:
-        first = block * tiles
+        block = kept(block)
+        first = kept(block * tiles)
         write(block, T.max(start - first, 0), T.min(stop - first, tiles))
 
     loop_between(T.truncdiv(start, tiles), T.truncdiv(stop + tiles - 1, tiles), block_share)

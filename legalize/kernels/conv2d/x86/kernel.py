@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
+from functools import cache
 from math import prod
 from typing import TYPE_CHECKING
 
@@ -210,11 +211,11 @@ class ConvKernel:
     def _tile(self, section: Section, block: Index, first: Index) -> None:
         """Write the computation of one tile, whose first pixel is ``first``."""
         lanes = self.isa.lanes
-        first_vector = section.first_vector + block * section.nr
+        first_vector = kept(section.first_vector + block * section.nr)
         acc = [[local_vector(lanes) for _ in range(section.nr)] for _ in range(section.mr)]
         pixels = self._pixels(section, first)
         for j in range(section.nr):
-            bias = self._start(section, first, first_vector + j)
+            bias = kept(self._start(section, first, first_vector + j))
             for pixel, row in zip(pixels.numbers, acc, strict=True):
                 start = bias
                 if self.sums is not None:
@@ -259,11 +260,12 @@ class ConvKernel:
         addends = [None] * len(acc) if self.addend is None else pixels.times(self.spec.out_channels)
         # Vector by vector, so that its constants stay in registers.
         for j in range(section.nr):
+            rows = self._rows(first_vector + j)
             for start, row, encoding in zip(addends, acc, encodings, strict=True):
                 addend = None
                 if self.epilogue.float_sum is None and j >= max(as_bytes, as_words):
                     addend = self._addend(section, first_vector, start, j, channels)
-                self._emit(first_vector + j, row[j], encoding or addend)
+                self._emit(rows, row[j], encoding or addend)
         # Now pixel by pixel: vector by vector, constants of both would not stay in registers.
         if self.epilogue.float_sum is not None:
             for start, row in zip(addends, acc, strict=True):
@@ -341,9 +343,8 @@ class ConvKernel:
         for vector, value in zip(pair, sums, strict=True):
             set_lanes(vector, value, lanes)
 
-    def _emit(self, index: Index, vector: Buffer, addend: Vector | None = None) -> None:
+    def _emit(self, rows: list[Vector], vector: Buffer, addend: Vector | None = None) -> None:
         lanes = self.isa.lanes
-        rows = [self._rows(buffer, index, width) for buffer, width in self.constants]
         value = self.epilogue.emit(get_lanes(vector, lanes), rows, addend)
         if self.residual is not None and addend is not None:
             value = self.residual.add(value, addend)
@@ -368,8 +369,13 @@ class ConvKernel:
         start = start + (first_vector + first) * lanes
         return start, size, number - first, lanes, channels - first * lanes
 
-    def _rows(self, buffer: Table, index: Index, lanes: int) -> Vector:
-        return lambda row: buffer[index, row, T.ramp(0, 1, lanes)]
+    def _rows(self, index: Index) -> list[Vector]:
+        """Return functions that read rows of a vector's constants, each row once."""
+
+        def rows(buffer: Table, lanes: int) -> Vector:
+            return cache(lambda row: kept(buffer[index, row, T.ramp(0, 1, lanes)]))
+
+        return [rows(*each) for each in self.constants]
 
     def _accumulate(
         self, section: Section, first_vector: Index, first: Index, acc: list[list[Buffer]]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import partial
+from functools import cache, partial
 from itertools import product
 from typing import TYPE_CHECKING
 
@@ -115,15 +115,16 @@ class DotKernel(ConvKernel):
 
         def add_k_step(offset: Index, weights: Index) -> None:
             weights = kept(weights)
+            parts = range(products.parts * section.nr)
+            places = [weights + part * products.part_size for part in parts]
+            factors = [kept(products.load_weights(self.weights, each)) for each in places]
             for place, row in zip(origins.plus(offset), acc, strict=True):
-                data = products.load_data(self.source, place)
+                data = [kept(each) for each in products.load_data(self.source, place)]
                 for j, vector in enumerate(row):
                     total = get_lanes(vector, products.lanes)
-                    for part, values in enumerate(data, products.parts * j):
-                        factors = products.load_weights(
-                            self.weights, weights + part * products.part_size
-                        )
-                        total = products.multiply_add(total, values, factors)
+                    own = factors[products.parts * j : products.parts * (j + 1)]
+                    for values, factor in zip(data, own, strict=True):
+                        total = products.multiply_add(total, values, factor)
                     set_lanes(vector, total, products.lanes)
 
         rows, columns = self._loops_of(section, first)
@@ -186,16 +187,20 @@ class DotKernel(ConvKernel):
             weights = first_vector * self.vector_stride
             weights = kept(weights + (ky * spec.k_steps_per_run + k) * k_step_size)
             row = kept(row)
+
+            @cache
+            def factors(kx: int, j: int) -> Vector:
+                place = weights + (kx * k_steps * k_step_size + j * products.part_size)
+                return kept(products.load_weights(self.weights, place))
+
             for column in range(section.mr + spec.kernel_width - 1):
-                (data,) = products.load_data(self.source, row + column * channels)
+                data = kept(*products.load_data(self.source, row + column * channels))
                 for kx in range(spec.kernel_width):
                     if not 0 <= column - kx < section.mr:
                         continue
                     for j, vector in enumerate(acc[column - kx]):
-                        place = weights + kx * k_steps * k_step_size + j * products.part_size
-                        factors = products.load_weights(self.weights, place)
                         total = get_lanes(vector, products.lanes)
-                        total = products.multiply_add(total, data, factors)
+                        total = products.multiply_add(total, data, factors(kx, j))
                         set_lanes(vector, total, products.lanes)
 
         loop_between(*rows, lambda ky: loop_between(0, k_steps, partial(add_k_step, ky)))
