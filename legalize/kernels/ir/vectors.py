@@ -66,16 +66,7 @@ def kept(value: Vector) -> Vector:
     Otherwise TVM writes the expression wherever it is used, and each of its passes visits every
     copy.
     """
-    if isinstance(value, int):
-        return value
-    dtype = value.ty.dtype
-    lanes = int(dtype.lanes)
-    buffer = local_vector(lanes, str(dtype).split("x")[0])
-    if lanes == 1:
-        T.buffer_store(buffer, value, [0])
-        return buffer[0]
-    set_lanes(buffer, value, lanes)
-    return get_lanes(buffer, lanes)
+    return value if isinstance(value, int) else T.Bind(value)
 
 
 def store_pieces(vectors: int) -> list[tuple[int, int]]:
