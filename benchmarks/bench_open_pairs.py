@@ -11,6 +11,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import click
@@ -59,7 +60,7 @@ def main(pairs: int, compared: int, layers: int, width: int, rounds: int) -> Non
         largest = max(largest, float(np.abs(result - expected).max()))
         functions: dict[str, Callable[[], Any]] = {
             "open": opened.prepare(*arrays),
-            "ONNX Runtime": lambda data=data: session.run(None, data),
+            "ONNX Runtime": partial(session.run, None, data),
         }
         if number < compared:
             names = dict(zip(ranges, shape, strict=True))
