@@ -9,6 +9,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+import tvm
+from tvm.ir.expr import TensorLoad
 from tvm.script.ir_builder import tirx as T
 
 Array: TypeAlias = npt.NDArray[Any]
@@ -66,7 +68,19 @@ def kept(value: Vector) -> Vector:
     Otherwise TVM writes the expression wherever it is used, and each of its passes visits every
     copy.
     """
-    return value if isinstance(value, int) else T.Bind(value)
+    if isinstance(value, int):
+        return value
+    if isinstance(value, tvm.ir.Call | TensorLoad):
+        return T.Bind(value)
+    # Not a binding: TVM would look for the bounds of its lanes, and err.
+    dtype = value.ty.dtype
+    lanes = int(dtype.lanes)
+    buffer = local_vector(lanes, str(dtype).split("x")[0])
+    if lanes == 1:
+        T.buffer_store(buffer, value, [0])
+        return buffer[0]
+    set_lanes(buffer, value, lanes)
+    return get_lanes(buffer, lanes)
 
 
 def store_pieces(vectors: int) -> list[tuple[int, int]]:
