@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import pickle
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -209,8 +210,10 @@ def test_runs_of_any_sizes_take_no_more_memory_in_the_end(kernels: bool) -> None
             library.run(np.zeros((batch, length, DEPTH), np.int8))
         return int(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
 
-    before = some(300)
-    assert some(10_000) - before < 1024  # in KiB
+    gc.collect()  # what other tests left
+    before = some(2_000)
+    growth = some(10_000) - before
+    assert growth < 1024  # KiB
 
 
 def test_c_code_needs_numbers(tmp_path: Path) -> None:
