@@ -23,7 +23,7 @@ from tvm import relax
 import tvm_qnn as qnn
 from benchmarks.report import as_table
 from benchmarks.transformer import Sizes, dynamic, network
-from qnn_ops.signature import ATTRIBUTE
+from qnn_ops.dialect.signature import ATTRIBUTE
 from tvm_qnn.timing import alternate, milliseconds, one_core
 
 Array = np.ndarray[Any, Any]

@@ -37,7 +37,7 @@ from qnn_ops import (
     quantized_softmax,
     requantize,
 )
-from qnn_ops.tables import logistic_table
+from qnn_ops.tables.lookup import logistic_table
 from tvm_qnn.library.threads import use_threads
 from tvm_qnn.target.target import parse_target
 

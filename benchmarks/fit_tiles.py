@@ -33,7 +33,7 @@ from legalize.kernels.conv2d.x86.plan import Plan
 from legalize.kernels.conv2d.x86.tiling import units
 from legalize.kernels.isa.targets import has_feature
 from legalize.kernels.isa.x86 import AVX512_VNNI
-from qnn_ops.arithmetic import quantize_multiplier
+from qnn_ops.arithmetic.fixed_point import quantize_multiplier
 from tvm_qnn.target.target import host_target
 from tvm_qnn.timing import one_core
 

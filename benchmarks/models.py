@@ -11,8 +11,8 @@ import numpy as np
 from benchmarks import layers, onnx_zoo
 from frontends.onnx.format import FORMAT
 from frontends.tflite.reader import read_model
+from qnn_ops.dialect.signature import TensorInfo
 from qnn_ops.errors import QnnError
-from qnn_ops.signature import TensorInfo
 from tvm_qnn import zoo
 from tvm_qnn.io.images import noise
 

@@ -44,7 +44,7 @@ def number_of(size: int) -> int:
     """Return a size, or its least value if it is open."""
     if isinstance(size, int | np.integer):
         return int(size)
-    from qnn_ops.sizes import least  # with TVM, which a model of numbers does not need
+    from qnn_ops.dialect.sizes import least  # with TVM, which a model of numbers does not need
 
     return least(size)
 

@@ -14,12 +14,12 @@ import tvm
 from tvm import relax
 
 from frontends.errors import UnsupportedError
-from qnn_ops.expressions import Expression
-from qnn_ops.loop import loop
-from qnn_ops.overflow import check_overflow
-from qnn_ops.registry import spec_of
-from qnn_ops.signature import Signature, with_signature
-from qnn_ops.sizes import is_open
+from qnn_ops.dialect.expressions import Expression
+from qnn_ops.dialect.overflow import check_overflow
+from qnn_ops.dialect.registry import spec_of
+from qnn_ops.dialect.signature import Signature, with_signature
+from qnn_ops.dialect.sizes import is_open
+from qnn_ops.unquantized.loop import loop
 
 # What a variable must not be called in TVMScript.
 _RESERVED = {*keyword.kwlist, "I", "R", "T", "main"}
@@ -182,7 +182,7 @@ class ModuleBuilder:
     def loop(
         self, condition: relax.Function, body: relax.Function, carried: Sequence[relax.Expr]
     ) -> list[relax.Expr]:
-        """Emit a loop of two functions, which become the module's; see ``qnn_ops.loop``.
+        """Emit a loop of two functions, which become the module's; see its operator ``loop``.
 
         Raises:
             UnsupportedError: it carries a tensor with an open size.

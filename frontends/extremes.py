@@ -7,7 +7,7 @@ from collections.abc import Callable
 from tvm import relax
 from tvm.relax import op as R
 
-from qnn_ops.registry import spec_of
+from qnn_ops.dialect.registry import spec_of
 
 _WIDER = {
     "bool": "int8",

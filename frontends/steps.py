@@ -9,9 +9,9 @@ from tvm import relax
 from tvm.relax import op as R
 
 from frontends.builder import ModuleBuilder
+from qnn_ops.dialect.registry import spec_of
+from qnn_ops.dialect.sizes import is_open
 from qnn_ops.errors import QnnError
-from qnn_ops.registry import spec_of
-from qnn_ops.sizes import is_open
 
 _MOST = 1 << 26  # elements of a loop's outputs
 _MOST_WRITTEN_OUT = 128

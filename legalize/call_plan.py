@@ -12,9 +12,9 @@ import numpy as np
 import tvm
 from tvm import relax, tirx
 
+from qnn_ops.dialect.registry import static_spec, type_spec
+from qnn_ops.dialect.sizes import variables_of
 from qnn_ops.errors import QnnError
-from qnn_ops.registry import static_spec, type_spec
-from qnn_ops.sizes import variables_of
 
 
 class NotCallsError(QnnError):

@@ -11,7 +11,7 @@ from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tirx as T
 
 from legalize.loop_functions import add_function
-from qnn_ops.registry import TensorSpec, spec_of
+from qnn_ops.dialect.registry import TensorSpec, spec_of
 
 TAKES = "qnn.takes_bytes"
 """The attribute of a function whose result is a part of its argument's bytes: the first byte."""

@@ -18,9 +18,9 @@ from legalize.kernels.call import KEPT_APART, SORTED_LAST
 from legalize.memory_plan import ALIGNMENT, Layout, lay_out, pack
 from legalize.passes.bodies import body_of, copied, is_plain, is_view, with_barrier
 from legalize.pipeline import calls_pipeline
+from qnn_ops.dialect.registry import type_spec
 from qnn_ops.errors import QnnError
-from qnn_ops.loop import LOOP
-from qnn_ops.registry import type_spec
+from qnn_ops.unquantized.loop import LOOP
 
 Lower = Callable[[tvm.IRModule], tvm.IRModule]
 

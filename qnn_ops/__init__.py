@@ -10,42 +10,43 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from qnn_ops.lazy import make_lazy
+from qnn_ops.modules import modules_of
 
 if TYPE_CHECKING:
-    from qnn_ops.blockwise_dense import blockwise_dense
-    from qnn_ops.boxes import decode_boxes, select_boxes
-    from qnn_ops.dynamic_quantization import dynamic_encoding, dynamic_quantize
     from qnn_ops.errors import QnnError
-    from qnn_ops.float_arithmetic import fused_multiply_add, natural_power, reinterpret
-    from qnn_ops.float_conv2d import float_conv2d
-    from qnn_ops.float_function import float_function
-    from qnn_ops.hash_signs import hash_signs
-    from qnn_ops.indices import counted_indices, top_indices
-    from qnn_ops.matmul import float_matmul, quantized_matmul
-    from qnn_ops.quantization import dequantize, quantize, requantize
-    from qnn_ops.quantized_binary import (
+    from qnn_ops.quantized.binary import (
         quantized_add,
         quantized_multiply,
         quantized_prelu,
         quantized_squared_difference,
         quantized_subtract,
     )
-    from qnn_ops.quantized_concat import quantized_concat
-    from qnn_ops.quantized_conv2d import quantized_conv2d
-    from qnn_ops.quantized_dense import quantized_dense, quantized_fully_connected
-    from qnn_ops.quantized_lookup import quantized_lookup
-    from qnn_ops.quantized_lstm import quantized_lstm
-    from qnn_ops.quantized_mean import quantized_mean
-    from qnn_ops.quantized_pad import quantized_pad
-    from qnn_ops.quantized_pool2d import quantized_pool2d
-    from qnn_ops.quantized_relu import quantized_relu
-    from qnn_ops.quantized_resize2d import quantized_resize2d
-    from qnn_ops.quantized_softmax import quantized_softmax
-    from qnn_ops.quantized_svdf import quantized_svdf, quantized_svdf_state
-    from qnn_ops.reduce_windows import reduce_windows
-    from qnn_ops.row_moments import row_moments
-    from qnn_ops.rows import average_rows, scatter_rows
-    from qnn_ops.suppression import suppress_boxes, suppress_by_class
+    from qnn_ops.quantized.blockwise_dense import blockwise_dense
+    from qnn_ops.quantized.concat import quantized_concat
+    from qnn_ops.quantized.conv2d import quantized_conv2d
+    from qnn_ops.quantized.dense import quantized_dense, quantized_fully_connected
+    from qnn_ops.quantized.dynamic_quantization import dynamic_encoding, dynamic_quantize
+    from qnn_ops.quantized.lookup import quantized_lookup
+    from qnn_ops.quantized.lstm import quantized_lstm
+    from qnn_ops.quantized.matmul import float_matmul, quantized_matmul
+    from qnn_ops.quantized.mean import quantized_mean
+    from qnn_ops.quantized.pad import quantized_pad
+    from qnn_ops.quantized.pool2d import quantized_pool2d
+    from qnn_ops.quantized.quantization import dequantize, quantize, requantize
+    from qnn_ops.quantized.relu import quantized_relu
+    from qnn_ops.quantized.resize2d import quantized_resize2d
+    from qnn_ops.quantized.softmax import quantized_softmax
+    from qnn_ops.quantized.svdf import quantized_svdf, quantized_svdf_state
+    from qnn_ops.unquantized.boxes import decode_boxes, select_boxes
+    from qnn_ops.unquantized.float_arithmetic import fused_multiply_add, natural_power, reinterpret
+    from qnn_ops.unquantized.float_conv2d import float_conv2d
+    from qnn_ops.unquantized.float_function import float_function
+    from qnn_ops.unquantized.hash_signs import hash_signs
+    from qnn_ops.unquantized.indices import counted_indices, top_indices
+    from qnn_ops.unquantized.reduce_windows import reduce_windows
+    from qnn_ops.unquantized.row_moments import row_moments
+    from qnn_ops.unquantized.rows import average_rows, scatter_rows
+    from qnn_ops.unquantized.suppression import suppress_boxes, suppress_by_class
 
 __all__ = [
     "QnnError",
@@ -94,15 +95,9 @@ __all__ = [
     "top_indices",
 ]
 
-_FAMILIES = (
-    *("blockwise_dense", "boxes", "dynamic_quantization", "float_arithmetic", "float_conv2d"),
-    *("float_function", "hash_signs", "indices", "matmul", "quantization", "quantized_binary"),
-    *("quantized_concat", "quantized_conv2d", "quantized_dense", "quantized_lookup"),
-    *("quantized_lstm", "quantized_mean", "quantized_pad", "quantized_pool2d", "quantized_relu"),
-    *("quantized_resize2d", "quantized_softmax", "quantized_svdf", "reduce_windows"),
-    *("row_moments", "rows", "suppression"),
+_MODULES = tuple(
+    name for room in ("unquantized", "quantized") for name in modules_of(f"{__name__}.{room}")
 )
-_MODULES = tuple(f"{__name__}.{family}" for family in _FAMILIES)
 
 make_lazy(
     __name__,

@@ -8,11 +8,11 @@ from dataclasses import replace
 import tvm
 from tvm import relax
 
-from qnn_ops.encoding import Encoding
-from qnn_ops.quantization import quantize
-from qnn_ops.registry import attrs_of
-from qnn_ops.signature import main_function
-from qnn_ops.tensor_info import Signature
+from qnn_ops.arithmetic.encoding import Encoding
+from qnn_ops.dialect.registry import attrs_of
+from qnn_ops.dialect.signature import main_function
+from qnn_ops.dialect.tensor_info import Signature
+from qnn_ops.quantized.quantization import quantize
 
 _MOVERS = ("relax.permute_dims", "relax.reshape", "relax.expand_dims", "relax.squeeze")
 

@@ -16,7 +16,7 @@ import tvm_qnn
 from frontends.mxnet.converters.context import CONVERTERS
 from frontends.tflite.operators import codes_with
 from legalize import passes
-from qnn_ops.registry import OPERATORS, PREFIX
+from qnn_ops.dialect.registry import OPERATORS, PREFIX
 from tvm_qnn.cli import main
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -32,23 +32,23 @@ from legalize.kernels.table import kernel
 from legalize.primitives.fixed_point import const
 from legalize.primitives.fixed_point import scale_down as scale_down_primitive
 from legalize.primitives.registry import primitive
-from qnn_ops import declared
-from qnn_ops.accumulator_bounds import centred_bounds, check_scaled
-from qnn_ops.attributes import dtype_range
-from qnn_ops.checks import check_dtype, check_quantization
-from qnn_ops.registry import Attrs, Known, TensorSpec, operator, spec_of
-from qnn_ops.rounding import scale_down
-from qnn_ops.traits import Channels, Traits
+from qnn_ops.arithmetic.accumulator_bounds import centred_bounds, check_scaled
+from qnn_ops.arithmetic.rounding import scale_down
+from qnn_ops.dialect import declared
+from qnn_ops.dialect.attributes import dtype_range
+from qnn_ops.dialect.checks import check_dtype, check_quantization
+from qnn_ops.dialect.registry import Attrs, Known, TensorSpec, operator, spec_of
+from qnn_ops.dialect.traits import Channels, Traits
 
 # %%
 # What it means
 # -------------
 # The public function is a signature: the decorator registers it with TVM as
 # ``relax.qnn.quantized_abs``, names its tensor operands, and makes calls of it. The other
-# parameters are attributes, whose types in ``qnn_ops.declared`` say what form they have. The traits
-# are what passes over the whole graph need to know: which zero point moves along where data or
-# result becomes uint8 (none here: they are int8 only), whether the result ends in a clamp to bounds
-# that an activation may narrow, and where the channels are.
+# parameters are attributes, whose types in ``qnn_ops.dialect.declared`` say what form they have.
+# The traits are what passes over the whole graph need to know: which zero point moves along where
+# data or result becomes uint8 (none here: they are int8 only), whether the result ends in a clamp
+# to bounds that an activation may narrow, and where the channels are.
 
 
 @operator(

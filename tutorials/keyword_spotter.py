@@ -23,7 +23,7 @@ import numpy as np
 import tvm_qnn as qnn
 from frontends.tflite.quantization import Quantization
 from frontends.tflite.writer import ModelWriter
-from qnn_ops.encoding import Encoding, quantize_array, symmetric, tflite_asymmetric
+from qnn_ops.arithmetic.encoding import Encoding, quantize_array, symmetric, tflite_asymmetric
 
 folder = Path(tempfile.mkdtemp())
 rng = np.random.default_rng(0)

@@ -15,9 +15,9 @@ from __future__ import annotations
 import matplotlib.pyplot as plt
 import numpy as np
 
-from qnn_ops.arithmetic import clamp_to, quantize_multiplier
-from qnn_ops.encoding import dequantize_array, quantize_array, tflite_asymmetric
-from qnn_ops.output_stages import quantize_down_by_fixed_point
+from qnn_ops.arithmetic.encoding import dequantize_array, quantize_array, tflite_asymmetric
+from qnn_ops.arithmetic.fixed_point import clamp_to, quantize_multiplier
+from qnn_ops.arithmetic.output_stages import quantize_down_by_fixed_point
 
 np.set_printoptions(precision=3, suppress=True, linewidth=100)
 

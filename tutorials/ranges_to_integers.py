@@ -12,14 +12,14 @@ from __future__ import annotations
 import matplotlib.pyplot as plt
 import numpy as np
 
-from qnn_ops.arithmetic import multiply_by_quantized_multiplier, quantize_multiplier
-from qnn_ops.encoding import (
+from qnn_ops.arithmetic.encoding import (
     dequantize_array,
     quantize_array,
     snpe,
     symmetric,
     tflite_asymmetric,
 )
+from qnn_ops.arithmetic.fixed_point import multiply_by_quantized_multiplier, quantize_multiplier
 
 rng = np.random.default_rng(0)
 

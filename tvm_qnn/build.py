@@ -15,12 +15,12 @@ from tvm import relax
 
 from legalize import lower, relax_pipeline
 from legalize.passes.in_strips import Choice
+from qnn_ops.dialect.registry import TensorSpec
+from qnn_ops.dialect.signature import ATTRIBUTE, main_function, parameter_specs, signature_of
+from qnn_ops.dialect.tensor_info import Signature, with_unique_names
 from qnn_ops.errors import LeftInFloatWarning, QnnError
 from qnn_ops.input_ranges import with_input_ranges
-from qnn_ops.registry import TensorSpec
 from qnn_ops.serial import serial
-from qnn_ops.signature import ATTRIBUTE, main_function, parameter_specs, signature_of
-from qnn_ops.tensor_info import Signature, with_unique_names
 from tvm_qnn.io.images import noise
 from tvm_qnn.io.interrupts import interruptible
 from tvm_qnn.io.kept import cache_folder

@@ -12,7 +12,7 @@ import numpy as np
 
 from benchmarks.arm.counting import Counts, by_function, count, tool
 from frontends.tflite import from_tflite
-from qnn_ops.signature import Signature
+from qnn_ops.dialect.signature import Signature
 from tvm_qnn.build import build
 from tvm_qnn.io.command import call
 

@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
+from qnn_ops.dialect.tensor_info import TensorInfo
 from qnn_ops.errors import QnnError
-from qnn_ops.tensor_info import TensorInfo
 from tvm_qnn.serving.tensors import datatype_of
 
 Array = np.ndarray[Any, Any]

@@ -16,7 +16,7 @@ def operators_of(code: str, rule: Any) -> list[str]:
     Follows the names that the rule's code refers to, and those of the functions it calls; of a
     table that has an entry for ``code``, only that entry.
     """
-    from qnn_ops.registry import Operator
+    from qnn_ops.dialect.registry import Operator
 
     found: dict[str, None] = {}
     seen: set[int] = set()
@@ -79,7 +79,7 @@ def _code(names: Iterable[str]) -> str:
 def _of_dialect() -> str:
     import legalize  # noqa: F401 (fills the tables of kernels)
     from legalize.kernels.table import KERNELS
-    from qnn_ops.registry import OPERATORS, PREFIX
+    from qnn_ops.dialect.registry import OPERATORS, PREFIX
 
     rows = []
     for name in sorted(OPERATORS):
@@ -146,7 +146,7 @@ def with_operators(text: str) -> str:
     """Make a page in which Sphinx documents each operator where ``MARK`` stands."""
     import legalize  # noqa: F401 (imports all operators)
     import qnn_ops
-    from qnn_ops.registry import OPERATORS, PREFIX
+    from qnn_ops.dialect.registry import OPERATORS, PREFIX
 
     # Tutorials, which run in this process, register operators of their own.
     names = sorted({name.removeprefix(PREFIX) for name in OPERATORS} & {*qnn_ops.__all__})

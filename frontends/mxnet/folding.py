@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from frontends.mxnet.scalars import Array, levels
-from qnn_ops.attributes import dtype_range
+from qnn_ops.dialect.attributes import dtype_range
 
 # A bias may take half of int32's range.
 _BIAS_LIMIT = np.float32(2**31) / np.float32(2)

@@ -10,10 +10,10 @@ from tvm import relax
 
 from frontends.mxnet.attributes import Attributes
 from frontends.mxnet.graph import Entry, Graph, reachable
-from qnn_ops.attributes import int_list_attr
+from qnn_ops.dialect.attributes import int_list_attr
+from qnn_ops.dialect.registry import TensorSpec, spec_of
+from qnn_ops.dialect.signature import Signature, TensorInfo
 from qnn_ops.errors import QnnError
-from qnn_ops.registry import TensorSpec, spec_of
-from qnn_ops.signature import Signature, TensorInfo
 
 Array = np.ndarray[Any, Any]
 Shapes = Mapping[str, Sequence[int]] | Sequence[int] | None

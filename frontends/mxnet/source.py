@@ -20,8 +20,8 @@ from frontends.mxnet.importer import import_graph, parameters
 from frontends.mxnet.live import read_model
 from frontends.mxnet.scalars import Value
 from frontends.summary import FLOAT, INTEGER, UNSUPPORTED, OperatorInfo, Summary, TensorNote
+from qnn_ops.dialect.registry import spec_of
 from qnn_ops.errors import QnnError
-from qnn_ops.registry import spec_of
 
 Array = np.ndarray[Any, Any]
 

@@ -54,7 +54,7 @@ def described(proto: Any, shapes: Shapes | None) -> Description:
     shapes, bounds = sized_inputs(proto.graph, shapes)
     if not bounds:
         return _described(proto, shapes)
-    from qnn_ops.sizes import within
+    from qnn_ops.dialect.sizes import within
 
     with within(bounds):
         return _described(proto, shapes)

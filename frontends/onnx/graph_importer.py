@@ -21,9 +21,9 @@ from frontends.onnx.converters.indices import count_indices
 from frontends.onnx.converters.open_shapes import OPEN, of_sizes
 from frontends.onnx.converters.registry import CONVERTERS, Call
 from frontends.onnx.graph.graph import Graph
-from qnn_ops.expressions import Expression
-from qnn_ops.registry import constant_of
-from qnn_ops.sizes import as_extent, is_open
+from qnn_ops.dialect.expressions import Expression
+from qnn_ops.dialect.registry import constant_of
+from qnn_ops.dialect.sizes import as_extent, is_open
 
 _DECIDING = {
     **dict.fromkeys(("CumSum", "Expand", "Reshape", "Split", "Squeeze", "Tile", "Unsqueeze"), 1),

@@ -47,12 +47,10 @@ from frontends.onnx.read.package import onnx_package
 from frontends.onnx.read.reader import read_proto
 from frontends.onnx.replacements.registry import RULES
 from frontends.open_sizes import Bounds
-from qnn_ops.checks import check_choice
-from qnn_ops.errors import QnnError
-from qnn_ops.onnxruntime import ONNXRUNTIME
-from qnn_ops.registry import type_spec
-from qnn_ops.serial import serial
-from qnn_ops.signature import (
+from qnn_ops.arithmetic.onnxruntime import ONNXRUNTIME
+from qnn_ops.dialect.checks import check_choice
+from qnn_ops.dialect.registry import type_spec
+from qnn_ops.dialect.signature import (
     ARITHMETIC,
     Signature,
     TensorInfo,
@@ -60,7 +58,9 @@ from qnn_ops.signature import (
     with_bounds,
     with_signature,
 )
-from qnn_ops.sizes import within
+from qnn_ops.dialect.sizes import within
+from qnn_ops.errors import QnnError
+from qnn_ops.serial import serial
 
 _OF_SHAPES = (
     *("Attention", "FusedMatMul", "GroupQueryAttention", "MultiHeadAttention", "QAttention"),

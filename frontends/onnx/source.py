@@ -16,8 +16,8 @@ from frontends.onnx.read.constants import Array, constants_of, dtype_of
 from frontends.onnx.read.names import attributes_of, opset_of
 from frontends.onnx.read.reader import read_proto
 from frontends.summary import FLOAT, INTEGER, UNSUPPORTED, OperatorInfo, Summary, TensorNote
+from qnn_ops.dialect.tensor_info import OpenSize
 from qnn_ops.errors import QnnError
-from qnn_ops.tensor_info import OpenSize
 
 _INTEGER = {
     *("ConvInteger", "DequantizeLinear", "DynamicQuantizeLinear", "DynamicQuantizeLSTM"),

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from frontends.bounds import Allowance, bytes_of, check_grown
 from frontends.errors import UnsupportedError
 from frontends.tflite.model import Model, State
+from qnn_ops.dialect.registry import TensorSpec
 from qnn_ops.errors import QnnError
-from qnn_ops.registry import TensorSpec
 
 
 class Growth:

@@ -41,11 +41,11 @@ from frontends.tflite.reader import read_model, read_signature
 from frontends.tflite.sparsity import BITS
 from frontends.tflite.states import states_of
 from frontends.tflite.values import ElementsError, Values
+from qnn_ops.dialect.registry import spec_of
+from qnn_ops.dialect.signature import with_bounds
+from qnn_ops.dialect.sizes import within
 from qnn_ops.errors import QnnError
-from qnn_ops.registry import spec_of
 from qnn_ops.serial import serial
-from qnn_ops.signature import with_bounds
-from qnn_ops.sizes import within
 
 
 @serial
@@ -79,9 +79,9 @@ def from_tflite(
         keeps from one run to the next (variables), then the constants of the file, which are the
         values of ``params`` by parameter name; the attribute ``num_input`` says how many inputs
         and variables there are. It returns the outputs, then the variables' new values: a tensor,
-        or a tuple of them if there are several. ``qnn_ops.signature.signature_of`` tells the names
-        in the file (with ":number" appended where the file's are not unique), shapes, dtypes and
-        quantization.
+        or a tuple of them if there are several. ``qnn_ops.dialect.signature.signature_of`` tells
+        the names in the file (with ":number" appended where the file's are not unique), shapes,
+        dtypes and quantization.
 
     Raises:
         ModelFormatError: the file is damaged.

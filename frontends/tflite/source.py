@@ -31,8 +31,8 @@ from frontends.tflite.interface.metadata import read_metadata
 from frontends.tflite.model import VARIANT, Model, Operator, Tensor
 from frontends.tflite.operators import row_of
 from frontends.tflite.reader import read_model
+from qnn_ops.dialect.signature import signature_of
 from qnn_ops.errors import QnnError
-from qnn_ops.signature import signature_of
 
 Array = np.ndarray[Any, Any]
 

@@ -12,8 +12,8 @@ from frontends.builder import ModuleBuilder
 from frontends.errors import UnsupportedError
 from frontends.tflite.growth import Growth
 from frontends.tflite.model import DTYPES, INPUT_DTYPES, Model, State, Tensor
+from qnn_ops.dialect.sizes import as_extent
 from qnn_ops.errors import QnnError
-from qnn_ops.sizes import as_extent
 
 _MOST_OPERATORS = 10_000
 _MOST_DEPTH = 8

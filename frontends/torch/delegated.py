@@ -13,7 +13,7 @@ from frontends.torch.normalize import BATCH_NORM, batch_norm
 from frontends.torch.parts import CLAMPING
 from frontends.torch.reader import operator_of, values_of
 from qnn_ops import fused_multiply_add
-from qnn_ops.registry import spec_of
+from qnn_ops.dialect.registry import spec_of
 
 Array = np.ndarray[Any, Any]
 

@@ -10,7 +10,7 @@ from tvm.relax import op as R
 
 from frontends.torch.parts import CLAMP, CLAMPING, EXTREMES, clamp, extreme
 from frontends.torch.reader import operator_of, values_of
-from qnn_ops.registry import spec_of
+from qnn_ops.dialect.registry import spec_of
 
 _PAIRS = ("maximum.default", "minimum.default", "max.other", "min.other")
 

@@ -27,9 +27,9 @@ from frontends.torch.reader import (
     user_nodes,
 )
 from frontends.torch.shapes import OpenSizes, open_sizes, with_shapes
-from qnn_ops.registry import type_spec
-from qnn_ops.serial import serial
-from qnn_ops.signature import (
+from qnn_ops.arithmetic.xnnpack import XNNPACK
+from qnn_ops.dialect.registry import type_spec
+from qnn_ops.dialect.signature import (
     ARITHMETIC,
     Signature,
     TensorInfo,
@@ -38,7 +38,7 @@ from qnn_ops.signature import (
     with_signature,
     without_bounds,
 )
-from qnn_ops.xnnpack import XNNPACK
+from qnn_ops.serial import serial
 
 
 @serial

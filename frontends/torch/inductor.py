@@ -17,9 +17,9 @@ from tvm.relax import op as R
 from frontends.errors import UnsupportedError
 from frontends.torch.reader import calls_of, operator_of, values_of
 from qnn_ops import quantize, quantized_conv2d, quantized_dense
-from qnn_ops.attributes import dtype_range
-from qnn_ops.rounded import rounded
-from qnn_ops.xnnpack import XNNPACK, reciprocal
+from qnn_ops.arithmetic.rounded import rounded
+from qnn_ops.arithmetic.xnnpack import XNNPACK, reciprocal
+from qnn_ops.dialect.attributes import dtype_range
 
 Array = np.ndarray[Any, Any]
 

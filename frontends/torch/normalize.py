@@ -9,7 +9,7 @@ from tvm import relax
 
 from frontends.errors import UnsupportedError
 from frontends.torch.reader import values_of
-from qnn_ops.registry import spec_of
+from qnn_ops.dialect.registry import spec_of
 
 BATCH_NORM = "batch_norm.default"
 

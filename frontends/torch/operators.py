@@ -48,9 +48,9 @@ from frontends.torch.quantized.groups import PRODUCT, check_groups, product_rule
 from frontends.torch.reader import calls_of, operator_of, values_of
 from frontends.torch.resize import BICUBIC, BILINEAR, NEAREST, bilinear, check_bicubic, nearest
 from qnn_ops import dequantize, quantize, quantized_dense
-from qnn_ops.attributes import dtype_range
-from qnn_ops.registry import spec_of
-from qnn_ops.xnnpack import XNNPACK
+from qnn_ops.arithmetic.xnnpack import XNNPACK
+from qnn_ops.dialect.attributes import dtype_range
+from qnn_ops.dialect.registry import spec_of
 
 Array = np.ndarray[Any, Any]
 

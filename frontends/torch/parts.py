@@ -13,7 +13,7 @@ from tvm.relax import op as R
 from frontends.errors import UnsupportedError
 from frontends.torch.reader import operator_of, values_of
 from qnn_ops import counted_indices
-from qnn_ops.registry import spec_of
+from qnn_ops.dialect.registry import spec_of
 
 CLAMP = "clamp.default"
 

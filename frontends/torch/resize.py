@@ -10,7 +10,7 @@ from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
 from frontends.torch.reader import operator_of, values_of
-from qnn_ops.registry import spec_of
+from qnn_ops.dialect.registry import spec_of
 
 NEAREST = "upsample_nearest2d.vec"
 

@@ -20,7 +20,7 @@ from frontends.torch.reader import (
     user_nodes,
 )
 from frontends.torch.shapes import OpenSizes, open_sizes
-from qnn_ops.tensor_info import OpenSize
+from qnn_ops.dialect.tensor_info import OpenSize
 
 _WEIGHTED = (
     *("conv1d.default", "conv1d.padding", "conv2d.default", "conv2d.padding"),

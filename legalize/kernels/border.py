@@ -9,7 +9,7 @@ from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.ir.rows import fill
 from legalize.kernels.ir.vectors import DWORD, Buffer
-from qnn_ops.registry import attrs_of, constant_of, spec_of
+from qnn_ops.dialect.registry import attrs_of, constant_of, spec_of
 
 Widths = tuple[int, int, int, int]
 Shape = tuple[int, int, int, int]

@@ -18,9 +18,9 @@ from tvm.tirx.buffer import decl_buffer
 
 from legalize.kernels.call import SORTED_LAST, call_tir
 from legalize.kernels.separate import leading_axes
-from qnn_ops.registry import constant_of, operator_of, spec_of, type_spec
-from qnn_ops.sizes import as_extent, is_open
-from qnn_ops.traits import Channels
+from qnn_ops.dialect.registry import constant_of, operator_of, spec_of, type_spec
+from qnn_ops.dialect.sizes import as_extent, is_open
+from qnn_ops.dialect.traits import Channels
 
 Lower = Callable[[relax.BlockBuilder, relax.Call], "relax.Expr | None"]
 

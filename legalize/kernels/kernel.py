@@ -12,7 +12,7 @@ from tvm import relax
 from legalize.kernels.ir.vectors import Index, Vector
 from legalize.kernels.isa.base import VectorIsa
 from legalize.kernels.isa.targets import has_feature
-from qnn_ops.registry import Attrs, Operator, attrs_of, has_open_size, operator_of
+from qnn_ops.dialect.registry import Attrs, Operator, attrs_of, has_open_size, operator_of
 
 Rule = Callable[[relax.BlockBuilder, Attrs, Sequence[relax.Expr]], "relax.Expr | None"]
 Row = tuple[Operator[Any], tuple[str, ...], Rule]

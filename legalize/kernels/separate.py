@@ -13,11 +13,11 @@ from qnn_ops import (
     quantized_dense,
     quantized_matmul,
 )
-from qnn_ops.blockwise_dense import blockwise_dense
-from qnn_ops.onnxruntime import first_is_repeated
-from qnn_ops.registry import TensorSpec, attrs_of, operator_of, type_spec
-from qnn_ops.sizes import is_open
-from qnn_ops.traits import Channels
+from qnn_ops.arithmetic.onnxruntime import first_is_repeated
+from qnn_ops.dialect.registry import TensorSpec, attrs_of, operator_of, type_spec
+from qnn_ops.dialect.sizes import is_open
+from qnn_ops.dialect.traits import Channels
+from qnn_ops.quantized.blockwise_dense import blockwise_dense
 
 Shape = tuple[Any, ...]
 

@@ -49,7 +49,7 @@ from legalize.kernels.resize import rules as resize
 from legalize.kernels.softmax import mcu as softmax_mcu
 from legalize.kernels.softmax import rules as softmax
 from legalize.kernels.svdf import rules as svdf
-from qnn_ops.registry import Operator
+from qnn_ops.dialect.registry import Operator
 
 _VECTORS: tuple[VectorIsa, ...] = (*x86_vectors.VECTORS, *neon_vectors.VECTORS)
 """The vectors of each architecture, the fastest first."""

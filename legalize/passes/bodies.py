@@ -13,7 +13,7 @@ from tvm.tirx.buffer import decl_buffer
 
 from legalize.call_plan import Call, Place, is_number
 from legalize.kernels.kernel import IS_KERNEL
-from qnn_ops.sizes import sizes_of
+from qnn_ops.dialect.sizes import sizes_of
 
 TAKES_POINTERS = "qnn.takes_pointers"
 """The attribute of functions that ``called`` makes."""

@@ -21,7 +21,7 @@ from legalize.passes.channels_last_rules import (
 )
 from legalize.passes.rewriter import CallRewriter, module_pass
 from qnn_ops import quantized_conv2d
-from qnn_ops.registry import constant_of, operator_of
+from qnn_ops.dialect.registry import constant_of, operator_of
 
 _PERMUTE = "relax.permute_dims"
 

@@ -11,10 +11,10 @@ from tvm import relax
 
 from legalize.passes.rewriter import with_attrs
 from qnn_ops import quantized_add, quantized_softmax
-from qnn_ops.layouts import permutation
-from qnn_ops.onnxruntime import first_is_repeated, is_onnxruntime
-from qnn_ops.registry import attrs_of, constant_of, operator_of
-from qnn_ops.traits import Channels
+from qnn_ops.arithmetic.onnxruntime import first_is_repeated, is_onnxruntime
+from qnn_ops.dialect.layouts import permutation
+from qnn_ops.dialect.registry import attrs_of, constant_of, operator_of
+from qnn_ops.dialect.traits import Channels
 
 TO_LAST = permutation("NCHW", "NHWC")
 TO_FIRST = permutation("NHWC", "NCHW")

@@ -13,7 +13,7 @@ from tvm.relax.expr_functor import mutator
 from legalize.passes.live_channels import LiveChannels, is_reshape
 from legalize.passes.rewriter import CallRewriter, module_pass, with_attrs
 from qnn_ops import quantized_conv2d
-from qnn_ops.registry import attrs_of, constant_of, operator_of, spec_of
+from qnn_ops.dialect.registry import attrs_of, constant_of, operator_of, spec_of
 
 Array = np.ndarray[Any, Any]
 

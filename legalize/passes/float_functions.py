@@ -12,8 +12,8 @@ from tvm.relax.expr_functor import PyExprMutator, mutator
 
 from legalize.qdq.group import operator_name
 from qnn_ops import float_function
-from qnn_ops.registry import spec_of
-from qnn_ops.sizes import Size
+from qnn_ops.dialect.registry import spec_of
+from qnn_ops.dialect.sizes import Size
 
 _FUNCTIONS = {
     "relax.erf": "erf",

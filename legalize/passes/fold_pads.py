@@ -10,7 +10,7 @@ from tvm.relax.expr_functor import mutator
 
 from legalize.passes.rewriter import CallRewriter, module_pass, with_attrs
 from qnn_ops import quantized_conv2d, quantized_pad
-from qnn_ops.registry import Attrs, Operator, attrs_of
+from qnn_ops.dialect.registry import Attrs, Operator, attrs_of
 
 
 @mutator

@@ -28,12 +28,12 @@ from legalize.qdq.group import (
     operator_name,
 )
 from qnn_ops import dequantize, quantize
-from qnn_ops.checks import ACTIVATIONS, check_choice
+from qnn_ops.arithmetic.onnxruntime import ONNXRUNTIME
+from qnn_ops.dialect.checks import ACTIVATIONS, check_choice
+from qnn_ops.dialect.registry import Operator, attrs_of, constant_of, operator_of, spec_of
+from qnn_ops.dialect.signature import ARITHMETIC, main_function
 from qnn_ops.errors import LeftInFloatWarning, QnnError
-from qnn_ops.onnxruntime import ONNXRUNTIME
-from qnn_ops.registry import Operator, attrs_of, constant_of, operator_of, spec_of
 from qnn_ops.serial import serial
-from qnn_ops.signature import ARITHMETIC, main_function
 
 LEFT = "left_in_float"
 """An attribute beside it: other operators that an importer knows to be computed in float32."""

@@ -18,7 +18,7 @@ from legalize.passes.rewriter import (
     module_pass,
 )
 from qnn_ops import quantized_add, quantized_subtract
-from qnn_ops.registry import Operator
+from qnn_ops.dialect.registry import Operator
 
 
 def FuseSums(target: tvm.target.Target) -> tvm.transform.Pass:

@@ -13,7 +13,7 @@ from tvm.relax.expr_functor import mutator
 from legalize.image_rows import join_rows, take_rows
 from legalize.passes.rewriter import CallRewriter, module_pass, with_attrs
 from legalize.passes.stems import Rows, Stem, stems_of
-from qnn_ops.registry import Operator
+from qnn_ops.dialect.registry import Operator
 
 
 @dataclass(frozen=True)

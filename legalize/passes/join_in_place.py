@@ -23,9 +23,9 @@ from legalize.passes.rewriter import (
     module_pass,
 )
 from qnn_ops import quantized_concat
-from qnn_ops.checks import QUANTIZED
-from qnn_ops.quantized_concat import conversion_table
-from qnn_ops.registry import Operator, attrs_of, operator_of, spec_of
+from qnn_ops.dialect.checks import QUANTIZED
+from qnn_ops.dialect.registry import Operator, attrs_of, operator_of, spec_of
+from qnn_ops.quantized.concat import conversion_table
 
 # At most this share of the channels may still be copied.
 _MOST_COPIED = 0.5

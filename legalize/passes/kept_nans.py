@@ -12,7 +12,7 @@ from tvm.relax.expr_functor import PyExprMutator, mutator
 
 from legalize.qdq.group import operator_name
 from qnn_ops import dequantize
-from qnn_ops.registry import constant_of, operator_of, spec_of
+from qnn_ops.dialect.registry import constant_of, operator_of, spec_of
 
 
 def keep_nans(mod: tvm.IRModule) -> tvm.IRModule:

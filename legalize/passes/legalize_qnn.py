@@ -12,8 +12,8 @@ from tvm.relax.expr_functor import mutator
 from legalize.passes.rewriter import CallRewriter, module_pass
 from legalize.primitives import PRIMITIVES
 from legalize.qdq.group import operator_name
+from qnn_ops.dialect.registry import Operator, constant_of, spec_of
 from qnn_ops.errors import QnnError
-from qnn_ops.registry import Operator, constant_of, spec_of
 
 _DIVISIONS = {f"relax.{name}" for name in ("divide", "floor_divide", "floor_mod", "mod")}
 

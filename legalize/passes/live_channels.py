@@ -11,14 +11,14 @@ from tvm import relax
 
 from legalize.kernels.conv2d.calls import conv_factor, dense_factor
 from qnn_ops import quantized_conv2d, quantized_dense, quantized_pool2d
-from qnn_ops.attributes import dtype_range
-from qnn_ops.checks import QUANTIZED
-from qnn_ops.float_epilogue import ONEDNN
-from qnn_ops.layouts import permutation
-from qnn_ops.quantized_pool2d import bounds as pool_bounds
-from qnn_ops.registry import Attrs, attrs_of, constant_of, operator_of, spec_of
-from qnn_ops.rounding import scale_down
-from qnn_ops.sizes import is_open
+from qnn_ops.arithmetic.float_epilogue import ONEDNN
+from qnn_ops.arithmetic.rounding import scale_down
+from qnn_ops.dialect.attributes import dtype_range
+from qnn_ops.dialect.checks import QUANTIZED
+from qnn_ops.dialect.layouts import permutation
+from qnn_ops.dialect.registry import Attrs, attrs_of, constant_of, operator_of, spec_of
+from qnn_ops.dialect.sizes import is_open
+from qnn_ops.quantized.pool2d import bounds as pool_bounds
 
 Array = np.ndarray[Any, Any]
 # Channels that kernels take at a time: leaving out fewer gains nothing.

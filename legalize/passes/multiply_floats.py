@@ -19,9 +19,9 @@ from legalize.passes.channels_last_rules import static_shape
 from legalize.passes.rewriter import constant_variables, count_uses
 from legalize.qdq.group import operator_name
 from qnn_ops import float_matmul as float_matmul_op
-from qnn_ops.float_conv2d import ORDERS, panel_of
-from qnn_ops.registry import attrs_of, spec_of
-from qnn_ops.sizes import is_open
+from qnn_ops.dialect.registry import attrs_of, spec_of
+from qnn_ops.dialect.sizes import is_open
+from qnn_ops.unquantized.float_conv2d import ORDERS, panel_of
 
 _PERMUTE, _FLOAT = "relax.permute_dims", "float32"
 _ANY = 1 << 40

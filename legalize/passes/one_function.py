@@ -20,9 +20,9 @@ from legalize.loop_functions import function_text
 from legalize.memory_plan import ALIGNMENT, Layout, lay_out, pack
 from legalize.passes.bodies import body_of, call_by_name, called, is_plain, is_view, with_barrier
 from legalize.passes.open_layout import OpenLayout, lay_out_open
+from qnn_ops.dialect.registry import type_spec
+from qnn_ops.dialect.sizes import variables_of
 from qnn_ops.errors import QnnError
-from qnn_ops.registry import type_spec
-from qnn_ops.sizes import variables_of
 
 # Beyond these, calls cost little beside their work, and one function takes long to compile:
 # MobileNet V2, with 53 calls and 3.4 MB, twice as long as its functions apart.

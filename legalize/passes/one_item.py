@@ -13,8 +13,8 @@ from legalize.kernels.separate import separates, tensors_of
 from legalize.passes.channels_last_rules import operator_name
 from legalize.passes.fold_qdq import FoldQdq
 from qnn_ops import quantized_conv2d, quantized_pool2d
-from qnn_ops.registry import operator_of, type_spec
-from qnn_ops.sizes import Size, is_open
+from qnn_ops.dialect.registry import operator_of, type_spec
+from qnn_ops.dialect.sizes import Size, is_open
 
 BATCH = "qnn.batch"
 """The attribute of a ``main`` of one item that is to run for a batch: the batch's name."""

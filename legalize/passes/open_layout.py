@@ -12,7 +12,7 @@ from tvm import sym, tirx
 from legalize.call_plan import Plan
 from legalize.memory_plan import ALIGNMENT
 from legalize.passes.share_storage import share
-from qnn_ops.sizes import OpenSizeError, Size, as_extent
+from qnn_ops.dialect.sizes import OpenSizeError, Size, as_extent
 
 _TYPICAL = 256
 """A size that is likely enough to decide which tensors share a block."""

@@ -16,9 +16,9 @@ from legalize.passes.rewriter import count_uses
 from legalize.qdq.group import operator_name
 from legalize.qdq.windows import sizes_of
 from qnn_ops import dequantize, float_conv2d, float_matmul
-from qnn_ops.float_conv2d import ORDERS, is_laid_out, panel_of
-from qnn_ops.registry import attrs_of, constant_of, operator_of, spec_of
-from qnn_ops.sizes import is_open
+from qnn_ops.dialect.registry import attrs_of, constant_of, operator_of, spec_of
+from qnn_ops.dialect.sizes import is_open
+from qnn_ops.unquantized.float_conv2d import ORDERS, is_laid_out, panel_of
 
 _LAYOUTS = {"relax.nn.conv1d": ("NCW", "OIW"), "relax.nn.conv2d": ("NCHW", "OIHW")}
 """The layouts of the convolutions that importers of ONNX make."""

@@ -19,7 +19,7 @@ from legalize.passes.rewriter import (
     with_attrs,
 )
 from qnn_ops import quantized_conv2d
-from qnn_ops.registry import Operator, attrs_of
+from qnn_ops.dialect.registry import Operator, attrs_of
 
 
 def PadInPlace(target: tvm.target.Target) -> tvm.transform.Pass:

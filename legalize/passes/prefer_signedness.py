@@ -17,10 +17,10 @@ from qnn_ops import (
     quantized_matmul,
     requantize,
 )
-from qnn_ops.onnxruntime import is_onnxruntime
-from qnn_ops.quantized_concat import conversion_table
-from qnn_ops.registry import Attrs, Operator, attrs_of, constant_of, operator_of
-from qnn_ops.traits import OFFSETS, shifted
+from qnn_ops.arithmetic.onnxruntime import is_onnxruntime
+from qnn_ops.dialect.registry import Attrs, Operator, attrs_of, constant_of, operator_of
+from qnn_ops.dialect.traits import OFFSETS, shifted
+from qnn_ops.quantized.concat import conversion_table
 
 _FLIP = OFFSETS["uint8"]
 _MOVEMENTS = {

@@ -10,7 +10,7 @@ import tvm
 from tvm import relax
 from tvm.relax.expr_functor import PyExprMutator
 
-from qnn_ops.registry import Attrs, Operator, attrs_of, operator_of
+from qnn_ops.dialect.registry import Attrs, Operator, attrs_of, operator_of
 
 _Found = TypeVar("_Found")
 

@@ -9,8 +9,8 @@ from tvm import relax
 from tvm.relax.expr_functor import PyExprMutator, mutator
 
 from legalize.qdq.group import MOVEMENTS, operator_name
-from qnn_ops.registry import spec_of
-from qnn_ops.rounded import rounded
+from qnn_ops.arithmetic.rounded import rounded
+from qnn_ops.dialect.registry import spec_of
 
 _SUMS = {"relax.add", "relax.subtract"}
 _PASSED = {*MOVEMENTS, "relax.astype", "relax.negative"}

@@ -25,17 +25,17 @@ from legalize.passes.rewriter import (
 )
 from legalize.qdq.group import operator_name
 from qnn_ops import dynamic_encoding, quantized_dense
-from qnn_ops.attributes import dtype_range
-from qnn_ops.dynamic_quantization import FIELDS, OFFSETS, POINT_FIELD, SCALE_FIELD
-from qnn_ops.registry import TensorSpec, attrs_of, constant_of, operator_of, spec_of
-from qnn_ops.rounded import rounded
+from qnn_ops.arithmetic.rounded import rounded
+from qnn_ops.dialect.attributes import dtype_range
+from qnn_ops.dialect.registry import TensorSpec, attrs_of, constant_of, operator_of, spec_of
+from qnn_ops.quantized.dynamic_quantization import FIELDS, OFFSETS, POINT_FIELD, SCALE_FIELD
 
 Array = np.ndarray[Any, Any]
 
 _SUMS = ("int32", *dtype_range("int32"))
 # The most that a sum loses for each step of a zero point below 256: together half of int32.
 _MOST_POINTS = 2**30 // 256
-# The number of readers of a product that ``qnn_ops.rounded`` rounds.
+# The number of readers of a product that ``qnn_ops.arithmetic.rounded`` rounds.
 _OF_ROUNDED = 3
 # The operators between a field of an encoding and its use.
 _OF_SCALES = ("relax.reshape",)
@@ -222,7 +222,7 @@ class _Chains:
         return total, bias
 
     def _is_rounded(self, variable: Any, product: Any) -> bool:
-        """Tell whether a variable is the result of ``qnn_ops.rounded`` for a product."""
+        """Tell whether a variable is the result of ``qnn_ops.arithmetic.rounded`` for a product."""
         return self._is_same(variable, rounded(product))
 
     def _is_same(self, expr: Any, wanted: relax.Expr) -> bool:

@@ -13,12 +13,12 @@ from tvm.relax.expr_functor import mutator
 from legalize.passes.rewriter import CallRewriter, module_pass, with_attrs
 from legalize.primitives.fixed_point import const
 from qnn_ops import quantized_conv2d, quantized_dense
-from qnn_ops.arithmetic import conv_multiplier, dense_multiplier
-from qnn_ops.attributes import dtype_range, per_axis
-from qnn_ops.expressions import emitted
-from qnn_ops.registry import Operator, attrs_of, spec_of
-from qnn_ops.sums import result_of_sums
-from qnn_ops.wide_sums import is_wide
+from qnn_ops.arithmetic.fixed_point import conv_multiplier, dense_multiplier
+from qnn_ops.arithmetic.sums import result_of_sums
+from qnn_ops.arithmetic.wide_sums import is_wide
+from qnn_ops.dialect.attributes import dtype_range, per_axis
+from qnn_ops.dialect.expressions import emitted
+from qnn_ops.dialect.registry import Operator, attrs_of, spec_of
 
 # int32 holds the sum of so many products of centred bytes.
 _MOST_PRODUCTS = (2**31 - 1) // (255 * 255)

@@ -21,7 +21,7 @@ from qnn_ops import (
     quantized_subtract,
     requantize,
 )
-from qnn_ops.registry import Attrs, Operator, attrs_of, constant_of, operator_of, spec_of
+from qnn_ops.dialect.registry import Attrs, Operator, attrs_of, constant_of, operator_of, spec_of
 
 Rows = tuple[int, int]
 """The first row and the end of the rows of an image."""

@@ -22,10 +22,10 @@ from qnn_ops import (
     quantized_subtract,
     requantize,
 )
-from qnn_ops.attributes import dtype_range
-from qnn_ops.checks import QUANTIZED
-from qnn_ops.registry import Operator, attrs_of, constant_of, spec_of
-from qnn_ops.sizes import is_open
+from qnn_ops.dialect.attributes import dtype_range
+from qnn_ops.dialect.checks import QUANTIZED
+from qnn_ops.dialect.registry import Operator, attrs_of, constant_of, spec_of
+from qnn_ops.dialect.sizes import is_open
 
 Array = np.ndarray[Any, Any]
 

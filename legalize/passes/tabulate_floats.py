@@ -13,9 +13,9 @@ from tvm.relax.expr_functor import mutator
 from legalize.passes.legalize_qnn import LegalizeQnn
 from legalize.passes.rewriter import CallRewriter, module_pass
 from qnn_ops import dequantize, quantize, quantized_lookup
-from qnn_ops.attributes import dtype_range
-from qnn_ops.checks import QUANTIZED
-from qnn_ops.registry import Operator, attrs_of, constant_of, operator_of, spec_of
+from qnn_ops.dialect.attributes import dtype_range
+from qnn_ops.dialect.checks import QUANTIZED
+from qnn_ops.dialect.registry import Operator, attrs_of, constant_of, operator_of, spec_of
 
 Array = np.ndarray[Any, Any]
 

@@ -11,8 +11,8 @@ from legalize.kernels.table import vectors_for
 from legalize.kernels.transpose.kernel import is_served, transpose
 from legalize.passes.channels_last_rules import static_shape
 from legalize.passes.rewriter import constant_variables
-from qnn_ops.checks import QUANTIZED
-from qnn_ops.registry import constant_of, spec_of
+from qnn_ops.dialect.checks import QUANTIZED
+from qnn_ops.dialect.registry import constant_of, spec_of
 
 
 def TransposeBytes(target: tvm.target.Target) -> tvm.transform.Pass:

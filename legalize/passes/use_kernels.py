@@ -13,7 +13,7 @@ from legalize.kernels.kernel import Kernel
 from legalize.kernels.table import KERNELS
 from legalize.passes.rewriter import CallRewriter, constant_variables, first_found, module_pass
 from qnn_ops import quantized_svdf, quantized_svdf_state
-from qnn_ops.registry import Operator, has_open_size
+from qnn_ops.dialect.registry import Operator, has_open_size
 
 _OF_WORDS = (quantized_svdf, quantized_svdf_state)
 

@@ -10,9 +10,9 @@ from tvm.script.ir_builder import tirx as T
 
 from legalize.primitives.loops import call_loops, cell, put
 from legalize.primitives.registry import primitive
-from qnn_ops.boxes import CORNERS, select_boxes
-from qnn_ops.registry import Attrs, spec_of
-from qnn_ops.suppression import ROW, suppress_boxes, suppress_by_class
+from qnn_ops.dialect.registry import Attrs, spec_of
+from qnn_ops.unquantized.boxes import CORNERS, select_boxes
+from qnn_ops.unquantized.suppression import ROW, suppress_boxes, suppress_by_class
 
 
 def write_overlap(boxes: Any, one: Any, other: Any) -> Any:

@@ -8,8 +8,8 @@ import numpy as np
 from tvm import relax
 from tvm.relax import op as R
 
-from qnn_ops import rounding as rounding_arithmetic
-from qnn_ops.expressions import emitted
+from qnn_ops.arithmetic import rounding as rounding_arithmetic
+from qnn_ops.dialect.expressions import emitted
 
 Array = np.ndarray[Any, Any]
 
@@ -23,7 +23,7 @@ def scale_down(
     bounds: tuple[int, int],
     dtype: str,
 ) -> relax.Expr:
-    """Turn accumulators into quantized values, as qnn_ops.rounding.scale_down does."""
+    """Turn accumulators into quantized values, as qnn_ops.arithmetic.rounding.scale_down does."""
     how = real_multiplier, rounding, zero_point, bounds, dtype
     return emitted(builder, rounding_arithmetic.scale_down, accumulator, *how)
 

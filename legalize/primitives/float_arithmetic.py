@@ -12,13 +12,18 @@ from tvm.tirx import call_llvm_pure_intrin
 
 from legalize.primitives.loops import call_loops
 from legalize.primitives.registry import primitive
-from qnn_ops import float_polynomials as polynomials
-from qnn_ops.expressions import Expression, implement, operand
-from qnn_ops.float_arithmetic import OTHER, fused_multiply_add, natural_power, reinterpret
-from qnn_ops.float_epilogue import fused_multiply_add_float32
-from qnn_ops.float_function import float_function
-from qnn_ops.registry import Attrs, spec_of
-from qnn_ops.sizes import as_extent, broadcast, sizes_of
+from qnn_ops.arithmetic import float_polynomials as polynomials
+from qnn_ops.arithmetic.float_epilogue import fused_multiply_add_float32
+from qnn_ops.dialect.expressions import Expression, implement, operand
+from qnn_ops.dialect.registry import Attrs, spec_of
+from qnn_ops.dialect.sizes import as_extent, broadcast, sizes_of
+from qnn_ops.unquantized.float_arithmetic import (
+    OTHER,
+    fused_multiply_add,
+    natural_power,
+    reinterpret,
+)
+from qnn_ops.unquantized.float_function import float_function
 
 
 @primitive(fused_multiply_add)

@@ -16,12 +16,12 @@ from tvm.script.ir_builder import tirx as T
 
 from legalize.primitives.loops import call_loops
 from legalize.primitives.registry import primitive
-from qnn_ops.float_conv2d import ORDERS, bounds_of, counts_of, float_conv2d
-from qnn_ops.layouts import permutation
-from qnn_ops.matmul import float_matmul
-from qnn_ops.registry import Attrs, spec_of
-from qnn_ops.row_moments import LANES, WIDE, row_moments
-from qnn_ops.sizes import as_extent, is_open
+from qnn_ops.dialect.layouts import permutation
+from qnn_ops.dialect.registry import Attrs, spec_of
+from qnn_ops.dialect.sizes import as_extent, is_open
+from qnn_ops.quantized.matmul import float_matmul
+from qnn_ops.unquantized.float_conv2d import ORDERS, bounds_of, counts_of, float_conv2d
+from qnn_ops.unquantized.row_moments import LANES, WIDE, row_moments
 
 _MOST = float(np.finfo(np.float32).max)
 
@@ -47,7 +47,7 @@ class Sums:
 
 
 def rounded(product: Any) -> Any:
-    """Round a product before a sum, as qnn_ops.rounded does."""
+    """Round a product before a sum, as qnn_ops.arithmetic.rounded does."""
     variable = tirx.Var("product", "float32")
     is_infinite = tirx.abs(variable) > T.float32(_MOST)
     return tirx.Let(variable, product, tirx.Select(is_infinite, variable * 2.0, variable))

@@ -11,19 +11,19 @@ from tvm.relax import op as R
 
 from legalize.primitives.fixed_point import const, scale_down
 from legalize.primitives.registry import primitive
-from qnn_ops.arithmetic import conv_multiplier, dense_multiplier
-from qnn_ops.attributes import dtype_range, per_axis
-from qnn_ops.blockwise_dense import blockwise_dense, middle_of
-from qnn_ops.expressions import emitted
-from qnn_ops.layouts import permutation, reorder
-from qnn_ops.matmul import matmul_multiplier, quantized_matmul
-from qnn_ops.quantized_conv2d import quantized_conv2d
-from qnn_ops.quantized_dense import quantized_dense
-from qnn_ops.registry import Attrs, spec_of
-from qnn_ops.rounded import rounded
-from qnn_ops.sizes import is_open
-from qnn_ops.sums import result_of_sums
-from qnn_ops.wide_sums import is_wide
+from qnn_ops.arithmetic.fixed_point import conv_multiplier, dense_multiplier
+from qnn_ops.arithmetic.rounded import rounded
+from qnn_ops.arithmetic.sums import result_of_sums
+from qnn_ops.arithmetic.wide_sums import is_wide
+from qnn_ops.dialect.attributes import dtype_range, per_axis
+from qnn_ops.dialect.expressions import emitted
+from qnn_ops.dialect.layouts import permutation, reorder
+from qnn_ops.dialect.registry import Attrs, spec_of
+from qnn_ops.dialect.sizes import is_open
+from qnn_ops.quantized.blockwise_dense import blockwise_dense, middle_of
+from qnn_ops.quantized.conv2d import quantized_conv2d
+from qnn_ops.quantized.dense import quantized_dense
+from qnn_ops.quantized.matmul import matmul_multiplier, quantized_matmul
 
 Array = np.ndarray[Any, Any]
 

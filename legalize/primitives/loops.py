@@ -10,8 +10,8 @@ from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tirx as T
 
 from legalize.loop_functions import add_function
-from qnn_ops.registry import spec_of
-from qnn_ops.sizes import variables_of
+from qnn_ops.dialect.registry import spec_of
+from qnn_ops.dialect.sizes import variables_of
 
 
 def call_loops(
@@ -70,7 +70,7 @@ def put(memory: Any, value: Any, place: Any = 0) -> None:
 
 
 def rescaled(x: Any, multiplier: Any, shift: int) -> Any:
-    """Rescale int32 as qnn_ops.arithmetic.multiply_by_quantized_multiplier does.
+    """Rescale int32 as qnn_ops.arithmetic.fixed_point.multiply_by_quantized_multiplier does.
 
     Args:
         x: what a shift to the left takes out of 32 bits wraps.
@@ -85,7 +85,7 @@ def rescaled(x: Any, multiplier: Any, shift: int) -> Any:
 
 
 def divided(x: Any, exponent: Any) -> Any:
-    """Divide int32 by 2^exponent, at least 2, as qnn_ops.arithmetic.rounding_divide_by_pot does."""
+    """Divide int32 by 2^exponent, at least 2, as rounding_divide_by_pot does."""
     value = cell("int32", x)
     # Half away from zero: a negative number rounds down at a tie.
     half = T.shift_left(T.int32(1), exponent - 1) + T.shift_right(value[0], T.int32(31))

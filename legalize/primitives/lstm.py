@@ -24,8 +24,11 @@ from legalize.primitives.loops import (
     rescaled,
 )
 from legalize.primitives.registry import primitive
-from qnn_ops.arithmetic import quantize_multiplier
-from qnn_ops.gates import (
+from qnn_ops.arithmetic.fixed_point import quantize_multiplier
+from qnn_ops.arithmetic.inverse_sqrt import HALF_SQRT_2, HALF_THREE, ITERATIONS
+from qnn_ops.dialect.registry import Attrs, spec_of
+from qnn_ops.quantized.lstm import gates_of, quantized_lstm
+from qnn_ops.tables.gates import (
     GATE_BITS,
     LOWEST,
     NORM_BITS,
@@ -36,9 +39,6 @@ from qnn_ops.gates import (
     tanh_table,
     variance_guard,
 )
-from qnn_ops.inverse_sqrt import HALF_SQRT_2, HALF_THREE, ITERATIONS
-from qnn_ops.quantized_lstm import gates_of, quantized_lstm
-from qnn_ops.registry import Attrs, spec_of
 
 _LARGEST = 2**31 - 1
 
@@ -81,7 +81,7 @@ def write_norm(gate: Any, count: int, weights: Any, bias: Any, row: int, scale: 
 
 
 def _write_inverse_sqrt(value: Any) -> tuple[Any, Any]:
-    """Write qnn_ops.inverse_sqrt.inverse_sqrt_multiplier of a positive int32.
+    """Write qnn_ops.arithmetic.inverse_sqrt.inverse_sqrt_multiplier of a positive int32.
 
     Returns:
         Cells of the multiplier and of the shift to the right.

@@ -8,26 +8,26 @@ from typing import Any
 from tvm import relax
 
 from legalize.primitives.registry import primitive
-from qnn_ops.boxes import decode_boxes
-from qnn_ops.dynamic_quantization import dynamic_encoding, dynamic_quantize
-from qnn_ops.expressions import emitted
-from qnn_ops.quantization import dequantize, quantize, requantize
-from qnn_ops.quantized_binary import (
+from qnn_ops.dialect.expressions import emitted
+from qnn_ops.dialect.registry import Attrs, Operator, constant_of
+from qnn_ops.quantized.binary import (
     quantized_add,
     quantized_multiply,
     quantized_prelu,
     quantized_squared_difference,
     quantized_subtract,
 )
-from qnn_ops.quantized_concat import quantized_concat
-from qnn_ops.quantized_lookup import quantized_lookup
-from qnn_ops.quantized_mean import quantized_mean
-from qnn_ops.quantized_pad import quantized_pad
-from qnn_ops.quantized_relu import quantized_relu
-from qnn_ops.quantized_resize2d import quantized_resize2d
-from qnn_ops.quantized_softmax import quantized_softmax
-from qnn_ops.quantized_svdf import quantized_svdf, quantized_svdf_state
-from qnn_ops.registry import Attrs, Operator, constant_of
+from qnn_ops.quantized.concat import quantized_concat
+from qnn_ops.quantized.dynamic_quantization import dynamic_encoding, dynamic_quantize
+from qnn_ops.quantized.lookup import quantized_lookup
+from qnn_ops.quantized.mean import quantized_mean
+from qnn_ops.quantized.pad import quantized_pad
+from qnn_ops.quantized.quantization import dequantize, quantize, requantize
+from qnn_ops.quantized.relu import quantized_relu
+from qnn_ops.quantized.resize2d import quantized_resize2d
+from qnn_ops.quantized.softmax import quantized_softmax
+from qnn_ops.quantized.svdf import quantized_svdf, quantized_svdf_state
+from qnn_ops.unquantized.boxes import decode_boxes
 
 
 def _lower(

@@ -8,7 +8,7 @@ from typing import Any
 import tvm
 from tvm import relax
 
-from qnn_ops.registry import Operator, attrs_of
+from qnn_ops.dialect.registry import Operator, attrs_of
 
 Rule = Callable[..., relax.Expr]
 

@@ -14,11 +14,11 @@ from tvm.script.ir_builder import tirx as T
 
 from legalize.primitives.loops import call_loops, cell, put
 from legalize.primitives.registry import primitive
+from qnn_ops.dialect.registry import Attrs, spec_of
 from qnn_ops.errors import REFUSE_INDEX
-from qnn_ops.hash_signs import Words, fingerprint, hash_signs
-from qnn_ops.indices import counted_indices, top_indices
-from qnn_ops.registry import Attrs, spec_of
-from qnn_ops.rows import average_rows, scatter_rows
+from qnn_ops.unquantized.hash_signs import Words, fingerprint, hash_signs
+from qnn_ops.unquantized.indices import counted_indices, top_indices
+from qnn_ops.unquantized.rows import average_rows, scatter_rows
 
 
 @primitive(average_rows)

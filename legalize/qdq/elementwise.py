@@ -33,11 +33,15 @@ from qnn_ops import (
     quantized_softmax,
     quantized_subtract,
 )
-from qnn_ops.attributes import dtype_range
-from qnn_ops.onnxruntime import quantize_onnxruntime, sigmoid_onnxruntime, tanh_onnxruntime
-from qnn_ops.quantized_pool2d import bounds as bounds_of
-from qnn_ops.registry import attrs_of, operator_of, spec_of
-from qnn_ops.xnnpack import XNNPACK, clamp_table
+from qnn_ops.arithmetic.onnxruntime import (
+    quantize_onnxruntime,
+    sigmoid_onnxruntime,
+    tanh_onnxruntime,
+)
+from qnn_ops.arithmetic.xnnpack import XNNPACK, clamp_table
+from qnn_ops.dialect.attributes import dtype_range
+from qnn_ops.dialect.registry import attrs_of, operator_of, spec_of
+from qnn_ops.quantized.pool2d import bounds as bounds_of
 
 
 @rule("add", arithmetics=tuple(RUNTIMES))

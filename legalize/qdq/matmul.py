@@ -20,8 +20,8 @@ from legalize.qdq.group import (
     operator_name,
 )
 from qnn_ops import quantized_dense, quantized_matmul
-from qnn_ops.attributes import dtype_range
-from qnn_ops.registry import constant_of, spec_of
+from qnn_ops.dialect.attributes import dtype_range
+from qnn_ops.dialect.registry import constant_of, spec_of
 
 Array = np.ndarray[Any, Any]
 

@@ -17,9 +17,9 @@ from legalize.qdq.group import (
     rule,
 )
 from qnn_ops import dequantize, quantize, quantized_concat, quantized_lookup, quantized_pad
-from qnn_ops.onnxruntime import ONNXRUNTIME, conversion_onnxruntime, quantize_onnxruntime
-from qnn_ops.registry import operator_of, spec_of
-from qnn_ops.xnnpack import XNNPACK, quantize_xnnpack
+from qnn_ops.arithmetic.onnxruntime import ONNXRUNTIME, conversion_onnxruntime, quantize_onnxruntime
+from qnn_ops.arithmetic.xnnpack import XNNPACK, quantize_xnnpack
+from qnn_ops.dialect.registry import operator_of, spec_of
 
 
 @rule("concat", arithmetics=[ONNXRUNTIME, XNNPACK])

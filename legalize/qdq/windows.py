@@ -27,9 +27,9 @@ from legalize.qdq.group import (
     rule,
 )
 from qnn_ops import dequantize, quantized_conv2d, quantized_mean, quantized_pad, quantized_pool2d
-from qnn_ops.attributes import dtype_range
-from qnn_ops.registry import constant_of, spec_of
-from qnn_ops.xnnpack import XNNPACK
+from qnn_ops.arithmetic.xnnpack import XNNPACK
+from qnn_ops.dialect.attributes import dtype_range
+from qnn_ops.dialect.registry import constant_of, spec_of
 
 
 @biased("nn.conv2d", arithmetics=tuple(RUNTIMES))

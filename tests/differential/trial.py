@@ -12,7 +12,7 @@ import numpy as np
 import tvm
 
 from frontends.errors import UnsupportedOperatorError
-from qnn_ops.sizes import OpenSizeError
+from qnn_ops.dialect.sizes import OpenSizeError
 from tests.differential.file import Array, File, RefusedError
 from tests.differential.open_file import open_file
 from tests.differential.tflite_file import tflite_file

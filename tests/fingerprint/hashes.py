@@ -10,7 +10,7 @@ import tvm_ffi
 from tvm import relax
 
 from legalize import lower, relax_pipeline
-from qnn_ops.signature import ATTRIBUTE
+from qnn_ops.dialect.signature import ATTRIBUTE
 
 Hashes: TypeAlias = "dict[str, str]"
 """Hashes by name: of a function or a constant, after a step of lowering."""

@@ -9,8 +9,8 @@ from tvm.relax import op as R
 
 from frontends.builder import ModuleBuilder
 from qnn_ops import quantized_dense
+from qnn_ops.dialect.signature import Signature, TensorInfo, signature_of
 from qnn_ops.errors import QnnError
-from qnn_ops.signature import Signature, TensorInfo, signature_of
 
 SIGNATURE = Signature((TensorInfo("data", (2, 3), "float32"),), (TensorInfo("y", (2, 3), "int8"),))
 

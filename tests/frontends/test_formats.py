@@ -10,8 +10,8 @@ import pytest
 from frontends.formats import FOLDERS, format_of, formats, read_model
 from frontends.mxnet.symbol import read_symbol
 from frontends.tflite.reader import read_model as read_tflite
+from qnn_ops.dialect.signature import signature_of
 from qnn_ops.errors import QnnError
-from qnn_ops.signature import signature_of
 from tests.frontends.mxnet.files import symbol_json
 from tvm_qnn import digits
 

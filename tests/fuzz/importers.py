@@ -19,8 +19,8 @@ from frontends.onnx import from_onnx
 from frontends.tflite import from_tflite
 from frontends.tflite.writer import ModelWriter
 from legalize.passes.fold_qdq import FoldQdq
+from qnn_ops.dialect.signature import signature_of
 from qnn_ops.errors import QnnError
-from qnn_ops.signature import signature_of
 from tests.differential import growth  # noqa: F401 (registers the steps)
 from tests.differential.graphs import INT16_STEPS, STEPS, Graph
 from tests.fuzz.mutations import changed_json, damaged

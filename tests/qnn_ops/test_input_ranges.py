@@ -5,8 +5,8 @@ import tvm
 from tvm import relax
 
 from qnn_ops import dequantize, quantize
+from qnn_ops.dialect.signature import Signature, signature_of
 from qnn_ops.input_ranges import with_input_ranges
-from qnn_ops.signature import Signature, signature_of
 from tests.support.modules import module
 
 REAL = relax.TensorType((1, 3, 2, 2), "float32")

@@ -16,7 +16,13 @@ def output(code: str) -> str:
 
 @pytest.mark.parametrize(
     "imported",
-    ["qnn_ops", "qnn_ops.errors", "qnn_ops.encoding", "qnn_ops.tensor_info", "tvm_qnn"],
+    [
+        "qnn_ops",
+        "qnn_ops.errors",
+        "qnn_ops.arithmetic.encoding",
+        "qnn_ops.dialect.tensor_info",
+        "tvm_qnn",
+    ],
 )
 def test_what_runs_a_library_does_not_import_tvm(imported: str) -> None:
     assert output(f"import sys, {imported}; print('tvm' in sys.modules)") == "False\n"
@@ -33,10 +39,10 @@ def test_any_operator_brings_all_of_them_to_tvm() -> None:
 
 def test_a_function_wins_over_its_module_whichever_is_imported_first() -> None:
     code = (
-        "import qnn_ops.quantization\n"
+        "import qnn_ops.quantized.quantization\n"
         "print(callable(qnn_ops.quantize))\n"
         "from qnn_ops import quantize\n"
-        "import qnn_ops.quantization\n"
+        "import qnn_ops.quantized.quantization\n"
         "print(quantize is qnn_ops.quantize, callable(qnn_ops.requantize))"
     )
     assert output(code) == "True\nTrue True\n"

@@ -10,9 +10,14 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from qnn_ops.arithmetic import clamp_to, quantize_multiplier
-from qnn_ops.encoding import Encoding, dequantize_array, quantize_array, tflite_asymmetric
-from qnn_ops.output_stages import quantize_down_by_fixed_point
+from qnn_ops.arithmetic.encoding import (
+    Encoding,
+    dequantize_array,
+    quantize_array,
+    tflite_asymmetric,
+)
+from qnn_ops.arithmetic.fixed_point import clamp_to, quantize_multiplier
+from qnn_ops.arithmetic.output_stages import quantize_down_by_fixed_point
 
 TUTORIAL = Path(__file__).resolve().parents[2] / "tutorials" / "quantized_matmul.py"
 

@@ -18,7 +18,7 @@ from tvm import relax
 
 from frontends.tflite import from_tflite
 from legalize import lower, relax_pipeline
-from qnn_ops.signature import Signature, signature_of
+from qnn_ops.dialect.signature import Signature, signature_of
 from tests.support.arm import AARCH64, Core
 from tests.support.standalone import check_call, compile_example, run_example
 from tvm_qnn.library.metadata import Metadata

@@ -12,7 +12,7 @@ from unittest.mock import patch
 import numpy as np
 import tvm
 
-from qnn_ops.signature import signature_of
+from qnn_ops.dialect.signature import signature_of
 from tests.support import bochs, programs
 from tests.support.bochs import Processor
 from tests.support.programs import Case

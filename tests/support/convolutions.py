@@ -14,7 +14,7 @@ import numpy as np
 from legalize.kernels.conv2d.calls import fixed_point
 from legalize.kernels.conv2d.plan import Weights
 from legalize.kernels.conv2d.spec import ConvSpec, OutputStage
-from qnn_ops.rounding import scale_down
+from qnn_ops.arithmetic.rounding import scale_down
 from tests.support.definition import accumulators
 
 Array = np.ndarray[Any, Any]

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from legalize.kernels.conv2d.spec import ConvSpec
-from qnn_ops.arithmetic import (
+from qnn_ops.arithmetic.fixed_point import (
     multiply_by_quantized_multiplier,
     multiply_by_quantized_multiplier_single,
 )

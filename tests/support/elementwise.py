@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from frontends.tflite.quantization import Quantization
-from qnn_ops.activations import activation_range
-from qnn_ops.registry import Operator
+from qnn_ops.arithmetic.activations import activation_range
+from qnn_ops.dialect.registry import Operator
 from tests.support.arrays import full_range
 from tests.support.litert import litert
 

@@ -15,7 +15,7 @@ from tvm import relax
 from legalize.kernels.isa.x86 import AVX_VNNI
 from legalize.kernels.kernel import IS_KERNEL
 from legalize.lower import lower
-from qnn_ops.registry import Operator, constant_of
+from qnn_ops.dialect.registry import Operator, constant_of
 from tests.support import arm, x86
 from tests.support.operators import flat, module_of
 from tests.support.programs import Case

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from qnn_ops.quantized_lstm import EXTRAS
+from qnn_ops.quantized.lstm import EXTRAS
 from tests.support.arrays import full_range
 
 Array = np.ndarray[Any, Any]

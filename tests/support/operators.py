@@ -11,7 +11,7 @@ import tvm
 from tvm import relax
 
 import legalize
-from qnn_ops.registry import Operator
+from qnn_ops.dialect.registry import Operator
 from tests.support import bochs
 from tests.support.bochs_models import run_module
 from tests.support.unchecked import unchecked

@@ -9,7 +9,7 @@ import numpy as np
 import tvm
 from tvm import relax
 
-from qnn_ops.registry import attrs_of, operator_of
+from qnn_ops.dialect.registry import attrs_of, operator_of
 
 Array = np.ndarray[Any, Any]
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from qnn_ops.signature import Signature
+from qnn_ops.dialect.signature import Signature
 from tests.support.arm import Core
 from tvm_qnn import Library
 

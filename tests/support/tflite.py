@@ -13,9 +13,9 @@ from frontends.tflite.quantization import Quantization
 from frontends.tflite.reader import read_model
 from frontends.tflite.sparsity import Sparsity
 from frontends.tflite.writer import ModelWriter
-from qnn_ops.checks import QUANTIZED
+from qnn_ops.dialect.checks import QUANTIZED
+from qnn_ops.dialect.signature import signature_of
 from qnn_ops.errors import QnnError
-from qnn_ops.signature import signature_of
 from tests.support.arrays import full_range
 from tests.support.references import evaluate
 from tests.support.unchecked import unchecked

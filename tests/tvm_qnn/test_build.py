@@ -14,8 +14,8 @@ from tvm import relax
 import tvm_qnn
 from frontends.tflite import from_tflite
 from qnn_ops import quantize
+from qnn_ops.dialect.signature import Signature, TensorInfo, with_signature
 from qnn_ops.errors import QnnError
-from qnn_ops.signature import Signature, TensorInfo, with_signature
 from tests.support.modules import adder, module
 from tvm_qnn import digits
 from tvm_qnn.target.target import host_target

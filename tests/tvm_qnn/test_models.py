@@ -10,7 +10,7 @@ import pytest
 
 from frontends.tflite import from_tflite
 from frontends.tflite.reader import read_model
-from qnn_ops.signature import TensorInfo
+from qnn_ops.dialect.signature import TensorInfo
 from tests.support.models import differing_tensors
 from tvm_qnn import build, zoo
 from tvm_qnn.io.images import noise

@@ -16,9 +16,9 @@ from tvm.relax import op as R
 
 import qnn_ops as q
 import tvm_qnn
+from qnn_ops.dialect.signature import with_bounds
+from qnn_ops.dialect.tensor_info import OpenSize
 from qnn_ops.errors import QnnError
-from qnn_ops.signature import with_bounds
-from qnn_ops.tensor_info import OpenSize
 from tests.support.modules import module
 
 Array = np.ndarray[Any, Any]

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from qnn_ops.encoding import Encoding
+from qnn_ops.arithmetic.encoding import Encoding
 from tools.digits import layers
 from tools.digits.layers import Array
 from tools.digits.network import CLASSES, Activations, Parameters

@@ -13,7 +13,7 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from qnn_ops.windows import sliding_windows
+from qnn_ops.dialect.windows import sliding_windows
 
 Array = npt.NDArray[np.float64]
 Labels = npt.NDArray[np.int64]

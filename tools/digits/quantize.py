@@ -13,8 +13,7 @@ import numpy as np
 
 from frontends.tflite.quantization import Quantization
 from frontends.tflite.writer import ModelWriter
-from qnn_ops.arithmetic import round_half_away
-from qnn_ops.encoding import (
+from qnn_ops.arithmetic.encoding import (
     Encoding,
     PerChannelEncoding,
     quantize_array,
@@ -22,6 +21,7 @@ from qnn_ops.encoding import (
     symmetric_per_channel,
     tflite_asymmetric,
 )
+from qnn_ops.arithmetic.fixed_point import round_half_away
 from tools.digits import network
 from tools.digits.layers import Array
 from tvm_qnn.digits import input_encoding

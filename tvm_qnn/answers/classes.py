@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from qnn_ops.tensor_info import TensorInfo
+from qnn_ops.dialect.tensor_info import TensorInfo
 from tvm_qnn.answers.answer import Array, Reading
 from tvm_qnn.answers.question import Question
 from tvm_qnn.io.classes import Guess, best_classes, is_classifier

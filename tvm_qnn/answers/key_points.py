@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from rich.table import Table
 
-from qnn_ops.tensor_info import TensorInfo
+from qnn_ops.dialect.tensor_info import TensorInfo
 from tvm_qnn.answers.answer import Array, Reading
 from tvm_qnn.answers.detections import place_text
 from tvm_qnn.answers.question import Question

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from frontends.summary import Description, Descriptions
+from qnn_ops.dialect.tensor_info import Signature, TensorInfo
 from qnn_ops.errors import QnnError
-from qnn_ops.tensor_info import Signature, TensorInfo
 from tvm_qnn.io.classes import fitted_labels, read_lines
 from tvm_qnn.io.images import picture_shape
 

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from frontends.summary import Description
+from qnn_ops.dialect.tensor_info import OpenSize, TensorInfo
 from qnn_ops.errors import QnnError
-from qnn_ops.tensor_info import OpenSize, TensorInfo
 from tvm_qnn.cli.model_files import ending
 from tvm_qnn.io.arrays import fitted, read_archive, read_array
 from tvm_qnn.io.images import as_input, open_picture, picture_shape

@@ -13,8 +13,8 @@ import click
 import numpy as np
 
 import tvm_qnn.library.library
+from qnn_ops.dialect.tensor_info import TensorInfo
 from qnn_ops.errors import QnnError
-from qnn_ops.tensor_info import TensorInfo
 from tvm_qnn.cli.commands.info import info
 from tvm_qnn.cli.commands.json_output import json_option, print_json
 from tvm_qnn.cli.group import Commands

@@ -11,10 +11,10 @@ import numpy as np
 
 from frontends.formats import Source
 from frontends.summary import Description
+from qnn_ops.dialect.signature import Signature, signature_of
+from qnn_ops.dialect.tensor_info import TensorInfo, with_unique_names
 from qnn_ops.errors import QnnError
 from qnn_ops.input_ranges import with_input_ranges
-from qnn_ops.signature import Signature, signature_of
-from qnn_ops.tensor_info import TensorInfo, with_unique_names
 from tvm_qnn.build import build
 from tvm_qnn.cli.arguments import read_inputs
 from tvm_qnn.cli.model_files import LIBRARY, ending

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from qnn_ops.tensor_info import TensorInfo
+from qnn_ops.dialect.tensor_info import TensorInfo
 from tvm_qnn.io.text import table
 from tvm_qnn.library.arrays import reals
 

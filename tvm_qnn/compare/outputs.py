@@ -7,8 +7,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from qnn_ops.dialect.tensor_info import TensorInfo
 from qnn_ops.errors import QnnError
-from qnn_ops.tensor_info import TensorInfo
 from tvm_qnn.compare.comparison import Comparison, Tally
 from tvm_qnn.library.arrays import results_of
 

@@ -18,8 +18,8 @@ from frontends.tflite.model import Model
 from frontends.tflite.options.custom import DetectionPostProcessOptions
 from frontends.tflite.reader import read_model
 from frontends.torch import from_exported_program
+from qnn_ops.dialect.signature import signature_of
 from qnn_ops.errors import QnnError
-from qnn_ops.signature import signature_of
 from tvm_qnn.oracle import (
     OnnxRuntimeSession,
     XnnpackSession,

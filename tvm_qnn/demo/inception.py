@@ -9,9 +9,9 @@ import numpy as np
 
 from frontends.tflite import from_tflite
 from frontends.tflite.reader import read_model
+from qnn_ops.dialect.signature import Signature, signature_of
 from qnn_ops.errors import QnnError
 from qnn_ops.input_ranges import with_input_ranges
-from qnn_ops.signature import Signature, signature_of
 from tvm_qnn import zoo
 from tvm_qnn.demo.check import Checked, check_and_time, compile_here
 from tvm_qnn.demo.report import print_checked

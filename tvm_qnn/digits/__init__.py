@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from qnn_ops.encoding import Encoding
+from qnn_ops.arithmetic.encoding import Encoding
 from qnn_ops.errors import QnnError
 
 STYLES = ("int8", "uint8")

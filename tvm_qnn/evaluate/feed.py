@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from frontends.summary import Description
+from qnn_ops.dialect.tensor_info import TensorInfo
 from qnn_ops.errors import QnnError
-from qnn_ops.tensor_info import TensorInfo
 from tvm_qnn.evaluate.samples import Sample
 from tvm_qnn.evaluate.sources import LABELS
 from tvm_qnn.io.arrays import fitted, read_archive

@@ -12,10 +12,10 @@ import numpy as np
 from frontends.formats import format_of, read_model
 from frontends.onnx.read.reader import read_proto
 from frontends.summary import Description
+from qnn_ops.dialect.signature import signature_of
+from qnn_ops.dialect.tensor_info import TensorInfo
 from qnn_ops.errors import QnnError
 from qnn_ops.input_ranges import with_input_ranges
-from qnn_ops.signature import signature_of
-from qnn_ops.tensor_info import TensorInfo
 from tvm_qnn.oracle import LiteRtSession, OnnxRuntimeSession, XnnpackSession
 
 Array = np.ndarray[Any, Any]

@@ -23,7 +23,7 @@ from legalize.call_plan import Constant
 from legalize.memory_plan import lives_of
 from legalize.passes import DropConstantChannels
 from legalize.passes.live_channels import LiveChannels, layer_of
-from qnn_ops.registry import spec_of
+from qnn_ops.dialect.registry import spec_of
 from tvm_qnn.footprint.instructions import estimated_instructions
 from tvm_qnn.profile.lowered import LoweredCall, LoweredModule, candidates, lowered_calls
 from tvm_qnn.standalone.arrangement import Arrangement

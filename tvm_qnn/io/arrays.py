@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from qnn_ops.encoding import Encoding, quantize_array
+from qnn_ops.arithmetic.encoding import Encoding, quantize_array
+from qnn_ops.dialect.tensor_info import TensorInfo
 from qnn_ops.errors import QnnError
-from qnn_ops.tensor_info import TensorInfo
 from tvm_qnn.io.outputs import replacing
 
 Array = np.ndarray[Any, Any]

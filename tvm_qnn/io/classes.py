@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from qnn_ops.dialect.tensor_info import TensorInfo
 from qnn_ops.errors import QnnError
-from qnn_ops.tensor_info import TensorInfo
 
 BACKGROUND = "background"
 _BACKGROUNDS = (BACKGROUND, "__background__", "???", "unlabeled", "dummy")

@@ -9,8 +9,8 @@ from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
+from qnn_ops.dialect.tensor_info import TensorInfo
 from qnn_ops.errors import QnnError
-from qnn_ops.tensor_info import TensorInfo
 from tvm_qnn.io.normalization import Normalization, normalized
 
 if TYPE_CHECKING:

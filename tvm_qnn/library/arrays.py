@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from qnn_ops.encoding import Encoding, dequantize_array, quantize_array
+from qnn_ops.arithmetic.encoding import Encoding, dequantize_array, quantize_array
+from qnn_ops.dialect.tensor_info import OpenSize, TensorInfo
 from qnn_ops.errors import QnnError
-from qnn_ops.tensor_info import OpenSize, TensorInfo
 
 Array = np.ndarray[Any, Any]
 Given = Array | Mapping[str, Array]

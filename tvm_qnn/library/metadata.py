@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from qnn_ops.dialect.tensor_info import OpenSize, Signature, TensorInfo
 from qnn_ops.errors import QnnError
-from qnn_ops.tensor_info import OpenSize, Signature, TensorInfo
 from tvm_qnn.library.runtime import BUNDLED
 from tvm_qnn.target.requirements import Requirements
 from tvm_qnn.version import __version__

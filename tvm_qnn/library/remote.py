@@ -17,8 +17,8 @@ from typing import Any, NoReturn, TypeVar
 
 import numpy as np
 
+from qnn_ops.dialect.tensor_info import TensorInfo
 from qnn_ops.errors import QnnError
-from qnn_ops.tensor_info import TensorInfo
 from tvm_qnn.io.closing import Closing
 from tvm_qnn.io.outputs import scratch
 from tvm_qnn.library.arrays import Given, benchmark_arrays, input_arrays

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from qnn_ops.tensor_info import StateInfo
+from qnn_ops.dialect.tensor_info import StateInfo
 from tvm_qnn.library.arrays import Given
 
 Array = np.ndarray[Any, Any]

@@ -211,7 +211,7 @@ class Graph:
         """Find the shapes that tensors between the operators have with the present inputs."""
         if self._is_exact:
             return
-        from qnn_ops.signature import signature_of
+        from qnn_ops.dialect.signature import signature_of
 
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # they were given when the model was compiled

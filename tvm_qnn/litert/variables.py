@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from frontends.tflite.model import Key
+from qnn_ops.dialect.tensor_info import StateInfo
 from qnn_ops.errors import QnnError
-from qnn_ops.tensor_info import StateInfo
 from tvm_qnn.library.session import Session
 
 Array = np.ndarray[Any, Any]

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import tflite
 
+from qnn_ops.dialect.tensor_info import TensorInfo
 from qnn_ops.errors import QnnError
-from qnn_ops.tensor_info import TensorInfo
 
 _WITHOUT_ELEMENTS = (tflite.TensorType.RESOURCE, tflite.TensorType.VARIANT)
 _BY_BLOCK = 2  # details of a quantization, of which the package's schema is too old to know

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from qnn_ops.dialect.tensor_info import TensorInfo
 from qnn_ops.errors import QnnError
-from qnn_ops.tensor_info import TensorInfo
 
 
 def onnxruntime_tensors(model: Any, inputs: Sequence[np.ndarray]) -> dict[str, np.ndarray]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from qnn_ops.checks import check_choice
+from qnn_ops.dialect.checks import check_choice
 
 STYLES = ("int4", "int8")
 DATA = Path(__file__).with_name("data")

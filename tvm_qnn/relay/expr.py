@@ -17,8 +17,8 @@ from tvm.relax import TupleGetItem as TupleGetItem
 from tvm.relax import Var as Var
 from tvm.relax.expr import _update_type
 
+from qnn_ops.dialect.registry import TensorSpec, check_expr, spec_of
 from qnn_ops.errors import QnnError
-from qnn_ops.registry import TensorSpec, check_expr, spec_of
 
 Constant = tvm.ir.GenericConst
 """Scripts had it here, as they had Call, Expr, Tuple, TupleGetItem and Var."""

@@ -19,8 +19,8 @@ import tvm
 from tvm import relax
 
 import qnn_ops
+from qnn_ops.dialect.registry import attrs_of, constant_of, operator_of
 from qnn_ops.errors import QnnError
-from qnn_ops.registry import attrs_of, constant_of, operator_of
 from tvm_qnn.relay import op, qnn
 from tvm_qnn.relay.expr import Function, computed, const, nested_values, rebuilt
 from tvm_qnn.relay.integer_rules import OPTIONAL, RULES, Encoded, NoRuleError, Wanted, ended

@@ -11,8 +11,8 @@ import numpy as np
 import tvm
 from tvm.runtime.module import BenchmarkResult
 
+from qnn_ops.dialect.signature import TensorInfo
 from qnn_ops.errors import QnnError
-from qnn_ops.signature import TensorInfo
 from tvm_qnn.library.arrays import results_of
 from tvm_qnn.library.library import Library
 from tvm_qnn.library.remote import RemoteLibrary

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 from tvm import relax
 
-from qnn_ops.arithmetic import round_half_away
+from qnn_ops.arithmetic.fixed_point import round_half_away
+from qnn_ops.dialect.registry import constant_of
 from qnn_ops.errors import QnnError
-from qnn_ops.registry import constant_of
 from tvm_qnn.relay import op
 from tvm_qnn.relay.expr import spec, typed
 from tvm_qnn.relay.qnn import canonical

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from frontends.summary import Description
+from qnn_ops.dialect.tensor_info import TensorInfo
 from qnn_ops.errors import QnnError
-from qnn_ops.tensor_info import TensorInfo
 from tvm_qnn.io.images import as_input, open_picture, picture_shape
 from tvm_qnn.io.normalization import normalization_of
 from tvm_qnn.io.preparation import Preparation

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from qnn_ops.dialect.tensor_info import TensorInfo
 from qnn_ops.errors import QnnError
-from qnn_ops.tensor_info import TensorInfo
 from tvm_qnn.io.classes import best_classes, fitted_labels, is_classifier
 from tvm_qnn.library.arrays import input_arrays, reals
 from tvm_qnn.library.library import Library

@@ -15,8 +15,8 @@ from legalize import calls_pipeline
 from legalize.call_plan import Call, Input, NotCallsError, Output, Place, Plan, Temporary, plan_of
 from legalize.memory_plan import ALIGNMENT, Layout, lay_out, lay_out_over
 from legalize.passes.bodies import is_view
+from qnn_ops.dialect.tensor_info import Signature, TensorInfo
 from qnn_ops.errors import QnnError
-from qnn_ops.tensor_info import Signature, TensorInfo
 from tvm_qnn.standalone.functions import Compiled, compile_functions
 from tvm_qnn.standalone.merging import Merged
 from tvm_qnn.standalone.parts import with_parts

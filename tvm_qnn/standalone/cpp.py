@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from qnn_ops.tensor_info import TensorInfo
+from qnn_ops.dialect.tensor_info import TensorInfo
 from tvm_qnn.standalone.program import Program, c_type
 
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import tvm
 
 from legalize.memory_plan import pack
+from qnn_ops.dialect.tensor_info import Signature
 from qnn_ops.errors import QnnError
-from qnn_ops.tensor_info import Signature
 from tvm_qnn.io.outputs import filling
 from tvm_qnn.io.steps import step
 from tvm_qnn.standalone.arrangement import Arrangement, arrange, check_sizes

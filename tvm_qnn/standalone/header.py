@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from math import prod
 
-from qnn_ops.tensor_info import TensorInfo
+from qnn_ops.dialect.tensor_info import TensorInfo
 from tvm_qnn.standalone.arrangement import size_of
 from tvm_qnn.standalone.program import Program, c_type
 

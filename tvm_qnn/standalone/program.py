@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import tvm
 
 from legalize.call_plan import Plan
-from qnn_ops.tensor_info import Signature
+from qnn_ops.dialect.tensor_info import Signature
 from tvm_qnn.standalone.arrangement import Arrangement, state_size
 from tvm_qnn.target.microcontrollers import is_plain_c
 

@@ -8,8 +8,8 @@ from dataclasses import replace
 import tvm
 from tvm import relax
 
-from qnn_ops.signature import bounds_of, signature_of, with_signature, without_bounds
-from qnn_ops.tensor_info import OpenSize, TensorInfo
+from qnn_ops.dialect.signature import bounds_of, signature_of, with_signature, without_bounds
+from qnn_ops.dialect.tensor_info import OpenSize, TensorInfo
 from tvm_qnn.standalone.arrangement import check_sizes
 
 

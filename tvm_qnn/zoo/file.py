@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from frontends.tflite.quantization import Quantization
 from frontends.tflite.writer import ModelWriter
-from qnn_ops.encoding import (
+from qnn_ops.arithmetic.encoding import (
     Encoding,
     PerChannelEncoding,
     quantize_array,

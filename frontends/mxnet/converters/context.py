@@ -13,8 +13,8 @@ from frontends.builder import ModuleBuilder
 from frontends.mxnet.attributes import Attributes
 from frontends.mxnet.graph import Graph, Node
 from frontends.mxnet.scalars import Value
+from qnn_ops.dialect.registry import spec_of
 from qnn_ops.errors import QnnError
-from qnn_ops.registry import spec_of
 
 Array = np.ndarray[Any, Any]
 

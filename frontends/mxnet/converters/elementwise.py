@@ -13,9 +13,9 @@ from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
 from frontends.mxnet.converters.context import Context, converter
-from qnn_ops.checks import check_axis
-from qnn_ops.comparisons import unequal
+from qnn_ops.dialect.checks import check_axis
 from qnn_ops.errors import QnnError
+from qnn_ops.unquantized.comparisons import unequal
 
 _Function = Callable[[relax.Expr, relax.Expr], relax.Expr]
 

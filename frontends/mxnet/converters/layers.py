@@ -17,8 +17,8 @@ from frontends.mxnet.converters.context import Context, converter
 from frontends.mxnet.converters.quantization import check_quantized, range_at
 from frontends.mxnet.scalars import Array, Value
 from qnn_ops import quantized_pool2d
+from qnn_ops.dialect.windows import window_count
 from qnn_ops.errors import QnnError
-from qnn_ops.windows import window_count
 
 LAYOUTS = ("NCHW", "NHWC")
 

@@ -18,7 +18,7 @@ from frontends.mxnet.converters.context import Context, converter
 from frontends.mxnet.converters.layers import check_weight
 from frontends.mxnet.converters.quantization import check_quantized, range_at
 from frontends.mxnet.scalars import Value
-from qnn_ops.checks import check_axis
+from qnn_ops.dialect.checks import check_axis
 from qnn_ops.errors import QnnError
 
 _COPY, _INFER, _COPY_REST, _MERGE, _SPLIT = 0, -1, -2, -3, -4

@@ -23,7 +23,7 @@ from frontends.mxnet.scalars import (
     steps_per_unit,
 )
 from qnn_ops import dequantize, quantize, requantize
-from qnn_ops.attributes import dtype_range
+from qnn_ops.dialect.attributes import dtype_range
 from qnn_ops.errors import QnnError
 
 QUANTIZED = ("int8", "uint8")

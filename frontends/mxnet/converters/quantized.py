@@ -46,9 +46,9 @@ from qnn_ops import (
     quantized_dense,
     quantized_relu,
 )
-from qnn_ops.attributes import dtype_range
+from qnn_ops.arithmetic.rounded import rounded
+from qnn_ops.dialect.attributes import dtype_range
 from qnn_ops.errors import QnnError
-from qnn_ops.rounded import rounded
 
 
 def product_range(data_dtype: str, first: Range, second: Range) -> Range:

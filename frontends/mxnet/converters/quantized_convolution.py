@@ -40,7 +40,7 @@ from frontends.mxnet.scalars import (
     to_expr,
 )
 from qnn_ops import fused_multiply_add, quantized_conv2d
-from qnn_ops.attributes import dtype_range
+from qnn_ops.dialect.attributes import dtype_range
 from qnn_ops.errors import QnnError
 
 # Activations that are the clamp of a uint8 result.

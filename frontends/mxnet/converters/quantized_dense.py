@@ -44,7 +44,7 @@ from frontends.mxnet.scalars import (
     to_expr,
 )
 from qnn_ops import dequantize, quantized_dense
-from qnn_ops.arithmetic import round_half_away
+from qnn_ops.arithmetic.fixed_point import round_half_away
 from qnn_ops.errors import QnnError
 
 

@@ -13,9 +13,9 @@ from frontends.errors import UnsupportedError
 from frontends.extremes import index_of
 from frontends.mxnet.converters.context import Context, converter
 from frontends.mxnet.scalars import Array
-from qnn_ops.checks import check_axis
+from qnn_ops.arithmetic.rounded import rounded
+from qnn_ops.dialect.checks import check_axis
 from qnn_ops.errors import QnnError
-from qnn_ops.rounded import rounded
 
 _Function = Callable[..., relax.Expr]
 

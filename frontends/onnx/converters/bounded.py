@@ -12,10 +12,10 @@ from tvm.relax import op as R
 from frontends.errors import UnsupportedError
 from frontends.onnx.converters.registry import Call, converter
 from qnn_ops import suppress_by_class
-from qnn_ops.comparisons import unequal
-from qnn_ops.expressions import Expression, operand
-from qnn_ops.registry import constant_of, spec_of
-from qnn_ops.suppression import ROW
+from qnn_ops.dialect.expressions import Expression, operand
+from qnn_ops.dialect.registry import constant_of, spec_of
+from qnn_ops.unquantized.comparisons import unequal
+from qnn_ops.unquantized.suppression import ROW
 
 _MOST = 1 << 24
 

@@ -11,7 +11,7 @@ from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
 from frontends.onnx.converters.registry import Call, converter
-from qnn_ops.rounded import rounded
+from qnn_ops.arithmetic.rounded import rounded
 
 _MOST = 32
 """Rows of a matrix. Each row adds some operators to the model."""

@@ -13,8 +13,8 @@ from frontends.errors import UnsupportedError
 from frontends.onnx.converters.registry import Call, converter
 from frontends.onnx.read.package import onnx_package
 from qnn_ops import float_function
-from qnn_ops.registry import constant_of, spec_of
-from qnn_ops.rounded import rounded
+from qnn_ops.arithmetic.rounded import rounded
+from qnn_ops.dialect.registry import constant_of, spec_of
 
 
 @converter("Sign")

@@ -16,9 +16,9 @@ from frontends.onnx.converters.registry import Call, converter
 from frontends.onnx.read.constants import range_of
 from frontends.onnx.read.package import onnx_package
 from qnn_ops import counted_indices, top_indices
-from qnn_ops.expressions import Expression
-from qnn_ops.registry import constant_of, spec_of
-from qnn_ops.sizes import Size
+from qnn_ops.dialect.expressions import Expression
+from qnn_ops.dialect.registry import constant_of, spec_of
+from qnn_ops.dialect.sizes import Size
 
 NEAREST = "nearest"
 """An attribute of a node: an index out of range means the nearest one, and is no error.

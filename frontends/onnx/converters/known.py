@@ -8,7 +8,7 @@ import numpy as np
 from tvm import relax
 
 from qnn_ops import dequantize
-from qnn_ops.registry import attrs_of, constant_of, operator_of
+from qnn_ops.dialect.registry import attrs_of, constant_of, operator_of
 
 Array = np.ndarray[Any, Any]
 

@@ -13,10 +13,10 @@ from frontends.builder import ModuleBuilder
 from frontends.errors import UnsupportedError, UnsupportedOperatorError, reason_of
 from frontends.onnx.converters.registry import Call, converter
 from frontends.onnx.read.package import onnx_package
+from qnn_ops.dialect.registry import TensorSpec, constant_of, spec_of
+from qnn_ops.dialect.signature import ARITHMETIC
 from qnn_ops.errors import QnnError
-from qnn_ops.loop import loop
-from qnn_ops.registry import TensorSpec, constant_of, spec_of
-from qnn_ops.signature import ARITHMETIC
+from qnn_ops.unquantized.loop import loop
 
 _BEFORE_CARRIED = 2
 _NEXT, _GOES_ON = "tvm_qnn_next_turn", "tvm_qnn_goes_on"

@@ -12,8 +12,8 @@ from frontends.bounds import check_places
 from frontends.errors import UnsupportedError
 from frontends.onnx.converters.known import known_number
 from frontends.onnx.converters.registry import Call, converter
-from qnn_ops.expressions import operand
-from qnn_ops.registry import constant_of, spec_of
+from qnn_ops.dialect.expressions import operand
+from qnn_ops.dialect.registry import constant_of, spec_of
 
 
 @converter("Shape")

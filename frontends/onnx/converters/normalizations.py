@@ -13,8 +13,8 @@ from frontends.errors import UnsupportedError
 from frontends.onnx.converters.registry import Call, converter
 from frontends.onnx.converters.windows.convolutions import window_of
 from qnn_ops import fused_multiply_add, reduce_windows, row_moments
-from qnn_ops.expressions import operand
-from qnn_ops.rounded import rounded
+from qnn_ops.arithmetic.rounded import rounded
+from qnn_ops.dialect.expressions import operand
 
 
 @converter("BatchNormalization")

@@ -14,8 +14,8 @@ from frontends.errors import UnsupportedError
 from frontends.onnx.converters.registry import Call
 from frontends.onnx.graph.open_shapes import length_of, reshaped, slices_of
 from frontends.onnx.read.constants import array_of
-from qnn_ops.registry import spec_of
-from qnn_ops.sizes import as_extent, broadcast
+from qnn_ops.dialect.registry import spec_of
+from qnn_ops.dialect.sizes import as_extent, broadcast
 
 Array = np.ndarray[Any, Any]
 Values = Sequence["Array | None"]

@@ -15,10 +15,10 @@ from frontends.onnx.converters.quantization import quantized
 from frontends.onnx.converters.registry import Call, converter
 from frontends.onnx.converters.windows.convolutions import data_point, weight_points
 from qnn_ops import blockwise_dense, quantized_dense
-from qnn_ops.attributes import dtype_range
-from qnn_ops.checks import QUANTIZED
-from qnn_ops.expressions import Expression
-from qnn_ops.registry import constant_of, spec_of
+from qnn_ops.dialect.attributes import dtype_range
+from qnn_ops.dialect.checks import QUANTIZED
+from qnn_ops.dialect.expressions import Expression
+from qnn_ops.dialect.registry import constant_of, spec_of
 
 Array = np.ndarray[Any, Any]
 

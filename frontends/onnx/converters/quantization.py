@@ -13,11 +13,11 @@ from frontends.errors import UnsupportedError
 from frontends.onnx.converters.registry import Call, converter
 from frontends.onnx.read.package import onnx_package
 from qnn_ops import dequantize, dynamic_encoding, dynamic_quantize, quantize
-from qnn_ops.checks import ACTIVATIONS
-from qnn_ops.expressions import Expression
-from qnn_ops.onnxruntime import ONNXRUNTIME
-from qnn_ops.registry import constant_of, spec_of
-from qnn_ops.rounded import rounded
+from qnn_ops.arithmetic.onnxruntime import ONNXRUNTIME
+from qnn_ops.arithmetic.rounded import rounded
+from qnn_ops.dialect.checks import ACTIVATIONS
+from qnn_ops.dialect.expressions import Expression
+from qnn_ops.dialect.registry import constant_of, spec_of
 
 Array = np.ndarray[Any, Any]
 

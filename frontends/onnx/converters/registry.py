@@ -8,7 +8,7 @@ from typing import Any
 
 from tvm import relax
 
-from qnn_ops.expressions import Expression
+from qnn_ops.dialect.expressions import Expression
 
 Operands = Sequence["relax.Expr | None"]
 

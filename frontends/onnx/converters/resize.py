@@ -12,9 +12,9 @@ from tvm.relax import op as R
 from frontends.bounds import check_places
 from frontends.errors import UnsupportedError
 from frontends.onnx.converters.registry import Call, converter
-from qnn_ops.expressions import Expression
-from qnn_ops.registry import constant_of
-from qnn_ops.rounded import rounded
+from qnn_ops.arithmetic.rounded import rounded
+from qnn_ops.dialect.expressions import Expression
+from qnn_ops.dialect.registry import constant_of
 
 Array = np.ndarray[Any, Any]
 

@@ -12,7 +12,7 @@ import numpy as np
 from frontends.onnx.graph.graph import Graph
 from frontends.onnx.graph.open_values import value_of
 from frontends.onnx.read.names import attributes_of
-from qnn_ops.sizes import OpenSizeError, Size, broadcast
+from qnn_ops.dialect.sizes import OpenSizeError, Size, broadcast
 
 Array = np.ndarray[Any, Any]
 Shape = tuple[int, ...]

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from qnn_ops.sizes import OpenSizeError, Size
+from qnn_ops.dialect.sizes import OpenSizeError, Size
 
 Array = np.ndarray[Any, Any]
 Attributes = dict[str, Any]

@@ -12,7 +12,7 @@ from frontends.onnx.read.limits import check_windows
 from frontends.onnx.read.names import line_of, opset_of
 from frontends.onnx.read.open_inputs import Shapes
 from frontends.onnx.read.package import onnx_package
-from qnn_ops.attributes import int_list_attr
+from qnn_ops.dialect.attributes import int_list_attr
 from qnn_ops.errors import QnnError
 
 _LARGE = 1 << 62

@@ -14,7 +14,7 @@ import numpy as np
 from frontends.onnx.graph.graph import Graph
 from frontends.onnx.read.constants import Array
 from frontends.onnx.read.names import attributes_of, is_of_standard
-from qnn_ops.onnxruntime import bias_steps
+from qnn_ops.arithmetic.onnxruntime import bias_steps
 
 _DTYPES = ("int4", "uint4")
 _LEAST = 2

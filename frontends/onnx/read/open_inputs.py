@@ -54,7 +54,7 @@ def sized_inputs(graph: Any, shapes: Shapes | None) -> tuple[Shapes, dict[str, B
             given[_identifier(name)] = value
     if given.keys() <= dims.keys() and all(map(_are_numbers, given.values())):
         return given, {}
-    from qnn_ops.sizes import sizes_of
+    from qnn_ops.dialect.sizes import sizes_of
 
     found, variables = given_shapes(given, list(dims), least=0), dict[str, Any]()
     open_shapes = {name: sizes_of(found.symbolic(name, variables)) for name in found.shapes}

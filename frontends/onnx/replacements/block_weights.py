@@ -11,7 +11,7 @@ from frontends.onnx.graph.graph import Graph
 from frontends.onnx.graph.subgraphs import FLOAT
 from frontends.onnx.read.constants import Array
 from frontends.onnx.replacements.registry import operands_of, rule
-from qnn_ops.blockwise_dense import integers_of
+from qnn_ops.quantized.blockwise_dense import integers_of
 
 _BITS = (2, 4, 8)
 _OF_TABLES = (4, 8)

@@ -14,8 +14,8 @@ from frontends.tflite.converters.scales import zero_points
 from frontends.tflite.model import Tensor
 from frontends.tflite.operators import COMPUTED, OPERATORS, Row
 from qnn_ops import quantized_relu, requantize
-from qnn_ops.accumulator_bounds import check_activation
-from qnn_ops.activations import activation_range
+from qnn_ops.arithmetic.accumulator_bounds import check_activation
+from qnn_ops.arithmetic.activations import activation_range
 
 _CLAMPS = {"NONE": "none", "RELU": "relu", "RELU6": "relu6", "RELU_N1_TO_1": "relu_n1_to_1"}
 # LiteRT's kernels take these for none.

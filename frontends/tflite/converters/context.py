@@ -17,8 +17,8 @@ from frontends.tflite.model import COMPLEX, VARIANT, Model, Operator, Tensor
 from frontends.tflite.operators import Rule, row_of
 from frontends.tflite.options.base import Options
 from frontends.tflite.values import Values
+from qnn_ops.dialect.registry import TensorSpec, spec_of
 from qnn_ops.errors import QnnError
-from qnn_ops.registry import TensorSpec, spec_of
 
 Array = np.ndarray[Any, Any]
 

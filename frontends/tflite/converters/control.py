@@ -22,8 +22,8 @@ from frontends.tflite.options.values import (
     WhileOptions,
 )
 from frontends.tflite.values import Values
+from qnn_ops.dialect.registry import TensorSpec, spec_of
 from qnn_ops.errors import QnnError
-from qnn_ops.registry import TensorSpec, spec_of
 
 Value: TypeAlias = "Array | relax.Expr"
 

@@ -12,8 +12,8 @@ from frontends.tflite.converters.quantize import real
 from frontends.tflite.operators import OPERATORS, Row
 from frontends.tflite.options.custom import DetectionPostProcessOptions
 from qnn_ops import decode_boxes, select_boxes, suppress_boxes
+from qnn_ops.dialect.registry import spec_of
 from qnn_ops.errors import QnnError
-from qnn_ops.registry import spec_of
 
 _CORNERS = 4
 _MOST = 1 << 31  # elements of a result

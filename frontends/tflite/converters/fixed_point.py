@@ -8,9 +8,9 @@ import numpy as np
 from tvm import relax
 from tvm.relax import op as R
 
-from qnn_ops.attributes import dtype_range
-from qnn_ops.inverse_sqrt import HALF_SQRT_2, HALF_THREE, ITERATIONS
-from qnn_ops.softmax_arithmetic import FORTY_EIGHT_OVER_17, MINUS_32_OVER_17, NEWTON_STEPS
+from qnn_ops.arithmetic.inverse_sqrt import HALF_SQRT_2, HALF_THREE, ITERATIONS
+from qnn_ops.dialect.attributes import dtype_range
+from qnn_ops.tables.softmax import FORTY_EIGHT_OVER_17, MINUS_32_OVER_17, NEWTON_STEPS
 
 _LARGEST = 2**31 - 1
 _SQRT_HALF, _SQRT_SQRT_HALF, _LOG_2 = 1518500250, 1805811301, 1488522236  # in Q0.31
@@ -31,7 +31,7 @@ def divided(x: Any, bits: Any) -> Any:
 
 
 def inverse_sqrt(given: Any) -> tuple[Any, Any]:
-    """Compute qnn_ops.inverse_sqrt.inverse_sqrt_multiplier of sums that keep their last axis."""
+    """Compute inverse_sqrt_multiplier (qnn_ops/arithmetic) of sums that keep their last axis."""
     is_large = given >= 1 << 29
     value = np.where(is_large, given >> 2, np.maximum(given, 2))
     pairs = 13 - _count_reached(value, [1 << (29 - 2 * pair) for pair in range(1, 14)])

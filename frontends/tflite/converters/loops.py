@@ -33,8 +33,8 @@ from frontends.tflite.operators import OPERATORS, Row
 from frontends.tflite.options.custom import FLEX, TensorListOptions
 from frontends.tflite.options.values import WhileOptions
 from frontends.tflite.values import ElementsError
+from qnn_ops.dialect.registry import spec_of
 from qnn_ops.errors import QnnError
-from qnn_ops.registry import spec_of
 
 _LIST = f"{FLEX}TensorList"
 _RESERVE = f"{_LIST}Reserve"

@@ -18,10 +18,10 @@ from frontends.tflite.operators import CONVERTED, OPERATORS, Row, Rule
 from frontends.tflite.options.values import FakeQuantOptions
 from frontends.tflite.sparsity import BITS
 from qnn_ops import dequantize, quantize, requantize
-from qnn_ops.arithmetic import round_half_away
-from qnn_ops.comparisons import unequal
+from qnn_ops.arithmetic.fixed_point import round_half_away
+from qnn_ops.arithmetic.rounded import rounded
 from qnn_ops.errors import QnnError
-from qnn_ops.rounded import rounded
+from qnn_ops.unquantized.comparisons import unequal
 
 # What LiteRT's QUANTIZE takes: from -> to.
 _QUANTIZE = {

@@ -18,8 +18,8 @@ from frontends.tflite.model import DTYPES
 from frontends.tflite.operators import OPERATORS, Row
 from frontends.tflite.options.moves import EmbeddingLookupSparseOptions, LSHProjectionOptions
 from qnn_ops import average_rows, hash_signs, scatter_rows
+from qnn_ops.arithmetic.rounded import rounded
 from qnn_ops.errors import QnnError
-from qnn_ops.rounded import rounded
 
 
 def convert_embedding_lookup(ctx: Context) -> relax.Expr:

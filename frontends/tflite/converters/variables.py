@@ -7,8 +7,8 @@ from tvm import relax
 from frontends.tflite.converters.context import Context
 from frontends.tflite.operators import MOVED, OPERATORS, Row
 from frontends.tflite.states import handles_of, variable_of
+from qnn_ops.dialect.registry import spec_of
 from qnn_ops.errors import QnnError
-from qnn_ops.registry import spec_of
 
 
 def convert_handle(_ctx: Context) -> list[relax.Expr]:

@@ -33,7 +33,7 @@ from frontends.tflite.options.moves import (
     UnpackOptions,
 )
 from frontends.tflite.options.values import CumsumOptions, ReducerOptions
-from qnn_ops.checks import check_axis
+from qnn_ops.dialect.checks import check_axis
 from qnn_ops.errors import QnnError
 
 _WHOLE = [("int32", "int32"), ("int64", "int64")]

@@ -14,11 +14,11 @@ from frontends.formats import Shapes
 from frontends.open_sizes import Bounds, given_shapes, own_name
 from frontends.tflite.interface.roles import NO_ROLE, roles_of
 from frontends.tflite.model import COMPLEX, INPUT_DTYPES, VARIANT, Model, Operator, State, Tensor
+from qnn_ops.dialect.registry import TensorSpec, spec_of
+from qnn_ops.dialect.signature import Signature, TensorInfo, named_sizes
+from qnn_ops.dialect.sizes import sizes_of
+from qnn_ops.dialect.tensor_info import StateInfo
 from qnn_ops.errors import QnnError
-from qnn_ops.registry import TensorSpec, spec_of
-from qnn_ops.signature import Signature, TensorInfo, named_sizes
-from qnn_ops.sizes import sizes_of
-from qnn_ops.tensor_info import StateInfo
 
 
 def tensor_names(tensors: Sequence[Tensor]) -> tuple[str, ...]:

@@ -24,7 +24,7 @@ NO_ROLE = Role(role="", classes=0)
 
 
 def roles_of(model: Model, outputs: Sequence[int]) -> dict[int, Role]:
-    """Return the roles of tensors that have one, as ``qnn_ops.tensor_info`` names them.
+    """Return the roles of tensors that have one, as ``qnn_ops.dialect.tensor_info`` names them.
 
     Args:
         model: the model.

@@ -14,7 +14,7 @@ from frontends.torch.quantized.affine import GROUPS, INT4, is_integer_layer
 from frontends.torch.quantized.groups import DEQUANTIZE, integer_layer, weight_layer
 from frontends.torch.reader import operator_of, values_of
 from qnn_ops import fused_multiply_add, quantized_dense
-from qnn_ops.attributes import dtype_range
+from qnn_ops.dialect.attributes import dtype_range
 
 Array = np.ndarray[Any, Any]
 

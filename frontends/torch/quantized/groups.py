@@ -14,7 +14,7 @@ from frontends.errors import UnsupportedError
 from frontends.torch.quantized.affine import GROUPS, INT4, is_layer_of
 from frontends.torch.reader import calls_of, operator_of, values_of
 from qnn_ops import blockwise_dense, fused_multiply_add, quantized_dense
-from qnn_ops.rounded import rounded
+from qnn_ops.arithmetic.rounded import rounded
 
 Array = np.ndarray[Any, Any]
 

@@ -17,8 +17,8 @@ from legalize.kernels.call import call_tir
 from legalize.kernels.isa.base import VectorIsa
 from legalize.kernels.kernel import VectorRule
 from qnn_ops import blockwise_dense
-from qnn_ops.blockwise_dense import middle_of
-from qnn_ops.registry import Attrs, Operator, constant_of, spec_of
+from qnn_ops.dialect.registry import Attrs, Operator, constant_of, spec_of
+from qnn_ops.quantized.blockwise_dense import middle_of
 
 
 def _multiply(

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from legalize.kernels.ir.vectors import Array
-from qnn_ops.blockwise_dense import integers_of
+from qnn_ops.quantized.blockwise_dense import integers_of
 
 GROUP = 16
 """Units whose weights are adjacent in memory: the bytes of the smallest register."""

@@ -16,14 +16,14 @@ from legalize.kernels.conv2d.spec import UNFUSED, Addend, ConvSpec, Encoding, Fu
 from legalize.kernels.ir.vectors import Array
 from legalize.kernels.kernel import Rule
 from legalize.primitives.fixed_point import saturate, scale_down
-from qnn_ops.arithmetic import conv_multiplier, dense_multiplier, quantize_multiplier
-from qnn_ops.attributes import dtype_range
-from qnn_ops.checks import QUANTIZED
-from qnn_ops.expressions import emitted
-from qnn_ops.float_epilogue import ONEDNN, addend_multiplier, float_epilogue
-from qnn_ops.layouts import permutation
-from qnn_ops.registry import Attrs, constant_of, spec_of
-from qnn_ops.sums import with_bias
+from qnn_ops.arithmetic.fixed_point import conv_multiplier, dense_multiplier, quantize_multiplier
+from qnn_ops.arithmetic.float_epilogue import ONEDNN, addend_multiplier, float_epilogue
+from qnn_ops.arithmetic.sums import with_bias
+from qnn_ops.dialect.attributes import dtype_range
+from qnn_ops.dialect.checks import QUANTIZED
+from qnn_ops.dialect.expressions import emitted
+from qnn_ops.dialect.layouts import permutation
+from qnn_ops.dialect.registry import Attrs, constant_of, spec_of
 
 Multiplier = Callable[[Attrs, str], Array]
 """Functions of a call and its weights' dtype: they return the result's steps in a step of sums."""

@@ -14,9 +14,9 @@ from legalize.kernels.conv2d.spec import ConvSpec
 from legalize.kernels.ir.tasks import shared_loop
 from legalize.kernels.ir.vectors import Array, Buffer, Index
 from legalize.kernels.kernel import Rule
-from qnn_ops.accumulator_bounds import centred_bounds, product_sums
+from qnn_ops.arithmetic.accumulator_bounds import centred_bounds, product_sums
+from qnn_ops.dialect.registry import Attrs, constant_of, spec_of
 from qnn_ops.errors import QnnError
-from qnn_ops.registry import Attrs, constant_of, spec_of
 
 
 def window_sums(

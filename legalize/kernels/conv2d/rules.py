@@ -22,7 +22,7 @@ from legalize.kernels.conv2d.calls import (
 from legalize.kernels.conv2d.plan import Plan, Planner
 from legalize.kernels.conv2d.spec import UNFUSED, Fusion
 from legalize.kernels.conv2d.stage import stage
-from qnn_ops.registry import Attrs, spec_of
+from qnn_ops.dialect.registry import Attrs, spec_of
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from legalize.kernels.conv2d.spec import ConvSpec
 from legalize.kernels.ir.rows import fill, for_each_piece, ramp, splat, unsigned
 from legalize.kernels.ir.tasks import shared_loop, task_count
 from legalize.kernels.ir.vectors import Buffer, Index
-from qnn_ops.sizes import Size, as_extent, is_open, least
+from qnn_ops.dialect.sizes import Size, as_extent, is_open, least
 
 # Roughly what one thread copies from and to the second-level cache.
 _BYTES_PER_MICROSECOND = 20_000

@@ -12,9 +12,9 @@ from legalize.kernels.convert import kernel as real
 from legalize.kernels.isa.base import VectorIsa
 from legalize.kernels.kernel import VectorRule
 from qnn_ops import dequantize, quantize
-from qnn_ops.checks import QUANTIZED
-from qnn_ops.declared import LITERT
-from qnn_ops.registry import Attrs, Operator, spec_of
+from qnn_ops.dialect.checks import QUANTIZED
+from qnn_ops.dialect.declared import LITERT
+from qnn_ops.dialect.registry import Attrs, Operator, spec_of
 
 
 def _quantize(

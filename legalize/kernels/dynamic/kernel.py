@@ -39,9 +39,9 @@ from legalize.kernels.ir.vectors import (
     vector_of,
 )
 from legalize.kernels.isa.base import VectorIsa
-from qnn_ops.dynamic_quantization import FIELDS, LARGEST_STEPS, OFFSETS
-from qnn_ops.onnxruntime import ONNXRUNTIME
-from qnn_ops.sizes import is_open
+from qnn_ops.arithmetic.onnxruntime import ONNXRUNTIME
+from qnn_ops.dialect.sizes import is_open
+from qnn_ops.quantized.dynamic_quantization import FIELDS, LARGEST_STEPS, OFFSETS
 
 # Roughly what one thread reads.
 _VALUES_PER_MICROSECOND = 8_000

@@ -12,9 +12,9 @@ from legalize.kernels.dynamic import kernel
 from legalize.kernels.isa.base import VectorIsa
 from legalize.kernels.kernel import VectorRule
 from qnn_ops import dynamic_encoding, dynamic_quantize
-from qnn_ops.dynamic_quantization import FIELDS
-from qnn_ops.registry import Attrs, Operator, spec_of
-from qnn_ops.sizes import is_open
+from qnn_ops.dialect.registry import Attrs, Operator, spec_of
+from qnn_ops.dialect.sizes import is_open
+from qnn_ops.quantized.dynamic_quantization import FIELDS
 
 
 def _encode(

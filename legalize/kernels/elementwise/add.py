@@ -17,10 +17,10 @@ from legalize.kernels.ir.arithmetic import (
 )
 from legalize.kernels.ir.vectors import Vector, clamped, lanes_in, splat
 from legalize.kernels.isa.base import AffineForm, PairForm, VectorIsa
-from qnn_ops.attributes import dtype_range
-from qnn_ops.elementwise import LARGEST_TERM, LEFT_SHIFT
-from qnn_ops.onnxruntime import moved_by, sum_terms
-from qnn_ops.registry import Attrs, TensorSpec
+from qnn_ops.arithmetic.onnxruntime import moved_by, sum_terms
+from qnn_ops.dialect.attributes import dtype_range
+from qnn_ops.dialect.registry import Attrs, TensorSpec
+from qnn_ops.quantized.elementwise import LARGEST_TERM, LEFT_SHIFT
 
 # The largest number that round_half_even takes.
 _LARGEST = 2.0**22

@@ -16,9 +16,9 @@ import numpy as np
 
 from legalize.kernels.ir.vectors import Array
 from legalize.kernels.isa.base import AffineForm
-from qnn_ops.attributes import dtype_range
-from qnn_ops.registry import Attrs, Operator
-from qnn_ops.xnnpack import sum_terms
+from qnn_ops.arithmetic.xnnpack import sum_terms
+from qnn_ops.dialect.attributes import dtype_range
+from qnn_ops.dialect.registry import Attrs, Operator
 
 # The form is computed in int32; some room for the search beside the rounded factors.
 _LIMIT = 2**31 - 2**12

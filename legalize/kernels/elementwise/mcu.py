@@ -21,10 +21,10 @@ from legalize.kernels.isa.helium import FOUR, HELIUM, lifted_saturating
 from legalize.kernels.isa.mcu import CORES, RISCV32
 from legalize.kernels.kernel import Row
 from qnn_ops import quantized_add, quantized_subtract
-from qnn_ops.attributes import dtype_range
-from qnn_ops.onnxruntime import is_onnxruntime
-from qnn_ops.registry import Attrs, Operator, spec_of
-from qnn_ops.xnnpack import is_xnnpack
+from qnn_ops.arithmetic.onnxruntime import is_onnxruntime
+from qnn_ops.arithmetic.xnnpack import is_xnnpack
+from qnn_ops.dialect.attributes import dtype_range
+from qnn_ops.dialect.registry import Attrs, Operator, spec_of
 
 _TOP = 24  # bits beside the byte of an output
 

@@ -13,7 +13,7 @@ from legalize.kernels.elementwise.pairs import Shape, pairwise
 from legalize.kernels.ir.arithmetic import rescaled, round_half_even
 from legalize.kernels.ir.vectors import Vector, clamped, kept, lanes_in, splat
 from legalize.kernels.isa.base import VectorIsa
-from qnn_ops.quantized_binary import SQUARE_SHIFT
+from qnn_ops.quantized.binary import SQUARE_SHIFT
 
 # Roughly what one thread computes.
 _SQUARED_BYTES_PER_MICROSECOND = 4_000

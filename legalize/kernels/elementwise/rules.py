@@ -27,13 +27,13 @@ from qnn_ops import (
     quantized_squared_difference,
     quantized_subtract,
 )
-from qnn_ops.arithmetic import multiply_by_quantized_multiplier, quantize_multiplier
-from qnn_ops.attributes import dtype_range
-from qnn_ops.elementwise import product_multiplier, sum_multipliers
-from qnn_ops.onnxruntime import is_onnxruntime, moved_by, product_factor
-from qnn_ops.quantized_binary import SQUARE_SHIFT, square_multipliers
-from qnn_ops.registry import Attrs, Operator, TensorSpec, spec_of
-from qnn_ops.xnnpack import is_xnnpack
+from qnn_ops.arithmetic.fixed_point import multiply_by_quantized_multiplier, quantize_multiplier
+from qnn_ops.arithmetic.onnxruntime import is_onnxruntime, moved_by, product_factor
+from qnn_ops.arithmetic.xnnpack import is_xnnpack
+from qnn_ops.dialect.attributes import dtype_range
+from qnn_ops.dialect.registry import Attrs, Operator, TensorSpec, spec_of
+from qnn_ops.quantized.binary import SQUARE_SHIFT, square_multipliers
+from qnn_ops.quantized.elementwise import product_multiplier, sum_multipliers
 
 # The bound of a product that is shifted left: int32 holds it, and its sum with a zero point.
 _LARGEST_LIFTED = 2**31 - 1 - 255

@@ -41,7 +41,7 @@ from legalize.kernels.ir.vectors import (
     unsigned_min,
 )
 from legalize.kernels.isa.base import VectorIsa
-from qnn_ops.float_conv2d import runs_of
+from qnn_ops.unquantized.float_conv2d import runs_of
 
 _MOST_PIXELS = 12
 _MOST_STEPS = 54

@@ -16,9 +16,9 @@ from legalize.kernels.float_conv2d.spec import Axis, FloatConv
 from legalize.kernels.isa.base import VectorIsa
 from legalize.kernels.kernel import VectorRule
 from qnn_ops import float_conv2d
-from qnn_ops.float_conv2d import ORDERS, bounds_of, counts_of, parts_of
-from qnn_ops.layouts import permutation, reorder
-from qnn_ops.registry import Attrs, Operator, constant_of, spec_of
+from qnn_ops.dialect.layouts import permutation, reorder
+from qnn_ops.dialect.registry import Attrs, Operator, constant_of, spec_of
+from qnn_ops.unquantized.float_conv2d import ORDERS, bounds_of, counts_of, parts_of
 
 _MOST_TAPS = 128
 """The most taps of one channel in ONNX Runtime's order: one part, or few enough to unroll."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from math import prod
 
-from qnn_ops.float_conv2d import Parts
+from qnn_ops.unquantized.float_conv2d import Parts
 
 
 @dataclass(frozen=True)

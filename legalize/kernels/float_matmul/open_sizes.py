@@ -32,7 +32,7 @@ from legalize.kernels.ir.vectors import (
     spread,
 )
 from legalize.kernels.isa.base import VectorIsa
-from qnn_ops.sizes import is_open
+from qnn_ops.dialect.sizes import is_open
 
 _ROWS = 6
 """Of a tile."""

@@ -73,7 +73,7 @@ LARGEST = (1 << 30) - 1
 
 
 def rescaled(x: Vector, multiplier: int, shift: int) -> Vector:
-    """Rescale as qnn_ops.arithmetic.multiply_by_quantized_multiplier does.
+    """Rescale as qnn_ops.arithmetic.fixed_point.multiply_by_quantized_multiplier does.
 
     Args:
         x: int32, one or a vector; at most ``LARGEST`` from zero.
@@ -104,7 +104,7 @@ def rescaled_any(x: Vector, multiplier: int, shift: int) -> Vector:
 
 
 def divided_by_power(x: Vector, exponent: int) -> Vector:
-    """Divide as qnn_ops.arithmetic.rounding_divide_by_pot does."""
+    """Divide as qnn_ops.arithmetic.fixed_point.rounding_divide_by_pot does."""
     if not exponent:
         return x
     lanes = lanes_in(x)

@@ -12,7 +12,7 @@ from legalize.kernels.isa.base import VectorIsa
 from legalize.kernels.isa.x86 import AMX, ISAS
 from legalize.kernels.isa.x86_vectors import VECTORS
 from legalize.kernels.join.rules import RULES
-from qnn_ops.registry import attrs_of
+from qnn_ops.dialect.registry import attrs_of
 
 
 def _with_border(

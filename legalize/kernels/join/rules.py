@@ -17,10 +17,10 @@ from legalize.kernels.join.byte_changes import Change, Clamp, cheapest_change
 from legalize.kernels.join.kernel import Part, join
 from legalize.kernels.kernel import Slice, VectorRule
 from qnn_ops import quantized_concat, quantized_lookup, quantized_relu, requantize
-from qnn_ops.attributes import dtype_range
-from qnn_ops.quantized_concat import conversion_table
-from qnn_ops.quantized_relu import relu_multiplier
-from qnn_ops.registry import Attrs, Operator, constant_of, spec_of
+from qnn_ops.dialect.attributes import dtype_range
+from qnn_ops.dialect.registry import Attrs, Operator, constant_of, spec_of
+from qnn_ops.quantized.concat import conversion_table
+from qnn_ops.quantized.relu import relu_multiplier
 
 # The most tensors that one function joins: TVM uses some stack for each, and LLVM's time grows with
 # the square of their number.

@@ -18,12 +18,12 @@ from legalize.kernels.conv2d.x86.epilogue.steps import MAX_ACCUMULATOR
 from legalize.kernels.conv2d.x86.tiling import lane_channels
 from legalize.kernels.isa.x86 import Isa
 from legalize.kernels.matmul.open_sizes import OpenKernel
-from qnn_ops.arithmetic import quantize_multiplier
-from qnn_ops.attributes import dtype_range
-from qnn_ops.checks import QUANTIZED
-from qnn_ops.matmul import matmul_multiplier
-from qnn_ops.registry import Attrs, TensorSpec, spec_of
-from qnn_ops.sizes import is_open
+from qnn_ops.arithmetic.fixed_point import quantize_multiplier
+from qnn_ops.dialect.attributes import dtype_range
+from qnn_ops.dialect.checks import QUANTIZED
+from qnn_ops.dialect.registry import Attrs, TensorSpec, spec_of
+from qnn_ops.dialect.sizes import is_open
+from qnn_ops.quantized.matmul import matmul_multiplier
 
 _TYPICAL_ROWS, _TYPICAL_DEPTH = 240, 64
 _MOST_NR = 4

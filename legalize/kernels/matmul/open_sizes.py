@@ -39,8 +39,8 @@ from legalize.kernels.ir.vectors import (
 )
 from legalize.kernels.isa.x86_instructions import sum_lanes
 from legalize.kernels.matmul.pack import SIDE, SQUARE
-from qnn_ops.registry import TensorSpec
-from qnn_ops.sizes import is_open
+from qnn_ops.dialect.registry import TensorSpec
+from qnn_ops.dialect.sizes import is_open
 
 _COPIED = 64
 

@@ -20,8 +20,8 @@ from legalize.kernels.matmul import arm, x86
 from legalize.kernels.matmul.open_plan import open_matmul
 from legalize.kernels.matmul.spec import MatmulCall, dense_call, matmul_call
 from qnn_ops import quantized_dense, quantized_matmul
-from qnn_ops.registry import Attrs, spec_of
-from qnn_ops.sizes import is_open
+from qnn_ops.dialect.registry import Attrs, spec_of
+from qnn_ops.dialect.sizes import is_open
 
 Planned = tuple[tirx.PrimFunc, tuple[Array, ...]]
 """A function, and the constants that it takes after the matrices."""

@@ -11,11 +11,11 @@ from tvm import relax
 from legalize.kernels.conv2d.calls import dense_factor
 from legalize.kernels.conv2d.spec import ConvSpec, OutputStage
 from legalize.kernels.ir.vectors import Array
-from qnn_ops.arithmetic import quantize_multiplier
-from qnn_ops.attributes import dtype_range
-from qnn_ops.checks import QUANTIZED
-from qnn_ops.matmul import matmul_multiplier
-from qnn_ops.registry import Attrs, constant_of, spec_of
+from qnn_ops.arithmetic.fixed_point import quantize_multiplier
+from qnn_ops.dialect.attributes import dtype_range
+from qnn_ops.dialect.checks import QUANTIZED
+from qnn_ops.dialect.registry import Attrs, constant_of, spec_of
+from qnn_ops.quantized.matmul import matmul_multiplier
 
 _FLIP = 128
 

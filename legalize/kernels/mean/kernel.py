@@ -19,7 +19,7 @@ from legalize.kernels.ir.rows import pieces, ramp
 from legalize.kernels.ir.tasks import shared_loop, task_count
 from legalize.kernels.ir.vectors import Buffer, Index, Vector, lanes_in, splat, vector_of
 from legalize.kernels.isa.base import VectorIsa
-from qnn_ops.quantized_mean import LARGEST_SUM
+from qnn_ops.quantized.mean import LARGEST_SUM
 
 # Bytes that 16 bits can add up.
 _BLOCK = 256

@@ -16,10 +16,10 @@ from legalize.kernels.isa.base import VectorIsa
 from legalize.kernels.kernel import VectorRule
 from legalize.kernels.mean.kernel import MeanSpec, Rescaling, Rounding, mean
 from qnn_ops import quantized_mean
-from qnn_ops.onnxruntime import is_onnxruntime, mean_factor
-from qnn_ops.quantized_mean import averaged, multiplier_of
-from qnn_ops.registry import Attrs, Operator, spec_of
-from qnn_ops.xnnpack import is_xnnpack
+from qnn_ops.arithmetic.onnxruntime import is_onnxruntime, mean_factor
+from qnn_ops.arithmetic.xnnpack import is_xnnpack
+from qnn_ops.dialect.registry import Attrs, Operator, spec_of
+from qnn_ops.quantized.mean import averaged, multiplier_of
 
 
 def _mean(

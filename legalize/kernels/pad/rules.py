@@ -12,7 +12,7 @@ from legalize.kernels.isa.base import VectorIsa
 from legalize.kernels.kernel import VectorRule
 from legalize.kernels.pad.kernel import pad
 from qnn_ops import quantized_pad
-from qnn_ops.registry import Attrs, Operator, spec_of
+from qnn_ops.dialect.registry import Attrs, Operator, spec_of
 
 
 def _pad(

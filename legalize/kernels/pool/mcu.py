@@ -21,8 +21,8 @@ from legalize.kernels.isa.mcu import CORES, PAIRS, RISCV32, WORD, add_bytes, fla
 from legalize.kernels.kernel import Row
 from legalize.kernels.pool.spec import PoolSpec, pool_spec
 from qnn_ops import quantized_pool2d
-from qnn_ops.quantized_pool2d import window_counts
-from qnn_ops.registry import Attrs, spec_of
+from qnn_ops.dialect.registry import Attrs, spec_of
+from qnn_ops.quantized.pool2d import window_counts
 
 _BYTES = ("int8", "uint8")
 _MOST_TAPS = 255  # whose sums have 16 bits

@@ -16,7 +16,7 @@ from legalize.kernels.ir.tables import Table, Tables
 from legalize.kernels.ir.tasks import shared_loop, task_count
 from legalize.kernels.ir.vectors import Index, Vector, lanes_in, splat, spread, vector_of
 from legalize.kernels.isa.base import VectorIsa
-from qnn_ops.quantized_resize2d import FRACTION_BITS
+from qnn_ops.quantized.resize2d import FRACTION_BITS
 
 # Roughly what one thread makes.
 _NEAREST_PER_MICROSECOND = 10_000

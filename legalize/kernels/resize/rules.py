@@ -14,8 +14,8 @@ from legalize.kernels.isa.base import VectorIsa
 from legalize.kernels.kernel import VectorRule
 from legalize.kernels.resize.kernel import ResizeSpec, bilinear, nearest
 from qnn_ops import quantized_resize2d
-from qnn_ops.quantized_resize2d import FRACTION_BITS, Taps, pixels_of, taps_of
-from qnn_ops.registry import Attrs, Operator, spec_of
+from qnn_ops.dialect.registry import Attrs, Operator, spec_of
+from qnn_ops.quantized.resize2d import FRACTION_BITS, Taps, pixels_of, taps_of
 
 
 def _resize(

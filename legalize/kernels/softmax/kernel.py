@@ -42,7 +42,7 @@ from legalize.kernels.isa.base import VectorIsa
 from legalize.kernels.softmax.even_rows import even_rows, has_even_rows
 from legalize.kernels.softmax.many_rows import many_rows
 from legalize.kernels.softmax.steps import LEAST_BITS, byte_tables, largest_of, result
-from qnn_ops.softmax_arithmetic import (
+from qnn_ops.tables.softmax import (
     ACCUMULATOR_BITS,
     FORTY_EIGHT_OVER_17,
     LARGEST_SUM,
@@ -82,7 +82,7 @@ def softmax(
 
     Returns:
         A function of the data; exponentials and terms of the sum by a value's distance from the
-        largest, int32 [256] each, from ``qnn_ops.softmax_arithmetic``; and the output.
+        largest, int32 [256] each, from ``qnn_ops.tables.softmax``; and the output.
     """
     if has_even_rows(isa, shape):
         return even_rows(isa, shape, dtype, out_dtype, output_zero_point)
@@ -243,7 +243,7 @@ class Kernel:
 
 
 def reciprocal(total: Vector, fraction: Vector, down: Vector) -> None:
-    """Write qnn_ops.softmax_arithmetic.reciprocal; ``down`` shifts products to 8 bits."""
+    """Write qnn_ops.tables.softmax.reciprocal; ``down`` shifts products to 8 bits."""
     bits = T.int64(0)
     for power in range(LEAST_BITS, 31):
         bits = bits + T.Cast("int64", total >= T.int64(1 << power))

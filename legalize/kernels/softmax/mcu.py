@@ -19,10 +19,10 @@ from legalize.kernels.ir.vectors import Array, Buffer, Index, kept
 from legalize.kernels.isa.mcu import CORES, RISCV32, flat
 from legalize.kernels.kernel import Row
 from qnn_ops import quantized_softmax
-from qnn_ops.attributes import dtype_range
-from qnn_ops.onnxruntime import is_onnxruntime
-from qnn_ops.registry import Attrs, spec_of
-from qnn_ops.softmax_arithmetic import (
+from qnn_ops.arithmetic.onnxruntime import is_onnxruntime
+from qnn_ops.dialect.attributes import dtype_range
+from qnn_ops.dialect.registry import Attrs, spec_of
+from qnn_ops.tables.softmax import (
     ACCUMULATOR_BITS,
     FORTY_EIGHT_OVER_17,
     MINUS_32_OVER_17,
@@ -103,7 +103,7 @@ def _row(
 
 
 def _reciprocal(total: Index, columns: int) -> tuple[Index, Index]:
-    """Compute ``qnn_ops.softmax_arithmetic.reciprocal`` of a sum of at most ``columns``."""
+    """Compute ``qnn_ops.tables.softmax.reciprocal`` of a sum of at most ``columns``."""
     bits = T.int32(0)
     for more in range(1, columns.bit_length()):
         bits = bits + T.Cast("int32", total >= T.int32(1 << (_ONE_BITS + more)))

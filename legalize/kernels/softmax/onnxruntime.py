@@ -36,7 +36,7 @@ from legalize.kernels.ir.vectors import (
 )
 from legalize.kernels.isa.base import VectorIsa
 from legalize.kernels.softmax.steps import largest_of
-from qnn_ops.attributes import dtype_range
+from qnn_ops.dialect.attributes import dtype_range
 
 _ROWS = 8
 _DISTANCES = 256

@@ -13,8 +13,8 @@ from legalize.kernels.ir.rows import ramp
 from legalize.kernels.ir.vectors import Index, Vector, get_lanes, kept, local_vector, set_lanes
 from legalize.kernels.softmax.kernel import DISTANCES, TERM_BYTES, Kernel, reciprocal
 from legalize.kernels.softmax.steps import byte_tables
-from qnn_ops.sizes import is_open
-from qnn_ops.softmax_arithmetic import LARGEST_SUM
+from qnn_ops.dialect.sizes import is_open
+from qnn_ops.tables.softmax import LARGEST_SUM
 
 _PIECES = 64
 """Vectors of bytes that add up in 16 bits."""

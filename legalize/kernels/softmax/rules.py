@@ -15,10 +15,10 @@ from legalize.kernels.softmax.kernel import softmax
 from legalize.kernels.softmax.onnxruntime import softmax_onnxruntime
 from legalize.kernels.softmax.open_rows import OpenKernel
 from qnn_ops import quantized_softmax
-from qnn_ops.onnxruntime import is_onnxruntime, softmax_factor, softmax_table
-from qnn_ops.registry import Attrs, Operator, spec_of
-from qnn_ops.sizes import is_open
-from qnn_ops.softmax_arithmetic import exp_table, sum_term
+from qnn_ops.arithmetic.onnxruntime import is_onnxruntime, softmax_factor, softmax_table
+from qnn_ops.dialect.registry import Attrs, Operator, spec_of
+from qnn_ops.dialect.sizes import is_open
+from qnn_ops.tables.softmax import exp_table, sum_term
 
 LEAST_EXPONENTIAL = (1 << 22) - (1 << 14)
 """Smaller exponentials, in Q0.31, give 0.

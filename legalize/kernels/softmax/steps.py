@@ -16,7 +16,7 @@ from legalize.kernels.ir.vectors import (
     vector_of,
 )
 from legalize.kernels.isa.base import VectorIsa
-from qnn_ops.softmax_arithmetic import (
+from qnn_ops.tables.softmax import (
     ACCUMULATOR_BITS,
     FORTY_EIGHT_OVER_17,
     MINUS_32_OVER_17,
@@ -104,7 +104,7 @@ def term(exponential: Vector, lanes: int) -> Vector:
 
 
 def reciprocals(total: Vector, lanes: int) -> tuple[Vector, Vector]:
-    """Return fractions and shifts: qnn_ops.softmax_arithmetic.reciprocal of sums below 512.
+    """Return fractions and shifts: qnn_ops.tables.softmax.reciprocal of sums below 512.
 
     A shift brings products to 8 bits.
     """

@@ -13,9 +13,9 @@ from legalize.kernels.isa.base import VectorIsa
 from legalize.kernels.kernel import VectorRule
 from legalize.kernels.svdf.kernel import Rescaling, Rows, remember, weigh
 from qnn_ops import quantized_svdf, quantized_svdf_state
-from qnn_ops.arithmetic import quantize_multiplier
-from qnn_ops.quantized_svdf import output_multiplier, state_multiplier
-from qnn_ops.registry import Attrs, Operator, constant_of, spec_of
+from qnn_ops.arithmetic.fixed_point import quantize_multiplier
+from qnn_ops.dialect.registry import Attrs, Operator, constant_of, spec_of
+from qnn_ops.quantized.svdf import output_multiplier, state_multiplier
 
 
 def _remember(

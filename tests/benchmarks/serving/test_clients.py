@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from benchmarks.serving.clients import Rates, http_body, measured, over_http
+from qnn_ops.dialect.tensor_info import TensorInfo
 from qnn_ops.errors import QnnError
-from qnn_ops.tensor_info import TensorInfo
 
 X = TensorInfo("x", (1, 2), "int8")
 BODY = http_body([X], [np.array([[-3, 4]], np.int8)])

@@ -11,8 +11,8 @@ import pytest
 from frontends.errors import UnsupportedOperatorError
 from frontends.mxnet import from_mxnet
 from frontends.mxnet.graph import Entry, Graph, Node
+from qnn_ops.dialect.signature import signature_of
 from qnn_ops.errors import QnnError
-from qnn_ops.signature import signature_of
 
 
 def chain(*operators: tuple[str, Mapping[str, str]], label: bool = False) -> Graph:

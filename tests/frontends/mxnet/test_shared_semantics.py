@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import tvm
 
-from qnn_ops.registry import attrs_of, operator_of
+from qnn_ops.dialect.registry import attrs_of, operator_of
 from tests.support.arrays import full_range
 from tests.support.mxnet import SHARED, evaluator
 from tests.support.mxnet_graphs import chain_of, graph_of, imported

@@ -14,7 +14,7 @@ from frontends.tflite.quantization import Quantization
 from frontends.tflite.reader import read_model
 from frontends.tflite.writer import ModelWriter
 from qnn_ops import QnnError
-from qnn_ops.signature import TensorInfo, signature_of
+from qnn_ops.dialect.signature import TensorInfo, signature_of
 from tests.support.tflite import Sheet, check_refused
 from tvm_qnn import build
 from tvm_qnn.oracle import litert_tensors

@@ -12,8 +12,8 @@ import pytest
 from frontends.tflite import from_tflite
 from frontends.tflite.quantization import Quantization
 from frontends.tflite.reader import read_model
+from qnn_ops.dialect.signature import bounds_of, signature_of
 from qnn_ops.errors import QnnError
-from qnn_ops.signature import bounds_of, signature_of
 from tests.support.tflite import Sheet
 from tvm_qnn import build
 

@@ -11,7 +11,7 @@ import pytest
 
 import tvm_qnn as qnn
 from qnn_ops import quantized_conv2d
-from qnn_ops.registry import operator_of
+from qnn_ops.dialect.registry import operator_of
 from tvm_qnn.oracle import xnnpack_outputs
 
 torch = pytest.importorskip("torch", reason="torch is not installed")

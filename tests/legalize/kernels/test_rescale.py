@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from legalize.kernels.rescale import Form, prove, steps_of
-from qnn_ops.rounding import scale_down
+from qnn_ops.arithmetic.rounding import scale_down
 
 Array = np.ndarray[Any, Any]
 

@@ -10,7 +10,7 @@ from tvm import relax
 from legalize.kernels.kernel import Kernel
 from legalize.kernels.table import KERNELS, kernel
 from qnn_ops import quantized_pad
-from qnn_ops.registry import OPERATORS, Attrs, attrs_of
+from qnn_ops.dialect.registry import OPERATORS, Attrs, attrs_of
 from tvm_qnn.target.target import parse_target
 
 

@@ -36,7 +36,7 @@ from qnn_ops import (
     quantized_subtract,
     requantize,
 )
-from qnn_ops.registry import OPERATORS
+from qnn_ops.dialect.registry import OPERATORS
 from tests.legalize.passes.test_channels_last import FIRST, SUM
 from tests.support.arrays import full_range
 from tests.support.modules import module

@@ -14,7 +14,7 @@ from frontends.tflite.reader import read_model
 from frontends.tflite.writer import ModelWriter
 from legalize.passes import ChannelsLast, DropConstantChannels
 from qnn_ops import quantized_dense
-from qnn_ops.registry import constant_of, operator_of
+from qnn_ops.dialect.registry import constant_of, operator_of
 from tests.support.arrays import full_range
 from tvm_qnn import build
 from tvm_qnn.oracle import litert_tensors

@@ -15,9 +15,9 @@ from tvm.relax import op as R
 from legalize.lower import lower
 from legalize.passes.fold_qdq import FoldQdq, fold_qdq
 from qnn_ops import quantized_add, quantized_conv2d, quantized_dense, quantized_mean
+from qnn_ops.dialect.registry import attrs_of
+from qnn_ops.dialect.signature import ARITHMETIC
 from qnn_ops.errors import LeftInFloatWarning, QnnError
-from qnn_ops.registry import attrs_of
-from qnn_ops.signature import ARITHMETIC
 from tests.support.modules import module
 from tests.support.operators import run
 

@@ -11,7 +11,7 @@ from tvm import relax
 from legalize.kernels.kernel import Fusions
 from legalize.passes import FuseSums, fuse_sums
 from qnn_ops import quantized_add, quantized_conv2d, quantized_lookup, quantized_subtract
-from qnn_ops.registry import operator_of
+from qnn_ops.dialect.registry import operator_of
 from tests.support.modules import module
 
 AVX2 = tvm.target.Target({"kind": "llvm", "mcpu": "haswell"})

@@ -27,7 +27,7 @@ from qnn_ops import (
     quantized_softmax,
     requantize,
 )
-from qnn_ops.rounded import rounded
+from qnn_ops.arithmetic.rounded import rounded
 from tests.support.arrays import full_range
 from tests.support.modules import module
 from tests.support.operators import run

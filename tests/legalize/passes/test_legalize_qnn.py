@@ -12,7 +12,7 @@ from tvm.script import relax as R
 
 from legalize.passes import LegalizeQnn
 from qnn_ops import QnnError
-from qnn_ops.registry import OPERATORS, R_QNN, Attrs, Operator, TensorSpec, operator
+from qnn_ops.dialect.registry import OPERATORS, R_QNN, Attrs, Operator, TensorSpec, operator
 from tests.support.arrays import full_range
 from tests.support.modules import module
 from tests.support.operators import module_of, run

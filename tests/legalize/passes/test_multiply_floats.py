@@ -14,8 +14,8 @@ from legalize.kernels.float_matmul.kernel import tile_rows
 from legalize.kernels.kernel import IS_KERNEL
 from legalize.passes import MultiplyFloats
 from qnn_ops import float_matmul
-from qnn_ops.float_conv2d import ORDERS
-from qnn_ops.float_epilogue import fused_multiply_add_float32
+from qnn_ops.arithmetic.float_epilogue import fused_multiply_add_float32
+from qnn_ops.unquantized.float_conv2d import ORDERS
 from tests.support.kernels import PLACES, Place
 from tests.support.modules import module
 from tests.support.programs import Case

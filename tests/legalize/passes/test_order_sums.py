@@ -10,7 +10,7 @@ from tvm.relax import op as R
 
 from legalize.passes.order_sums import order_sums
 from qnn_ops import dequantize
-from qnn_ops.registry import attrs_of, constant_of, operator_of
+from qnn_ops.dialect.registry import attrs_of, constant_of, operator_of
 from tests.support.modules import module
 
 SHAPES = {

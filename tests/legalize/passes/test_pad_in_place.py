@@ -14,7 +14,7 @@ from legalize.kernels.isa.x86 import AVX2
 from legalize.kernels.kernel import Fusions
 from legalize.passes import PadInPlace, pad_in_place
 from qnn_ops import quantized_concat, quantized_conv2d, quantized_lookup
-from qnn_ops.registry import attrs_of, operator_of
+from qnn_ops.dialect.registry import attrs_of, operator_of
 from tests.support.arrays import full_range
 from tests.support.modules import module
 from tests.support.x86 import PROCESSORS, host_has

@@ -33,7 +33,7 @@ from qnn_ops import (
     quantized_subtract,
     requantize,
 )
-from qnn_ops.registry import OPERATORS, operator_of
+from qnn_ops.dialect.registry import OPERATORS, operator_of
 from tests.support.arrays import full_range
 from tests.support.modules import module
 from tests.support.references import evaluate

@@ -11,7 +11,7 @@ from tvm.script import tirx as T
 
 from legalize.passes.rewriter import CallRewriter, count_uses, module_pass, with_attrs
 from qnn_ops import quantized_concat, quantized_lookup, quantized_pad, quantized_relu
-from qnn_ops.registry import Operator, attrs_of
+from qnn_ops.dialect.registry import Operator, attrs_of
 
 
 @I.ir_module

@@ -12,8 +12,8 @@ from tvm.relax import op as R
 from legalize.lower import lower
 from legalize.passes import ScaleSums
 from qnn_ops import dynamic_encoding, dynamic_quantize, quantized_dense
-from qnn_ops.registry import spec_of
-from qnn_ops.rounded import rounded
+from qnn_ops.arithmetic.rounded import rounded
+from qnn_ops.dialect.registry import spec_of
 from tests.support.hybrid import float_rows
 from tests.support.kernels import X86_PLACES, Place
 from tests.support.operators import run

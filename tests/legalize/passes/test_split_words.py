@@ -8,7 +8,7 @@ import tvm
 
 from legalize.passes import LegalizeQnn, SplitWords
 from qnn_ops import quantized_conv2d, quantized_dense
-from qnn_ops.registry import operator_of
+from qnn_ops.dialect.registry import operator_of
 from tests.support.arrays import full_range
 from tests.support.operators import flat, module_of, run
 

@@ -11,7 +11,7 @@ from tvm.relax import op as R
 
 from legalize.passes import LegalizeQnn, TabulateFloats
 from qnn_ops import dequantize, quantize, quantized_lookup
-from qnn_ops.registry import operator_of
+from qnn_ops.dialect.registry import operator_of
 from tests.support.arrays import every_value
 from tests.support.modules import module
 from tests.support.operators import run

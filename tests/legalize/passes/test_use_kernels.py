@@ -17,7 +17,7 @@ from qnn_ops import (
     quantized_lookup,
     quantized_pad,
 )
-from qnn_ops.registry import operator_of
+from qnn_ops.dialect.registry import operator_of
 from tests.support.modules import module
 from tests.support.x86 import needs_native_vnni
 from tvm_qnn import build

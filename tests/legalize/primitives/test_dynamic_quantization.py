@@ -7,7 +7,7 @@ import pytest
 
 import legalize
 from qnn_ops import dynamic_encoding, dynamic_quantize
-from tests.qnn_ops.test_dynamic_quantization import rows
+from tests.qnn_ops.quantized.test_dynamic_quantization import rows
 from tests.support.operators import check_operator, module_of, run
 from tvm_qnn import host_target
 

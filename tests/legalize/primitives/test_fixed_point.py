@@ -8,9 +8,10 @@ import pytest
 from tvm import relax
 
 from legalize.primitives import fixed_point
-from qnn_ops import arithmetic, rounding
-from qnn_ops.expressions import Expression
-from qnn_ops.rounding import ROUNDINGS
+from qnn_ops.arithmetic import fixed_point as arithmetic
+from qnn_ops.arithmetic import rounding
+from qnn_ops.arithmetic.rounding import ROUNDINGS
+from qnn_ops.dialect.expressions import Expression
 from tests.support.operators import run
 
 Array = np.ndarray[Any, Any]

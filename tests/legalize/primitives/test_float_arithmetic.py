@@ -9,9 +9,9 @@ from tvm import tirx
 
 import legalize
 from qnn_ops import float_function, fused_multiply_add, natural_power, reinterpret
-from qnn_ops.float_arithmetic import DTYPES
-from qnn_ops.float_epilogue import fused_multiply_add_float32
-from tests.qnn_ops.test_float_function import near_functions, numbers, ulps_from_truth
+from qnn_ops.arithmetic.float_epilogue import fused_multiply_add_float32
+from qnn_ops.unquantized.float_arithmetic import DTYPES
+from tests.qnn_ops.unquantized.test_float_function import near_functions, numbers, ulps_from_truth
 from tests.support.operators import check_operator, module_of, run
 from tvm_qnn import host_target
 

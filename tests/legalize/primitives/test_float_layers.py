@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from qnn_ops import float_conv2d, row_moments
-from qnn_ops.row_moments import ORDERS
+from qnn_ops.unquantized.row_moments import ORDERS
 from tests.support.float_sums import convolutions, products
 from tests.support.kernels import Call
 from tests.support.operators import check_operator

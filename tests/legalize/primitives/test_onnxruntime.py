@@ -13,7 +13,7 @@ from qnn_ops import (
     quantized_multiply,
     quantized_softmax,
 )
-from qnn_ops.attributes import dtype_range
+from qnn_ops.dialect.attributes import dtype_range
 from tests.support.operators import check_operator
 
 ORT: dict[str, Any] = {"arithmetic": "onnxruntime"}

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from qnn_ops import quantized_pool2d, reduce_windows
-from qnn_ops.reduce_windows import DTYPES, REDUCTIONS
+from qnn_ops.unquantized.reduce_windows import DTYPES, REDUCTIONS
 from tests.support.arrays import full_range
 from tests.support.operators import check_operator
 

@@ -14,7 +14,7 @@ from qnn_ops import (
     quantized_multiply,
     quantized_subtract,
 )
-from qnn_ops.attributes import dtype_range
+from qnn_ops.dialect.attributes import dtype_range
 from tests.support.operators import check_operator
 
 XNNPACK: dict[str, Any] = {"arithmetic": "xnnpack"}

@@ -8,8 +8,8 @@ import pytest
 from legalize import LegalizeQnn
 from qnn_ops import average_rows, counted_indices, hash_signs, scatter_rows, top_indices
 from qnn_ops.errors import QnnError
-from qnn_ops.indices import COUNTED_DTYPES
-from qnn_ops.rows import DTYPES, REDUCTIONS
+from qnn_ops.unquantized.indices import COUNTED_DTYPES
+from qnn_ops.unquantized.rows import DTYPES, REDUCTIONS
 from tests.support.arrays import full_range
 from tests.support.operators import check_operator, module_of, run
 

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from tvm import relax
 
 from qnn_ops import quantized_conv2d
-from qnn_ops.layouts import permutation
-from qnn_ops.registry import TensorSpec, attrs_of
+from qnn_ops.dialect.layouts import permutation
+from qnn_ops.dialect.registry import TensorSpec, attrs_of
 from tests.support.arrays import full_range
 
 

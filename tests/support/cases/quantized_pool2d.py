@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from qnn_ops.layouts import permutation
+from qnn_ops.dialect.layouts import permutation
 from tests.support.arrays import full_range
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from PIL import Image
 
 from frontends.summary import Description, Descriptions
-from qnn_ops.tensor_info import Signature, TensorInfo
+from qnn_ops.dialect.tensor_info import Signature, TensorInfo
 from tests.support.answers import shown
 from tvm_qnn.answers.canvas import Canvas, colour
 from tvm_qnn.answers.detections import Detection, Detections, find

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from PIL import Image
 
-from qnn_ops.tensor_info import Signature, TensorInfo
+from qnn_ops.dialect.tensor_info import Signature, TensorInfo
 from tests.support.answers import shown
 from tvm_qnn.answers.canvas import Canvas, colour
 from tvm_qnn.answers.key_points import NAMES, KeyPoint, KeyPoints, find

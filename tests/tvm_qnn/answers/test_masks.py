@@ -9,8 +9,8 @@ import pytest
 from PIL import Image
 
 from frontends.summary import Description, Descriptions
+from qnn_ops.dialect.tensor_info import Signature, TensorInfo
 from qnn_ops.errors import QnnError
-from qnn_ops.tensor_info import Signature, TensorInfo
 from tests.support.answers import shown
 from tvm_qnn.answers.canvas import Canvas, colour
 from tvm_qnn.answers.masks import Mask, Region, find

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from frontends.summary import Description, Descriptions
-from qnn_ops.tensor_info import Signature, TensorInfo
+from qnn_ops.dialect.tensor_info import Signature, TensorInfo
 from tvm_qnn.answers.question import Question
 
 PICTURE, ARRAY = TensorInfo("x", (1, 8, 6, 3), "uint8"), TensorInfo("a", (1, 5), "int8")

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from frontends.summary import Description, Descriptions
+from qnn_ops.dialect.tensor_info import Signature, TensorInfo
 from qnn_ops.errors import QnnError
-from qnn_ops.tensor_info import Signature, TensorInfo
 from tvm_qnn.answers import Question, readings_of
 from tvm_qnn.answers.classes import ClassesReading
 

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from qnn_ops.dialect.tensor_info import Signature, TensorInfo
 from qnn_ops.errors import QnnError
-from qnn_ops.tensor_info import Signature, TensorInfo
 from tvm_qnn.answers import Question, readings_of
 from tvm_qnn.cli.answers import check_drawing, describe, show, write_drawing
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from qnn_ops.dialect.tensor_info import TensorInfo
 from qnn_ops.errors import QnnError
-from qnn_ops.tensor_info import TensorInfo
 from tvm_qnn.cli.arguments import read_inputs
 from tvm_qnn.io.preparation import Preparation
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from qnn_ops.tensor_info import TensorInfo
+from qnn_ops.dialect.tensor_info import TensorInfo
 from tvm_qnn.compare.comparison import Tally
 
 INT8 = TensorInfo("y", (4,), "int8", 0.5, 3)

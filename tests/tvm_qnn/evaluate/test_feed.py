@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from qnn_ops.dialect.tensor_info import TensorInfo
 from qnn_ops.errors import QnnError
-from qnn_ops.tensor_info import TensorInfo
 from tests.support.pictures import write_picture
 from tvm_qnn.evaluate.feed import Feed
 from tvm_qnn.evaluate.samples import Sample

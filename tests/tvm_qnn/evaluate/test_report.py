@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from qnn_ops.tensor_info import TensorInfo
+from qnn_ops.dialect.tensor_info import TensorInfo
 from tests.support.pictures import write_picture
 from tvm_qnn.answers.classes import ClassesReading
 from tvm_qnn.evaluate.evaluation import Evaluation, evaluate, journal_of

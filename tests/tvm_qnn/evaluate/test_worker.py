@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from qnn_ops.dialect.tensor_info import TensorInfo
 from qnn_ops.errors import QnnError
-from qnn_ops.tensor_info import TensorInfo
 from tvm_qnn.evaluate.feed import Feed
 from tvm_qnn.evaluate.peers import Peer
 from tvm_qnn.evaluate.samples import NOTHING, Data, Sample

@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from qnn_ops.dialect.signature import TensorInfo
 from qnn_ops.errors import QnnError
-from qnn_ops.signature import TensorInfo
 from tvm_qnn.io.classes import Guess, best_classes, fitted_labels, is_classifier, read_labels
 
 INFO = TensorInfo("scores", (1, 4), "uint8", 0.25, 4)

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from qnn_ops.dialect.signature import TensorInfo
 from qnn_ops.errors import QnnError
-from qnn_ops.signature import TensorInfo
 from tvm_qnn.io.images import as_input, noise, picture_shape, read_picture
 from tvm_qnn.io.normalization import normalization_of
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from frontends.summary import Description
+from qnn_ops.dialect.tensor_info import TensorInfo
 from qnn_ops.errors import QnnError
-from qnn_ops.tensor_info import TensorInfo
 from tvm_qnn.io.normalization import Normalization, normalization_of, normalized
 
 PIXELS = np.array([[[0, 0, 0], [255, 255, 255]]], np.uint8)

@@ -4,7 +4,7 @@ import pytest
 from tvm import relax
 
 import tvm_qnn
-from qnn_ops.signature import Signature, TensorInfo, with_signature
+from qnn_ops.dialect.signature import Signature, TensorInfo, with_signature
 from tests.support.modules import adder, module
 from tvm_qnn.library.library import Library
 

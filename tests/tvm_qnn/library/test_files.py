@@ -12,8 +12,8 @@ import tvm
 from tvm import relax
 
 import tvm_qnn
+from qnn_ops.dialect.signature import TensorInfo
 from qnn_ops.errors import QnnError
-from qnn_ops.signature import TensorInfo
 from tests.support.linking import needs_linker
 from tests.support.modules import adder
 from tvm_qnn.library.library import Library

@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 from tvm import relax
 
 import tvm_qnn
+from qnn_ops.dialect.tensor_info import Signature, TensorInfo
 from qnn_ops.errors import QnnError
-from qnn_ops.tensor_info import Signature, TensorInfo
 from tests.support.modules import adder, module
 from tvm_qnn.library.metadata import Metadata
 from tvm_qnn.library.package import read_package, write_package

@@ -9,7 +9,7 @@ import pytest
 
 import tvm_qnn
 from qnn_ops import QnnError
-from qnn_ops.tensor_info import Signature, StateInfo, TensorInfo, with_unique_names
+from qnn_ops.dialect.tensor_info import Signature, StateInfo, TensorInfo, with_unique_names
 from tests.frontends.tflite.converters.test_variables import FIRST, inputs, ring
 from tvm_qnn import Library, digits
 

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 import tvm_qnn
+from qnn_ops.dialect.tensor_info import Signature
 from qnn_ops.errors import QnnError
-from qnn_ops.tensor_info import Signature
 from tests.support.linking import needs_linker
 from tests.support.modules import adder
 from tvm_qnn import Library

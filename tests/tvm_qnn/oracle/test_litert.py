@@ -8,8 +8,8 @@ import pytest
 
 from frontends.tflite.quantization import Quantization
 from frontends.tflite.writer import ModelWriter
+from qnn_ops.dialect.tensor_info import TensorInfo
 from qnn_ops.errors import QnnError
-from qnn_ops.tensor_info import TensorInfo
 from tvm_qnn.oracle import LiteRtSession, litert_tensors
 
 DATA = np.array([-3, -1, 1, 3, 5], np.int8).reshape(1, 1, 5, 1)

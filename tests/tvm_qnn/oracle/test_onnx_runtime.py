@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from qnn_ops.dialect.tensor_info import TensorInfo
 from qnn_ops.errors import QnnError
-from qnn_ops.tensor_info import TensorInfo
 from tests.support.onnx_graphs import Node, model_of
 from tvm_qnn.oracle import (
     OnnxRuntimeSession,

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from qnn_ops.tensor_info import TensorInfo
+from qnn_ops.dialect.tensor_info import TensorInfo
 from tvm_qnn.serving import bodies
 from tvm_qnn.serving.bodies import Bodies, most_bytes
 

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from frontends.summary import Description
+from qnn_ops.dialect.tensor_info import TensorInfo
 from qnn_ops.errors import QnnError
-from qnn_ops.tensor_info import TensorInfo
 from tvm_qnn.cli.arguments import read_inputs
 from tvm_qnn.io.preparation import Preparation
 from tvm_qnn.serving import pictures

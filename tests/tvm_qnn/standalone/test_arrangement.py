@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import tvm_qnn
 from legalize.call_plan import Call, Input, Output, Plan, Temporary
-from qnn_ops.signature import signature_of
+from qnn_ops.dialect.signature import signature_of
 from tests.tvm_qnn.standalone.test_sources import SIGNATURE
 from tvm_qnn import digits
 from tvm_qnn.build import _bind, _lower

@@ -13,7 +13,7 @@ from tvm import relax
 from tvm.relax import op as R
 
 import tvm_qnn
-from qnn_ops.signature import signature_of
+from qnn_ops.dialect.signature import signature_of
 from tests.frontends.tflite.converters.test_variables import ring
 from tests.support.modules import module
 from tests.support.standalone import check_call, compile_example

@@ -10,8 +10,8 @@ from tvm.relax import op as R
 
 import tvm_qnn
 from qnn_ops import counted_indices
+from qnn_ops.dialect.tensor_info import Signature
 from qnn_ops.errors import QnnError
-from qnn_ops.tensor_info import Signature
 from tests.frontends.tflite.converters.test_variables import inputs as inputs_of_ring
 from tests.frontends.tflite.converters.test_variables import ring
 from tests.support.arrays import full_range

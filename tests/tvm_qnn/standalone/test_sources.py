@@ -9,7 +9,7 @@ from tvm.tirx.buffer import decl_buffer
 
 from legalize.call_plan import Call, Constant, Input, Output, Plan, Temporary
 from legalize.memory_plan import lay_out
-from qnn_ops.signature import Signature, TensorInfo
+from qnn_ops.dialect.signature import Signature, TensorInfo
 from tvm_qnn.standalone.arrangement import Arrangement, size_of
 from tvm_qnn.standalone.example import example
 from tvm_qnn.standalone.functions import Compiled

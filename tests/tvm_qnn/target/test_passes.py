@@ -13,7 +13,7 @@ from tvm.script.ir_builder import tirx as T
 
 from legalize import lower, relax_pipeline
 from legalize.kernels.kernel import IS_KERNEL
-from qnn_ops.signature import ATTRIBUTE
+from qnn_ops.dialect.signature import ATTRIBUTE
 from tests.support.modules import adder, module
 from tvm_qnn import digits, from_tflite
 from tvm_qnn.target import codegen, passes

@@ -4,8 +4,8 @@ import time
 
 import pytest
 
+from qnn_ops.dialect.tensor_info import TensorInfo
 from qnn_ops.errors import QnnError
-from qnn_ops.tensor_info import TensorInfo
 from tvm_qnn.throughput import Streams, in_turn, rates, with_batch
 
 

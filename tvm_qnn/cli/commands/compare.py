@@ -145,8 +145,8 @@ def _tensors(
     kernels: bool,
 ) -> Comparison:
     """Compare all tensors with the model's own framework."""
+    from qnn_ops.dialect.signature import signature_of
     from qnn_ops.input_ranges import with_input_ranges
-    from qnn_ops.signature import signature_of
     from tvm_qnn import compare as compare_model
     from tvm_qnn.cli.arguments import read_inputs
     from tvm_qnn.compare import reference_of

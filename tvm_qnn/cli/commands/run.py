@@ -15,7 +15,7 @@ from tvm_qnn.cli.commands.outputs import check_file
 
 if TYPE_CHECKING:
     from frontends.summary import Descriptions
-    from qnn_ops.signature import Signature
+    from qnn_ops.dialect.signature import Signature
     from tvm_qnn.io.preparation import Preparation
     from tvm_qnn.library.library import Library
 
@@ -142,9 +142,9 @@ def model_of(
         model.refuse_options()
         library = load(model.path, num_threads=threads)
         return library.signature, Descriptions(), lambda: library
+    from qnn_ops.dialect.signature import signature_of
+    from qnn_ops.dialect.tensor_info import with_unique_names
     from qnn_ops.input_ranges import with_input_ranges
-    from qnn_ops.signature import signature_of
-    from qnn_ops.tensor_info import with_unique_names
     from tvm_qnn.build import build
     from tvm_qnn.io.progress import timed
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from math import isfinite
 from typing import Any
 
+from qnn_ops.dialect.tensor_info import TensorInfo
 from qnn_ops.errors import QnnError
-from qnn_ops.tensor_info import TensorInfo
 from tvm_qnn.answers.detections import DetectionsReading
 from tvm_qnn.evaluate.feed import Feed
 from tvm_qnn.evaluate.samples import Data, Sample

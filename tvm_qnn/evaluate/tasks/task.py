@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from qnn_ops.tensor_info import TensorInfo
+from qnn_ops.dialect.tensor_info import TensorInfo
 from tvm_qnn.evaluate.feed import Feed
 from tvm_qnn.evaluate.samples import Data, Sample
 

@@ -11,8 +11,8 @@ from typing import Any
 import tvm
 
 import frontends.tflite
+from qnn_ops.dialect.signature import signature_of, with_signature
 from qnn_ops.errors import QnnError
-from qnn_ops.signature import signature_of, with_signature
 
 
 def from_tflite(

@@ -18,8 +18,8 @@ import numpy as np
 from tvm import relax
 
 import qnn_ops
-from qnn_ops.arithmetic import quantize_multiplier
-from qnn_ops.checks import check_axis, check_dtype
+from qnn_ops.arithmetic.fixed_point import quantize_multiplier
+from qnn_ops.dialect.checks import check_axis, check_dtype
 from qnn_ops.errors import QnnError
 from tvm_qnn.relay import op
 from tvm_qnn.relay.expr import clip, const, is_known, number, spec, typed

@@ -9,7 +9,7 @@ import numpy as np
 import tvm
 from tvm import relax
 
-from qnn_ops.registry import spec_of
+from qnn_ops.dialect.registry import spec_of
 from tvm_qnn.relay.expr import module_of
 
 Array = np.ndarray[Any, Any]

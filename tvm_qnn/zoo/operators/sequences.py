@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from frontends.tflite.quantization import Quantization
-from qnn_ops.encoding import Encoding, quantize_array, symmetric
+from qnn_ops.arithmetic.encoding import Encoding, quantize_array, symmetric
 from tvm_qnn.zoo.file import Array, File, Tensor, TensorType
 from tvm_qnn.zoo.float_ops import Real
 from tvm_qnn.zoo.float_run import FloatRun, Weights

@@ -16,10 +16,10 @@ from frontends.onnx.converters.products import ByteWeights, FloatWeights
 from frontends.onnx.converters.registry import Call
 from frontends.steps import run_steps
 from qnn_ops import dequantize
-from qnn_ops.onnxruntime import ONNXRUNTIME
-from qnn_ops.registry import attrs_of, constant_of, operator_of, spec_of
-from qnn_ops.signature import ARITHMETIC
-from qnn_ops.sizes import as_extent, is_open, least
+from qnn_ops.arithmetic.onnxruntime import ONNXRUNTIME
+from qnn_ops.dialect.registry import attrs_of, constant_of, operator_of, spec_of
+from qnn_ops.dialect.signature import ARITHMETIC
+from qnn_ops.dialect.sizes import as_extent, is_open, least
 
 Array = np.ndarray[Any, Any]
 Weights = FloatWeights | ByteWeights

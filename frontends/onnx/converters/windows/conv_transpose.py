@@ -13,8 +13,8 @@ from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
 from frontends.onnx.converters.registry import Call, converter
-from qnn_ops.expressions import operand
-from qnn_ops.registry import constant_of
+from qnn_ops.dialect.expressions import operand
+from qnn_ops.dialect.registry import constant_of
 
 _MOST_ELEMENTS = 1 << 24
 

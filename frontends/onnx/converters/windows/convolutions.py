@@ -13,7 +13,7 @@ from tvm.relax import op as R
 from frontends.errors import UnsupportedError
 from frontends.onnx.converters.registry import Call, converter
 from qnn_ops import quantized_conv2d
-from qnn_ops.registry import constant_of, spec_of
+from qnn_ops.dialect.registry import constant_of, spec_of
 
 
 @dataclass(frozen=True)

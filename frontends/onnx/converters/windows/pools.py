@@ -14,7 +14,7 @@ from frontends.onnx.converters.known import is_dequantized, value_of
 from frontends.onnx.converters.reductions import lanes_sum
 from frontends.onnx.converters.registry import Call, converter
 from frontends.onnx.converters.windows.convolutions import Window, window_of
-from qnn_ops.registry import spec_of
+from qnn_ops.dialect.registry import spec_of
 
 _LANES = 4
 # Inputs of a model with so many channels, or several times so many, are laid out in blocks of them

@@ -13,7 +13,7 @@ from tvm.relax import op as R
 from frontends.errors import UnsupportedError
 from frontends.onnx.converters.registry import Call, converter
 from frontends.onnx.converters.windows.convolutions import Window, window_of
-from qnn_ops.rounded import rounded
+from qnn_ops.arithmetic.rounded import rounded
 
 Ends = Sequence[tuple[Any, Any]]
 """The pixels before and behind places along an axis, int64, and the shares of each, float32."""

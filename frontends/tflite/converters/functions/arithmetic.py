@@ -35,13 +35,13 @@ from qnn_ops import (
     quantized_subtract,
     requantize,
 )
-from qnn_ops.attributes import dtype_range
+from qnn_ops.arithmetic.rounded import rounded
+from qnn_ops.dialect.attributes import dtype_range
+from qnn_ops.dialect.expressions import take
+from qnn_ops.dialect.registry import spec_of
 from qnn_ops.errors import QnnError
-from qnn_ops.expressions import take
-from qnn_ops.pair_tables import LOWEST_EXPONENT, quotient_table, quotient_tables_int16
-from qnn_ops.registry import spec_of
-from qnn_ops.rounded import rounded
-from qnn_ops.tables_int16 import power_of_two
+from qnn_ops.tables.pair_tables import LOWEST_EXPONENT, quotient_table, quotient_tables_int16
+from qnn_ops.tables.tables_int16 import power_of_two
 
 # Beyond it, TFLite's shift of an int16 is undefined.
 _MOST_SHIFT = 15

@@ -19,11 +19,11 @@ from frontends.tflite.model import Tensor
 from frontends.tflite.operators import MOVED, OPERATORS, Row, Rule, row_of
 from frontends.tflite.options.values import BucketizeOptions, IndexOptions
 from qnn_ops import top_indices
-from qnn_ops.attributes import dtype_range
-from qnn_ops.checks import check_axis
-from qnn_ops.comparisons import comparison_table, unequal
+from qnn_ops.dialect.attributes import dtype_range
+from qnn_ops.dialect.checks import check_axis
 from qnn_ops.errors import QnnError
-from qnn_ops.indices import INDEX_DTYPES
+from qnn_ops.unquantized.comparisons import comparison_table, unequal
+from qnn_ops.unquantized.indices import INDEX_DTYPES
 
 
 @dataclass(frozen=True)

@@ -16,11 +16,11 @@ from frontends.tflite.converters.fixed_point import number
 from frontends.tflite.folding import rules as known
 from frontends.tflite.operators import OPERATORS, Row, Rule
 from qnn_ops import natural_power, reinterpret
-from qnn_ops.arithmetic import round_half_away
+from qnn_ops.arithmetic.fixed_point import round_half_away
+from qnn_ops.arithmetic.rounded import rounded
+from qnn_ops.dialect.registry import spec_of
 from qnn_ops.errors import QnnError
-from qnn_ops.float_arithmetic import OTHER
-from qnn_ops.registry import spec_of
-from qnn_ops.rounded import rounded
+from qnn_ops.unquantized.float_arithmetic import OTHER
 
 
 def convert_floor_div(ctx: Context) -> relax.Expr:

@@ -22,12 +22,12 @@ from frontends.tflite.converters.functions.unary import of_zero
 from frontends.tflite.operators import COMPUTED, OPERATORS, Row
 from frontends.tflite.options.values import SoftmaxOptions
 from qnn_ops import quantized_softmax
-from qnn_ops.arithmetic import multiply_by_quantized_multiplier, quantize_multiplier
-from qnn_ops.attributes import dtype_range
+from qnn_ops.arithmetic.fixed_point import multiply_by_quantized_multiplier, quantize_multiplier
+from qnn_ops.dialect.attributes import dtype_range
+from qnn_ops.dialect.expressions import take
 from qnn_ops.errors import QnnError
-from qnn_ops.expressions import take
-from qnn_ops.quantized_softmax import output_quantization
-from qnn_ops.softmax_arithmetic import exp_table, sum_term
+from qnn_ops.quantized.softmax import output_quantization
+from qnn_ops.tables.softmax import exp_table, sum_term
 
 
 def convert_softmax(ctx: Context) -> relax.Expr:

@@ -26,11 +26,11 @@ from frontends.tflite.folding import rules as known
 from frontends.tflite.operators import COMPUTED, MOVED, OPERATORS, Row, Rule
 from frontends.tflite.options.values import CumsumOptions, ReducerOptions
 from qnn_ops import quantized_mean, requantize
-from qnn_ops.arithmetic import quantize_multiplier
-from qnn_ops.checks import check_axis
+from qnn_ops.arithmetic.fixed_point import quantize_multiplier
+from qnn_ops.arithmetic.wide_sums import reduced_multiplier
+from qnn_ops.dialect.checks import check_axis
+from qnn_ops.dialect.registry import spec_of
 from qnn_ops.errors import QnnError
-from qnn_ops.registry import spec_of
-from qnn_ops.wide_sums import reduced_multiplier
 
 
 def axes_of(ctx: Context) -> list[int]:

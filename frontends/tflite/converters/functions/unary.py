@@ -28,16 +28,16 @@ from frontends.tflite.options.values import (
     LocalResponseNormalizationOptions,
 )
 from qnn_ops import quantized_lookup
+from qnn_ops.arithmetic.rounded import rounded
 from qnn_ops.errors import QnnError
-from qnn_ops.rounded import rounded
-from qnn_ops.tables import (
+from qnn_ops.tables.lookup import (
     hard_swish_table,
     leaky_relu_table,
     logistic_table,
     tanh_table,
     unary_table,
 )
-from qnn_ops.tables_int16 import (
+from qnn_ops.tables.tables_int16 import (
     EVERY_INT16,
     abs_table_int16,
     exp_table_int16,
@@ -49,7 +49,7 @@ from qnn_ops.tables_int16 import (
     sqrt_table_int16,
     tanh_table_int16,
 )
-from qnn_ops.unary_tables import (
+from qnn_ops.tables.unary_tables import (
     absolute_table,
     elu_table,
     gelu_table,

@@ -20,9 +20,9 @@ from frontends.tflite.options.layers import (
     FullyConnectedOptions,
 )
 from qnn_ops import quantized_conv2d, quantized_dense
+from qnn_ops.dialect.sizes import is_open
+from qnn_ops.dialect.windows import window_count
 from qnn_ops.errors import QnnError
-from qnn_ops.sizes import is_open
-from qnn_ops.windows import window_count
 
 
 def window_padding(

@@ -27,9 +27,9 @@ from frontends.tflite.options.layers import (
     TransposeConvOptions,
 )
 from qnn_ops import float_conv2d
+from qnn_ops.dialect.registry import spec_of
+from qnn_ops.dialect.windows import window_count
 from qnn_ops.errors import QnnError
-from qnn_ops.registry import spec_of
-from qnn_ops.windows import window_count
 
 
 def convert_float_conv_2d(ctx: Context) -> relax.Expr:

@@ -15,8 +15,8 @@ from frontends.tflite.converters.activations import activate, check_clamps
 from frontends.tflite.converters.context import Array, Context, reshaped
 from frontends.tflite.converters.functions.integers import read_as
 from qnn_ops import QnnError, dynamic_encoding, dynamic_quantize, float_function
-from qnn_ops.registry import spec_of
-from qnn_ops.rounded import rounded
+from qnn_ops.arithmetic.rounded import rounded
+from qnn_ops.dialect.registry import spec_of
 
 SUMS = (1.0, 0, 1.0, 0, 1.0, 0, "int32")
 """The encodings and the dtype of sums of products of plain integers."""

@@ -39,8 +39,8 @@ from frontends.tflite.options.layers import (
     TransposeConvOptions,
 )
 from qnn_ops import quantized_conv2d, quantized_dense
+from qnn_ops.arithmetic.rounded import rounded
 from qnn_ops.errors import QnnError
-from qnn_ops.rounded import rounded
 
 
 def convert_hybrid_conv_2d(ctx: Context) -> relax.Expr:

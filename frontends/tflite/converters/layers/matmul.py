@@ -13,10 +13,10 @@ from frontends.tflite.converters.context import Context, per_tensor, reshaped
 from frontends.tflite.converters.scales import check_symmetric, zero_points
 from frontends.tflite.options.layers import BatchMatMulOptions
 from qnn_ops import float_conv2d, float_matmul, quantized_dense, quantized_matmul
-from qnn_ops.arithmetic import quantize_multiplier
+from qnn_ops.arithmetic.fixed_point import quantize_multiplier
+from qnn_ops.arithmetic.wide_sums import MOST_SHIFT, reduced_multiplier
+from qnn_ops.dialect.sizes import broadcast
 from qnn_ops.errors import QnnError
-from qnn_ops.sizes import broadcast
-from qnn_ops.wide_sums import MOST_SHIFT, reduced_multiplier
 
 _MOST_DIMENSIONS = 5  # that LiteRT takes
 

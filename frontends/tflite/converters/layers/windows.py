@@ -22,10 +22,10 @@ from frontends.tflite.operators import COMPUTED, OPERATORS, Row, row_of
 from frontends.tflite.options.layers import Pool2DOptions
 from frontends.tflite.options.moves import ReduceWindowOptions, StablehloReduceWindowOptions
 from qnn_ops import quantized_pool2d, reduce_windows
+from qnn_ops.dialect.registry import spec_of
+from qnn_ops.dialect.sizes import is_open
 from qnn_ops.errors import QnnError
-from qnn_ops.reduce_windows import window_counts
-from qnn_ops.registry import spec_of
-from qnn_ops.sizes import is_open
+from qnn_ops.unquantized.reduce_windows import window_counts
 
 
 def convert_pool_2d(kind: str, ctx: Context) -> relax.Expr:

@@ -16,7 +16,7 @@ from frontends.tflite.folding import rules as known
 from frontends.tflite.operators import MOVED, OPERATORS, Row
 from frontends.tflite.options.moves import GatherOptions, StablehloGatherOptions
 from qnn_ops import counted_indices
-from qnn_ops.checks import check_axis
+from qnn_ops.dialect.checks import check_axis
 from qnn_ops.errors import QnnError
 
 _INDICES = ("int16", "int32", "int64")

@@ -23,9 +23,9 @@ from frontends.tflite.options.moves import (
     StablehloPadOptions,
 )
 from qnn_ops import quantized_pad
-from qnn_ops.checks import check_axis
+from qnn_ops.dialect.checks import check_axis
+from qnn_ops.dialect.registry import TensorSpec, spec_of
 from qnn_ops.errors import QnnError
-from qnn_ops.registry import TensorSpec, spec_of
 
 
 def convert_pad(ctx: Context) -> relax.Expr:

@@ -22,9 +22,9 @@ from frontends.tflite.options.moves import (
     SqueezeOptions,
 )
 from qnn_ops import quantized_pad
-from qnn_ops.checks import check_axis
+from qnn_ops.dialect.checks import check_axis
+from qnn_ops.dialect.sizes import as_extent, is_open
 from qnn_ops.errors import QnnError
-from qnn_ops.sizes import as_extent, is_open
 
 
 def convert_reshape(ctx: Context) -> relax.Expr:

@@ -13,8 +13,8 @@ from frontends.tflite.converters.context import Context
 from frontends.tflite.operators import COMPUTED, MOVED, OPERATORS, Row
 from frontends.tflite.options.moves import ResizeOptions
 from qnn_ops import QnnError, quantized_resize2d
-from qnn_ops.quantized_resize2d import Taps, float32_taps, nearest_pixels
-from qnn_ops.rounded import rounded
+from qnn_ops.arithmetic.rounded import rounded
+from qnn_ops.quantized.resize2d import Taps, float32_taps, nearest_pixels
 
 Array = np.ndarray[Any, Any]
 

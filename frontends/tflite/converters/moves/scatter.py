@@ -27,8 +27,8 @@ from frontends.tflite.folding import rules as known
 from frontends.tflite.operators import OPERATORS, Row, row_of
 from frontends.tflite.options.moves import OneHotOptions, StablehloScatterOptions
 from qnn_ops import scatter_rows
+from qnn_ops.dialect.registry import TensorSpec
 from qnn_ops.errors import QnnError
-from qnn_ops.registry import TensorSpec
 
 _DTYPES = ("bool", "int8", "uint8", "int32", "int64", "float32")
 

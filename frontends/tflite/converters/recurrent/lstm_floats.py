@@ -22,8 +22,8 @@ from frontends.tflite.converters.recurrent.parts import (
 )
 from frontends.tflite.options.layers import AnyLSTM
 from qnn_ops import float_function
+from qnn_ops.dialect.registry import spec_of
 from qnn_ops.errors import QnnError
-from qnn_ops.registry import spec_of
 
 _LEAST_VARIANCE = 1e-8
 

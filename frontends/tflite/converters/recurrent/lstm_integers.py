@@ -18,12 +18,12 @@ from frontends.tflite.converters.recurrent.parts import RowWeights, check_consta
 from frontends.tflite.model import Tensor
 from frontends.tflite.options.layers import AnyLSTM, LSTMOptions
 from qnn_ops import float_function, quantized_dense, quantized_lookup, quantized_lstm
-from qnn_ops.arithmetic import quantize_multiplier
+from qnn_ops.arithmetic.fixed_point import quantize_multiplier
+from qnn_ops.dialect.registry import spec_of
 from qnn_ops.errors import QnnError
-from qnn_ops.gates import GATE_BITS, logistic_table, tanh_table
-from qnn_ops.quantized_lstm import EXTRAS
-from qnn_ops.registry import spec_of
-from qnn_ops.tables_int16 import power_of_two
+from qnn_ops.quantized.lstm import EXTRAS
+from qnn_ops.tables.gates import GATE_BITS, logistic_table, tanh_table
+from qnn_ops.tables.tables_int16 import power_of_two
 
 DATA, HIDDEN, WEIGHTS, BIAS, CELLS = range(5)
 _GATES = 4

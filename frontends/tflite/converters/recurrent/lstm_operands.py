@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from frontends.tflite.converters.context import Context
 from frontends.tflite.model import Tensor
 from qnn_ops.errors import QnnError
-from qnn_ops.quantized_lstm import GATES
+from qnn_ops.quantized.lstm import GATES
 
 _SEEING = ("input", "forget", "output")
 

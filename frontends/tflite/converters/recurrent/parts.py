@@ -17,8 +17,8 @@ from frontends.tflite.converters.context import Array, Context, per_tensor, resh
 from frontends.tflite.converters.layers.hybrid import SUMS, centred, quantized_rows
 from frontends.tflite.model import Tensor
 from qnn_ops import quantized_dense
+from qnn_ops.dialect.registry import spec_of
 from qnn_ops.errors import QnnError
-from qnn_ops.registry import spec_of
 
 _BYTES = ("int8", "uint8")
 

@@ -39,8 +39,8 @@ from frontends.tflite.options.layers import (
     SequenceRNNOptions,
     UnidirectionalSequenceLSTMOptions,
 )
+from qnn_ops.dialect.registry import spec_of
 from qnn_ops.errors import QnnError
-from qnn_ops.registry import spec_of
 
 _WEIGHTS = ("float32", "int8", "uint8")
 

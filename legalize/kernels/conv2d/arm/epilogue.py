@@ -31,7 +31,7 @@ from legalize.kernels.conv2d.spec import OutputStage
 from legalize.kernels.ir.vectors import Array, Vector, kept
 from legalize.kernels.isa.arm import Isa
 from legalize.kernels.isa.neon import LANES, Neon, half, joined
-from qnn_ops.arithmetic import quantize_multiplier
+from qnn_ops.arithmetic.fixed_point import quantize_multiplier
 
 # The largest shift of sqrshrn.
 _NARROWING_SHIFTS = range(1, 17)

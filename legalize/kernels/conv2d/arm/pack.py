@@ -18,7 +18,7 @@ from legalize.kernels.conv2d.tiling import Tiling
 from legalize.kernels.ir.vectors import Array
 from legalize.kernels.isa.arm import Isa, LongProducts
 from legalize.kernels.isa.neon import LANES
-from qnn_ops.attributes import dtype_range
+from qnn_ops.dialect.attributes import dtype_range
 
 _LOWEST, _HIGHEST = dtype_range("int8")
 

@@ -21,7 +21,7 @@ from legalize.kernels.conv2d.taps import rows_of
 from legalize.kernels.isa.arm import DOTPROD, I8MM, ISAS, Isa
 from legalize.kernels.kernel import Row
 from qnn_ops import quantized_conv2d, quantized_dense
-from qnn_ops.registry import Attrs, spec_of
+from qnn_ops.dialect.registry import Attrs, spec_of
 
 LEAST_DEPTHWISE = 8
 """The fewest channels that a depthwise kernel serves: those of a vector."""

@@ -8,7 +8,7 @@ from legalize.kernels.conv2d.spec import ConvSpec, OutputStage
 from legalize.kernels.ir.rows import ramp, store_lanes
 from legalize.kernels.ir.vectors import Buffer, Index, Vector, lanes_in, store_pieces
 from legalize.kernels.isa.neon import LANES, Neon, add_saturating, joined
-from qnn_ops.attributes import dtype_range
+from qnn_ops.dialect.attributes import dtype_range
 
 
 def store_channels(

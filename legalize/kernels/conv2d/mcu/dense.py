@@ -18,10 +18,10 @@ from legalize.kernels.kernel import Rule
 from legalize.kernels.rescale import HIGH, Form, Staircase, prove, steps_of
 from legalize.primitives.fixed_point import const, saturate
 from qnn_ops import quantized_dense
-from qnn_ops.arithmetic import dense_multiplier, requantize_float64
-from qnn_ops.attributes import dtype_range
-from qnn_ops.checks import QUANTIZED
-from qnn_ops.registry import Attrs
+from qnn_ops.arithmetic.fixed_point import dense_multiplier, requantize_float64
+from qnn_ops.dialect.attributes import dtype_range
+from qnn_ops.dialect.checks import QUANTIZED
+from qnn_ops.dialect.registry import Attrs
 
 _LEAST, _MOST = dtype_range("int32")
 

@@ -13,7 +13,7 @@ from legalize.kernels.conv2d.spec import OutputStage
 from legalize.kernels.ir.vectors import Array, Buffer, Index, kept
 from legalize.kernels.isa.mcu import words_of
 from legalize.kernels.rescale import USUAL, Form, prove
-from qnn_ops.arithmetic import (
+from qnn_ops.arithmetic.fixed_point import (
     multiply_by_quantized_multiplier,
     multiply_by_quantized_multiplier_single,
     requantize_float32,

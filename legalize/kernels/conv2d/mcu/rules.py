@@ -43,7 +43,7 @@ from legalize.kernels.isa.helium import HELIUM
 from legalize.kernels.isa.mcu import CORES, PAIRS, PLAIN_C, RISCV32
 from legalize.kernels.kernel import Row
 from qnn_ops import quantized_conv2d, quantized_dense
-from qnn_ops.registry import Attrs, spec_of
+from qnn_ops.dialect.registry import Attrs, spec_of
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,12 +17,12 @@ from legalize.kernels.elementwise.affine import affine_form
 from legalize.kernels.isa.x86 import Isa
 from legalize.kernels.kernel import Slice
 from qnn_ops import quantized_add, quantized_conv2d, quantized_dense, quantized_subtract
-from qnn_ops.attributes import dtype_range
-from qnn_ops.float_epilogue import ONEDNN
-from qnn_ops.onnxruntime import is_onnxruntime
-from qnn_ops.registry import attrs_of, operator_of, spec_of
-from qnn_ops.sizes import is_open
-from qnn_ops.xnnpack import is_xnnpack
+from qnn_ops.arithmetic.float_epilogue import ONEDNN
+from qnn_ops.arithmetic.onnxruntime import is_onnxruntime
+from qnn_ops.arithmetic.xnnpack import is_xnnpack
+from qnn_ops.dialect.attributes import dtype_range
+from qnn_ops.dialect.registry import attrs_of, operator_of, spec_of
+from qnn_ops.dialect.sizes import is_open
 
 # Lanes of vectors with fused multiply-adds.
 _LEAST_FUSED = 8

@@ -54,7 +54,7 @@ from legalize.kernels.ir.vectors import (
     store_pieces,
 )
 from legalize.kernels.kernel import WRITES_OVER
-from qnn_ops.dynamic_quantization import FIELDS, POINT_FIELD, SCALE_FIELD
+from qnn_ops.quantized.dynamic_quantization import FIELDS, POINT_FIELD, SCALE_FIELD
 
 if TYPE_CHECKING:
     from legalize.kernels.conv2d.x86.plan import Plan

@@ -22,7 +22,7 @@ from legalize.kernels.conv2d.x86.ways import cheapest_plan
 from legalize.kernels.isa.x86 import AMX
 from legalize.kernels.kernel import has_features
 from qnn_ops import quantized_conv2d, quantized_dense
-from qnn_ops.registry import attrs_of, operator_of, type_spec
+from qnn_ops.dialect.registry import attrs_of, operator_of, type_spec
 
 # The share of its time that everything else loses; the cost of a call of tiles contains the rest.
 _CLOCK = 0.05

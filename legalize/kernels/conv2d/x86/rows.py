@@ -23,7 +23,7 @@ from legalize.kernels.conv2d.x86.tiling import microseconds
 from legalize.kernels.ir.tasks import LEAST_TASK
 from legalize.kernels.ir.vectors import Index, kept
 from legalize.kernels.isa.x86 import Isa
-from qnn_ops.sizes import Size
+from qnn_ops.dialect.sizes import Size
 
 # Tiles of 1 to 6, 8, 10 or 12 rows leave none of these.
 _TYPICAL = 240

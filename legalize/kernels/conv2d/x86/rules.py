@@ -22,8 +22,8 @@ from legalize.kernels.ir.vectors import Array
 from legalize.kernels.isa.x86 import AMX, ISAS, Isa
 from legalize.kernels.kernel import OpenRule, Row
 from qnn_ops import quantized_conv2d, quantized_dense
-from qnn_ops.registry import Attrs
-from qnn_ops.sizes import is_open
+from qnn_ops.dialect.registry import Attrs
+from qnn_ops.dialect.sizes import is_open
 
 CONV_ISAS = (AMX, *ISAS)
 """The instruction sets of convolutions, the fastest first."""

@@ -22,7 +22,7 @@ from legalize.kernels.conv2d.arm.rules import LEAST_DEPTHWISE
 from legalize.kernels.conv2d.spec import ConvSpec
 from legalize.kernels.isa.arm import Isa
 from legalize.kernels.isa.neon import LANES
-from qnn_ops.attributes import dtype_range
+from qnn_ops.dialect.attributes import dtype_range
 
 _WIDTHS = (16, 8)
 _LOWEST, _HIGHEST = dtype_range("int8")

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from frontends.errors import UnsupportedOperatorError
+from qnn_ops.arithmetic.float_epilogue import fused_multiply_add_float32
 from qnn_ops.errors import QnnError
-from qnn_ops.float_epilogue import fused_multiply_add_float32
 from tests.support.mxnet_graphs import computed, graph_of, imported
 
 PRODUCT_RNG = np.random.default_rng(1)

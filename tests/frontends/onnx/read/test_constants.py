@@ -14,8 +14,8 @@ from frontends.onnx import from_onnx
 from frontends.onnx.read.constants import constants_of, move_constants
 from legalize.passes.fold_qdq import FoldQdq
 from qnn_ops import quantized_conv2d
+from qnn_ops.dialect.registry import constant_of, operator_of
 from qnn_ops.errors import QnnError
-from qnn_ops.registry import constant_of, operator_of
 from tests.support.onnx_graphs import check_equal, model_of, on_runtime, onnx
 
 Array = np.ndarray[Any, Any]

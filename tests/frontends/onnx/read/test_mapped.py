@@ -14,7 +14,7 @@ from frontends.onnx import from_onnx
 from frontends.onnx.read.constants import constants_of
 from frontends.onnx.read.mapped import is_mapped, map_constants
 from frontends.onnx.read.reader import read_proto
-from qnn_ops.registry import constant_of
+from qnn_ops.dialect.registry import constant_of
 from tests.support.onnx_graphs import Node, model_of, on_runtime, onnx
 from tvm_qnn.oracle import onnxruntime_outputs
 

@@ -8,9 +8,9 @@ from tvm import relax
 
 from frontends.builder import ModuleBuilder
 from frontends.tflite.converters.fixed_point import divided, inverse_sqrt, log, number
-from qnn_ops.arithmetic import rounding_divide_by_pot
-from qnn_ops.expressions import Expression
-from qnn_ops.inverse_sqrt import inverse_sqrt_multiplier
+from qnn_ops.arithmetic.fixed_point import rounding_divide_by_pot
+from qnn_ops.arithmetic.inverse_sqrt import inverse_sqrt_multiplier
+from qnn_ops.dialect.expressions import Expression
 
 Emitted = Callable[[Expression], "list[Expression]"]
 

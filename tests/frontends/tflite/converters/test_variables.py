@@ -13,7 +13,7 @@ from frontends.tflite import from_tflite
 from frontends.tflite.quantization import Quantization
 from frontends.tflite.writer import ModelWriter
 from qnn_ops import QnnError
-from qnn_ops.signature import signature_of
+from qnn_ops.dialect.signature import signature_of
 from tests.support.arrays import full_range
 from tests.support.tflite import check_refused
 from tvm_qnn.compare import compare

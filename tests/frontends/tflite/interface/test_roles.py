@@ -12,7 +12,7 @@ from frontends.tflite.interface.roles import DETECTION, roles_of
 from frontends.tflite.quantization import Quantization
 from frontends.tflite.reader import read_model
 from frontends.tflite.writer import ModelWriter
-from qnn_ops.signature import Signature, signature_of
+from qnn_ops.dialect.signature import Signature, signature_of
 from tests.support.detectors import detector
 
 Q = Quantization.per_tensor(0.1, 0)

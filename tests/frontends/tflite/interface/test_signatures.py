@@ -15,7 +15,7 @@ from frontends.tflite.reader import read_model, read_signature
 from frontends.tflite.source import TFLiteSource
 from frontends.tflite.writer import ModelWriter
 from qnn_ops import QnnError
-from qnn_ops.signature import signature_of
+from qnn_ops.dialect.signature import signature_of
 from tests.support.metadata import Tensor, metadata
 from tests.support.tflite import check_refused
 from tvm_qnn.compare import compare

@@ -8,7 +8,7 @@ from tvm import relax
 
 from legalize.kernels.conv2d.calls import centred, dense_call, spec_of_call
 from qnn_ops import quantized_dense
-from qnn_ops.registry import attrs_of
+from qnn_ops.dialect.registry import attrs_of
 
 Array = np.ndarray[Any, Any]
 

@@ -12,8 +12,8 @@ from tvm import relax
 import legalize
 from legalize.kernels.conv2d.constants import each_group
 from qnn_ops import quantized_conv2d
-from qnn_ops.layouts import permutation
-from qnn_ops.registry import Attrs, attrs_of
+from qnn_ops.dialect.layouts import permutation
+from qnn_ops.dialect.registry import Attrs, attrs_of
 from tests.support.arrays import full_range
 from tests.support.operators import run
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from qnn_ops import dynamic_encoding, dynamic_quantize
-from tests.qnn_ops.test_dynamic_quantization import rows
+from tests.qnn_ops.quantized.test_dynamic_quantization import rows
 from tests.support.kernels import Call, Place, check_calls, each_place
 
 Array = np.ndarray[Any, Any]

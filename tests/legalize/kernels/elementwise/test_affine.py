@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from legalize.kernels.elementwise.affine import affine_form
 from qnn_ops import quantized_add, quantized_subtract
-from qnn_ops.registry import Attrs, Operator, attrs_of
+from qnn_ops.dialect.registry import Attrs, Operator, attrs_of
 from tests.support.operators import module_of
 
 scales = st.floats(2.0**-8, 1.0, width=32)

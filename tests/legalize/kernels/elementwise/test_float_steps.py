@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from legalize.kernels.elementwise.float_steps import FloatSteps, float_steps, square_steps
-from qnn_ops.arithmetic import multiply_by_quantized_multiplier, quantize_multiplier
+from qnn_ops.arithmetic.fixed_point import multiply_by_quantized_multiplier, quantize_multiplier
 
 Array = np.ndarray[Any, Any]
 

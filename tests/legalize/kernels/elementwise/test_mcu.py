@@ -10,7 +10,7 @@ from legalize.kernels.elementwise.affine import affine_form
 from legalize.kernels.elementwise.mcu import add
 from legalize.lower import lower
 from qnn_ops import quantized_add, quantized_subtract
-from qnn_ops.registry import Operator, attrs_of
+from qnn_ops.dialect.registry import Operator, attrs_of
 from tests.support import mcu
 from tests.support.operators import module_of
 from tests.support.programs import Case

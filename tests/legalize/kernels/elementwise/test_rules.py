@@ -14,7 +14,7 @@ from qnn_ops import (
     quantized_squared_difference,
     quantized_subtract,
 )
-from qnn_ops.registry import Operator
+from qnn_ops.dialect.registry import Operator
 from tests.support.arrays import full_range
 from tests.support.kernels import Call, Place, check_calls, each_place, kernels_of, lowered
 

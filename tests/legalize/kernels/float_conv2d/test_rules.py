@@ -10,7 +10,7 @@ import tvm
 from legalize.kernels.float_conv2d.spec import Axis, tile_size
 from legalize.lower import lower
 from qnn_ops import float_conv2d
-from qnn_ops.float_conv2d import ORDERS
+from qnn_ops.unquantized.float_conv2d import ORDERS
 from tests.support.arm import CORTEX_A72
 from tests.support.assembly import loops
 from tests.support.float_sums import convolutions, long_sums, padded_sums

@@ -10,7 +10,7 @@ from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.ir.arithmetic import LARGEST, rescaled, rescaled_any
-from qnn_ops.arithmetic import multiply_by_quantized_multiplier
+from qnn_ops.arithmetic.fixed_point import multiply_by_quantized_multiplier
 from tests.support.x86 import run_on
 
 LANES = 8

@@ -25,7 +25,7 @@ from legalize.kernels.conv2d.x86.plan import Plan, _built
 from legalize.kernels.conv2d.x86.tiling import microseconds
 from legalize.kernels.ir.tasks import NUM_THREADS, as_threads, shared_loop, task_count
 from legalize.kernels.isa.x86 import AVX512_VNNI
-from qnn_ops.windows import sliding_windows
+from qnn_ops.dialect.windows import sliding_windows
 from tests.support.arrays import full_range
 from tests.support.programs import Case
 from tests.support.tiles import use_soft_tiles

@@ -8,7 +8,7 @@ import pytest
 
 from legalize.kernels.softmax.mcu import short_table
 from qnn_ops import quantized_softmax
-from qnn_ops.softmax_arithmetic import exp_table, sum_term
+from qnn_ops.tables.softmax import exp_table, sum_term
 from tests.legalize.kernels.softmax.test_rules import ATTRS, random_softmax
 from tests.support import mcu
 from tests.support.kernels import Call, Place, check_calls, kernels_of, lowered

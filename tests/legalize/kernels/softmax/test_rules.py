@@ -9,7 +9,7 @@ import pytest
 
 from legalize.kernels.softmax.rules import LEAST_EXPONENTIAL
 from qnn_ops import quantized_softmax
-from qnn_ops.softmax_arithmetic import exp_table
+from qnn_ops.tables.softmax import exp_table
 from tests.support.arm import CORTEX_A15, CORTEX_A72, Core
 from tests.support.arrays import full_range
 from tests.support.assembly import loops

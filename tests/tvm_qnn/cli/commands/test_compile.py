@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from frontends.tflite import from_tflite
 from frontends.tflite.quantization import Quantization
 from frontends.tflite.writer import ModelWriter
-from qnn_ops.signature import signature_of
+from qnn_ops.dialect.signature import signature_of
 from tests.support.disks import small_disk
 from tests.support.linking import needs_linker
 from tvm_qnn import build, digits, load

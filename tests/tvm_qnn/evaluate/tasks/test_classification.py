@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import confusion_matrix, precision_recall_fscore_support, top_k_accuracy_score
 
-from qnn_ops.tensor_info import TensorInfo
+from qnn_ops.dialect.tensor_info import TensorInfo
 from tvm_qnn.answers.classes import ClassesReading
 from tvm_qnn.evaluate.feed import Feed
 from tvm_qnn.evaluate.samples import CLASSES, Data, Sample

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from qnn_ops.dialect.tensor_info import TensorInfo
 from qnn_ops.errors import QnnError
-from qnn_ops.tensor_info import TensorInfo
 from tvm_qnn.answers.detections import DetectionsReading
 from tvm_qnn.evaluate.feed import Feed
 from tvm_qnn.evaluate.samples import BOXES, Data, Sample

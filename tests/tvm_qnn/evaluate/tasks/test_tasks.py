@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
+from qnn_ops.dialect.tensor_info import TensorInfo
 from qnn_ops.errors import QnnError
-from qnn_ops.tensor_info import TensorInfo
 from tvm_qnn.answers.classes import ClassesReading
 from tvm_qnn.evaluate.samples import CLASSES, MASKS, NOTHING
 from tvm_qnn.evaluate.tasks import classes_of, task_of

@@ -6,7 +6,7 @@ from typing import Any, get_args
 import pytest
 
 import qnn_ops
-from qnn_ops.registry import Operator
+from qnn_ops.dialect.registry import Operator
 from tvm_qnn.relay.qnn import op
 
 ALIKE: dict[str, Operator[Any]] = {

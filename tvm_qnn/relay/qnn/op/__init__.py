@@ -16,7 +16,7 @@ import numpy as np
 from tvm import relax
 
 import qnn_ops
-from qnn_ops import declared
+from qnn_ops.dialect import declared
 from qnn_ops.errors import QnnError
 from tvm_qnn.relay import nn
 from tvm_qnn.relay import op as plain

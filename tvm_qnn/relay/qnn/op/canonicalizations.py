@@ -9,7 +9,7 @@ import numpy as np
 from tvm import relax
 
 import qnn_ops
-from qnn_ops.arithmetic import round_half_away
+from qnn_ops.arithmetic.fixed_point import round_half_away
 from qnn_ops.errors import QnnError
 from tvm_qnn.relay.expr import const, number, spec, typed
 from tvm_qnn.relay.vm import create_executor

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from tvm import relax
 
-from qnn_ops.attributes import dtype_range
-from qnn_ops.checks import check_choice
+from qnn_ops.dialect.attributes import dtype_range
+from qnn_ops.dialect.checks import check_choice
 from qnn_ops.errors import QnnError
 from tvm_qnn.relay import op
 from tvm_qnn.relay import op as plain

@@ -26,7 +26,7 @@ from legalize.kernels.conv2d.constants import deal
 from legalize.kernels.conv2d.spec import Addend, OutputStage
 from legalize.kernels.conv2d.x86.epilogue.base import Chosen, Epilogue, Scales
 from legalize.kernels.ir.vectors import Array, Vector, lanes_in
-from qnn_ops.arithmetic import requantize_float64
+from qnn_ops.arithmetic.fixed_point import requantize_float64
 
 _MAGIC = 1.5 * 2.0**52
 _BELOW_HALF = 0.49999999999999994

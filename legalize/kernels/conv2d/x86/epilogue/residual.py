@@ -36,7 +36,7 @@ from legalize.kernels.isa.base import AffineForm, PairForm
 from legalize.kernels.isa.x86 import Isa
 from legalize.kernels.isa.x86_instructions import to_int32
 from legalize.kernels.isa.x86_vectors import AVX2, AVX512_VNNI, AVX512BW, SSE41, X86Vectors
-from qnn_ops.attributes import dtype_range
+from qnn_ops.dialect.attributes import dtype_range
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,8 @@ from frontends.tflite import from_tflite
 from frontends.tflite.quantization import Quantization
 from frontends.tflite.reader import read_model
 from frontends.tflite.writer import ModelWriter
+from qnn_ops.dialect.signature import signature_of
 from qnn_ops.errors import QnnError
-from qnn_ops.signature import signature_of
 from tests.support.tflite import Sheet
 from tvm_qnn.compare import compare
 

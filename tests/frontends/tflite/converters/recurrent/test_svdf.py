@@ -14,7 +14,7 @@ from frontends.tflite.quantization import Quantization
 from frontends.tflite.reader import read_model
 from frontends.tflite.writer import ModelWriter
 from qnn_ops import quantized_svdf, quantized_svdf_state
-from qnn_ops.signature import signature_of
+from qnn_ops.dialect.signature import signature_of
 from tests.support.arrays import full_range
 from tests.support.hybrid import float_rows
 from tests.support.tflite import check_refused

@@ -11,7 +11,7 @@ from tvm import relax
 
 from legalize import lower
 from qnn_ops import quantized_conv2d, quantized_dense
-from qnn_ops.registry import Operator
+from qnn_ops.dialect.registry import Operator
 from tests.support.arm import CORTEX_A15, CORTEX_A72, CORTEX_A76, MAX, Core, each_core
 from tests.support.arm_models import lowered_module, run_lowered
 from tests.support.arrays import full_range

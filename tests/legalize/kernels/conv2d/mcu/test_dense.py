@@ -8,7 +8,7 @@ from tvm import relax
 
 from legalize.kernels.conv2d.mcu import dense
 from legalize.kernels.rescale import Form, prove
-from qnn_ops.rounding import scale_down
+from qnn_ops.arithmetic.rounding import scale_down
 from tests.support.operators import run
 
 Array = np.ndarray[Any, Any]

@@ -13,7 +13,7 @@ from tvm import relax
 from legalize import lower
 from legalize.kernels.isa.x86 import AVX2, AVX512_VNNI, AVX512BW, AVX_VNNI, SSE41, Isa
 from qnn_ops import quantized_conv2d, quantized_dense
-from qnn_ops.registry import Operator
+from qnn_ops.dialect.registry import Operator
 from tests.support.arrays import full_range
 from tests.support.cases.quantized_conv2d import convolutions
 from tests.support.cases.quantized_dense import dense_layers

@@ -11,7 +11,7 @@ from tvm import relax
 
 from legalize.lower import lower
 from qnn_ops import quantized_conv2d, quantized_dense
-from qnn_ops.registry import Operator
+from qnn_ops.dialect.registry import Operator
 from tests.support.arrays import full_range
 from tests.support.operators import run
 from tests.support.x86 import host_has, marks

@@ -1,0 +1,1 @@
+"""The integers of each framework: roundings, scales, bounds and sums."""

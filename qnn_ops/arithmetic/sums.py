@@ -1,0 +1,104 @@
+"""The result of the sums of a convolution or a dense layer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from qnn_ops.arithmetic.accumulator_bounds import (
+    Weights,
+    centred_bounds,
+    check_product_sums,
+    check_scaled,
+)
+from qnn_ops.arithmetic.float_epilogue import ONEDNN, float_epilogue
+from qnn_ops.arithmetic.rounding import SUM_ROUNDINGS, scale_down
+from qnn_ops.arithmetic.wide_sums import check_wide_sums
+from qnn_ops.dialect.registry import Attrs, TensorSpec
+
+Array = np.ndarray[Any, Any]
+
+
+def result_of_sums(
+    attrs: Attrs,
+    sums: Any,
+    bias: Any,
+    multiplier: Array | float,
+    addend: Any = None,
+    *,
+    wide: bool = False,
+) -> Any:
+    """Compute an operator's result from its sums of products, by its ``rounding``.
+
+    Args:
+        attrs: of the call.
+        sums: integers without the bias; they wrap modulo 2^32 unless ``wide``. Arrays or
+            expressions, as the bias and the addend.
+        bias: int32, or int64 if ``wide``, that broadcasts with them, or None.
+        multiplier: how many steps of the result a step of the sum is, broadcasting likewise; not
+            used for int32 results, which are the sums.
+        addend: for rounding "onednn", shaped as the sums.
+        wide: whether the sums are 64 bits wide.
+    """
+    if attrs.rounding == ONEDNN:
+        return float_epilogue(attrs, sums.astype(np.int32), bias, multiplier, addend)
+    total = with_bias(sums, bias, wide=wide)
+    bounds, point = (attrs.out_min, attrs.out_max), attrs.output_zero_point
+    if attrs.out_dtype == "int32":
+        return np.clip(total.astype(np.int64), *bounds).astype(np.int32)
+    return scale_down(total, multiplier, attrs.rounding, point, bounds, attrs.out_dtype)
+
+
+def with_bias(sums: Any, bias: Any, *, wide: bool = False) -> Any:
+    """Add the bias modulo 2^32, to wide sums as it is."""
+    # Not in uint32: TVM takes the int32 that is made of one for a number that is not negative.
+    total = sums if bias is None else sums.astype(np.int64) + bias.astype(np.int64)
+    return total.astype(np.int64 if wide else np.int32)
+
+
+def check_sums(
+    attrs: Attrs,
+    data: TensorSpec,
+    weights: Weights,
+    bias: Callable[[], Array] | None,
+    multiplier: Callable[[], Array],
+) -> str:
+    """Raise if the sums, or what is made of them, can leave the int32 of the model's framework.
+
+    LiteRT's, which its roundings tell, wrap: it calls a function with each of them, as an int32.
+    Those of int16 data are 64 bits wide, or, with a bias of int32, wrap as a rule.
+
+    Args:
+        attrs: of the call.
+        data: the first factor of the products.
+        weights: the second factor.
+        bias: gives int32 or int64, one per channel; None where there is none.
+        multiplier: gives how many steps of the result a step of the sum is, or one per channel.
+
+    Returns:
+        Which sum wraps and how far it goes; empty where none does.
+
+    Raises:
+        QnnError: they can; it names the channel and how far its sum goes.
+    """
+    if data.dtype == "int16":
+        values = None if bias is None else bias()
+        if values is None or values.dtype == np.int64:
+            check_wide_sums(attrs, weights, values, multiplier())
+        return ""
+    scaling = None
+    is_litert = SUM_ROUNDINGS[attrs.rounding].of_litert and attrs.out_dtype != "int32"
+    if is_litert:
+        scaling = partial(
+            check_scaled,
+            real_multiplier=multiplier(),
+            rounding=attrs.rounding,
+            zero_point=attrs.output_zero_point,
+        )
+    # oneDNN's epilogue takes sums without the bias, and saturates in float32.
+    added = None if bias is None or attrs.rounding == ONEDNN else bias()
+    centred = centred_bounds(data.dtype, attrs.input_zero_point)
+    return check_product_sums(weights, centred, added, scaling, wraps=is_litert)

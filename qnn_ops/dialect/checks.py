@@ -1,0 +1,181 @@
+"""Checks of type rules. Their errors say what is wrong, what was given and what is needed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from qnn_ops.dialect.attributes import dtype_range
+from qnn_ops.errors import QnnError
+
+if TYPE_CHECKING:  # it imports TVM
+    from qnn_ops.dialect.registry import Attrs, TensorSpec
+
+QUANTIZED = ("int8", "uint8")
+ACTIVATIONS = (*QUANTIZED, "int16")
+
+
+def check_dtype(name: str, dtype: str, allowed: Sequence[str]) -> None:
+    """Raise unless ``dtype`` is one of ``allowed``."""
+    if dtype not in allowed:
+        raise QnnError(f"{name} must be {' or '.join(allowed)}, got {dtype}")
+
+
+def check_rank(name: str, spec: TensorSpec, rank: int) -> None:
+    """Raise unless the tensor has ``rank`` dimensions."""
+    if len(spec.shape) != rank:
+        raise QnnError(f"{name} must have {rank} dimensions, got shape {spec.shape}")
+
+
+def check_axis(axis: int, rank: int) -> int:
+    """Return the axis counted from the front; raise unless it lies within ``rank``."""
+    if not -rank <= axis < rank:
+        raise QnnError(f"axis {axis} is outside a tensor of {rank} dimensions")
+    return axis % rank
+
+
+def check_choice(name: str, value: str, allowed: Sequence[str]) -> None:
+    """Raise unless ``value`` is one of ``allowed``."""
+    if value not in allowed:
+        raise QnnError(f"{name} must be one of {', '.join(allowed)}, got {value!r}")
+
+
+def check_quantization(
+    name: str,
+    scale: float | Sequence[float],
+    zero_point: int | Sequence[int],
+    dtype: str,
+    channels: int | None = None,
+) -> None:
+    """Raise unless scale and zero point can quantize a tensor of ``dtype``.
+
+    Args:
+        name: how the arguments are called in errors: "input" for input_scale and
+            input_zero_point; with "{}" in the place of "scale" where they are called otherwise.
+        scale: positive, finite; one per channel only where ``channels`` is given.
+        zero_point: within ``dtype``; one per channel only where ``channels`` is given.
+        dtype: int8, uint8, int16 or int32.
+        channels: how many channels there are, or None where only per-tensor is allowed.
+    """
+    low, high = dtype_range(dtype)
+    pattern = name if "{}" in name else f"{name}_{{}}"
+    scale_name, point_name = pattern.format("scale"), pattern.format("zero_point")
+    for value in _values(scale_name, scale, channels):
+        if not (math.isfinite(value) and value > 0):
+            raise QnnError(f"{scale_name} must be positive and finite, got {value}")
+    for point in _values(point_name, zero_point, channels):
+        if not low <= point <= high:
+            raise QnnError(f"{point_name} must lie within {dtype}, got {point}")
+
+
+def check_alike(dtypes: Mapping[str, str], zero_points: Mapping[str, int]) -> None:
+    """Raise unless an operator's tensors are all of 8 bits, or all int16 with zero points 0.
+
+    Args:
+        dtypes: of its operands and its result, by what errors call them.
+        zero_points: of the same, by the names of the attributes.
+    """
+    if "int16" not in dtypes.values():
+        return
+    for name, dtype in dtypes.items():
+        check_dtype(f"{name} beside int16", dtype, ("int16",))
+    for name, point in zero_points.items():
+        if point != 0:
+            raise QnnError(f"{name} must be 0 for int16, got {point}")
+
+
+def check_stated_multiplier(attrs: Attrs, channels: int | None = None) -> None:
+    """Raise unless the attribute ``multiplier``, if there is one, can scale by what it says.
+
+    Args:
+        attrs: of the call.
+        channels: how many channels there are, or None where only one value is allowed.
+    """
+    for value in _values("multiplier", getattr(attrs, "multiplier", 1.0), channels):
+        if not (math.isfinite(value) and value > 0):
+            raise QnnError(f"multiplier must be positive and finite, got {value}")
+
+
+def check_bounds(dtype: str, out_min: int, out_max: int) -> None:
+    """Raise unless out_min <= out_max lie within ``dtype``."""
+    low, high = dtype_range(dtype)
+    if not low <= out_min <= out_max <= high:
+        raise QnnError(
+            f"out_min and out_max must be ordered and within {dtype}, got {out_min} and {out_max}"
+        )
+
+
+def _values(
+    name: str, value: float | Sequence[float] | Sequence[int], channels: int | None
+) -> Sequence[float]:
+    if not isinstance(value, Sequence):
+        return (value,)
+    if channels is None:
+        raise QnnError(f"{name} must be one value for the whole tensor, got {len(value)}")
+    if len(value) != channels:
+        raise QnnError(f"{name} has {len(value)} values, the channel axis has {channels}")
+    return value
+
+
+def int32_values(name: str, x: npt.ArrayLike) -> npt.NDArray[np.int64]:
+    """Return integers within int32, held as int64 so that sums and products of two do not overflow.
+
+    Args:
+        name: what the error calls the values.
+        x: integers, any shape.
+
+    Returns:
+        int64, of the shape of ``x``.
+
+    Raises:
+        QnnError: if a value is not an integer within int32.
+    """
+    values = np.asarray(x)
+    if values.dtype in (np.int32, np.int16, np.int8, np.uint8):
+        return values.astype(np.int64)
+    return within(name, values, -(2**31), 2**31 - 1)
+
+
+def integers(name: str, x: npt.ArrayLike) -> npt.NDArray[np.int64]:
+    """Return integers as int64, or raise."""
+    values = np.asarray(x)
+    if not np.issubdtype(values.dtype, np.integer) or values.dtype == np.uint64:
+        raise QnnError(f"{name} must be integers that fit int64, got dtype {values.dtype}")
+    return values.astype(np.int64)
+
+
+def within(name: str, x: npt.ArrayLike, low: int, high: int) -> npt.NDArray[np.int64]:
+    """Return integers as int64, or raise where one lies outside a range."""
+    values = integers(name, x)
+    return _all(name, f"lie within {low}..{high}", values, (values >= low) & (values <= high))
+
+
+def positive_float32(name: str, x: npt.ArrayLike) -> npt.NDArray[np.float32]:
+    """Return scales as float32.
+
+    Args:
+        name: of the scales, for the error.
+        x: any shape.
+
+    Raises:
+        QnnError: if one is not positive and finite.
+    """
+    with np.errstate(over="ignore"):
+        values = np.asarray(x, dtype=np.float32)
+    return _all(name, "be positive and finite", values, np.isfinite(values) & (values > 0))
+
+
+def finite(name: str, x: npt.ArrayLike, dtype: type[np.floating[Any]]) -> Any:
+    """Return floats of a type, or raise where one is infinite or NaN."""
+    values = np.asarray(x, dtype)
+    return _all(name, "be finite", values, np.isfinite(values))
+
+
+def _all(name: str, rule: str, values: Any, is_good: Any) -> Any:
+    if not is_good.all():
+        raise QnnError(f"{name} must {rule}, got {values[~is_good][0]}")
+    return values

@@ -1,0 +1,122 @@
+"""An operator's operands and attributes, read from the signature of its function."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import re
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, get_args, get_origin
+
+from qnn_ops.dialect.checks import check_choice
+from qnn_ops.dialect.declared import Attribute
+
+_ENTRY = re.compile(r"    (\w+): ")
+
+
+class Declaration:
+    """The parameters of an operator's function: tensors, and attributes of ``declared``."""
+
+    def __init__(self, function: Callable[..., None], tensors: Sequence[str]) -> None:
+        """Read the signature of ``function``; all parameters but the tensors are attributes."""
+        self._function = function
+        self._parameters = inspect.signature(function).parameters
+        self._defaults = {name: each.default for name, each in self._parameters.items()}
+        names = vars(sys.modules[function.__module__])
+        self._types = {
+            name: _evaluated(each.annotation, names) for name, each in self._parameters.items()
+        }
+        self.tuples = {name for name in tensors if _is_sequence(self._types[name])}
+        self.attributes = {
+            name: _attribute_of(f"{function.__name__}: {name}", declared)
+            for name, declared in self._types.items()
+            if name not in tensors
+        }
+
+    @property
+    def implied(self) -> dict[str, Any]:
+        """The values of the attributes that a call has only where they differ."""
+        return {
+            name: self._defaults[name] for name, each in self.attributes.items() if each.implied
+        }
+
+    def given(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+        """Return all parameters' values by their names; raise TypeError as Python's calls do."""
+        self._function(*args, **kwargs)
+        return {**self._defaults, **dict(zip(self._defaults, args, strict=False)), **kwargs}
+
+    def attrs(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the attributes of a call with these arguments, each in its form."""
+        return dict(self._formed(given))
+
+    def _formed(self, given: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+        for name, attribute in self.attributes.items():
+            if attribute.needed and not attribute.needed(given):
+                continue
+            value, default = given[name], self._defaults[name]
+            if attribute.default:
+                standing = attribute.default(given)
+                value = standing if value is None or value is default else value
+            if value is None and default is None:
+                continue
+            formed = attribute.form(name, value)
+            if not (attribute.implied and formed == default):
+                yield name, formed
+
+    def check(self, attrs: object) -> None:
+        """Raise unless each attribute that a call has is one of its allowed values."""
+        for name, attribute in self.attributes.items():
+            if attribute.allowed and hasattr(attrs, name):
+                check_choice(name, getattr(attrs, name), attribute.allowed)
+
+    def signature(self, result: Any) -> inspect.Signature:
+        """Return the signature without what the annotations declare, for readers."""
+        parameters = [
+            each.replace(annotation=_plain(self._types[name]))
+            for name, each in self._parameters.items()
+        ]
+        return inspect.Signature(parameters, return_annotation=result)
+
+    def document(self, text: str) -> str:
+        """Add the declared attributes' documentation to that of an operator's arguments."""
+        lines = inspect.cleandoc(text).split("\n")
+        if "Args:" not in lines:
+            return "\n".join(lines)
+        begin = lines.index("Args:") + 1
+        end = next(i for i in range(begin, len(lines) + 1) if not lines[i : i + 1] or not lines[i])
+        entries: dict[str, list[str]] = {}
+        for line in lines[begin:end]:
+            if entry := _ENTRY.match(line):
+                entries[entry[1]] = []
+            entries[next(reversed(entries))].append(line)
+        for name, attribute in self.attributes.items():
+            entries.setdefault(name, [f"    {name}: {attribute.text}"])
+        ordered = [line for name in self._defaults for line in entries[name]]
+        return "\n".join([*lines[:begin], *ordered, *lines[end:]])
+
+
+def _evaluated(annotation: Any, names: Mapping[str, Any]) -> Any:
+    """Evaluate an annotation; dotted names, which most are, without Python's slow compiler."""
+    if not isinstance(annotation, str):
+        return annotation
+    first, *rest = annotation.split(".")
+    if first in names and all(part.isidentifier() for part in rest):
+        return functools.reduce(getattr, rest, names[first])
+    return eval(annotation, dict(names))
+
+
+def _attribute_of(name: str, annotation: Any) -> Attribute:
+    for each in getattr(annotation, "__metadata__", ()):
+        if isinstance(each, Attribute):
+            return each
+    raise TypeError(f"{name} declares no attribute")
+
+
+def _is_sequence(annotation: Any) -> bool:
+    """Tell whether an operand is declared as several tensors."""
+    return any(get_origin(each) is Sequence for each in get_args(annotation))
+
+
+def _plain(annotation: Any) -> Any:
+    return get_args(annotation)[0] if hasattr(annotation, "__metadata__") else annotation

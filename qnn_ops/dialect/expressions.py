@@ -1,0 +1,199 @@
+"""Relax expressions that compute as numpy arrays do: called with them, a reference writes code."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import tvm
+from numpy.lib.mixins import NDArrayOperatorsMixin
+from tvm import relax
+from tvm.relax import op as R
+
+from qnn_ops.dialect.registry import spec_of
+
+
+class Expression(NDArrayOperatorsMixin):
+    """A tensor of Relax with numpy's operators, functions and common dtypes.
+
+    Numbers and arrays beside it become constants of the common dtype. An operator's reference that
+    computes with expressions, too, uses only what is here, in the dtypes that the processor is to
+    use: every conversion that it writes is one in the compiled code. It checks no values.
+    """
+
+    def __init__(self, builder: relax.BlockBuilder, expr: relax.Expr) -> None:
+        """Emit an expression, so that it is computed once; ``value`` is it as it was."""
+        is_leaf = isinstance(expr, (relax.Var, tvm.ir.GenericConst))
+        self.builder, self.value = builder, builder.normalize(expr)
+        self.expr = self.value if is_leaf else builder.emit(self.value)
+        spec = spec_of(self.expr)
+        self.shape, self.dtype = spec.shape, np.dtype(spec.dtype)
+        self.ndim = len(self.shape)
+
+    def to(self, expr: relax.Expr) -> Expression:
+        """Return what follows from this tensor."""
+        return Expression(self.builder, expr)
+
+    def astype(self, dtype: Any) -> Expression:
+        """Convert the values."""
+        return self if self.dtype == dtype else self.to(R.astype(self.expr, str(np.dtype(dtype))))
+
+    def reshape(self, *shape: int) -> Expression:
+        """Give the values another shape."""
+        return self.to(R.reshape(self.expr, shape))
+
+    def sum(self, axis: Any, dtype: Any, keepdims: bool = False) -> Expression:
+        """Add values up along one axis or several."""
+        axes = [axis] if isinstance(axis, int) else list(axis)
+        return self.to(R.sum(self.astype(dtype).expr, axes, keepdims=keepdims))
+
+    def max(self, axis: int, keepdims: bool = False) -> Expression:
+        """Return the largest values along an axis."""
+        return self.to(R.max(self.expr, axis, keepdims=keepdims))
+
+    def min(self, axis: int, keepdims: bool = False) -> Expression:
+        """Return the smallest values along an axis."""
+        return self.to(R.min(self.expr, axis, keepdims=keepdims))
+
+    def __getitem__(self, key: tuple[Any, slice]) -> Expression:
+        """Return a part of the last axis."""
+        begin, end, _ = key[1].indices(self.shape[-1])
+        return self.to(R.strided_slice(self.expr, [self.ndim - 1], [begin], [end]))
+
+    def apply(self, function: Callable[..., Any], *operands: Any) -> Expression:
+        """Apply a function of this project that ``implement`` named."""
+        result: Expression = _FUNCTIONS[function](*operands)
+        return result
+
+    def __array_ufunc__(self, ufunc: np.ufunc, _method: str, *operands: Any) -> Expression:
+        """Apply an operator, or a function of numpy's, to each element."""
+        dtype = np.result_type(*(getattr(each, "dtype", each) for each in operands))
+        if dtype.kind == "b" and ufunc is np.bitwise_and:
+            ufunc = np.logical_and
+        return self.to(_UFUNCS[ufunc](*(operand(each, dtype) for each in operands)))
+
+    def __array_function__(
+        self, function: Callable[..., Any], _types: Any, args: Any, kwargs: Any
+    ) -> Any:
+        """Apply a function of numpy's."""
+        return _FUNCTIONS[function](*args, **kwargs)
+
+
+def emitted(
+    builder: relax.BlockBuilder, function: Callable[..., Any], *arguments: Any, **named: Any
+) -> relax.Expr:
+    """Return the expression that a function of arrays makes of Relax expressions.
+
+    Args:
+        builder: of the code.
+        function: which gives one tensor.
+        *arguments: of the function; a tuple of Relax becomes a list.
+        **named: likewise, but no expressions.
+    """
+
+    def array(value: Any) -> Any:
+        if not isinstance(value, relax.Expr):
+            return value
+        if not isinstance(value.ty, relax.TupleType):
+            return Expression(builder, value)
+        fields = value.fields if isinstance(value, relax.Tuple) else value
+        return [Expression(builder, fields[index]) for index in range(len(value.ty.fields))]
+
+    result: relax.Expr = function(*map(array, arguments), **named).value
+    return result
+
+
+def operand(value: Any, dtype: Any) -> relax.Expr:
+    """Return an expression, a number or an array as Relax has it."""
+    if isinstance(value, Expression):
+        return value.astype(dtype).expr
+    return relax.const(np.asarray(value, dtype), str(np.dtype(dtype)))
+
+
+_UFUNCS: dict[np.ufunc, Callable[..., relax.Expr]] = {
+    np.absolute: R.abs,
+    np.add: R.add,
+    np.bitwise_and: R.bitwise_and,
+    np.divide: R.divide,
+    np.equal: R.equal,
+    np.exp: R.exp,
+    np.floor: R.floor,
+    np.fmin: R.minimum,  # TVM's, too, takes the second number beside NaN.
+    np.greater: R.greater,
+    np.greater_equal: R.greater_equal,
+    np.left_shift: R.left_shift,
+    np.less: R.less,
+    np.less_equal: R.less_equal,
+    np.logical_and: R.logical_and,
+    np.maximum: R.maximum,
+    np.minimum: R.minimum,
+    np.multiply: R.multiply,
+    np.negative: R.negative,
+    np.right_shift: R.right_shift,
+    np.rint: R.round,
+    np.sign: R.sign,
+    np.sqrt: R.sqrt,
+    np.subtract: R.subtract,
+    np.trunc: R.trunc,
+}
+
+
+def _clip(values: Any, low: Any, high: Any) -> Any:
+    if values.dtype.kind == "f" and isinstance(low, (int, float)):
+        return values.to(R.clip(values.expr, float(low), float(high)))
+    return np.minimum(np.maximum(values, low), high)
+
+
+def _where(condition: Expression, chosen: Any, other: Any) -> Expression:
+    dtype = np.result_type(*(getattr(each, "dtype", each) for each in (chosen, other)))
+    return condition.to(R.where(condition.expr, *(operand(e, dtype) for e in (chosen, other))))
+
+
+def _concatenate(parts: list[Expression], axis: int) -> Expression:
+    return parts[0].to(R.concat([part.expr for part in parts], axis))
+
+
+def _take(values: Expression, indices: Any, axis: int) -> Expression:
+    index = relax.const(np.asarray(indices, np.int32), "int32")
+    return values.to(R.take(values.expr, index, axis=axis, mode="clip"))
+
+
+def _pad(values: Expression, widths: Any, constant_values: int) -> Expression:
+    flat = [width for pair in widths for width in pair]
+    return values.to(R.nn.pad(values.expr, flat, pad_value=constant_values))
+
+
+_FUNCTIONS: dict[Callable[..., Any], Callable[..., Any]] = {
+    np.clip: _clip,
+    np.concatenate: _concatenate,
+    np.pad: _pad,
+    np.take: _take,
+    np.where: _where,
+    np.zeros_like: lambda values: values.to(R.zeros_like(values.expr)),
+}
+
+
+def implement(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Decorate what computes a function of this project with expressions."""
+
+    def decorate(implementation: Callable[..., Any]) -> Callable[..., Any]:
+        _FUNCTIONS[function] = implementation
+        return implementation
+
+    return decorate
+
+
+def take(table: Any, indices: Any) -> Any:
+    """Return the entries of a table; indices beyond its ends count as the ends."""
+    # numpy's function asks only the table how. TVM prints a warning where the mode is "fast".
+    if not isinstance(indices, Expression):
+        return np.take(table, indices, mode="clip")
+    return indices.to(R.take(operand(table, table.dtype), indices.expr, axis=0, mode="clip"))
+
+
+def sum_in_order(values: Any) -> Any:
+    """Add float32 values up along the last axis, one after the other: every sum is rounded."""
+    if isinstance(values, Expression):
+        return values.sum(axis=-1, dtype=np.float32, keepdims=True)
+    return np.cumsum(values, axis=-1, dtype=np.float32)[..., -1:]

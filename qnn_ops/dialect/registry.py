@@ -1,0 +1,410 @@
+"""One decorator that turns a Python function into a Relax operator.
+
+An operator's file contains the public function with the operator's traits, its type rule, its numpy
+reference, and a rule that tells where the model's own framework would overflow. The function has no
+body: its signature declares the operands and attributes, by the types of
+``qnn_ops.dialect.declared``::
+
+    @operator("quantized_data", traits=Traits(...))
+    def quantized_relu(quantized_data: relax.Expr, input_scale: InputScale, ...) -> None: ...
+
+    @quantized_relu.type_rule
+    def _type(attrs: Attrs, data: TensorSpec) -> TensorSpec: ...
+
+    @quantized_relu.reference
+    def _reference(attrs: Attrs, data: np.ndarray) -> np.ndarray: ...
+
+    @quantized_relu.overflow_rule
+    def _overflow(attrs: Attrs, known: Known, data: TensorSpec) -> None: ...
+
+The operator is then known to TVM as ``relax.qnn.quantized_relu``, prints in TVMScript as
+``R.qnn.quantized_relu(x, kind="relu", ...)`` and parses back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from types import SimpleNamespace
+from typing import Any, Generic, ParamSpec, Protocol, TypeAlias
+
+import numpy as np
+import tvm
+import tvm_ffi
+from tvm import relax
+from tvm.relax import script as relax_script
+from tvm.relax.script import parser as relax_parser
+
+from qnn_ops.dialect.attributes import list_attr
+from qnn_ops.dialect.declarations import Declaration
+from qnn_ops.dialect.declared import LITERT, arithmetic_of
+from qnn_ops.dialect.sizes import is_open, sizes_of
+from qnn_ops.dialect.traits import Traits
+from qnn_ops.errors import QnnError
+
+P = ParamSpec("P")
+
+PREFIX = "relax.qnn."
+
+_KEPT_ARRAYS = 512  # more than the lists of any network's channels
+
+
+@dataclass(frozen=True)
+class TensorSpec:
+    """The facts of a tensor that a type rule sees: its shape and its dtype.
+
+    A size that only a run knows is a ``qnn_ops.dialect.sizes.Size``.
+    """
+
+    shape: tuple[int, ...]
+    dtype: str
+
+
+class Attrs(SimpleNamespace):
+    """An operator's attributes as plain Python values, by the names of the public function.
+
+    Each operator has a subclass, whose class attributes are what calls leave out: the defaults of
+    implied attributes.
+    """
+
+
+Operand: TypeAlias = "TensorSpec | tuple[TensorSpec, ...]"
+TypeRule = Callable[..., TensorSpec]
+Reference = Callable[..., Any]
+
+
+class Known(Protocol):
+    """The constant operands of a call, by their indices."""
+
+    def __call__(self, index: int) -> np.ndarray[Any, Any]:
+        """Return the value of an operand, which has to be constant."""
+
+    def has(self, index: int) -> bool:
+        """Tell whether an operand is constant."""
+
+
+OverflowRule = Callable[..., "str | None"]
+"""``rule(attrs, known, *specs)`` raises where a framework's integers could overflow.
+
+Where they are known to wrap, it says so instead.
+"""
+
+
+class Operator(Generic[P]):
+    """A Relax operator of this dialect; calling it builds the call."""
+
+    def __init__(
+        self,
+        function: Callable[P, None],
+        tensors: tuple[str, ...],
+        traits: Traits | None,
+        name: str = "",
+    ) -> None:
+        """Register ``function`` by its name or another; ``tensors`` are its tensor parameters."""
+        self.name = self.__name__ = name or function.__name__
+        self.tensors = tensors
+        self.declaration = Declaration(function, tensors)
+        self.attrs: type[Attrs] = type("Attrs", (Attrs,), self.declaration.implied)
+        self.__doc__ = self.declaration.document(function.__doc__ or "")
+        self.__signature__ = self.declaration.signature(relax.Call)
+        self._type_rule: TypeRule | None = None
+        self._references: dict[str, Reference] = {}
+        self._overflow_rule: OverflowRule | None = None
+        self._traits = traits
+        op_name = PREFIX + self.name
+        tvm.ir.register_op_attr(op_name, "FInferType", self._infer_type)
+        tvm.ir.register_op_attr(op_name, "FPurity", True)
+        self.op = tvm.ir.Op.get(op_name)
+        OPERATORS[op_name] = self
+        setattr(R_QNN, self.name, self._from_script)
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> relax.Call:
+        """Build the Relax call; see the operator's own documentation for the arguments."""
+        given = self.declaration.given(args, kwargs)
+        operands = [self._operand(name, given[name]) for name in self.tensors]
+        return self.call(operands, **self.declaration.attrs(given))
+
+    def __repr__(self) -> str:
+        """Return the operator's name in TVM."""
+        return f"<operator {PREFIX}{self.name}>"
+
+    def type_rule(self, rule: TypeRule) -> TypeRule:
+        """Decorate the rule that checks the operands and gives the result's shape and dtype."""
+        self._type_rule = rule
+        return rule
+
+    def reference(self, function: Reference) -> Reference:
+        """Decorate what the operator computes, in numpy: ``function(attrs, *arrays)``."""
+        self._references[LITERT] = function
+        return function
+
+    def computed_by(self, arithmetic: str, function: Reference) -> None:
+        """State what the operator computes in another arithmetic than LiteRT's."""
+        self._references[arithmetic] = function
+        others = [name for name in self._references if name != LITERT]
+        self.declaration.attributes["arithmetic"] = arithmetic_of(LITERT, *others)
+
+    def overflow_rule(self, rule: OverflowRule) -> OverflowRule:
+        """Decorate what raises where LiteRT's integers could overflow; those of others cannot."""
+        self._overflow_rule = rule
+        return rule
+
+    @property
+    def traits(self) -> Traits:
+        """The facts about the operator that passes need."""
+        if self._traits is None:
+            raise QnnError(f"{self.name}: the operator states no traits")
+        return self._traits
+
+    def call(self, operands: Sequence[Any], **attrs: Any) -> relax.Call:
+        """Build a call from operands (trailing ``None`` left out) and normalised attributes."""
+        operands = list(operands)
+        while operands and operands[-1] is None:
+            operands.pop()
+        if any(operand is None for operand in operands):
+            raise QnnError(f"{self.name}: an operand before the last one is missing")
+        for name, operand in zip(self.tensors, operands, strict=False):
+            check_expr(f"{self.name}: {name}", operand)
+        return relax.Call(self.op, operands, tvm.ir.make_node("ir.DictAttrs", **attrs))
+
+    def _operand(self, name: str, value: Any) -> Any:
+        """Return an operand; one that is declared as several tensors becomes a tuple."""
+        if name not in self.declaration.tuples or isinstance(value, relax.Expr):
+            return value
+        fields = list_attr(name, value)
+        for index, field in enumerate(fields):
+            check_expr(f"{name}[{index}]", field)
+        return relax.Tuple(fields)
+
+    def infer(self, attrs: Attrs, *operands: Operand) -> TensorSpec:
+        """Apply the type rule; an error names the operator."""
+        if self._type_rule is None:
+            raise QnnError(f"{self.name}: the operator has no type rule")
+        try:
+            self.declaration.check(attrs)
+            return self._type_rule(attrs, *operands)
+        except QnnError as error:
+            raise QnnError(f"{self.name}: {error}") from None
+        except (AttributeError, IndexError, TypeError, ValueError) as error:
+            # An attribute or operand is missing or of another kind: a call made by hand, not by the
+            # function.
+            raise QnnError(f"{self.name}: malformed call: {error}") from error
+
+    def apply(self, attrs: Attrs, *arrays: Any) -> np.ndarray[Any, Any]:
+        """Compute in numpy what a call with these attributes means, after checking its types."""
+        if self._references.get(LITERT) is None:
+            raise QnnError(f"{self.name}: the operator has no reference")
+        spec = self.infer(attrs, *(_array_spec(array) for array in arrays))
+        result = np.asarray(self.compute(attrs, *arrays))
+        if result.shape != spec.shape or result.dtype != spec.dtype:
+            raise QnnError(
+                f"{self.name}: the reference gave {result.dtype}{result.shape}, "
+                f"the type rule says {spec.dtype}{spec.shape}"
+            )
+        return result
+
+    def compute(self, attrs: Attrs, *values: Any) -> Any:
+        """Apply the reference of a call's arithmetic to arrays or expressions, without checks."""
+        return self._references[getattr(attrs, "arithmetic", LITERT)](attrs, *values)
+
+    def check_overflow(self, attrs: Attrs, known: Known, *operands: Operand) -> str:
+        """Raise where the framework's integers could overflow; the error names the operator.
+
+        Returns:
+            What wraps, if anything can.
+        """
+        if self._overflow_rule is None:
+            raise QnnError(f"{self.name}: the operator does not say when it overflows")
+        if getattr(attrs, "arithmetic", LITERT) != LITERT:
+            return ""
+        try:
+            wraps = self._overflow_rule(attrs, known, *operands)
+        except QnnError as error:
+            raise QnnError(f"{self.name}: {error}") from None
+        return f"{self.name}: {wraps}" if wraps else ""
+
+    def evaluate(self, *args: P.args, **kwargs: P.kwargs) -> np.ndarray[Any, Any]:
+        """Compute the operator in numpy: the same arguments, with arrays for the tensors."""
+        build: Callable[..., relax.Call] = self
+        call = build(*_map(_to_const, args), **_map(_to_const, kwargs))
+        return self.apply(attrs_of(call), *(_to_array(arg) for arg in call.args))
+
+    def operands(self, call: relax.Call) -> list[Operand]:
+        """Return shape and dtype of each operand of a call of the operator."""
+        return [_operand_spec(self, index, arg) for index, arg in enumerate(call.args)]
+
+    def _infer_type(self, call: relax.Call, _builder: relax.BlockBuilder) -> relax.TensorType:
+        spec = self.infer(attrs_of(call), *self.operands(call))
+        return relax.TensorType(spec.shape, spec.dtype)
+
+    def _from_script(self, *operands: Any, **attrs: Any) -> relax.Call:
+        build: Callable[..., relax.Call] = self
+        named = dict(zip(self.tensors, operands, strict=False))
+        # The dialect's own spelling has the tensors first and the rest by name; positional
+        # attributes (the public function's order) are for people who write TVMScript by hand.
+        if len(operands) > len(self.tensors):
+            return build(*operands, **attrs)
+        return build(**named, **attrs)
+
+
+OPERATORS: dict[str, Operator[Any]] = {}
+"""Every operator of the dialect, by its name in TVM."""
+
+R_QNN = SimpleNamespace()
+"""The namespace ``R.qnn`` of TVMScript."""
+
+# The first is the R of a function in a Python file, the second that of text.
+relax_script.qnn = R_QNN
+relax_parser.qnn = R_QNN
+
+
+def operator(
+    *tensors: str, traits: Traits | None = None
+) -> Callable[[Callable[P, None]], Operator[P]]:
+    """Register the decorated declaration as a Relax operator.
+
+    Args:
+        tensors: names of its operands.
+        traits: what passes need to know of it; without them none of those passes takes it.
+    """
+
+    def decorate(function: Callable[P, None]) -> Operator[P]:
+        return Operator(function, tensors, traits)
+
+    return decorate
+
+
+def cannot_overflow(_attrs: Attrs, _known: Known, *_operands: Operand) -> None:
+    """Raise never: the overflow rule of operators that do not add or scale in int32."""
+
+
+def operator_of(expr: Any) -> Operator[Any] | None:
+    """Return the dialect's operator that ``expr`` calls, or None if it calls none."""
+    if isinstance(expr, relax.Call) and isinstance(expr.op, tvm.ir.Op):
+        return OPERATORS.get(expr.op.name)
+    return None
+
+
+def attrs_of(call: relax.Call) -> Attrs:
+    """Return a call's attributes as plain Python values."""
+    operator = operator_of(call)
+    kind = Attrs if operator is None else operator.attrs
+    if call.attrs is None:
+        return kind()
+    return kind(**{key: _plain(value) for key, value in call.attrs.items()})
+
+
+def check_expr(name: str, value: Any) -> None:
+    """Raise unless ``value`` is a Relax expression: TVM does not survive a tuple of others."""
+    if not isinstance(value, relax.Expr):
+        raise QnnError(f"{name} must be a Relax expression, got {type(value).__name__}")
+
+
+def constant_of(expr: relax.Expr) -> np.ndarray[Any, Any] | None:
+    """Return the value of a constant tensor, or None for any other expression."""
+    return expr.value.numpy() if isinstance(expr, tvm.ir.GenericConst) else None
+
+
+def spec_of(expr: relax.Expr, name: str = "an expression") -> TensorSpec:
+    """Return shape and dtype of a normalised tensor expression, which the error calls ``name``.
+
+    Raises:
+        QnnError: if it is no tensor, or its shape's sizes or its dtype have no expressions.
+    """
+    return type_spec(expr.ty, name)
+
+
+def type_spec(ty: Any, name: str) -> TensorSpec:
+    """Return shape and dtype of a tensor type; raise QnnError as ``spec_of`` does."""
+    if not isinstance(ty, relax.TensorType):
+        raise QnnError(f"{name} must be a tensor, got {ty}")
+    if not isinstance(ty.shape, relax.ShapeExpr):
+        raise QnnError(f"{name} must have a shape known at compile time, got {ty}")
+    return TensorSpec(sizes_of(ty.shape.values), str(ty.dtype))
+
+
+def static_spec(ty: Any, name: str) -> TensorSpec:
+    """Return shape and dtype of a tensor type; raise QnnError also if a size is open."""
+    spec = type_spec(ty, name)
+    if is_open(spec.shape):
+        raise QnnError(f"{name} must have a shape known at compile time, got {ty}")
+    return spec
+
+
+def has_open_size(call: relax.Call) -> bool:
+    """Tell whether a size of the result of a call, or of an operand, is open."""
+    types = [call.ty, *(arg.ty for arg in call.args)]
+    tensors = [each for ty in types for each in getattr(ty, "fields", [ty])]
+    shapes = [ty.shape for ty in tensors if isinstance(ty, relax.TensorType)]
+    return any(
+        isinstance(shape, relax.ShapeExpr) and is_open(sizes_of(shape.values)) for shape in shapes
+    )
+
+
+def _operand_spec(op: Operator[Any], index: int, arg: relax.Expr) -> Operand:
+    name = op.tensors[index] if index < len(op.tensors) else f"operand {index}"
+    if isinstance(arg.ty, relax.TupleType):
+        return tuple(
+            type_spec(field, f"{op.name}: {name}[{i}]") for i, field in enumerate(arg.ty.fields)
+        )
+    return type_spec(arg.ty, f"{op.name}: {name}")
+
+
+def _array_spec(value: Any) -> Operand:
+    if isinstance(value, (list, tuple)):
+        return tuple(TensorSpec(array.shape, str(array.dtype)) for array in value)
+    return TensorSpec(value.shape, str(value.dtype))
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, (bool, int, float, str)) or value is None:
+        return value
+    if isinstance(value, tvm_ffi.Array):
+        return _items(_ArrayKey(value))
+    if isinstance(value, Sequence):
+        return tuple(map(_plain, value))
+    raise QnnError(f"an attribute of type {type(value).__name__} is not one of this dialect")
+
+
+class _ArrayKey:
+    """An array of TVM's as a key, which equals only itself: TVM's equality takes 1 for True.
+
+    Attributes:
+        array: the array.
+    """
+
+    def __init__(self, array: Any) -> None:
+        self.array = array
+
+    def __hash__(self) -> int:
+        return hash(self.array.__chandle__())
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _ArrayKey) and bool(self.array.same_as(other.array))
+
+
+@lru_cache(maxsize=_KEPT_ARRAYS)
+def _items(key: _ArrayKey) -> tuple[Any, ...]:
+    # Each item is a call of TVM's, and each pass reads the same lists of channels.
+    return tuple(map(_plain, key.array))
+
+
+def _map(convert: Callable[[Any], Any], values: Any) -> Any:
+    if isinstance(values, Mapping):
+        return {key: convert(value) for key, value in values.items()}
+    return [convert(value) for value in values]
+
+
+def _to_const(value: Any) -> Any:
+    if isinstance(value, np.ndarray):
+        return relax.const(value, str(value.dtype))
+    if isinstance(value, (list, tuple)) and value and isinstance(value[0], np.ndarray):
+        return [_to_const(item) for item in value]
+    return value
+
+
+def _to_array(expr: relax.Expr) -> Any:
+    if isinstance(expr, relax.Tuple):
+        return tuple(_to_array(field) for field in expr.fields)
+    return expr.value.numpy()

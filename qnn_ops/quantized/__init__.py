@@ -1,0 +1,1 @@
+"""Operators on quantized tensors, a file for each family."""

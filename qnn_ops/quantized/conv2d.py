@@ -1,0 +1,295 @@
+"""Two-dimensional convolution of quantized tensors."""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+from typing import Annotated, Any
+
+import numpy as np
+from tvm import relax
+
+from qnn_ops.arithmetic.accumulator_bounds import Weights
+from qnn_ops.arithmetic.fixed_point import conv_multiplier
+from qnn_ops.arithmetic.float_epilogue import check_addend
+from qnn_ops.arithmetic.rounding import SUM_ROUNDINGS, check_multiplier
+from qnn_ops.arithmetic.sums import check_sums, result_of_sums
+from qnn_ops.arithmetic.wide_sums import check_sum_types, is_wide
+from qnn_ops.dialect import declared
+from qnn_ops.dialect.checks import (
+    ACTIVATIONS,
+    QUANTIZED,
+    check_bounds,
+    check_dtype,
+    check_quantization,
+    check_rank,
+)
+from qnn_ops.dialect.layouts import permutation, reorder
+from qnn_ops.dialect.registry import Attrs, Known, TensorSpec, operator
+from qnn_ops.dialect.sizes import least
+from qnn_ops.dialect.traits import MOVED_RESULT, Channels, Traits
+from qnn_ops.dialect.windows import sliding_windows, window_count
+from qnn_ops.errors import QnnError
+
+Array = np.ndarray[Any, Any]
+
+
+def _has_addend(given: declared.Given) -> bool:
+    return given["addend"] is not None
+
+
+@operator(
+    "quantized_data",
+    "quantized_kernel",
+    "bias",
+    "addend",
+    traits=Traits(
+        zero_points={"quantized_data": "input_zero_point", "addend": "addend_zero_point"},
+        moved=MOVED_RESULT,
+        keeps=None,
+        clamps=True,
+        channels=Channels.CONVOLUTION,
+    ),
+)
+def quantized_conv2d(
+    quantized_data: relax.Expr,
+    quantized_kernel: relax.Expr,
+    input_scale: declared.InputScale,
+    input_zero_point: declared.InputZeroPoint,
+    kernel_scale: declared.KernelScale,
+    kernel_zero_point: declared.KernelZeroPoint,
+    output_scale: declared.OutputScale,
+    output_zero_point: declared.OutputZeroPoint,
+    out_dtype: declared.Text,
+    strides: declared.Strides = (1, 1),
+    padding: declared.Padding = (0, 0),
+    dilation: declared.Dilation = (1, 1),
+    groups: declared.Int = 1,
+    channels: declared.OptionalInt = None,
+    kernel_size: declared.OptionalSize = None,
+    data_layout: declared.Layout = "NCHW",
+    kernel_layout: declared.KernelLayout = "OIHW",
+    out_layout: declared.OutLayout = "",
+    *,
+    bias: relax.Expr | None = None,
+    out_min: declared.OutMin = None,
+    out_max: declared.OutMax = None,
+    rounding: Annotated[str, declared.choice(*SUM_ROUNDINGS)] = "tflite",
+    addend: relax.Expr | None = None,
+    addend_scale: Annotated[float, declared.scale("", needed=_has_addend)] = 1.0,
+    addend_zero_point: Annotated[int, declared.zero_point("", needed=_has_addend)] = 0,
+    relu_before_addend: Annotated[
+        bool, declared.Attribute(declared.flag, needed=_has_addend)
+    ] = False,
+) -> None:
+    """Convolve quantized data with a quantized kernel.
+
+    The integer sum over the window is Σ(data - input_zero_point)(kernel - kernel_zero_point) +
+    bias in int32 (wrapping, as the frameworks' int32 does); padded positions hold the input
+    zero point and so add nothing. The sum is multiplied by
+    input_scale * kernel_scale / output_scale, rounded as ``rounding`` says, offset by the
+    output zero point and clamped.
+
+    Source of the arithmetic: TFLite's reference CONV_2D and DEPTHWISE_CONV_2D. As there, the
+    product of input and kernel scale is rounded to float32 for uint8 kernels and kept in
+    float64 for int8 kernels; with rounding "float32" product and quotient of the scales are
+    float32, as ONNX Runtime's.
+
+    With rounding "onednn" sum and bias are converted to float32 apart and added there; the
+    product with the multiplier is a float32, to which another tensor may be added in a fused
+    multiply-add; the result of that is rounded, once, half to even. Source: oneDNN's int8
+    convolutions as MXNet uses them; see qnn_ops.arithmetic.float_epilogue.
+
+    Sums of int16 data are 64 bits wide, or wrap in 32 bits where the bias is int32. Those of 64
+    bits are scaled with 15 bits of the multiplier: see qnn_ops.arithmetic.wide_sums.
+
+    Args:
+        quantized_data: int8, uint8 or int16, [N, H, W, C] or [N, C, H, W].
+        quantized_kernel: int8 or uint8, O output channels by I = C / groups input channels by
+            the window, in the order of ``kernel_layout``.
+        output_scale: real value of one step of the result; unused for int32 results.
+        output_zero_point: the result's value that means 0; unused for int32 results.
+        out_dtype: int8 or uint8, or int32 for the sum itself; for int16 data int16.
+        groups: how many groups the channels fall into; C for a depthwise convolution, whose
+            output channel c * M + m belongs to input channel c (M: channel multiplier).
+        channels: O, if given, is checked against the kernel's shape.
+        kernel_size: the window's height and width, if given, are checked likewise.
+        bias: int32 [O], for int16 data int32 or int64, in steps of input_scale * kernel_scale.
+        rounding: "tflite", "upward", "float32" or "float64", see qnn_ops.arithmetic.rounding; or
+            "onednn"; of 64-bit sums "reduced" or "float64".
+        addend: int8 or uint8, shaped as the result; needs rounding "onednn" and a bias.
+        addend_scale: real value of one step of the addend.
+        addend_zero_point: the addend's value that means 0.
+        relu_before_addend: whether negative numbers become zero before the addend is added.
+
+    Returns:
+        A call whose result has ``out_dtype`` and the layout ``out_layout``.
+
+    Raises:
+        QnnError: if a shape, dtype, layout or quantization does not fit (raised when the call's
+            type is inferred).
+    """
+
+
+# LiteRT's, of strides and dilation; and what an int32 counts.
+_LARGEST_STEP, _MOST_PIXELS = 2**15 - 1, 2**31 - 1
+
+
+@quantized_conv2d.type_rule
+def _type(
+    attrs: Attrs,
+    data: TensorSpec,
+    kernel: TensorSpec,
+    bias: TensorSpec | None = None,
+    addend: TensorSpec | None = None,
+) -> TensorSpec:
+    check_dtype("quantized_data", data.dtype, ACTIVATIONS)
+    check_dtype("quantized_kernel", kernel.dtype, QUANTIZED)
+    check_rank("quantized_data", data, 4)
+    check_rank("quantized_kernel", kernel, 4)
+    batch, height, width, in_channels = reorder(data.shape, attrs.data_layout, "NHWC")
+    out_channels, *window, kernel_channels = reorder(kernel.shape, attrs.kernel_layout, "OHWI")
+    _check_channels(attrs, in_channels, out_channels, kernel_channels)
+    if tuple(getattr(attrs, "kernel_size", window)) != tuple(window):
+        raise QnnError(f"kernel_size is {attrs.kernel_size}, the kernel's window is {window}")
+    check_quantization("input", attrs.input_scale, attrs.input_zero_point, data.dtype)
+    check_quantization(
+        "kernel", attrs.kernel_scale, attrs.kernel_zero_point, kernel.dtype, out_channels
+    )
+    if bias is not None and bias.shape != (out_channels,):
+        raise QnnError(f"bias must have shape ({out_channels},), got {bias.shape}")
+    check_sum_types(attrs, data, kernel, bias)
+    _check_output(attrs, kernel.dtype)
+    out_height, out_width = (
+        window_count(name, *sizes)
+        for name, *sizes in zip(
+            ("height", "width"),
+            (height, width),
+            window,
+            attrs.strides,
+            attrs.dilation,
+            attrs.padding[:2],
+            attrs.padding[2:],
+            strict=True,
+        )
+    )
+    _check_sizes(attrs, batch * in_channels, height, width)
+    shape = reorder((batch, out_height, out_width, out_channels), "NHWC", attrs.out_layout)
+    result = TensorSpec(shape, attrs.out_dtype)
+    check_addend(attrs, addend, result)
+    return result
+
+
+def _check_sizes(attrs: Attrs, planes: int, height: int, width: int) -> None:
+    for name in ("strides", "dilation"):
+        steps = tuple(getattr(attrs, name))
+        if max(steps) > _LARGEST_STEP:
+            raise QnnError(f"{name} must be at most {_LARGEST_STEP}, got {steps}")
+    top, left, bottom, right = attrs.padding
+    padded = planes * (height + top + bottom) * (width + left + right)
+    if least(padded) > _MOST_PIXELS:
+        raise QnnError(f"the padded data must have at most {_MOST_PIXELS} values, got {padded}")
+
+
+def _check_channels(attrs: Attrs, in_channels: int, out_channels: int, per_group: int) -> None:
+    groups = attrs.groups
+    if groups < 1 or in_channels % groups or out_channels % groups:
+        raise QnnError(
+            f"groups must divide the {in_channels} input and {out_channels} output channels, "
+            f"got {groups}"
+        )
+    if per_group * groups != in_channels:
+        raise QnnError(
+            f"quantized_kernel takes {per_group} input channels in each of {groups} groups, "
+            f"quantized_data has {in_channels} channels"
+        )
+    if getattr(attrs, "channels", out_channels) != out_channels:
+        raise QnnError(f"channels is {attrs.channels}, the kernel has {out_channels}")
+
+
+def _check_output(attrs: Attrs, kernel_dtype: str) -> None:
+    check_dtype("out_dtype", attrs.out_dtype, (*ACTIVATIONS, "int32"))
+    check_bounds(attrs.out_dtype, attrs.out_min, attrs.out_max)
+    if attrs.out_dtype != "int32":
+        check_quantization("output", attrs.output_scale, attrs.output_zero_point, attrs.out_dtype)
+        multiplier = conv_multiplier(
+            attrs.input_scale, attrs.kernel_scale, attrs.output_scale, kernel_dtype, attrs.rounding
+        )
+        check_multiplier(multiplier, attrs.rounding)
+
+
+@quantized_conv2d.reference
+def _reference(
+    attrs: Attrs,
+    data: Array,
+    kernel: Array,
+    bias: Array | None = None,
+    addend: Array | None = None,
+) -> Array:
+    kernel_ohwi = kernel.transpose(permutation(attrs.kernel_layout, "OHWI"))
+    values = data.transpose(permutation(attrs.data_layout, "NHWC")).astype(np.int64)
+    weights = kernel_ohwi.astype(np.int64) - np.reshape(attrs.kernel_zero_point, (-1, 1, 1, 1))
+    sums = _convolve(attrs, values - attrs.input_zero_point, weights)
+    if addend is not None:
+        addend = addend.transpose(permutation(attrs.out_layout, "NHWC"))
+    wide = is_wide(str(data.dtype), None if bias is None else str(bias.dtype))
+    result = _result(attrs, sums, str(kernel.dtype), bias, addend, wide)
+    return np.ascontiguousarray(result.transpose(permutation("NHWC", attrs.out_layout)))
+
+
+def _result(
+    attrs: Attrs,
+    sums: Array,
+    kernel_dtype: str,
+    bias: Array | None,
+    addend: Array | None,
+    wide: bool,
+) -> Array:
+    """Return the result, NHWC as the sums are, which may need more than 32 bits."""
+    is_sum = attrs.out_dtype == "int32"
+    scales = (attrs.input_scale, attrs.kernel_scale, attrs.output_scale)
+    multiplier = np.ones(()) if is_sum else conv_multiplier(*scales, kernel_dtype, attrs.rounding)
+    return result_of_sums(attrs, sums, bias, multiplier, addend, wide=wide)
+
+
+def _convolve(attrs: Attrs, data: Array, kernel: Array) -> Array:
+    """Convolve integers exactly, NHWC by OHWI, in groups; padding adds zeros."""
+    top, left, bottom, right = attrs.padding
+    padded = np.pad(data, ((0, 0), (top, bottom), (left, right), (0, 0)))
+    out_channels, height, width, per_group = kernel.shape
+    extent = ((height - 1) * attrs.dilation[0] + 1, (width - 1) * attrs.dilation[1] + 1)
+    windows = sliding_windows(padded, extent)
+    windows = windows[
+        :, :: attrs.strides[0], :: attrs.strides[1], :, :: attrs.dilation[0], :: attrs.dilation[1]
+    ]
+    groups = attrs.groups
+    batch, out_height, out_width = windows.shape[:3]
+    # float64 sums of 8-bit products are exact far beyond any window, and run as fast products.
+    left_side = windows.reshape(batch, out_height, out_width, groups, per_group, height, width)
+    left_side = left_side.transpose(3, 0, 1, 2, 5, 6, 4).reshape(
+        groups, batch * out_height * out_width, height * width * per_group
+    )
+    right_side = kernel.reshape(groups, out_channels // groups, height * width * per_group)
+    sums = left_side.astype(np.float64) @ right_side.transpose(0, 2, 1).astype(np.float64)
+    return (
+        sums.astype(np.int64).transpose(1, 0, 2).reshape(batch, out_height, out_width, out_channels)
+    )
+
+
+@quantized_conv2d.overflow_rule
+def _overflow(
+    attrs: Attrs, known: Known, data: TensorSpec, kernel: TensorSpec, *others: TensorSpec
+) -> str:
+    channels, *sizes = reorder(kernel.shape, attrs.kernel_layout, "OHWI")
+    scales = (attrs.input_scale, attrs.kernel_scale, attrs.output_scale)
+
+    def read() -> Array:
+        return known(1).transpose(permutation(attrs.kernel_layout, "OHWI"))
+
+    return check_sums(
+        attrs,
+        data,
+        Weights(channels, math.prod(sizes), kernel.dtype, attrs.kernel_zero_point, read),
+        partial(known, 2) if others else None,
+        partial(conv_multiplier, *scales, kernel.dtype, attrs.rounding),
+    )

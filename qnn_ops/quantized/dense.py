@@ -1,0 +1,162 @@
+"""A fully connected layer of quantized tensors."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Annotated, Any
+
+import numpy as np
+from tvm import relax
+
+from qnn_ops.arithmetic.accumulator_bounds import Weights
+from qnn_ops.arithmetic.fixed_point import dense_multiplier
+from qnn_ops.arithmetic.rounding import SUM_ROUNDINGS, check_multiplier
+from qnn_ops.arithmetic.sums import check_sums, result_of_sums
+from qnn_ops.arithmetic.wide_sums import check_sum_types, is_wide
+from qnn_ops.dialect import declared
+from qnn_ops.dialect.checks import (
+    ACTIVATIONS,
+    QUANTIZED,
+    check_bounds,
+    check_dtype,
+    check_quantization,
+    check_rank,
+)
+from qnn_ops.dialect.registry import Attrs, Known, TensorSpec, operator
+from qnn_ops.dialect.traits import MOVED_RESULT, Channels, Traits
+from qnn_ops.errors import QnnError
+
+Array = np.ndarray[Any, Any]
+
+
+@operator(
+    "quantized_data",
+    "quantized_weight",
+    "bias",
+    traits=Traits(
+        zero_points={"quantized_data": "input_zero_point"},
+        moved=MOVED_RESULT,
+        keeps=None,
+        clamps=True,
+        channels=Channels.LAST,
+    ),
+)
+def quantized_dense(
+    quantized_data: relax.Expr,
+    quantized_weight: relax.Expr,
+    input_scale: declared.InputScale,
+    input_zero_point: declared.InputZeroPoint,
+    kernel_scale: declared.KernelScale,
+    kernel_zero_point: declared.KernelZeroPoint,
+    output_scale: declared.OutputScale,
+    output_zero_point: declared.OutputZeroPoint,
+    out_dtype: declared.Text,
+    units: declared.OptionalInt = None,
+    *,
+    bias: relax.Expr | None = None,
+    out_min: declared.OutMin = None,
+    out_max: declared.OutMax = None,
+    rounding: Annotated[str, declared.choice(*SUM_ROUNDINGS)] = "float64",
+) -> None:
+    """Multiply the last axis of quantized data by a quantized weight matrix.
+
+    The integer sum Σ(data - input_zero_point)(weight - kernel_zero_point) + bias, in int32
+    (wrapping, as the frameworks' int32 does), is multiplied by
+    input_scale * kernel_scale / output_scale (float64 throughout, or float32 with rounding
+    "float32"), rounded as ``rounding`` says,
+    offset by the output zero point and clamped.
+
+    Source of the arithmetic: LiteRT's reference FULLY_CONNECTED, which scales in float64. That is
+    not what its CONV_2D does, so a 1x1 convolution may differ by one. Sums of int16 data are 64
+    bits wide, or wrap in 32 bits where the bias is int32.
+
+    Args:
+        quantized_data: int8, uint8 or int16, [..., K]: at least one axis.
+        quantized_weight: int8 or uint8, [units, K]; constant, or what a run computes.
+        kernel_scale: real value of one step of the weight, or one per unit.
+        kernel_zero_point: the weight's value that means 0, or one per unit.
+        output_scale: real value of one step of the result; unused for int32 results.
+        output_zero_point: the result's value that means 0; unused for int32 results.
+        out_dtype: int8 or uint8, or int32 for the sum itself; for int16 data int16.
+        units: if given, is checked against the weight's shape.
+        bias: int32 [units], for int16 data int32 or int64, in steps of input_scale * kernel_scale.
+        rounding: "tflite", "upward", "float32" or "float64", see qnn_ops.arithmetic.rounding; or
+            "onednn", as in ``quantized_conv2d``; of 64-bit sums "float64" or "reduced".
+
+    Returns:
+        A call whose result is [..., units] of ``out_dtype``.
+
+    Raises:
+        QnnError: if a shape, dtype or quantization does not fit (raised when the call's type is
+            inferred).
+    """
+
+
+@quantized_dense.type_rule
+def _type(
+    attrs: Attrs, data: TensorSpec, weight: TensorSpec, bias: TensorSpec | None = None
+) -> TensorSpec:
+    check_dtype("quantized_data", data.dtype, ACTIVATIONS)
+    check_dtype("quantized_weight", weight.dtype, QUANTIZED)
+    check_rank("quantized_weight", weight, 2)
+    units, depth = weight.shape
+    if not data.shape:
+        raise QnnError("quantized_data must have at least 1 dimension, got a scalar")
+    if data.shape[-1] != depth:
+        raise QnnError(
+            f"the last axis of quantized_data has {data.shape[-1]} values, "
+            f"quantized_weight takes {depth}"
+        )
+    if getattr(attrs, "units", units) != units:
+        raise QnnError(f"units is {attrs.units}, the weight has {units}")
+    check_quantization("input", attrs.input_scale, attrs.input_zero_point, data.dtype)
+    check_quantization("kernel", attrs.kernel_scale, attrs.kernel_zero_point, weight.dtype, units)
+    if bias is not None and bias.shape != (units,):
+        raise QnnError(f"bias must have shape ({units},), got {bias.shape}")
+    check_sum_types(attrs, data, weight, bias)
+    check_dtype("out_dtype", attrs.out_dtype, (*ACTIVATIONS, "int32"))
+    check_bounds(attrs.out_dtype, attrs.out_min, attrs.out_max)
+    if attrs.out_dtype != "int32":
+        check_quantization("output", attrs.output_scale, attrs.output_zero_point, attrs.out_dtype)
+        multiplier = dense_multiplier(
+            attrs.input_scale, attrs.kernel_scale, attrs.output_scale, attrs.rounding
+        )
+        check_multiplier(multiplier, attrs.rounding)
+    return TensorSpec((*data.shape[:-1], units), attrs.out_dtype)
+
+
+@quantized_dense.reference
+def _reference(attrs: Attrs, data: Array, weight: Array, bias: Array | None = None) -> Array:
+    values = data.astype(np.int64) - attrs.input_zero_point
+    weights = weight.astype(np.int64) - np.reshape(attrs.kernel_zero_point, (-1, 1))
+    sums = values @ weights.T
+    is_sum = attrs.out_dtype == "int32"
+    scales = (attrs.input_scale, attrs.kernel_scale, attrs.output_scale)
+    multiplier = np.ones(()) if is_sum else dense_multiplier(*scales, attrs.rounding)
+    wide = is_wide(str(data.dtype), None if bias is None else str(bias.dtype))
+    return result_of_sums(attrs, sums, bias, multiplier, wide=wide)
+
+
+@quantized_dense.overflow_rule
+def _overflow(
+    attrs: Attrs, known: Known, data: TensorSpec, weight: TensorSpec, *bias: TensorSpec
+) -> str:
+    units, depth = weight.shape
+    scales = (attrs.input_scale, attrs.kernel_scale, attrs.output_scale)
+    return check_sums(
+        attrs,
+        data,
+        Weights(
+            units,
+            depth,
+            weight.dtype,
+            attrs.kernel_zero_point,
+            partial(known, 1) if known.has(1) else None,
+        ),
+        partial(known, 2) if bias else None,
+        partial(dense_multiplier, *scales, attrs.rounding),
+    )
+
+
+quantized_fully_connected = quantized_dense
+"""The name that the RFC of TVM's dialect had for it."""

@@ -1,0 +1,218 @@
+"""The family of quantized operators on two tensors, which broadcast."""
+
+from __future__ import annotations
+
+from inspect import cleandoc
+from typing import Annotated, Any
+
+import numpy as np
+from tvm import relax
+
+from qnn_ops.arithmetic.fixed_point import quantize_multiplier, scaled_twice
+from qnn_ops.arithmetic.onnxruntime import ONNXRUNTIME, check_arithmetic
+from qnn_ops.arithmetic.rounding import scale_down
+from qnn_ops.dialect import declared
+from qnn_ops.dialect.checks import (
+    ACTIVATIONS,
+    QUANTIZED,
+    check_alike,
+    check_bounds,
+    check_dtype,
+    check_quantization,
+)
+from qnn_ops.dialect.registry import Attrs, Known, Operator, Reference, TensorSpec
+from qnn_ops.dialect.sizes import broadcast
+from qnn_ops.dialect.traits import MOVED_RESULT, Channels, Traits
+from qnn_ops.errors import QnnError
+
+Array = np.ndarray[Any, Any]
+
+LEFT_SHIFT = 20
+"""The bits that both operands of a sum gain before they are scaled; 8 bits and a sign fit."""
+
+_LEFT_SHIFT_INT16 = 15
+
+LARGEST_TERM = 2**16 - 1
+"""Terms beyond it saturate any result whose multiplier is at least 1."""
+
+
+def _out_dtype(given: declared.Given) -> Any:
+    return given["out_dtype"]
+
+
+def _is_onnxruntime(given: declared.Given) -> bool:
+    return bool(given["arithmetic"] == ONNXRUNTIME)
+
+
+def _elementwise(
+    lhs: relax.Expr,
+    rhs: relax.Expr,
+    lhs_scale: declared.LhsScale,
+    lhs_zero_point: declared.LhsZeroPoint,
+    rhs_scale: declared.RhsScale,
+    rhs_zero_point: declared.RhsZeroPoint,
+    output_scale: declared.OutputScale,
+    output_zero_point: declared.OutputZeroPoint,
+    out_dtype: declared.Text,
+    out_min: declared.OutMin = None,
+    out_max: declared.OutMax = None,
+    *,
+    arithmetic: declared.Arithmetic = "tflite",
+    model_dtype: Annotated[
+        str | None,
+        declared.choice(*QUANTIZED, default=_out_dtype, needed=_is_onnxruntime),
+    ] = None,
+) -> None:
+    """Compute one result of two values.
+
+    Args:
+        lhs: int8, uint8 or int16, any shape. int16 is of the operands and the result, or of none,
+            and takes zero points of 0 only.
+        rhs: int8, uint8 or int16, a shape that broadcasts with that of ``lhs`` as in numpy.
+        out_dtype: int8, uint8 or int16.
+        arithmetic: "tflite"; for 8 bits also "xnnpack", and of sums and products "onnxruntime".
+        model_dtype: for arithmetic "onnxruntime", what the model's tensors are, int8 or uint8: its
+            float32 sums see the zero points. Default: ``out_dtype``.
+
+    Returns:
+        A call whose result has the broadcast shape and ``out_dtype``.
+
+    Raises:
+        QnnError: if the shapes do not broadcast or a dtype or quantization does not fit (raised
+            when the call's type is inferred).
+    """
+
+
+class ElementwiseOperator(Operator[...]):
+    """An operator on two tensors, which decorates its own reference: that is what differs."""
+
+    def __init__(self, reference: Reference, **others: Reference) -> None:
+        """Register the operator; its documentation begins with the reference's own.
+
+        Args:
+            reference: computes it.
+            others: compute it in other arithmetics, by their names.
+        """
+        traits = Traits(
+            zero_points={"lhs": "lhs_zero_point", "rhs": "rhs_zero_point"},
+            moved=MOVED_RESULT,
+            keeps=None,
+            clamps=True,
+            channels=Channels.ANYWHERE,
+        )
+        super().__init__(_elementwise, ("lhs", "rhs"), traits, reference.__name__)
+        _, arguments = (self.__doc__ or "").split("\n\n", 1)
+        self.__doc__ = f"{cleandoc(reference.__doc__ or '')}\n\n{arguments}"
+        self.type_rule(elementwise_type)
+        self.reference(reference)
+        for arithmetic, other in others.items():
+            self.computed_by(arithmetic, other)
+
+
+def elementwise_type(attrs: Attrs, lhs: TensorSpec, rhs: TensorSpec) -> TensorSpec:
+    """Check dtypes, quantization and shapes of a call, and return what its result is."""
+    dtypes = {"lhs": lhs.dtype, "rhs": rhs.dtype, "out_dtype": attrs.out_dtype}
+    for name, dtype in dtypes.items():
+        check_dtype(name, dtype, ACTIVATIONS)
+    check_arithmetic(attrs, *dtypes.values())
+    points = ("lhs_zero_point", "rhs_zero_point", "output_zero_point")
+    check_alike(dtypes, {name: getattr(attrs, name) for name in points})
+    check_quantization("lhs", attrs.lhs_scale, attrs.lhs_zero_point, lhs.dtype)
+    check_quantization("rhs", attrs.rhs_scale, attrs.rhs_zero_point, rhs.dtype)
+    check_quantization("output", attrs.output_scale, attrs.output_zero_point, attrs.out_dtype)
+    check_bounds(attrs.out_dtype, attrs.out_min, attrs.out_max)
+    try:
+        shape = broadcast(lhs.shape, rhs.shape)
+    except ValueError:
+        raise QnnError(
+            f"lhs and rhs must broadcast to one shape, got {lhs.shape} and {rhs.shape}"
+        ) from None
+    return TensorSpec(shape, attrs.out_dtype)
+
+
+def left_shift(attrs: Attrs) -> int:
+    """Return the bits that both operands of a sum gain: there is room for them, and a sign."""
+    return _LEFT_SHIFT_INT16 if attrs.out_dtype == "int16" else LEFT_SHIFT
+
+
+def sum_multipliers(attrs: Attrs) -> tuple[float, float, float]:
+    """Return a sum's real multipliers: of lhs and rhs to their common scale, and of the result.
+
+    The common scale is 2^-20 (of int16: 2^-15) of twice the larger operand's, so the sum cannot
+    overflow.
+    """
+    twice_larger = 2.0 * max(attrs.lhs_scale, attrs.rhs_scale)
+    result = twice_larger / (2.0 ** left_shift(attrs) * attrs.output_scale)
+    return (
+        attrs.lhs_scale / twice_larger,
+        attrs.rhs_scale / twice_larger,
+        saturating(result, attrs.out_dtype),
+    )
+
+
+def product_multiplier(attrs: Attrs) -> float:
+    """Compute a product's multiplier, rounded to float32 after each of two steps as TFLite's.
+
+    x86 processors shift 32 bits by the last five bits of a count, and TFLite's code does not look
+    whether it is larger: a multiplier of 2^40 is one of 2^8 there.
+    """
+    with np.errstate(over="ignore", under="ignore"):
+        product = np.float32(attrs.lhs_scale) * np.float32(attrs.rhs_scale)
+        multiplier = float(product / np.float32(attrs.output_scale))
+    if not np.isfinite(multiplier):
+        return multiplier
+    shift = int(quantize_multiplier(multiplier)[1])
+    return float(np.ldexp(multiplier, shift % 32 - shift)) if shift > 31 else multiplier
+
+
+def sum_reference(attrs: Attrs, lhs: Array, rhs: Array, sign: int) -> Array:
+    """Compute lhs + sign * rhs."""
+    lhs_multiplier, rhs_multiplier, result_multiplier = sum_multipliers(attrs)
+    shift = left_shift(attrs)
+    left = on_common_scale(lhs, attrs.lhs_zero_point, lhs_multiplier, shift)
+    right = on_common_scale(rhs, attrs.rhs_zero_point, rhs_multiplier, shift)
+    total = left + right if sign > 0 else left - right
+    if result_multiplier >= 1:
+        total = np.clip(total, -LARGEST_TERM, LARGEST_TERM)
+    return scale_result(attrs, total, result_multiplier)
+
+
+def sum_overflow(attrs: Attrs, _known: Known, _lhs: TensorSpec, _rhs: TensorSpec) -> None:
+    """Raise where TFLite does not define a sum or a difference of such scales."""
+    # The operands are brought to half of the larger scale at most: 2^28 is not exceeded.
+    *_, result = sum_multipliers(attrs)
+    shift = left_shift(attrs)
+    larger = max(attrs.lhs_scale, attrs.rhs_scale)
+    if quantize_multiplier(result)[1] > 0:
+        raise QnnError(
+            f"output_scale {attrs.output_scale:.4g} is too small: TFLite defines sums of operands "
+            f"of scale {larger:.4g} down to {larger / 2 ** (shift - 1):.4g}"
+        )
+    highest = float(np.finfo(np.float32).max) / 2**shift
+    if attrs.output_scale > highest:
+        raise QnnError(
+            f"output_scale {attrs.output_scale:.4g} is too large: TFLite defines sums up to "
+            f"{highest:.4g}"
+        )
+
+
+def scale_result(attrs: Attrs, accumulator: Array, multiplier: float) -> Array:
+    """Bring a sum or product to the output's scale, zero point and clamp range."""
+    point, bounds = attrs.output_zero_point, (attrs.out_min, attrs.out_max)
+    return scale_down(accumulator, multiplier, "tflite", point, bounds, attrs.out_dtype)
+
+
+def on_common_scale(data: Array, zero_point: int, multiplier: float, shift: int) -> Array:
+    """Return an operand in steps of both operands' scale, in int32."""
+    lifted = (data.astype(np.int32) - zero_point) << shift
+    return scaled_twice(lifted, *quantize_multiplier(multiplier)).astype(np.int32)
+
+
+def saturating(multiplier: float, out_dtype: str = "int8") -> float:
+    """Return a multiplier that gives the same results without overflowing int32.
+
+    Of 8 bits, from 2^9 on, every term but 0 saturates; and up to 2^14 a term of 16 bits does not
+    overflow. The frameworks' own code is undefined beyond that. What int16 needs for it is more
+    than int32 has, and wraps.
+    """
+    return min(multiplier, 2.0**30 if out_dtype == "int16" else 2.0**14)

@@ -1,0 +1,66 @@
+"""Any function of one quantized value, as a table."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from tvm import relax
+
+from qnn_ops.dialect.attributes import dtype_range
+from qnn_ops.dialect.checks import ACTIVATIONS, check_dtype
+from qnn_ops.dialect.expressions import take
+from qnn_ops.dialect.registry import Attrs, TensorSpec, cannot_overflow, operator
+from qnn_ops.dialect.traits import Channels, Traits, moving
+from qnn_ops.errors import QnnError
+
+Array = np.ndarray[Any, Any]
+
+
+@operator(
+    "quantized_data",
+    "table",
+    traits=Traits(
+        zero_points={"quantized_data": None},
+        moved=moving(),
+        keeps=None,
+        clamps=False,
+        channels=Channels.ANYWHERE_IN_FIRST,
+    ),
+)
+def quantized_lookup(quantized_data: relax.Expr, table: relax.Expr) -> None:
+    """Replace each value by its entry of a table: any function of one value, exactly.
+
+    ``qnn_ops.tables.lookup`` makes the tables of LOGISTIC, TANH and others.
+
+    Args:
+        quantized_data: int8, uint8 or int16, any shape.
+        table: int8, uint8 or int16, [256], for int16 data [65536]: the results for the data's
+            lowest value, the next one, and so on.
+
+    Returns:
+        A call whose result has the data's shape and the table's dtype.
+
+    Raises:
+        QnnError: if a dtype or the table's shape does not fit.
+    """
+
+
+@quantized_lookup.type_rule
+def _type(_attrs: Attrs, data: TensorSpec, table: TensorSpec) -> TensorSpec:
+    check_dtype("quantized_data", data.dtype, ACTIVATIONS)
+    check_dtype("table", table.dtype, ACTIVATIONS)
+    lowest, highest = dtype_range(data.dtype)
+    shape = (highest - lowest + 1,)
+    if table.shape != shape:
+        raise QnnError(f"table must have shape {shape}, got {table.shape}")
+    return TensorSpec(data.shape, table.dtype)
+
+
+quantized_lookup.overflow_rule(cannot_overflow)
+
+
+@quantized_lookup.reference
+def _reference(_attrs: Attrs, data: Array, table: Array) -> Array:
+    lowest, _ = dtype_range(str(data.dtype))
+    return take(table, data.astype(np.int32) - lowest)

@@ -1,0 +1,195 @@
+"""Products of matrices, of float32 and quantized. Neither needs to be constant."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import numpy as np
+from tvm import relax
+
+from qnn_ops.arithmetic.fixed_point import Float64Array, conv_multiplier
+from qnn_ops.arithmetic.float_epilogue import fused_multiply_add_float32
+from qnn_ops.arithmetic.rounding import check_multiplier, scale_down
+from qnn_ops.dialect import declared
+from qnn_ops.dialect.checks import QUANTIZED, check_dtype, check_quantization
+from qnn_ops.dialect.registry import Attrs, TensorSpec, cannot_overflow, operator
+from qnn_ops.dialect.sizes import broadcast
+from qnn_ops.dialect.traits import FIXED, MOVED_RESULT, Channels, Traits
+from qnn_ops.errors import QnnError
+from qnn_ops.unquantized.float_conv2d import ORDERS, panel_of
+
+Array = np.ndarray[Any, Any]
+
+
+@operator("lhs", "rhs", traits=FIXED)
+def float_matmul(
+    lhs: relax.Expr,
+    rhs: relax.Expr,
+    order: Annotated[str, declared.choice(*ORDERS[:2], implied=True)] = "tflite",
+) -> None:
+    """Multiply float32 matrices.
+
+    Products are added to 0 one by one, in the order of the depth; each product and each sum is
+    rounded. Source of the arithmetic: BATCH_MATMUL of LiteRT's reference kernels, as its builds
+    for x86 compute it.
+
+    With order "onnxruntime" a product and its sum have one rounding, and ``panel_of`` products are
+    added up by themselves; these sums are added one by one. Where the processor has no fused
+    multiply-add, or for want of a kernel, the order is TVM's. Source: MLAS of ONNX Runtime with one
+    thread, core/mlas/lib/sgemm.cpp, of matrices that are no constants nor have a single row or
+    column.
+
+    Args:
+        lhs: float32, [..., M, K].
+        rhs: float32, [..., K, N]; the axes before broadcast with those of lhs.
+        order: "tflite" or "onnxruntime".
+
+    Returns:
+        A call whose result is float32, [..., M, N].
+
+    Raises:
+        QnnError: if a shape or dtype does not fit.
+    """
+
+
+@float_matmul.type_rule
+def _float_matmul_type(attrs: Attrs, lhs: TensorSpec, rhs: TensorSpec) -> TensorSpec:
+    for name, spec in (("lhs", lhs), ("rhs", rhs)):
+        check_dtype(name, spec.dtype, ("float32",))
+        if len(spec.shape) < 2:
+            raise QnnError(f"{name} must have at least 2 dimensions, got shape {spec.shape}")
+    try:
+        outer = broadcast(lhs.shape[:-2], rhs.shape[:-2])
+    except ValueError:
+        outer = None
+    if outer is None or lhs.shape[-1] != rhs.shape[-2]:
+        raise QnnError(f"matrices of shapes {lhs.shape} and {rhs.shape} have no product")
+    return TensorSpec((*outer, lhs.shape[-2], rhs.shape[-1]), "float32")
+
+
+float_matmul.overflow_rule(cannot_overflow)
+
+
+@float_matmul.reference
+def _float_matmul_reference(attrs: Attrs, lhs: Array, rhs: Array) -> Array:
+    outer = broadcast(lhs.shape[:-2], rhs.shape[:-2])
+    depth, columns = rhs.shape[-2:]
+    zeros = total = np.zeros((*outer, lhs.shape[-2], columns), np.float32)
+    with np.errstate(all="ignore"):
+        if attrs.order == ORDERS[0]:
+            for k in range(depth):
+                total = total + lhs[..., :, k, None] * rhs[..., None, k, :]
+            return total
+        size = panel_of(depth, columns)
+        for begin in range(0, depth, size):
+            part = zeros
+            for k in range(begin, min(begin + size, depth)):
+                terms = (lhs[..., :, k, None], rhs[..., None, k, :], part)
+                part = fused_multiply_add_float32(*np.broadcast_arrays(*terms))
+            total = total + part
+    return total
+
+
+ROUNDINGS = ("tflite", "float32")
+
+
+@operator(
+    "lhs",
+    "rhs",
+    traits=Traits(
+        zero_points={"lhs": "lhs_zero_point", "rhs": "rhs_zero_point"},
+        moved=MOVED_RESULT,
+        keeps=None,
+        clamps=False,
+        channels=Channels.LAST,
+    ),
+)
+def quantized_matmul(
+    lhs: relax.Expr,
+    rhs: relax.Expr,
+    lhs_scale: declared.LhsScale,
+    lhs_zero_point: declared.LhsZeroPoint,
+    rhs_scale: declared.RhsScale,
+    rhs_zero_point: declared.RhsZeroPoint,
+    output_scale: declared.OutputScale,
+    output_zero_point: declared.OutputZeroPoint,
+    out_dtype: declared.Text,
+    *,
+    transpose_rhs: declared.Flag = False,
+    rounding: Annotated[str, declared.choice(*ROUNDINGS, implied=True)] = "tflite",
+) -> None:
+    """Multiply quantized matrices.
+
+    The integer sum Σ(lhs - lhs_zero_point)(rhs - rhs_zero_point), in int32 (wrapping), is
+    multiplied by the float32 product of both scales, divided by output_scale, and rounded as
+    gemmlowp does (qnn_ops.arithmetic.rounding, "tflite"); the zero point is added and the result
+    clamped.
+
+    Source of the arithmetic: LiteRT's reference BATCH_MATMUL. With rounding "float32", ONNX
+    Runtime's QLinearMatMul: product and quotient of the scales are float32, and so is that of the
+    sum, rounded half to even.
+
+    Args:
+        lhs: int8 or uint8, [..., M, K].
+        rhs: int8 or uint8, [..., K, N]; the axes before broadcast with those of lhs.
+        lhs_zero_point: its value that means 0.
+        rhs_zero_point: its value that means 0.
+        out_dtype: int8 or uint8.
+        transpose_rhs: whether rhs is [..., N, K].
+        rounding: "tflite" or "float32", see qnn_ops.arithmetic.rounding.
+
+    Returns:
+        A call whose result is [..., M, N] of ``out_dtype``.
+
+    Raises:
+        QnnError: if a shape, dtype or quantization does not fit (raised when the call's type is
+            inferred).
+    """
+
+
+def matmul_multiplier(attrs: Attrs) -> Float64Array:
+    """Return the result's steps of one step of its sums."""
+    # The product of the scales is rounded to float32, as that of a convolution of uint8.
+    scales = attrs.lhs_scale, attrs.rhs_scale, attrs.output_scale
+    return conv_multiplier(*scales, "uint8", attrs.rounding)
+
+
+@quantized_matmul.type_rule
+def _quantized_matmul_type(attrs: Attrs, lhs: TensorSpec, rhs: TensorSpec) -> TensorSpec:
+    for name, spec in (("lhs", lhs), ("rhs", rhs)):
+        check_dtype(name, spec.dtype, QUANTIZED)
+        if len(spec.shape) < 2:
+            raise QnnError(f"{name} must have at least 2 dimensions, got {spec.shape}")
+    check_dtype("out_dtype", attrs.out_dtype, QUANTIZED)
+    columns, inner = rhs.shape[-2:] if attrs.transpose_rhs else reversed(rhs.shape[-2:])
+    try:
+        batches = broadcast(lhs.shape[:-2], rhs.shape[:-2])
+    except ValueError:
+        batches = None
+    if lhs.shape[-1] != inner or batches is None:
+        raise QnnError(f"operands of shapes {lhs.shape} and {rhs.shape} have no product")
+    check_quantization("lhs", attrs.lhs_scale, attrs.lhs_zero_point, lhs.dtype)
+    check_quantization("rhs", attrs.rhs_scale, attrs.rhs_zero_point, rhs.dtype)
+    check_quantization("output", attrs.output_scale, attrs.output_zero_point, attrs.out_dtype)
+    check_multiplier(matmul_multiplier(attrs), attrs.rounding)
+    return TensorSpec((*batches, lhs.shape[-2], columns), attrs.out_dtype)
+
+
+@quantized_matmul.reference
+def _quantized_matmul_reference(attrs: Attrs, lhs: Array, rhs: Array) -> Array:
+    left = lhs.astype(np.int64) - attrs.lhs_zero_point
+    right = rhs.astype(np.int64) - attrs.rhs_zero_point
+    sums = left @ (right.swapaxes(-1, -2) if attrs.transpose_rhs else right)
+    limits = np.iinfo(attrs.out_dtype)
+    return scale_down(
+        sums.astype(np.int32),
+        matmul_multiplier(attrs),
+        attrs.rounding,
+        attrs.output_zero_point,
+        (int(limits.min), int(limits.max)),
+        attrs.out_dtype,
+    )
+
+
+# Of int32 sums, which wrap, nothing is known.
+quantized_matmul.overflow_rule(cannot_overflow)

@@ -1,0 +1,183 @@
+"""A filter over time of low rank (SVDF): its memory and its result."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from tvm import relax
+
+from qnn_ops.arithmetic.rounding import check_multiplier, scale_down
+from qnn_ops.dialect import declared
+from qnn_ops.dialect.attributes import dtype_range
+from qnn_ops.dialect.checks import check_dtype, check_quantization, check_rank
+from qnn_ops.dialect.registry import Attrs, TensorSpec, cannot_overflow, operator
+from qnn_ops.dialect.traits import FIXED
+from qnn_ops.errors import QnnError
+
+Array = np.ndarray[Any, Any]
+
+STATES = ("int16", "int8")
+
+
+def float32_ratio(first: float, second: float, divisor: float) -> float:
+    """Return first * second / divisor, rounded to float32 at each step."""
+    with np.errstate(over="ignore"):
+        return float(np.float32(first) * np.float32(second) / np.float32(divisor))
+
+
+@operator(
+    "sums",
+    "state",
+    traits=FIXED,
+)
+def quantized_svdf_state(
+    sums: relax.Expr,
+    state: relax.Expr,
+    input_scale: declared.InputScale,
+    weights_scale: declared.OneScale,
+    state_scale: declared.OneScale,
+    state_zero_point: declared.OnePoint,
+) -> None:
+    """Forget each filter's oldest value, and remember the one that a sum stands for.
+
+    Source of the arithmetic: EvalIntegerSVDF of TFLite's kernels/internal/reference/svdf.h; with
+    an int8 state that of TensorFlow Lite Micro's kernels/svdf_common.cc. The multiplier is computed
+    in float32.
+
+    Args:
+        sums: int32, [batch, filters]: products of the data and each filter's weights, added up.
+        state: int16 or int8, [batch, filters * steps]: the values of each filter, the newest last.
+        weights_scale: real value of one step of the weights.
+        state_scale: real value of one step of the state.
+        state_zero_point: the state's integer that means 0; 0 for int16.
+
+    Returns:
+        A call whose result has the state's shape and dtype.
+
+    Raises:
+        QnnError: if a dtype, a shape or the quantization does not fit.
+    """
+
+
+@quantized_svdf_state.type_rule
+def _quantized_svdf_state_type(attrs: Attrs, sums: TensorSpec, state: TensorSpec) -> TensorSpec:
+    check_dtype("sums", sums.dtype, ("int32",))
+    check_dtype("state", state.dtype, STATES)
+    for name, spec in (("sums", sums), ("state", state)):
+        check_rank(name, spec, 2)
+    if 0 in (*sums.shape, *state.shape):
+        raise QnnError(f"{sums.shape} and {state.shape} must have elements")
+    if state.shape[0] != sums.shape[0] or state.shape[1] % sums.shape[1]:
+        raise QnnError(f"sums {sums.shape} and state {state.shape} do not fit")
+    check_quantization("state", attrs.state_scale, attrs.state_zero_point, state.dtype)
+    if state.dtype == "int16" and attrs.state_zero_point:
+        raise QnnError(f"state_zero_point of int16 must be 0, got {attrs.state_zero_point}")
+    check_multiplier(state_multiplier(attrs), "tflite")
+    return state
+
+
+quantized_svdf_state.overflow_rule(cannot_overflow)
+
+
+def state_multiplier(attrs: Attrs) -> float:
+    """Return the multiplier that turns sums into the state's values."""
+    return float32_ratio(attrs.input_scale, attrs.weights_scale, attrs.state_scale)
+
+
+@quantized_svdf_state.reference
+def _quantized_svdf_state_reference(attrs: Attrs, sums: Array, state: Array) -> Array:
+    (batch, filters), dtype = sums.shape, str(state.dtype)
+    multiplier, bounds = state_multiplier(attrs), dtype_range(dtype)
+    newest = scale_down(sums, multiplier, "tflite", attrs.state_zero_point, bounds, dtype)
+    newest = newest.reshape(batch, filters, 1)
+    if state.shape[1] == filters:
+        return newest.reshape(*state.shape)
+    past = state.reshape(batch, filters, -1)[..., 1:]
+    return np.concatenate([past, newest], axis=2).reshape(*state.shape)
+
+
+@operator(
+    "state",
+    "weights_time",
+    "bias",
+    traits=FIXED,
+)
+def quantized_svdf(
+    state: relax.Expr,
+    weights_time: relax.Expr,
+    rank: declared.Int,
+    state_scale: declared.OneScale,
+    state_zero_point: declared.OnePoint,
+    weights_scale: declared.OneScale,
+    output_scale: declared.OutputScale,
+    output_zero_point: declared.OutputZeroPoint,
+    bias: relax.Expr | None = None,
+) -> None:
+    """Weigh what the filters gave over time, and add up ``rank`` neighbouring filters.
+
+    Source of the arithmetic: EvalIntegerSVDF of TFLite's kernels/internal/reference/svdf.h; with
+    an int8 state that of TensorFlow Lite Micro's kernels/svdf_common.cc. The multiplier is computed
+    in float32, the sums in int32, which wraps.
+
+    Args:
+        state: int16 or int8, [batch, filters * steps], as ``quantized_svdf_state`` gives it.
+        weights_time: of the state's dtype, [filters, steps].
+        rank: how many filters make one result.
+        state_scale: real value of one step of the state.
+        state_zero_point: the state's integer that means 0; 0 for int16.
+        weights_scale: real value of one step of the weights.
+        output_zero_point: the result's integer that means 0.
+        bias: int32, [filters / rank], or None.
+
+    Returns:
+        A call whose result is int8, [batch, filters / rank].
+
+    Raises:
+        QnnError: if a dtype, a shape or the quantization does not fit.
+    """
+
+
+@quantized_svdf.type_rule
+def _quantized_svdf_type(
+    attrs: Attrs, state: TensorSpec, weights: TensorSpec, bias: TensorSpec | None = None
+) -> TensorSpec:
+    check_dtype("state", state.dtype, STATES)
+    check_dtype("weights_time", weights.dtype, (state.dtype,))
+    check_rank("state", state, 2)
+    check_rank("weights_time", weights, 2)
+    filters, steps = weights.shape
+    if attrs.rank < 1 or filters % attrs.rank:
+        raise QnnError(f"rank must divide the {filters} filters, got {attrs.rank}")
+    if state.shape[1] != filters * steps or 0 in (*state.shape, *weights.shape):
+        raise QnnError(f"state {state.shape} does not fit weights_time {weights.shape}")
+    units = filters // attrs.rank
+    if bias is not None and bias != TensorSpec((units,), "int32"):
+        raise QnnError(f"bias must be int32 of shape {(units,)}, got {bias.dtype} {bias.shape}")
+    check_quantization("state", attrs.state_scale, attrs.state_zero_point, state.dtype)
+    check_quantization("output", attrs.output_scale, attrs.output_zero_point, "int8")
+    check_multiplier(output_multiplier(attrs), "tflite")
+    return TensorSpec((state.shape[0], units), "int8")
+
+
+quantized_svdf.overflow_rule(cannot_overflow)
+
+
+def output_multiplier(attrs: Attrs) -> float:
+    """Return the multiplier that turns sums into results."""
+    return float32_ratio(attrs.state_scale, attrs.weights_scale, attrs.output_scale)
+
+
+@quantized_svdf.reference
+def _quantized_svdf_reference(
+    attrs: Attrs, state: Array, weights: Array, bias: Array | None = None
+) -> Array:
+    units, steps = weights.shape[0] // attrs.rank, weights.shape[1]
+    centred = state.astype(np.int32) - attrs.state_zero_point
+    # The filters of a result follow one another, so its sum goes over neighbours.
+    past = centred.reshape(state.shape[0], units, attrs.rank * steps)
+    kernel = weights.astype(np.int32).reshape(units, attrs.rank * steps)
+    sums = (past * kernel).sum(axis=2, dtype=np.int32)
+    sums = sums if bias is None else sums + bias
+    multiplier, bounds = output_multiplier(attrs), dtype_range("int8")
+    return scale_down(sums, multiplier, "tflite", attrs.output_zero_point, bounds, "int8")

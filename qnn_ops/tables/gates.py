@@ -1,0 +1,182 @@
+"""The functions and the normalization of an LSTM's gates, in fixed point.
+
+A Qm.n number is an int16 that counts steps of 2^-n and has m integer bits. Source of the functions:
+logistic and tanh of gemmlowp's fixedpoint/fixedpoint.h for 16 bits, whose constants are those of 32
+bits, rounded. Source of the normalization: ApplyLayerNorm of TFLite's
+kernels/internal/reference/portable_tensor_utils.cc.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from qnn_ops.arithmetic.fixed_point import (
+    Int64Array,
+    clamp_to,
+    multiply_by_quantized_multiplier,
+    quantize_multiplier,
+    rounding_divide_by_pot,
+)
+from qnn_ops.arithmetic.fixed_point_int16 import divide_by_pot_int16, high_mul_int16, saturate_int16
+from qnn_ops.arithmetic.inverse_sqrt import inverse_sqrt_multiplier
+from qnn_ops.tables.softmax import (
+    EXP_MINUS_EIGHTH,
+    EXP_MINUS_POWERS,
+    FORTY_EIGHT_OVER_17,
+    MINUS_32_OVER_17,
+    NEWTON_STEPS,
+    THIRD,
+)
+from qnn_ops.tables.tables_int16 import EVERY_INT16
+
+Int16Array = npt.NDArray[np.int16]
+
+ONE = 2**15 - 1
+"""One in Q0.15, the closest there is."""
+GATE_BITS = 3
+"""Integer bits of what gates are before these functions."""
+MOST_BITS = 6
+"""Integer bits that a tanh can have."""
+
+LOWEST = 1 << 15
+"""How far the lowest number of a table is below 0."""
+
+_HALF = 1 << 14
+_ONE_Q2_13 = 1 << 13
+
+
+@cache
+def logistic_table() -> Int16Array:
+    """Tabulate 1 / (1 + exp(-x)) from Q3.12 to Q0.15, the lowest x first.
+
+    For a negative number it is one less that of its size.
+    """
+    powers = _exp_on_negative_values(-np.abs(EVERY_INT16), GATE_BITS)
+    found = saturate_int16(_newton(powers) << 1)
+    found = np.where(EVERY_INT16 < 0, ONE - found, found)
+    return np.where(EVERY_INT16 == 0, _HALF, found).astype(np.int16)
+
+
+@cache
+def tanh_table(integer_bits: int) -> Int16Array:
+    """Tabulate tanh of numbers of so many integer bits, to Q0.15, the lowest first."""
+    powers = _exp_on_negative_values(-np.abs(EVERY_INT16), integer_bits + 1)
+    found = saturate_int16((_newton(powers) - _ONE_Q2_13) << 2)
+    return np.asarray(np.sign(EVERY_INT16) * found, np.int16)
+
+
+def logistic(x: npt.NDArray[np.integer]) -> Int64Array:
+    """Look up 1 / (1 + exp(-x)) of Q3.12."""
+    return logistic_table()[x.astype(np.int64) + LOWEST].astype(np.int64)
+
+
+def tanh(x: npt.NDArray[np.integer], integer_bits: int) -> Int64Array:
+    """Look up tanh of numbers of so many integer bits."""
+    return tanh_table(integer_bits)[x.astype(np.int64) + LOWEST].astype(np.int64)
+
+
+def _exp_on_negative_values(a: Int64Array, integer_bits: int) -> Int64Array:
+    """Compute exp of numbers that are at most 0: Q0.15."""
+    fraction_bits = 15 - integer_bits
+    quarter = 1 << (fraction_bits - 2)
+    # The part within [-1/4, 0), in Q0.15, and the rest as a sum of powers of two.
+    part = (a & (quarter - 1)) - quarter
+    remainder = part - a
+    result = _exp_from_minus_quarter_to_0(part << integer_bits)
+    for power, factor in EXP_MINUS_POWERS.items():
+        if power < integer_bits:
+            is_part = remainder & (1 << (fraction_bits + power)) != 0
+            result = np.where(is_part, high_mul_int16(result, _upper(factor)), result)
+    if integer_bits > 5:  # below -32 there is nothing
+        result = np.where(a < -(32 << fraction_bits), 0, result)
+    return np.where(a == 0, ONE, result)
+
+
+def _exp_from_minus_quarter_to_0(a: Int64Array) -> Int64Array:
+    """Compute exp of Q0.15 numbers within [-1/4, 0): Taylor's series around -1/8."""
+    x = a + (1 << 12)
+    square = high_mul_int16(x, x)
+    cube = high_mul_int16(square, x)
+    fourth_over_4 = divide_by_pot_int16(high_mul_int16(square, square), 2)
+    rest = high_mul_int16(fourth_over_4 + cube, _upper(THIRD)) + square
+    rest = divide_by_pot_int16(rest, 1)
+    first = _upper(EXP_MINUS_EIGHTH)
+    return saturate_int16(first + high_mul_int16(x + rest, first))
+
+
+def _newton(powers: Int64Array) -> Int64Array:
+    """Divide 2 by one more than numbers within [0, 1], by Newton's method: Q2.13."""
+    half_denominator = (powers + ONE + 1) >> 1
+    x = _upper(FORTY_EIGHT_OVER_17) + high_mul_int16(half_denominator, _upper(MINUS_32_OVER_17))
+    for _ in range(NEWTON_STEPS):
+        error = _ONE_Q2_13 - high_mul_int16(half_denominator, x)
+        x = x + saturate_int16(high_mul_int16(x, error) << 2)
+    return x
+
+
+def _upper(constant: int) -> int:
+    """Return the upper half of a constant of 32 bits, rounded."""
+    return int(rounding_divide_by_pot(constant, 16))
+
+
+Array = npt.NDArray[Any]
+
+MOST_SCALE = 2.0**18
+"""The scale of the weights lies below."""
+NORM_BITS = 10
+"""Bits below the point of a normalized value."""
+GATE_FRACTION_BITS = 12
+"""Bits below the point of a gate."""
+VARIANCE_BITS = 20
+
+
+def norm_multiplier(scale: float) -> tuple[int, int]:
+    """Return multiplier and shift that turn the last product into Q3.12."""
+    multiplier, shift = quantize_multiplier(float(np.float32(scale)))
+    return int(multiplier), int(shift) + GATE_FRACTION_BITS
+
+
+def variance_guard(scale: float) -> int:
+    """Return what stands for a variance below 1."""
+    return max(1, int(np.float32(10000) * np.float32(scale)))
+
+
+def normalized(values: Array, weights: Array, bias: Array, scale: float) -> Int64Array:
+    """Bring each row to a mean of 0 and a variance of 1, weigh it and add the bias.
+
+    The mean is truncated to 1/1024, the variance to a whole number, of a sum that is multiplied by
+    2^20 / columns, truncated. What is weighed wraps in int32.
+
+    Args:
+        values: int64 that int16 holds, [rows, columns].
+        weights: int16, [columns].
+        bias: int32, [columns], in steps of 1/1024 of the weights' scale.
+        scale: of the weights.
+
+    Returns:
+        Q3.12, saturated to int16.
+    """
+    columns = values.shape[1]
+    mean = _truncated(values.sum(axis=1, keepdims=True) << NORM_BITS, columns)
+    squares = (values * values).sum(axis=1, keepdims=True)
+    variance = squares * ((1 << VARIANCE_BITS) // columns) - mean * mean
+    whole = _truncated(variance, 1 << VARIANCE_BITS)
+    whole = np.where(whole < 1, variance_guard(scale), whole)
+    multiplier, right = inverse_sqrt_multiplier(whole)
+    distance = (values << NORM_BITS) - mean
+    unit = multiply_by_quantized_multiplier(distance, multiplier, -right).astype(np.int64)
+    weighed = (unit * weights + bias).astype(np.int32).astype(np.int64)
+    half = np.where(weighed > 0, 1 << (NORM_BITS - 1), -(1 << (NORM_BITS - 1)))
+    steps = _truncated(weighed + half, 1 << NORM_BITS)
+    return clamp_to(
+        multiply_by_quantized_multiplier(steps, *norm_multiplier(scale)), "int16"
+    ).astype(np.int64)
+
+
+def _truncated(x: Int64Array, divisor: int) -> Int64Array:
+    """Divide as C does, towards zero."""
+    return np.sign(x) * (np.abs(x) // divisor)

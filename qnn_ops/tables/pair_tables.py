@@ -1,0 +1,155 @@
+"""Tables of functions of two 8-bit values, and of quotients of two int16 values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from qnn_ops.arithmetic.fixed_point import (
+    Int64Array,
+    clamp_to,
+    quantize_multiplier,
+    saturating_rounding_doubling_high_mul,
+)
+from qnn_ops.dialect.attributes import dtype_range
+from qnn_ops.errors import QnnError
+from qnn_ops.tables.softmax import reciprocal
+
+Table = npt.NDArray[Any]
+
+_LARGEST_BYTE_SHIFT = 23  # with which no quotient of TFLite's is shifted to the left
+
+
+def quotient_table(
+    lhs: tuple[float, int],
+    rhs: tuple[float, int],
+    output: tuple[float, int],
+    dtype: str,
+    bounds: tuple[int, int],
+) -> Table:
+    """Return the table of quotients.
+
+    Source: DivElementwise of TFLite's kernels/internal/reference/div.h. The divisor's reciprocal is
+    Newton's, in fixed point; small dividends of results far too coarse for them are shifted by the
+    last five bits of a count, as x86 processors do. Where the divisor is 0, for which TFLite ends
+    a run with an error, the result is the zero point.
+
+    Args:
+        lhs: scale and zero point of the dividend.
+        rhs: scale and zero point of the divisor.
+        output: scale and zero point of the result.
+        dtype: int8 or uint8, of all three.
+        bounds: the lowest and the highest result.
+
+    Raises:
+        QnnError: if the scales are too far apart for the framework's shifts.
+    """
+    scales = [np.float32(scale) for scale, _ in (lhs, rhs, output)]
+    with np.errstate(all="ignore"):
+        real = float(scales[0] / (scales[1] * scales[2]))
+    if not np.isfinite(real) or int(quantize_multiplier(real)[1]) > _LARGEST_BYTE_SHIFT:
+        raise QnnError(
+            f"the scales do not go together: a step of the quotient is {real:.4g} steps of the "
+            "output, too many for TFLite's shifts"
+        )
+    multiplier, shift = (int(part) for part in quantize_multiplier(real))
+    lowest, highest = dtype_range(dtype)
+    every = np.arange(lowest, highest + 1)
+    dividend, divisor = np.broadcast_arrays((every - lhs[1])[:, None], (every - rhs[1])[None, :])
+    sign, size = np.sign(divisor), np.maximum(np.abs(divisor), 1)
+    dividend = dividend * sign
+    # Q12.19 in place of integers: the fraction is the same.
+    inverse, bits = reciprocal(size << 19)
+    headroom = 31 - np.frexp(np.abs(dividend).astype(np.float64))[1]
+    # Of -2^k all bits but the sign are 0: one more is free.
+    headroom = headroom + ((dividend < 0) & (np.abs(dividend) & (np.abs(dividend) - 1) == 0))
+    quotient = saturating_rounding_doubling_high_mul(dividend << headroom, inverse)
+    scaled = saturating_rounding_doubling_high_mul(quotient, np.int64(multiplier))
+    total = _divided(scaled.astype(np.int64), bits + headroom - shift)
+    result = np.where(divisor == 0, 0, total) + output[1]
+    return clamp_to(result, dtype, *bounds)
+
+
+def _divided(x: Int64Array, exponent: Int64Array) -> Int64Array:
+    """Divide by a power of two, half away from zero, as gemmlowp does on x86 beyond 2^31."""
+    mask = np.where(exponent < 32, (np.int64(1) << np.minimum(exponent, 32)) - 1, -1)
+    mask = mask.astype(np.int32).astype(np.int64)
+    rest, threshold = x & mask, (mask >> 1) + (x < 0)
+    return np.asarray((x >> (exponent & 31)) + (rest > threshold))
+
+
+_LARGEST_INT16_SHIFT = 48
+LOWEST_EXPONENT = -64
+"""That of the first entry of tables of exponents."""
+
+
+@dataclass(frozen=True)
+class QuotientTables:
+    """What a quotient of int16 values consists of: a dividend, a reciprocal and a shift.
+
+    Attributes:
+        lifted: of each dividend from -2^15 to 2^15, without spare bits: int64 [65537].
+        headroom: how many bits those were.
+        sign: of each divisor, int64 [65536].
+        inverse: of its size, Q0.31.
+        bits: of its size, less one.
+        mask: of each exponent, of the bits that are shifted out, as x86 processors shift 64 bits.
+        count: of each exponent, how many bits they shift 32 bits by.
+        multiplier: of the quotient, Q0.31.
+        shift: of the multiplier.
+    """
+
+    lifted: Int64Array
+    headroom: Int64Array
+    sign: Int64Array
+    inverse: Int64Array
+    bits: Int64Array
+    mask: Int64Array
+    count: Int64Array
+    multiplier: int
+    shift: int
+
+
+def quotient_tables_int16(
+    lhs_scale: float, rhs_scale: float, output_scale: float
+) -> QuotientTables:
+    """Return the tables; source of the arithmetic as of ``quotient_table``.
+
+    Raises:
+        QnnError: if the scales are too far apart for the framework's shifts.
+    """
+    with np.errstate(all="ignore"):
+        real = float(np.float32(lhs_scale) / (np.float32(rhs_scale) * np.float32(output_scale)))
+    if not np.isfinite(real) or int(quantize_multiplier(real)[1]) > _LARGEST_INT16_SHIFT:
+        raise QnnError(
+            f"the scales do not go together: a step of the quotient is {real:.4g} steps of the "
+            "output, too many for TFLite's shifts"
+        )
+    multiplier, shift = (int(part) for part in quantize_multiplier(real))
+    dividend = np.arange(-(2**15), 2**15 + 1)
+    size = np.abs(dividend)
+    headroom = 31 - np.frexp(size.astype(np.float64))[1].astype(np.int64)
+    # Of -2^k all bits but the sign are 0: one more is free.
+    headroom = headroom + ((dividend < 0) & (size & (size - 1) == 0))
+    divisor = dividend[:-1]
+    size = np.maximum(np.abs(divisor), 1)
+    bits = np.frexp(size.astype(np.float64))[1].astype(np.int64) - 1
+    # Q12.19 from 1 to 2 in place of integers: the fraction is the same.
+    inverse, _ = reciprocal(size << (19 - bits))
+    exponents = np.arange(LOWEST_EXPONENT, 96)
+    below = np.left_shift(np.uint64(1), (exponents & 63).astype(np.uint64)) - np.uint64(1)
+    mask = below.astype(np.int32).astype(np.int64)
+    return QuotientTables(
+        dividend << headroom,
+        headroom,
+        np.sign(divisor),
+        inverse,
+        bits,
+        mask,
+        exponents & 31,
+        multiplier,
+        shift,
+    )

@@ -1,0 +1,216 @@
+"""The fixed-point arithmetic of a quantized softmax, in numpy.
+
+A Qm.n number is an int32 that counts steps of 2^-n and has m integer bits: Q0.31 holds [-1, 1),
+Q5.26 holds [-32, 32). Source: exp_on_negative_values and one_over_one_plus_x_for_x_in_0_1 of
+gemmlowp's fixedpoint/fixedpoint.h, and GetReciprocal and the reference SOFTMAX of TFLite.
+
+Source of the softmax of int16: SoftmaxInt16 of TFLite's kernels/internal/reference/softmax.h, and
+what SoftmaxPrepare of its kernels/activations.cc samples: exp within [-10, 0], and 1 / (1 + x)
+within [0, 1].
+"""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from qnn_ops.arithmetic.fixed_point import (
+    Int32Array,
+    Int64Array,
+    multiply_by_quantized_multiplier,
+    quantize_multiplier,
+    rounding_divide_by_pot,
+    saturating_rounding_doubling_high_mul,
+)
+from qnn_ops.dialect.attributes import per_axis
+from qnn_ops.dialect.expressions import Expression, take
+from qnn_ops.tables.tables_int16 import Int16Array, interpolated, samples
+
+ACCUMULATOR_BITS = 12
+"""Integer bits of a sum of exponentials, which is Q12.19."""
+
+LARGEST_SUM = 2**31 - 1
+
+NEWTON_STEPS = 3
+FORTY_EIGHT_OVER_17 = 1515870810
+"""48/17 in Q2.29, with which Newton's division starts."""
+MINUS_32_OVER_17 = -1010580540
+"""-32/17 in Q2.29."""
+
+EXP_MINUS_EIGHTH = 1895147668
+THIRD = 715827883
+"""exp(-1/8) and 1/3 in Q0.31."""
+EXP_MINUS_POWERS = {
+    -2: 1672461947,
+    -1: 1302514674,
+    0: 790015084,
+    1: 290630308,
+    2: 39332535,
+    3: 720401,
+    4: 242,
+}
+"""exp(-2^k) in Q0.31, by k."""
+
+_ONE = 2**31 - 1  # in Q0.31, the closest there is
+
+
+def exp_table(input_scale: float, beta: float) -> Int32Array:
+    """Return the exponentials that a softmax of 8-bit values can need.
+
+    Args:
+        input_scale: real value of one step of the data.
+        beta: what the data is multiplied by before the exponential.
+
+    Returns:
+        int32 [256], Q0.31: at d, exp(-d * beta * input_scale); 0 where that lies below
+        exp(-31) or so and TFLite leaves it out.
+    """
+    multiplier, shift = quantize_multiplier(
+        min(beta * input_scale * 2.0**26, 2.0**31 - 1)  # from steps of the data to Q5.26
+    )
+    largest = math.floor(31 * 2.0**26 / 2.0 ** int(shift))
+    differences = -np.arange(256, dtype=np.int64)
+    kept = np.maximum(differences, -largest).astype(np.int32)
+    exponents = multiply_by_quantized_multiplier(kept, multiplier, shift)
+    return np.where(kept == differences, exp_on_negative_values(exponents), 0).astype(np.int32)
+
+
+def exp_on_negative_values(a: npt.ArrayLike) -> Int32Array:
+    """Compute exp of a number that is at most 0.
+
+    Args:
+        a: int32, Q5.26, any shape; none positive.
+
+    Returns:
+        int32, Q0.31; exp(0) is 1 - 2^-31.
+    """
+    values = np.asarray(a, dtype=np.int64)
+    quarter = 1 << 24
+    # The part of a within [-1/4, 0), in Q0.31, and the rest as a sum of powers of two.
+    fraction = (values & (quarter - 1)) - quarter
+    remainder = fraction - values
+    result = _exp_from_minus_quarter_to_0(fraction << 5)
+    for power, factor in EXP_MINUS_POWERS.items():
+        is_part = remainder & (1 << (26 + power)) != 0
+        result = np.where(is_part, saturating_rounding_doubling_high_mul(result, factor), result)
+    return np.where(values == 0, _ONE, result).astype(np.int32)
+
+
+def sum_term(exponentials: npt.ArrayLike) -> Int32Array:
+    """Turn exponentials, Q0.31, into terms of a sum, Q12.19."""
+    return rounding_divide_by_pot(exponentials, ACCUMULATOR_BITS)
+
+
+def reciprocal(total: Any) -> tuple[Any, Any]:
+    """Divide one by a number of at least 1: a fraction and a power of two.
+
+    Args:
+        total: Q12.19 integers in 2^19..2^31-1, int64, any shape.
+
+    Returns:
+        (fraction, bits): 1 / total is about fraction / 2^31 / 2^bits; fraction is Q0.31 and lies
+        within [1/2, 1], bits within 0..11.
+    """
+    bits = powers_reached(total, range(20, 31))  # from 2 on
+    # The total brought into [1, 2), and half of it: Q0.31.
+    half_denominator = (total << (ACCUMULATOR_BITS - bits)) >> 1
+    x = product(half_denominator, MINUS_32_OVER_17) + FORTY_EIGHT_OVER_17
+    for _ in range(NEWTON_STEPS):
+        error = 2**29 - product(half_denominator, x)
+        x = x + product(x, error) * 4  # x * error has four integer bits, x two
+    return np.minimum(x * 2, _ONE), bits
+
+
+def powers_reached(total: Any, exponents: range) -> Any:
+    """Count the powers of two that integers reach; those of an expression are 1 along an axis."""
+    powers = 1 << np.array(exponents)
+    if not isinstance(total, Expression):
+        return np.searchsorted(powers, total, side="right")
+    axis = max(axis for axis, size in enumerate(total.shape) if size == 1)
+    reached = (total >= per_axis(powers, axis, total.ndim)).astype(np.int64)
+    return reached.sum(axis=axis, dtype=np.int64, keepdims=True)
+
+
+def product(a: Any, b: Any) -> Any:
+    """Return gemmlowp's doubling high product of int64 that hold int32, except -1 by -1."""
+    return (a * b + (1 << 30)) >> 31
+
+
+def _exp_from_minus_quarter_to_0(a: Int64Array) -> Int64Array:
+    """Compute exp of Q0.31 numbers within [-1/4, 0): Taylor's series around -1/8."""
+    x = a + (1 << 28)
+    square = product(x, x)
+    cube = product(square, x)
+    fourth_over_4 = _halve(product(square, square), 2)
+    rest = _halve(product(fourth_over_4 + cube, THIRD) + square, 1)
+    return EXP_MINUS_EIGHTH + product(EXP_MINUS_EIGHTH, x + rest)
+
+
+def _halve(a: npt.ArrayLike, times: int) -> Int64Array:
+    return rounding_divide_by_pot(a, times).astype(np.int64)
+
+
+OUTPUT_SCALE_INT16 = 2.0**-15
+
+_RANGE = 2**16 - 1
+
+
+def exp_table_int16(input_scale: float, beta: float) -> Int32Array:
+    """Return the exponentials that a softmax of int16 can need.
+
+    Args:
+        input_scale: real value of one step of the data.
+        beta: what the data is multiplied by before the exponential.
+
+    Returns:
+        int32 [65536], Q0.15: at d, exp(-d * beta * input_scale), that of -10 for what is less.
+    """
+    distances = -np.arange(_RANGE + 1)
+    scaled = multiply_by_quantized_multiplier(distances, *scaling_int16(input_scale, beta))
+    indices = np.clip(scaled.astype(np.int64) + 2**15 - 1, -(2**15), 2**15 - 1)
+    return _exponentials()[indices + 2**15].astype(np.int32)
+
+
+def scaling_int16(input_scale: float, beta: float) -> tuple[Int32Array, Int32Array]:
+    """Return the multiplier and the shift that bring a distance to steps of 10 / 65535."""
+    return quantize_multiplier(float(np.float32(input_scale) * np.float32(beta)) / (10.0 / _RANGE))
+
+
+@cache
+def reciprocal_table_int16() -> Int16Array:
+    """Return 1 / (1 + x) in Q0.15, of x within [0, 1] in steps of 2^-16: int16 [65536]."""
+    return interpolated(
+        samples(lambda x: 1.0 / (1.0 + x), 1.0 / _RANGE, -(2**15), 2.0 / _RANGE, np.float64)
+    )
+
+
+def probabilities_int16(exponentials: Any, total: Any) -> Any:
+    """Divide exponentials by their sum.
+
+    Args:
+        exponentials: int64, Q0.15.
+        total: of each row, at least 2^14; broadcasts with them.
+
+    Returns:
+        int16, Q0.15.
+    """
+    # The sum has 15 bits at least, and one more for each power that it reaches.
+    more = powers_reached(total, range(15, 31))
+    # Brought into [1, 2), with 16 bits behind the point, less one.
+    shifted = ((total << (16 - more)) + (1 << 13)) >> 14
+    index = (shifted - 2**16).astype(np.int32)
+    inverse = take(reciprocal_table_int16().astype(np.int64), index)
+    down = more + 14
+    steps = (exponentials * inverse + (np.int64(1) << (down - 1))) >> down
+    return np.clip(steps, 0, 2**15 - 1).astype(np.int16)
+
+
+@cache
+def _exponentials() -> Int16Array:
+    # C's exp; numpy's may differ from it in the last bit.
+    exp = np.vectorize(math.exp)
+    return interpolated(samples(exp, 10.0 / _RANGE, 2**15 - 1, 2.0 / _RANGE, np.float64))

@@ -1,0 +1,162 @@
+"""Arithmetic of float32 that Relax lacks: fused multiply-add, natural powers, bits."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from tvm import relax
+
+from qnn_ops.arithmetic.float_epilogue import fused_multiply_add_float32
+from qnn_ops.dialect.checks import check_dtype, check_rank
+from qnn_ops.dialect.registry import Attrs, TensorSpec, cannot_overflow, operator
+from qnn_ops.dialect.sizes import broadcast
+from qnn_ops.dialect.traits import FIXED, Channels, Traits
+from qnn_ops.errors import QnnError
+
+Array = np.ndarray[Any, Any]
+
+
+@operator(
+    "lhs",
+    "rhs",
+    "addend",
+    traits=Traits(
+        zero_points={},
+        moved=None,
+        keeps=None,
+        clamps=False,
+        channels=Channels.ANYWHERE,
+    ),
+)
+def fused_multiply_add(lhs: relax.Expr, rhs: relax.Expr, addend: relax.Expr) -> None:
+    """Compute lhs * rhs + addend, rounded to float32 once.
+
+    A product that is rounded before the sum gives another number about one time in two, which
+    decides how near ties are quantized. Source of the arithmetic: IEEE 754's fusedMultiplyAdd.
+
+    Args:
+        lhs: float32, any shape.
+        rhs: float32, a shape that broadcasts with that of ``lhs`` as in numpy.
+        addend: float32, likewise.
+
+    Returns:
+        A call whose result is float32 of the broadcast shape.
+
+    Raises:
+        QnnError: if a dtype does not fit or the shapes do not broadcast.
+    """
+
+
+@fused_multiply_add.type_rule
+def _fused_multiply_add_type(
+    _attrs: Attrs, lhs: TensorSpec, rhs: TensorSpec, addend: TensorSpec
+) -> TensorSpec:
+    for name, spec in (("lhs", lhs), ("rhs", rhs), ("addend", addend)):
+        check_dtype(name, spec.dtype, ("float32",))
+    try:
+        shape = broadcast(lhs.shape, rhs.shape, addend.shape)
+    except ValueError:
+        raise QnnError(
+            "lhs, rhs and addend must broadcast to one shape, got "
+            f"{lhs.shape}, {rhs.shape} and {addend.shape}"
+        ) from None
+    return TensorSpec(shape, "float32")
+
+
+fused_multiply_add.overflow_rule(cannot_overflow)
+
+
+@fused_multiply_add.reference
+def _fused_multiply_add_reference(_attrs: Attrs, lhs: Array, rhs: Array, addend: Array) -> Array:
+    return fused_multiply_add_float32(lhs, rhs, addend)
+
+
+DTYPES = ("int32", "float32")
+
+
+@operator("data", "exponent", traits=FIXED)
+def natural_power(data: relax.Expr, exponent: relax.Expr) -> None:
+    """Multiply each number with itself, as often as one number says.
+
+    The bits of the exponent say how, from the second highest on: each squares what there is, and
+    multiplies it with the data if it is set. Source: IntegerExponentPow of TFLite's
+    kernels/internal/optimized/optimized_ops.h.
+
+    Args:
+        data: [size], int32 or float32.
+        exponent: int32 [1]; what is less than 1 counts as 1.
+
+    Returns:
+        A call whose result has the data's shape and dtype. Integers wrap; of float32 each product
+        ends at the largest finite number, or the lowest.
+
+    Raises:
+        QnnError: if a dtype or a shape does not fit.
+    """
+
+
+@natural_power.type_rule
+def _natural_power_type(_: Attrs, data: TensorSpec, exponent: TensorSpec) -> TensorSpec:
+    check_dtype("data", data.dtype, DTYPES)
+    check_rank("data", data, 1)
+    check_dtype("exponent", exponent.dtype, ("int32",))
+    if exponent.shape != (1,):
+        raise QnnError(f"exponent must have shape (1,), got {exponent.shape}")
+    return data
+
+
+natural_power.overflow_rule(cannot_overflow)
+
+
+@natural_power.reference
+def _natural_power_reference(_: Attrs, data: Array, exponent: Array) -> Array:
+    result = data
+    for bit in f"{max(int(exponent[0]), 1):b}"[1:]:
+        result = _product(result, result)
+        if bit == "1":
+            result = _product(data, result)
+    return result
+
+
+def _product(lhs: Array, rhs: Array) -> Array:
+    with np.errstate(over="ignore", under="ignore"):
+        product: Array = lhs * rhs
+    if product.dtype == np.int32:
+        return product
+    info = np.finfo(np.float32)
+    return np.clip(product, info.min, info.max)
+
+
+OTHER = {"float32": "int32", "int32": "float32"}
+"""As what the bits of a dtype are read."""
+
+
+@operator("data", traits=FIXED)
+def reinterpret(data: relax.Expr) -> None:
+    """Read the bits of numbers as others'.
+
+    Args:
+        data: [size], float32 or int32.
+
+    Returns:
+        A call whose result has the data's shape, of int32 or float32.
+
+    Raises:
+        QnnError: if the dtype or the shape does not fit.
+    """
+
+
+@reinterpret.type_rule
+def _reinterpret_type(_: Attrs, data: TensorSpec) -> TensorSpec:
+    check_dtype("data", data.dtype, tuple(OTHER))
+    check_rank("data", data, 1)
+    return TensorSpec(data.shape, OTHER[data.dtype])
+
+
+reinterpret.overflow_rule(cannot_overflow)
+
+
+@reinterpret.reference
+def _reinterpret_reference(_: Attrs, data: Array) -> Array:
+    return data.view(OTHER[data.dtype.name])

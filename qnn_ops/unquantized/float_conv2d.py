@@ -1,0 +1,276 @@
+"""Two-dimensional convolution of float32, whose products are added in a stated order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Annotated, Any
+
+import numpy as np
+from tvm import relax
+
+from qnn_ops.arithmetic.float_epilogue import fused_multiply_add_float32
+from qnn_ops.dialect import declared
+from qnn_ops.dialect.checks import check_dtype, check_rank
+from qnn_ops.dialect.layouts import permutation, reorder
+from qnn_ops.dialect.registry import Attrs, TensorSpec, cannot_overflow, operator
+from qnn_ops.dialect.traits import Channels, Traits
+from qnn_ops.dialect.windows import sliding_windows, window_count
+from qnn_ops.errors import QnnError
+
+Array = np.ndarray[Any, Any]
+
+
+ORDERS = ("tflite", "onnxruntime", "onnxruntime_blocked", "onnxruntime_rows")
+_PANEL, _FEWEST = 128, 16
+"""Products and columns of a panel, and the columns that are not divided any more."""
+_BLOCK = 16
+"""Channels that AVX512 takes at a time."""
+_PACKED = 256
+"""Products of a panel of a constant matrix."""
+
+
+@operator(
+    "data",
+    "kernel",
+    "bias",
+    traits=Traits(
+        zero_points={}, moved=None, keeps=None, clamps=False, channels=Channels.CONVOLUTION
+    ),
+)
+def float_conv2d(
+    data: relax.Expr,
+    kernel: relax.Expr,
+    bias: relax.Expr | None = None,
+    *,
+    strides: declared.Strides = (1, 1),
+    padding: declared.Padding = (0, 0),
+    dilation: declared.Dilation = (1, 1),
+    groups: declared.Int = 1,
+    data_layout: declared.Layout = "NHWC",
+    kernel_layout: declared.KernelLayout = "OHWI",
+    out_layout: declared.OutLayout = "",
+    low: declared.OptionalFloat = None,
+    high: declared.OptionalFloat = None,
+    order: Annotated[str, declared.choice(*ORDERS, implied=True)] = "tflite",
+) -> None:
+    """Convolve float32 data with a float32 kernel.
+
+    Products are added to 0 one by one, in the order of the kernel's rows, its columns and its
+    input channels. Each product and each sum is rounded, to the nearest, half to even. Taps on
+    padding add nothing, whatever the weight is. Then the bias is added, and the result clamped; a
+    NaN passes the clamp. Source of the arithmetic: CONV_2D, DEPTHWISE_CONV_2D and FULLY_CONNECTED
+    of LiteRT's reference kernels, as its builds for x86 compute them.
+
+    In ONNX Runtime's orders padding is data of 0, a product and its sum have one rounding, and
+    parts of a sum are added up by themselves, then one by one: see ``parts_of``. Where the
+    processor has no fused multiply-add, or for want of a kernel, the order is TVM's. Sources: MLAS
+    of ONNX Runtime with one thread, on a processor with AVX512: core/mlas/lib/convolve.cpp,
+    sgemm.cpp and x86_64/SgemmKernelM1Avx.S of order "onnxruntime", snchwc.cpp of
+    "onnxruntime_blocked".
+
+    Args:
+        data: float32, [N, H, W, C] or [N, C, H, W].
+        kernel: float32, O output channels by I = C / groups input channels by the window, in the
+            order of ``kernel_layout``.
+        bias: float32 [O].
+        groups: how many groups the channels fall into; C for a depthwise convolution.
+        low: lowest value of the result; None for any.
+        high: highest value of the result; None for any.
+        order: "tflite"; "onnxruntime" for weights that it computes in a run, such as dequantized
+            ones; "onnxruntime_blocked" for those that it lays out beforehand; "onnxruntime_rows"
+            for data that are rows of a matrix, and constant weights.
+
+    Returns:
+        A call whose result is float32 of the layout ``out_layout``.
+
+    Raises:
+        QnnError: if a shape, dtype, layout or attribute does not fit.
+    """
+
+
+@dataclass(frozen=True)
+class Parts:
+    """How ONNX Runtime cuts the products of a sum.
+
+    Attributes:
+        block: input channels that come together for each tap: first the blocks, then rows,
+            columns, and the channels of a block.
+        size: products of a part.
+        has_runs: whether products are rounded, and four of them make a part, at the end two and
+            one (``runs_of``).
+        follow_bias: whether parts are added to the bias, and not the bias to their sum.
+    """
+
+    block: int
+    size: int
+    has_runs: bool = False
+    follow_bias: bool = False
+
+
+def panel_of(depth: int, columns: int) -> int:
+    """Return the products of a panel of a matrix that is no constant.
+
+    Args:
+        depth: products of a sum.
+        columns: of the matrix.
+    """
+    size, width = _PANEL, _PANEL
+    while columns < depth and width > _FEWEST and width // 2 >= columns:
+        size, width = size * 2, width // 2
+    return size
+
+
+def parts_of(attrs: Attrs, window: Sequence[int], inputs: int, units: int, pixels: int) -> Parts:
+    """Return how a sum of ONNX Runtime's is cut.
+
+    Args:
+        attrs: of the call.
+        window: rows and columns of the kernel.
+        inputs: its input channels.
+        units: its output channels.
+        pixels: of an image of the result.
+    """
+    taps, order = prod(window), attrs.order
+    if order == ORDERS[1]:
+        return Parts(1, panel_of(taps * inputs, pixels), units == attrs.groups)
+    if order == ORDERS[3]:
+        return Parts(1, _PACKED, follow_bias=True)
+    if inputs < _BLOCK:
+        return Parts(1, taps)
+    return Parts(1, _PANEL) if taps == 1 else Parts(_BLOCK, _BLOCK * taps)
+
+
+def is_laid_out(groups: int, inputs: int, units: int) -> bool:
+    """Tell whether ONNX Runtime lays out constant weights beforehand.
+
+    Args:
+        groups: of channels.
+        inputs: input channels of a group.
+        units: output channels of all.
+    """
+    if groups == 1:
+        return inputs < _BLOCK or inputs % 4 == 0
+    if inputs == 1 and units == groups:
+        return units % 4 == 0
+    return inputs % _BLOCK == 0 and units % (groups * _BLOCK) == 0
+
+
+def runs_of(depth: int) -> Iterator[tuple[int, int]]:
+    """Cut products as ONNX Runtime does those of a single output channel: (first, how many)."""
+    for begin in range(0, depth - 3, 4):
+        yield begin, 4
+    for size in (2, 1):
+        if depth & size:
+            yield depth - depth % (2 * size), size
+
+
+def bounds_of(attrs: Attrs) -> tuple[float | None, float | None]:
+    """Return the ends of a clamp; None where there is none."""
+    return getattr(attrs, "low", None), getattr(attrs, "high", None)
+
+
+def counts_of(attrs: Attrs, sizes: Sequence[int], window: Sequence[int]) -> tuple[int, int]:
+    """Return the rows and columns of a result, given those of the data and of the window."""
+    down, along = (
+        window_count(
+            name,
+            sizes[axis],
+            window[axis],
+            attrs.strides[axis],
+            attrs.dilation[axis],
+            attrs.padding[axis],
+            attrs.padding[axis + 2],
+        )
+        for axis, name in enumerate(("height", "width"))
+    )
+    return down, along
+
+
+@float_conv2d.type_rule
+def _type(
+    attrs: Attrs, data: TensorSpec, kernel: TensorSpec, bias: TensorSpec | None = None
+) -> TensorSpec:
+    for name, spec in (("data", data), ("kernel", kernel)):
+        check_dtype(name, spec.dtype, ("float32",))
+        check_rank(name, spec, 4)
+    batch, *sizes, channels = reorder(data.shape, attrs.data_layout, "NHWC")
+    units, *window, inputs = reorder(kernel.shape, attrs.kernel_layout, "OHWI")
+    groups = attrs.groups
+    if groups < 1 or units % groups or inputs * groups != channels:
+        raise QnnError(
+            f"{groups} groups of a kernel of shape {kernel.shape} do not fit data of shape "
+            f"{data.shape}"
+        )
+    if bias is not None and (bias.dtype, bias.shape) != ("float32", (units,)):
+        raise QnnError(f"bias must be float32 of shape ({units},), got {bias.dtype} {bias.shape}")
+    low, high = bounds_of(attrs)
+    if not all(np.isfinite(end) for end in (low, high) if end is not None):
+        raise QnnError(f"bounds must be finite, got {low} and {high}")
+    counts = counts_of(attrs, sizes, window)
+    return TensorSpec(reorder((batch, *counts, units), "NHWC", attrs.out_layout), "float32")
+
+
+float_conv2d.overflow_rule(cannot_overflow)
+
+
+@float_conv2d.reference
+def _reference(attrs: Attrs, data: Array, kernel: Array, bias: Array | None = None) -> Array:
+    weights = kernel.transpose(permutation(attrs.kernel_layout, "OHWI"))
+    images = data.transpose(permutation(attrs.data_layout, "NHWC"))
+    units, height, width, inputs = weights.shape
+    pixels = np.ones((*images.shape[:3], 1), np.float32)
+    taps, inside = (_taps(attrs, each, (height, width)) for each in (images, pixels))
+    number = np.arange(units) // (units // attrs.groups)
+
+    def pair(row: int, column: int, channel: int) -> tuple[Array, Array]:
+        index = number * inputs + channel
+        return taps[..., index, row, column], weights[:, row, column, channel]
+
+    with np.errstate(all="ignore"):
+        if attrs.order == ORDERS[0]:
+            total = np.zeros((*taps.shape[:3], units), np.float32)
+            for index in np.ndindex(height, width, inputs):
+                data_of, weight = pair(*index)
+                is_inside = inside[..., index[0], index[1]] > 0
+                total = np.where(is_inside, total + data_of * weight, total)
+        else:
+            parts = parts_of(attrs, (height, width), inputs, units, prod(taps.shape[1:3]))
+            indices = sorted(
+                np.ndindex(height, width, inputs),
+                key=lambda index: (index[2] // parts.block, *index),
+            )
+            first = bias if parts.follow_bias else None
+            total = _in_parts([pair(*index) for index in indices], parts, first)
+            bias = None if parts.follow_bias else bias
+        if bias is not None:
+            total = total + bias
+        for end, is_beyond in zip(bounds_of(attrs), (np.less, np.greater), strict=True):
+            if end is not None:
+                total = np.where(is_beyond(total, np.float32(end)), np.float32(end), total)
+    return np.ascontiguousarray(total.transpose(permutation("NHWC", attrs.out_layout)))
+
+
+def _in_parts(terms: list[tuple[Array, Array]], parts: Parts, total: Array | None) -> Array:
+    """Add up products as ONNX Runtime does, to what is there already."""
+    depth, size = len(terms), parts.size
+    cuts = runs_of(depth) if parts.has_runs else ((k, size) for k in range(0, depth, size))
+    for begin, count in cuts:
+        part: Array = np.zeros(terms[0][0].shape, np.float32)
+        for lhs, rhs in terms[begin : begin + count]:
+            if parts.has_runs:
+                part = part + lhs * rhs
+            else:
+                part = fused_multiply_add_float32(lhs, np.broadcast_to(rhs, lhs.shape), part)
+        total = part if total is None else total + part
+    return np.zeros((), np.float32) if total is None else total
+
+
+def _taps(attrs: Attrs, images: Array, window: tuple[int, int]) -> Array:
+    """Return what the taps of each window read: [N, rows, columns, C, height, width]."""
+    top, left, bottom, right = attrs.padding
+    (down, along), (rows, columns) = attrs.strides, attrs.dilation
+    padded = np.pad(images, ((0, 0), (top, bottom), (left, right), (0, 0)))
+    extent = (window[0] - 1) * rows + 1, (window[1] - 1) * columns + 1
+    return sliding_windows(padded, extent)[:, ::down, ::along, :, ::rows, ::columns]

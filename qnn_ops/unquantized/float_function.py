@@ -1,0 +1,131 @@
+"""Functions of float32: some as ONNX Runtime computes them, others as fast as vectors can."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Annotated, Any
+
+import numpy as np
+import numpy.typing as npt
+from tvm import relax
+
+from qnn_ops.arithmetic import float_polynomials as polynomials
+from qnn_ops.arithmetic.float_epilogue import fused_multiply_add_float32 as fma
+from qnn_ops.arithmetic.onnxruntime import gru_tangent, hyperbolic_tangent, logistic
+from qnn_ops.dialect import declared
+from qnn_ops.dialect.checks import check_dtype
+from qnn_ops.dialect.registry import Attrs, TensorSpec, cannot_overflow, operator
+from qnn_ops.dialect.traits import Channels, Traits
+
+Array = np.ndarray[Any, Any]
+Float32Array = npt.NDArray[np.float32]
+
+FUNCTIONS = (
+    *("erf", "exp", "logistic", "tanh"),
+    *("onnxruntime_gru_tanh", "onnxruntime_logistic", "onnxruntime_tanh"),
+)
+
+
+@operator(
+    "data",
+    traits=Traits(zero_points={}, moved=None, keeps=None, clamps=False, channels=Channels.ANYWHERE),
+)
+def float_function(data: relax.Expr, function: Annotated[str, declared.choice(*FUNCTIONS)]) -> None:
+    """Apply a function to each element.
+
+    Source of the arithmetic: MLAS, ONNX Runtime's library, where the processor has fused
+    multiply-adds: polynomials by Horner, in float32. "logistic" and "tanh" are made of that "exp",
+    and tanh near 0 of Cephes' polynomial; they lie within 3 ULPs of the true functions, also with
+    products that are rounded by themselves, as they are where there are no fused multiply-adds.
+    Those of ONNX Runtime are quotients of polynomials, bit for bit its own.
+
+    Args:
+        data: float32, any shape.
+        function: "erf", "logistic", "tanh", or "exp" of numbers that are not above 0, as a softmax
+            needs it, in the form for AVX512; below -104 it is flat. "onnxruntime_logistic" and
+            "onnxruntime_tanh" are its Sigmoid and Tanh; "onnxruntime_gru_tanh" is that of its GRU,
+            whose products are rounded.
+
+    Returns:
+        A call whose result has the data's shape and dtype.
+
+    Raises:
+        QnnError: if the dtype does not fit, or the function is another one.
+    """
+
+
+@float_function.type_rule
+def _type(attrs: Attrs, data: TensorSpec) -> TensorSpec:
+    check_dtype("data", data.dtype, ("float32",))
+    return data
+
+
+float_function.overflow_rule(cannot_overflow)
+
+
+@float_function.reference
+def _reference(attrs: Attrs, data: Array) -> Array:
+    with np.errstate(invalid="ignore"):
+        result = _RULES[attrs.function](data)
+    return np.asarray(result, np.float32)
+
+
+def _horner(coefficients: Sequence[float], x: Array) -> Float32Array:
+    result = np.full_like(x, coefficients[0])
+    for coefficient in coefficients[1:]:
+        result = np.asarray(fma(result, x, np.float32(coefficient)), np.float32)
+    return result
+
+
+def _exp(
+    x: Array,
+    coefficients: Sequence[float],
+    lowest: float = polynomials.LOWEST_EXPONENT,
+    spare: int = 0,
+) -> Float32Array:
+    x = np.maximum(np.float32(lowest), x)
+    wholes = np.float32(polynomials.WHOLES)
+    power = fma(x, np.float32(polynomials.LOG2_E), wholes) - wholes
+    for part in polynomials.MINUS_LOG_2:
+        x = fma(power, np.float32(part), x)
+    exponents = np.nan_to_num(power).astype(np.int32) + spare
+    # Where the power of two is below the least one that is normal, it is 0.
+    factor = np.ldexp(np.float32(1), exponents) * (exponents >= np.finfo(np.float32).minexp)
+    result = _horner(coefficients, x) * factor
+    return np.asarray(result * np.float32(2.0**-spare), np.float32)
+
+
+def _erf(x: Array) -> Float32Array:
+    size = np.minimum(np.abs(x), np.float32(polynomials.ERF_END))
+    below = fma(_horner(polynomials.ERF_BELOW, size * size), size, size)
+    exponent = fma(_horner(polynomials.ERF_ABOVE, size), size, size)
+    above = np.float32(1) - _exp(-exponent, polynomials.ERF_EXP)
+    return np.copysign(np.where(size > np.float32(polynomials.ERF_SPLIT), above, below), x)
+
+
+def _logistic(x: Array) -> Float32Array:
+    power = _exp(-np.abs(x), polynomials.EXP)
+    share = np.float32(1) / (np.float32(1) + power)
+    return np.where(x < 0, power * share, share)
+
+
+def _tanh(x: Array) -> Float32Array:
+    size = np.abs(x)
+    square = size * size
+    below = fma(_horner(polynomials.TANH_BELOW, square) * square, size, size)
+    power = _exp(np.float32(-2) * size, polynomials.EXP)
+    above = (np.float32(1) - power) / (np.float32(1) + power)
+    return np.copysign(np.where(size < np.float32(polynomials.TANH_SPLIT), below, above), x)
+
+
+_RULES: dict[str, Callable[[Array], Float32Array]] = {
+    "erf": _erf,
+    "exp": lambda x: _exp(
+        x, polynomials.EXP, polynomials.LOWEST_EXPONENT_OF_ALL, polynomials.SPARE_EXPONENT
+    ),
+    "logistic": _logistic,
+    "tanh": _tanh,
+    "onnxruntime_gru_tanh": gru_tangent,
+    "onnxruntime_logistic": logistic,
+    "onnxruntime_tanh": hyperbolic_tangent,
+}

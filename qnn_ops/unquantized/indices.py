@@ -1,0 +1,106 @@
+"""Indices that depend on the data: checked ones, and those of the largest elements."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from tvm import relax
+
+from qnn_ops.dialect import declared
+from qnn_ops.dialect.checks import check_dtype, check_rank
+from qnn_ops.dialect.registry import Attrs, TensorSpec, cannot_overflow, operator
+from qnn_ops.dialect.traits import FIXED
+from qnn_ops.errors import QnnError, refuse_index
+
+Array = np.ndarray[Any, Any]
+
+COUNTED_DTYPES = ("int8", "uint8", "int16", "int32", "int64")
+
+
+@operator("indices", traits=FIXED)
+def counted_indices(
+    indices: relax.Expr, size: declared.Int, source: declared.Text, from_end: declared.Flag = False
+) -> None:
+    """Check indices when the model runs, and count negative ones from the end.
+
+    An index out of range ends the run with a QnnError that names the source and the index.
+    Exported C code raises no errors: it takes the nearest valid index.
+
+    Args:
+        indices: int8, uint8, int16, int32 or int64, any shape.
+        size: how many elements the indices choose among.
+        source: the operator that reads them, for the error.
+        from_end: whether -1 means the last element, and so on. Else negative indices are errors.
+
+    Returns:
+        A call whose result has the indices' shape and dtype, from 0 to ``size`` - 1.
+
+    Raises:
+        QnnError: if the dtype does not fit, or the size is below 1.
+    """
+
+
+@counted_indices.type_rule
+def _counted_indices_type(attrs: Attrs, indices: TensorSpec) -> TensorSpec:
+    check_dtype("indices", indices.dtype, COUNTED_DTYPES)
+    if attrs.size < 1:
+        raise QnnError(f"size must be at least 1, got {attrs.size}")
+    return indices
+
+
+counted_indices.overflow_rule(cannot_overflow)
+
+
+@counted_indices.reference
+def _counted_indices_reference(attrs: Attrs, indices: Array) -> Array:
+    wide = indices.astype(np.int64)
+    wrong = wide[(wide >= attrs.size) | (wide < (-attrs.size if attrs.from_end else 0))]
+    if wrong.size:
+        refuse_index(attrs.source, int(wrong[0]), attrs.size)
+    return np.where(wide < 0, wide + attrs.size, wide).astype(indices.dtype)
+
+
+INDEX_DTYPES = ("int8", "uint8", "int16", "int32", "int64", "float32")
+
+
+@operator(
+    "data",
+    traits=FIXED,
+)
+def top_indices(data: relax.Expr, count: declared.Int) -> None:
+    """Find the largest elements of each row: the largest first, of equal ones the first in the row.
+
+    Source of the order: TopContainer of TFLite's kernels/topk_v2.cc.
+
+    Args:
+        data: [rows, size], without NaN.
+        count: how many indices to find, at most size.
+
+    Returns:
+        A call whose result is int32, [rows, count].
+
+    Raises:
+        QnnError: if the dtype, the shape or the count does not fit.
+    """
+
+
+@top_indices.type_rule
+def _top_indices_type(attrs: Attrs, data: TensorSpec) -> TensorSpec:
+    check_dtype("data", data.dtype, INDEX_DTYPES)
+    check_rank("data", data, 2)
+    rows, size = data.shape
+    if not 0 < attrs.count <= size:
+        raise QnnError(f"count must be 1 to {size}, as rows have {size} elements: {attrs.count}")
+    return TensorSpec((rows, attrs.count), "int32")
+
+
+top_indices.overflow_rule(cannot_overflow)
+
+
+@top_indices.reference
+def _top_indices_reference(attrs: Attrs, data: Array) -> Array:
+    # Backwards, so that a stable sort leaves the first of equal ones last.
+    rising = np.argsort(data[:, ::-1], axis=1, kind="stable")
+    falling = data.shape[1] - 1 - rising[:, ::-1]
+    return falling[:, : attrs.count].astype(np.int32)

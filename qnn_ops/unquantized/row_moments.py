@@ -1,0 +1,139 @@
+"""The mean and the variance of rows of float32, added up in a stated order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated, Any
+
+import numpy as np
+from tvm import relax
+
+from qnn_ops.arithmetic.float_epilogue import fused_multiply_add_float32
+from qnn_ops.dialect import declared
+from qnn_ops.dialect.checks import check_dtype, check_rank
+from qnn_ops.dialect.registry import Attrs, TensorSpec, cannot_overflow, operator
+from qnn_ops.dialect.traits import FIXED
+from qnn_ops.errors import QnnError
+
+Array = np.ndarray[Any, Any]
+
+ORDERS = ("two_passes", "welford", "squares", "vectors", "vector_squares")
+WIDE, LANES = 4, 8
+"""Numbers in a vector of float64, and of float32, with AVX2."""
+
+
+@operator("rows", traits=FIXED)
+def row_moments(rows: relax.Expr, order: Annotated[str, declared.choice(*ORDERS)]) -> None:
+    """Compute the mean of each row, and that of the squared distances from it.
+
+    Elements are added one by one, and each product, quotient and sum is rounded. The last two
+    orders are exceptions. Sources, all of ONNX Runtime: contrib_ops/cpu/bert/embed_layer_norm.cc of
+    "two_passes", contrib_ops/cpu/skip_layer_norm.cc of "welford" and "squares", MLAS'
+    layernorm_kernel_avx2.cpp, as it is compiled in version 1.32, of the last two.
+
+    Args:
+        rows: float32 [number, size].
+        order: "two_passes" adds the elements, then the squares of their distances from the mean;
+            "welford" corrects both numbers with each element; "squares" adds the squares of the
+            elements, and takes 0 for the mean; "vectors" adds the elements in float64, in four
+            lanes, then the squares of distances in eight, with one rounding of a square and a sum;
+            "vector_squares" adds the squares of the elements so.
+
+    Returns:
+        A call whose result is float32 [number, 2]: mean, and mean of squares.
+
+    Raises:
+        QnnError: if a dtype, a shape or the order does not fit.
+    """
+
+
+@row_moments.type_rule
+def _type(attrs: Attrs, rows: TensorSpec) -> TensorSpec:
+    check_dtype("rows", rows.dtype, ("float32",))
+    check_rank("rows", rows, 2)
+    if 0 in rows.shape:
+        raise QnnError(f"rows must have elements, got shape {rows.shape}")
+    return TensorSpec((rows.shape[0], 2), "float32")
+
+
+row_moments.overflow_rule(cannot_overflow)
+
+
+@row_moments.reference
+def _reference(attrs: Attrs, rows: Array) -> Array:
+    with np.errstate(all="ignore"):
+        mean, squares = _RULES[attrs.order](rows.T)
+        return np.stack([mean, squares / np.float32(rows.shape[1])], axis=1)
+
+
+def _added(columns: Array) -> Array:
+    total = np.zeros(columns.shape[1], np.float32)
+    for column in columns:
+        total = total + column
+    return total
+
+
+def _two_passes(columns: Array) -> tuple[Array, Array]:
+    mean = _added(columns) / np.float32(len(columns))
+    distances = columns - mean
+    return mean, _added(distances * distances)
+
+
+def _welford(columns: Array) -> tuple[Array, Array]:
+    mean = squares = np.zeros(columns.shape[1], np.float32)
+    for number, column in enumerate(columns, 1):
+        distance = column - mean
+        mean = mean + distance / np.float32(number)
+        squares = squares + distance * (column - mean)
+    return mean, squares
+
+
+def _squares(columns: Array) -> tuple[Array, Array]:
+    return np.zeros(columns.shape[1], np.float32), _added(columns * columns)
+
+
+def _vectors(columns: Array) -> tuple[Array, Array]:
+    size = len(columns)
+    wide = columns.astype(np.float64)
+    whole = size // WIDE * WIDE
+    lanes = np.zeros((WIDE, columns.shape[1]))
+    for turn in range(0, whole, WIDE):
+        lanes = lanes + wide[turn : turn + WIDE]
+    total = _halved(lanes)
+    for column in wide[whole:]:
+        total = total + column
+    mean = (total / size).astype(np.float32)
+    return mean, _vector_squares(columns - mean)[1]
+
+
+def _vector_squares(columns: Array) -> tuple[Array, Array]:
+    size = len(columns)
+    whole, rounded = (size // lanes * lanes for lanes in (LANES, LANES // 2))
+    lanes = np.zeros((LANES, columns.shape[1]), np.float32)
+    for turn in range(0, whole, LANES):
+        part = columns[turn : turn + LANES]
+        lanes = fused_multiply_add_float32(part, part, lanes)
+    total = _halved(lanes)
+    # Of what is left over a vector of four is squared at once; then each is added.
+    for column in columns[whole:rounded]:
+        total = total + column * column
+    for column in columns[max(whole, rounded) :]:
+        total = fused_multiply_add_float32(column, column, total)
+    return np.zeros(columns.shape[1], np.float32), total
+
+
+def _halved(lanes: Array) -> Array:
+    """Add the second half of the lanes to the first, until one is left."""
+    while len(lanes) > 1:
+        low, high = np.split(lanes, 2)
+        lanes = low + high
+    return np.asarray(lanes[0])
+
+
+_RULES: dict[str, Callable[[Array], tuple[Array, Array]]] = {
+    "two_passes": _two_passes,
+    "welford": _welford,
+    "squares": _squares,
+    "vectors": _vectors,
+    "vector_squares": _vector_squares,
+}

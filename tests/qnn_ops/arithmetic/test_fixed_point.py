@@ -1,0 +1,386 @@
+"""The fixed-point arithmetic against slow oracles in exact integers and fractions."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from qnn_ops.arithmetic.fixed_point import (
+    clamp_to,
+    conv_multiplier,
+    multiply_by_quantized_multiplier,
+    multiply_by_quantized_multiplier_single,
+    quantize_multiplier,
+    requantize_float32,
+    round_half_away,
+    rounding_divide_by_pot,
+    saturating_rounding_doubling_high_mul,
+)
+from qnn_ops.errors import QnnError
+
+LOW, HIGH = -(2**31), 2**31 - 1
+HALF = Fraction(1, 2)
+
+int32s = st.integers(LOW, HIGH)
+real_multipliers = st.floats(2.0**-30, 2.0**29)
+
+
+def corners() -> list[int]:
+    """Return the values around every power of two, and the ends of int32."""
+    near = {sign * 2**bit + step for bit in range(32) for sign in (1, -1) for step in range(-2, 3)}
+    return sorted(value for value in near | {0, LOW, HIGH} if LOW <= value <= HIGH)
+
+
+def random_int32(count: int, seed: int = 0) -> np.ndarray:
+    return np.random.default_rng(seed).integers(LOW, HIGH, count, dtype=np.int32, endpoint=True)
+
+
+def qmult(real: float) -> tuple[int, int]:
+    q, shift = quantize_multiplier(real)
+    return int(q), int(shift)
+
+
+def half_away(x: Fraction) -> int:
+    return int(math.copysign(1, x)) * math.floor(abs(x) + HALF)
+
+
+def half_up(x: Fraction) -> int:
+    return math.floor(x + HALF)
+
+
+def wrapped(x: int) -> int:
+    return (x - LOW) % 2**32 + LOW
+
+
+def exact_high_mul(a: int, b: int) -> int:
+    return min(half_up(Fraction(a * b, 2**31)), HIGH)
+
+
+def exact_double(x: int, q: int, shift: int) -> int:
+    high = exact_high_mul(wrapped(x * 2 ** max(shift, 0)), q)
+    return half_away(Fraction(high, 2 ** max(-shift, 0)))
+
+
+def exact_single(x: int, q: int, shift: int) -> int:
+    return wrapped(half_up(Fraction(x * q, 2**31) * Fraction(2) ** shift))
+
+
+class TestRoundHalfAway:
+    def test_ties_go_away_from_zero(self) -> None:
+        ties: np.ndarray = np.arange(-1000, 1000) + 0.5
+        expected = [half_away(Fraction(tie)) for tie in ties]
+        np.testing.assert_array_equal(round_half_away(ties), expected)
+
+    @pytest.mark.parametrize("dtype", [np.float32, np.float64])
+    def test_next_to_a_tie(self, dtype: type) -> None:
+        ties: np.ndarray = (np.arange(0, 4000) + 0.5).astype(dtype)
+        below, above = np.nextafter(ties, dtype(0)), np.nextafter(ties, dtype(np.inf))
+        np.testing.assert_array_equal(round_half_away(below), np.floor(ties))
+        np.testing.assert_array_equal(round_half_away(above), np.ceil(ties))
+        np.testing.assert_array_equal(round_half_away(-below), -np.floor(ties))
+        assert round_half_away(below).dtype == dtype
+
+    def test_values_too_large_for_a_fraction_stay(self) -> None:
+        large = np.array([2.0**52 + 1, -(2.0**53), 1e300, np.inf, -np.inf])
+        np.testing.assert_array_equal(round_half_away(large), large)
+
+    @given(st.floats(-(2.0**60), 2.0**60))
+    def test_any_double(self, value: float) -> None:
+        assert int(round_half_away(value)) == half_away(Fraction(value))
+
+
+class TestQuantizeMultiplier:
+    @given(real_multipliers)
+    def test_is_the_nearest_q31(self, real: float) -> None:
+        q, shift = qmult(real)
+        assert 2**30 <= q < 2**31
+        # Half of the last bit of q, in units of the multiplier.
+        assert abs(Fraction(real) - Fraction(q, 2**31) * Fraction(2) ** shift) <= (
+            Fraction(1, 2**32) * Fraction(2) ** shift
+        )
+
+    @given(st.integers(2**30, 2**31 - 1), st.integers(-31, 30))
+    def test_q31_numbers_come_back(self, q: int, shift: int) -> None:
+        assert qmult(math.ldexp(q, shift - 31)) == (q, shift)
+
+    @given(st.integers(2**30, 2**31 - 2), st.integers(-31, 30))
+    def test_a_tie_rounds_up(self, q: int, shift: int) -> None:
+        assert qmult(math.ldexp(2 * q + 1, shift - 32)) == (q + 1, shift)
+        assert qmult(-math.ldexp(2 * q + 1, shift - 32)) == (-q - 1, shift)
+
+    def test_rounding_up_to_one_takes_the_next_exponent(self) -> None:
+        assert qmult(1 - 2.0**-33) == (2**30, 1)
+        assert qmult(1 - 2.0**-31) == (2**31 - 1, 0)
+
+    @pytest.mark.parametrize(
+        ("real", "expected"),
+        [
+            # The figures of the framework's own unit test.
+            (0.25, (1073741824, -1)),
+            (0.5 - 5e-9, (2147483627, -1)),
+            (0.5 - 1e-10, (1073741824, 0)),
+            (1 - 1e-9, (2147483646, 0)),
+            (1 + 1e-11, (1073741824, 1)),
+            (1.75, (1879048192, 1)),
+            (2 - 1e-9, (2147483647, 1)),
+            (2 - 1e-11, (1073741824, 2)),
+        ],
+    )
+    def test_table(self, real: float, expected: tuple[int, int]) -> None:
+        assert qmult(real) == expected
+
+    def test_zero_and_tiny(self) -> None:
+        q, shift = quantize_multiplier([0.0, 2.0**-32, 2.0**-33, 1e-300])
+        np.testing.assert_array_equal(q, [0, 2**30, 0, 0])
+        np.testing.assert_array_equal(shift, [0, -31, 0, 0])
+
+    def test_shift_is_decided_after_rounding(self) -> None:
+        assert qmult(2.0**-32 * (1 - 2.0**-40)) == (2**30, -31)
+
+    def test_arrays_keep_their_shape(self) -> None:
+        q, shift = quantize_multiplier(np.full((2, 3), 0.3))
+        assert q.shape == shift.shape == (2, 3)
+        assert q.dtype == shift.dtype == np.int32
+        q, shift = quantize_multiplier(0.3)
+        assert isinstance(q, np.ndarray)
+        assert q.shape == shift.shape == ()
+
+    @pytest.mark.parametrize("bad", [math.nan, math.inf, [0.5, -math.inf]])
+    def test_not_finite(self, bad: float) -> None:
+        with pytest.raises(QnnError, match="finite"):
+            quantize_multiplier(bad)
+
+
+class TestSaturatingRoundingDoublingHighMul:
+    def test_corners_by_corners(self) -> None:
+        values = corners()
+        actual = saturating_rounding_doubling_high_mul(np.array(values)[:, None], values)
+        expected = [[exact_high_mul(a, b) for b in values] for a in values]
+        np.testing.assert_array_equal(actual, expected)
+        assert actual.dtype == np.int32
+
+    def test_random(self) -> None:
+        a, b = random_int32(20_000, 1), random_int32(20_000, 2)
+        expected = [exact_high_mul(int(x), int(y)) for x, y in zip(a, b, strict=True)]
+        np.testing.assert_array_equal(saturating_rounding_doubling_high_mul(a, b), expected)
+
+    @given(int32s, int32s)
+    def test_equals_a_nudge_and_a_truncating_division(self, a: int, b: int) -> None:
+        # The form of the C++, another one than the arithmetic shift.
+        nudged = a * b + (2**30 if a * b >= 0 else 1 - 2**30)
+        truncated = abs(nudged) // 2**31 * (1 if nudged >= 0 else -1)
+        expected = HIGH if a == b == LOW else truncated
+        assert saturating_rounding_doubling_high_mul(a, b) == expected
+
+    def test_a_tie_rounds_up(self) -> None:
+        odd = np.arange(-1001, 1002, 2)
+        actual = saturating_rounding_doubling_high_mul(odd, 2**30)
+        np.testing.assert_array_equal(actual, (odd + 1) // 2)
+
+    def test_only_the_lowest_squared_saturates(self) -> None:
+        assert saturating_rounding_doubling_high_mul(LOW, LOW) == HIGH
+        assert saturating_rounding_doubling_high_mul(LOW, LOW + 1) == HIGH
+        assert saturating_rounding_doubling_high_mul(LOW, LOW + 2) == HIGH - 1
+        assert saturating_rounding_doubling_high_mul(LOW, HIGH) == -HIGH
+
+    @given(int32s, int32s)
+    def test_identities(self, a: int, b: int) -> None:
+        mul = saturating_rounding_doubling_high_mul
+        assert mul(a, b) == mul(b, a)
+        assert mul(a, 0) == 0
+        if a != LOW:
+            assert mul(a, LOW) == -a
+        # Half of its last bit; one more for the product that saturates.
+        bound = 1 if a == b == LOW else HALF
+        assert abs(int(mul(a, b)) - Fraction(a * b, 2**31)) <= bound
+
+    @pytest.mark.parametrize("b", [2**30, 2**31 - 1, 3, 0])
+    def test_monotonic(self, b: int) -> None:
+        ordered = np.sort(np.concatenate([random_int32(5000), corners()]))
+        assert (
+            np.diff(saturating_rounding_doubling_high_mul(ordered, b).astype(np.int64)) >= 0
+        ).all()
+        assert (
+            np.diff(saturating_rounding_doubling_high_mul(ordered, -b).astype(np.int64)) <= 0
+        ).all()
+
+
+class TestRoundingDivideByPot:
+    def test_dense_values_and_every_exponent(self) -> None:
+        values = [*corners(), *random_int32(1000).tolist()]
+        actual = rounding_divide_by_pot(values, np.arange(32)[:, None])
+        expected = [[half_away(Fraction(x, 2**e)) for x in values] for e in range(32)]
+        np.testing.assert_array_equal(actual, expected)
+        assert actual.dtype == np.int32
+
+    @pytest.mark.parametrize("exponent", range(32))
+    def test_every_int16(self, exponent: int) -> None:
+        values = np.arange(-(2**15), 2**15)
+        # 16 bits over a power of two plus a half are exact in float64.
+        expected = np.sign(values) * np.floor(np.abs(values) / 2.0**exponent + 0.5)
+        np.testing.assert_array_equal(rounding_divide_by_pot(values, exponent), expected)
+
+    @pytest.mark.parametrize("exponent", range(1, 32))
+    def test_ties_go_away_from_zero(self, exponent: int) -> None:
+        tie = 2 ** (exponent - 1)
+        around = [tie - 1, tie, -tie, -tie + 1]
+        np.testing.assert_array_equal(rounding_divide_by_pot(around, exponent), [0, 1, -1, 0])
+
+    @given(int32s, st.integers(0, 31))
+    def test_odd(self, x: int, exponent: int) -> None:
+        if x != LOW:
+            assert rounding_divide_by_pot(-x, exponent) == -rounding_divide_by_pot(x, exponent)
+
+    @pytest.mark.parametrize("exponent", [-1, 32])
+    def test_exponent_out_of_range(self, exponent: int) -> None:
+        with pytest.raises(QnnError, match=r"exponent must lie within 0\.\.31"):
+            rounding_divide_by_pot(1, exponent)
+
+
+class TestMultiplyByQuantizedMultiplier:
+    @given(int32s, st.integers(2**30, HIGH), st.integers(-31, 31))
+    def test_double(self, x: int, q: int, shift: int) -> None:
+        assert multiply_by_quantized_multiplier(x, q, shift) == exact_double(x, q, shift)
+
+    @given(int32s, st.integers(2**30, HIGH), st.integers(-31, 30))
+    def test_single(self, x: int, q: int, shift: int) -> None:
+        assert multiply_by_quantized_multiplier_single(x, q, shift) == exact_single(x, q, shift)
+
+    @pytest.mark.parametrize("shift", [-31, -30, -12, -1, 0, 1, 5, 30])
+    def test_corners(self, shift: int) -> None:
+        values = np.array(corners())
+        for q in (2**30, 2**30 + 1, 1518500250, HIGH, 0, -(2**30)):
+            double = multiply_by_quantized_multiplier(values, q, shift)
+            single = multiply_by_quantized_multiplier_single(values, q, shift)
+            np.testing.assert_array_equal(double, [exact_double(int(x), q, shift) for x in values])
+            np.testing.assert_array_equal(single, [exact_single(int(x), q, shift) for x in values])
+            assert double.dtype == single.dtype == np.int32
+
+    def test_a_left_shift_wraps_as_an_int32_product(self) -> None:
+        assert multiply_by_quantized_multiplier(3, 2**30, 31) == -(2**30)
+        assert multiply_by_quantized_multiplier(2**30, 2**30, 2) == 0
+
+    @given(real_multipliers, st.fractions(-1, 1))
+    def test_near_the_real_product(self, real: float, position: Fraction) -> None:
+        # As large as fits: neither x shifted left nor the product may leave int32.
+        x = int(position * (2**30 - 1) / Fraction(max(real, 1.0)))
+        q, shift = qmult(real)
+        product = Fraction(x) * Fraction(real)
+        off = abs(x) * Fraction(2) ** (shift - 32)  # q is off by half of its last bit
+        single = int(multiply_by_quantized_multiplier_single(x, q, shift))
+        assert abs(single - product) <= HALF + off
+        # The first of the two roundings is half a step before the right shift.
+        double = int(multiply_by_quantized_multiplier(x, q, shift))
+        assert abs(double - product) <= HALF + off + HALF * Fraction(2) ** min(shift, 0)
+
+    @pytest.mark.parametrize("shift", [0, -1, -5, -9, -20])
+    def test_monotonic(self, shift: int) -> None:
+        ordered = np.sort(np.concatenate([random_int32(5000), corners()]))
+        for multiply in (multiply_by_quantized_multiplier, multiply_by_quantized_multiplier_single):
+            assert (np.diff(multiply(ordered, 1518500250, shift).astype(np.int64)) >= 0).all()
+
+    def test_double_and_single_differ_by_one_and_rarely(self) -> None:
+        """So a test that passes within one does not show which of the two was implemented."""
+        rng = np.random.default_rng(3)
+        shares = []
+        for real in rng.uniform(2.0**-9, 2.0**-5, 40):
+            outputs = rng.normal(0, 45, 20_000)
+            sums = np.rint(outputs / real).astype(np.int32)
+            q, shift = quantize_multiplier(real)
+            double = multiply_by_quantized_multiplier(sums, q, shift)
+            single = multiply_by_quantized_multiplier_single(sums, q, shift)
+            assert np.abs(double - single).max() == 1
+            shares.append((double != single).mean())
+        assert 0.001 <= min(shares) <= max(shares) <= 0.025
+
+    def test_per_channel(self) -> None:
+        q, shift = quantize_multiplier([0.3, 0.004, 1.7])
+        sums = random_int32(60).reshape(2, 2, 5, 3) >> 8
+        for multiply in (multiply_by_quantized_multiplier, multiply_by_quantized_multiplier_single):
+            together = multiply(sums, q, shift)
+            for channel in range(3):
+                alone = multiply(sums[..., channel], q[channel], shift[channel])
+                np.testing.assert_array_equal(together[..., channel], alone)
+
+    @pytest.mark.parametrize("shift", [-32, 32])
+    def test_shift_out_of_range(self, shift: int) -> None:
+        for multiply in (multiply_by_quantized_multiplier, multiply_by_quantized_multiplier_single):
+            with pytest.raises(QnnError, match="shift must lie within"):
+                multiply(1, 2**30, shift)
+
+    def test_values_beyond_int32(self) -> None:
+        with pytest.raises(QnnError, match="x must lie within"):
+            multiply_by_quantized_multiplier(2**31, 2**30, 0)
+        with pytest.raises(QnnError, match="x must be integers"):
+            multiply_by_quantized_multiplier(1.5, 2**30, 0)
+
+
+class TestRequantizeFloat32:
+    @given(int32s, st.floats(2.0**-20, 1, width=32))
+    def test_one_product_rounded_to_float32_then_half_to_even(self, x: int, scale: float) -> None:
+        # float32(x) and scale have 24 bits each, so their float64 product is exact.
+        product = np.float32(float(np.float32(x)) * scale)
+        expected = min(max(round(Fraction(float(product))), LOW), HIGH)
+        assert requantize_float32(x, scale) == expected
+
+    def test_ties_go_to_even(self) -> None:
+        odd = np.arange(-101, 102, 2, dtype=np.int32)
+        expected = [round(Fraction(int(x), 2)) for x in odd]
+        np.testing.assert_array_equal(requantize_float32(odd, 0.5), expected)
+        assert requantize_float32(odd, 0.5).dtype == np.int32
+
+    def test_saturates(self) -> None:
+        actual = requantize_float32([HIGH, LOW, 1, -1], [4.0, 4.0, 3e38, 3e38])
+        np.testing.assert_array_equal(actual, [HIGH, LOW, HIGH, LOW])
+        assert requantize_float32(HIGH, 1.0) == HIGH
+        assert requantize_float32(HIGH, 3e38) == HIGH
+
+    def test_scale_not_finite(self) -> None:
+        with pytest.raises(QnnError, match="scale must be finite"):
+            requantize_float32(1, math.nan)
+
+
+class TestClampTo:
+    @pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "int32"])
+    def test_saturates_to_the_dtype(self, dtype: str) -> None:
+        info = np.iinfo(dtype)
+        actual = clamp_to(np.array([-(2**40), info.min - 1, 0, info.max + 1, 2**40]), dtype)
+        assert actual.dtype == dtype
+        assert actual.tolist() == [info.min, info.min, 0, info.max, info.max]
+
+    def test_narrower(self) -> None:
+        assert clamp_to([-5, 3, 300], "uint8", 2, 200).tolist() == [2, 3, 200]
+        assert clamp_to([-5, 300], "uint8", out_min=2).tolist() == [2, 255]
+        assert clamp_to([-500, 300], "int8", out_max=6).tolist() == [-128, 6]
+
+    @pytest.mark.parametrize(("low", "high"), [(-1, 5), (5, 256), (6, 5)])
+    def test_range_does_not_fit(self, low: int, high: int) -> None:
+        with pytest.raises(QnnError, match="within uint8"):
+            clamp_to([0], "uint8", low, high)
+
+
+class TestConvMultiplier:
+    def test_uint8_rounds_the_product_and_int8_does_not(self) -> None:
+        si, sw, so = (float(np.float32(value)) for value in (0.1, 0.003, 0.07))
+        exact = Fraction(si) * Fraction(sw)
+        assert conv_multiplier(si, sw, so, "int8") == float(exact) / so
+        assert conv_multiplier(si, sw, so, "uint8") == float(np.float32(float(exact))) / so
+        assert conv_multiplier(si, sw, so, "int8") != conv_multiplier(si, sw, so, "uint8")
+
+    def test_per_channel(self) -> None:
+        scales = [0.003, 0.5, 1e-4]
+        actual = conv_multiplier(0.1, scales, 0.07, "int8")
+        assert actual.shape == (3,)
+        assert actual.dtype == np.float64
+        assert actual.tolist() == [float(conv_multiplier(0.1, s, 0.07, "int8")) for s in scales]
+
+    def test_bad(self) -> None:
+        with pytest.raises(QnnError, match="kernel_dtype must be uint8 or int8"):
+            conv_multiplier(0.1, 0.1, 0.1, "int16")
+        with pytest.raises(QnnError, match="kernel_scale must be positive"):
+            conv_multiplier(0.1, [0.1, -0.1], 0.1, "int8")

@@ -1,0 +1,308 @@
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+from frontends.tflite.quantization import Quantization
+from qnn_ops import QnnError, quantized_conv2d
+from qnn_ops.arithmetic.activations import activation_range
+from qnn_ops.arithmetic.fixed_point import (
+    conv_multiplier,
+    multiply_by_quantized_multiplier,
+    quantize_multiplier,
+)
+from qnn_ops.dialect.layouts import permutation
+from tests.support.arrays import full_range
+from tests.support.cases.quantized_conv2d import convolutions
+from tests.support.litert import litert
+from tests.support.operators import check_round_trips, module_of
+
+Array = np.ndarray[Any, Any]
+
+PLAIN: dict[str, Any] = {
+    "input_scale": 0.05,
+    "input_zero_point": 3,
+    "kernel_scale": 0.01,
+    "kernel_zero_point": 0,
+    "output_scale": 0.1,
+    "output_zero_point": -5,
+    "out_dtype": "int8",
+    "data_layout": "NHWC",
+    "kernel_layout": "OHWI",
+}
+
+
+def test_one_window_by_hand() -> None:
+    data = np.array([[[[1], [2]], [[3], [4]]]], np.int8)
+    kernel = np.array([[[[5], [6]], [[7], [8]]]], np.int8)
+    result = quantized_conv2d.evaluate(
+        data, kernel, 1.0, 1, 1.0, 0, 2.0, 10, "int8", data_layout="NHWC", kernel_layout="OHWI"
+    )
+    # 0*5 + 1*6 + 2*7 + 3*8 = 44, halved, plus the zero point.
+    np.testing.assert_array_equal(result, np.array([[[[32]]]], np.int8))
+
+
+@given(convolutions())
+@settings(max_examples=40, deadline=None)
+def test_reference_equals_the_sum_written_out(case: tuple[list[Any], dict[str, Any]]) -> None:
+    (data, kernel, bias, *_), attrs = case
+    attrs["out_dtype"], attrs["output_zero_point"] = "int32", 0
+    attrs["rounding"] = "tflite"  # what sums have nothing to do with
+    attrs["out_min"] = attrs["out_max"] = None
+    result = quantized_conv2d.evaluate(data, kernel, bias=bias, **attrs)
+    nhwc = data.transpose(permutation(attrs["data_layout"], "NHWC")).astype(int)
+    ohwi = kernel.transpose(permutation(attrs["kernel_layout"], "OHWI")).astype(int)
+    out = result.transpose(permutation(attrs["out_layout"], "NHWC"))
+    batch, row, column, channel = (size - 1 for size in out.shape)
+    per_group = ohwi.shape[3]
+    first = channel // (ohwi.shape[0] // attrs["groups"]) * per_group
+    zero_point = np.broadcast_to(attrs["kernel_zero_point"], ohwi.shape[0])[channel]
+    total = 0 if bias is None else int(bias[channel])
+    for tap_row in range(ohwi.shape[1]):
+        for tap_column in range(ohwi.shape[2]):
+            y = row * attrs["strides"][0] + tap_row * attrs["dilation"][0] - attrs["padding"][0]
+            x = column * attrs["strides"][1] + tap_column * attrs["dilation"][1]
+            x -= attrs["padding"][1]
+            if 0 <= y < nhwc.shape[1] and 0 <= x < nhwc.shape[2]:
+                for inner in range(per_group):
+                    total += (nhwc[batch, y, x, first + inner] - attrs["input_zero_point"]) * (
+                        ohwi[channel, tap_row, tap_column, inner] - zero_point
+                    )
+    assert out[batch, row, column, channel] == total
+
+
+def test_scale_product_is_rounded_to_float32_for_uint8_kernels_only() -> None:
+    # Scales whose product is not a float32 number.
+    data, kernel, output = (float(np.float32(scale)) for scale in (0.1, 0.3, 0.7))
+    exact = data * kernel / output
+    rounded = float(np.float32(data) * np.float32(kernel)) / output
+    assert exact != rounded
+    assert conv_multiplier(data, kernel, output, "int8") == exact
+    assert conv_multiplier(data, kernel, output, "uint8") == rounded
+
+
+def test_clamp_is_applied_after_the_zero_point() -> None:
+    data = np.arange(-8, 8, dtype=np.int8).reshape(1, 4, 4, 1)
+    kernel = np.ones((1, 1, 1, 1), np.int8)
+    attrs = {**PLAIN, "input_zero_point": 0, "kernel_scale": 2.0, "output_zero_point": 4}
+    result = quantized_conv2d.evaluate(data, kernel, **attrs, out_min=4, out_max=7)
+    scaled = multiply_by_quantized_multiplier(
+        data.astype(np.int32), *quantize_multiplier(conv_multiplier(0.05, 2.0, 0.1, "int8"))
+    )
+    np.testing.assert_array_equal(result, np.clip(scaled + 4, 4, 7).astype(np.int8))
+    assert set(np.unique(result)) == {4, 5, 6, 7}
+
+
+def conv_on_litert(
+    data: Array,
+    kernel: Array,
+    bias: Array | None,
+    shape: tuple[int, ...],
+    attrs: dict[str, Any],
+    **options: Any,
+) -> Array:
+    """CONV_2D, or DEPTHWISE_CONV_2D where ``kernel`` is IHWO."""
+    is_depthwise = attrs["kernel_layout"] == "IHWO"
+    scales = np.atleast_1d(np.asarray(attrs["kernel_scale"], np.float32))
+    zeros = np.zeros(scales.size, np.int64)
+    if is_depthwise:
+        options["depth_multiplier"] = kernel.shape[3] // data.shape[3]
+    kernel_zero_points = zeros + attrs["kernel_zero_point"]
+    constants = [(kernel, Quantization(scales, kernel_zero_points, 3 if is_depthwise else 0))]
+    if bias is None and not is_depthwise:
+        bias = np.zeros(shape[3], np.int32)  # its CONV_2D cannot do without
+    if bias is not None:
+        constants.append((bias, Quantization(attrs["input_scale"] * scales, zeros)))
+    output = Quantization.per_tensor(attrs["output_scale"], attrs["output_zero_point"])
+    return litert(
+        "DEPTHWISE_CONV_2D" if is_depthwise else "CONV_2D",
+        [(data, Quantization.per_tensor(attrs["input_scale"], attrs["input_zero_point"]))],
+        (shape, attrs["out_dtype"], output),
+        constants,
+        stride_h=attrs["strides"][0],
+        stride_w=attrs["strides"][1],
+        dilation_h_factor=attrs["dilation"][0],
+        dilation_w_factor=attrs["dilation"][1],
+        **options,
+    )
+
+
+def same_padding(size: int, window: int, stride: int, dilation: int) -> tuple[int, int]:
+    """Return the padding of TFLite's SAME before and after an axis: the odd pixel comes after."""
+    total = max((-(-size // stride) - 1) * stride + (window - 1) * dilation + 1 - size, 0)
+    return total // 2, total - total // 2
+
+
+def random_scales(rng: np.random.Generator, count: int) -> Array:
+    exponents = rng.uniform(-9, -5, count)
+    # Powers of two make ties frequent.
+    return np.exp2(np.round(exponents) if rng.integers(2) else exponents).astype(np.float32)
+
+
+@pytest.mark.parametrize("style", ["uint8", "int8", "int8_per_axis"])
+@pytest.mark.parametrize("code", ["CONV_2D", "DEPTHWISE_CONV_2D"])
+def test_equals_litert(code: str, style: str) -> None:
+    rng = np.random.default_rng(5)
+    dtype = "uint8" if style == "uint8" else "int8"
+    for _ in range(80):
+        window, stride = rng.integers(1, 4, 2).tolist(), rng.integers(1, 4, 2).tolist()
+        # TFLite strides or dilates, and not both.
+        dilation = rng.integers(1, 3, 2).tolist() if stride == [1, 1] else [1, 1]
+        extent = [(taps - 1) * step + 1 for taps, step in zip(window, dilation, strict=True)]
+        size = [pixels + int(rng.integers(0, 6)) for pixels in extent]
+        groups, per_group, multiplier = rng.integers(1, 4, 3).tolist()
+        per_group = 1 if code == "DEPTHWISE_CONV_2D" else per_group
+        channels = groups * multiplier
+        padding = str(rng.choice(["SAME", "VALID"]))
+        (top, bottom), (left, right) = (
+            same_padding(*axis) if padding == "SAME" else (0, 0)
+            for axis in zip(size, window, stride, dilation, strict=True)
+        )
+        scales = random_scales(rng, channels if style == "int8_per_axis" else 1)
+        attrs: dict[str, Any] = {
+            "input_scale": float(random_scales(rng, 1)[0] * 8),
+            "input_zero_point": full_range(rng, dtype, ()).item(),
+            "kernel_scale": scales.tolist() if scales.size > 1 else float(scales[0]),
+            "kernel_zero_point": full_range(rng, dtype, ()).item() if dtype == "uint8" else 0,
+            "output_scale": float(random_scales(rng, 1)[0] * 16),
+            "output_zero_point": full_range(rng, dtype, ()).item(),
+            "out_dtype": dtype,
+            "strides": stride,
+            "dilation": dilation,
+            "kernel_layout": "OHWI" if code == "CONV_2D" else "IHWO",
+        }
+        activation = str(rng.choice(["none", "relu", "relu6", "relu_n1_to_1"]))
+        low, high = activation_range(
+            activation, attrs["output_scale"], attrs["output_zero_point"], dtype
+        )
+        data = full_range(rng, dtype, (int(rng.integers(1, 3)), *size, groups * per_group))
+        kernel = full_range(rng, dtype, (channels, *window, per_group))
+        if code == "DEPTHWISE_CONV_2D":
+            kernel = full_range(rng, dtype, (1, *window, channels))
+        bias = rng.integers(-5000, 5000, channels, dtype=np.int32) if rng.integers(4) else None
+        actual = quantized_conv2d.evaluate(
+            data,
+            kernel,
+            bias=bias,
+            padding=[top, left, bottom, right],
+            groups=groups,
+            data_layout="NHWC",
+            out_min=low,
+            out_max=high,
+            **attrs,
+        )
+        expected = conv_on_litert(
+            data,
+            kernel,
+            bias,
+            actual.shape,
+            attrs,
+            padding=padding,
+            fused_activation_function=activation.upper(),
+        )
+        np.testing.assert_array_equal(actual, expected)
+
+
+@pytest.mark.parametrize("style", ["uint8", "int8", "int8_per_axis"])
+@pytest.mark.parametrize("kernel_layout", ["OHWI", "IHWO"])
+def test_equals_litert_where_the_multiplier_decides(kernel_layout: str, style: str) -> None:
+    # Accumulators of about 1e8, within a few steps of a tie: the product of the scales in
+    # float32 or float64, and one rounding or two, give other results for some of them.
+    rng = np.random.default_rng(6)
+    dtype = "uint8" if style == "uint8" else "int8"
+    lowest, channels = int(np.iinfo(dtype).min), 200
+    for _ in range(10):
+        input_scale = random_scales(rng, 1)[0]
+        scales = random_scales(rng, channels if style == "int8_per_axis" else 1)
+        output_scale = np.float32(1e6 * input_scale * scales.mean())
+        ties = rng.integers(0, 120, channels) + 0.5
+        bias = np.round(ties * float(output_scale) / float(input_scale) / scales.astype(float))
+        bias = (bias + rng.integers(-6, 7, channels)).astype(np.int32)
+        attrs: dict[str, Any] = {
+            "input_scale": float(input_scale),
+            "input_zero_point": lowest,
+            "kernel_scale": scales.tolist() if scales.size > 1 else float(scales[0]),
+            "kernel_zero_point": 0,
+            "output_scale": float(output_scale),
+            "output_zero_point": lowest,
+            "out_dtype": dtype,
+            "strides": [1, 1],
+            "dilation": [1, 1],
+            "kernel_layout": kernel_layout,
+        }
+        data = np.full((1, 1, 1, 1), lowest, dtype)
+        kernel = np.ones([channels if letter == "O" else 1 for letter in kernel_layout], dtype)
+        actual = quantized_conv2d.evaluate(data, kernel, bias=bias, data_layout="NHWC", **attrs)
+        expected = conv_on_litert(data, kernel, bias, actual.shape, attrs, padding="VALID")
+        np.testing.assert_array_equal(actual, expected)
+
+
+def test_round_trips() -> None:
+    data, kernel = np.zeros((1, 5, 5, 4), np.int8), np.zeros((6, 3, 3, 2), np.int8)
+    bias = np.zeros(6, np.int32)
+    attrs = {**PLAIN, "kernel_scale": [0.1, 0.2, 0.3, 0.4, 0.5, 0.6], "groups": 2}
+    check_round_trips(quantized_conv2d, [data, kernel, bias], **attrs)
+    check_round_trips(quantized_conv2d, [data, kernel], **attrs, channels=6, kernel_size=(3, 3))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"groups": 3}, "groups must divide the 4 input and 6 output channels, got 3"),
+        ({"groups": 1}, "takes 2 input channels in each of 1 groups"),
+        ({"channels": 7}, "channels is 7, the kernel has 6"),
+        ({"kernel_size": (3, 4)}, "kernel_size is"),
+        ({"kernel_scale": [0.1, 0.2]}, "kernel_scale has 2 values, the channel axis has 6"),
+        ({"kernel_scale": 0.0}, "kernel_scale must be positive and finite, got 0.0"),
+        ({"input_scale": float("nan")}, "input_scale must be positive and finite, got nan"),
+        ({"input_scale": [0.1, 0.2]}, "input_scale must be one value for the whole tensor"),
+        ({"input_zero_point": 200}, "input_zero_point must lie within int8, got 200"),
+        ({"output_zero_point": -129}, "output_zero_point must lie within int8, got -129"),
+        ({"out_dtype": "float32"}, "dtype must be int8, uint8, int16 or int32, got 'float32'"),
+        ({"data_layout": "NHCW"}, "data_layout must be one of NHWC, NCHW"),
+        ({"kernel_layout": "OWHI"}, "kernel_layout must be one of"),
+        ({"rounding": "up"}, "rounding must be one of"),
+        ({"strides": 0}, "stride and dilation must be at least 1"),
+        ({"groups": 1.5}, "groups must be an integer, got 1.5"),
+        ({"input_scale": 1e30, "output_scale": 1e-8}, "the scales do not go together"),
+        ({"padding": -1}, "padding at least 0"),
+        ({"dilation": 3}, "the window spans 7 pixels along the height, the padded data has 5"),
+        ({"out_min": 3, "out_max": 2}, "out_min and out_max must be ordered"),
+    ],
+)
+def test_what_does_not_fit_is_named(change: dict[str, Any], message: str) -> None:
+    data, kernel = np.zeros((1, 5, 5, 4), np.int8), np.zeros((6, 3, 3, 2), np.int8)
+    with pytest.raises(QnnError, match=message):
+        module_of(quantized_conv2d, [data, kernel], **{**PLAIN, "groups": 2, **change})
+
+
+@pytest.mark.parametrize(
+    ("operands", "message"),
+    [
+        ([np.zeros((1, 5, 5, 4), np.float32), np.zeros((6, 3, 3, 4), np.int8)], "quantized_data"),
+        ([np.zeros((5, 5, 4), np.int8), np.zeros((6, 3, 3, 4), np.int8)], "4 dimensions"),
+        ([np.zeros((1, 5, 5, 4), np.int8), np.zeros((6, 0, 3, 4), np.int8)], "got window 0"),
+        (
+            [
+                np.zeros((1, 5, 5, 4), np.int8),
+                np.zeros((6, 3, 3, 4), np.int8),
+                np.zeros(5, "int32"),
+            ],
+            r"bias must have shape \(6,\), got \(5,\)",
+        ),
+        (
+            [
+                np.zeros((1, 5, 5, 4), np.int8),
+                np.zeros((6, 3, 3, 4), np.int8),
+                np.zeros(6, "int64"),
+            ],
+            "bias must be int32, got int64",
+        ),
+    ],
+)
+def test_operands_that_do_not_fit_are_named(operands: list[Any], message: str) -> None:
+    with pytest.raises(QnnError, match=message):
+        module_of(quantized_conv2d, operands, **PLAIN)

@@ -1,0 +1,208 @@
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from frontends.tflite.quantization import Quantization
+from qnn_ops import QnnError, quantized_dense
+from qnn_ops.arithmetic.activations import activation_range
+from tests.support.arrays import full_range
+from tests.support.litert import litert
+from tests.support.operators import check_round_trips, module_of
+
+Array = np.ndarray[Any, Any]
+
+PLAIN: dict[str, Any] = {
+    "input_scale": 0.05,
+    "input_zero_point": 3,
+    "kernel_scale": 0.01,
+    "kernel_zero_point": 0,
+    "output_scale": 0.1,
+    "output_zero_point": -5,
+    "out_dtype": "int8",
+}
+
+
+def test_one_row_by_hand() -> None:
+    data = np.array([[1, 2, 3]], np.int8)
+    weight = np.array([[4, 5, 6], [-1, 0, 1]], np.int8)
+    bias = np.array([10, 1], np.int32)
+    result = quantized_dense.evaluate(data, weight, 1.0, 1, 1.0, 0, 2.0, 7, "int8", bias=bias)
+    # 0*4 + 1*5 + 2*6 + 10 = 27 and 0 + 0 + 2 + 1 = 3: halved, ties away from zero, plus 7.
+    np.testing.assert_array_equal(result, np.array([[21, 9]], np.int8))
+
+
+def test_ties_go_away_from_zero_only_where_the_rounding_says_so() -> None:
+    data, weight = np.array([1], np.int8), np.array([[5], [3], [-3], [-5]], np.int8)
+
+    def rounded(rounding: str) -> list[int]:
+        return quantized_dense.evaluate(
+            data, weight, 1.0, 0, 1.0, 0, 2.0, 0, "int8", rounding=rounding
+        ).tolist()
+
+    assert rounded("float64") == [3, 2, -2, -3]
+    assert rounded("upward") == [3, 2, -1, -2]
+    assert rounded("float32") == [2, 2, -2, -2]
+
+
+def test_data_of_any_rank_gives_the_rows_of_the_matrix_product() -> None:
+    rng = np.random.default_rng(3)
+    data, weight = full_range(rng, "int8", (2, 3, 4, 5)), full_range(rng, "int8", (6, 5))
+    result = quantized_dense.evaluate(data, weight, **PLAIN)
+    assert result.shape == (2, 3, 4, 6)
+    row = quantized_dense.evaluate(data[1, 2, 3], weight, **PLAIN)
+    assert row.shape == (6,)
+    np.testing.assert_array_equal(result[1, 2, 3], row)
+
+
+def dense_on_litert(
+    data: Array,
+    weight: Array,
+    bias: Array | None,
+    activation: str,
+    shape: tuple[int, ...],
+    attrs: dict[str, Any],
+) -> Array:
+    scales = np.atleast_1d(np.asarray(attrs["kernel_scale"], np.float32))
+    zero_points = np.full(scales.size, attrs["kernel_zero_point"], np.int64)
+    bias_scale = np.float32(attrs["input_scale"]) * scales
+    bias_quantization = Quantization(bias_scale, np.zeros(scales.size, np.int64))
+    return litert(
+        "FULLY_CONNECTED",
+        [(data, Quantization.per_tensor(attrs["input_scale"], attrs["input_zero_point"]))],
+        (
+            shape,
+            attrs["out_dtype"],
+            Quantization.per_tensor(attrs["output_scale"], attrs["output_zero_point"]),
+        ),
+        [
+            (weight, Quantization(scales, zero_points)),
+            None if bias is None else (bias, bias_quantization),
+        ],
+        fused_activation_function=activation.upper(),
+        keep_num_dims=len(shape) != 2,
+    )
+
+
+@pytest.mark.parametrize("style", ["uint8", "int8", "int8_per_axis"])
+def test_equals_litert(style: str) -> None:
+    rng = np.random.default_rng(7)
+    dtype = "uint8" if style == "uint8" else "int8"
+    for case in range(60):
+        depth, units = (int(size) for size in rng.integers(1, 30, 2))
+        shape = (*rng.integers(1, 5, case % 3 + 1).tolist(), depth)
+        exponents = rng.uniform(-9, -4, units if style == "int8_per_axis" else 1)
+        output_exponent = rng.uniform(-2, 3)
+        if case % 2:
+            # Powers of two make ties frequent.
+            exponents, output_exponent = np.round(exponents), np.round(output_exponent)
+        scales = (2.0**exponents).astype(np.float32)
+        attrs: dict[str, Any] = {
+            "input_scale": float(2.0 ** np.round(rng.uniform(-7, -1))),
+            "input_zero_point": full_range(rng, dtype, ()).item(),
+            "kernel_scale": scales.tolist() if scales.size > 1 else float(scales[0]),
+            "kernel_zero_point": full_range(rng, dtype, ()).item() if dtype == "uint8" else 0,
+            "output_scale": float(np.float32(2.0**output_exponent)),
+            "output_zero_point": full_range(rng, dtype, ()).item(),
+            "out_dtype": dtype,
+        }
+        activation = str(rng.choice(["none", "relu", "relu6", "relu_n1_to_1"]))
+        low, high = activation_range(
+            activation, attrs["output_scale"], attrs["output_zero_point"], dtype
+        )
+        data, weight = full_range(rng, dtype, shape), full_range(rng, dtype, (units, depth))
+        bias = None if case % 5 == 0 else rng.integers(-9000, 9000, units, dtype=np.int32)
+        actual = quantized_dense.evaluate(
+            data, weight, bias=bias, out_min=low, out_max=high, **attrs
+        )
+        expected = dense_on_litert(data, weight, bias, activation, actual.shape, attrs)
+        np.testing.assert_array_equal(actual, expected)
+
+
+@pytest.mark.parametrize("style", ["uint8", "int8", "int8_per_axis"])
+def test_equals_litert_where_the_multiplier_decides(style: str) -> None:
+    # Accumulators of about 1e8, within a few steps of a tie: fixed-point multipliers, and
+    # products of scales rounded to float32, give other results for some of them.
+    rng = np.random.default_rng(11)
+    dtype = "uint8" if style == "uint8" else "int8"
+    middle = 128 if dtype == "uint8" else 0
+    units = 200
+    disagreeing = 0
+    for _ in range(10):
+        input_scale = float(np.float32(2.0 ** rng.uniform(-8, 0)))
+        count = units if style == "int8_per_axis" else 1
+        scales = (2.0 ** rng.uniform(-8, -3, count)).astype(np.float32)
+        output_scale = float(np.float32(1e6 * input_scale * scales.mean()))
+        ties = rng.integers(-120, 120, units) + 0.5
+        bias = np.round(ties * output_scale / input_scale / scales.astype(np.float64))
+        bias = (bias + rng.integers(-6, 7, units)).astype(np.int32)
+        attrs: dict[str, Any] = {
+            "input_scale": input_scale,
+            "input_zero_point": middle,
+            "kernel_scale": scales.tolist() if scales.size > 1 else float(scales[0]),
+            "kernel_zero_point": 0,
+            "output_scale": output_scale,
+            "output_zero_point": middle,
+            "out_dtype": dtype,
+        }
+        data, weight = np.full((1, 1), middle, dtype), np.ones((units, 1), dtype)
+        actual = quantized_dense.evaluate(data, weight, bias=bias, **attrs)
+        expected = dense_on_litert(data, weight, bias, "none", actual.shape, attrs)
+        np.testing.assert_array_equal(actual, expected)
+        other = quantized_dense.evaluate(data, weight, bias=bias, rounding="upward", **attrs)
+        disagreeing += int(np.count_nonzero(other != expected))
+    assert disagreeing > 0
+
+
+def test_round_trips() -> None:
+    data, weight = np.zeros((2, 3), np.int8), np.zeros((4, 3), np.int8)
+    bias = np.zeros(4, np.int32)
+    check_round_trips(
+        quantized_dense, [data, weight, bias], **{**PLAIN, "kernel_scale": [0.1, 0.2, 0.3, 0.4]}
+    )
+    check_round_trips(quantized_dense, [data, weight], **PLAIN, units=4)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"units": 5}, "units is 5, the weight has 4"),
+        ({"kernel_scale": [0.1, 0.2]}, "kernel_scale has 2 values, the channel axis has 4"),
+        ({"kernel_scale": -1.0}, "kernel_scale must be positive and finite, got -1.0"),
+        ({"input_zero_point": 128}, "input_zero_point must lie within int8, got 128"),
+        ({"output_zero_point": -129}, "output_zero_point must lie within int8, got -129"),
+        ({"out_dtype": "int16"}, "out_dtype is int16, the data is"),
+        ({"rounding": "up"}, "rounding must be one of"),
+        ({"output_scale": 1e-20, "rounding": "upward"}, "the scales do not go together"),
+        ({"out_min": 3, "out_max": 2}, "out_min and out_max must be ordered"),
+    ],
+)
+def test_what_does_not_fit_is_named(change: dict[str, Any], message: str) -> None:
+    data, weight = np.zeros((2, 3), np.int8), np.zeros((4, 3), np.int8)
+    with pytest.raises(QnnError, match=f"quantized_dense: .*{message}"):
+        module_of(quantized_dense, [data, weight], **{**PLAIN, **change})
+
+
+@pytest.mark.parametrize(
+    ("operands", "message"),
+    [
+        ([np.zeros((2, 3), np.float32), np.zeros((4, 3), np.int8)], "quantized_data must be int8"),
+        ([np.zeros((2, 3), np.int8), np.zeros((4, 3), np.int32)], "quantized_weight must be int8"),
+        ([np.zeros((2, 3), np.int8), np.zeros((4, 3, 1), np.int8)], "must have 2 dimensions"),
+        ([np.zeros((), np.int8), np.zeros((4, 3), np.int8)], "at least 1 dimension"),
+        ([np.zeros((2, 5), np.int8), np.zeros((4, 3), np.int8)], "has 5 values, .* takes 3"),
+        (
+            [np.zeros((2, 3), np.int8), np.zeros((4, 3), np.int8), np.zeros(3, np.int32)],
+            r"bias must have shape \(4,\), got \(3,\)",
+        ),
+        (
+            [np.zeros((2, 3), np.int8), np.zeros((4, 3), np.int8), np.zeros(4, np.int64)],
+            "bias must be int32, got int64",
+        ),
+    ],
+)
+def test_operands_that_do_not_fit_are_named(operands: list[Any], message: str) -> None:
+    with pytest.raises(QnnError, match=message):
+        module_of(quantized_dense, operands, **PLAIN)
