@@ -61,7 +61,8 @@ help:
 
 # Files of every package and format, which each take a few seconds at most.
 QUICK := $(addprefix tests/, \
-  $(addprefix qnn_ops/test_, arithmetic.py encoding.py quantized_conv2d.py traits.py) \
+  $(addprefix qnn_ops/, arithmetic/test_fixed_point.py arithmetic/test_encoding.py \
+    quantized/test_conv2d.py dialect/test_traits.py) \
   $(addprefix frontends/, test_builder.py test_formats.py mxnet/test_importer.py \
     mxnet/converters/test_quantized_convolution.py onnx/replacements/test_quantized.py \
     tflite/converters/layers/test_convolution.py tflite/test_importer.py tflite/test_reader.py \

@@ -8,14 +8,17 @@ from pkgutil import iter_modules
 
 
 def modules_of(package: str) -> list[str]:
-    """Return the names of a package's modules, in their order, without importing them."""
+    """Return the names of a package's modules, and of its folders', before they are imported."""
     spec = find_spec(package)
-    paths = spec.submodule_search_locations if spec else None
-    return [f"{package}.{module.name}" for module in iter_modules(paths or [])]
+    found = []
+    for module in iter_modules(spec.submodule_search_locations if spec else ()):
+        found.append(name := f"{package}.{module.name}")
+        found += modules_of(name) if module.ispkg else []
+    return found
 
 
 def import_modules(package: str) -> None:
-    """Import every module of a package, in the order of their names.
+    """Import every module of a package and its folders, in the order of their names.
 
     Args:
         package: its ``__name__``.

@@ -12,9 +12,9 @@ def test_every_module_of_a_package_is_imported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     package = tmp_path / "package_for_test"
-    package.mkdir()
+    (package / "folder").mkdir(parents=True)
     (package / "__init__.py").write_text("found = []")
-    for name in ("second", "first"):
+    for name in ("second", "first", "folder/third", "folder/__init__"):
         (package / f"{name}.py").write_text(
             f"from package_for_test import found\nfound += ['{name}']"
         )
@@ -24,6 +24,6 @@ def test_every_module_of_a_package_is_imported(
 
     assert package_for_test.found == []
     import_modules("package_for_test")
-    assert package_for_test.found == ["first", "second"]
+    assert package_for_test.found == ["first", "folder/__init__", "folder/third", "second"]
     for name in set(sys.modules) - before:
         del sys.modules[name]
