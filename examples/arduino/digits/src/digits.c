@@ -217,62 +217,62 @@ static void digits_2_z_conv2d1_over(void *argument_0, const void *argument_1, co
   int8_t *const shared = (int8_t *)argument_0;
   const int8_t *const weights = (const int8_t *)argument_1;
   const int32_t *const constants_0 = (const int32_t *)argument_2;
-  int32_t v, v_1, v_2[8], v_3, v_4, v_5, v_6, v_7, v_8, v_9, v_10, v_11, v_12, v_13, v_14, v_15,
-      v_16, v_17, v_18, v_19, v_20, v_21, v_22, v_23;
-  for (int32_t v_24 = 0; v_24 < 32; ++v_24) {
-    v = v_24 * 2;
-    for (int32_t v_25 = 0; v_25 < 4; ++v_25) {
-      const int32_t cse_v1 = v_25 * 16;
-      v_1 = constants_0[cse_v1 + 3];
-      v_2[0] = v_1;
-      v_2[1] = v_1;
-      v_3 = constants_0[cse_v1 + 7];
-      v_2[2] = v_3;
-      v_2[3] = v_3;
-      v_4 = constants_0[cse_v1 + 11];
-      v_2[4] = v_4;
-      v_2[5] = v_4;
-      v_5 = constants_0[cse_v1 + 15];
-      v_2[6] = v_5;
-      v_2[7] = v_5;
+  int32_t v, v_1[8], v_2, v_3, v_4, v_5, v_6, v_7, v_8, v_9, v_10, v_11, v_12, v_13, v_14, v_15,
+      v_16, v_17, v_18, v_19;
+  for (int32_t v_20 = 0; v_20 < 32; ++v_20) {
+    v = v_20 * 2;
+    for (int32_t v_21 = 0; v_21 < 4; ++v_21) {
+      const int32_t cse_v1 = v_21 * 16;
+      const int32_t v_22 = constants_0[cse_v1 + 3];
+      v_1[0] = v_22;
+      v_1[1] = v_22;
+      const int32_t v_23 = constants_0[cse_v1 + 7];
+      v_1[2] = v_23;
+      v_1[3] = v_23;
+      const int32_t v_24 = constants_0[cse_v1 + 11];
+      v_1[4] = v_24;
+      v_1[5] = v_24;
+      const int32_t v_25 = constants_0[cse_v1 + 15];
+      v_1[6] = v_25;
+      v_1[7] = v_25;
       for (int32_t v_26 = 0; v_26 < 16; ++v_26) {
-        v_6 = (int32_t)shared[(v * 16) + v_26];
-        v_7 = (int32_t)shared[((v * 16) + v_26) + 16];
-        const int32_t cse_v3 = (v_25 * 64) + (v_26 * 4);
-        v_8 = (int32_t)weights[cse_v3];
-        v_2[0] = v_2[0] + (v_6 * v_8);
-        v_2[1] = v_2[1] + (v_7 * v_8);
-        v_9 = (int32_t)weights[cse_v3 + 1];
-        v_2[2] = v_2[2] + (v_6 * v_9);
-        v_2[3] = v_2[3] + (v_7 * v_9);
-        v_10 = (int32_t)weights[cse_v3 + 2];
-        v_2[4] = v_2[4] + (v_6 * v_10);
-        v_2[5] = v_2[5] + (v_7 * v_10);
-        v_11 = (int32_t)weights[cse_v3 + 3];
-        v_2[6] = v_2[6] + (v_6 * v_11);
-        v_2[7] = v_2[7] + (v_7 * v_11);
+        v_2 = (int32_t)shared[(v * 16) + v_26];
+        v_3 = (int32_t)shared[((v * 16) + v_26) + 16];
+        const int32_t cse_v3 = (v_21 * 64) + (v_26 * 4);
+        v_4 = (int32_t)weights[cse_v3];
+        v_1[0] = v_1[0] + (v_2 * v_4);
+        v_1[1] = v_1[1] + (v_3 * v_4);
+        v_5 = (int32_t)weights[cse_v3 + 1];
+        v_1[2] = v_1[2] + (v_2 * v_5);
+        v_1[3] = v_1[3] + (v_3 * v_5);
+        v_6 = (int32_t)weights[cse_v3 + 2];
+        v_1[4] = v_1[4] + (v_2 * v_6);
+        v_1[5] = v_1[5] + (v_3 * v_6);
+        v_7 = (int32_t)weights[cse_v3 + 3];
+        v_1[6] = v_1[6] + (v_2 * v_7);
+        v_1[7] = v_1[7] + (v_3 * v_7);
       }
-      const int32_t cse_v2 = v_25 * 4;
-      v_12 = cse_v2;
-      v_13 = (((int32_t)((((int64_t)(int32_t)((uint32_t)v_2[0] << 13)) * ((int64_t)constants_0[v_12 * 4])) >> 32LL)) + ((v_2[0] < 0) ? constants_0[(v_12 * 4) + 2] : constants_0[(v_12 * 4) + 1])) >> 17;
-      shared[((v * 16) + v_12) + ((int32_t)shift_3)] = (int8_t)digits_max_int32(digits_min_int32(v_13, 127), (-128));
-      v_14 = (((int32_t)((((int64_t)(int32_t)((uint32_t)v_2[1] << 13)) * ((int64_t)constants_0[v_12 * 4])) >> 32LL)) + ((v_2[1] < 0) ? constants_0[(v_12 * 4) + 2] : constants_0[(v_12 * 4) + 1])) >> 17;
-      shared[(((v * 16) + v_12) + 16) + ((int32_t)shift_3)] = (int8_t)digits_max_int32(digits_min_int32(v_14, 127), (-128));
-      v_15 = cse_v2 + 1;
-      v_16 = (((int32_t)((((int64_t)(int32_t)((uint32_t)v_2[2] << 13)) * ((int64_t)constants_0[v_15 * 4])) >> 32LL)) + ((v_2[2] < 0) ? constants_0[(v_15 * 4) + 2] : constants_0[(v_15 * 4) + 1])) >> 17;
-      shared[((v * 16) + v_15) + ((int32_t)shift_3)] = (int8_t)digits_max_int32(digits_min_int32(v_16, 127), (-128));
-      v_17 = (((int32_t)((((int64_t)(int32_t)((uint32_t)v_2[3] << 13)) * ((int64_t)constants_0[v_15 * 4])) >> 32LL)) + ((v_2[3] < 0) ? constants_0[(v_15 * 4) + 2] : constants_0[(v_15 * 4) + 1])) >> 17;
-      shared[(((v * 16) + v_15) + 16) + ((int32_t)shift_3)] = (int8_t)digits_max_int32(digits_min_int32(v_17, 127), (-128));
-      v_18 = cse_v2 + 2;
-      v_19 = (((int32_t)((((int64_t)(int32_t)((uint32_t)v_2[4] << 13)) * ((int64_t)constants_0[v_18 * 4])) >> 32LL)) + ((v_2[4] < 0) ? constants_0[(v_18 * 4) + 2] : constants_0[(v_18 * 4) + 1])) >> 17;
-      shared[((v * 16) + v_18) + ((int32_t)shift_3)] = (int8_t)digits_max_int32(digits_min_int32(v_19, 127), (-128));
-      v_20 = (((int32_t)((((int64_t)(int32_t)((uint32_t)v_2[5] << 13)) * ((int64_t)constants_0[v_18 * 4])) >> 32LL)) + ((v_2[5] < 0) ? constants_0[(v_18 * 4) + 2] : constants_0[(v_18 * 4) + 1])) >> 17;
-      shared[(((v * 16) + v_18) + 16) + ((int32_t)shift_3)] = (int8_t)digits_max_int32(digits_min_int32(v_20, 127), (-128));
-      v_21 = cse_v2 + 3;
-      v_22 = (((int32_t)((((int64_t)(int32_t)((uint32_t)v_2[6] << 13)) * ((int64_t)constants_0[v_21 * 4])) >> 32LL)) + ((v_2[6] < 0) ? constants_0[(v_21 * 4) + 2] : constants_0[(v_21 * 4) + 1])) >> 17;
-      shared[((v * 16) + v_21) + ((int32_t)shift_3)] = (int8_t)digits_max_int32(digits_min_int32(v_22, 127), (-128));
-      v_23 = (((int32_t)((((int64_t)(int32_t)((uint32_t)v_2[7] << 13)) * ((int64_t)constants_0[v_21 * 4])) >> 32LL)) + ((v_2[7] < 0) ? constants_0[(v_21 * 4) + 2] : constants_0[(v_21 * 4) + 1])) >> 17;
-      shared[(((v * 16) + v_21) + 16) + ((int32_t)shift_3)] = (int8_t)digits_max_int32(digits_min_int32(v_23, 127), (-128));
+      const int32_t cse_v2 = v_21 * 4;
+      v_8 = cse_v2;
+      v_9 = (((int32_t)((((int64_t)(int32_t)((uint32_t)v_1[0] << 13)) * ((int64_t)constants_0[v_8 * 4])) >> 32LL)) + ((v_1[0] < 0) ? constants_0[(v_8 * 4) + 2] : constants_0[(v_8 * 4) + 1])) >> 17;
+      shared[((v * 16) + v_8) + ((int32_t)shift_3)] = (int8_t)digits_max_int32(digits_min_int32(v_9, 127), (-128));
+      v_10 = (((int32_t)((((int64_t)(int32_t)((uint32_t)v_1[1] << 13)) * ((int64_t)constants_0[v_8 * 4])) >> 32LL)) + ((v_1[1] < 0) ? constants_0[(v_8 * 4) + 2] : constants_0[(v_8 * 4) + 1])) >> 17;
+      shared[(((v * 16) + v_8) + 16) + ((int32_t)shift_3)] = (int8_t)digits_max_int32(digits_min_int32(v_10, 127), (-128));
+      v_11 = cse_v2 + 1;
+      v_12 = (((int32_t)((((int64_t)(int32_t)((uint32_t)v_1[2] << 13)) * ((int64_t)constants_0[v_11 * 4])) >> 32LL)) + ((v_1[2] < 0) ? constants_0[(v_11 * 4) + 2] : constants_0[(v_11 * 4) + 1])) >> 17;
+      shared[((v * 16) + v_11) + ((int32_t)shift_3)] = (int8_t)digits_max_int32(digits_min_int32(v_12, 127), (-128));
+      v_13 = (((int32_t)((((int64_t)(int32_t)((uint32_t)v_1[3] << 13)) * ((int64_t)constants_0[v_11 * 4])) >> 32LL)) + ((v_1[3] < 0) ? constants_0[(v_11 * 4) + 2] : constants_0[(v_11 * 4) + 1])) >> 17;
+      shared[(((v * 16) + v_11) + 16) + ((int32_t)shift_3)] = (int8_t)digits_max_int32(digits_min_int32(v_13, 127), (-128));
+      v_14 = cse_v2 + 2;
+      v_15 = (((int32_t)((((int64_t)(int32_t)((uint32_t)v_1[4] << 13)) * ((int64_t)constants_0[v_14 * 4])) >> 32LL)) + ((v_1[4] < 0) ? constants_0[(v_14 * 4) + 2] : constants_0[(v_14 * 4) + 1])) >> 17;
+      shared[((v * 16) + v_14) + ((int32_t)shift_3)] = (int8_t)digits_max_int32(digits_min_int32(v_15, 127), (-128));
+      v_16 = (((int32_t)((((int64_t)(int32_t)((uint32_t)v_1[5] << 13)) * ((int64_t)constants_0[v_14 * 4])) >> 32LL)) + ((v_1[5] < 0) ? constants_0[(v_14 * 4) + 2] : constants_0[(v_14 * 4) + 1])) >> 17;
+      shared[(((v * 16) + v_14) + 16) + ((int32_t)shift_3)] = (int8_t)digits_max_int32(digits_min_int32(v_16, 127), (-128));
+      v_17 = cse_v2 + 3;
+      v_18 = (((int32_t)((((int64_t)(int32_t)((uint32_t)v_1[6] << 13)) * ((int64_t)constants_0[v_17 * 4])) >> 32LL)) + ((v_1[6] < 0) ? constants_0[(v_17 * 4) + 2] : constants_0[(v_17 * 4) + 1])) >> 17;
+      shared[((v * 16) + v_17) + ((int32_t)shift_3)] = (int8_t)digits_max_int32(digits_min_int32(v_18, 127), (-128));
+      v_19 = (((int32_t)((((int64_t)(int32_t)((uint32_t)v_1[7] << 13)) * ((int64_t)constants_0[v_17 * 4])) >> 32LL)) + ((v_1[7] < 0) ? constants_0[(v_17 * 4) + 2] : constants_0[(v_17 * 4) + 1])) >> 17;
+      shared[(((v * 16) + v_17) + 16) + ((int32_t)shift_3)] = (int8_t)digits_max_int32(digits_min_int32(v_19, 127), (-128));
     }
   }
 }
@@ -545,33 +545,34 @@ static void digits_8_softmax_over(void *argument_0, const void *argument_1, int3
   }
   v_1 = 0;
   for (int32_t v_10 = 0; v_10 < 10; ++v_10) {
-    v_2 = table[digits_min_int32((v - ((int32_t)shared[v_10])), 97)];
-    v_1 = v_1 + (((v_2 >> 11) + 1) >> 1);
+    const int32_t v_11 = table[digits_min_int32((v - ((int32_t)shared[v_10])), 97)];
+    v_1 = v_1 + (((v_11 >> 11) + 1) >> 1);
   }
-  v_3 = (((int32_t)(1048576 <= v_1)) + ((int32_t)(2097152 <= v_1))) + ((int32_t)(4194304 <= v_1));
-  v_1 = (int32_t)((uint32_t)v_1 << (11 - v_3));
-  v_4 = (int32_t)((1073741824LL - (((int64_t)v_1) * 1010580540LL)) >> 31LL);
+  const int32_t v_12 = v_1;
+  v_2 = (((int32_t)(1048576 <= v_12)) + ((int32_t)(2097152 <= v_12))) + ((int32_t)(4194304 <= v_12));
+  v_3 = (int32_t)((uint32_t)v_12 << (11 - v_2));
+  v_4 = (int32_t)((1073741824LL - (((int64_t)v_3) * 1010580540LL)) >> 31LL);
   v_4 = v_4 + 1515870810;
-  v_5 = (int32_t)(((((int64_t)v_1) * ((int64_t)v_4)) + 1073741824LL) >> 31LL);
+  v_5 = (int32_t)(((((int64_t)v_3) * ((int64_t)v_4)) + 1073741824LL) >> 31LL);
   v_5 = 536870912 - v_5;
   v_5 = (int32_t)(((((int64_t)v_4) * ((int64_t)v_5)) + 1073741824LL) >> 31LL);
   v_5 = (v_5 * 4) + v_4;
-  v_6 = (int32_t)(((((int64_t)v_1) * ((int64_t)v_5)) + 1073741824LL) >> 31LL);
+  v_6 = (int32_t)(((((int64_t)v_3) * ((int64_t)v_5)) + 1073741824LL) >> 31LL);
   v_6 = 536870912 - v_6;
   v_6 = (int32_t)(((((int64_t)v_5) * ((int64_t)v_6)) + 1073741824LL) >> 31LL);
   v_6 = (v_6 * 4) + v_5;
-  v_1 = (int32_t)(((((int64_t)v_1) * ((int64_t)v_6)) + 1073741824LL) >> 31LL);
-  v_1 = 536870912 - v_1;
-  v_1 = (int32_t)(((((int64_t)v_6) * ((int64_t)v_1)) + 1073741824LL) >> 31LL);
-  v_1 = (v_1 * 4) + v_6;
-  v_1 = (int32_t)digits_min_uint32((uint32_t)((uint32_t)((uint32_t)v_1) << 1U), 2147483647U);
-  v_3 = v_3 + 1;
-  v_7 = (int32_t)((uint32_t)1 << v_3) >> 1;
-  for (int32_t v_11 = 0; v_11 < 10; ++v_11) {
-    v_8 = table[digits_min_int32((v - ((int32_t)shared[v_11])), 97)];
-    v_8 = (int32_t)(((((int64_t)v_8) * ((int64_t)v_1)) + 1073741824LL) >> 31LL);
-    v_8 = ((v_8 >> 22) + v_7) >> v_3;
-    shared[v_11 + ((int32_t)shift_2)] = (int8_t)(digits_min_int32(v_8, 255) - 128);
+  v_3 = (int32_t)(((((int64_t)v_3) * ((int64_t)v_6)) + 1073741824LL) >> 31LL);
+  v_3 = 536870912 - v_3;
+  v_3 = (int32_t)(((((int64_t)v_6) * ((int64_t)v_3)) + 1073741824LL) >> 31LL);
+  v_3 = (v_3 * 4) + v_6;
+  v_3 = (int32_t)digits_min_uint32((uint32_t)((uint32_t)((uint32_t)v_3) << 1U), 2147483647U);
+  v_2 = v_2 + 1;
+  v_7 = (int32_t)((uint32_t)1 << v_2) >> 1;
+  for (int32_t v_13 = 0; v_13 < 10; ++v_13) {
+    const int32_t v_14 = table[digits_min_int32((v - ((int32_t)shared[v_13])), 97)];
+    v_8 = (int32_t)(((((int64_t)v_14) * ((int64_t)v_3)) + 1073741824LL) >> 31LL);
+    v_8 = ((v_8 >> 22) + v_7) >> v_2;
+    shared[v_13 + ((int32_t)shift_2)] = (int8_t)(digits_min_int32(v_8, 255) - 128);
   }
 }
 
