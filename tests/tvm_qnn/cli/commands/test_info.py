@@ -47,9 +47,9 @@ def test_needs_are_in_words() -> None:
         (
             "x86_64",
             "avx512f avx512vnni",
-            "Linux on x86_64: Intel from Cascade Lake, AMD from Zen 4",
+            "Linux on x86_64: Intel Xeon from Cascade Lake, AMD from Zen 4",
         ),
-        ("x86_64", "amx-int8 amx-tile", "Linux on x86_64: Intel from Sapphire Rapids"),
+        ("x86_64", "amx-int8 amx-tile", "Linux on x86_64: Intel Xeon from Sapphire Rapids"),
         ("x86_64", "avx2 fma4", "Linux on x86_64, needs avx2, fma4"),
         ("aarch64", "neon dotprod", "Linux on aarch64: ARM from Cortex-A75 and Neoverse N1"),
         ("armv7l", "neon", "Linux on arm, needs neon"),
