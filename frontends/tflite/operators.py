@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from frontends.tflite.model import HANDLE, Operator
+from frontends.tflite import model
+from frontends.tflite.model import HANDLE
 from frontends.tflite.options.custom import FLEX
 
 if TYPE_CHECKING:
@@ -73,7 +74,7 @@ class Row:
     hybrid: Rule | None = None
     by_block: Rule | None = None
     known: Known | None = None
-    of_shape: Callable[[Operator, Sequence[int]], Any] | None = None
+    of_shape: Callable[[model.Operator, Sequence[int]], Any] | None = None
     is_dense: bool = False
     refusal: str = ""
     dtypes: tuple[str, ...] = ()
