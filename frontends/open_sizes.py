@@ -45,12 +45,11 @@ class GivenShapes:
         def expression(size: int | str) -> Any:
             if isinstance(size, int):
                 return size
-            terms = [int(each) if each.isdecimal() else each for each in terms_of(size)]
             return sum(
-                each
-                if isinstance(each, int)
-                else variables.setdefault(each, tirx.Var(each, "int64"))
-                for each in terms
+                int(term)
+                if term.isdecimal()
+                else variables.setdefault(term, tirx.Var(term, "int64"))
+                for term in terms_of(size)
             )
 
         return tuple(map(expression, self.shapes[name]))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import shutil
 import sys
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -31,10 +32,9 @@ def write_pages(folder: Path) -> list[Path]:
         for name, content in models.items():
             paths[name].write_bytes(content)
         pictures = inside / "pictures"
-        for place, (ink, label) in enumerate(zip(*digits.held_out(), strict=True)):
-            if place == _SAMPLES:
-                break
-            path = pictures / str(label) / f"{place}.png"
+        held_out = zip(*digits.held_out(), strict=True)
+        for number, (ink, label) in enumerate(islice(held_out, _SAMPLES)):
+            path = pictures / str(label) / f"{number}.png"
             path.parent.mkdir(parents=True, exist_ok=True)
             Image.fromarray((ink * (255 / digits.INK)).astype(np.uint8)).save(path)
         model, other, detector = (str(paths[name]) for name in ("digits", "other", "detector"))

@@ -173,7 +173,7 @@ _TO_ONE_GRAPH: tuple[Callable[[Graph], None], ...] = (
     write_standard_functions,  # whose types were not known inside of branches
     close_loops,
 )
-"""What is done, in this order, before operators are looked at one by one."""
+"""The steps that prepare a graph, in their order, before its operators are converted."""
 
 
 def _computes_encodings(graph: Graph) -> bool:

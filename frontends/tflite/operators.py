@@ -27,7 +27,7 @@ CONVERTED = frozenset({"int8", "float32"})
 
 @dataclass(frozen=True)
 class Row:
-    """What the importer knows of one operator. Rules that are None do not exist.
+    """The importer's facts about one operator. A rule that is None does not exist.
 
     Attributes:
         data: the rule for tensors of any type; with it the other rules are not asked.

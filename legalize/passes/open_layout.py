@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any
@@ -52,12 +52,8 @@ def lay_out_open(plan: Plan) -> OpenLayout:
         after = tirx.Var("offset", "int64")
         bindings.append(tirx.Bind(after, end + aligned))
         end, whole = after, whole + aligned
-    numbers = range(len(plan.temporaries))
-    return OpenLayout(tuple(bindings), _offsets(numbers, places, starts), whole)
-
-
-def _offsets(numbers: Iterable[int], places: Mapping[int, int], starts: Any) -> tuple[Any, ...]:
-    return tuple(starts[places[number]] if number in places else 0 for number in numbers)
+    offsets = (starts[places[i]] if i in places else 0 for i in range(len(plan.temporaries)))
+    return OpenLayout(tuple(bindings), tuple(offsets), whole)
 
 
 def _typical(size: Any) -> int:

@@ -70,7 +70,7 @@ class _Writer(PyExprMutator):
             return call
         array = self._matrix(rhs) if len(shape) == 2 else None
         if is_open((*outer, depth, *shape)):
-            # Of a matrix of few columns, all long sums have the same panels.
+            # All long sums of a matrix of few columns have the same panels.
             is_few = not is_open(shape[-1:]) and 1 < shape[-1] <= _FEW and is_open([depth])
             return float_matmul(lhs, rhs, ORDERS[1]) if is_few else call
         if array is None:

@@ -1,4 +1,4 @@
-"""What a model takes, as a page: its memory over time and its flash by layer."""
+"""The page of a report: a model's memory over time, and its flash by layer."""
 
 from __future__ import annotations
 

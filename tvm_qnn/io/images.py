@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable
+from types import ModuleType
 from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
@@ -52,6 +53,19 @@ def read_picture(path: str | os.PathLike[str], height: int, width: int, channels
     return np.asarray(scaled, np.uint8).reshape(height, width, channels)
 
 
+def pillow() -> ModuleType:
+    """Return Pillow's module of pictures.
+
+    Raises:
+        QnnError: it is not installed.
+    """
+    try:
+        from PIL import Image
+    except ImportError as error:
+        raise QnnError("reading pictures needs Pillow: pip install pillow") from error
+    return Image
+
+
 def open_picture(
     path: str | os.PathLike[str] | IO[bytes], mode: str = "RGB", name: str = ""
 ) -> Image:
@@ -67,13 +81,12 @@ def open_picture(
         QnnError: if Pillow is not installed, the file is missing or no picture, or its pixels
             have 32 bits: no format says which of their numbers is white.
     """
-    try:
-        from PIL import Image, ImageOps, UnidentifiedImageError
-    except ImportError as error:
-        raise QnnError("reading pictures needs Pillow: pip install pillow") from error
+    module = pillow()
+    from PIL import ImageOps, UnidentifiedImageError
+
     name = name or str(path)
     try:
-        with Image.open(path) as image:
+        with module.open(path) as image:
             return _in_eight_bits(ImageOps.exif_transpose(image)).convert(mode)
     except QnnError as error:
         raise QnnError(f"cannot read the picture {name}: {error}") from None

@@ -15,17 +15,17 @@ import numpy as np
 from frontends.summary import Description
 from qnn_ops.dialect.tensor_info import TensorInfo
 from qnn_ops.errors import QnnError
-from tvm_qnn.io.images import as_input, open_picture, picture_shape
+from tvm_qnn.io.images import as_input, open_picture, picture_shape, pillow
 from tvm_qnn.io.normalization import normalization_of
 from tvm_qnn.io.preparation import Preparation
 
 Array = np.ndarray[Any, Any]
 
 FORMATS = ("JPEG", "PNG")
-"""Of pictures, as Pillow calls them."""
+"""The formats of pictures, as Pillow calls them."""
 
 MOST_PIXELS = 1 << 26
-"""Of a picture: a small file may hold a picture that takes gigabytes."""
+"""The most pixels of a picture. A small file may hold a picture that takes gigabytes."""
 
 
 @dataclass(frozen=True)
@@ -92,12 +92,9 @@ def _content(file: Any, what: str) -> bytes:
 
 def _check_size(content: bytes, what: str) -> None:
     """Check the kind and the size of a picture, from its first bytes."""
+    image_module = pillow()
     try:
-        from PIL import Image
-    except ImportError as error:
-        raise QnnError("reading pictures needs Pillow: pip install pillow") from error
-    try:
-        with Image.open(BytesIO(content), formats=FORMATS) as image:
+        with image_module.open(BytesIO(content), formats=FORMATS) as image:
             width, height = image.size
     except Exception as error:  # see ``open_picture``
         raise QnnError(f"{what} takes pictures, but the bytes are no JPEG and no PNG") from error

@@ -1,1 +1,1 @@
-"""What a model's nodes become before they are converted."""
+"""Rewrites a model's nodes before they are converted."""

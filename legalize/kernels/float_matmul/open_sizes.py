@@ -35,7 +35,7 @@ from legalize.kernels.isa.base import VectorIsa
 from qnn_ops.dialect.sizes import is_open
 
 _ROWS = 6
-"""Of a tile."""
+"""The rows of a tile."""
 
 
 @dataclass
