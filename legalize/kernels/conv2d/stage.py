@@ -9,6 +9,7 @@ from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.conv2d.spec import ConvSpec
+from legalize.kernels.ir.places import rolled, with_addresses
 from legalize.kernels.ir.rows import fill, for_each_piece, ramp, splat, unsigned
 from legalize.kernels.ir.tasks import shared_loop, task_count
 from legalize.kernels.ir.vectors import Buffer, Index
@@ -41,31 +42,34 @@ def stage(spec: ConvSpec) -> tirx.PrimFunc:
         staged = T.arg("staged", T.buffer(spec.staged_shape, spec.staged_dtype))
         source = T.decl_buffer((_size(spec.in_shape),), spec.in_dtype, data=data.data)
         target = T.decl_buffer((_size(spec.staged_shape),), spec.staged_dtype, data=staged.data)
-        with T.serial(as_extent(batch)) as n:
-            image = n * height * row
-            fill(target, image, top * row, spec.staged_zero_point)
-            below = image + (top + spec.in_height) * row
-            fill(target, below, bottom * row, spec.staged_zero_point)
+        with with_addresses():
+            with T.serial(as_extent(batch)) as n:
+                image = n * height * row
+                fill(target, image, top * row, spec.staged_zero_point, rolled)
+                below = image + (top + spec.in_height) * row
+                fill(target, below, bottom * row, spec.staged_zero_point, rolled)
 
-        def copy_row(number: Index) -> None:
-            n, y = T.truncdiv(number, spec.in_height), T.truncmod(number, spec.in_height)
-            start = (n * height + y + top) * row
-            fill(target, start, left * channels, spec.staged_zero_point)
-            middle = start + left * channels
-            origin = number * in_row
-            if channels == spec.in_channels:
-                _copy(target, middle, source, origin, in_row)
-            else:
-                with T.serial(spec.in_width) as x:
-                    pixel = middle + x * channels
-                    _copy(target, pixel, source, origin + x * spec.in_channels, spec.in_channels)
-                    rest = channels - spec.in_channels
-                    fill(target, pixel + spec.in_channels, rest, spec.staged_zero_point)
-            end = middle + spec.in_width * channels
-            fill(target, end, right * channels, spec.staged_zero_point)
+            def copy_row(number: Index) -> None:
+                n, y = T.truncdiv(number, spec.in_height), T.truncmod(number, spec.in_height)
+                start = (n * height + y + top) * row
+                fill(target, start, left * channels, spec.staged_zero_point, rolled)
+                middle = start + left * channels
+                origin = number * in_row
+                if channels == spec.in_channels:
+                    _copy(target, middle, source, origin, in_row)
+                else:
+                    with T.serial(rolled(spec.in_width)) as x:
+                        pixel = middle + x * channels
+                        _copy(
+                            target, pixel, source, origin + x * spec.in_channels, spec.in_channels
+                        )
+                        rest = channels - spec.in_channels
+                        fill(target, pixel + spec.in_channels, rest, spec.staged_zero_point, rolled)
+                end = middle + spec.in_width * channels
+                fill(target, end, right * channels, spec.staged_zero_point, rolled)
 
-        tasks = task_count(least(_size(spec.staged_shape)) / _BYTES_PER_MICROSECOND)
-        shared_loop(tasks, as_extent(batch * spec.in_height), copy_row)
+            tasks = task_count(least(_size(spec.staged_shape)) / _BYTES_PER_MICROSECOND)
+            shared_loop(tasks, as_extent(batch * spec.in_height), copy_row)
     return builder.get()
 
 
@@ -87,4 +91,4 @@ def _copy(target: Buffer, start: Index, source: Buffer, origin: Index, length: i
             value = T.reinterpret(f"{target.dtype}{lanes}", flipped)
         T.buffer_store(target, value, [ramp(start + offset, width)])
 
-    for_each_piece(length, body)
+    for_each_piece(length, body, extent=rolled)

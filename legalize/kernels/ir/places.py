@@ -1,4 +1,4 @@
-"""Offsets in memory to which a kernel adds constants."""
+"""Numbers about which LLVM knows nothing: offsets, and extents of loops."""
 
 from __future__ import annotations
 
@@ -10,18 +10,23 @@ from tvm.script.ir_builder import tirx as T
 from legalize.kernels.ir.vectors import Index, kept
 
 _ADDRESS = "qnn_address"
-# Emits no instruction; LLVM knows nothing about the result.
+_EXTENT = "qnn_extent"
+# They emit no instruction; LLVM knows nothing about their results.
 _CODE = f"""
 define linkonce_odr hidden i64 @{_ADDRESS}(i64 %place) alwaysinline {{
   %same = call i64 asm "", "=r,0"(i64 %place) #0
   ret i64 %same
+}}
+define linkonce_odr hidden i32 @{_EXTENT}(i32 %extent) alwaysinline {{
+  %same = call i32 asm "", "=r,0"(i32 %extent) #0
+  ret i32 %same
 }}
 attributes #0 = {{ nounwind willreturn memory(none) }}
 """
 
 
 def with_addresses() -> AbstractContextManager[Any]:
-    """Open the part of a function that may call ``address``."""
+    """Open the part of a function that may call ``address`` and ``rolled``."""
     frame: AbstractContextManager[Any] = T.attr(T.int32(0), "pragma_import_llvm", _CODE)
     return frame
 
@@ -34,3 +39,11 @@ def address(place: Index) -> Index:
     spill.
     """
     return kept(T.call_extern("int64", _ADDRESS, T.Cast("int64", place)))
+
+
+def rolled(extent: int) -> Index:
+    """Return a loop's extent that LLVM does not know, so that it unrolls the loop only in part.
+
+    Loops that only copy or fill gain nothing from more, and take long to compile.
+    """
+    return kept(T.call_extern("int32", _EXTENT, T.int32(extent)))

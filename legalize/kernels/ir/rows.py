@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from tvm.script.ir_builder import tirx as T
 
-from legalize.kernels.ir.vectors import Buffer, Index, Vector, kept
+from legalize.kernels.ir.vectors import Buffer, Index, Vector, kept, unsigned_min
 
 
 def columns_of(rows: list[Vector]) -> list[Vector]:
@@ -72,31 +72,44 @@ def store_lanes(target: Buffer, value: Vector, first: int, start: Index, count: 
         T.buffer_store(target, part, [ramp(start + offset, width)])
 
 
-def for_each_piece(length: int, body: Callable[[Index, int], None], size: int = BYTES) -> None:
+def for_each_piece(
+    length: int,
+    body: Callable[[Index, int], None],
+    size: int = BYTES,
+    extent: Callable[[int], Index] = int,
+) -> None:
     """Write the loop over a row of ``length`` bytes.
 
     Args:
         length: of the row.
         body: writes the code for ``width`` bytes from an offset; it may visit some bytes twice.
         size: bytes in a vector.
+        extent: makes the loop's extent; such as ``rolled``.
     """
     whole, parts = pieces(length, size)
-    if whole:
-        with T.serial(whole) as i:
-            body(i * size, size)
-    for offset, width in parts:
-        body(offset, width)
+    if not whole:
+        for offset, width in parts:
+            body(offset, width)
+        return
+    with T.serial(extent(whole + len(parts))) as i:
+        body(unsigned_min(i * size, length - size) if parts else i * size, size)
 
 
-def fill(target: Buffer, start: Index, length: int, number: int) -> None:
-    """Write the loop that fills a part of a row."""
+def fill(
+    target: Buffer,
+    start: Index,
+    length: int,
+    number: int,
+    extent: Callable[[int], Index] = int,
+) -> None:
+    """Write the loop that fills a part of a row; see ``for_each_piece``."""
     value = getattr(T, target.dtype)(number)
 
     def body(offset: Index, width: int) -> None:
         piece = T.broadcast(value, width) if width > 1 else value
         T.buffer_store(target, piece, [ramp(start + offset, width)])
 
-    for_each_piece(length, body)
+    for_each_piece(length, body, extent=extent)
 
 
 def ramp(start: Index, width: int) -> Index:

@@ -22,6 +22,7 @@ from tvm import tirx
 from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tirx as T
 
+from legalize.kernels.ir.places import rolled, with_addresses
 from legalize.kernels.ir.rows import pieces
 from legalize.kernels.ir.tasks import shared_loop, task_count
 from legalize.kernels.ir.vectors import (
@@ -33,6 +34,7 @@ from legalize.kernels.ir.vectors import (
     flipped,
     kept,
     splat,
+    unsigned_min,
 )
 from legalize.kernels.isa.base import VectorIsa
 from legalize.kernels.pool.averages import COLUMNS, divisors, rounded_factor
@@ -91,7 +93,8 @@ class _Kernel:
             self.target = T.decl_buffer((prod(spec.out_shape),), "uint8", data=output.data)
             rows = spec.out_shape[0] * spec.out_shape[1]
             work = prod(spec.out_shape) * prod(spec.window)
-            shared_loop(task_count(work / _TAPS_PER_MICROSECOND), rows, self._row)
+            with with_addresses():
+                shared_loop(task_count(work / _TAPS_PER_MICROSECOND), rows, self._row)
         return builder.get()
 
     def _row(self, row: Index) -> None:
@@ -99,117 +102,118 @@ class _Kernel:
         spec = self.spec
         _, height, width, _ = spec.in_shape
         out_height = spec.out_shape[1]
-        image, y = T.truncdiv(row, out_height), T.truncmod(row, out_height)
-        top, down = self._along(y, 0, height)
-        line = (image * height + top) * width
+        row = kept(row)
+        image, y = T.truncdiv(row, out_height), kept(T.truncmod(row, out_height))
+        top, down = map(kept, self._along(y, 0, height))
+        line = kept((image * height + top) * width)
+        first, last = self._inside()
+        if first < last:
+            self._windows_inside(row, line, down)
+        if first > 0 or last < spec.out_shape[2]:
+            with T.serial(first + spec.out_shape[2] - last) as number:
+                after = T.if_then_else(number < first, 0, last - first)
+                self._window(row, line, kept(number + after), down)
+
+    def _inside(self) -> tuple[int, int]:
+        """Return the first window of a row that does not reach the padding, and the one after."""
+        spec = self.spec
+        stride, padding, out_width = spec.strides[1], spec.padding[1], spec.out_shape[2]
+        first = min(-(-padding // stride), out_width)
+        last = (spec.in_shape[2] - spec.window[1] + padding) // stride + 1
+        return first, min(max(last, first), out_width)
+
+    def _windows_inside(self, row: Index, line: Index, down: Index) -> None:
+        """Write the windows of a row of outputs that do not reach the padding beside the image."""
+        height = self.spec.window[0]
         if isinstance(down, int):
             self._pool_row(row, line, down)
             return
-        # Most windows are inside the image: there the size is a constant in the code.
-        with T.If(down == spec.window[0]):
+        # Most windows do not reach it above or below, either: there the code knows their size.
+        with T.If(down == height):
             with T.Then():
-                self._pool_row(row, line, spec.window[0])
+                self._pool_row(row, line, height)
             with T.Else():
                 self._pool_row(row, line, down)
 
     def _pool_row(self, row: Index, line: Index, down: Index) -> None:
-        """Write one row of outputs, whose windows have ``down`` rows from ``line`` on."""
+        """Write these windows, which have ``down`` rows from ``line`` on."""
         spec = self.spec
-        width, channels = spec.in_shape[2:]
-        out_width = spec.out_shape[2]
-        if spec.strides[1] == 1 and spec.window[1] == _SLIDING and width >= _SLIDING:
+        channels, out_width = spec.in_shape[3], spec.out_shape[2]
+        if spec.strides[1] == 1 and spec.window[1] == _SLIDING:
             self._slide(line * channels, row * (out_width * channels), down)
             return
+        first, last = self._inside()
+        with T.serial(last - first) as turn:
+            x = first + turn
+            left = x * spec.strides[1] - spec.padding[1]
+            place = (row * out_width + x) * channels
+            self._pixel((line + left) * channels, place, down, spec.window[1])
 
-        def pixels(start: int, stop: int, *, is_inside: bool) -> None:
-            if stop <= start:
-                return
-            with T.serial(stop - start) as turn:
-                x = start + turn
-                left, across = self._along(x, 1, width)
-                if is_inside:
-                    left, across = x * spec.strides[1] - spec.padding[1], spec.window[1]
-                self._pixel(
-                    (line + left) * channels, (row * out_width + x) * channels, down, across
-                )
-
-        # Windows between these two do not reach the padding.
-        first = min(-(-spec.padding[1] // spec.strides[1]), out_width)
-        last = (width - spec.window[1] + spec.padding[1]) // spec.strides[1] + 1
-        last = min(max(last, first), out_width)
-        pixels(0, first, is_inside=False)
-        pixels(first, last, is_inside=True)
-        pixels(last, out_width, is_inside=False)
+    def _window(self, row: Index, line: Index, x: Index, down: Index) -> None:
+        """Write any window of a row of outputs."""
+        channels, out_width = self.spec.in_shape[3], self.spec.out_shape[2]
+        left, across = map(kept, self._along(x, 1, self.spec.in_shape[2]))
+        self._pixel((line + left) * channels, (row * out_width + x) * channels, down, across)
 
     def _pixel(self, first: Index, place: Index, down: Index, across: Index) -> None:
         """Write the pooling of one window."""
 
         def write(offset: Index, chunks: list[tuple[int, int]]) -> None:
-            self._chunks(first + offset, place + offset, chunks, down, across)
+            self._chunks(kept(first + offset), kept(place + offset), chunks, down, across)
 
         self._each_stretch(_CHUNKS, write)
 
     def _each_stretch(
         self, count: int, write: Callable[[Index, list[tuple[int, int]]], None]
     ) -> None:
-        """Call ``write`` for each ``count`` vectors of a pixel's channels."""
-        whole, parts = pieces(self.spec.in_shape[3], self.size)
-        turns, rest = divmod(whole, count)
+        """Write a loop over a pixel's channels, up to ``count`` vectors at a time.
+
+        Vectors that do not fill the last turn overlap those of the one before.
+        """
+        channels = self.spec.in_shape[3]
+        whole, parts = pieces(channels, self.size)
+        if not whole:
+            write(0, parts)
+            return
+        vectors = whole + len(parts)
+        count = max(each for each in range(1, count + 1) if vectors % each == 0)
+        width = count * self.size
         chunks = [(i * self.size, self.size) for i in range(count)]
-        if turns:
-            with T.serial(turns) as turn:
-                write(turn * (count * self.size), chunks)
-        start = turns * count * self.size
-        chunks = [(start + i * self.size, self.size) for i in range(rest)] + parts
-        if chunks:
-            write(0, chunks)
+        with T.serial(rolled(vectors // count)) as turn:
+            write(kept(unsigned_min(turn * width, channels - width)), chunks)
 
     def _slide(self, line: Index, place: Index, down: Index) -> None:
-        """Write one row of outputs whose windows advance by one column.
+        """Write windows of a row that advance by one column.
 
         Each column is pooled once, and stays in registers for the windows that share it.
         """
         self._each_stretch(
             _SLIDING_CHUNKS,
-            lambda offset, chunks: self._slide_chunks(line + offset, place + offset, chunks, down),
+            lambda offset, chunks: self._slide_chunks(
+                kept(line + offset), kept(place + offset), chunks, down
+            ),
         )
 
     def _slide_chunks(
         self, line: Index, place: Index, chunks: list[tuple[int, int]], down: Index
     ) -> None:
-        _, _, width, channels = self.spec.in_shape
-        out_width, padding = self.spec.out_shape[2], self.spec.padding[1]
+        channels, padding = self.spec.in_shape[3], self.spec.padding[1]
         columns = [self._accumulators(chunks) for _ in range(_SLIDING)]
-        for number, column in enumerate(columns[:-1]):
-            if 0 <= number - padding < width:
-                self._pool_column(column, line + (number - padding) * channels, chunks, down)
-
-        def outputs(start: int, stop: int, *, has_column: bool, is_inside: bool) -> None:
-            if stop <= start:
-                return
-            with T.serial(stop - start) as turn:
-                x = start + turn
-                self._clear(columns[-1])
-                if has_column:
-                    latest = line + (x + (_SLIDING - 1 - padding)) * channels
-                    self._pool_column(columns[-1], latest, chunks, down)
-                across = _SLIDING if is_inside else self._along(x, 1, width)[1]
-                for number, chunk in enumerate(chunks):
-                    parts = zip(
-                        *(map(_value_of, column[number]) for column in columns), strict=True
-                    )
-                    totals = [reduce(self._combine, part) for part in parts]
-                    self._finish(totals, place + x * channels, chunk, down * across)
-                for older, newer in pairwise(columns):
-                    for buffer, source in zip(chain(*older), chain(*newer), strict=True):
-                        _set_value(buffer, _value_of(source))
-
-        # Windows from ``first`` to before ``last`` do not reach the padding.
-        first = min(padding, out_width)
-        last = min(max(width - (_SLIDING - 1) + padding, first), out_width)
-        outputs(0, first, has_column=True, is_inside=False)
-        outputs(first, last, has_column=True, is_inside=True)
-        outputs(last, out_width, has_column=False, is_inside=False)
+        first, last = self._inside()
+        for number, column in enumerate(columns[:-1], start=first - padding):
+            self._pool_column(column, line + number * channels, chunks, down)
+        with T.serial(rolled(last - first)) as turn:
+            x = first + turn
+            self._clear(columns[-1])
+            latest = line + (x + (_SLIDING - 1 - padding)) * channels
+            self._pool_column(columns[-1], latest, chunks, down)
+            for number, chunk in enumerate(chunks):
+                parts = zip(*(map(_value_of, column[number]) for column in columns), strict=True)
+                totals = [reduce(self._combine, part) for part in parts]
+                self._finish(totals, place + x * channels, chunk, down * _SLIDING)
+            for older, newer in pairwise(columns):
+                for buffer, source in zip(chain(*older), chain(*newer), strict=True):
+                    _set_value(buffer, _value_of(source))
 
     def _pool_column(
         self, results: list[list[Buffer]], first: Index, chunks: list[tuple[int, int]], down: Index
