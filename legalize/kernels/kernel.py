@@ -42,6 +42,9 @@ Its value is the index of that argument. Each element of that is read, once, bef
 element at the same index is written.
 """
 
+SAME_CODE = "qnn.same_code"
+"""The attribute of functions whose code is that of another one, which is its value."""
+
 _Rule = TypeVar("_Rule")
 
 

@@ -15,7 +15,7 @@ from tvm import relax, s_tir, tirx
 from tvm.tirx.buffer import decl_buffer
 
 from legalize.call_plan import Call, Constant, Input, Output, Place, Plan, plan_of
-from legalize.kernels.kernel import IS_KERNEL
+from legalize.kernels.kernel import IS_KERNEL, SAME_CODE
 from legalize.loop_functions import function_text
 from legalize.memory_plan import ALIGNMENT, Layout, lay_out, pack
 from legalize.passes.bodies import body_of, call_by_name, called, is_plain, is_view, with_barrier
@@ -24,17 +24,19 @@ from qnn_ops.dialect.registry import type_spec
 from qnn_ops.dialect.sizes import variables_of
 from qnn_ops.errors import QnnError
 
-# Beyond these, calls cost little beside their work, and one function takes long to compile:
-# MobileNet V2, with 53 calls and 3.4 MB, twice as long as its functions apart.
-_MOST_CALLS = 64
-_MOST_WEIGHTS = 1 << 23
-_MOST_DATA = 1 << 24  # of temporary tensors
+# Of one block for all constants, and of one for all temporary tensors. Beyond these, calls cost
+# nothing beside their work.
+_MOST_WEIGHTS = 1 << 26
+_MOST_DATA = 1 << 28
+_MOST_CALLS = 1 << 10
 _MOST_TENSORS = 64  # of main: a function takes them all, and checks each
 _MOST_OPEN_WEIGHTS = (1 << 31) - 1  # an offset is an int32
 
-# A model with so many weights runs so long that calls by name cost nothing. Its functions are
-# compiled in parallel, each once.
-_WEIGHTS_OF_NAMED = 1 << 20
+# A model with more weights or calls than these calls its functions by name, which then costs
+# nothing beside their work. They are compiled in parallel, each once. The bodies of MobileNet V2,
+# of 53 calls and 3.4 MB, take twice as long to compile in one function.
+_WEIGHTS_OF_BODIES = 1 << 20
+_MOST_BODIES = 64
 _DIGEST_SIZE = 16
 
 Pointer = Callable[[Place], Any]
@@ -42,13 +44,14 @@ Pointer = Callable[[Place], Any]
 
 
 def OneFunction() -> tvm.transform.Pass:
-    """Replace the calls of ``main`` by one call, if they are few and their work is small.
+    """Replace the calls of ``main`` by one call.
 
     A call through TVM's virtual machine takes as long as some ten thousand multiplications: it
-    makes tensors, and checks each argument. The one function has the bodies of all in sequence. If
-    the model has many weights, it calls them by name instead, with pointers: see ``called``.
-    Temporary tensors lie in one block of memory, and share it if one is no longer needed when the
-    other begins. Constants are one block, too.
+    makes tensors, and checks each argument. The code that unpacks arguments is a quarter of a
+    function's. The one function has the bodies of all in sequence. If the model has many weights or
+    calls, it calls them by name instead, with pointers: see ``called``. Functions with the same
+    code are one function then. Temporary tensors lie in one block of memory, and share it if one is
+    no longer needed when the other begins. Constants are one block, too.
 
     If sizes are open, the function computes from them where its tensors lie. It takes memory of
     its own, and always calls by name.
@@ -162,11 +165,12 @@ def names_of(mod: tvm.IRModule, plan: Plan) -> dict[str, str]:
     unless the functions are equal.
     """
     names: dict[str, str] = {}
-    if _weights(plan) < _WEIGHTS_OF_NAMED and not plan.is_open:
+    are_few = _weights(plan) < _WEIGHTS_OF_BODIES and len(plan.calls) <= _MOST_BODIES
+    if are_few and not plan.is_open:
         return names
     for call in plan.calls:
         if (name := str(call.function)) not in names:
-            digest = hashlib.blake2b(function_text(mod[name]), digest_size=_DIGEST_SIZE)
+            digest = hashlib.blake2b(function_text(_code_of(mod[name])), digest_size=_DIGEST_SIZE)
             names[name] = f"{name.rstrip(digits)}_{digest.hexdigest()}"
     return names
 
@@ -176,7 +180,12 @@ def named_functions(
 ) -> dict[str, tirx.PrimFunc]:
     """Return the functions that are called by names from ``names_of``."""
     sizes = {str(call.function): [size for size, _ in call.sizes] for call in plan.calls}
-    return {new: called(mod[old], sizes[old]) for old, new in names.items()}
+    return {new: called(_code_of(mod[old]), sizes[old]) for old, new in names.items()}
+
+
+def _code_of(function: tirx.PrimFunc) -> tirx.PrimFunc:
+    """Return the function that stands for all with the same code."""
+    return function.attrs.get(SAME_CODE, function)
 
 
 def _tensor(ty: relax.TensorType) -> Any:

@@ -11,6 +11,7 @@ from tvm.relax import op as R
 from tvm.relax.backend.cpu_generic import pipeline as cpu
 
 import tvm_qnn
+from legalize.kernels.kernel import SAME_CODE
 from legalize.passes import OneFunction
 from legalize.passes import one_function as its_module
 from legalize.pipeline import calls_pipeline
@@ -141,10 +142,9 @@ def test_tensors_share_memory() -> None:
     "body",
     [
         lambda x: [step(step(x)), x],
-        lambda x: chain(x, 70),
         step,
     ],
-    ids=["an input as a result", "too many calls", "one call"],
+    ids=["an input as a result", "one call"],
 )
 def test_else_main_stays(body: Callable[[relax.Expr], Any]) -> None:
     before = called(module({"x": TY}, body))
@@ -162,18 +162,36 @@ def test_a_result_that_is_wanted_twice() -> None:
     tvm.ir.assert_structural_equal(OneFunction()(before), before)
 
 
-@pytest.mark.parametrize("limit", ["_MOST_WEIGHTS", "_MOST_DATA"])
-def test_much_memory_is_left_alone(monkeypatch: pytest.MonkeyPatch, limit: str) -> None:
+@pytest.mark.parametrize(
+    ("limit", "value"), [("_MOST_WEIGHTS", 100), ("_MOST_DATA", 100), ("_MOST_CALLS", 3)]
+)
+def test_a_main_beyond_a_limit_stays(
+    monkeypatch: pytest.MonkeyPatch, limit: str, value: int
+) -> None:
     before = called(module({"x": TY}, lambda x: chain(x, 3)))
-    monkeypatch.setattr(its_module, limit, 100)
+    monkeypatch.setattr(its_module, limit, value)
     tvm.ir.assert_structural_equal(OneFunction()(before), before)
 
 
-@pytest.mark.parametrize(("count", "is_one"), [(63, True), (64, False)])
-def test_a_main_of_many_calls_stays(count: int, is_one: bool) -> None:
+@pytest.mark.parametrize(("count", "has_bodies"), [(63, True), (64, False)])
+def test_many_calls_are_calls_by_name(count: int, has_bodies: bool) -> None:
     before = called(module({"x": TY}, lambda x: chain(x, count)))
     assert len(calls(before)) == count + 1  # the first sum is one of its own
-    assert (len(calls(OneFunction()(before))) == 1) is is_one
+    after = OneFunction()(before)
+    assert len(calls(after)) == 1
+    assert (len(after.functions) == 2) is has_bodies
+
+
+def test_functions_of_the_same_code_are_one() -> None:
+    """Their results have different shapes, and the code reads where its outputs lie."""
+    before = called(module({"x": TY}, lambda x: chain(x, 65)))
+    names = [each for each, f in before.functions_items() if isinstance(f, tirx.PrimFunc)]
+    same = before[names[0]]
+    for name in names:
+        before[name] = before[name].with_attr(SAME_CODE, same)
+    after = OneFunction()(before)
+    digests = {each.name_hint.split("_")[-1] for each in after.functions} - {"main", "model"}
+    assert len(names) > len(digests) == 1
 
 
 @pytest.mark.parametrize(("inputs", "is_one"), [(63, True), (64, False)])
@@ -205,7 +223,7 @@ def test_what_one_body_wrote_is_read_from_memory_by_the_next() -> None:
 def test_many_weights_are_read_by_functions_of_their_own(
     steps: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(its_module, "_WEIGHTS_OF_NAMED", 1)
+    monkeypatch.setattr(its_module, "_WEIGHTS_OF_BODIES", 1)
 
     def body(x: relax.Expr, y: relax.Expr) -> relax.Expr:
         # The second input comes in late, and the first result is an output, too.
@@ -226,7 +244,7 @@ def test_many_weights_are_read_by_functions_of_their_own(
 
 
 def test_an_error_of_a_function_is_the_runs(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(its_module, "_WEIGHTS_OF_NAMED", 1)
+    monkeypatch.setattr(its_module, "_WEIGHTS_OF_BODIES", 1)
     indices = relax.TensorType((2,), "int32")
 
     def body(x: relax.Expr, wanted: relax.Expr) -> relax.Expr:

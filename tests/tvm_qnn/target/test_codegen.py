@@ -71,7 +71,7 @@ def test_only_functions_that_read_inputs_check_their_arguments() -> None:
 def test_functions_called_by_name_share_modules(
     monkeypatch: pytest.MonkeyPatch, can_link: bool
 ) -> None:
-    monkeypatch.setattr("legalize.passes.one_function._WEIGHTS_OF_NAMED", 0)
+    monkeypatch.setattr("legalize.passes.one_function._WEIGHTS_OF_BODIES", 0)
     if not can_link:
         monkeypatch.setattr(Compiled, "_loaded", lambda _self: (_ for _ in ()).throw(OSError()))
     compiled = compile_module(chains(8), host_target(), relax_pipeline(host_target()))

@@ -101,7 +101,7 @@ def _part(
     attrs = attrs_of(call)
     if attrs.rounding == ONEDNN:
         return None
-    fusion = Fusion(part=part)
+    fusion = Fusion(part=part, is_shared=_is_inner(builder, call))
     return rules_of(isa).conv2d(builder, attrs, list(call.args), fusion=fusion, into=into)
 
 
@@ -112,8 +112,13 @@ def with_border(
     attrs, border = attrs_of(call), border_for(call, reader)
     if border is None or attrs.rounding == ONEDNN:
         return None
-    fusion = Fusion(border=border)
+    fusion = Fusion(border=border, is_shared=_is_inner(builder, call))
     return rules_of(isa).conv2d(builder, attrs, list(call.args), fusion=fusion)
+
+
+def _is_inner(builder: relax.BlockBuilder, call: relax.Call) -> bool:
+    """Tell whether another call makes the data: then TVM checks no argument of the function."""
+    return builder.lookup_binding(call.args[0]) is not None
 
 
 def _scaled(

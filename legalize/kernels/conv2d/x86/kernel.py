@@ -23,7 +23,6 @@ from tvm import tirx
 from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tirx as T
 
-from legalize.kernels.border import fill_border, tell_border
 from legalize.kernels.conv2d.tiling import (
     Origins,
     Section,
@@ -35,7 +34,7 @@ from legalize.kernels.conv2d.tiling import (
 from legalize.kernels.conv2d.x86.epilogue.addend import load_addend, load_addend_words
 from legalize.kernels.conv2d.x86.epilogue.base import Epilogue, row_lanes
 from legalize.kernels.conv2d.x86.pixel_sums import pixel_sums
-from legalize.kernels.conv2d.x86.pixels import Pixels, origins_of_outputs
+from legalize.kernels.conv2d.x86.pixels import Pixels, Target
 from legalize.kernels.conv2d.x86.prefetch import fetch_ahead
 from legalize.kernels.conv2d.x86.store import store_pixel
 from legalize.kernels.conv2d.x86.tiling import microseconds
@@ -59,6 +58,9 @@ from qnn_ops.quantized.dynamic_quantization import FIELDS, POINT_FIELD, SCALE_FI
 if TYPE_CHECKING:
     from legalize.kernels.conv2d.x86.plan import Plan
 
+_ANY_SIZE = 2**31 - 1
+"""Of a tensor whose size the code does not know."""
+
 
 class ConvKernel:
     """The buffers of one function, and the writer of its loops."""
@@ -71,6 +73,7 @@ class ConvKernel:
         self.tiling = plan.tiling
         self.epilogue = epilogue
         self.residual = plan.residual_sum(epilogue)
+        self.reads_target = plan.spec.fusion.is_shared
         # Still to be added when outputs are stored; a residual sum contains it already.
         self.zero_point = 0 if plan.spec.fusion.residual is not None else epilogue.zero_point_left
         self.encoding: Buffer | None = None
@@ -79,18 +82,16 @@ class ConvKernel:
 
     def build(self) -> tirx.PrimFunc:
         """Write the function."""
-        border = self.spec.fusion.border
         with IRBuilder() as builder, T.prim_func(s_tir=True):
             T.func_name("conv2d")
             # Without "noalias" the rescaling's loads stay where they are used. With it LLVM lifts
             # them out of the loop over tiles, and spills them.
             T.func_attr({"global_symbol": "conv2d", "tirx.noalias": False})
             self._declare()
-            if border is not None:
-                fill_border(border, self.spec.out_shape, self.target)
             with with_addresses():
+                self.place.fill_border(self.target)
                 self._loops()
-        function = tell_border(builder.get(), border)
+        function = builder.get()
         if not self._writes_over_addend():
             return function
         return function.with_attr(WRITES_OVER, len(function.params) - 2)
@@ -173,6 +174,9 @@ class ConvKernel:
         if self.residual is not None:
             shape = self.residual.rows.shape
             self.numbers = self.tables.parameter("numbers", shape, "int32")
+        self.place, places = Target.known(spec), None
+        if self.reads_target:
+            places = self.tables.parameter("target", (len(self.place.numbers),), "int32")
         self._declare_last()
         addend = None
         if spec.fusion.added_dtype is not None:
@@ -181,12 +185,17 @@ class ConvKernel:
         if spec.fusion.encoding is not None:
             encoding = T.arg("encoding", T.buffer(spec.fusion.encoding.shape, "float32"))
         out_dtype = spec.stored.dtype
-        output = T.arg("output", T.buffer(spec.target_shape, out_dtype))
+        shape: tuple[Index, ...] = spec.target_shape
+        if self.reads_target:
+            shape = tuple(tirx.Var(f"size_{axis}", "int64") for axis in range(len(shape)))
+        output = T.arg("output", T.buffer(shape, out_dtype))
         self.tables.flatten()
+        if places is not None:
+            self.place = self.place.read(places)
         batch, height, width, channels = spec.staged_shape
         size = batch * height * width * channels
         self.source = T.decl_buffer((size,), spec.staged_dtype, data=data.data)
-        size = prod(spec.target_shape)
+        size = _ANY_SIZE if self.reads_target else prod(spec.target_shape)
         self.target = T.decl_buffer((size,), out_dtype, data=output.data)
         size = spec.out_pixels * spec.out_channels
         self.addend = None
@@ -244,7 +253,7 @@ class ConvKernel:
     ) -> None:
         """Write how the sums of some pixels become outputs: all, or those whose condition holds.
 
-        ``targets`` are their numbers among the written pixels, if the caller knows them.
+        ``targets`` are the offsets of their outputs, if the caller knows them.
         """
         lanes = self.isa.lanes
         channels = section.nr * lanes
@@ -277,7 +286,7 @@ class ConvKernel:
             for j in range(as_bytes, as_words, 2):
                 self._add_to_words(section, first_vector, start, row, j, channels)
         narrowed = self._narrowed(section, acc)
-        origins = origins_of_outputs(self.spec, pixels, targets)
+        origins = targets or self.place.origins(pixels)
         for i, (start, row) in enumerate(zip(addends, acc, strict=True)):
             vectors = [get_lanes(vector, lanes) for vector in row]
             ends = [self._sums(first_vector, start, vectors, j) for j in range(0, as_bytes, 4)]

@@ -1,29 +1,19 @@
-"""The output pixels of a tile, and their indices in an output that has a border."""
+"""The output pixels of a tile, and where they lie in the tensor that is written."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import gcd
 
 from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.conv2d.spec import ConvSpec
-from legalize.kernels.ir.places import address
-from legalize.kernels.ir.vectors import Index
-
-
-def target_pixel(spec: ConvSpec, pixel: Index) -> Index:
-    """Return the number of an output pixel among all written pixels, border included."""
-    if spec.fusion.border is None:
-        return pixel
-    pixel = T.Cast("int32", pixel)
-    top, left, _, _ = spec.fusion.border.widths
-    _, height, width, _ = spec.target_shape
-    row, x = T.truncdiv(pixel, spec.out_width), T.truncmod(pixel, spec.out_width)
-    if spec.batch == 1:
-        return (row + top) * width + left + x
-    image, y = T.truncdiv(row, spec.out_height), T.truncmod(row, spec.out_height)
-    return (image * height + y + top) * width + left + x
+from legalize.kernels.ir.places import address, rolled
+from legalize.kernels.ir.rows import BYTES, ramp
+from legalize.kernels.ir.tables import Table
+from legalize.kernels.ir.vectors import Buffer, Index, kept, splat
+from legalize.kernels.kernel import Slice
 
 
 @dataclass(frozen=True)
@@ -55,17 +45,91 @@ class Pixels:
         return [start + i * size for i in range(len(self.numbers))]
 
 
-def origins_of_outputs(spec: ConvSpec, pixels: Pixels, targets: Sequence[Index]) -> list[Index]:
-    """Return the offset in the target of each pixel's outputs.
+@dataclass(frozen=True)
+class Target:
+    """Where outputs lie in the tensor that is written, in elements.
 
-    Args:
+    Attributes:
         spec: the convolution.
-        pixels: the pixels of a tile.
-        targets: their numbers among the written pixels; empty to compute them.
+        numbers: distances of neighbouring pixels, rows and images; the offset of the first output;
+            the lengths of the border before an image, between two of its rows and after it. They
+            are constants of the code, or read from a table.
     """
-    if not targets and spec.fusion.border is None:
-        starts = pixels.times(spec.target.whole)
-    else:
-        targets = targets or [target_pixel(spec, pixel) for pixel in pixels.numbers]
-        starts = [target * spec.target.whole for target in targets]
-    return [start + spec.target.first for start in starts]
+
+    spec: ConvSpec
+    numbers: Sequence[Index]
+
+    @classmethod
+    def known(cls, spec: ConvSpec) -> Target:
+        """Return the target of a convolution, with its numbers."""
+        pixel, first = spec.target.whole, spec.target.first
+        border = spec.fusion.border
+        if border is None:
+            row = spec.out_width * pixel
+            return cls(spec, (pixel, row, spec.out_height * row, first, 0, 0, 0))
+        top, left, bottom, right = border.widths
+        _, height, width, _ = spec.target_shape
+        row = width * pixel
+        ends = top * row + left * pixel, right * pixel + bottom * row
+        return cls(
+            spec, (pixel, row, height * row, ends[0], ends[0], (left + right) * pixel, ends[1])
+        )
+
+    def read(self, table: Table) -> Target:
+        """Return the target whose numbers a table has."""
+        return replace(self, numbers=[kept(table[i]) for i in range(len(self.numbers))])
+
+    @property
+    def alike(self) -> ConvSpec:
+        """A convolution with the same code and another target."""
+        fusion = self.spec.fusion
+        border = None if fusion.border is None else replace(fusion.border, widths=(1, 1, 1, 1))
+        part = None if fusion.part is None else Slice(self.spec.out_channels, 0)
+        return replace(self.spec, fusion=replace(fusion, border=border, part=part))
+
+    def origin(self, pixel: Index) -> Index:
+        """Return the offset of a pixel's outputs."""
+        size, row, image, first, *_ = self.numbers
+        spec = self.spec
+        if spec.fusion.border is None:
+            return pixel * size + first
+        pixel = T.Cast("int32", pixel)
+        y, x = T.truncdiv(pixel, spec.out_width), T.truncmod(pixel, spec.out_width)
+        place = x * size + first
+        if spec.batch == 1:
+            return y * row + place
+        number, y = T.truncdiv(y, spec.out_height), T.truncmod(y, spec.out_height)
+        return number * image + y * row + place
+
+    def beside(self, origin: Index, down: int, across: int) -> Index:
+        """Return the offset of a pixel by that of another one of its image."""
+        size, row, *_ = self.numbers
+        return origin + down * row + across * size
+
+    def origins(self, pixels: Pixels) -> list[Index]:
+        """Return the offsets of the outputs of a tile's pixels."""
+        if self.spec.fusion.border is None:
+            size, _, _, first, *_ = self.numbers
+            return [start + first for start in pixels.times(size)]
+        return [self.origin(pixel) for pixel in pixels.numbers]
+
+    def fill_border(self, target: Buffer) -> None:
+        """Write the loops that fill the border, if there is one, of the tensor as one row."""
+        border = self.spec.fusion.border
+        if border is None:
+            return
+        size, row, image, first, before, between, after = self.numbers
+        width = gcd(self.spec.out_channels, BYTES)
+        value = splat(target.dtype, border.value, width)
+
+        def fill(start: Index, length: Index) -> None:
+            with T.serial(T.truncdiv(length, T.int32(width))) as i:
+                T.buffer_store(target, value, [ramp(start + i * width, width)])
+
+        line = self.spec.out_width * size
+        with T.serial(self.spec.batch) as number:
+            start = kept(number * image)
+            fill(start, before)
+            with T.serial(rolled(self.spec.out_height - 1)) as y:
+                fill(kept(start + first + y * row + line), between)
+            fill(start + first + (self.spec.out_height - 1) * row + line, after)

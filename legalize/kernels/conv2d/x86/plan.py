@@ -10,7 +10,9 @@ from typing import Any
 
 import numpy as np
 from tvm import tirx
+from tvm.tirx.buffer import decl_buffer
 
+from legalize.kernels.border import tell_border
 from legalize.kernels.conv2d.constants import deal, signed_kernel
 from legalize.kernels.conv2d.plan import Weights
 from legalize.kernels.conv2d.spec import ConvSpec
@@ -23,9 +25,11 @@ from legalize.kernels.conv2d.x86.epilogue.choose import (
 )
 from legalize.kernels.conv2d.x86.epilogue.residual import ResidualSum
 from legalize.kernels.conv2d.x86.kernel import ConvKernel
+from legalize.kernels.conv2d.x86.pixels import Target
 from legalize.kernels.conv2d.x86.tiling import lane_channels
 from legalize.kernels.ir.vectors import Array
 from legalize.kernels.isa.x86 import Isa, Products
+from legalize.kernels.kernel import SAME_CODE
 
 
 @dataclass(frozen=True)
@@ -79,6 +83,10 @@ class Plan(ABC):
     tiling: Tiling
     cost: float
 
+    def with_spec(self, spec: ConvSpec) -> Plan:
+        """Return the plan of a convolution that differs only in numbers that the code reads."""
+        return replace(self, spec=spec)
+
     @property
     def factors(self) -> tuple[int, ...]:
         """Factors by which the epilogue's sums may be too large; the cheapest first, 1 last."""
@@ -124,6 +132,8 @@ class Plan(ABC):
         epilogue = with_residual(spec, chosen.epilogue)
         residual = self.residual_sum(epilogue)
         numbers = [] if residual is None else [residual.rows]
+        if spec.fusion.is_shared:
+            numbers.append(np.array(Target.known(spec).numbers, np.int32))
         constants += [*chosen.arrays, *numbers, *layout.settings]
         return Packed(epilogue, tuple(constants), layout.known)
 
@@ -145,12 +155,30 @@ class Plan(ABC):
             fusion = replace(spec.fusion, residual=alike.residual)
             spec = replace(spec, output=alike.output, fusion=fusion)
             epilogue = epilogue.with_zero_point_left(alike.zero_point)
-        return _built(replace(self, spec=spec), epilogue, packed.known)
+        if spec.fusion.is_shared:
+            spec = Target.known(spec).alike
+        function = _built(self.with_spec(spec), epilogue, packed.known)
+        if spec.fusion.is_shared:
+            function = _of_shape(function, self.spec.target_shape)
+        return tell_border(function, self.spec.fusion.border)
 
 
 @cache
 def _built(plan: Plan, epilogue: Epilogue, known: Any) -> tirx.PrimFunc:
     return plan.kernel(epilogue, known).build()
+
+
+def _of_shape(function: tirx.PrimFunc, shape: tuple[int, ...]) -> tirx.PrimFunc:
+    """Return a function of an output of any shape for outputs of one shape."""
+    output = function.params[-1]
+
+    def of(shape: tuple[int, ...]) -> tirx.PrimFunc:
+        offset = output.ty.elem_offset
+        return function.specialize(
+            {output: decl_buffer(shape, output.ty.dtype, "output", elem_offset=offset)}
+        )
+
+    return of(shape).with_attr(SAME_CODE, of((1,) * len(shape)))
 
 
 Way = Callable[[ConvSpec, Isa, Weights, float], "Plan | None"]

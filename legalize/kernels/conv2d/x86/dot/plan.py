@@ -75,6 +75,11 @@ class DotPlan(Plan):
         sums = [deal(values, lanes) for values in self.taps.sums(kernel)]
         return ranges, np.stack(sums)
 
+    def with_spec(self, spec: ConvSpec) -> DotPlan:
+        """Return the plan of a convolution that differs only in numbers that the code reads."""
+        taps = None if self.taps is None else replace(self.taps, spec=spec)
+        return replace(self, spec=spec, taps=taps)
+
     def kernel(self, epilogue: Epilogue, known: str) -> DotKernel:
         """Make the writer of a function of weights of a dtype."""
         return DotKernel(self, epilogue, known)

@@ -26,7 +26,7 @@ from tvm.script.ir_builder import tirx as T
 from legalize.kernels.conv2d.tiling import Section
 from legalize.kernels.conv2d.x86.epilogue.base import Epilogue
 from legalize.kernels.conv2d.x86.kernel import ConvKernel
-from legalize.kernels.conv2d.x86.pixels import Pixels, target_pixel
+from legalize.kernels.conv2d.x86.pixels import Pixels
 from legalize.kernels.conv2d.x86.prefetch import fetch_ahead
 from legalize.kernels.conv2d.x86.winograd.combine import both_ways
 from legalize.kernels.ir.rows import for_each_piece
@@ -184,7 +184,7 @@ class WinogradKernel(ConvKernel):
         y, x = plan.transform.y, plan.transform.x
         image, row, column = self._place(first + group * plan.group + tile)
         pixel = (image * spec.out_height + row) * spec.out_width + column
-        target = kept(target_pixel(spec, pixel))
+        target = kept(self.place.origin(pixel))
 
         is_divided = self.epilogue.factor == 1
 
@@ -216,7 +216,7 @@ class WinogradKernel(ConvKernel):
                         value = self._divided(value) + bias
                     set_lanes(outputs[number], value, lanes)
             pixels = [pixel + i * spec.out_width + j for i, j in places]
-            targets = [target + i * spec.target_shape[2] + j for i, j in places]
+            targets = [self.place.beside(target, i, j) for i, j in places]
             self._finish(section, first_vector, Pixels(pixels), acc, targets=targets)
 
     def _divided(self, value: Vector) -> Vector:
