@@ -26,7 +26,7 @@ from tvm_qnn.target.indices import wide_indices
 from tvm_qnn.target.linker import find_linker, shared_library_linker
 from tvm_qnn.target.objects import in_memory, write_object
 from tvm_qnn.target.options import options_kept
-from tvm_qnn.target.passes import ALWAYS_LEFT_OUT, PIPELINE, left_out
+from tvm_qnn.target.passes import ALWAYS_LEFT_OUT, PIPELINE, left_out, leveled
 from tvm_qnn.target.processor import processors
 from tvm_qnn.target.store import ObjectStore, function_key, passes_text
 from tvm_qnn.target.target import requirements
@@ -143,13 +143,14 @@ def compile_module(
 
     def build(part: tvm.IRModule) -> Any:
         # Contexts belong to threads; instruments are not for several of them at once.
-        left = _left_out(list(part.functions.values()), target)
+        functions = list(part.functions.values())
+        left = _left_out(functions, target)
         disabled = [*context.disabled_pass, *ALWAYS_LEFT_OUT, *left]
         levels = (context.required_pass, disabled)
         config = {**context.config, **({} if _is_outer(part) else _UNCHECKED)}
         passes = tvm.transform.PassContext(context.opt_level, *levels, config=config)
         with passes, target, options_kept(target):
-            return tirx.build(part, target=target, pipeline=PIPELINE)
+            return tirx.build(part, target=leveled(functions, target), pipeline=PIPELINE)
 
     def _is_outer(part: tvm.IRModule) -> bool:
         return any(variable.name_hint in outer for variable in part.functions)
@@ -171,7 +172,12 @@ def _objects(
     """Return the objects of all parts: those that the store has, and the others, compiled."""
     passes = passes_text()
     keys = {
-        name: function_key(part, compiled.target, f"{passes} {is_outer(part)}", is_outer(part))
+        name: function_key(
+            part,
+            leveled(list(part.functions.values()), compiled.target),
+            f"{passes} {is_outer(part)}",
+            is_outer(part),
+        )
         for name, part in compiled.parts.items()
     }
     found = {name: store.find(key) for name, key in keys.items()}

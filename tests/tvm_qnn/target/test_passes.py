@@ -17,7 +17,7 @@ from qnn_ops.dialect.signature import ATTRIBUTE
 from tests.support.modules import adder, module
 from tvm_qnn import digits, from_tflite
 from tvm_qnn.target import codegen, passes
-from tvm_qnn.target.passes import ALWAYS_LEFT_OUT, left_out
+from tvm_qnn.target.passes import ALWAYS_LEFT_OUT, left_out, leveled
 from tvm_qnn.target.target import parse_target
 
 
@@ -115,3 +115,21 @@ def test_kernels_of_one_index_are_not_flattened() -> None:
     assert set(passes._OF_INDICES).isdisjoint(left_out(of_two))
     assert set(passes._OF_INDICES).isdisjoint(left_out(flat, of_two))
     assert set(passes._OF_INDICES).isdisjoint(left_out(flat.without_attr(IS_KERNEL)))
+
+
+@pytest.mark.parametrize(
+    ("target", "is_kernel", "level"),
+    [
+        ("x86-avx2", True, 1),
+        ("x86-avx2", False, None),
+        ("aarch64", True, None),
+        ({"kind": "llvm", "mtriple": "x86_64-linux-gnu", "opt-level": 2}, True, 2),
+    ],
+    ids=["kernels", "primitives", "ARM", "a level that the user gave"],
+)
+def test_kernels_of_x86_have_a_level_of_their_own(
+    target: Any, is_kernel: bool, level: int | None
+) -> None:
+    function = function_of_axes((4,))
+    function = function if is_kernel else function.without_attr(IS_KERNEL)
+    assert leveled([function], parse_target(target)).attrs.get("opt-level") == level
