@@ -8,7 +8,8 @@ from typing import Any
 import frontends.onnx.converters  # noqa: F401 (registers the rules)
 from frontends.errors import UnsupportedError
 from frontends.onnx.converters.registry import CONVERTERS
-from frontends.onnx.read.names import attributes_of
+from frontends.onnx.graph.graph import Graph
+from frontends.onnx.read.names import attributes_of, refuse
 
 _FLOAT8 = range(17, 21)
 _FLOAT = 1
@@ -84,6 +85,11 @@ OPERATORS: dict[str, Check] = {
     "QuantizeLinear": _quantize,
 }
 """By name, all of the standard's own domain."""
+
+
+def check_operators(graph: Graph) -> None:
+    """Raise if there are operators that cannot be imported; name them all."""
+    refuse(graph.node, reasons(graph.node))
 
 
 def reasons(nodes: Any) -> dict[int, str]:
