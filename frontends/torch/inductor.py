@@ -15,6 +15,7 @@ from tvm import relax
 from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
+from frontends.torch.parts import CLAMPING
 from frontends.torch.reader import calls_of, is_call, operator_of, values_of
 from qnn_ops import quantize, quantized_conv2d, quantized_dense
 from qnn_ops.arithmetic.rounded import rounded
@@ -33,12 +34,6 @@ _OTHERS = (
     *("conv_transpose1d.default", "conv_transpose2d.input", "matmul.default"),
 )
 """Products that oneDNN may compute in integers, too."""
-
-_BOUNDS = {
-    *("relu.default", "relu_.default", "hardtanh.default", "hardtanh_.default"),
-    *("relu6.default", "relu6_.default"),
-}
-"""Operators that Inductor fuses into the product before them."""
 
 
 def is_of_inductor(program: Any) -> bool:
@@ -164,7 +159,7 @@ def _quantize(node: Any, importer: Any) -> Any:
 
 def _is_fused(node: Any) -> bool:
     """Tell whether a node is a product, or its bound, that nothing else reads."""
-    while len(node.users) == 1 and is_call(node, *_BOUNDS):
+    while len(node.users) == 1 and is_call(node, *CLAMPING):
         node = node.args[0]
     return len(node.users) == 1 and is_product(node)
 
