@@ -20,12 +20,7 @@ class QnnError(ValueError):
 
 @contextmanager
 def needed(use: str, package: str, install: str) -> Iterator[None]:
-    """Let an import fail with what needs the package.
-
-    Args:
-        use: what needs it.
-        package: its name.
-        install: what pip installs.
+    """Let an import fail with the use that needs a package, its name, and what pip installs.
 
     Raises:
         QnnError: the package cannot be imported.
