@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import NoReturn
 
 import tvm_ffi
@@ -14,6 +16,22 @@ class QnnError(ValueError):
     Registered with TVM's FFI, so that a type rule's error crosses TVM's C++ and
     reaches the caller as what it is.
     """
+
+
+@contextmanager
+def needed(use: str, package: str, install: str) -> Iterator[None]:
+    """Let an import fail with the use that needs a package, its name, and what pip installs.
+
+    Raises:
+        QnnError: the package cannot be imported.
+    """
+    try:
+        yield
+    except ImportError as error:
+        raise QnnError(
+            f"{use} needs the package {package}, which cannot be imported ({error}); "
+            f"install it with: pip install {install}"
+        ) from error
 
 
 class LeftInFloatWarning(UserWarning):

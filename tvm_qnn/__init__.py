@@ -68,17 +68,13 @@ _OPERATORS = [name for name in qnn_ops.__all__ if name != "QnnError"]
 make_lazy(
     __name__,
     {
+        **dict.fromkeys([name for name in __all__ if "Warning" in name], ("frontends.tflite",)),
         "Comparison": ("tvm_qnn.compare",),
         "Decoder": ("tvm_qnn.text.decoder",),
         "LeftInFloatWarning": ("qnn_ops.errors",),
         "Library": ("tvm_qnn.library.library",),
-        "NotQuantizedWarning": ("frontends.tflite",),
         "QnnError": ("qnn_ops.errors",),
-        "QuantizedFallbackWarning": ("frontends.tflite",),
-        "SignatureWarning": ("frontends.tflite",),
         "Timing": ("tvm_qnn.timing",),
-        "WrappingSumsWarning": ("frontends.tflite",),
-        "WrongInLiteRTWarning": ("frontends.tflite",),
         "build": ("tvm_qnn.build",),
         "compare": ("tvm_qnn.compare",),
         "decoder": ("tvm_qnn.text.decoder",),

@@ -11,9 +11,4 @@ if TYPE_CHECKING:
 
 __all__ = ["from_mxnet"]
 
-make_lazy(
-    __name__,
-    {
-        "from_mxnet": ("frontends.mxnet.importer",),
-    },
-)
+make_lazy(__name__, {"from_mxnet": ("frontends.mxnet.importer",)})

@@ -24,7 +24,7 @@ from frontends.mxnet.graph import SEMANTICS, Entry, Graph, Node, reachable
 from frontends.mxnet.interface import Dtypes, Shapes, input_specs, signature
 from frontends.mxnet.live import read_model
 from frontends.mxnet.params import read_params
-from frontends.mxnet.scalars import Value
+from frontends.mxnet.scalars import Value, to_expr
 from qnn_ops.errors import QnnError
 from qnn_ops.serial import serial
 
@@ -291,11 +291,7 @@ def _convert(graph: Graph, conversion: Conversion, values: dict[Entry, Value]) -
         # Values known when importing take no time, and a forwarded value is another's result.
         if not node.is_variable and isinstance(value, relax.Var):
             conversion.builder.results.setdefault(value.name, number)
-    return [_expr(value) for value in heads]
-
-
-def _expr(value: Value) -> relax.Expr:
-    return relax.const(value, str(value.dtype)) if isinstance(value, np.ndarray) else value
+    return [*map(to_expr, heads)]
 
 
 def parameters(arg_params: Any, aux_params: Any = None) -> dict[str, Array]:

@@ -11,9 +11,4 @@ if TYPE_CHECKING:
 
 __all__ = ["from_onnx"]
 
-make_lazy(
-    __name__,
-    {
-        "from_onnx": ("frontends.onnx.importer",),
-    },
-)
+make_lazy(__name__, {"from_onnx": ("frontends.onnx.importer",)})

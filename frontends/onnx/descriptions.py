@@ -10,7 +10,7 @@ from typing import Any
 from frontends.bounds import number_of
 from frontends.onnx.graph.graph import Graph
 from frontends.onnx.graph.shapes import infer
-from frontends.onnx.normalize.grouping import find_known_types
+from frontends.onnx.normalize.grouping import find_known_types, write_standard_pairs
 from frontends.onnx.read.names import attributes_of
 from frontends.onnx.read.open_inputs import Shapes, sized_inputs
 from qnn_ops.errors import QnnError
@@ -68,6 +68,7 @@ def _described(proto: Any, shapes: Shapes) -> Description:
         if shapes:
             raise
         graph = Graph(proto)  # it can be looked at without
+    write_standard_pairs(graph)
     groups, missing, written = find_known_types(graph)
     return Description(graph, missing, _macs(groups, written))
 

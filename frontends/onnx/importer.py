@@ -13,7 +13,7 @@ from frontends.builder import Imported
 from frontends.errors import ModelFormatError, UnsupportedOperatorError, reason_of
 from frontends.naming import owners, with_results
 from frontends.onnx.graph.folding import fold
-from frontends.onnx.graph.graph import Graph, makers
+from frontends.onnx.graph.graph import Graph, Rule
 from frontends.onnx.graph.shapes import infer
 from frontends.onnx.graph.tensors import check_tensors
 from frontends.onnx.normalize.bounded import add_counts
@@ -23,11 +23,11 @@ from frontends.onnx.normalize.fused_layers import write_fused_layers
 from frontends.onnx.normalize.gemms import float_product, scale_gemm_data
 from frontends.onnx.normalize.grouping import (
     check_groups,
-    find_known_types,
-    grouped,
+    find_needed_types,
+    write_groups,
     write_standard_pairs,
 )
-from frontends.onnx.normalize.growth import bytes_of_constants, check_bounds, check_growth
+from frontends.onnx.normalize.growth import check_bounds, check_growth
 from frontends.onnx.normalize.halves import widen_halves
 from frontends.onnx.normalize.identities import drop_clip, drop_identity
 from frontends.onnx.normalize.pairs import join_pairs
@@ -39,9 +39,9 @@ from frontends.onnx.normalize.parameters import (
 from frontends.onnx.normalize.propagation import move_quantization
 from frontends.onnx.normalize.standard_functions import write_standard_functions
 from frontends.onnx.normalize.weight_products import weight_product
-from frontends.onnx.operators import reasons
+from frontends.onnx.operators import check_operators
 from frontends.onnx.read.constants import dtype_of, with_values
-from frontends.onnx.read.names import refuse, told_by_file
+from frontends.onnx.read.names import told_by_file
 from frontends.onnx.read.open_inputs import Shapes, sized_inputs
 from frontends.onnx.read.package import onnx_package
 from frontends.onnx.read.reader import read_proto
@@ -62,11 +62,6 @@ from qnn_ops.dialect.sizes import within
 from qnn_ops.errors import QnnError
 from qnn_ops.serial import serial
 
-_OF_SHAPES = (
-    *("Attention", "FusedMatMul", "GroupQueryAttention", "MultiHeadAttention", "QAttention"),
-    "RotaryEmbedding",
-)
-"""Operators that are written by the shapes of their operands, such as masks."""
 _ARRAYS = (
     *("bool", "float16", "float32", "float64", "int8", "int16", "int32", "int64"),
     *("uint8", "uint16", "uint32", "uint64"),
@@ -132,66 +127,52 @@ def _imported(graph: Graph, bounds: Mapping[str, Bounds]) -> Imported:
     for value in graph.input:
         if value.type.WhichOneof("value") == "tensor_type":
             _known(value.name, dtype_of(value))
-    held = bytes_of_constants(graph)
-    for step in _TO_ONE_GRAPH:
-        step(graph)
-    written = [(node.op_type, [*node.input], [*node.output]) for node in graph.node]
-    is_of_shapes = any(node.op_type in _OF_SHAPES for node in graph.node)
-    if is_of_shapes or _computes_encodings(graph):
-        infer(graph)
-        fold(graph)
-    if is_of_shapes:
-        find_known_types(graph)
-    graph.apply(drop_identity)  # one between two pairs would hide that they are two
-    join_pairs(graph)
-    graph.apply(scale_gemm_data, quantize_parameters, weight_product, decode_few_bits)
-    write_float8(graph)
-    widen_halves(graph)
-    graph.apply(drop_clip, float_product)
-    check_groups(graph)
-    groups, missing = grouped(graph)
-    refuse(graph.node, missing)
-    groups.apply(drop_clip)
-    replace_zero_scales(groups)
-    refuse(groups.node, reasons(groups.node))
-    infer(groups)
-    fold(groups)
-    add_counts(groups)
-    check_growth(groups, held)
-    check_tensors(groups)
-    write_fused_layers(groups)
-    groups.apply(move_quantization)
-    groups.drop_unread_constants()
-    return _emitted(groups, written, bounds)
+    for step in _STEPS:
+        if isinstance(step, tuple):
+            graph.apply(*step)
+        else:
+            step(graph)
+    return _emitted(graph, bounds)
 
 
-_TO_ONE_GRAPH: tuple[Callable[[Graph], None], ...] = (
+def _note_nodes(graph: Graph) -> None:
+    graph.written = [(node.op_type, [*node.input], [*node.output]) for node in graph.node]
+
+
+_STEPS: tuple[Callable[[Graph], Any] | tuple[Rule, ...], ...] = (
     write_standard_pairs,
     check_bounds,
     write_standard_functions,
     write_subgraphs,
     write_standard_functions,  # whose types were not known inside of branches
     close_loops,
+    _note_nodes,
+    find_needed_types,
+    (drop_identity,),  # one between two pairs would hide that they are two
+    join_pairs,
+    (scale_gemm_data, quantize_parameters, weight_product, decode_few_bits),
+    write_float8,
+    widen_halves,
+    (drop_clip, float_product),
+    check_groups,
+    write_groups,
+    (drop_clip,),
+    replace_zero_scales,
+    check_operators,
+    infer,
+    fold,
+    add_counts,
+    check_growth,
+    check_tensors,
+    write_fused_layers,
+    (move_quantization,),
+    Graph.drop_unread_constants,
 )
-"""The steps that prepare a graph, in their order, before its operators are converted."""
+"""What makes operators that are converted of a model's, in this order: rules, or whole passes."""
 
 
-def _computes_encodings(graph: Graph) -> bool:
-    """Tell whether nodes make scales or zero points, perhaps of constants."""
-    made, of = makers(graph.node), ("DequantizeLinear", "QuantizeLinear")
-    return any(name in made for node in graph.node if node.op_type in of for name in node.input[1:])
-
-
-def _emitted(
-    graph: Graph, written: list[tuple[str, list[str], list[str]]], bounds: Mapping[str, Bounds]
-) -> Imported:
-    """Return the module of a graph.
-
-    Args:
-        graph: of operators that are converted.
-        written: operator, operands and results of each node of the file.
-        bounds: of open sizes.
-    """
+def _emitted(graph: Graph, bounds: Mapping[str, Bounds]) -> Imported:
+    """Return the module of a graph of operators that are converted."""
     from frontends.onnx.graph_importer import import_graph
 
     try:
@@ -201,9 +182,9 @@ def _emitted(
     except Exception as error:  # whatever TVM's importer meets
         raise ModelFormatError(f"the ONNX model cannot be imported: {reason_of(error)}") from None
     # Variables are named for the nodes whose results they hold.
-    made = {name: number for number, (*_, names) in enumerate(written) for name in names}
-    codes = [code for code, *_ in written]
-    operands = [made.get(inputs[0]) if inputs else None for _, inputs, _ in written]
+    made = {name: number for number, (*_, names) in enumerate(graph.written) for name in names}
+    codes = [code for code, *_ in graph.written]
+    operands = [made.get(inputs[0]) if inputs else None for _, inputs, _ in graph.written]
     owner = owners(codes, operands, ["QuantizeLinear"], ["DequantizeLinear"], ["Relu", "Clip"])
     named = [(values[name], owner[number]) for name, number in made.items() if name in values]
     # A node's last variable is that which is computed last, whatever the order of its results.

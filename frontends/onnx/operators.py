@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import frontends.onnx.converters  # noqa: F401 (registers the rules)
 from frontends.errors import UnsupportedError
-from frontends.onnx.read.names import attributes_of
+from frontends.onnx.converters.registry import CONVERTERS
+from frontends.onnx.graph.graph import Graph
+from frontends.onnx.read.names import attributes_of, refuse
 
 _FLOAT8 = range(17, 21)
 _FLOAT = 1
@@ -56,54 +59,37 @@ _OPEN = (
 
 _REDUCTIONS = ("ReduceL1", "ReduceL2", "ReduceProd", "ReduceSumSquare")
 
-_PLAIN = (
-    *("BitCast", "BitShift", "Col2Im", "CumProd", "DFT", "DeformConv", "Det", "EyeLike"),
-    "GlobalLpPool",
-    *("IsInf", "IsNaN", "LpNormalization", "LpPool", "ReduceLogSum", "ReduceLogSumExp"),
-    *("Compress", "NonMaxSuppression", "NonZero", "ReverseSequence", "RoiAlign", "STFT", "Scatter"),
-    "Unique",
-    *("Acos", "Acosh", "Asin", "Asinh", "Atan", "Atanh", "Cosh", "Sinh", "Tan"),
-    *("BitwiseAnd", "BitwiseNot", "BitwiseOr", "BitwiseXor", "Hardmax", "Mod", "Xor"),
-    *("Abs", "Add", "And", "ArgMax", "ArgMin", "AveragePool", "BatchNormalization", "Cast", "Ceil"),
-    *(
-        "Celu",
-        "Clip",
-        "Concat",
-        "Constant",
-        "ConstantOfShape",
-        "Conv",
-        "ConvInteger",
-        "ConvTranspose",
-        "Cos",
-        "CumSum",
-    ),
-    *("DepthToSpace", "Div", "DynamicQuantizeLinear", "Einsum", "Elu", "Equal", "Erf", "Exp"),
-    *("Expand", "Flatten", "Floor", "GRU", "Gather", "GatherElements", "GatherND", "Gelu", "Gemm"),
-    *("GlobalAveragePool", "GlobalMaxPool", "Greater", "GreaterOrEqual", "GridSample"),
-    *("GroupNormalization", "HardSigmoid", "HardSwish", "Identity", "InstanceNormalization", "LRN"),
-    *("LSTM", "LayerNormalization", "LeakyRelu", "Less", "LessOrEqual", "Log", "LogSoftmax"),
-    *("MatMul", "MatMulInteger", "MatMulNBits", "Max", "MaxPool", "Mean", "Min", "Mish", "Mul"),
-    *("Neg", "Not", "OneHot", "Or", "PRelu", "Pad", "Pow", "QLinearConv", "QLinearMatMul"),
-    *("RMSNormalization", "RNN", "Range", "Reciprocal", "ReduceMax", "ReduceMean", "ReduceMin"),
-    *("ReduceSum", "Relu", "Reshape", "Resize", "Round"),
-    *("ScatterElements", "ScatterND", "Selu", "Shape", "Sigmoid", "Sign", "Sin", "Size", "Slice"),
-    *("Softmax", "Softplus", "Softsign", "SpaceToDepth", "Split", "Sqrt", "Squeeze", "Sub", "Sum"),
-    *("Tanh", "ThresholdedRelu", "Tile", "TopK", "Transpose", "Trilu", "Unsqueeze", "Where"),
+_OF_TVM = (
+    *("Abs", "Acos", "Acosh", "Add", "And", "ArgMax", "ArgMin", "Asin", "Asinh", "Atan", "Atanh"),
+    *("BitwiseAnd", "BitwiseNot", "BitwiseOr", "BitwiseXor", "Ceil", "Concat", "Constant"),
+    *("ConstantOfShape", "Cos", "Cosh", "CumSum", "DepthToSpace", "Div", "Einsum", "Elu", "Equal"),
+    *("Erf", "Exp", "Flatten", "Floor", "GatherND", "Gemm", "GlobalMaxPool", "Greater"),
+    *("GreaterOrEqual", "GridSample", "GroupNormalization", "Hardmax", "Identity"),
+    *("InstanceNormalization", "IsNaN", "LRN", "LeakyRelu", "Less", "LessOrEqual", "Log"),
+    *("LogSoftmax", "MatMul", "Mean", "Mish", "Mul", "Neg", "Not", "Or", "Reciprocal", "ReduceSum"),
+    *("Relu", "Reshape", "Round", "Scatter", "ScatterElements", "ScatterND", "Selu", "Sigmoid"),
+    *("Sin", "Sinh", "Size", "Slice", "Softmax", "Softplus", "Softsign", "Split", "Sqrt"),
+    *("Squeeze", "Sub", "Sum", "Tan", "Tanh", "Transpose", "Trilu", "Unsqueeze", "Where", "Xor"),
 )
+"""Operators that TVM's importer converts."""
 
 _LEFT = {"Scan": _OPEN}
 """Why operators that elsewhere are written as others are still there."""
 
 OPERATORS: dict[str, Check] = {
-    **dict.fromkeys(_PLAIN, _anything),
+    **dict.fromkeys((*CONVERTERS, *_OF_TVM), _anything),
     **dict.fromkeys(_REDUCTIONS, _reduction),
     "Cast": _cast,
     "DequantizeLinear": _dequantize,
-    **dict.fromkeys(("DequantizeFloat8", "QuantizeFloat8"), _anything),
     "Loop": _loop,
     "QuantizeLinear": _quantize,
 }
 """By name, all of the standard's own domain."""
+
+
+def check_operators(graph: Graph) -> None:
+    """Raise if there are operators that cannot be imported; name them all."""
+    refuse(graph.node, reasons(graph.node))
 
 
 def reasons(nodes: Any) -> dict[int, str]:

@@ -28,11 +28,8 @@ __all__ = [
 make_lazy(
     __name__,
     {
-        "NotQuantizedWarning": ("frontends.tflite.notes",),
-        "QuantizedFallbackWarning": ("frontends.tflite.notes",),
+        **dict.fromkeys(__all__, ("frontends.tflite.notes",)),
         "SignatureWarning": ("frontends.tflite.interface.signatures",),
-        "WrappingSumsWarning": ("frontends.tflite.notes",),
-        "WrongInLiteRTWarning": ("frontends.tflite.notes",),
         "from_tflite": ("frontends.tflite.importer",),
     },
 )

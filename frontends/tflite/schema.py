@@ -20,19 +20,13 @@ LATER_OPTIONS_TABLES = _members(tflite.BuiltinOptions2) | {"StablehloCaseOptions
 
 # An operator's options table has the operator's name, except for these.
 _SHARED_OPTIONS = {
-    "AVERAGE_POOL_2D": "Pool2DOptions",
+    **dict.fromkeys(("AVERAGE_POOL_2D", "L2_POOL_2D", "MAX_POOL_2D"), "Pool2DOptions"),
+    **dict.fromkeys(("MAXIMUM", "MINIMUM"), "MaximumMinimumOptions"),
+    **dict.fromkeys(
+        ("MEAN", "SUM", *(f"REDUCE_{name}" for name in ("ALL", "ANY", "MAX", "MIN", "PROD"))),
+        "ReducerOptions",
+    ),
     "CONV_3D_TRANSPOSE": "Conv3DOptions",
-    "L2_POOL_2D": "Pool2DOptions",
-    "MAX_POOL_2D": "Pool2DOptions",
-    "MAXIMUM": "MaximumMinimumOptions",
-    "MINIMUM": "MaximumMinimumOptions",
-    "MEAN": "ReducerOptions",
-    "REDUCE_ALL": "ReducerOptions",
-    "REDUCE_ANY": "ReducerOptions",
-    "REDUCE_MAX": "ReducerOptions",
-    "REDUCE_MIN": "ReducerOptions",
-    "REDUCE_PROD": "ReducerOptions",
-    "SUM": "ReducerOptions",
     "UNIDIRECTIONAL_SEQUENCE_RNN": "SequenceRNNOptions",
 }
 OPTIONS_BY_OPERATOR = {
@@ -44,15 +38,12 @@ OPTIONS_BY_OPERATOR = {
 }
 
 ENUM_FIELDS: dict[str, dict[str, int]] = {
+    **dict.fromkeys(("in_data_type", "out_data_type", "out_type", "output_type"), DTYPES),
+    "quantized_bias_type": DTYPES,
     "combiner": _members(tflite.CombinerType),
     "fused_activation_function": _members(tflite.ActivationFunctionType),
-    "in_data_type": DTYPES,
     "mode": _members(tflite.MirrorPadMode),
-    "out_data_type": DTYPES,
-    "out_type": DTYPES,
-    "output_type": DTYPES,
     "padding": _members(tflite.Padding),
-    "quantized_bias_type": DTYPES,
     "reduce_function": _members(tflite.ReduceWindowFunction),
     "type": _members(tflite.LSHProjectionType),
     "weights_format": _members(tflite.FullyConnectedOptionsWeightsFormat),

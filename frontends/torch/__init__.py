@@ -11,9 +11,4 @@ if TYPE_CHECKING:
 
 __all__ = ["from_exported_program"]
 
-make_lazy(
-    __name__,
-    {
-        "from_exported_program": ("frontends.torch.importer",),
-    },
-)
+make_lazy(__name__, {"from_exported_program": ("frontends.torch.importer",)})

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from typing import Any
 
-from frontends.torch.reader import calls_of, operator_of, values_of
+from frontends.torch.reader import calls_of, is_quantizing, operator_of, values_of
 
 _ROUNDS = 8
 """The most times that a decomposition may lead to another."""
@@ -49,14 +49,10 @@ def _table(wanted: set[Any]) -> dict[Any, Callable[..., Any]]:
 
 
 def _is_wanted(node: Any, known: Collection[str]) -> bool:
-    if not hasattr(node.target, "_schema") or _is_quantizing(node):
+    if not hasattr(node.target, "_schema") or is_quantizing(node):
         return False
     name = operator_of(node)
     return name not in known or name in _INEXACT or (name in _OPTIONS and _OPTIONS[name](node))
-
-
-def _is_quantizing(node: Any) -> bool:
-    return str(node.target).startswith("quantized_decomposed.")
 
 
 def _writes(node: Any) -> bool:

@@ -11,7 +11,7 @@ from tvm.relax import op as R
 
 from frontends.torch.normalize import BATCH_NORM, batch_norm
 from frontends.torch.parts import CLAMPING
-from frontends.torch.reader import operator_of, values_of
+from frontends.torch.reader import is_call, operator_of, values_of
 from qnn_ops import fused_multiply_add
 from qnn_ops.dialect.registry import spec_of
 
@@ -53,15 +53,11 @@ def bound(node: Any, importer: Any) -> relax.Var:
 
 def _is_overwritten(node: Any) -> bool:
     (reader, *others) = node.users
-    if others or not _is_call(reader, CLAMPING):
+    if others or not is_call(reader, *CLAMPING):
         return False
-    while _is_call(node, CLAMPING) and len(node.args[0].users) == 1:
+    while is_call(node, *CLAMPING) and len(node.args[0].users) == 1:
         node = node.args[0]
-    return _is_call(node, _BOUNDED)
-
-
-def _is_call(node: Any, names: tuple[str, ...]) -> bool:
-    return node.op == "call_function" and operator_of(node) in names
+    return is_call(node, *_BOUNDED)
 
 
 def gelu(node: Any, importer: Any) -> relax.Var:

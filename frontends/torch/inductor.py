@@ -15,7 +15,8 @@ from tvm import relax
 from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
-from frontends.torch.reader import calls_of, operator_of, values_of
+from frontends.torch.parts import CLAMPING
+from frontends.torch.reader import calls_of, is_call, operator_of, values_of
 from qnn_ops import quantize, quantized_conv2d, quantized_dense
 from qnn_ops.arithmetic.rounded import rounded
 from qnn_ops.arithmetic.xnnpack import XNNPACK, reciprocal
@@ -33,12 +34,6 @@ _OTHERS = (
     *("conv_transpose1d.default", "conv_transpose2d.input", "matmul.default"),
 )
 """Products that oneDNN may compute in integers, too."""
-
-_BOUNDS = {
-    *("relu.default", "relu_.default", "hardtanh.default", "hardtanh_.default"),
-    *("relu6.default", "relu6_.default"),
-}
-"""Operators that Inductor fuses into the product before them."""
 
 
 def is_of_inductor(program: Any) -> bool:
@@ -68,11 +63,11 @@ def inductor_rules(constants: Mapping[str, Array]) -> dict[str, Callable[[Any, A
 
 def is_product(node: Any) -> bool:
     """Tell whether a node is a convolution or a dense layer of uint8 data."""
-    return _calls(node, *_PRODUCTS) and _is_quantized(node.args[0])
+    return is_call(node, *_PRODUCTS) and _is_quantized(node.args[0])
 
 
 def _is_quantized(node: Any) -> bool:
-    return _calls(node, _DEQUANTIZE) and UINT8 in map(str, values_of(node))
+    return is_call(node, _DEQUANTIZE) and UINT8 in map(str, values_of(node))
 
 
 def check_product(node: Any, constants: Mapping[str, Array]) -> None:
@@ -81,12 +76,12 @@ def check_product(node: Any, constants: Mapping[str, Array]) -> None:
     Raises:
         UnsupportedError: oneDNN would not multiply them as integers.
     """
-    if _calls(node, *_OTHERS) and all(map(_is_quantized, node.args[:1])):
+    if is_call(node, *_OTHERS) and all(map(_is_quantized, node.args[:1])):
         raise UnsupportedError("of uint8 data only conv2d and linear are imported")
     if not is_product(node):
         return
     weights = node.args[1]
-    if not _calls(weights, _CHANNELS) or weights.args[3]:
+    if not is_call(weights, _CHANNELS) or weights.args[3]:
         raise UnsupportedError("its weights must have one scale for each output channel")
     zeros = constants.get(getattr(weights.args[2], "name", ""))
     array = constants.get(getattr(weights.args[0], "name", ""))
@@ -164,13 +159,9 @@ def _quantize(node: Any, importer: Any) -> Any:
 
 def _is_fused(node: Any) -> bool:
     """Tell whether a node is a product, or its bound, that nothing else reads."""
-    while len(node.users) == 1 and _calls(node, *_BOUNDS):
+    while len(node.users) == 1 and is_call(node, *CLAMPING):
         node = node.args[0]
     return len(node.users) == 1 and is_product(node)
-
-
-def _calls(node: Any, *names: str) -> bool:
-    return getattr(node, "op", "") == "call_function" and operator_of(node) in names
 
 
 def _pair(value: Any) -> list[int]:

@@ -45,7 +45,7 @@ from frontends.torch.quantized.affine import GROUPS
 from frontends.torch.quantized.dynamic import DYNAMIC, check_dynamic, dynamic_rules
 from frontends.torch.quantized.floats import INT_PRODUCT
 from frontends.torch.quantized.groups import PRODUCT, check_groups, product_rule
-from frontends.torch.reader import calls_of, operator_of, values_of
+from frontends.torch.reader import calls_of, is_call, operator_of, values_of
 from frontends.torch.resize import BICUBIC, BILINEAR, NEAREST, bilinear, check_bicubic, nearest
 from qnn_ops import dequantize, quantize, quantized_dense
 from qnn_ops.arithmetic.xnnpack import XNNPACK
@@ -249,10 +249,7 @@ def _check(node: Any, known: Collection[str], constants: Mapping[str, Array], dt
 
 def _is_quantized_product(node: Any) -> bool:
     """Tell whether a node is a convolution or a dense layer of quantized data."""
-    if node.op != "call_function" or operator_of(node) not in _PRODUCTS:
-        return False
-    data = node.args[0]
-    return data.op == "call_function" and operator_of(data) == _PER_TENSOR[1]
+    return is_call(node, *_PRODUCTS) and is_call(node.args[0], _PER_TENSOR[1])
 
 
 def _check_per_tensor(node: Any, wanted: str, *, is_result: bool) -> None:

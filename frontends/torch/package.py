@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from qnn_ops.errors import QnnError
+from qnn_ops.errors import needed
 
 
 def torch_package() -> Any:
@@ -13,13 +13,8 @@ def torch_package() -> Any:
     Raises:
         QnnError: if it cannot be imported.
     """
-    try:
+    with needed("reading PyTorch programs", "torch", "'tvm-qnn[torch]'"):
         import torch
         import torch.ao.quantization.fx._decomposed
         import torch.export
-    except ImportError as error:
-        raise QnnError(
-            "reading PyTorch programs needs the package torch, which cannot be imported "
-            f"({error}); install it with: pip install 'tvm-qnn[torch]'"
-        ) from error
     return torch

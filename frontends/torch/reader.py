@@ -110,3 +110,13 @@ def user_nodes(program: Any) -> tuple[list[Any], list[Any]]:
             raise QnnError(f"an input or output of the program is {name!r}, which is no tensor")
     count = len(signature.user_inputs)
     return [by_name[name] for name in names[:count]], [by_name[name] for name in names[count:]]
+
+
+def is_call(node: Any, *names: str) -> bool:
+    """Tell whether a node calls one of these operators."""
+    return getattr(node, "op", "") == "call_function" and operator_of(node) in names
+
+
+def is_quantizing(node: Any) -> bool:
+    """Tell whether a node's operator is one of PT2E's quantized ones."""
+    return str(node.target).startswith("quantized_decomposed.")

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from qnn_ops.errors import QnnError
+from qnn_ops.errors import QnnError, needed
 from tvm_qnn.evaluate.worker import Job, Worker, parts
 from tvm_qnn.io.text import to_json
 
@@ -27,13 +27,8 @@ def check_ray() -> None:
     Raises:
         QnnError: if it cannot be imported.
     """
-    try:
+    with needed("--ray", "ray[data]", "'tvm-qnn[ray]'"):
         import ray.data  # noqa: F401
-    except ImportError as error:
-        raise QnnError(
-            "--ray needs the package ray[data], which cannot be imported "
-            f"({error}); install it with: pip install 'tvm-qnn[ray]'"
-        ) from error
 
 
 class Cluster:

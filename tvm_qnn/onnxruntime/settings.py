@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from enum import Enum
 from typing import Any, ClassVar
 
@@ -84,29 +84,38 @@ def _one_of(choices: type[_Choice]) -> Check:
     return checked
 
 
-class _Settings:
-    """An object with named settings, and entries by key, that takes no other names."""
+_CHECKS: dict[type, Check] = {bool: _flag, int: operator.index, str: _text}
+"""By the type of a setting."""
 
-    _defaults: ClassVar[Mapping[str, tuple[Any, Check]]] = {}
+
+class _Settings:
+    """An object with named settings, and entries by key, that takes no other names.
+
+    A setting is an attribute of the class, which has ONNX Runtime's default.
+    """
+
+    log_severity_level: int = -1
+    log_verbosity_level: int = 0
+    logid: str = ""
     _own: ClassVar[tuple[str, ...]] = ("_entries",)
 
     def __init__(self) -> None:
         """Begin with ONNX Runtime's defaults."""
         self._entries: dict[str, str] = {}
-        vars(self).update({name: value for name, (value, _) in self._defaults.items()})
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name in self._own:
             super().__setattr__(name, value)
             return
-        if name not in self._defaults:
+        default = getattr(type(self), name, None)
+        if default is None or callable(default) or name.startswith("_"):
             raise WrongObject(f"{type(self).__name__!r} object has no attribute {name!r}")
-        default, check = self._defaults[name]
+        kind = type(default)
         try:
-            taken = check(value)
+            taken = _CHECKS.get(kind, _one_of(kind))(value)
         except TypeError:
-            need = type(default).__name__
-            raise WrongType(f"{type(self).__name__}.{name} is {need}, got {value!r}") from None
+            text = f"{type(self).__name__}.{name} is {kind.__name__}, got {value!r}"
+            raise WrongType(text) from None
         vars(self)[name] = taken
         self._tell(name, taken)
 
@@ -126,12 +135,6 @@ class _Settings:
         return self._entries[key]
 
 
-_NUMBER = operator.index
-_LOGGING: dict[str, tuple[Any, Check]] = {
-    "log_severity_level": (-1, _NUMBER),
-    "log_verbosity_level": (0, _NUMBER),
-    "logid": ("", _text),
-}
 _ALL, _SEQUENTIAL = GraphOptimizationLevel.ORT_ENABLE_ALL, ExecutionMode.ORT_SEQUENTIAL
 
 _INSTEAD: dict[str, tuple[Callable[[Any], bool], str]] = {
@@ -170,39 +173,20 @@ class SessionOptions(_Settings):
     kept, and one that asks for what tvm-qnn does not do gets one ``MeaninglessSettingWarning``.
     """
 
-    enable_cpu_mem_arena: bool
-    enable_mem_pattern: bool
-    enable_mem_reuse: bool
-    enable_profiling: bool
-    execution_mode: ExecutionMode
-    execution_order: ExecutionOrder
-    graph_optimization_level: GraphOptimizationLevel
-    inter_op_num_threads: int
-    intra_op_num_threads: int
-    log_severity_level: int
-    log_verbosity_level: int
-    logid: str
-    optimized_model_filepath: str
-    profile_file_prefix: str
-    use_deterministic_compute: bool
-    use_per_session_threads: bool
+    enable_cpu_mem_arena: bool = True
+    enable_mem_pattern: bool = True
+    enable_mem_reuse: bool = True
+    enable_profiling: bool = False
+    execution_mode: ExecutionMode = _SEQUENTIAL
+    execution_order: ExecutionOrder = ExecutionOrder.DEFAULT
+    graph_optimization_level: GraphOptimizationLevel = _ALL
+    inter_op_num_threads: int = 0
+    intra_op_num_threads: int = 0
+    optimized_model_filepath: str = ""
+    profile_file_prefix: str = "onnxruntime_profile_"
+    use_deterministic_compute: bool = False
+    use_per_session_threads: bool = True
     _own = ("_entries", "files", "initializers", "sizes_by_name", "sizes_by_denotation")
-    _defaults: ClassVar[Mapping[str, tuple[Any, Check]]] = {
-        "enable_cpu_mem_arena": (True, _flag),
-        "enable_mem_pattern": (True, _flag),
-        "enable_mem_reuse": (True, _flag),
-        "enable_profiling": (False, _flag),
-        "execution_mode": (_SEQUENTIAL, _one_of(ExecutionMode)),
-        "execution_order": (ExecutionOrder.DEFAULT, _one_of(ExecutionOrder)),
-        "graph_optimization_level": (_ALL, _one_of(GraphOptimizationLevel)),
-        "inter_op_num_threads": (0, _NUMBER),
-        "intra_op_num_threads": (0, _NUMBER),
-        "optimized_model_filepath": ("", _text),
-        "profile_file_prefix": ("onnxruntime_profile_", _text),
-        "use_deterministic_compute": (False, _flag),
-        "use_per_session_threads": (True, _flag),
-        **_LOGGING,
-    }
 
     def __init__(self) -> None:
         """Begin with ONNX Runtime's defaults."""
@@ -296,16 +280,8 @@ class SessionOptions(_Settings):
 class RunOptions(_Settings):
     """What a run is asked for; ``terminate`` counts, before a run begins."""
 
-    log_severity_level: int
-    log_verbosity_level: int
-    logid: str
-    only_execute_path_to_fetches: bool
-    terminate: bool
-    _defaults: ClassVar[Mapping[str, tuple[Any, Check]]] = {
-        "only_execute_path_to_fetches": (False, _flag),
-        "terminate": (False, _flag),
-        **_LOGGING,
-    }
+    only_execute_path_to_fetches: bool = False
+    terminate: bool = False
 
     def add_run_config_entry(self, key: str, value: str) -> None:
         """Keep an entry of the configuration."""

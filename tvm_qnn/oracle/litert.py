@@ -10,7 +10,7 @@ import numpy as np
 import tflite
 
 from qnn_ops.dialect.tensor_info import TensorInfo
-from qnn_ops.errors import QnnError
+from qnn_ops.errors import QnnError, needed
 
 _WITHOUT_ELEMENTS = (tflite.TensorType.RESOURCE, tflite.TensorType.VARIANT)
 _BY_BLOCK = 2  # details of a quantization, of which the package's schema is too old to know
@@ -101,13 +101,15 @@ def _data(interpreter: Any, index: int) -> np.ndarray | None:
         return None
 
 
-def check_litert() -> None:
-    """Check that LiteRT is installed.
+def check_litert() -> Any:
+    """Check that LiteRT is installed, and return its module of interpreters.
 
     Raises:
         QnnError: if it cannot be imported.
     """
-    _interpreter_module()
+    with needed("comparing with LiteRT", "ai-edge-litert", "'tvm-qnn[demo]'"):
+        from ai_edge_litert import interpreter
+    return interpreter
 
 
 class LiteRtSession:
@@ -194,17 +196,6 @@ def _info(detail: Any) -> TensorInfo:
     return TensorInfo(detail["name"], shape, dtype, *pair)
 
 
-def _interpreter_module() -> Any:
-    try:
-        from ai_edge_litert import interpreter
-    except ImportError as error:
-        raise QnnError(
-            "comparing with LiteRT needs the package ai-edge-litert, which cannot be imported "
-            f"({error}); install it with: pip install 'tvm-qnn[demo]'"
-        ) from error
-    return interpreter
-
-
 def _interpreter(
     model: bytes,
     num_threads: int,
@@ -223,7 +214,7 @@ def _interpreter(
         shapes: of the inputs, where they are not the file's.
         keep: keep the tensors between the operators.
     """
-    litert = _interpreter_module()
+    litert = check_litert()
     try:
         interpreter = litert.Interpreter(
             model_content=model,

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from qnn_ops.dialect.tensor_info import TensorInfo
-from qnn_ops.errors import QnnError
+from qnn_ops.errors import QnnError, needed
 
 
 def onnxruntime_tensors(model: Any, inputs: Sequence[np.ndarray]) -> dict[str, np.ndarray]:
@@ -58,23 +58,14 @@ def onnxruntime_outputs(model: Any, inputs: Sequence[np.ndarray]) -> dict[str, n
     return _run(read_proto(model), inputs)
 
 
-def check_onnxruntime() -> None:
-    """Check that ONNX Runtime is installed.
+def check_onnxruntime() -> Any:
+    """Check that ONNX Runtime is installed, and return the package.
 
     Raises:
         QnnError: if it cannot be imported.
     """
-    _package()
-
-
-def _package() -> Any:
-    try:
+    with needed("comparing with ONNX Runtime", "onnxruntime", "onnxruntime"):
         import onnxruntime
-    except ImportError as error:
-        raise QnnError(
-            "comparing with ONNX Runtime needs the package onnxruntime, which cannot be imported "
-            f"({error}); install it with: pip install onnxruntime"
-        ) from error
     return onnxruntime
 
 
@@ -95,7 +86,7 @@ class OnnxRuntimeSession:
         """
         from frontends.onnx.read.mapped import is_mapped, mapped_array, with_data
 
-        onnxruntime = _package()
+        onnxruntime = check_onnxruntime()
         options = onnxruntime.SessionOptions()
         options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL
         options.intra_op_num_threads = num_threads

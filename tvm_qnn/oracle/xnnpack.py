@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from qnn_ops.errors import QnnError
+from qnn_ops.errors import QnnError, needed
 
 
 def xnnpack_outputs(program: Any, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
@@ -92,13 +92,8 @@ def check_executorch() -> Any:
     from frontends.torch.package import torch_package
 
     torch = torch_package()
-    try:
+    with needed("comparing with XNNPACK", "executorch", "'tvm-qnn[torch]'"):
         import executorch.extension.pybindings.portable_lib  # noqa: F401
-    except ImportError as error:
-        raise QnnError(
-            "comparing with XNNPACK needs the package executorch, which cannot be imported "
-            f"({error}); install it with: pip install 'tvm-qnn[torch]'"
-        ) from error
     return torch
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
-from qnn_ops.errors import QnnError
+from qnn_ops.errors import QnnError, needed
 
 TOKENIZER = "tokenizer.json"
 _BYTES = 256
@@ -38,13 +38,8 @@ class _FileWords:
     """The tokens that a file of the package tokenizers describes."""
 
     def __init__(self, file: Path) -> None:
-        try:
+        with needed(f"reading {TOKENIZER}", "tokenizers", "'tvm-qnn[text]'"):
             from tokenizers import Tokenizer
-        except ImportError as error:
-            raise QnnError(
-                f"reading {TOKENIZER} needs the package tokenizers, which cannot be imported "
-                f"({error}); install it with: pip install 'tvm-qnn[text]'"
-            ) from error
         try:
             self._tokenizer: Any = Tokenizer.from_file(str(file))
         except Exception as error:  # the package raises nothing narrower

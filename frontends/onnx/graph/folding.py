@@ -14,21 +14,14 @@ from frontends.onnx.graph.graph import Graph
 from frontends.onnx.graph.shapes import infer
 from frontends.onnx.graph.tensors import dtypes_of
 from frontends.onnx.read.constants import Array, range_of
+from frontends.onnx.read.deciding import EXACT
 from frontends.onnx.read.names import graphs_of, read_outside
 from frontends.onnx.read.package import onnx_package
 
-_FOLDED = frozenset(
-    (
-        *("Add", "And", "Cast", "Concat", "ConstantOfShape", "Div", "Equal", "Expand", "Gather"),
-        *("Greater", "Identity", "Less", "Max", "Min", "Mod", "Mul", "Neg", "Not", "Or", "Range"),
-        *("ReduceProd", "Reshape", "Shape", "Size", "Slice", "Sqrt", "Squeeze", "Sub"),
-        *("Transpose", "Unsqueeze", "Where", "Compress", "NonZero", "Unique"),
-    )
-)
-"""Operators whose results are exact, whoever computes them."""
-
 _OF_VALUES = ("Compress", "NonZero", "Unique")
 """Those whose results have as many elements as their values decide, one for each axis at most."""
+
+_FOLDED = EXACT | {"Shape", "Size", *_OF_VALUES}
 
 _OF_SHAPES = ("ConstantOfShape", "Range", "Shape", "Size", *_OF_VALUES)
 """Operators that make no tensor of these shapes, where a model gives them."""

@@ -11,7 +11,7 @@ import numpy as np
 
 from frontends.errors import UnsupportedError
 from frontends.onnx.read.constants import Array, array_of, kind_of
-from frontends.onnx.read.names import free_prefix, inner_graphs
+from frontends.onnx.read.names import all_nodes, free_prefix
 from frontends.onnx.read.open_inputs import Shapes
 from frontends.onnx.read.package import onnx_package
 
@@ -129,6 +129,8 @@ class Graph:
         head: a ModelProto with the versions of operators and without a graph.
         prefix: of names that no tensor has.
         stem: the first result of the node whose replacement is written.
+        held: the bytes of the constants that the file has.
+        written: operator, operands and results of each node, before groups are looked for.
         sources: of each node, the number of the node that it replaces.
         made: the node that makes each tensor, after ``index``, as the next three.
         readers: the nodes that read it, in order; each of them once.
@@ -153,6 +155,7 @@ class Graph:
         self.input, self.output = ([*map(copied, each)] for each in (graph.input, graph.output))
         self.value_info = [*map(copied, graph.value_info)]
         self.stem, self.sources, self._added = "", list[int](), 0
+        self.held, self.written = 0, list[tuple[str, list[str], list[str]]]()
         self.symbols: dict[str, Any] = {}
         self.sized: dict[str, tuple[int, ...]] = {}
         self.values: dict[str, Array] = {}
@@ -236,13 +239,7 @@ class Graph:
 
     def drop_unread_constants(self) -> None:
         """Leave out constants that nothing reads, of whatever dtype."""
-        read = {
-            name
-            for each in (self, *inner_graphs(self))
-            for node in each.node
-            for name in node.input
-        }
-        read |= {*self.kept}
+        read = {*self.kept, *(name for node in all_nodes(self) for name in node.input)}
         for name in [each for each in self.constants if each not in read]:
             del self.constants[name]
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from frontends.onnx.graph.graph import Graph, copied, makers
 from frontends.onnx.read.constants import move_constants
-from frontends.onnx.read.names import graphs_of, inner_graphs, made_inside, read_inside
+from frontends.onnx.read.names import graphs_of, made_inside, read_inside
 
 FLOAT = 1
 """float32 among the numbers of element types."""
@@ -87,8 +87,3 @@ def _rename(nodes: Iterable[Any], names: Mapping[str, str]) -> None:
             listed[:] = [names.get(name, name) for name in listed]
         for inner in graphs_of(node):
             rename(inner, names)
-
-
-def nodes_of(graph: Any) -> int:
-    """Return how many nodes a graph and those in it have."""
-    return len(graph.node) + sum(len(inner.node) for inner in inner_graphs(graph))

@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from frontends.onnx.graph.graph import Graph, copied
+from frontends.onnx.graph.graph import Graph
 from frontends.onnx.graph.subgraphs import FLOAT
+from frontends.onnx.read.names import attributes_of
 from frontends.onnx.read.package import onnx_package
 
 Pattern = Any
@@ -113,14 +114,13 @@ class _Finder:
             yield from self._all(patterns[1:], names[1:], each)
 
     def _is_of_last(self, node: Any) -> bool:
-        stated = {each.name: each for each in node.attribute}
-        axes = list(stated["axes"].ints) if "axes" in stated else []
+        stated = attributes_of(node)
+        axes = stated.get("axes", [])
         if len(node.input) > 1:
             known = self.graph.constants.get(node.input[1])
             axes = [] if known is None else known.ravel().tolist()
         rank = len(self.graph.shapes.get(node.input[0], ()))
-        keeps = "keepdims" not in stated or stated["keepdims"].i
-        return bool(keeps and rank and axes in ([-1], [rank - 1]))
+        return bool(stated.get("keepdims", 1) and rank and axes in ([-1], [rank - 1]))
 
 
 def write_fused_layers(graph: Graph) -> None:
@@ -175,21 +175,16 @@ def _written(
 
 def _ordered(node: Any, finder: _Finder, uses: Counter[str]) -> Any:
     """State the order of a normalization's sums, where a sum before it is a part of it."""
-    stated = {each.name: each for each in node.attribute}
+    stated = attributes_of(node)
     if node.op_type != "LayerNormalization" or "order" in stated or len(node.output) > 1:
         return node
     total = finder.made.get(node.input[0])
     if total is None or total.op_type != "Add" or uses[node.input[0]] != 1:
         return node
     shapes = [finder.graph.known_shape(name) or () for name in total.input]
-    axis = stated["axis"].i if "axis" in stated else -1
-    is_last = axis in (-1, _OF_SKIP - 1)
+    is_last = stated.get("axis", -1) in (-1, _OF_SKIP - 1)
     if not is_last or len(shapes[0]) != _OF_SKIP or shapes[0] != shapes[1]:
         return node
-    copy = copied(node)
-    epsilon = stated["epsilon"].f if "epsilon" in stated else 1e-5
-    del copy.attribute[:]
-    make = onnx_package().helper.make_attribute
-    for name, value in (("axis", -1), ("epsilon", float(epsilon)), ("order", "welford")):
-        copy.attribute.append(make(name, value))
-    return copy
+    made = {"axis": -1, "epsilon": float(stated.get("epsilon", 1e-5)), "order": "welford"}
+    names = list(node.input), list(node.output)
+    return onnx_package().helper.make_node(node.op_type, *names, domain=node.domain, **made)

@@ -43,10 +43,8 @@ def _is_of_bytes(source: Any, constants: Constants) -> bool:
 
 def _without(node: Any, name: str) -> None:
     """Leave out an attribute."""
-    kept = [each for each in node.attribute if each.name != name]
-    copies = [type(each).FromString(each.SerializeToString()) for each in kept]
-    del node.attribute[:]
-    node.attribute.extend(copies)
+    for each in [each for each in node.attribute if each.name == name]:
+        node.attribute.remove(each)
 
 
 _DATA = {"int8": ("int8",), "uint8": ("int8", "uint8")}

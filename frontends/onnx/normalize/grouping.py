@@ -8,14 +8,19 @@ from typing import Any
 import frontends.onnx.replacements  # noqa: F401 (registers the rules)
 from frontends.errors import UnsupportedError
 from frontends.onnx.graph.folding import fold
-from frontends.onnx.graph.graph import Constants, Graph, copied, makers
+from frontends.onnx.graph.graph import Constants, Graph, makers
 from frontends.onnx.graph.shapes import infer
-from frontends.onnx.read.names import attributes_of, inner_graphs, refuse
+from frontends.onnx.read.names import all_nodes, attributes_of, refuse
 from frontends.onnx.replacements.registry import RULES, apply_rule
 from qnn_ops.errors import QnnError
 
 _STANDARD = ("DequantizeLinear", "QuantizeLinear")
 """Operators that both domains have alike."""
+_OF_SHAPES = (
+    *("Attention", "FusedMatMul", "GroupQueryAttention", "MultiHeadAttention", "QAttention"),
+    "RotaryEmbedding",
+)
+"""Operators that are written by the shapes of their operands, such as masks."""
 
 
 def check_groups(graph: Graph) -> None:
@@ -48,7 +53,8 @@ def check_groups(graph: Graph) -> None:
     refuse(graph.node, found)
 
 
-_DOMAINS = ("", "ai.onnx", "com.microsoft")
+_OTHER = "com.microsoft"
+_DOMAINS = ("", "ai.onnx", _OTHER)
 _ROUNDS = 64
 """Each finds what operators stand for whose operands' shapes the one before has found."""
 
@@ -63,8 +69,10 @@ def grouped(graph: Graph) -> tuple[Graph, dict[int, str]]:
     for number, node in enumerate(groups.rewritten()):
         rule = RULES.get(node.op_type) if node.domain in _DOMAINS else None
         try:
+            if node.op_type in _STANDARD and node.domain == _OTHER:
+                raise ValueError("too few tensors")
             if rule is None or _is_computed_so(node, graph.constants):
-                groups.node.append(_of_standard(node))
+                groups.node.append(node)
             else:
                 apply_rule(groups, node, attributes_of(node))
         except UnsupportedError as error:
@@ -75,6 +83,34 @@ def grouped(graph: Graph) -> tuple[Graph, dict[int, str]]:
             groups.node[len(groups.sources) :] = [node]
         groups.sources += [number] * (len(groups.node) - len(groups.sources))
     return groups, missing
+
+
+def write_groups(graph: Graph) -> None:
+    """Write quantized operators as groups.
+
+    Raises:
+        UnsupportedOperatorError: it names the nodes that have no group.
+    """
+    groups, missing = grouped(graph)
+    refuse(graph.node, missing)
+    graph.become(groups)
+
+
+def find_needed_types(graph: Graph) -> None:
+    """Find types, where they decide what operators or encodings are written."""
+    is_of_shapes = any(node.op_type in _OF_SHAPES for node in graph.node)
+    if is_of_shapes or _computes_encodings(graph):
+        infer(graph)
+        fold(graph)
+    if is_of_shapes:
+        find_known_types(graph)
+
+
+def _computes_encodings(graph: Graph) -> bool:
+    """Tell whether nodes make scales or zero points, perhaps of constants."""
+    made = makers(graph.node)
+    pairs = (node for node in graph.node if node.op_type in _STANDARD)
+    return any(name in made for node in pairs for name in node.input[1:])
 
 
 def find_known_types(graph: Graph) -> tuple[Graph, dict[int, str], Graph]:
@@ -128,21 +164,11 @@ def _is_computed_so(node: Any, constants: Constants) -> bool:
 
 
 def write_standard_pairs(graph: Graph) -> None:
-    """Make QuantizeLinear and DequantizeLinear the standard's.
+    """Make QuantizeLinear and DequantizeLinear the standard's, but those of too few tensors.
 
     So the package knows their types, in inner graphs, too.
     """
-    for each in (graph, *inner_graphs(graph)):
-        for node in each.node:
-            with suppress(ValueError):  # what no rule takes stays
-                node.domain = _of_standard(node).domain
-
-
-def _of_standard(node: Any) -> Any:
-    if node.op_type not in _STANDARD or node.domain != "com.microsoft":
-        return node
-    if len(node.input) < 2 or len(node.output) != 1:
-        raise ValueError("too few tensors")
-    copy = copied(node)
-    copy.domain = ""
-    return copy
+    for node in all_nodes(graph):
+        is_whole = len(node.input) >= 2 and len(node.output) == 1
+        if node.op_type in _STANDARD and node.domain == _OTHER and is_whole:
+            node.domain = ""

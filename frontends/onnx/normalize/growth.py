@@ -28,15 +28,19 @@ _MOST_FOLLOWED = 1 << 21
 def check_bounds(graph: Graph) -> None:
     """Check what a model makes, and let shape inference follow values only if these are few.
 
+    The graph gets the bytes of the constants that the file has.
+
     Raises:
         UnsupportedOperatorError: it makes more than it may; names the operators.
         QnnError: a shape is not known.
     """
+    held = graph.constants
+    graph.held = sum(bytes_of(held.shape(name), held.dtype(name)) for name in held)
     trial = closed_branches(graph)
     trial.head.metadata_props.add().key = NO_DATA
     infer(trial)
     fold(trial, rounds=_ROUNDS)
-    check_growth(trial, bytes_of_constants(graph))
+    check_growth(trial)
     sizes = [
         prod(known)
         for node in trial.node
@@ -48,18 +52,8 @@ def check_bounds(graph: Graph) -> None:
         graph.head.metadata_props.add().key = NO_DATA
 
 
-def bytes_of_constants(graph: Graph) -> int:
-    """Return the bytes of all constants."""
-    held = graph.constants
-    return sum(bytes_of(held.shape(name), held.dtype(name)) for name in held)
-
-
-def check_growth(graph: Graph, held: int) -> None:
-    """Check what a model makes of its constants, and of what a run gives.
-
-    Args:
-        graph: whose shapes were inferred.
-        held: the bytes of the constants that the file has.
+def check_growth(graph: Graph) -> None:
+    """Check what a model, whose shapes were inferred, makes of constants and of what a run gives.
 
     Raises:
         UnsupportedOperatorError: it names the nodes whose results are too large.
@@ -69,8 +63,8 @@ def check_growth(graph: Graph, held: int) -> None:
         return graph.dtype(name) or "float32"
 
     given = [value.name for value in graph.input]
-    total = held + sum(bytes_of(graph.shapes.get(name, ()), dtype(name)) for name in given)
-    constants, allowance = {*graph.constants}, Allowance(held)
+    total = graph.held + sum(bytes_of(graph.shapes.get(name, ()), dtype(name)) for name in given)
+    constants, allowance = {*graph.constants}, Allowance(graph.held)
     found: dict[int, str] = {}
     for number, node in enumerate(graph.node):
         is_constant = constants.issuperset(filter(None, node.input)) and not [*graphs_of(node)]

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 from frontends.onnx.graph.graph import Graph
 from frontends.onnx.graph.shapes import infer
 from frontends.onnx.read.constants import move_constants
-from frontends.onnx.read.names import inner_graphs
+from frontends.onnx.read.names import all_nodes
 from frontends.onnx.read.package import onnx_package
 
 _CAST = "CastLike"
@@ -42,7 +41,7 @@ def write_standard_functions(graph: Graph) -> None:
         if _CAST in found and _write_casts(trial):
             graph.become(trial)
             continue
-        for node in _nodes(typed.graph):
+        for node in all_nodes(typed.graph):
             _state_defaults(node, graph.opset)
         _state_constants(typed.graph)
         ids = [("", name) for name in sorted(found - {_CAST})]
@@ -105,10 +104,4 @@ def is_defined(node: Any, opset: int) -> bool:
 
 
 def _found(graph: Graph) -> set[str]:
-    return {node.op_type for node in _nodes(graph) if is_defined(node, graph.opset)}
-
-
-def _nodes(graph: Any) -> Iterator[Any]:
-    """Yield the nodes of a graph and of those inside of them."""
-    for each in (graph, *inner_graphs(graph)):
-        yield from each.node
+    return {node.op_type for node in all_nodes(graph) if is_defined(node, graph.opset)}

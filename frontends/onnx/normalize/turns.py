@@ -10,9 +10,9 @@ import numpy as np
 from frontends.bounds import check_turns
 from frontends.errors import ModelFormatError, UnsupportedError, UnsupportedOperatorError
 from frontends.onnx.graph.graph import Graph, copied
-from frontends.onnx.graph.subgraphs import FLOAT, hoist, inline, keep_apart, nodes_of
+from frontends.onnx.graph.subgraphs import FLOAT, hoist, inline, keep_apart
 from frontends.onnx.read.constants import move_constants
-from frontends.onnx.read.names import is_of_standard
+from frontends.onnx.read.names import all_nodes, is_of_standard
 from frontends.onnx.read.package import onnx_package
 
 _MOST_NODES, _MOST_BYTES = 2048, 1 << 24
@@ -140,7 +140,7 @@ class _Writer:
         return True
 
     def _is_small(self, body: Any, turns: int) -> bool:
-        of_turn = nodes_of(body) + len(body.input) + len(body.output)
+        of_turn = len([*all_nodes(body)]) + len(body.input) + len(body.output)
         nodes = len(self.graph.node) + turns * of_turn
         constants = sum(tensor.ByteSize() for tensor in body.initializer)
         return nodes <= _MOST_NODES and turns * (body.ByteSize() - constants) <= _MOST_BYTES

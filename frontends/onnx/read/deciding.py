@@ -27,14 +27,17 @@ _PLACES: dict[str, tuple[int, ...]] = {
 }
 """By the name of the operator, the operands that must be constants."""
 
-_FOLLOWED = frozenset(
+EXACT = frozenset(
     (
-        *("Abs", "Add", "Cast", "Ceil", "Concat", "Div", "Equal", "Expand", "Floor", "Gather"),
+        *("Add", "And", "Cast", "Concat", "ConstantOfShape", "Div", "Equal", "Expand", "Gather"),
         *("Greater", "Identity", "Less", "Max", "Min", "Mod", "Mul", "Neg", "Not", "Or", "Range"),
         *("ReduceProd", "Reshape", "Slice", "Sqrt", "Squeeze", "Sub", "Transpose", "Unsqueeze"),
-        *("And", "CastLike", "ConstantOfShape", "Where"),
+        "Where",
     )
 )
+"""Operators whose results are exact, whoever computes them."""
+
+_FOLLOWED = EXACT | {"Abs", "CastLike", "Ceil", "Floor"}
 """Operators that compute such operands of inputs; ``folding`` does if these are constants."""
 
 

@@ -173,15 +173,9 @@ def _always_fits_transposed(ints: Ints, axis: int) -> bool:
 
 
 WINDOWS: dict[str, Callable[[Ints, int], bool]] = {
-    "AveragePool": _always_fits,
-    "Conv": _always_fits,
-    "ConvInteger": _always_fits,
-    "ConvTranspose": _always_fits_transposed,
-    "DeformConv": _always_fits,
-    "LpPool": _always_fits,
-    "MaxPool": _always_fits,
-    "MaxUnpool": _always_fits_transposed,
-    "QLinearConv": _always_fits,
+    **dict.fromkeys(("AveragePool", "LpPool", "MaxPool"), _always_fits),
+    **dict.fromkeys(("Conv", "ConvInteger", "DeformConv", "QLinearConv"), _always_fits),
+    **dict.fromkeys(("ConvTranspose", "MaxUnpool"), _always_fits_transposed),
 }
 """By the name of the operator, whether its result has a size along an axis whatever its data's."""
 

@@ -39,6 +39,12 @@ def inner_graphs(graph: Any) -> Iterator[Any]:
             yield from inner_graphs(inner)
 
 
+def all_nodes(graph: Any) -> Iterator[Any]:
+    """Yield the nodes of a graph and of those inside of them."""
+    for each in (graph, *inner_graphs(graph)):
+        yield from each.node
+
+
 def refuse(nodes: Any, reasons: Mapping[int, str]) -> None:
     """Raise if there is a reason why a node cannot be imported.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from qnn_ops.errors import QnnError
+from qnn_ops.errors import needed
 
 
 def onnx_package() -> Any:
@@ -13,16 +13,11 @@ def onnx_package() -> Any:
     Raises:
         QnnError: if it cannot be imported.
     """
-    try:
+    with needed("reading ONNX models", "onnx", "'tvm-qnn[onnx]'"):
         import onnx
         import onnx.checker
         import onnx.defs
         import onnx.external_data_helper
         import onnx.inliner
         import onnx.shape_inference
-    except ImportError as error:
-        raise QnnError(
-            f"reading ONNX models needs the package onnx, which cannot be imported ({error}); "
-            "install it with: pip install 'tvm-qnn[onnx]'"
-        ) from error
     return onnx

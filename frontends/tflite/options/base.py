@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cache
 from typing import ClassVar, get_origin, get_type_hints
+
+from typing_extensions import dataclass_transform
 
 from frontends.errors import ModelFormatError
 from frontends.tflite.flatbuffer import Table
@@ -19,10 +22,12 @@ _TABLE_NAMES = {"": by_value(OPTIONS_TABLES), "2": by_value(LATER_OPTIONS_TABLES
 _CLASSES: dict[str, type[Options]] = {}
 
 
+@dataclass_transform(frozen_default=True)
 class Options:
-    """Base of all option dataclasses, each for the schema's table of its name or for several."""
+    """Base of all options: frozen dataclasses for the schema's table of their name, or several."""
 
     def __init_subclass__(cls, tables: str = "") -> None:
+        dataclass(frozen=True)(cls)
         _CLASSES.update(dict.fromkeys(tables.split() or [cls.__name__], cls))
 
 

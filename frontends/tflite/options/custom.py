@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -36,7 +36,6 @@ _ATTRIBUTES, _KEY, _VALUE = 5, 1, 2
 _NUMBER, _FLAG, _TYPE = 3, 5, 6
 
 
-@dataclass(frozen=True)
 class TensorListOptions(Options):
     """List of tensors.
 
@@ -122,7 +121,6 @@ RUNTIME_ERRORS = (
 )
 
 
-@dataclass(frozen=True)
 class RawOptions(Options):
     """Options of an operator for which a user gave the rule.
 
@@ -133,7 +131,6 @@ class RawOptions(Options):
     content: bytes = b""
 
 
-@dataclass(frozen=True)
 class DetectionPostProcessOptions(Options):
     """Detection; the fields as the file names them, with LiteRT's values for missing ones."""
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar, TypeAlias
 
 from frontends.tflite.options.base import Options
 from frontends.tflite.options.fields import Activation, Dilation, Dilation3, Filter, Stride, Stride3
 
 
-@dataclass(frozen=True)
 class Conv2DOptions(Options):
     """Convolution; `stride` and `dilation` are (height, width).
 
@@ -23,7 +21,6 @@ class Conv2DOptions(Options):
     quantized_bias_type: str
 
 
-@dataclass(frozen=True)
 class Conv3DOptions(Options):
     """Convolution of volumes; `stride` and `dilation` are (depth, height, width)."""
 
@@ -33,7 +30,6 @@ class Conv3DOptions(Options):
     activation: Activation
 
 
-@dataclass(frozen=True)
 class DepthwiseConv2DOptions(Options):
     """Depthwise convolution; `depth_multiplier` is the file's, even if 0."""
 
@@ -44,7 +40,6 @@ class DepthwiseConv2DOptions(Options):
     activation: Activation
 
 
-@dataclass(frozen=True)
 class TransposeConvOptions(Options):
     """Transposed convolution; `stride` is (height, width).
 
@@ -57,7 +52,6 @@ class TransposeConvOptions(Options):
     quantized_bias_type: str
 
 
-@dataclass(frozen=True)
 class Pool2DOptions(Options):
     """Pooling; `filter` and `stride` are (height, width)."""
 
@@ -67,7 +61,6 @@ class Pool2DOptions(Options):
     activation: Activation
 
 
-@dataclass(frozen=True)
 class FullyConnectedOptions(Options):
     """Fully connected layer; `weights_format` is "DEFAULT" or "SHUFFLED4x16INT8".
 
@@ -81,7 +74,6 @@ class FullyConnectedOptions(Options):
     quantized_bias_type: str
 
 
-@dataclass(frozen=True)
 class BatchMatMulOptions(Options):
     """Products of matrices; one or both may be transposed first."""
 
@@ -90,7 +82,6 @@ class BatchMatMulOptions(Options):
     asymmetric_quantize_inputs: bool
 
 
-@dataclass(frozen=True)
 class SVDFOptions(Options):
     """A filter over time; `rank` filters make one result."""
 
@@ -99,7 +90,6 @@ class SVDFOptions(Options):
     asymmetric_quantize_inputs: bool
 
 
-@dataclass(frozen=True)
 class UnidirectionalSequenceLSTMOptions(Options):
     """An LSTM; cells and projections are clipped where a number is not 0.
 
@@ -113,7 +103,6 @@ class UnidirectionalSequenceLSTMOptions(Options):
     asymmetric_quantize_inputs: bool
 
 
-@dataclass(frozen=True)
 class LSTMOptions(Options):
     """A step of an LSTM; `kernel_type` is 0 for a tensor of weights for each gate."""
 
@@ -125,7 +114,6 @@ class LSTMOptions(Options):
     time_major: ClassVar[bool] = False
 
 
-@dataclass(frozen=True)
 class RNNOptions(Options):
     """A step of a plain recurrent layer."""
 
@@ -134,7 +122,6 @@ class RNNOptions(Options):
     time_major: ClassVar[bool] = False
 
 
-@dataclass(frozen=True)
 class SequenceRNNOptions(Options):
     """A plain recurrent layer; `time_major` says that steps come before the batch."""
 
@@ -143,7 +130,6 @@ class SequenceRNNOptions(Options):
     asymmetric_quantize_inputs: bool
 
 
-@dataclass(frozen=True)
 class BidirectionalSequenceLSTMOptions(Options):
     """Two LSTMs; `merge_outputs` joins their results along the last axis."""
 
@@ -155,7 +141,6 @@ class BidirectionalSequenceLSTMOptions(Options):
     asymmetric_quantize_inputs: bool
 
 
-@dataclass(frozen=True)
 class BidirectionalSequenceRNNOptions(Options):
     """Two plain recurrent layers; `merge_outputs` joins their results along the last axis."""
 

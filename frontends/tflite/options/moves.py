@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from frontends.tflite.options.base import Options
 from frontends.tflite.options.fields import Activation, Dims, NewShape, NumSplits
 
 
-@dataclass(frozen=True)
 class ConcatenationOptions(Options):
     """Concatenation; a negative `axis` counts from the end."""
 
@@ -16,21 +13,18 @@ class ConcatenationOptions(Options):
     activation: Activation
 
 
-@dataclass(frozen=True)
 class ReshapeOptions(Options):
     """Reshape; `new_shape` may hold one -1, and is None if only an input states it."""
 
     new_shape: NewShape
 
 
-@dataclass(frozen=True)
 class SqueezeOptions(Options):
     """Squeeze; no `dims` means all dimensions that are 1, negative ones count from the end."""
 
     dims: Dims
 
 
-@dataclass(frozen=True)
 class ResizeOptions(Options, tables="ResizeBilinearOptions ResizeNearestNeighborOptions"):
     """Resizes: where pixels lie."""
 
@@ -38,7 +32,6 @@ class ResizeOptions(Options, tables="ResizeBilinearOptions ResizeNearestNeighbor
     half_pixel_centers: bool
 
 
-@dataclass(frozen=True)
 class StridedSliceOptions(Options):
     """Strided slice; bit i of a mask speaks of entry i of begin, end and strides.
 
@@ -53,21 +46,18 @@ class StridedSliceOptions(Options):
     offset: bool
 
 
-@dataclass(frozen=True)
 class SplitOptions(Options, tables="SplitOptions SplitVOptions"):
     """Split into parts; the axis is an input, and so are sizes that differ."""
 
     num_splits: NumSplits
 
 
-@dataclass(frozen=True)
 class MirrorPadOptions(Options):
     """Mirror padding; `mode` is "REFLECT" or "SYMMETRIC"."""
 
     mode: str
 
 
-@dataclass(frozen=True)
 class ReverseSequenceOptions(Options):
     """Reversal of the first elements along ``seq_dim``, in each of the batches."""
 
@@ -75,14 +65,12 @@ class ReverseSequenceOptions(Options):
     batch_dim: int
 
 
-@dataclass(frozen=True)
 class PackOptions(Options):
     """Stack; `axis` is the new one, a negative one counts from the end of the result's."""
 
     axis: int
 
 
-@dataclass(frozen=True)
 class UnpackOptions(Options):
     """Parts of size 1 along an axis, which they lack."""
 
@@ -90,7 +78,6 @@ class UnpackOptions(Options):
     axis: int
 
 
-@dataclass(frozen=True)
 class GatherOptions(Options):
     """Elements at indices along an axis, for each element of the first `batch_dims` axes."""
 
@@ -98,42 +85,36 @@ class GatherOptions(Options):
     batch_dims: int
 
 
-@dataclass(frozen=True)
 class EmbeddingLookupSparseOptions(Options):
     """The way to combine the rows of one index: "SUM", "MEAN" or "SQRTN"."""
 
     combiner: str
 
 
-@dataclass(frozen=True)
 class LSHProjectionOptions(Options):
     """Whether signs are bits of numbers, "SPARSE", or numbers themselves, "DENSE"."""
 
     type: str
 
 
-@dataclass(frozen=True)
 class OneHotOptions(Options):
     """One-hot; `axis` is the new one, -1 is the last."""
 
     axis: int
 
 
-@dataclass(frozen=True)
 class BlockOptions(Options, tables="DepthToSpaceOptions SpaceToDepthOptions"):
     """Blocks from channels, and the reverse."""
 
     block_size: int
 
 
-@dataclass(frozen=True)
 class ShapeOptions(Options):
     """Shape of a tensor; `out_type` is "int32" or "int64"."""
 
     out_type: str
 
 
-@dataclass(frozen=True)
 class StablehloPadOptions(Options):
     """The padding of each axis: before it, behind it, and between two neighbours."""
 
@@ -142,7 +123,6 @@ class StablehloPadOptions(Options):
     interior_padding: tuple[int, ...]
 
 
-@dataclass(frozen=True)
 class StablehloGatherOptions(Options):
     """The axes of the result that a slice has, and the axes of the data that an index names."""
 
@@ -153,7 +133,6 @@ class StablehloGatherOptions(Options):
     slice_sizes: tuple[int, ...]
 
 
-@dataclass(frozen=True)
 class StablehloScatterOptions(Options):
     """The axes of updates that belong to a slice, and the axes of the data that an index names."""
 
@@ -164,7 +143,6 @@ class StablehloScatterOptions(Options):
     update_computation_subgraph_index: int
 
 
-@dataclass(frozen=True)
 class StablehloReduceWindowOptions(Options):
     """Windows, and the number of the subgraph that combines two numbers.
 
@@ -180,7 +158,6 @@ class StablehloReduceWindowOptions(Options):
     body_subgraph_index: int
 
 
-@dataclass(frozen=True)
 class ReduceWindowOptions(Options):
     """The way to combine a window: "ADD", "MUL", "MINIMUM", "MAXIMUM", "ALL" or "ANY"."""
 

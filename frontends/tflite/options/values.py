@@ -2,48 +2,40 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from frontends.tflite.options.base import Options
 from frontends.tflite.options.fields import Activation, Boundaries, Branches, Container, SharedName
 
 
-@dataclass(frozen=True)
 class ArithmeticOptions(Options, tables="MulOptions DivOptions"):
     """Multiplication and division."""
 
     activation: Activation
 
 
-@dataclass(frozen=True)
 class SumOptions(ArithmeticOptions, tables="AddOptions SubOptions"):
     """Sums; `pot_scale_int16` asks for shifts where all scales are powers of two."""
 
     pot_scale_int16: bool
 
 
-@dataclass(frozen=True)
 class SoftmaxOptions(Options):
     """Softmax; `beta` multiplies the logits."""
 
     beta: float
 
 
-@dataclass(frozen=True)
 class LeakyReluOptions(Options):
     """Leaky ReLU; `alpha` is the slope below zero."""
 
     alpha: float
 
 
-@dataclass(frozen=True)
 class GeluOptions(Options):
     """GELU; `approximate` asks for the one by tanh."""
 
     approximate: bool
 
 
-@dataclass(frozen=True)
 class FakeQuantOptions(Options):
     """Rounding to `num_bits` of numbers between two; `narrow_range` leaves out the lowest."""
 
@@ -53,7 +45,6 @@ class FakeQuantOptions(Options):
     narrow_range: bool
 
 
-@dataclass(frozen=True)
 class LocalResponseNormalizationOptions(Options):
     """Normalization by neighbouring channels."""
 
@@ -63,14 +54,12 @@ class LocalResponseNormalizationOptions(Options):
     beta: float
 
 
-@dataclass(frozen=True)
 class BucketizeOptions(Options):
     """Boundaries of ranges of numbers, float32."""
 
     boundaries: Boundaries
 
 
-@dataclass(frozen=True)
 class CumsumOptions(Options):
     """Running sums; without the element itself, or from the end."""
 
@@ -78,21 +67,18 @@ class CumsumOptions(Options):
     reverse: bool
 
 
-@dataclass(frozen=True)
 class ReducerOptions(Options):
     """Reductions; the axes are an input."""
 
     keep_dims: bool
 
 
-@dataclass(frozen=True)
 class IndexOptions(Options, tables="ArgMaxOptions ArgMinOptions"):
     """Index of an extreme element; `output_type` is "int32" or "int64"."""
 
     output_type: str
 
 
-@dataclass(frozen=True)
 class VarHandleOptions(Options):
     """A variable that the subgraphs of a model share: its name."""
 
@@ -100,14 +86,12 @@ class VarHandleOptions(Options):
     shared_name: SharedName
 
 
-@dataclass(frozen=True)
 class CallOnceOptions(Options):
     """A subgraph that runs before the first run, by its number."""
 
     init_subgraph_index: int
 
 
-@dataclass(frozen=True)
 class WhileOptions(Options):
     """A loop: the numbers of the subgraphs of its condition and its body."""
 
@@ -115,7 +99,6 @@ class WhileOptions(Options):
     body_subgraph_index: int
 
 
-@dataclass(frozen=True)
 class IfOptions(Options):
     """A choice between two subgraphs: their numbers."""
 
@@ -123,14 +106,12 @@ class IfOptions(Options):
     else_subgraph_index: int
 
 
-@dataclass(frozen=True)
 class StablehloCaseOptions(Options):
     """A choice between several subgraphs: their numbers."""
 
     branch_subgraph_indices: Branches
 
 
-@dataclass(frozen=True)
 class StableHLOCompositeOptions(Options):
     """An operator composed of others: the number of their subgraph."""
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from frontends.torch.package import torch_package
-from frontends.torch.reader import calls_of, constants_of, operator_of, values_of
+from frontends.torch.reader import calls_of, constants_of, is_call, operator_of, values_of
 
 Array = np.ndarray[Any, Any]
 
@@ -69,14 +69,12 @@ def is_integer_layer(weights: Any, constants: Mapping[str, Array]) -> bool:
 
 
 def _is(node: Any, name: str) -> bool:
-    is_call = getattr(node, "op", "") == "call_function"
-    return is_call and operator_of(node) == name and str(node.target).startswith(_SPACE)
+    return is_call(node, name) and str(node.target).startswith(_SPACE)
 
 
 def is_layer_of(reader: Any, node: Any, operand: int = 1) -> bool:
     """Tell whether a dense layer reads a node, as its weights or as another operand."""
-    is_call = reader.op == "call_function" and operator_of(reader) == _LINEAR
-    return is_call and reader.args[operand] is node
+    return is_call(reader, _LINEAR) and reader.args[operand] is node
 
 
 def _is_weight(node: Any, constants: Mapping[str, Array]) -> bool:

@@ -12,7 +12,7 @@ from tvm.relax import op as R
 from frontends.errors import UnsupportedError
 from frontends.torch.quantized.affine import GROUPS, INT4, is_integer_layer
 from frontends.torch.quantized.groups import DEQUANTIZE, integer_layer, weight_layer
-from frontends.torch.reader import operator_of, values_of
+from frontends.torch.reader import is_call, operator_of, values_of
 from qnn_ops import fused_multiply_add, quantized_dense
 from qnn_ops.dialect.attributes import dtype_range
 
@@ -38,12 +38,12 @@ def dynamic_rules(constants: Mapping[str, Array]) -> dict[str, Callable[[Any, An
         emit = importer.block_builder.emit
         data, weights, *others = importer.retrieve_args(node)
         given = others[0] if others else None
-        if _calls(node.args[1], GROUPS) and not _is_dynamic(node):
+        if is_call(node.args[1], GROUPS) and not _is_dynamic(node):
             return weight_layer(data, node.args[1], given, importer, constants)
         if not _is_dynamic(node):
             return emit(R.linear(data, weights, given, "float32"))
         bytes_, scale, point = rows = tuple(importer.env[each] for each in node.args[0].args[:3])
-        if _calls(node.args[1], GROUPS) and values_of(node.args[1])[3:5] == [*INT4]:
+        if is_call(node.args[1], GROUPS) and values_of(node.args[1])[3:5] == [*INT4]:
             return integer_layer(rows, node.args[1], given, importer, constants)
         array, scales = _weights_of(node.args[1], constants)
         matrix = relax.const(array, "int8")
@@ -95,7 +95,7 @@ def _dequantize(node: Any, importer: Any) -> relax.Var:
 
 
 def _is_dynamic(linear: Any) -> bool:
-    return _calls(linear.args[0], DEQUANTIZE)
+    return is_call(linear.args[0], DEQUANTIZE)
 
 
 def _weights_of(node: Any, constants: Mapping[str, Array]) -> tuple[Array, Array]:
@@ -123,8 +123,8 @@ def check_dynamic(node: Any, constants: Mapping[str, Array]) -> None:
     data, *parts = node.args[:3]
     chosen = _first(parts[0])
     of = data if name == QUANTIZE else _first(data)
-    is_own = _calls(chosen, CHOOSE) and chosen.args[0] is of
-    if name == DEQUANTIZE and not _calls(data, QUANTIZE):
+    is_own = is_call(chosen, CHOOSE) and chosen.args[0] is of
+    if name == DEQUANTIZE and not is_call(data, QUANTIZE):
         is_own = False
     if not is_own or any(part.args != (chosen, place) for place, part in enumerate(parts)):
         raise UnsupportedError("scales that are computed at run time must be those of the data")
@@ -137,7 +137,7 @@ def check_dynamic(node: Any, constants: Mapping[str, Array]) -> None:
 
 def _check_all(readers: list[Any], *names: str) -> None:
     """Raise if something else reads a layer's quantized data: it would see the rows' scales."""
-    if not all(_calls(reader, *names) for reader in readers):
+    if not all(is_call(reader, *names) for reader in readers):
         raise UnsupportedError(
             "scales that are computed at run time are not imported except for dense layers"
         )
@@ -148,17 +148,13 @@ def _first(node: Any) -> Any:
     return next(iter(node.args), None)
 
 
-def _calls(node: Any, *names: str) -> bool:
-    return getattr(node, "op", "") == "call_function" and operator_of(node) in names
-
-
 def _check_reader(node: Any, reader: Any, constants: Mapping[str, Array]) -> None:
-    if not _calls(reader, _LINEAR) or reader.args[0] is not node:
+    if not is_call(reader, _LINEAR) or reader.args[0] is not node:
         raise UnsupportedError("data that is quantized at run time is imported for dense layers")
     weights = reader.args[1]
-    if _calls(weights, GROUPS) and is_integer_layer(weights, constants):
+    if is_call(weights, GROUPS) and is_integer_layer(weights, constants):
         return
-    if not _calls(weights, _WEIGHTS) or weights.args[3]:
+    if not is_call(weights, _WEIGHTS) or weights.args[3]:
         raise UnsupportedError("weights beside it must have one scale for each unit: per channel")
     zeros = constants.get(getattr(weights.args[2], "name", ""))
     if getattr(weights.args[0], "name", "") not in constants or zeros is None or zeros.any():

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from frontends.torch.quantized.groups import PRODUCT, has_weight_layers, widened_bytes
-from frontends.torch.reader import calls_of, operator_of
+from frontends.torch.reader import calls_of, is_call, is_quantizing, operator_of
 
 Array = np.ndarray[Any, Any]
 
@@ -45,7 +45,7 @@ def left_in_float(program: Any, constants: Mapping[str, Array]) -> list[str]:
     if has_weight_layers(program, constants):
         return [_WEIGHTS]
     calls = calls_of(program)
-    is_quantized = any(_is_quantizing(each) or operator_of(each) == INT_PRODUCT for each in calls)
+    is_quantized = any(is_quantizing(each) or operator_of(each) == INT_PRODUCT for each in calls)
     return [] if is_quantized else [_FLOAT_PROGRAM]
 
 
@@ -55,13 +55,13 @@ def _readers(node: Any) -> list[Any]:
     pending = list(node.users)
     while pending:
         reader = pending.pop()
-        is_moving = reader.op == "call_function" and operator_of(reader) in _MOVING
+        is_moving = is_call(reader, *_MOVING)
         (pending if is_moving else found).extend(reader.users if is_moving else [reader])
     return found
 
 
 def _keeps(reader: Any, constants: Mapping[str, Array]) -> bool:
-    if reader.op == "output" or _is_quantizing(reader):
+    if reader.op == "output" or is_quantizing(reader):
         return True
     if widened_bytes(reader, constants) is not None:
         return all(operator_of(each) == PRODUCT for each in reader.users)
@@ -70,8 +70,4 @@ def _keeps(reader: Any, constants: Mapping[str, Array]) -> bool:
 
 def quantizes_data(node: Any) -> bool:
     """Tell whether a node makes integers of real numbers, as PT2E writes it."""
-    return _is_quantizing(node) and operator_of(node).startswith("quantize_")
-
-
-def _is_quantizing(node: Any) -> bool:
-    return str(node.target).startswith("quantized_decomposed.")
+    return is_quantizing(node) and operator_of(node).startswith("quantize_")

@@ -12,7 +12,7 @@ from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
 from frontends.torch.quantized.affine import GROUPS, INT4, is_layer_of
-from frontends.torch.reader import calls_of, operator_of, values_of
+from frontends.torch.reader import calls_of, is_call, operator_of, values_of
 from qnn_ops import blockwise_dense, fused_multiply_add, quantized_dense
 from qnn_ops.arithmetic.rounded import rounded
 
@@ -124,10 +124,10 @@ def product_rule(constants: Mapping[str, Array]) -> Any:
 
 def widened_bytes(node: Any, constants: Mapping[str, Array]) -> Any:
     """Return the constant of which a node makes a transposed matrix of float32; None if none."""
-    if not _calls(node, (_WIDENING,)) or str(node.meta["val"].dtype) != "torch.float32":
+    if not is_call(node, _WIDENING) or str(node.meta["val"].dtype) != "torch.float32":
         return None
     moved = node.args[0]
-    data = moved.args[0] if _calls(moved, _MOVING) and len(moved.meta["val"].shape) > 1 else None
+    data = moved.args[0] if is_call(moved, *_MOVING) and len(moved.meta["val"].shape) > 1 else None
     array = constants.get(getattr(data, "name", ""))
     return data if array is not None and array.dtype == np.int8 else None
 
@@ -141,11 +141,7 @@ def _is_weight_layer(node: Any, constants: Mapping[str, Array]) -> bool:
     if operator_of(node) == PRODUCT:
         return widened_bytes(node.args[1], constants) is not None
     is_group = operator_of(node) == GROUPS
-    return is_group and any(not _calls(each.args[0], (DEQUANTIZE,)) for each in node.users)
-
-
-def _calls(node: Any, names: tuple[str, ...]) -> bool:
-    return getattr(node, "op", "") == "call_function" and operator_of(node) in names
+    return is_group and any(not is_call(each.args[0], DEQUANTIZE) for each in node.users)
 
 
 def _parts(weights: Any, constants: Mapping[str, Array]) -> tuple[Array, Array, Array, int]:

@@ -107,7 +107,7 @@ class Functions:
         Raises:
             UnsupportedError: there are others, or too few.
         """
-        names = [_text(name) for name in attributes.get("activations", ())]
+        names = [text_of(name) for name in attributes.get("activations", ())]
         names = names or [*defaults] * count
         if len(names) != len(defaults) * count:
             raise UnsupportedError(
@@ -159,5 +159,6 @@ def _with_numbers(name: str, numbers: Sequence[Iterator[float]]) -> tuple[str, f
     return known, alpha, beta
 
 
-def _text(value: Any) -> str:
+def text_of(value: Any) -> str:
+    """Return an attribute's text."""
     return value.decode(errors="replace") if isinstance(value, bytes) else str(value)

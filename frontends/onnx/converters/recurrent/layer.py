@@ -13,6 +13,7 @@ from tvm.relax import op as R
 from frontends.builder import ModuleBuilder
 from frontends.errors import UnsupportedError
 from frontends.onnx.converters.products import ByteWeights, FloatWeights
+from frontends.onnx.converters.recurrent.gates import text_of
 from frontends.onnx.converters.registry import Call
 from frontends.steps import run_steps
 from qnn_ops import dequantize
@@ -82,7 +83,7 @@ class Layer:
         self.emit = self.builder.emit
         # As LSTM has them, and their encodings.
         (x, w, r, b, self.lengths, *states, p, sw, zw, sr, zr) = call.operands(12)
-        direction = _text(attributes.get("direction", "forward"))
+        direction = text_of(attributes.get("direction", "forward"))
         if direction not in _BACKWARD:
             raise UnsupportedError(f"direction is {direction!r}")
         self.backward = _BACKWARD[direction]
@@ -331,7 +332,3 @@ class Layer:
             ByteWeights(array[i], steps.reshape(count, -1)[i], points[i, :1].astype(np.int64))
             for i in range(count)
         ]
-
-
-def _text(value: Any) -> str:
-    return value.decode(errors="replace") if isinstance(value, bytes) else str(value)
