@@ -7,6 +7,7 @@ import inspect
 import os
 import signal
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from types import FrameType
 
@@ -49,6 +50,24 @@ inspect.stack = _near_stack
 # A shell makes its background jobs ignore Ctrl-C, for which there are tests.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+# The tests of these ask what a model means, or how a library is called. LLVM's optimization took
+# half of their time. All others compile as users do: tests of kernels, passes, whole networks,
+# random graphs and code.
+_ROOT = Path(__file__).parent
+_AS_WRITTEN = ("frontends", "tvm_qnn/litert", "tvm_qnn/onnxruntime", "tvm_qnn/relay")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _as_written(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Compile without LLVM's optimization in some folders."""
+    with pytest.MonkeyPatch.context() as patch:
+        if any(request.path.is_relative_to(_ROOT / folder) for folder in _AS_WRITTEN):
+            from tests.support.as_written import compile_as_written
+
+            compile_as_written(patch)
+        yield
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -22,19 +22,23 @@ ROUTES = {"primitives": ("llvm", False), "kernels": ("host", True)}
 
 HYBRID = "hybrid_lstm_spotter"
 
-# Inception V3 is tested at its full size.
+# Of the same operators in another style the primitives are tested one by one.
+PORTABLE = {("inception_v3", "uint8"), ("mobilenet_v1", "int8"), ("resnet50", "int8_per_axis")}
+
+# This one runs at its full size.
+WHOLE = ("inception_v3", "kernels")
+
 _RUNS = [
-    (name, style, route)
+    pytest.param(name, style, route, marks=[pytest.mark.slow] * ((name, route) == WHOLE))
     for name, style in zoo.MODELS
     for route in ROUTES
-    # The primitives of the others' operators are tested one by one.
-    if name not in ("inception_v3", HYBRID) and (route == "kernels" or name in zoo.CLASSIFIERS)
+    if name != HYBRID and (route == "kernels" or (name, style) in PORTABLE)
 ]
 
 
 @pytest.mark.parametrize(("name", "style", "route"), _RUNS)
-def test_every_tensor_of_a_tiny_network_equals_litert(name: str, style: str, route: str) -> None:
-    content = zoo.build(name, style=style, tiny=True)
+def test_every_tensor_of_a_network_equals_litert(name: str, style: str, route: str) -> None:
+    content = zoo.build(name, style=style, tiny=(name, route) != WHOLE)
     target, kernels = ROUTES[route]
     assert differing_tensors(content, runs(content), target, kernels=kernels) == []
 
@@ -58,15 +62,6 @@ def test_a_tiny_hybrid_network_is_near_litert(route: str) -> None:
 )
 def test_every_tensor_of_a_tiny_network_in_int16_equals_litert(name: str, route: str) -> None:
     content = zoo.build(name, style=zoo.INT16_STYLE, tiny=True)
-    target, kernels = ROUTES[route]
-    assert differing_tensors(content, runs(content), target, kernels=kernels) == []
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("route", ROUTES)
-@pytest.mark.parametrize("style", zoo.STYLES)
-def test_every_tensor_of_inception_v3_equals_litert(style: str, route: str) -> None:
-    content = zoo.build("inception_v3", style=style)
     target, kernels = ROUTES[route]
     assert differing_tensors(content, runs(content), target, kernels=kernels) == []
 

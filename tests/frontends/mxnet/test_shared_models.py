@@ -15,7 +15,8 @@ NETWORKS = (
     *("concat_aligned", "concat_mixed", "concat_pool", "conv_bn_relu", "depthwise", "dilated"),
     *("groupconv", "mlp", "preact", "residual", "residual_linear"),
 )
-KINDS = ("sg-auto", "sg-auto-chan")
+DEVIATING = ("groupconv", "residual", "residual_linear")
+"""Where MXNet's own semantics gives other numbers than the corrected one."""
 
 
 def tiny(network: str, kind: str) -> tuple[Path, dict[str, np.ndarray]]:
@@ -23,8 +24,9 @@ def tiny(network: str, kind: str) -> tuple[Path, dict[str, np.ndarray]]:
 
 
 @needs_shared
-@pytest.mark.parametrize("kernels", [True, False])
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    ("kind", "kernels"), [("sg-auto", True), ("sg-auto-chan", True), ("sg-auto-chan", False)]
+)
 @pytest.mark.parametrize("network", NETWORKS)
 def test_tiny_networks_equal_mxnet(network: str, kind: str, kernels: bool) -> None:
     prefix, inputs = tiny(network, kind)
@@ -42,14 +44,13 @@ def test_mobilenet_equals_mxnet(kernels: bool) -> None:
 
 
 @needs_shared
-@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("network", NETWORKS)
-def test_corrected_semantics_equal_the_evaluator(network: str, kind: str) -> None:
-    prefix, inputs = tiny(network, kind)
+def test_corrected_semantics_equal_the_evaluator(network: str) -> None:
+    prefix, inputs = tiny(network, "sg-auto-chan")
     (expected,) = evaluator().run(prefix.name, inputs["data"], bug=False, out=str(TINY))
     (result,) = results_of(prefix, inputs, semantics="corrected")
     np.testing.assert_array_equal(result, expected)
-    deviates = network in ("groupconv", "residual", "residual_linear")
+    deviates = network in DEVIATING
     assert np.array_equal(result, np.load(f"{prefix}-output.npy")) != deviates
 
 

@@ -29,6 +29,10 @@ SMALL = (
     "vww_i8",
 )
 LARGE = ("deeplab_dm05_u8", "mbv2_u8", "tf2_mbv2_i8")
+ROUTES = [
+    *((name, route) for name in SMALL for route in ("primitives", "kernels")),
+    *(pytest.param(name, "kernels", marks=pytest.mark.slow) for name in LARGE),
+]
 
 
 @pytest.fixture(scope="module")
@@ -36,10 +40,7 @@ def models(shared: Path) -> Path:
     return shared / "models" / "tflite"
 
 
-@pytest.mark.parametrize("route", ["primitives", "kernels"])
-@pytest.mark.parametrize(
-    "name", [*SMALL, *(pytest.param(name, marks=pytest.mark.slow) for name in LARGE)]
-)
+@pytest.mark.parametrize(("name", "route"), ROUTES)
 def test_every_tensor_equals_litert(models: Path, name: str, route: str) -> None:
     content = (models / f"{name}.tflite").read_bytes()
     graph = read_model(content)

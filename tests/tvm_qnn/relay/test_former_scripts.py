@@ -35,7 +35,7 @@ MXNET = str(Path(__file__).parents[2] / "fixtures/mxnet/plain-auto")
 
 @pytest.fixture(scope="module")
 def content() -> bytes:
-    return zoo("mobilenet_v2", "uint8", tiny=True)
+    return zoo("mobilenet_v1", "uint8", tiny=True)
 
 
 @pytest.fixture(scope="module")

@@ -144,8 +144,9 @@ def test_attention_of_bytes_that_sees_what_was_before() -> None:
 
 
 @pytest.mark.parametrize("keys", [TOKENS, 5])
-@pytest.mark.parametrize("mask", [None, "lengths", "of tokens"])
-@pytest.mark.parametrize("has_bias", [True, False])
+@pytest.mark.parametrize(
+    ("mask", "has_bias"), [(None, True), ("lengths", False), ("of tokens", True)]
+)
 def test_heads_of_what_is_computed_before(keys: int, mask: str | None, has_bias: bool) -> None:
     rng = np.random.default_rng(4)
     data = {"q": reals(rng, BATCH, TOKENS, WIDTH)}

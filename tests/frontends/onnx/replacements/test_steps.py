@@ -31,15 +31,17 @@ def step_of(whole: Any, data: dict[str, Array]) -> tuple[Any, dict[str, Array]]:
     return proto, {**data, "a": columns}
 
 
+SETTINGS: list[dict[str, Any]] = [
+    *({}, {"is_rotated": True}, {"local_window_size": 4}, {"softcap": 2.0}, {"scale": 0.1}),
+    *({"has_sinks": True}, {"smooth_softmax": 1}, {"is_packed": True}),
+]
+
+
 @pytest.mark.parametrize(
-    "settings",
-    [
-        *({}, {"is_rotated": True}, {"local_window_size": 4}, {"softcap": 2.0}, {"scale": 0.1}),
-        *({"has_sinks": True}, {"smooth_softmax": 1}, {"is_packed": True}),
-    ],
+    ("tokens", "settings"),
+    [*((TOKENS, each) for each in SETTINGS), *((1, each) for each in SETTINGS[:3])],
     ids=str,
 )
-@pytest.mark.parametrize("tokens", [1, TOKENS])
 def test_a_step_is_attention_with_a_past(tokens: int, settings: dict[str, Any]) -> None:
     whole, data = model(tokens=tokens, past=PAST, lengths=[LENGTH], total=PAST, **settings)
     expected = on_runtime(whole, data)

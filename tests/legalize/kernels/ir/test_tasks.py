@@ -114,8 +114,9 @@ def test_results_do_not_depend_on_threads(out_channels: int) -> None:
 
 
 @needs_native_vnni
-@pytest.mark.parametrize("read_by_all", [0, 1 << 20], ids=["channels", "pixels"])
-@pytest.mark.parametrize("out_channels", [144, 208])
+@pytest.mark.parametrize(
+    ("read_by_all", "out_channels"), [(0, 208), (1 << 20, 144)], ids=["channels", "pixels"]
+)
 def test_results_of_tiles_do_not_depend_on_threads(
     monkeypatch: pytest.MonkeyPatch, out_channels: int, read_by_all: int
 ) -> None:

@@ -74,8 +74,9 @@ def test_products_are_counted(op: str) -> None:
     assert operator.macs == 5 * 3 * 2 * GATES[op] * 7 * (9 + 7)
 
 
-@pytest.mark.parametrize("direction", ["forward", "bidirectional"])
-@pytest.mark.parametrize("op", GATES)
+@pytest.mark.parametrize(
+    ("op", "direction"), zip(GATES, ["forward", "bidirectional"] * 2, strict=True)
+)
 def test_a_batch_may_be_open(op: str, direction: str) -> None:
     model, data = recurrent(op, direction=direction)
     for value in model.graph.input:  # [steps, batch, size], or [directions, batch, units]

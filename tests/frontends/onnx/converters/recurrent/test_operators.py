@@ -16,9 +16,15 @@ from tests.support.onnx_graphs import check_equal, compiled, model_of, on_runtim
 from tests.support.onnx_recurrent import DIRECTIONS, recurrent
 
 
+def directions(*lengths: tuple[int, ...]) -> pytest.MarkDecorator:
+    """Run a test forward, in reverse with lengths, and in both directions with and without."""
+    both = [("bidirectional", each) for each in (None, *lengths)]
+    cases = [("forward", None), ("reverse", lengths[0]), *both]
+    return pytest.mark.parametrize(("direction", "lengths"), cases)
+
+
 @pytest.mark.parametrize("linear", [0, 1])
-@pytest.mark.parametrize("direction", DIRECTIONS)
-@pytest.mark.parametrize("lengths", [None, (5, 0, 3)])
+@directions((5, 0, 3))
 def test_equal_to_onnx_runtime(
     direction: str, linear: int, lengths: tuple[int, ...] | None
 ) -> None:
@@ -79,8 +85,7 @@ BOTH = pytest.mark.parametrize("op", KINDS)
 
 
 @BOTH
-@pytest.mark.parametrize("direction", DIRECTIONS)
-@pytest.mark.parametrize("lengths", [None, (5, 2, 4), (1, 3, 0)])
+@directions((5, 2, 4), (1, 3, 0))
 def test_equal_to_onnx_runtime_of_lstm(
     op: str, direction: str, lengths: tuple[int, ...] | None
 ) -> None:
@@ -311,8 +316,7 @@ def test_weights_must_be_constants() -> None:
         from_onnx(model)
 
 
-@pytest.mark.parametrize("direction", DIRECTIONS)
-@pytest.mark.parametrize("lengths", [None, (5, 1, 3)])
+@directions((5, 1, 3))
 def test_equal_to_onnx_runtime_of_rnn(direction: str, lengths: tuple[int, ...] | None) -> None:
     names = ["HardSigmoid", "Softsign"][: DIRECTIONS[direction]]
     model, data = recurrent("RNN", direction=direction, lengths=lengths, activations=names)

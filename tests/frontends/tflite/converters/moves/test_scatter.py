@@ -180,7 +180,7 @@ ONES: dict[str, Any] = {
 # Some indices are named twice, and some lie outside, as a whole or in part.
 CASES = [
     (ROWS, [[3], [0], [9], [0]], (4, 5)),
-    (WINDOWS, [[0, 2, 7, 1], [1, 3, 0, 1]], (2, 4, 3)),
+    (WINDOWS, [[0, 3, 7, 1], [1, 2, 0, 1]], (2, 4, 3)),
     (ONES, [[[3, 4], [0, 0]], [[0, 0], [8, 2]]], (2, 2)),
 ]
 CODES = ("", *(f"STABLEHLO_{name}" for name in ("ADD", "MULTIPLY", "MAXIMUM", "MINIMUM")))
@@ -215,20 +215,25 @@ def scattered(
     return writer.finish([x, u] if is_constant else [x, u, i], results)
 
 
-@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "int32", "int64", "float32"])
+DTYPES = ("int8", "uint8", "int16", "int32", "int64", "float32")
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
 def test_slices_equal_litert_s(dtype: str) -> None:
     rng = np.random.default_rng(1)
 
     def numbers(shape: tuple[int, ...]) -> Array:
         if dtype == "int64":
-            return rng.integers(-99, 99, shape)
+            return rng.integers(-(2**40), 2**40, shape)
         if dtype == "float32":
             odd = rng.random(shape) < 0.1
             return np.where(odd, np.nan, rng.normal(0, 1, shape)).astype(np.float32)
         return full_range(rng, dtype, shape)
 
     encoding = Q if dtype in ("int8", "uint8") else None
-    for case, (options, indices, shape) in enumerate(CASES):
+    # Indices and numbers do not depend on each other: two dtypes for each form of indices.
+    for case in range(len(CASES)) if dtype == "int8" else [DTYPES.index(dtype) % len(CASES)]:
+        options, indices, shape = CASES[case]
         data, updates, is_constant = numbers((4, 5)), numbers(shape), case == 1
         where = np.array(indices, "int64" if case == 2 else "int32")
         given = {"is_constant": is_constant, "encoding": encoding, **options}
