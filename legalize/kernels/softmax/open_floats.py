@@ -157,11 +157,11 @@ class OpenKernel:
 
     def _largest(self) -> Any:
         most = local_vector(_WIDE, "float32")
-        with T.vectorized(_WIDE) as lane:
+        with T.vectorized(T.int64(_WIDE)) as lane:
             T.buffer_store(most, tirx.min_value("float32"), [lane])
 
         def compare(place: Index, lanes: int) -> None:
-            with T.vectorized(lanes) as lane:
+            with T.vectorized(T.int64(lanes)) as lane:
                 T.buffer_store(most, T.max(most[lane], self.row[place + lane]), [lane])
 
         self._vectors(compare)
@@ -170,22 +170,22 @@ class OpenKernel:
     def _sum(self, term: Callable[[Index], Any]) -> Any:
         """Write the sum of the terms, which become the row unless the logarithm is wanted."""
         sums, terms = local_vector(_LANES, "float32"), local_vector(_WIDE, "float32")
-        with T.vectorized(_LANES) as lane:
+        with T.vectorized(T.int64(_LANES)) as lane:
             T.buffer_store(sums, T.float32(0), [lane])
 
         def add(place: Index, lanes: int) -> None:
-            with T.vectorized(lanes) as lane:
+            with T.vectorized(T.int64(lanes)) as lane:
                 T.buffer_store(terms, term(place + lane), [lane])
             if not self.is_logarithm:
-                with T.vectorized(lanes) as lane:
+                with T.vectorized(T.int64(lanes)) as lane:
                     T.buffer_store(self.row, terms[lane], [place + lane])
             for first in range(0, lanes, _LANES):
-                with T.vectorized(_LANES) as lane:
+                with T.vectorized(T.int64(_LANES)) as lane:
                     T.buffer_store(sums, sums[lane] + terms[first + lane], [lane])
 
         self._vectors(add)
         halves = local_vector(_LANES // 2, "float32")
-        with T.vectorized(_LANES // 2) as lane:
+        with T.vectorized(T.int64(_LANES // 2)) as lane:
             T.buffer_store(halves, sums[lane] + sums[_LANES // 2 + lane], [lane])
         left = [halves[lane] for lane in range(_LANES // 2)]
         while len(left) > 1:
@@ -201,6 +201,6 @@ def _folded(vector: Buffer, lanes: int, combine: Callable[[Any, Any], Any]) -> A
     """Write the combination of all lanes: those of the second half with those of the first."""
     while lanes > 1:
         lanes //= 2
-        with T.vectorized(lanes) as lane:
+        with T.vectorized(T.int64(lanes)) as lane:
             T.buffer_store(vector, combine(vector[lane], vector[lanes + lane]), [lane])
     return kept(vector[0])
