@@ -89,8 +89,12 @@ class _Writer(PyExprMutator):
         steps: list[_Taken] = []
         while len(steps) < _MOST_STEPS and self.uses[data] == 1:
             call = self.values.get(data)
-            apply = None if call is None else _STEPS.get(operator_name(call) or "")
-            if apply is None or {spec_of(each).dtype for each in (*call.args, call)} != {"float32"}:
+            apply = _STEPS.get(operator_name(call))
+            if (
+                call is None
+                or apply is None
+                or {spec_of(each).dtype for each in (*call.args, call)} != {"float32"}
+            ):
                 break
             shape = spec_of(data).shape
             wholes = [each for each in call.args if spec_of(each).shape == shape]

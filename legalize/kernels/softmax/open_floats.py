@@ -116,7 +116,7 @@ class OpenKernel:
         def element(place: Index) -> Any:
             value = self.source[start + place]
             for step, other, operand in zip(self.steps, self.others, operands, strict=True):
-                if operand is None:
+                if operand is None or other is None:
                     second = T.float32(step.other)
                 else:
                     first, stride = operand
