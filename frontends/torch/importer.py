@@ -38,6 +38,7 @@ from qnn_ops.dialect.signature import (
     with_signature,
     without_bounds,
 )
+from qnn_ops.dialect.sizes import within
 from qnn_ops.serial import serial
 
 
@@ -118,17 +119,19 @@ def import_program(
     from tvm.relax.frontend.torch.exported_program_translator import ExportedProgramImporter
 
     importer, constants = ExportedProgramImporter(), constants_of(program)
+    bounds = {symbol: limits for symbol, (_, limits) in (sizes or {}).items()}
     of_inductor = is_of_inductor(program)
     calls = calls_of(program)
     is_exact = of_pytorch and not any(map(quantizes_data, calls))
     try:
-        mod = importer.from_exported_program(
-            program,
-            keep_params_as_input=False,
-            unwrap_unit_return_tuple=True,
-            no_bind_return_tuple=False,
-            custom_convert_map=rules(constants, of_inductor=of_inductor, is_exact=is_exact),
-        )
+        with within(bounds):
+            mod = importer.from_exported_program(
+                program,
+                keep_params_as_input=False,
+                unwrap_unit_return_tuple=True,
+                no_bind_return_tuple=False,
+                custom_convert_map=rules(constants, of_inductor=of_inductor, is_exact=is_exact),
+            )
     except Exception as error:  # whatever TVM's importer meets
         raise ModelFormatError(f"the program cannot be imported: {reason_of(error)}") from None
     mod, results = _with_results(mod, calls, importer.env)

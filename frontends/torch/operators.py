@@ -39,6 +39,7 @@ from frontends.torch.parts import (
     promoted,
     scaled_sum,
     select,
+    sliced,
     take,
 )
 from frontends.torch.quantized.affine import GROUPS
@@ -167,6 +168,7 @@ OWN: dict[str, Rule] = {
     **dict.fromkeys(UNEQUAL, different),
     **dict.fromkeys(PROMOTED, promoted),
     "select.int": select,
+    "slice.Tensor": sliced,
     "narrow.default": narrow,
     **dict.fromkeys(("index.Tensor", "index_put.default", "index_put_.default"), index),
     "embedding.default": embedding,

@@ -11,9 +11,11 @@ from tvm import relax
 from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
+from frontends.ranges import clamped
 from frontends.torch.reader import operator_of, values_of
 from qnn_ops import counted_indices
 from qnn_ops.dialect.registry import spec_of
+from qnn_ops.dialect.sizes import as_extent, is_open, sizes_of
 
 CLAMP = "clamp.default"
 
@@ -181,6 +183,29 @@ def narrow(node: Any, importer: Any) -> relax.Var:
     call = R.strided_slice(tensor, [axis % len(shape)], [begin], [begin + int(length)])
     result: relax.Var = importer.block_builder.emit(call)
     return result
+
+
+def sliced(node: Any, importer: Any) -> relax.Var:
+    """Take a range of indices along an axis; ends may be open, and beyond those of the axis."""
+    data, axis, *ends, step = values_of(node)
+    tensor = importer.env[data]
+    shape = spec_of(tensor).shape
+    size = shape[axis % len(shape)]
+    first, last = (None if each is None else _size(each, importer) for each in ends)
+    end = size if last is None else clamped(last, size, 0, size)
+    begin = 0 if first is None else clamped(first, size, 0, end)
+    if step == 1 and (begin, end) == (0, size):
+        return tensor
+    place, bounds = axis % len(shape), ([as_extent(begin)], [as_extent(end)])
+    call = R.strided_slice(tensor, [place], *bounds, [step], assume_inbound=is_open([begin, end]))
+    result: relax.Var = importer.block_builder.emit(call)
+    return result
+
+
+def _size(value: Any, importer: Any) -> int:
+    """Return a number, or the open size that a node computes."""
+    (size,) = sizes_of([importer.env.get(value, value)])
+    return size
 
 
 def index(node: Any, importer: Any) -> Any:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import tvm
-from tvm import relax
+from tvm import relax, tirx
 from tvm.relax.expr_functor import PyExprMutator, mutator
 
 from legalize.kernels.call import call_tir
@@ -15,7 +18,6 @@ from legalize.kernels.float_matmul.open_sizes import OpenKernel
 from legalize.kernels.float_matmul.spec import FloatMatmul, View, is_served
 from legalize.kernels.isa.base import VectorIsa
 from legalize.kernels.table import vectors_for
-from legalize.passes.channels_last_rules import static_shape
 from legalize.passes.rewriter import constant_variables, count_uses
 from legalize.qdq.group import operator_name
 from qnn_ops import float_matmul as float_matmul_op
@@ -51,6 +53,21 @@ def MultiplyFloats(target: tvm.target.Target) -> tvm.transform.Pass:
     return tvm.transform.module_pass(rewrite, opt_level=0, name="MultiplyFloats")
 
 
+@dataclass(frozen=True)
+class _Product:
+    """A product that a kernel computes.
+
+    Attributes:
+        build: writes the kernel.
+        sources: the operands in memory.
+        output: the result in memory.
+    """
+
+    build: Callable[[], tirx.PrimFunc]
+    sources: list[relax.Expr]
+    output: View
+
+
 @mutator
 class _MultiplyFloats(PyExprMutator):
     def enter(self, function: relax.Function, isa: VectorIsa) -> None:
@@ -77,61 +94,44 @@ class _MultiplyFloats(PyExprMutator):
             return self.visit_expr_post_order(call)
         found = self._product(product, order)
         if found is None:
-            rebuilt = self.builder_.normalize(self.visit_expr_post_order(call))
-            opened = self._of_open_sizes(call, rebuilt)
-            return rebuilt if opened is None else opened
-        spec, sources = found
-        operands = [self.visit_expr(source) for source in sources]
-        function, shape = float_matmul(self.isa, spec), spec.output.shape
-        return call_tir(self.builder_, "float_matmul", function, operands, shape, "float32")
+            return self.visit_expr_post_order(call)
+        operands = [self.visit_expr(source) for source in found.sources]
+        shape = found.output.shape
+        return call_tir(self.builder_, "float_matmul", found.build(), operands, shape, _FLOAT)
 
-    def _of_open_sizes(self, original: relax.Call, call: relax.Call) -> relax.Expr | None:
-        """Write a product of open sizes as a kernel; return None if it does not serve."""
-        name = operator_name(call)
-        if name not in _PRODUCTS or self._is_constant(original) or not self.isa.fuses_products:
-            return None
-        lhs, rhs, result = map(spec_of, (*call.args, call))
-        sums = "" if name == _PRODUCTS[0] else attrs_of(call).order
-        is_served = (
-            is_open((*lhs.shape, *rhs.shape))
-            and {lhs.dtype, rhs.dtype} == {_FLOAT}
-            and min(len(lhs.shape), len(rhs.shape)) > 1
-            and lhs.shape[:-2] == rhs.shape[:-2]
-            and sums != ORDERS[0]
-        )
-        if not is_served:
-            return None
-        panel = panel_of(_ANY, rhs.shape[-1]) if sums else 0
-        function = OpenKernel(self.isa, lhs.shape, rhs.shape, panel).build()
-        operands = list(call.args)
-        return call_tir(self.builder_, "float_matmul", function, operands, result.shape, _FLOAT)
-
-    def _product(
-        self, call: relax.Expr, order: tuple[int, ...] | None
-    ) -> tuple[FloatMatmul, list[relax.Expr]] | None:
-        """Describe a product, given the order of its result's axes, and return its operands.
+    def _product(self, call: relax.Expr, order: tuple[int, ...] | None) -> _Product | None:
+        """Describe a product, given the order of its result's axes.
 
         Returns:
-            None if the kernel does not serve it.
+            None if no kernel serves it.
         """
         name = operator_name(call)
         if name not in _PRODUCTS or self._is_constant(call):
             return None
-        shapes = [static_shape(tensor) for tensor in (*call.args, call)]
-        known = [shape for shape in shapes if shape is not None and len(shape) > 1]
-        if len(known) < len(shapes) or {spec_of(each).dtype for each in call.args} != {_FLOAT}:
+        specs = [spec_of(tensor) for tensor in (*call.args, call)]
+        shapes = [spec.shape for spec in specs if spec.dtype == _FLOAT and len(spec.shape) > 1]
+        if len(shapes) < len(specs):
             return None
-        shape = known[-1]
-        axes = tuple(range(len(shape))) if order is None else order
-        back = tuple(axes.index(axis) for axis in range(len(shape)))
-        output = View(tuple(shape[axis] for axis in axes), back)
-        (lhs, left), (rhs, right) = map(self._source, call.args, known)
-        if 1 not in right.strides[-2:]:
-            rhs, right = call.args[1], _plain(known[1])
+        axes = tuple(range(len(shapes[-1]))) if order is None else order
+        back = tuple(axes.index(axis) for axis in range(len(axes)))
+        output = View(tuple(shapes[-1][axis] for axis in axes), back)
+        (lhs, left), (rhs, right) = map(self._source, call.args, shapes)
         sums = "" if name == _PRODUCTS[0] else attrs_of(call).order
-        panel = panel_of(*known[1][-2:]) if sums == ORDERS[1] else 0
+        if any(map(is_open, shapes)):
+            if sums == ORDERS[0] or shapes[0][:-2] != shapes[1][:-2] or not self.isa.fuses_products:
+                return None
+            panel = panel_of(_ANY, shapes[1][-1]) if sums else 0
+            for source, view in ((rhs, right), (call.args[1], _plain(shapes[1]))):
+                kernel = OpenKernel(self.isa, left, view, output, panel)
+                if kernel.serves():
+                    return _Product(kernel.build, [lhs, source], output)
+            return None
+        if 1 not in right.strides[-2:]:
+            rhs, right = call.args[1], _plain(shapes[1])
+        panel = panel_of(*shapes[1][-2:]) if sums == ORDERS[1] else 0
         spec = FloatMatmul(left, right, output, sums != ORDERS[0], panel)
-        return (spec, [lhs, rhs]) if is_served(spec, self.isa) else None
+        build = partial(float_matmul, self.isa, spec)
+        return _Product(build, [lhs, rhs], output) if is_served(spec, self.isa) else None
 
     def _source(self, operand: relax.Expr, shape: tuple[int, ...]) -> tuple[relax.Expr, View]:
         """Return the tensor in memory behind an operand, and the view of it that is read."""
@@ -154,9 +154,6 @@ def _order(call: relax.Expr) -> tuple[int, ...] | None:
     """Return the order of axes of a transpose; None for any other call."""
     if not isinstance(call, relax.Call) or operator_name(call) != _PERMUTE:
         return None
-    shape = static_shape(call)
-    if shape is None:
-        return None
-    rank = len(shape)
+    rank = len(spec_of(call).shape)
     axes = call.attrs.axes or range(-1, -rank - 1, -1)
     return tuple(int(axis) % rank for axis in axes)

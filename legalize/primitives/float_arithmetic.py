@@ -135,11 +135,10 @@ _FAR = 1e30
 
 @primitive(float_function)
 def _float_function(builder: relax.BlockBuilder, attrs: Attrs, data: relax.Expr) -> relax.Expr:
-    function = _RULES[attrs.function]
+    function = function_of(attrs.function)
 
     def compute(tensor: te.Tensor) -> te.Tensor:
-        # What computes the data is fused, and shall be there once.
-        return te.compute(tensor.shape, lambda *at: _let(tensor(*at), function), attrs.function)
+        return te.compute(tensor.shape, lambda *at: function(tensor(*at)), attrs.function)
 
     result: relax.Expr = builder.emit_te(compute, data, primfunc_name_hint=attrs.function)
     return result
@@ -290,3 +289,8 @@ _RULES: dict[str, Callable[[Expr], Expr]] = {
     "onnxruntime_logistic": _onnxruntime_logistic,
     "onnxruntime_tanh": _onnxruntime_tanh,
 }
+
+
+def function_of(name: str) -> Callable[[Expr], Expr]:
+    """Return what writes a function of a scalar, which is computed once."""
+    return lambda x: _let(x, _RULES[name])

@@ -8,8 +8,11 @@ from typing import Any
 from tvm import relax
 
 from legalize.primitives.registry import primitive
+from legalize.primitives.softmax import open_softmax
+from qnn_ops.arithmetic.onnxruntime import is_onnxruntime
 from qnn_ops.dialect.expressions import emitted
-from qnn_ops.dialect.registry import Attrs, Operator, constant_of
+from qnn_ops.dialect.registry import Attrs, Operator, constant_of, spec_of
+from qnn_ops.dialect.sizes import is_open
 from qnn_ops.quantized.binary import (
     quantized_add,
     quantized_multiply,
@@ -50,7 +53,6 @@ for _operator in (
     quantized_prelu,
     quantized_relu,
     quantized_resize2d,
-    quantized_softmax,
     quantized_squared_difference,
     quantized_subtract,
     quantized_svdf,
@@ -66,3 +68,12 @@ def _dequantize(builder: relax.BlockBuilder, attrs: Attrs, data: relax.Expr) -> 
     if known is not None:  # numpy is sooner done than code for one run
         return relax.const(dequantize.apply(attrs, known), "float32")
     return _lower(dequantize, builder, attrs, data)
+
+
+@primitive(quantized_softmax)
+def _softmax(builder: relax.BlockBuilder, attrs: Attrs, data: relax.Expr) -> relax.Expr:
+    shape = spec_of(data).shape
+    is_last = attrs.axis % len(shape) == len(shape) - 1
+    if is_last and is_open(shape[-1:]) and is_onnxruntime(attrs):
+        return open_softmax(builder, attrs, data)
+    return _lower(quantized_softmax, builder, attrs, data)

@@ -27,7 +27,7 @@ ONNXRUNTIME = "onnxruntime"
 
 # What QLinearSoftmax leaves free below the largest float32, as a logarithm; and the values a row
 # may have for each step of floor(1 / output_scale) before a product leaves float32.
-_SOFTMAX_RESERVE = 5.0
+SOFTMAX_RESERVE = 5.0
 _SOFTMAX_MOST = 2**30
 
 Array = np.ndarray[Any, Any]
@@ -219,7 +219,7 @@ def softmax_table(input_scale: float, count: int) -> Float32Array:
     scale = float(np.float32(input_scale))
     largest = np.float32(np.finfo(np.float32).max)
     logarithm = float(np.float32(math.log(float(largest / np.float32(count)))))
-    shift = max(0.0, logarithm - _SOFTMAX_RESERVE) / scale
+    shift = max(0.0, logarithm - SOFTMAX_RESERVE) / scale
     # The C library's function: numpy's own may differ in the last bit.
     exponentials = [math.exp((step - 255 + shift) * scale) for step in range(256)]
     return np.array(exponentials).astype(np.float32)

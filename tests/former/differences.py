@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-_OPEN_SIZE = "relay.Any: every size must be known when a model is built"
+_OPEN_SIZE = "relay.Any is an open size, which cannot broadcast in some of the runs alone"
 
 _FOLD = "test_pass_fake_quantization_to_integer"
 _FORM = "compares the calls that Relay made of a group, one by one"

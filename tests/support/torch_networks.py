@@ -18,13 +18,13 @@ QUANTIZED = torch.ops.quantized_decomposed
 
 def quantized(
     network: nn.Module,
-    *shapes: tuple[int, ...],
+    *shapes: tuple[int, ...] | torch.Tensor,
     per_channel: bool = True,
     dynamic: bool = False,
     dynamic_shapes: Any = None,
     seed: int = 0,
 ) -> Any:
-    """Return the program that PT2E makes of a network, calibrated with noise."""
+    """Return the program that PT2E makes of a network, calibrated with noise, or with tensors."""
     from executorch.backends.xnnpack.quantizer.xnnpack_quantizer import (
         XNNPACKQuantizer,
         get_symmetric_quantization_config,
@@ -32,7 +32,10 @@ def quantized(
     from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
 
     generator = torch.Generator().manual_seed(seed)
-    examples = tuple(torch.randn(shape, generator=generator) for shape in shapes)
+    examples = tuple(
+        each if isinstance(each, torch.Tensor) else torch.randn(each, generator=generator)
+        for each in shapes
+    )
     quantizer = XNNPACKQuantizer()
     quantizer.set_global(
         get_symmetric_quantization_config(is_per_channel=per_channel, is_dynamic=dynamic)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 import tvm
@@ -24,36 +24,35 @@ Constant = tvm.ir.GenericConst
 """Scripts had it here, as they had Call, Expr, Tuple, TupleGetItem and Var."""
 
 
-def any_size() -> NoReturn:
-    """Stand for a size that only a run knows, which is not supported.
-
-    Raises:
-        QnnError: always.
-    """
-    raise QnnError("relay.Any: every size must be known; build once for each shape")
+_ANY = "any"
 
 
-def static_shape(name: str, shape: Any) -> list[int]:
+def any_size() -> tvm.tirx.Var:
+    """Return a size that each run decides; no other size is equal to it."""
+    return tvm.tirx.Var(_ANY, "int64")
+
+
+def sizes_of(name: str, shape: Any) -> list[Any]:
     """Return the sizes of a shape, which may be one number.
 
     Raises:
-        QnnError: if a size is not known.
+        QnnError: if a size is neither a number nor open.
     """
     sizes = [shape] if isinstance(shape, (int, np.integer, str)) else list(shape)
     for size in sizes:
-        is_number = isinstance(size, (int, np.integer, tvm.tirx.IntImm))
-        if not is_number or int(size) < 0:
-            raise QnnError(f"{name}: every size must be known, got {size!s}; build for each shape")
-    return [int(size) for size in sizes]
+        is_number = isinstance(size, (int, np.integer, tvm.tirx.IntImm)) and int(size) >= 0
+        if not is_number and not isinstance(size, tvm.tirx.Var):
+            raise QnnError(f"{name}: a size is a number or relay.Any(), got {size!s}")
+    return [size if isinstance(size, tvm.tirx.Var) else int(size) for size in sizes]
 
 
 def TensorType(shape: Any = (), dtype: str = "float32") -> relax.TensorType:
     """Return the type of a tensor.
 
     Raises:
-        QnnError: if a size is not known.
+        QnnError: if a size is neither a number nor open.
     """
-    return relax.TensorType(static_shape("TensorType", shape), dtype)
+    return relax.TensorType(sizes_of("TensorType", shape), dtype)
 
 
 def var(
@@ -64,18 +63,21 @@ def var(
     Args:
         name_hint: its name.
         type_annotation: its type, or its shape.
-        shape: static; default: that of a scalar.
+        shape: numbers, or ``relay.Any()`` for an open size; default: that of a scalar.
         dtype: numpy's name for it.
 
     Raises:
-        QnnError: if a size is not known.
+        QnnError: if a size is neither a number nor open.
     """
     if isinstance(type_annotation, relax.TensorType):
-        return relax.Var(name_hint, type_annotation)
+        shape, dtype = type_annotation.shape, str(type_annotation.dtype)
     if type_annotation is not None and isinstance(shape, str):  # a shape, and then its dtype
         shape, dtype = None, shape
     given = type_annotation if shape is None else shape
-    sizes = static_shape(f"var {name_hint!r}", () if given is None else given)
+    sizes = sizes_of(f"var {name_hint!r}", () if given is None else given)
+    for axis, size in enumerate(sizes):
+        if isinstance(size, tvm.tirx.Var) and size.name == _ANY:
+            sizes[axis] = tvm.tirx.Var(f"{name_hint}_{axis}", "int64")
     return relax.Var(name_hint, relax.TensorType(sizes, dtype))
 
 

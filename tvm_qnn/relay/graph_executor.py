@@ -84,7 +84,7 @@ class GraphModule:
         index = self._index(key)
         info: TensorInfo = self._library.inputs[index]
         array = value if isinstance(value, np.ndarray) else np.from_dlpack(value)
-        if (array.shape, str(array.dtype)) != (info.shape, info.dtype):
+        if not info.takes(array.shape) or str(array.dtype) != info.dtype:
             raise QnnError(
                 f"input {info.name!r} is {info.dtype} of shape {info.shape}, "
                 f"got {array.dtype} of shape {array.shape}"
@@ -242,7 +242,7 @@ class GraphModule:
     def _set(self, index: int, value: Any) -> None:
         info: TensorInfo = self._library.inputs[index]
         array = as_array(value)
-        if array.shape != info.shape:
+        if not info.takes(array.shape):
             raise QnnError(f"input {info.name!r} has shape {info.shape}, got {array.shape}")
         self._inputs[index] = array.astype(info.dtype)
 

@@ -87,7 +87,8 @@ def _counted(
 ) -> relax.Expr:
     """Return indices that are counted from the first one; one that is not there ends the run."""
     known, dtype = constant_of(indices), spec_of(indices).dtype
-    if isinstance(size, Size):
+    is_nearest = bool(attributes.get(NEAREST, 0))
+    if isinstance(size, Size) and (known is not None or not is_nearest):
         return _counted_open(builder, known, size, dtype)
     if known is not None:
         if known.size and not -size <= known.min() <= known.max() < size:
@@ -95,12 +96,15 @@ def _counted(
         return relax.const(np.asarray(known % size, known.dtype), str(known.dtype))
     if size == 0 or 0 in spec_of(indices).shape:
         return indices
-    if not attributes.get(NEAREST, 0):
+    if not is_nearest:
         source = f"{name} that gives {attributes['tvm_custom']['outputs'][0]!r}"
         return builder.emit(counted_indices(indices, size, source, from_end=True))
     given: Any = Expression(builder, indices)
-    counted = np.where(given < 0, given + size, given)
-    return np.minimum(np.maximum(counted, 0), size - 1).expr
+    number: Any = size
+    if isinstance(size, Size):
+        number = Expression(builder, builder.emit(of_sizes(builder, np.array([size], object))))
+    counted = np.where(given < 0, given + number, given)
+    return np.minimum(np.maximum(counted, 0), number - 1).expr
 
 
 def _counted_open(builder: relax.BlockBuilder, known: Any, size: Any, dtype: str) -> relax.Expr:

@@ -12,6 +12,7 @@ import numpy as np
 from frontends.onnx.graph.graph import Graph
 from frontends.onnx.graph.open_values import value_of
 from frontends.onnx.read.names import attributes_of
+from frontends.ranges import clamped, whole_shape
 from qnn_ops.dialect.sizes import OpenSizeError, Size, broadcast
 
 Array = np.ndarray[Any, Any]
@@ -120,19 +121,13 @@ def reshaped(shape: Sequence[Any], target: Sequence[Any], *, keeps_zero: bool) -
         target: sizes; -1 for the one that follows, and 0 for that of the data.
         keeps_zero: whether 0 is a size itself.
     """
-    sizes: list[Any] = [
-        shape[axis] if not isinstance(size, Size) and size == 0 and not keeps_zero else size
-        for axis, size in enumerate(target)
-    ]
-    unknown = [axis for axis, size in enumerate(sizes) if not isinstance(size, Size) and size == -1]
-    if unknown:
-        rest = prod(size for axis, size in enumerate(sizes) if axis != unknown[0])
-        count = prod(shape)
-        if count % rest != 0:
-            raise OpenSizeError(f"{list(shape)} to {list(target)}")
-        sizes[unknown[0]] = count // rest
-    found: list[Any] = [size if isinstance(size, Size) else int(size) for size in sizes]
-    return tuple(found)
+    sizes: list[Any] = [size if isinstance(size, Size) else int(size) for size in target]
+    if not keeps_zero:
+        sizes = [shape[axis] if size == 0 else size for axis, size in enumerate(sizes)]
+    known = prod(size for size in sizes if size != -1)
+    if -1 in sizes and known != 0 and prod(shape) % known != 0:
+        raise OpenSizeError(f"{list(shape)} to {list(target)}")
+    return whole_shape(shape, tuple(sizes))
 
 
 def _reshape(shapes: list[Any], values: list[Any], attributes: dict[str, Any]) -> list[Shape]:
@@ -187,11 +182,8 @@ def bounds_of(size: Any, begin: Any, end: Any) -> tuple[Any, Any]:
     """
     if not isinstance(end, Size) and end >= _END:
         end = size
-    low, high = (
-        each if each >= 0 else each + size if -size <= each else 0 for each in (begin, end)
-    )
-    high = high if high <= size else size
-    return (low if low <= high else high), high
+    high = clamped(end, size, 0, size)
+    return clamped(begin, size, 0, high), high
 
 
 def slices_of(

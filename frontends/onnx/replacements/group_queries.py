@@ -22,6 +22,7 @@ from frontends.onnx.replacements.heads import (
 from frontends.onnx.replacements.registry import operands_of, rule
 from frontends.onnx.replacements.rotations import Rotation, rotated
 from frontends.onnx.replacements.steps import STEP, sinks_of, write_step
+from qnn_ops.dialect.sizes import is_open
 
 _OPERANDS = 12
 """Those that are imported: up to the sinks."""
@@ -51,7 +52,7 @@ def _group_query_attention(
     heads = Heads(batch, count, shared, tokens, width, width)
     parts = _parts(graph, heads, (query, key, value))
     before = graph.shape(past_key)[2] if past_key else 0
-    known = int(graph.value(total).item())
+    known = graph.value(total).item()
     size = max(known, before)
     lasts = graph.add("Reshape", graph.add("Cast", last, to=_INT64), (-1, 1))
     # Of the first run there is no past, also where its tensors are there.
@@ -60,6 +61,10 @@ def _group_query_attention(
         firsts = graph.constant(np.zeros((batch, 1), np.int64))
     else:
         firsts = graph.add("Add", lasts, [[1 - tokens]])
+        if is_open([tokens, size]):  # A past that may be empty has none of the first run's tokens.
+            firsts = graph.add("Max", firsts, [[0]])
+            if own_places:
+                raise UnsupportedError("positions beside a past of open length")
     if attrs.get("do_rotary", 0):
         rotation = Rotation(cosines, sines, bool(attrs.get("rotary_interleaved", 0)))
         places = _places(graph, tokens, firsts, own_places, is_first=is_first)
@@ -104,7 +109,7 @@ def _places(graph: Graph, tokens: int, firsts: str, given: str, *, is_first: boo
         return given
     if given:
         firsts = graph.add("Slice", graph.add("Reshape", given, [-1]), [0], [1])
-    return graph.add("Add", firsts, np.arange(tokens)[None])
+    return graph.add("Add", firsts, _numbers(graph, tokens, (1, -1)))
 
 
 def _biased(graph: Graph, scores: str, bias: str, sizes: tuple[int, int]) -> str:
@@ -164,8 +169,11 @@ def _present(
     if is_first:
         turned = graph.add("Transpose", own, perm=TOKENS_LAST)
         return _padded(graph, turned, heads, size - heads.tokens, output)
-    offsets = graph.add("Sub", np.arange(size)[None], firsts)
-    inside = graph.add("Clip", offsets, 0, heads.tokens - 1)
+    offsets = graph.add("Sub", _numbers(graph, size, (1, -1)), firsts)
+    if is_open([heads.tokens]):
+        inside = graph.add("Min", graph.add("Max", offsets, 0), heads.tokens - 1)
+    else:
+        inside = graph.add("Clip", offsets, 0, heads.tokens - 1)
     rows = graph.add("Reshape", inside, (heads.batch, size, 1))
     wide = graph.add("GatherND", own, rows, batch_dims=1, nearest=1)
     moved = graph.add("Transpose", wide, perm=TOKENS_LAST)
@@ -184,7 +192,10 @@ def _padded(graph: Graph, data: str, heads: Heads, count: int, output: str = "")
     """Write heads, and so many tokens of zeros behind them."""
     if not count:
         return graph.add("Identity", data, output=output)
-    zeros = np.zeros((heads.batch, heads.shared, count, heads.width), np.float32)
+    shape = heads.batch, heads.shared, count, heads.width
+    zeros: Any = np.zeros(1 if is_open(shape) else shape, np.float32)
+    if is_open(shape):
+        zeros = graph.add("Expand", zeros, shape)
     return graph.add("Concat", data, zeros, output=output, axis=2)
 
 
@@ -198,11 +209,18 @@ def _seen(graph: Graph, firsts: str, size: tuple[int, int], window: int) -> str:
         window: how many there are; negative for all.
     """
     tokens, seen = size
-    numbers = graph.constant(np.arange(seen).reshape(1, 1, 1, seen))
+    numbers = _numbers(graph, seen, (1, 1, 1, -1))
     column = graph.add("Reshape", firsts, (-1, 1, 1, 1))
-    own = graph.add("Add", column, np.arange(tokens).reshape(1, 1, tokens, 1))
+    own = graph.add("Add", column, _numbers(graph, tokens, (1, 1, -1, 1)))
     hidden = graph.add("Less", own, numbers)
     if window > 0:
         far = graph.add("Less", window - 1, graph.add("Sub", own, numbers))
         hidden = graph.add("Or", hidden, far)
     return graph.add("Not", hidden)
+
+
+def _numbers(graph: Graph, count: int, shape: tuple[int, ...]) -> str:
+    """Return the numbers below a count, which may be an open size, in a shape."""
+    if not is_open([count]):
+        return graph.constant(np.arange(count).reshape(shape))
+    return graph.add("Reshape", graph.add("Range", 0, count, 1), shape)

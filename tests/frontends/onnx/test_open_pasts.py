@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import tvm_qnn as qnn
-from tests.support.decoders import OnRuntime, plain
+from tests.support.decoders import OnRuntime, grouped, plain
 from tests.support.onnx_graphs import onnxruntime
 
 pytestmark = pytest.mark.filterwarnings("ignore::tvm_qnn.LeftInFloatWarning")
@@ -30,15 +30,16 @@ def as_a_sum(model: Any) -> Any:
     [
         (as_a_sum(plain()), {"batch": 1, **RANGES}),
         (plain(), {"attention_mask": (1, "past + tokens"), "batch": 1, **RANGES}),
+        (grouped(), {"attention_mask": (1, "past + tokens"), "batch": 1, **RANGES}),
     ],
-    ids=["of the file", "given"],
+    ids=["of the file", "given", "of grouped queries"],
 )
 def test_a_past_grows_from_nothing(model: Any, shapes: Any) -> None:
     runtime = OnRuntime(model)
     past = dict(runtime.past)
     library = qnn.build(*_imported(model, shapes))
     assert [str(each.shape) for each in library.inputs][1] == "(1, past + tokens)"
-    begin = 0
+    begin, names = 0, {each.name for each in library.inputs}
     for count in (3, 1, 1, 20, 2):
         ids = np.random.default_rng(begin).integers(0, 64, count)
         end = begin + count
@@ -47,12 +48,26 @@ def test_a_past_grows_from_nothing(model: Any, shapes: Any) -> None:
             "attention_mask": np.ones((1, end), np.int64),
             "position_ids": np.arange(begin, end)[None],
         }
+        given = {name: array for name, array in given.items() if name in names}
         scores, *presents = library.run({**given, **past}).values()
         # Sums of floats have another order.
         np.testing.assert_allclose(scores[0], runtime.step(ids.tolist()), atol=1e-4)
         for present, expected in zip(presents, runtime.past.values(), strict=True):
             np.testing.assert_allclose(present, expected, atol=1e-5)
         past, begin = dict(zip(past, presents, strict=True)), end
+
+
+def test_a_first_text_of_grouped_queries_may_be_shorter_than_its_tokens() -> None:
+    model = grouped()
+    shapes = {"attention_mask": (1, "past + tokens"), "batch": 1, **RANGES}
+    library = qnn.build(*_imported(model, shapes))
+    given = dict(OnRuntime(model).past)
+    given |= {"input_ids": np.array([[5, 6, 7, 0]]), "attention_mask": np.array([[1, 1, 1, 0]])}
+    session = onnxruntime.InferenceSession(model.SerializeToString())
+    for found, expected in zip(library.run(given).values(), session.run(None, given), strict=True):
+        axis = found.shape.index(4)
+        known, wanted = (np.take(each, range(3), axis) for each in (found, expected))
+        np.testing.assert_allclose(known, wanted, atol=1e-4)
 
 
 def test_an_empty_past_is_a_number_for_its_name() -> None:

@@ -75,11 +75,30 @@ def test_a_body_must_be_an_expression() -> None:
 
 @pytest.mark.parametrize("size", [None, "n", -1])
 def test_a_size_that_is_not_known_is_named(size: Any) -> None:
-    message = r"every size must be known, got .*; build for each"
+    message = r"a size is a number or relay\.Any\(\), got "
     with pytest.raises(QnnError, match=message):
         relay.var("x", shape=(size, 3))
     with pytest.raises(QnnError, match=message):
         relay.TensorType((size, 3))
+
+
+def test_any_is_a_size_that_each_run_decides() -> None:
+    any_type = relay.TensorType((relay.Any(), 3, relay.Any()), "int8")
+    x, y = relay.var("x", any_type), relay.var("y", shape=(3, 1), dtype="int8")
+    one, two = relay.const(0.5), relay.const(2)
+    scaled = relay.qnn.op.requantize(x, one, two, one, two, out_dtype="int8")
+    function = relay.Function([x, y], relay.add(scaled, y))
+    lib = relay.build(tvm.IRModule.from_expr(function), target="llvm")
+    module = relay.graph_executor.GraphModule(lib["default"](tvm.cpu()))
+    assert str(module.get_input_info()[0]["x"]) == "(x_0, 3, x_2)"
+    added = np.arange(3, dtype=np.int8)[:, None]
+    for shape in ((1, 3, 5), (4, 3, 2)):
+        data = np.full(shape, 7, np.int8)
+        module.set_input(x=data, y=added)
+        module.run()
+        np.testing.assert_array_equal(module.get_output(0).numpy(), data + added)
+    with pytest.raises(QnnError, match=r"input 'x' has shape \(x_0, 3, x_2\), got \(4, 2, 2\)"):
+        module.set_input("x", np.zeros((4, 2, 2), np.int8))
 
 
 def test_a_variable_of_a_type() -> None:

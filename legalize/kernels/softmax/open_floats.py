@@ -1,0 +1,206 @@
+"""Softmax of rows of float32 whose length only a run knows, with the steps that lead to it.
+
+    for each row
+      values = the steps of the row, filled up with minus infinity
+      terms = exp(values - the largest value)
+      sums of 16 lanes += terms, one vector after the other
+      output = terms * (1 / the sum of the lanes)
+
+The sums have the order of MLAS. The logarithm is the distance to the largest value less the
+logarithm of the sum.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+import numpy as np
+from tvm import tirx
+from tvm.script.ir_builder import IRBuilder
+from tvm.script.ir_builder import tirx as T
+
+from legalize.kernels.ir.vectors import Buffer, Index, kept, local_vector
+from legalize.primitives.float_arithmetic import function_of
+from qnn_ops.dialect.sizes import is_open
+
+_LANES = 16
+"""The lanes that are summed separately."""
+_WIDE = 4 * _LANES
+"""Elements at a time: the steps of a polynomial wait for each other."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """An operator of two operands, of which one is the row.
+
+    Attributes:
+        apply: computes an element of the result from those of the operands.
+        other: the other operand: a number, or the shape of a tensor that broadcasts.
+        is_first: whether the other operand is the first one.
+    """
+
+    apply: Callable[[Any, Any], Any]
+    other: Any
+    is_first: bool
+
+
+@dataclass
+class OpenKernel:
+    """The writer of one function.
+
+    Attributes:
+        shape: of the data.
+        steps: what is computed from the data before the softmax, in order.
+        is_logarithm: whether the result is the softmax's logarithm.
+    """
+
+    shape: Sequence[Any]
+    steps: Sequence[Step]
+    is_logarithm: bool
+
+    def build(self) -> tirx.PrimFunc:
+        """Write the function of the data, the tensors of the steps, and the output."""
+        self.sizes: dict[str, Any] = {}
+        *self.outer, self.columns = map(self._size_of, self.shape)
+        tensors = [step.other for step in self.steps if _is_tensor(step)]
+        with IRBuilder() as builder, T.prim_func(s_tir=True):
+            T.func_name("softmax")
+            T.func_attr({"global_symbol": "softmax", "tirx.noalias": True})
+            shapes = [list(map(self._size_of, each)) for each in (self.shape, *tensors, self.shape)]
+            given = [T.arg("tensor", T.buffer(each, "float32")) for each in shapes]
+            self.source, *others, self.target = (
+                T.decl_buffer((prod(each, start=T.int64(1)),), "float32", data=buffer.data)
+                for each, buffer in zip(shapes, given, strict=True)
+            )
+            left = iter(others)
+            self.others = [next(left) if _is_tensor(step) else None for step in self.steps]
+            self.turns = T.truncdiv(self.columns + (_LANES - 1), T.int64(_LANES))
+            self.row = T.alloc_buffer((self.turns * _LANES,), "float32", scope="global")
+            with T.serial(prod(self.outer, start=T.int64(1))) as row:
+                self._write(row)
+        return builder.get()
+
+    def _size_of(self, size: Any) -> Any:
+        if not is_open([size]):
+            return T.int64(size)
+        return self.sizes.setdefault(str(size), tirx.Var("size", "int64"))
+
+    def _write(self, row: Index) -> None:
+        """Write the code for a row."""
+        start, element = kept(row * self.columns), self._elements(row)
+        self._columns(lambda place: T.buffer_store(self.row, element(place), [place]))
+        with T.serial(self.turns * _LANES - self.columns) as place:
+            T.buffer_store(self.row, T.float32(-np.inf), [self.columns + place])
+        most, exponential = self._largest(), function_of("exp")
+        total = self._sum(lambda place: exponential(self.row[place] - most))
+        if self.is_logarithm:
+            shift = kept(T.log(total))
+            self._columns(lambda place: self._put(start, place, self.row[place] - most - shift))
+        else:
+            factor = kept(T.float32(1) / total)
+            self._columns(lambda place: self._put(start, place, self.row[place] * factor))
+
+    def _put(self, start: Index, place: Index, value: Any) -> None:
+        T.buffer_store(self.target, value, [start + place])
+
+    def _elements(self, row: Index) -> Callable[[Index], Any]:
+        """Return what computes an element of a row by the steps."""
+        operands = [
+            self._start(step.other, row) if _is_tensor(step) else None for step in self.steps
+        ]
+        start = kept(row * self.columns)
+
+        def element(place: Index) -> Any:
+            value = self.source[start + place]
+            for step, other, operand in zip(self.steps, self.others, operands, strict=True):
+                if operand is None or other is None:
+                    second = T.float32(step.other)
+                else:
+                    first, stride = operand
+                    second = other[first + place * stride]
+                value = step.apply(*((second, value) if step.is_first else (value, second)))
+            return value
+
+        return element
+
+    def _start(self, shape: Sequence[Any], row: Index) -> tuple[Index, int]:
+        """Return where a row of a tensor that broadcasts begins, and its stride."""
+        place, left = T.int64(0), row
+        strides = [
+            prod(map(self._size_of, shape[axis + 1 :]), start=T.int64(1))
+            for axis in range(len(shape))
+        ]
+        for back, extent in enumerate(reversed(self.outer), 2):
+            if back <= len(shape) and shape[-back] != 1:
+                place = place + T.truncmod(left, extent) * strides[-back]
+            left = T.truncdiv(left, extent)
+        return kept(place), int(shape[-1] != 1)
+
+    def _columns(self, store: Callable[[Index], None]) -> None:
+        """Write the loops over the elements of a row."""
+        whole = kept(T.truncdiv(self.columns, T.int64(_WIDE)))
+        with T.serial(whole) as turn, T.vectorized(T.int64(_WIDE)) as lane:
+            store(turn * _WIDE + lane)
+        with T.serial(self.columns - whole * _WIDE) as place:
+            store(whole * _WIDE + place)
+
+    def _vectors(self, body: Callable[[Index, int], None]) -> None:
+        """Write the loops over the vectors of a row: several at a time, then one at a time."""
+        whole = kept(T.truncdiv(self.turns, T.int64(_WIDE // _LANES)))
+        with T.serial(whole) as turn:
+            body(turn * _WIDE, _WIDE)
+        with T.serial(self.turns - whole * (_WIDE // _LANES)) as turn:
+            body(whole * _WIDE + turn * _LANES, _LANES)
+
+    def _largest(self) -> Any:
+        most = local_vector(_WIDE, "float32")
+        with T.vectorized(T.int64(_WIDE)) as lane:
+            T.buffer_store(most, tirx.min_value("float32"), [lane])
+
+        def compare(place: Index, lanes: int) -> None:
+            with T.vectorized(T.int64(lanes)) as lane:
+                T.buffer_store(most, T.max(most[lane], self.row[place + lane]), [lane])
+
+        self._vectors(compare)
+        return _folded(most, _WIDE, T.max)
+
+    def _sum(self, term: Callable[[Index], Any]) -> Any:
+        """Write the sum of the terms, which become the row unless the logarithm is wanted."""
+        sums, terms = local_vector(_LANES, "float32"), local_vector(_WIDE, "float32")
+        with T.vectorized(T.int64(_LANES)) as lane:
+            T.buffer_store(sums, T.float32(0), [lane])
+
+        def add(place: Index, lanes: int) -> None:
+            with T.vectorized(T.int64(lanes)) as lane:
+                T.buffer_store(terms, term(place + lane), [lane])
+            if not self.is_logarithm:
+                with T.vectorized(T.int64(lanes)) as lane:
+                    T.buffer_store(self.row, terms[lane], [place + lane])
+            for first in range(0, lanes, _LANES):
+                with T.vectorized(T.int64(_LANES)) as lane:
+                    T.buffer_store(sums, sums[lane] + terms[first + lane], [lane])
+
+        self._vectors(add)
+        halves = local_vector(_LANES // 2, "float32")
+        with T.vectorized(T.int64(_LANES // 2)) as lane:
+            T.buffer_store(halves, sums[lane] + sums[_LANES // 2 + lane], [lane])
+        left = [halves[lane] for lane in range(_LANES // 2)]
+        while len(left) > 1:
+            left = [kept(a + b) for a, b in zip(left[::2], left[1::2], strict=True)]
+        return left[0]
+
+
+def _is_tensor(step: Step) -> bool:
+    return not isinstance(step.other, float)
+
+
+def _folded(vector: Buffer, lanes: int, combine: Callable[[Any, Any], Any]) -> Any:
+    """Write the combination of all lanes: those of the second half with those of the first."""
+    while lanes > 1:
+        lanes //= 2
+        with T.vectorized(T.int64(lanes)) as lane:
+            T.buffer_store(vector, combine(vector[lane], vector[lanes + lane]), [lane])
+    return kept(vector[0])
