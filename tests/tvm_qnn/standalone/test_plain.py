@@ -1,15 +1,21 @@
 from __future__ import annotations
 
 import re
+import shutil
 from functools import partial
+from itertools import product
 from pathlib import Path
 
 import numpy as np
 import pytest
+import tvm
 
 import tvm_qnn
+from qnn_ops import select_boxes, suppress_boxes, suppress_by_class
 from tests.frontends.tflite.converters.test_variables import inputs as inputs_of_ring
 from tests.frontends.tflite.converters.test_variables import ring
+from tests.legalize.primitives.test_boxes import boxes_and_scores
+from tests.support.operators import module_of
 from tests.support.plain_c import SANITIZERS, WARNINGS, needs_gcc, run_plain_c
 from tests.support.standalone import check_call, run_example
 from tests.targets.models import Loaded, Model, models
@@ -33,6 +39,16 @@ def longest_function(file: Path) -> int:
     """Return the lines of the longest function."""
     functions = re.findall(r"^static void .*?^}", file.read_text("utf-8"), re.M | re.S)
     return max(function.count("\n") for function in functions)
+
+
+def check_that_compilers_are_silent(mod: tvm.IRModule, folder: Path) -> None:
+    """Compile a module's C by each compiler that is here, at each level, as C99 and as C++."""
+    export_c(mod, "c", {}, folder / "model")
+    clang = ("clang", "clang++") if shutil.which("clang") else ()
+    for name, level in product(("gcc", "g++", *clang), ("-O0", "-O2", "-Os")):
+        language = ["-std=c++11", "-x", "c++"] if name.endswith("++") else [WARNINGS[0]]
+        made = folder / "model.o"
+        check_call([name, *language, *WARNINGS[1:], level, "-c", "-o", made, folder / "model.c"])
 
 
 def loaded(name: str) -> Loaded:
@@ -89,6 +105,31 @@ def test_files_are_c99_and_cpp_and_small(tmp_path: Path) -> None:
     test = [tmp_path / f"model{end}" for end in ("_test.c", ".c", "_weights.c")]
     check_call(["gcc", "-std=c99", "-O2", "-o", tmp_path / "test", *test])
     assert "2 vectors: every byte" in check_call([tmp_path / "test"])
+
+
+@needs_gcc
+@pytest.mark.parametrize(("most", "classes"), [(1, 3), (9, 1)])
+def test_compilers_see_that_scores_are_set_before_they_are_read(
+    most: int, classes: int, tmp_path: Path
+) -> None:
+    chosen = {"by_class": True, "most": most, "most_of_class": 3, "classes_per_box": 1}
+    thresholds = {"score_threshold": 0.25, "iou_threshold": 0.5}
+    mod = module_of(select_boxes, boxes_and_scores(0, 1, classes), **chosen, **thresholds)
+    check_that_compilers_are_silent(mod, tmp_path)
+
+
+@needs_gcc
+@pytest.mark.parametrize("count", [1, 2])
+def test_compilers_see_that_a_heap_is_set_before_it_is_read(count: int, tmp_path: Path) -> None:
+    boxes, scores = boxes_and_scores(0, count, 1)
+    limits = np.array([0.4, 0.2], np.float32)
+    by_class = [boxes[None], scores.T[None].copy(), np.array([7]), limits]
+    kinds = {"has_centers": False, "takes_all": False}
+    mod = module_of(suppress_by_class, by_class, most=count, **kinds)
+    check_that_compilers_are_silent(mod, tmp_path)
+    thresholds = {"score_threshold": 0.2, "iou_threshold": 0.4}
+    mod = module_of(suppress_boxes, [boxes, np.ravel(scores)], most=count, **thresholds)
+    check_that_compilers_are_silent(mod, tmp_path)
 
 
 @needs_gcc
