@@ -2,9 +2,11 @@ from __future__ import annotations
 
 import re
 import shutil
+from collections.abc import Callable
 from functools import partial
 from itertools import product
 from pathlib import Path
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -19,10 +21,11 @@ from tests.support.operators import module_of
 from tests.support.plain_c import SANITIZERS, WARNINGS, needs_gcc, run_plain_c
 from tests.support.standalone import check_call, run_example
 from tests.targets.models import Loaded, Model, models
-from tvm_qnn import digits
+from tvm_qnn import digits, zoo
 from tvm_qnn.build import export_c
 
 SMALL = ("digits int8", "every kernel uint8", "fused int8", "random graphs 0")
+STYLE = "int8_per_axis"
 MODELS = {model.name: model for model in models(1)}
 
 
@@ -37,7 +40,9 @@ void loop();
 
 def longest_function(file: Path) -> int:
     """Return the lines of the longest function."""
-    functions = re.findall(r"^static void .*?^}", file.read_text("utf-8"), re.M | re.S)
+    text = file.read_text("utf-8")
+    functions = re.findall(r"^\w[^\n;]*\) {\n.*?^}", text, re.M | re.S)
+    assert len(functions) == len(re.findall(r"^}$", text, re.M)) - 1  # and `extern "C"`
     return max(function.count("\n") for function in functions)
 
 
@@ -49,6 +54,14 @@ def check_that_compilers_are_silent(mod: tvm.IRModule, folder: Path) -> None:
         language = ["-std=c++11", "-x", "c++"] if name.endswith("++") else [WARNINGS[0]]
         made = folder / "model.o"
         check_call([name, *language, *WARNINGS[1:], level, "-c", "-o", made, folder / "model.c"])
+
+
+def file_of(name: str) -> bytes:
+    """Return the contents of a file of networks that are not part of the repository."""
+    file = Path(__file__).parents[4] / "shared" / "models" / "tflite" / f"{name}.tflite"
+    if not file.exists():
+        pytest.skip(f"no {file}")
+    return file.read_bytes()
 
 
 def loaded(name: str) -> Loaded:
@@ -65,6 +78,39 @@ def test_a_model_gives_the_numbers_of_its_framework(name: str, tmp_path: Path) -
     results = run_plain_c(model.mod, model.params, model.inputs, tmp_path, "-O1", *SANITIZERS)
     assert model.differs(results) is None
     assert 0 < longest_function(tmp_path / "model.c") < 300
+
+
+LARGE = ("inception_v3", "mobilenet_v2")
+FILES = ("deeplab_dm05_u8", "lstm_i8")
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        partial(zoo.build, "inception_v3", STYLE, tiny=True),
+        *(pytest.param(partial(zoo.build, name, STYLE), marks=pytest.mark.mcu) for name in LARGE),
+        *(pytest.param(partial(file_of, name), marks=pytest.mark.mcu) for name in FILES),
+    ],
+    ids=["tiny", *LARGE, *FILES],
+)
+def test_functions_stay_short(content: Callable[[], bytes], tmp_path: Path) -> None:
+    mod, params = tvm_qnn.from_tflite(content())
+    with patch("tvm_qnn.standalone.export.weights_file", return_value=""):
+        export_c(mod, "c", params, tmp_path / "model")
+    assert 0 < longest_function(tmp_path / "model.c") < 300
+
+
+@needs_gcc
+def test_a_run_of_many_calls_is_in_parts(tmp_path: Path) -> None:
+    mod, params = tvm_qnn.from_tflite(ring())
+    for number, most in enumerate((1, 100)):
+        with patch("tvm_qnn.standalone.sources._MOST_CALLS", most):
+            export_c(mod, "c", params, tmp_path / "model")
+        text = (tmp_path / "model.c").read_text("utf-8")
+        assert ("model_run_from_1(" in text) == (number == 0)
+        for level in ("-O0", "-O2"):
+            made = ["-o", tmp_path / "model.o", tmp_path / "model.c"]
+            check_call(["gcc", *WARNINGS, level, "-c", *made])
 
 
 @needs_gcc
