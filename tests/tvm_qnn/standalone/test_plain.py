@@ -37,6 +37,13 @@ void setup();
 void loop();
 """
 
+# Stands in for a board's counter of cycles.
+_COUNTER = """\
+static struct { unsigned CYCCNT; } counter, *const DWT = &counter;
+unsigned spent[99], started;
+void on_call(int call, const char *layer);
+"""
+
 
 def longest_function(file: Path) -> int:
     """Return the lines of the longest function."""
@@ -192,15 +199,29 @@ def test_the_header_stands_alone(tmp_path: Path) -> None:
         check_call(["gcc", *WARNINGS, "-c", "-o", tmp_path / "use.o", program])
 
 
+SNIPPETS = [
+    ("plain_c.md", "c", 0, ""),
+    ("plain_c.md", "cpp", 0, _ARDUINO),
+    ("microcontrollers.md", "c", 0, ""),
+    ("microcontrollers.md", "cpp", 0, ""),
+    ("microcontrollers.md", "c", 1, _COUNTER),
+]
+
+
 @needs_gcc
-@pytest.mark.parametrize(("language", "compiler"), [("c", "gcc"), ("cpp", "g++")])
-def test_the_snippet_of_the_guide_compiles(language: str, compiler: str, tmp_path: Path) -> None:
-    guide = Path(__file__).parents[3] / "docs" / "guides" / "plain_c.md"
-    (snippet,) = guide.read_text("utf-8").split(f"```{language}\n")[1:]
+@pytest.mark.parametrize(("page", "language", "number", "before"), SNIPPETS)
+def test_the_snippets_of_the_guides_compile(
+    page: str, language: str, number: int, before: str, tmp_path: Path
+) -> None:
+    guide = Path(__file__).parents[3] / "docs" / "guides" / page
+    snippets = guide.read_text("utf-8").split(f"```{language}\n")[1:]
+    assert len(snippets) == sum(row[:2] == (page, language) for row in SNIPPETS)
     source = tmp_path / f"use.{language}"
-    source.write_text((_ARDUINO if language == "cpp" else "") + snippet.split("```")[0])
+    source.write_text(before + snippets[number].split("```")[0])
     mod, params = tvm_qnn.from_tflite(digits.model("int8"))
-    export_c(mod, "c", params, tmp_path / "keywords", arena=True)
-    standard = WARNINGS[0] if language == "c" else "-std=c++11"
-    words = [compiler, standard, *WARNINGS[1:], f"-I{tmp_path}", "-c", str(source)]
-    check_call([*words, "-o", tmp_path / "use.o"])
+    target = "c" if page == "plain_c.md" else "cortex-m4"
+    export_c(mod, target, params, tmp_path / "keywords", arena=True)
+    # _Alignas is C11's.
+    standard = {"c": "-std=c99" if target == "c" else "-std=c11", "cpp": "-std=c++11"}[language]
+    words = ["gcc" if language == "c" else "g++", standard, *WARNINGS[1:], f"-I{tmp_path}", "-c"]
+    check_call([*words, "-o", tmp_path / "use.o", source])
