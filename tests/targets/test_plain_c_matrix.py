@@ -36,8 +36,8 @@ def test_networks_are_litert_s_by_every_compiler(name: str, compiler: str) -> No
 @pytest.mark.mcu
 @pytest.mark.parametrize("core", ["cortex-m0plus", "cortex-m4"])
 def test_what_a_board_has_no_room_for_runs_on_a_larger_one(core: str) -> None:
-    if TOOLS[core].missing:
-        pytest.skip(TOOLS[core].missing)
+    if reason := TOOLS[core].missing:
+        pytest.skip(reason)
     small = replace(boards.PLAIN_C_BOARDS[core], room=0)
     with patch.dict(boards.PLAIN_C_BOARDS, {core: small}):
         (cell,) = cells(NETWORKS["digits int8"], [TOOLS[core]], ["-Os"], 1)

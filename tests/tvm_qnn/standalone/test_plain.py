@@ -116,8 +116,8 @@ def test_a_run_of_many_calls_is_in_parts(tmp_path: Path) -> None:
         text = (tmp_path / "model.c").read_text("utf-8")
         assert ("model_run_from_1(" in text) == (number == 0)
         for level in ("-O0", "-O2"):
-            made = ["-o", tmp_path / "model.o", tmp_path / "model.c"]
-            check_call(["gcc", *WARNINGS, level, "-c", *made])
+            made = tmp_path / "model.o"
+            check_call(["gcc", *WARNINGS, level, "-c", "-o", made, tmp_path / "model.c"])
 
 
 @needs_gcc
