@@ -8,7 +8,7 @@ from typing import Any
 from tvm import relax
 from tvm.script.ir_builder import tirx as T
 
-from legalize.primitives.loops import call_loops, cell, put
+from legalize.primitives.loops import call_loops, cell, cells, put
 from legalize.primitives.registry import primitive
 from qnn_ops.dialect.registry import Attrs, spec_of
 from qnn_ops.unquantized.boxes import CORNERS, select_boxes
@@ -41,6 +41,9 @@ def write_overlap(boxes: Any, one: Any, other: Any) -> Any:
             put(result, both[0] / (areas[0][0] + areas[1][0] - both[0]))
     return result
 
+
+# gcc warns of a smaller heap: it follows the loop of a sift beyond the last element.
+_HEAP = 3
 
 Before = Callable[[Any, Any], Any]
 """Gives the condition that the first element is to be farther from the top than the second."""
@@ -133,7 +136,7 @@ def _select_boxes(
         with T.serial(1 + slots) as i:
             put(output, T.if_then_else(i == 0, 0, -1), i)
         if attrs.by_class:
-            found = T.alloc_buffer((attrs.most,), "float32", scope="global")
+            found = cells("float32", attrs.most)
             with T.serial(classes) as each:
                 number = cell("int32", each)
 
@@ -265,7 +268,7 @@ def _suppress_boxes(
 
     def write(boxes: Any, scores: Any, output: Any) -> None:
         ordered = T.alloc_buffer((count, CORNERS), "float32", scope="global")
-        waiting = T.alloc_buffer((count,), "int32", scope="global")
+        waiting = cells("int32", max(count, _HEAP))
         begins = T.alloc_buffer((count,), "int32", scope="global")
         size = cell("int32", 0)
 
@@ -309,7 +312,7 @@ def _suppress_by_class(
 
     def write(boxes: Any, scores: Any, asked: Any, limits: Any, output: Any) -> None:
         ends = T.alloc_buffer((count, CORNERS), "float32", scope="global")
-        waiting = T.alloc_buffer((count,), "int32", scope="global")
+        waiting = cells("int32", max(count, _HEAP))
         chosen = T.alloc_buffer((max(attrs.most, 1),), "int32", scope="global")
         found, most = cell("int32", 0), cell("int64", T.min(asked[0], T.int64(attrs.most)))
         with T.serial(size) as i, T.serial(ROW) as j:
@@ -320,6 +323,8 @@ def _suppress_by_class(
                 left, kept = cell("int32", 0), cell("int32", 0)
 
                 def before(one: Any, other: Any, image: Any = image, number: Any = number) -> Any:
+                    if count == 1:
+                        return T.bool(False)  # compilers warn of a score that is below itself
                     first, second = scores[image, number, one], scores[image, number, other]
                     return T.Or(first < second, T.And(first == second, one > other))
 

@@ -64,6 +64,14 @@ def cell(dtype: str, value: Any) -> Any:
     return memory
 
 
+def cells(dtype: str, count: int) -> Any:
+    """Write memory of numbers, all 0: compilers warn if they cannot see who stores them first."""
+    memory = T.alloc_buffer((count,), dtype, scope="global")
+    with T.serial(count) as i:
+        put(memory, T.Cast(dtype, 0), i)
+    return memory
+
+
 def put(memory: Any, value: Any, place: Any = 0) -> None:
     """Write a number to memory."""
     T.buffer_store(memory, value, [place])

@@ -6,7 +6,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -120,7 +120,13 @@ def _cell(
 
 
 def _emulated(core: str, folder: Path, inputs: Sequence[Array], level: str) -> list[bytes]:
-    return boards.run(boards.PLAIN_C_BOARDS[core], folder, inputs, level=level).outputs
+    board = boards.PLAIN_C_BOARDS[core]
+    try:
+        return boards.run(board, folder, inputs, level=level).outputs
+    except QnnError as error:
+        if board.family is not boards.ARM or boards.impossible(error) != "no room":
+            raise
+    return boards.run(replace(boards.LARGE, core=board.core), folder, inputs, level=level).outputs
 
 
 def _here(

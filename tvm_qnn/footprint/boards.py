@@ -136,6 +136,9 @@ PLAIN_C_BOARDS = {
 }
 """Those that run plain C."""
 
+LARGE = Board("mps3-an547", 0, 0x70000400, 0x72000000, room=31)
+"""A board for large networks; its Cortex-M55 runs the code of other Cortex-Ms."""
+
 _IMPOSSIBLE = {
     r"region `\w+' overflowed": "no room",
     r"undefined reference to `__\w*[sd]f": "no floats",

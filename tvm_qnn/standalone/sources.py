@@ -11,6 +11,8 @@ from tvm_qnn.standalone.arrangement import size_of
 from tvm_qnn.standalone.header import header
 from tvm_qnn.standalone.program import Program, c_type, constant, initial
 
+_MOST_CALLS = 100  # of a function, which stays below 300 lines
+
 
 def files(program: Program) -> dict[str, str]:
     """Return the files' contents by name: header and support code."""
@@ -25,6 +27,7 @@ def _support(program: Program) -> str:
     m, prefix = program.macro, program.prefix
     is_real = program.code is not None and re.search(r"\bNAN\b|\bINFINITY\b", program.code)
     maths = "#include <math.h>\n" if program.code is not None and (program.needs or is_real) else ""
+    parts, body = _calls(program)
     return f"""\
 /* {_what_it_has(program)} */
 #include "{prefix}.h"
@@ -45,13 +48,11 @@ static int is_wrong(const void *pointer) {{
   return !pointer || (uintptr_t)pointer % {m}_ALIGNMENT;
 }}
 
-{_reset(program)}int {prefix}_run({program.arguments}) {{
-{_constants_pointer(program)}  unsigned char *const memory = (unsigned char *)workspace;
+{_reset(program)}{parts}int {prefix}_run({program.arguments}) {{
+{_pointers(program)}
+{_checks(program)}  (void)memory;
 
-{_state_check(program)}  if (is_wrong(workspace)) return 1;
-{_tensors_check(program)}  (void)memory;
-
-{chr(10).join(_hooked(program, number, call) for number, call in enumerate(program.plan.calls))}
+{body}
   {m}_HOOK({len(program.plan.calls)}, 0);
 {_state_change(program)}  return 0;
 }}
@@ -64,10 +65,36 @@ def _what_it_has(program: Program) -> str:
     return "The layers of a quantized model, and the function that calls them in their order."
 
 
-def _constants_pointer(program: Program) -> str:
-    if program.code is not None:
-        return ""
-    return f"  const unsigned char *const constants = {program.weights};\n  (void)constants;\n"
+def _pointers(program: Program) -> str:
+    """Declare what the calls take their pointers from."""
+    constants = ""
+    if program.code is None:
+        constants = f"  const unsigned char *const constants = {program.weights};\n"
+        constants += "  (void)constants;\n"
+    text = f"{constants}  unsigned char *const memory = (unsigned char *)workspace;\n"
+    if program.signature.states:
+        text += "  unsigned char *const kept = (unsigned char *)state;\n"
+    return text
+
+
+def _calls(program: Program) -> tuple[str, str]:
+    """Return functions that make the calls, if there are many, and the body that makes them all."""
+    made = [_hooked(program, number, call) for number, call in enumerate(program.plan.calls)]
+    if len(made) <= _MOST_CALLS:
+        return "", "\n".join(made)
+    names = re.findall(r"\w+(?=\[\]|,|$)", program.arguments)
+    unused = "".join(f"  (void){name};\n" for name in names)
+    unused += "  (void)kept;\n" if program.signature.states else ""
+    functions, calls = [], []
+    for begin in range(0, len(made), _MOST_CALLS):
+        text = "\n".join(made[begin : begin + _MOST_CALLS])
+        name = f"{program.prefix}_run_from_{begin}"
+        functions.append(
+            f"static void {name}({program.arguments}) {{\n{_pointers(program)}\n"
+            f"{unused}  (void)memory;\n\n{text}\n}}\n\n"
+        )
+        calls.append(f"  {name}({', '.join(names)});")
+    return "".join(functions), "\n".join(calls)
 
 
 def _callees(program: Program) -> str:
@@ -116,24 +143,16 @@ int {program.prefix}_reset(void *state) {{
 """
 
 
-def _tensors_check(program: Program) -> str:
+def _checks(program: Program) -> str:
+    state = "  if (is_wrong(state)) return 1;\n" if program.signature.states else ""
+    text = f"{state}  if (is_wrong(workspace)) return 1;\n"
     if program.arranged.arena is not None:
-        return ""
+        return text
     return f"""\
-  for (int i = 0; i < {len(program.signature.inputs)}; i++)
+{text}  for (int i = 0; i < {len(program.signature.inputs)}; i++)
     if (is_wrong(inputs[i])) return 1;
   for (int i = 0; i < {len(program.signature.outputs)}; i++)
     if (is_wrong(outputs[i])) return 1;
-"""
-
-
-def _state_check(program: Program) -> str:
-    if not program.signature.states:
-        return ""
-    return """\
-  unsigned char *const kept = (unsigned char *)state;
-
-  if (is_wrong(state)) return 1;
 """
 
 

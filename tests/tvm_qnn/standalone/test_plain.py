@@ -1,22 +1,31 @@
 from __future__ import annotations
 
 import re
+import shutil
+from collections.abc import Callable
 from functools import partial
+from itertools import product
 from pathlib import Path
+from unittest.mock import patch
 
 import numpy as np
 import pytest
+import tvm
 
 import tvm_qnn
+from qnn_ops import select_boxes, suppress_boxes, suppress_by_class
 from tests.frontends.tflite.converters.test_variables import inputs as inputs_of_ring
 from tests.frontends.tflite.converters.test_variables import ring
+from tests.legalize.primitives.test_boxes import boxes_and_scores
+from tests.support.operators import module_of
 from tests.support.plain_c import SANITIZERS, WARNINGS, needs_gcc, run_plain_c
 from tests.support.standalone import check_call, run_example
 from tests.targets.models import Loaded, Model, models
-from tvm_qnn import digits
+from tvm_qnn import digits, zoo
 from tvm_qnn.build import export_c
 
 SMALL = ("digits int8", "every kernel uint8", "fused int8", "random graphs 0")
+STYLE = "int8_per_axis"
 MODELS = {model.name: model for model in models(1)}
 
 
@@ -28,11 +37,38 @@ void setup();
 void loop();
 """
 
+# Stands in for a board's counter of cycles.
+_COUNTER = """\
+static struct { unsigned CYCCNT; } counter, *const DWT = &counter;
+unsigned spent[99], started;
+void on_call(int call, const char *layer);
+"""
+
 
 def longest_function(file: Path) -> int:
     """Return the lines of the longest function."""
-    functions = re.findall(r"^static void .*?^}", file.read_text("utf-8"), re.M | re.S)
+    text = file.read_text("utf-8")
+    functions = re.findall(r"^\w[^\n;]*\) {\n.*?^}", text, re.M | re.S)
+    assert len(functions) == len(re.findall(r"^}$", text, re.M)) - 1  # and `extern "C"`
     return max(function.count("\n") for function in functions)
+
+
+def check_that_compilers_are_silent(mod: tvm.IRModule, folder: Path) -> None:
+    """Compile a module's C by each compiler that is here, at each level, as C99 and as C++."""
+    export_c(mod, "c", {}, folder / "model")
+    clang = ("clang", "clang++") if shutil.which("clang") else ()
+    for name, level in product(("gcc", "g++", *clang), ("-O0", "-O2", "-Os")):
+        language = ["-std=c++11", "-x", "c++"] if name.endswith("++") else [WARNINGS[0]]
+        made = folder / "model.o"
+        check_call([name, *language, *WARNINGS[1:], level, "-c", "-o", made, folder / "model.c"])
+
+
+def file_of(name: str) -> bytes:
+    """Return the contents of a file of networks that are not part of the repository."""
+    file = Path(__file__).parents[4] / "shared" / "models" / "tflite" / f"{name}.tflite"
+    if not file.exists():
+        pytest.skip(f"no {file}")
+    return file.read_bytes()
 
 
 def loaded(name: str) -> Loaded:
@@ -49,6 +85,39 @@ def test_a_model_gives_the_numbers_of_its_framework(name: str, tmp_path: Path) -
     results = run_plain_c(model.mod, model.params, model.inputs, tmp_path, "-O1", *SANITIZERS)
     assert model.differs(results) is None
     assert 0 < longest_function(tmp_path / "model.c") < 300
+
+
+LARGE = ("inception_v3", "mobilenet_v2")
+FILES = ("deeplab_dm05_u8", "lstm_i8")
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        partial(zoo.build, "inception_v3", STYLE, tiny=True),
+        *(pytest.param(partial(zoo.build, name, STYLE), marks=pytest.mark.mcu) for name in LARGE),
+        *(pytest.param(partial(file_of, name), marks=pytest.mark.mcu) for name in FILES),
+    ],
+    ids=["tiny", *LARGE, *FILES],
+)
+def test_functions_stay_short(content: Callable[[], bytes], tmp_path: Path) -> None:
+    mod, params = tvm_qnn.from_tflite(content())
+    with patch("tvm_qnn.standalone.export.weights_file", return_value=""):
+        export_c(mod, "c", params, tmp_path / "model")
+    assert 0 < longest_function(tmp_path / "model.c") < 300
+
+
+@needs_gcc
+def test_a_run_of_many_calls_is_in_parts(tmp_path: Path) -> None:
+    mod, params = tvm_qnn.from_tflite(ring())
+    for number, most in enumerate((1, 100)):
+        with patch("tvm_qnn.standalone.sources._MOST_CALLS", most):
+            export_c(mod, "c", params, tmp_path / "model")
+        text = (tmp_path / "model.c").read_text("utf-8")
+        assert ("model_run_from_1(" in text) == (number == 0)
+        for level in ("-O0", "-O2"):
+            made = tmp_path / "model.o"
+            check_call(["gcc", *WARNINGS, level, "-c", "-o", made, tmp_path / "model.c"])
 
 
 @needs_gcc
@@ -92,6 +161,31 @@ def test_files_are_c99_and_cpp_and_small(tmp_path: Path) -> None:
 
 
 @needs_gcc
+@pytest.mark.parametrize(("most", "classes"), [(1, 3), (9, 1)])
+def test_compilers_see_that_scores_are_set_before_they_are_read(
+    most: int, classes: int, tmp_path: Path
+) -> None:
+    chosen = {"by_class": True, "most": most, "most_of_class": 3, "classes_per_box": 1}
+    thresholds = {"score_threshold": 0.25, "iou_threshold": 0.5}
+    mod = module_of(select_boxes, boxes_and_scores(0, 1, classes), **chosen, **thresholds)
+    check_that_compilers_are_silent(mod, tmp_path)
+
+
+@needs_gcc
+@pytest.mark.parametrize("count", [1, 2])
+def test_compilers_see_that_a_heap_is_set_before_it_is_read(count: int, tmp_path: Path) -> None:
+    boxes, scores = boxes_and_scores(0, count, 1)
+    limits = np.array([0.4, 0.2], np.float32)
+    by_class = [boxes[None], scores.T[None].copy(), np.array([7]), limits]
+    kinds = {"has_centers": False, "takes_all": False}
+    mod = module_of(suppress_by_class, by_class, most=count, **kinds)
+    check_that_compilers_are_silent(mod, tmp_path)
+    thresholds = {"score_threshold": 0.2, "iou_threshold": 0.4}
+    mod = module_of(suppress_boxes, [boxes, np.ravel(scores)], most=count, **thresholds)
+    check_that_compilers_are_silent(mod, tmp_path)
+
+
+@needs_gcc
 def test_the_header_stands_alone(tmp_path: Path) -> None:
     mod, params = tvm_qnn.from_tflite(digits.model("int8"))
     for target in ("c", "cortex-m4"):
@@ -105,15 +199,29 @@ def test_the_header_stands_alone(tmp_path: Path) -> None:
         check_call(["gcc", *WARNINGS, "-c", "-o", tmp_path / "use.o", program])
 
 
+SNIPPETS = [
+    ("plain_c.md", "c", 0, ""),
+    ("plain_c.md", "cpp", 0, _ARDUINO),
+    ("microcontrollers.md", "c", 0, ""),
+    ("microcontrollers.md", "cpp", 0, ""),
+    ("microcontrollers.md", "c", 1, _COUNTER),
+]
+
+
 @needs_gcc
-@pytest.mark.parametrize(("language", "compiler"), [("c", "gcc"), ("cpp", "g++")])
-def test_the_snippet_of_the_guide_compiles(language: str, compiler: str, tmp_path: Path) -> None:
-    guide = Path(__file__).parents[3] / "docs" / "guides" / "plain_c.md"
-    (snippet,) = guide.read_text("utf-8").split(f"```{language}\n")[1:]
+@pytest.mark.parametrize(("page", "language", "number", "before"), SNIPPETS)
+def test_the_snippets_of_the_guides_compile(
+    page: str, language: str, number: int, before: str, tmp_path: Path
+) -> None:
+    guide = Path(__file__).parents[3] / "docs" / "guides" / page
+    snippets = guide.read_text("utf-8").split(f"```{language}\n")[1:]
+    assert len(snippets) == sum(row[:2] == (page, language) for row in SNIPPETS)
     source = tmp_path / f"use.{language}"
-    source.write_text((_ARDUINO if language == "cpp" else "") + snippet.split("```")[0])
+    source.write_text(before + snippets[number].split("```")[0])
     mod, params = tvm_qnn.from_tflite(digits.model("int8"))
-    export_c(mod, "c", params, tmp_path / "keywords", arena=True)
-    standard = WARNINGS[0] if language == "c" else "-std=c++11"
-    words = [compiler, standard, *WARNINGS[1:], f"-I{tmp_path}", "-c", str(source)]
-    check_call([*words, "-o", tmp_path / "use.o"])
+    target = "c" if page == "plain_c.md" else "cortex-m4"
+    export_c(mod, target, params, tmp_path / "keywords", arena=True)
+    # _Alignas is C11's.
+    standard = {"c": "-std=c99" if target == "c" else "-std=c11", "cpp": "-std=c++11"}[language]
+    words = ["gcc" if language == "c" else "g++", standard, *WARNINGS[1:], f"-I{tmp_path}", "-c"]
+    check_call([*words, "-o", tmp_path / "use.o", source])
