@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import warnings
 from collections import deque
@@ -319,7 +320,7 @@ def test_commands_compare_and_time_beside_the_delegate(
     torch.export.save(small(), tmp_path / "small.pt2")
     line = [str(tmp_path / "small.pt2"), "--json"]
     built = Mock(wraps=build)
-    monkeypatch.setattr("tvm_qnn.compare.tensors.build", built)
+    monkeypatch.setattr(importlib.import_module("tvm_qnn.compare.tensors"), "build", built)
     found = json.loads(CliRunner().invoke(main, ["compare", *line]).stdout)
     assert found["reference"] == "XNNPACK's delegate"
     assert found["equal"]
