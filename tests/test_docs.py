@@ -61,6 +61,19 @@ def test_links_files_and_programs_are_there(page: Path) -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_sections_that_links_name_are_there(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    for file, section in re.findall(r"\]\(([\w./]*\.md|)#([^)\s]+)\)", text):
+        goal = (page.parent / file if file else page).read_text(encoding="utf-8")
+        assert section in {*map(slug, re.findall(r"^#+ (.*)$", goal, re.MULTILINE))}, file
+
+
+def slug(heading: str) -> str:
+    """Return the name of a section in links, as MyST and GitHub make it."""
+    return re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
 def test_commands_and_snippets_name_what_there_is(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     blocks = snippets(page)
