@@ -335,9 +335,10 @@ def test_no_request_waits_much_longer_than_the_others(
 ) -> None:
     ask = (*asking(kind, server, library, inputs), 20)
     measured(*ask, requests=500)
-    # Other programs may slow down one try; a server that pauses slows down each.
+    # A server that stops to collect garbage takes 10 times the median. Other programs may slow down
+    # single tries: this is 1.4 on an idle machine, and 3.3 with ten programs a core.
     tries = [np.quantile(measured(*ask, requests=2000).seconds, (0.5, 0.99)) for _ in range(3)]
-    assert min(last / median for median, last in tries) < 3
+    assert min(last / median for median, last in tries) < 6
 
 
 def test_a_port_that_is_taken_is_one_error(server: Server, folder: Path) -> None:
