@@ -335,10 +335,14 @@ def test_no_request_waits_much_longer_than_the_others(
 ) -> None:
     ask = (*asking(kind, server, library, inputs), 20)
     measured(*ask, requests=500)
-    # A server that stops to collect garbage takes 10 times the median. Other programs may slow down
-    # single tries: this is 1.4 on an idle machine, and 3.3 with ten programs a core.
-    tries = [np.quantile(measured(*ask, requests=2000).seconds, (0.5, 0.99)) for _ in range(3)]
-    assert min(last / median for median, last in tries) < 6
+
+    def slowest_beside_median() -> float:
+        median, last = np.quantile(measured(*ask, requests=2000).seconds, (0.5, 0.99))
+        return float(last / median)
+
+    # A server that stops to collect garbage takes 10 times the median in each try. Other programs
+    # may slow down single tries; on an idle machine this is 1.4.
+    assert any(slowest_beside_median() < 4 for _ in range(10))
 
 
 def test_a_port_that_is_taken_is_one_error(server: Server, folder: Path) -> None:
