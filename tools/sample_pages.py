@@ -22,7 +22,8 @@ from tvm_qnn import digits
 from tvm_qnn.cli import main as command
 from tvm_qnn.io.outputs import scratch
 
-_SAMPLES = 60
+_SAMPLES = 220
+"""Three of them are taken for other digits."""
 
 
 def write_pages(folder: Path) -> list[Path]:
