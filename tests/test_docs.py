@@ -17,6 +17,7 @@ from frontends.mxnet.converters.context import CONVERTERS
 from frontends.tflite.operators import codes_with
 from legalize import passes
 from qnn_ops.dialect.registry import OPERATORS, PREFIX
+from tests.support.snippets import snippets
 from tvm_qnn.cli import main
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -60,11 +61,24 @@ def test_links_files_and_programs_are_there(page: Path) -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_sections_that_links_name_are_there(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    for file, section in re.findall(r"\]\(([\w./]*\.md|)#([^)\s]+)\)", text):
+        goal = (page.parent / file if file else page).read_text(encoding="utf-8")
+        assert section in {*map(slug, re.findall(r"^#+ (.*)$", goal, re.MULTILINE))}, file
+
+
+def slug(heading: str) -> str:
+    """Return the name of a section in links, as MyST and GitHub make it."""
+    return re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
 def test_commands_and_snippets_name_what_there_is(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
-    blocks = re.findall(r"^ *```(\w+)\n(.*?)^ *```", text, re.DOTALL | re.MULTILINE)
-    for kind, block in blocks:
-        if kind == "python":
+    blocks = snippets(page)
+    for each in blocks:
+        if (block := each.text) and each.kind == "python":
             for module, names in re.findall(
                 r"^ *from (tvm_qnn[\w.]*) import ([\w, ]+)$", block, re.M
             ):
@@ -74,21 +88,17 @@ def test_commands_and_snippets_name_what_there_is(page: Path) -> None:
                     assert hasattr(found, alone) or importlib.util.find_spec(f"{module}.{alone}")
             named = re.findall(r"\bqnn\.([a-z]\w*)", block)
             assert all(hasattr(tvm_qnn, name) for name in named), named
-    lines = [line for kind, block in blocks if kind == "sh" for line in joined(block)]
+    lines = [line for each in blocks for line in each.lines]
     lines += re.findall(r"`(tvm-qnn [^`]+)`", text)
     for line in lines:
-        for part in re.split(r"&&|\|\|?|;", unquoted(line.partition("  #")[0])):
-            words = part.replace("$ ", "").split()
+        for part in re.split(r"&&|\|\|?|;", unquoted(line)):
+            words = part.split()
             if "tvm-qnn" in (word.rpartition("/")[2] for word in words[:1]) and len(words) > 1:
                 check_command(words[1:], line)
 
 
 def unquoted(line: str) -> str:
     return re.sub(r"'[^']*'|\"[^\"]*\"", "x", line)
-
-
-def joined(block: str) -> list[str]:
-    return block.replace("\\\n", " ").splitlines()
 
 
 def check_command(words: list[str], line: str) -> None:

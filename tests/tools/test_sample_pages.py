@@ -9,4 +9,7 @@ def test_every_kind_of_page_is_written(tmp_path: Path) -> None:
     names = ["compare", "evaluate", "inspect", "inspect_changes", "inspect_times", "report"]
     pages = write_pages(tmp_path / "pages")
     assert [path.stem for path in pages] == names
-    assert all("<title>" in path.read_text("utf-8") for path in pages)
+    texts = [path.read_text("utf-8") for path in pages]
+    assert all("<title>" in text for text in texts)
+    assert "tvm-qnn evaluate digits.tflite pictures" in texts[1]
+    assert not any(".part" in text for text in texts)

@@ -5,6 +5,8 @@ Nothing here imports TVM, nor do the commands before they run: `--help` answers 
 
 from __future__ import annotations
 
+import runpy
+
 import click
 
 from tvm_qnn.cli.commands.bench import bench
@@ -32,9 +34,25 @@ COMMANDS = (
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.option("--debug", is_flag=True, help="Show where in the program an error arose.")
+@click.option(
+    "--rules",
+    metavar="FILE",
+    type=click.Path(exists=True, dir_okay=False),
+    help="Run this Python file first, which has rules for custom operators of models.",
+)
 @click.version_option(__version__, package_name="tvm-qnn", message="%(package)s %(version)s")
-def main(debug: bool) -> None:
+def main(debug: bool, rules: str | None) -> None:
     """Compile quantized models to integer code that computes what their framework computes."""
+    if rules:
+        _run_rules(rules)
+
+
+def _run_rules(path: str) -> None:
+    """Run a user's file; what it raises is one line, as other faults of input are."""
+    try:
+        runpy.run_path(path)
+    except Exception as error:
+        raise click.ClickException(f"{path}: {type(error).__name__}: {error}") from error
 
 
 for command in COMMANDS:

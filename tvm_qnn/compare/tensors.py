@@ -68,6 +68,8 @@ def compare(
     computed = reference.compute(model, theirs, shape_dict, expected)
     first = next(computed.answers)  # it is refused at once what the framework refuses
     library = build(computed.mod, parsed, computed.params, kernels=kernels)
+    if used is None and computed.used[0] is computed.mod:
+        used = library
     used = used or build(computed.used[0], parsed, computed.used[1], kernels=kernels)
     codes = {key: (index, operator) for key, index, operator in computed.tensors}
     tallies = [
@@ -81,8 +83,10 @@ def compare(
     ]
     runs = 0
     for given, answer in zip(ours, chain([first], computed.answers), strict=True):
+        named = named_results(library.outputs, library.run(*given))
         for each, counted in ((library, tallies), (used, tallies_of_used)):
-            named = named_results(each.outputs, each.run(*given))
+            if each is not library:
+                named = named_results(each.outputs, each.run(*given))
             for (key, tally), array in zip(counted, _filled(named, answer), strict=False):
                 if key in answer:
                     tally.add(array, answer[key], runs)

@@ -45,8 +45,8 @@ def _totals(found: Footprint) -> Iterator[tuple[str, str]]:
 def _explained(found: Footprint) -> str:
     return (
         f"The workspace of {_bytes(found.arena_workspace)} with inputs and outputs in it "
-        "(--arena). Each box is a tensor: as high as its bytes, and as wide as it is needed. The "
-        "colour is that of the operator that writes it."
+        "(--arena). A box is a tensor: its height is its bytes, its width the calls that need it. "
+        "The colour is that of the operator that writes it."
     )
 
 

@@ -101,7 +101,7 @@ def known(packages: Iterable[str], parts: Iterable[Any]) -> Known | None:
             contiguous arrays behind what tells their lengths.
     """
     folder = cache_folder()
-    if folder is None or _has_passes():
+    if folder is None or _has_passes() or _has_rules():
         return None
     digest = hashlib.blake2b(digest_size=DIGEST_SIZE)
     versions = {name: version(name) for name in packages}
@@ -146,6 +146,12 @@ def _has_passes() -> bool:
     here, watched = passes_text(), bool(tvm.transform.PassContext.current().instruments)
     with tvm.transform.PassContext():
         return watched or here != passes_text()
+
+
+def _has_rules() -> bool:
+    """Tell whether the program has rules for custom operators, which no key tells apart."""
+    tables = (("frontends.tflite.options.custom", "RAW"), ("frontends.onnx.read.names", "CUSTOM"))
+    return any(getattr(sys.modules.get(module), table, ()) for module, table in tables)
 
 
 @functools.cache

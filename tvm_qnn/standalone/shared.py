@@ -48,12 +48,15 @@ def with_shared_memory(
     def load(node: Any) -> Any:
         if node.source not in moved:
             return node
-        return tirx.BufferLoad(shared, [_behind(node.indices[0], moved[node.source])])
+        found = tirx.BufferLoad(shared, [_behind(node.indices[0], moved[node.source])])
+        return _reinterpreted(found, str(node.ty.dtype))
 
     def store(node: tirx.BufferStore) -> tirx.Stmt:
         if node.buffer not in moved:
             return node
-        return tirx.BufferStore(shared, node.value, [_behind(node.indices[0], moved[node.buffer])])
+        dtype = str(node.value.ty.dtype).replace(str(node.buffer.dtype), str(shared.dtype))
+        value = _reinterpreted(node.value, dtype)  # of bytes, which a view may read as others
+        return tirx.BufferStore(shared, value, [_behind(node.indices[0], moved[node.buffer])])
 
     rules = [(tirx.DeclBuffer, drop), (TensorLoad, load), (tirx.BufferStore, store)]
     return structural_map(function.body, rules), shared, shifts
@@ -64,6 +67,10 @@ def _owner(node: tirx.DeclBuffer) -> Any:
     while isinstance(data, tvm.ir.Call) and data.op.name == "tirx.buffer_data":
         data = data.args[0]
     return data
+
+
+def _reinterpreted(value: Any, dtype: str) -> Any:
+    return value if str(value.ty.dtype) == dtype else tirx.reinterpret(dtype, value)
 
 
 def _behind(index: Any, shift: Any) -> Any:

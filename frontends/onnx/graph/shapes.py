@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from frontends.bounds import check_elements
-from frontends.errors import ModelFormatError, UnsupportedError
+from frontends.errors import ModelFormatError, UnsupportedError, UnsupportedOperatorError
 from frontends.onnx.graph.graph import Graph, copied
 from frontends.onnx.read.limits import check_windows
 from frontends.onnx.read.names import line_of, opset_of
@@ -82,6 +82,8 @@ def _found(graph: Graph) -> Any:
     check_windows(proto)
     try:
         result = _inferred(proto)
+    except UnsupportedOperatorError:  # of a rule for a custom operator
+        raise
     except Exception:  # of onnx, and of the protobuf library on its way
         for value in proto.graph.output:  # files tell wrong ones, which ONNX Runtime passes over
             value.type.tensor_type.ClearField("shape")
@@ -130,11 +132,11 @@ def _inferred(proto: Any) -> Any:
     unknown = {
         number: node
         for number, node in enumerate(proto.graph.node)
-        if node.op_type in _STAND_INS and not onnx.defs.has(node.op_type, opset)
+        if node.op_type in STAND_INS and not onnx.defs.has(node.op_type, opset)
     }
     given = proto if not unknown else copied(proto)
     for number, node in unknown.items():
-        given.graph.node[number].CopyFrom(_STAND_INS[node.op_type](given.graph, node))
+        given.graph.node[number].CopyFrom(STAND_INS[node.op_type](given, node))
     result = onnx.shape_inference.infer_shapes(given, strict_mode=True, data_prop=follows_data)
     for number, node in unknown.items():
         result.graph.node[number].CopyFrom(node)
@@ -142,27 +144,30 @@ def _inferred(proto: Any) -> Any:
     return result
 
 
-def _like_data(_graph: Any, node: Any) -> Any:
+def _like_data(_model: Any, node: Any) -> Any:
     return onnx_package().helper.make_node("Identity", list(node.input[:1]), list(node.output[:1]))
 
 
-def _with_units(graph: Any, node: Any) -> Any:
+def _with_units(model: Any, node: Any) -> Any:
     """Return a node whose result has the data's axes, and other elements along the last one."""
     (units,) = (each.i for each in node.attribute if each.name == "N")
     if not 0 < units <= _MOST_UNITS:
         raise ValueError(f"{node.op_type} of {node.output[0]!r}: N is {units}")
     onnx, name = onnx_package(), f"{node.output[0]}_tvm_qnn_places"
     tensor = onnx.helper.make_tensor(name, onnx.TensorProto.INT64, [units], [0] * units)
-    graph.initializer.append(tensor)
+    model.graph.initializer.append(tensor)
     return onnx.helper.make_node("Gather", [node.input[0], name], list(node.output[:1]), axis=-1)
 
 
-_STAND_INS: dict[str, Callable[[Any, Any], Any]] = {
+STAND_INS: dict[str, Callable[[Any, Any], Any]] = {
     **dict.fromkeys(("Gelu", "LayerNormalization", "RMSNormalization"), _like_data),
     **dict.fromkeys(("DequantizeFloat8", "QuantizeFloat8"), _like_data),
     "MatMulNBits": _with_units,
 }
-"""What gives results of the same shapes as operators that the package may not know."""
+"""What gives results of the same shapes as operators that the package may not know.
+
+``stand_in(model, node)`` returns another node; it may add to the model.
+"""
 
 
 def _set_shape(value: Any, given: Sequence[int] | None, symbols: dict[str, Any]) -> str:

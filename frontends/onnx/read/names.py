@@ -10,6 +10,17 @@ from typing import Any
 from frontends.errors import ModelFormatError, UnsupportedOperatorError
 from frontends.onnx.read.package import onnx_package
 
+CUSTOM: dict[tuple[str, str], str] = {}
+"""Names of operators that users have given rules, by domain and operator; see ``onnx.custom``."""
+
+
+def name_custom_operators(graph: Any) -> None:
+    """Give custom operators that have rules their names, in the standard's domain."""
+    for each in (graph, *inner_graphs(graph)):
+        for node in each.node:
+            if code := CUSTOM.get((node.domain, node.op_type)):
+                node.op_type, node.domain = code, ""
+
 
 def attributes_of(node: Any) -> dict[str, Any]:
     """Return a node's attributes by name.

@@ -11,7 +11,7 @@ from frontends.onnx.read.constants import move_constants
 from frontends.onnx.read.functions import without_functions
 from frontends.onnx.read.limits import check_equations
 from frontends.onnx.read.mapped import is_external, is_mapped, map_constants, without_mapped
-from frontends.onnx.read.names import line_of, opset_of
+from frontends.onnx.read.names import line_of, name_custom_operators, opset_of
 from frontends.onnx.read.package import onnx_package
 from frontends.onnx.read.tidy import FIRST_OPSET, LEAST_OPSET, MOST_OPSET, tidy
 from qnn_ops.errors import QnnError
@@ -54,6 +54,7 @@ def read_proto(model: Any) -> Any:
     _check_model(onnx, proto)
     proto = _of_later_opset(without_functions(proto))
     move_constants(proto.graph)
+    name_custom_operators(proto.graph)
     return proto
 
 

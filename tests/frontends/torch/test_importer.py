@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import warnings
+from collections import deque
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -14,6 +17,7 @@ from click.testing import CliRunner
 import tvm_qnn as qnn
 from frontends.errors import ModelFormatError, UnsupportedOperatorError
 from qnn_ops.errors import QnnError
+from tvm_qnn.build import build
 from tvm_qnn.cli import main
 from tvm_qnn.oracle import xnnpack_outputs
 from tvm_qnn.profile import profile
@@ -22,6 +26,7 @@ torch = pytest.importorskip("torch", reason="torch is not installed")
 pytest.importorskip("executorch", reason="executorch is not installed")
 
 from tests.support import torch_networks as networks  # noqa: E402
+from tests.support.snippets import run_python  # noqa: E402
 from tests.support.torch_networks import dq, program_of, q, qdq, quantized, reals  # noqa: E402
 
 pytestmark = pytest.mark.torch
@@ -301,24 +306,26 @@ def test_a_profile_names_nodes() -> None:
 
 
 def test_the_guide_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    guide = Path(__file__).parents[3] / "docs" / "guides" / "pytorch.md"
-    parts = guide.read_text(encoding="utf-8").split("```python\n")[1:]
     monkeypatch.chdir(tmp_path)
     names: dict[str, Any] = {}
-    for part in parts:
-        exec(part.split("```")[0], names)
+    deque(run_python("docs/guides/pytorch.md", names))
     assert (tmp_path / "network.pt2").exists()
     texts = [str(names["mod"].script()), str(qnn.from_exported_program("network.pt2")[0].script())]
     assert texts[0] == texts[1]
 
 
-def test_commands_compare_and_time_beside_the_delegate(tmp_path: Path) -> None:
+def test_commands_compare_and_time_beside_the_delegate(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     torch.export.save(small(), tmp_path / "small.pt2")
     line = [str(tmp_path / "small.pt2"), "--json"]
+    built = Mock(wraps=build)
+    monkeypatch.setattr(importlib.import_module("tvm_qnn.compare.tensors"), "build", built)
     found = json.loads(CliRunner().invoke(main, ["compare", *line]).stdout)
     assert found["reference"] == "XNNPACK's delegate"
     assert found["equal"]
     assert len(found["tensors"]) == len(found["outputs"]) == 1
+    assert built.call_count == 1
     times = json.loads(CliRunner().invoke(main, ["bench", *line, "--rounds", "2"]).stdout)
     assert {*times} == {"tvm-qnn", "ExecuTorch (XNNPACK)"}
     assert all(each["runs"] == 2 for each in times.values())

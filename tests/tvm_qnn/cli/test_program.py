@@ -85,6 +85,15 @@ class TestErrors:
         result = CliRunner().invoke(main, ["crash"])
         assert type(result.exception) is ValueError
 
+    def test_a_mistake_in_a_file_of_rules_is_one_line(self, tmp_path: Path) -> None:
+        rules = tmp_path / "rules.py"
+        rules.write_text("import nothing_of_this_name\n")
+        result = CliRunner().invoke(main, ["--rules", str(rules), "targets"])
+        assert result.exit_code == 1
+        assert result.stderr == (
+            f"Error: {rules}: ModuleNotFoundError: No module named 'nothing_of_this_name'\n"
+        )
+
     def test_a_warning_is_one_line(self) -> None:
         code = (
             "import sys, warnings, click\n"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import warnings
 from collections.abc import Iterable
 from pathlib import Path
@@ -73,6 +74,21 @@ def test_a_known_model_warns_as_its_build_did() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         adders.check(2)
+
+
+@pytest.mark.parametrize(
+    ("table", "code"),
+    [("tflite.options.custom.RAW", "CUSTOM:A"), ("onnx.read.names.CUSTOM", "a.B")],
+)
+def test_rules_for_custom_operators_compile_anew(
+    table: str, code: str, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module = importlib.import_module(f"frontends.{table.rpartition('.')[0]}")
+    adders = Adders()
+    adders.check(1)
+    monkeypatch.setattr(module, table.rpartition(".")[2], {code})
+    adders.check(1)
+    assert adders.compiled == [1, 1]
 
 
 @pytest.mark.parametrize("content", ["", "nonsense", "0" * 48, "\xff"])

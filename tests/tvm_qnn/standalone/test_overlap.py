@@ -27,6 +27,7 @@ from legalize.kernels.isa.mcu import number, reading_words, words_of
 from tests.support.standalone import check_call
 from tvm_qnn.standalone.functions import compile_functions
 from tvm_qnn.standalone.overlap import leads, size_of_buffer
+from tvm_qnn.standalone.shared import with_shared_memory
 from tvm_qnn.target.objects import write_object
 from tvm_qnn.target.target import parse_target
 
@@ -280,3 +281,14 @@ def test_a_function_that_is_called_in_place_promises_no_separate_memory() -> Non
     lines = [line for line in code.splitlines() if "void @m_f" in line]
     assert sorted(line.count("ptr noalias") for line in lines) == [1, 2]
     assert sum("i32" in line for line in lines) == 1
+
+
+def test_a_view_of_other_bytes_reads_and_writes_the_shared_memory() -> None:
+    def write(buffers: Buffers) -> None:
+        source, target = buffers
+        views = [T.decl_buffer((8,), "uint8", data=each.data) for each in (source, target)]
+        T.buffer_store(views[1], views[0][tirx.Ramp(0, 1, 8)], [tirx.Ramp(0, 1, 8)])
+
+    body, shared, shifts = with_shared_memory(function(BYTES, write), [0, 1])
+    assert (shared.dtype, [*shifts]) == ("int8", [1])
+    assert 'T.reinterpret("int8x8"' in str(body)

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import re
 import shutil
+from collections import deque
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.support.snippets import run_python
 from tvm_qnn import prose
-
-GUIDE = Path(__file__).parents[3] / "docs" / "guides" / "text.md"
 
 
 @pytest.mark.filterwarnings("ignore::tvm_qnn.LeftInFloatWarning")
@@ -19,10 +18,8 @@ def test_snippets_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("onnx", reason="onnx is not installed")
     monkeypatch.chdir(tmp_path)
     shutil.copy(prose.model("int4"), "decoder.onnx")
-    snippets = re.findall(r"```python\n(.*?)```", GUIDE.read_text("utf-8"), re.DOTALL)
     names: dict[str, Any] = {}
-    for snippet in snippets:
-        exec(snippet, names)
+    deque(run_python("docs/guides/text.md", names))
     assert len(names["tokens"]) == 20
     assert names["scores"].shape == (1, 256)
     assert names["decoder"].generate([84, 104, 101, 32], 20) == names["tokens"]

@@ -1,0 +1,190 @@
+"""Custom operators whose rules a user gives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from tvm import relax, tirx
+
+from frontends.builder import all_ended
+from frontends.errors import UnsupportedError, UnsupportedOperatorError, reason_of
+from frontends.onnx.converters.registry import CONVERTERS, Call
+from frontends.onnx.graph.shapes import STAND_INS
+from frontends.onnx.operators import OPERATORS
+from frontends.onnx.read.constants import Array
+from frontends.onnx.read.names import CUSTOM
+from frontends.onnx.read.package import onnx_package
+from frontends.onnx.replacements.registry import RULES
+from qnn_ops.dialect.registry import constant_of
+from qnn_ops.errors import QnnError
+
+_UNCHECKED = "tvm_qnn.unchecked"
+"""A domain of which the package onnx knows no operator."""
+
+
+@dataclass(frozen=True)
+class CustomCall:
+    """A custom operator of a file, for which a rule gives expressions.
+
+    Attributes:
+        inputs: the operands' expressions, None for those that are left out.
+        outputs: the names of the results.
+        attributes: by name, as numbers, texts, arrays, and lists of them.
+    """
+
+    inputs: tuple[relax.Expr | None, ...]
+    outputs: tuple[str, ...]
+    attributes: dict[str, Any]
+
+    def constant(self, index: int) -> Array:
+        """Return the value of a constant operand.
+
+        Raises:
+            QnnError: it is not constant.
+        """
+        operand = self.inputs[index]
+        if operand is None or (value := constant_of(operand)) is None:
+            raise QnnError(f"input {index} is not constant")
+        return value
+
+
+CustomRule = Callable[[CustomCall], "relax.Expr | list[relax.Expr]"]
+"""Gives the expression of the operator's output, or a list of them if it has several."""
+
+
+def custom(domain: str, name: str) -> Callable[[CustomRule], CustomRule]:
+    """Decorate a function that says what a custom operator computes.
+
+    The function gets a ``CustomCall``. It returns the expression of the result, of Relax or of the
+    dialect's operators, or a list of them. An import calls it several times: first to learn the
+    shapes of results. A later function for the same operator replaces it. If a file defines the
+    operator as a function, this function goes first.
+
+    Args:
+        domain: of the operator, as files have it.
+        name: of the operator.
+
+    Raises:
+        QnnError: if tvm-qnn has a rule for this operator itself.
+    """
+    if domain in ("", "ai.onnx") or (domain == "com.microsoft" and name in RULES):
+        raise QnnError(f"custom: tvm-qnn imports {name!r} of {domain or 'ai.onnx'} itself")
+    code = f"{domain}.{name}"
+
+    def decorate(rule: CustomRule) -> CustomRule:
+        def convert(call: Call) -> relax.Expr:
+            own = call.attributes.pop("tvm_custom")
+            made = _results(call.builder, rule, call.given, own["outputs"], call.attributes)
+            return made[0] if len(made) == 1 else relax.Tuple(made)
+
+        def stand_in(model: Any, node: Any) -> Any:
+            return _with_types(model, node, rule)
+
+        CUSTOM[domain, name] = code
+        OPERATORS[code] = lambda _attributes: None
+        CONVERTERS[code], STAND_INS[code] = convert, stand_in
+        return rule
+
+    return decorate
+
+
+def _results(
+    builder: relax.BlockBuilder, rule: CustomRule, inputs: Any, outputs: Any, attributes: Any
+) -> list[relax.Var]:
+    """Return the variables of what a rule gives."""
+    plain = {name: _plain(value) for name, value in attributes.items()}
+    given = rule(CustomCall(tuple(inputs), tuple(outputs), plain))
+    made = list(given) if isinstance(given, list | tuple) else [given]
+    if len(made) != len(outputs):
+        raise UnsupportedError(f"its rule gives {len(made)} tensors, the file lists {len(outputs)}")
+    if odd := [each for each in made if not isinstance(each, relax.Expr)]:
+        raise UnsupportedError(f"its rule gives a {type(odd[0]).__name__}, no expression")
+    return [builder.emit(each) for each in made]
+
+
+def _plain(value: Any) -> Any:
+    """Return an attribute's value without types of the package onnx."""
+    if isinstance(value, bytes):
+        return value.decode(errors="replace")
+    if isinstance(value, onnx_package().TensorProto):
+        return onnx_package().numpy_helper.to_array(value)
+    return [_plain(each) for each in value] if isinstance(value, list | tuple) else value
+
+
+def _with_types(model: Any, node: Any, rule: CustomRule) -> Any:
+    """State the types of a node's results, as its rule gives them.
+
+    Returns:
+        The node, of a domain that shape inference passes over.
+    """
+    onnx = onnx_package()
+    if all(each.domain != _UNCHECKED for each in model.opset_import):
+        model.opset_import.append(onnx.helper.make_opsetid(_UNCHECKED, 1))
+    result = type(node)()
+    result.CopyFrom(node)
+    result.domain = _UNCHECKED
+    sizes: dict[str, Any] = {}
+    operands = _operands(onnx.shape_inference.infer_shapes(model).graph, node, sizes)
+    if operands is None:
+        return result
+    attributes = {each.name: onnx.helper.get_attribute_value(each) for each in node.attribute}
+    builder = relax.BlockBuilder()
+    parameters = [each for each in operands if isinstance(each, relax.Var)]
+    try:
+        with all_ended(builder), builder.function("main", parameters):
+            made = _results(builder, rule, operands, node.output, attributes)
+            builder.emit_func_output(made)
+    except Exception as error:  # of the rule
+        number = [each.output[:1] for each in model.graph.node].index(node.output[:1])
+        found = (number, node.op_type, reason_of(error), list(node.output))
+        raise UnsupportedOperatorError([found]) from None
+    names = {variable: name for name, variable in sizes.items()}
+    for name, variable in zip(node.output, made, strict=True):
+        kind = onnx.helper.np_dtype_to_tensor_dtype(np.dtype(str(variable.ty.dtype)))
+        shape = [
+            int(size) if isinstance(size, tirx.IntImm) else names.get(size)
+            for size in variable.ty.shape
+        ]
+        for stated in [each for each in model.graph.value_info if each.name == name]:
+            model.graph.value_info.remove(stated)
+        model.graph.value_info.append(onnx.helper.make_tensor_value_info(name, kind, shape))
+    return result
+
+
+def _operands(graph: Any, node: Any, sizes: dict[str, Any]) -> list[relax.Expr | None] | None:
+    """Return a node's operands as far as a graph knows them; None if a shape is not known."""
+    onnx = onnx_package()
+    constants = {each.name: each for each in graph.initializer}
+    values = {each.name: each for each in (*graph.value_info, *graph.output, *graph.input)}
+    found: list[relax.Expr | None] = []
+    for name in node.input:
+        if not name:
+            found.append(None)
+            continue
+        if name in constants and constants[name].data_location != onnx.TensorProto.EXTERNAL:
+            found.append(relax.const(onnx.numpy_helper.to_array(constants[name])))
+            continue
+        if name in constants:
+            kind, shape = constants[name].data_type, list(constants[name].dims)
+        elif name in values and values[name].type.tensor_type.HasField("shape"):
+            tensor = values[name].type.tensor_type
+            kind, shape = tensor.elem_type, [_size(dim, sizes) for dim in tensor.shape.dim]
+        else:
+            return None
+        if None in shape:
+            return None
+        dtype = onnx.helper.tensor_dtype_to_np_dtype(kind).name
+        found.append(relax.Var(name, relax.TensorType(shape, dtype)))
+    return found
+
+
+def _size(dim: Any, sizes: dict[str, Any]) -> Any:
+    """Return a size: a number, the variable of an open size, or None."""
+    if dim.HasField("dim_value"):
+        return dim.dim_value
+    if not dim.dim_param.isidentifier() or dim.dim_param.startswith("unk__"):
+        return None
+    return sizes.setdefault(dim.dim_param, tirx.Var(dim.dim_param, "int64"))
