@@ -185,10 +185,10 @@ class ConvKernel:
         if spec.fusion.encoding is not None:
             encoding = T.arg("encoding", T.buffer(spec.fusion.encoding.shape, "float32"))
         out_dtype = spec.stored.dtype
-        shape: tuple[Index, ...] = spec.target_shape
+        written: tuple[Index, ...] = spec.target_shape
         if self.reads_target:
-            shape = tuple(tirx.Var(f"size_{axis}", "int64") for axis in range(len(shape)))
-        output = T.arg("output", T.buffer(shape, out_dtype))
+            written = tuple(tirx.Var(f"size_{axis}", "int64") for axis in range(len(written)))
+        output = T.arg("output", T.buffer(written, out_dtype))
         self.tables.flatten()
         if places is not None:
             self.place = self.place.read(places)
