@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from typing import Any
 
 import tvm
@@ -11,6 +12,8 @@ from tvm_ffi import structural_walk
 
 OPAQUE = 8
 """Relax's pattern kind of a function that must not be fused with others."""
+
+_DIGEST_SIZE = 16
 
 
 def add_function(
@@ -60,3 +63,8 @@ def function_text(function: tirx.PrimFunc) -> bytes:
     ]
     structural_walk(function, seen)
     return repr([tvm_ffi.structural_hash(function), *found]).encode()
+
+
+def function_digest(function: tirx.PrimFunc) -> str:
+    """Return a digest of ``function_text``, for names and attributes."""
+    return hashlib.blake2b(function_text(function), digest_size=_DIGEST_SIZE).hexdigest()

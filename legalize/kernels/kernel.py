@@ -43,7 +43,10 @@ element at the same index is written.
 """
 
 SAME_CODE = "qnn.same_code"
-"""The attribute of functions whose code is that of another one, which is its value."""
+"""The attribute of functions that differ in the shapes of their tensors, on which no code depends.
+
+Its value is a digest of the code.
+"""
 
 _Rule = TypeVar("_Rule")
 

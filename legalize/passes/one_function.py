@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from math import prod
@@ -16,7 +15,7 @@ from tvm.tirx.buffer import decl_buffer
 
 from legalize.call_plan import Call, Constant, Input, Output, Place, Plan, plan_of
 from legalize.kernels.kernel import IS_KERNEL, SAME_CODE
-from legalize.loop_functions import function_text
+from legalize.loop_functions import function_digest
 from legalize.memory_plan import ALIGNMENT, Layout, lay_out, pack
 from legalize.passes.bodies import body_of, call_by_name, called, is_plain, is_view, with_barrier
 from legalize.passes.open_layout import OpenLayout, lay_out_open
@@ -37,7 +36,6 @@ _MOST_OPEN_WEIGHTS = (1 << 31) - 1  # an offset is an int32
 # of 53 calls and 3.4 MB, take twice as long to compile in one function.
 _WEIGHTS_OF_BODIES = 1 << 20
 _MOST_BODIES = 64
-_DIGEST_SIZE = 16
 
 Pointer = Callable[[Place], Any]
 """Gives the address of a tensor."""
@@ -170,8 +168,9 @@ def names_of(mod: tvm.IRModule, plan: Plan) -> dict[str, str]:
         return names
     for call in plan.calls:
         if (name := str(call.function)) not in names:
-            digest = hashlib.blake2b(function_text(_code_of(mod[name])), digest_size=_DIGEST_SIZE)
-            names[name] = f"{name.rstrip(digits)}_{digest.hexdigest()}"
+            function = mod[name]
+            digest = function.attrs.get(SAME_CODE) or function_digest(function)
+            names[name] = f"{name.rstrip(digits)}_{digest}"
     return names
 
 
@@ -180,12 +179,7 @@ def named_functions(
 ) -> dict[str, tirx.PrimFunc]:
     """Return the functions that are called by names from ``names_of``."""
     sizes = {str(call.function): [size for size, _ in call.sizes] for call in plan.calls}
-    return {new: called(_code_of(mod[old]), sizes[old]) for old, new in names.items()}
-
-
-def _code_of(function: tirx.PrimFunc) -> tirx.PrimFunc:
-    """Return the function that stands for all with the same code."""
-    return function.attrs.get(SAME_CODE, function)
+    return {new: called(mod[old], sizes[old]) for old, new in names.items()}
 
 
 def _tensor(ty: relax.TensorType) -> Any:

@@ -22,7 +22,6 @@ from tvm import tirx
 from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tirx as T
 
-from legalize.kernels.ir.places import rolled, with_addresses
 from legalize.kernels.ir.rows import pieces
 from legalize.kernels.ir.tasks import shared_loop, task_count
 from legalize.kernels.ir.vectors import (
@@ -93,8 +92,7 @@ class _Kernel:
             self.target = T.decl_buffer((prod(spec.out_shape),), "uint8", data=output.data)
             rows = spec.out_shape[0] * spec.out_shape[1]
             work = prod(spec.out_shape) * prod(spec.window)
-            with with_addresses():
-                shared_loop(task_count(work / _TAPS_PER_MICROSECOND), rows, self._row)
+            shared_loop(task_count(work / _TAPS_PER_MICROSECOND), rows, self._row)
         return builder.get()
 
     def _row(self, row: Index) -> None:
@@ -168,18 +166,23 @@ class _Kernel:
     ) -> None:
         """Write a loop over a pixel's channels, up to ``count`` vectors at a time.
 
-        Vectors that do not fill the last turn overlap those of the one before.
+        The last turn may overlap the one before. The number of vectors is the one that computes
+        the fewest of them.
         """
         channels = self.spec.in_shape[3]
         whole, parts = pieces(channels, self.size)
         if not whole:
             write(0, parts)
             return
-        vectors = whole + len(parts)
-        count = max(each for each in range(1, count + 1) if vectors % each == 0)
+
+        def turns_of(count: int) -> int:
+            return -(-channels // (count * self.size))
+
+        counts = range(min(count, whole), 0, -1)
+        count = min(counts, key=lambda each: each * turns_of(each))
         width = count * self.size
         chunks = [(i * self.size, self.size) for i in range(count)]
-        with T.serial(rolled(vectors // count)) as turn:
+        with T.serial(turns_of(count)) as turn:
             write(kept(unsigned_min(turn * width, channels - width)), chunks)
 
     def _slide(self, line: Index, place: Index, down: Index) -> None:
@@ -202,7 +205,7 @@ class _Kernel:
         first, last = self._inside()
         for number, column in enumerate(columns[:-1], start=first - padding):
             self._pool_column(column, line + number * channels, chunks, down)
-        with T.serial(rolled(last - first)) as turn:
+        with T.serial(last - first) as turn:
             x = first + turn
             self._clear(columns[-1])
             latest = line + (x + (_SLIDING - 1 - padding)) * channels

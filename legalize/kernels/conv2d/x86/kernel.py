@@ -74,6 +74,7 @@ class ConvKernel:
         self.epilogue = epilogue
         self.residual = plan.residual_sum(epilogue)
         self.reads_target = plan.spec.fusion.is_shared
+        self.place = Target.known(plan.spec)
         # Still to be added when outputs are stored; a residual sum contains it already.
         self.zero_point = 0 if plan.spec.fusion.residual is not None else epilogue.zero_point_left
         self.encoding: Buffer | None = None
@@ -174,7 +175,7 @@ class ConvKernel:
         if self.residual is not None:
             shape = self.residual.rows.shape
             self.numbers = self.tables.parameter("numbers", shape, "int32")
-        self.place, places = Target.known(spec), None
+        places = None
         if self.reads_target:
             places = self.tables.parameter("target", (len(self.place.numbers),), "int32")
         self._declare_last()

@@ -30,6 +30,7 @@ from legalize.kernels.conv2d.x86.tiling import lane_channels
 from legalize.kernels.ir.vectors import Array
 from legalize.kernels.isa.x86 import Isa, Products
 from legalize.kernels.kernel import SAME_CODE
+from legalize.loop_functions import function_digest
 
 
 @dataclass(frozen=True)
@@ -165,20 +166,18 @@ class Plan(ABC):
 
 @cache
 def _built(plan: Plan, epilogue: Epilogue, known: Any) -> tirx.PrimFunc:
-    return plan.kernel(epilogue, known).build()
+    function = plan.kernel(epilogue, known).build()
+    if not plan.spec.fusion.is_shared:
+        return function
+    return function.with_attr(SAME_CODE, function_digest(function))
 
 
 def _of_shape(function: tirx.PrimFunc, shape: tuple[int, ...]) -> tirx.PrimFunc:
     """Return a function of an output of any shape for outputs of one shape."""
     output = function.params[-1]
-
-    def of(shape: tuple[int, ...]) -> tirx.PrimFunc:
-        offset = output.ty.elem_offset
-        return function.specialize(
-            {output: decl_buffer(shape, output.ty.dtype, "output", elem_offset=offset)}
-        )
-
-    return of(shape).with_attr(SAME_CODE, of((1,) * len(shape)))
+    ty = output.ty
+    own = decl_buffer(shape, ty.dtype, "output", elem_offset=ty.elem_offset)
+    return function.specialize({output: own})
 
 
 Way = Callable[[ConvSpec, Isa, Weights, float], "Plan | None"]

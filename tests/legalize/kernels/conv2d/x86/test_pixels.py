@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import tvm
 
 from legalize.kernels.border import Border
 from legalize.kernels.conv2d.x86.dot.plan import dot_plan
@@ -87,4 +86,4 @@ def test_outputs_of_several_tensors_share_code(
         sizes = tuple(int(size) for size in function.params[-1].ty.shape)
         assert sizes == plan.spec.target_shape
         codes.append(function.attrs[SAME_CODE])
-    tvm.ir.assert_structural_equal(*codes)
+    assert codes[0] == codes[1]
