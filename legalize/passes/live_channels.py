@@ -34,7 +34,7 @@ class Layer:
 
     Attributes:
         attrs: the call's attributes.
-        rows: centred weights, int64 [out_channels, taps, in_channels]; [out_channels, taps, 1] for
+        rows: centred weights, int16 [out_channels, taps, in_channels]; [out_channels, taps, 1] for
             a depthwise convolution.
         bias: int64 [out_channels].
         factor: the result's steps in one step of the sums, one or one for each output channel.
@@ -54,11 +54,18 @@ class Layer:
         low, high = (end - self.attrs.input_zero_point for end in data)
         if self.pads:
             low, high = np.minimum(low, 0), np.maximum(high, 0)
-        if self.is_depthwise:
-            low, high = low[:, None, None], high[:, None, None]
-        products = self.rows * low, self.rows * high
-        least = np.minimum(*products).sum(axis=(1, 2)) + self.bias
-        most = np.maximum(*products).sum(axis=(1, 2)) + self.bias
+        above, below = (
+            edge(self.rows, 0).sum(axis=1, dtype=np.float64) for edge in (np.maximum, np.minimum)
+        )
+
+        def sums(positive: Array, negative: Array) -> Array:
+            """Return the sums where weights above 0, and those below, meet these values."""
+            if self.is_depthwise:
+                return above[:, 0] * positive + below[:, 0] * negative
+            return above @ positive + below @ negative
+
+        # Float64 holds these integers exactly.
+        least, most = (sums(*each) + self.bias for each in ((low, high), (high, low)))
         lowest, highest = dtype_range("int32")
         if least.min() < lowest or most.max() > highest:
             return None
@@ -77,7 +84,7 @@ class Layer:
     def share(self, values: Array, is_dropped: Array) -> Array:
         """Return the contribution of channels with these constant values to each sum."""
         steps = (values - self.attrs.input_zero_point)[is_dropped]
-        return np.asarray((self.rows[..., is_dropped] * steps).sum(axis=(1, 2)))
+        return np.asarray((self.rows[..., is_dropped] * steps).sum(axis=(1, 2), dtype=np.int64))
 
 
 def layer_of(call: Any) -> Layer | None:
@@ -110,8 +117,8 @@ def layer_of(call: Any) -> Layer | None:
         pads = any(attrs.padding)
     else:
         factor = dense_factor(attrs, str(weights.dtype))
-    rows = weights.reshape(len(weights), -1, weights.shape[-1]).astype(np.int64)
-    rows = rows - np.asarray(attrs.kernel_zero_point, np.int64).reshape(-1, 1, 1)
+    rows = weights.reshape(len(weights), -1, weights.shape[-1]).astype(np.int16)
+    rows -= np.asarray(attrs.kernel_zero_point, np.int16).reshape(-1, 1, 1)
     bias = operands[1] if len(operands) == 2 else None
     own = np.zeros(len(rows), np.int64) if bias is None else bias.astype(np.int64)
     return Layer(attrs, rows, own, np.asarray(factor), is_depthwise, pads)
