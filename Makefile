@@ -47,8 +47,8 @@ help:
 
 # One stamp for each extra of setup.py.
 .venv/installed-%: setup.py pyproject.toml
-	@$(PYTHON) -c 'import sys; sys.exit(not (3, 10) <= sys.version_info[:2] <= (3, 13))' || { \
-	  echo "tvm-qnn needs Python 3.10 to 3.13, but $(PYTHON) is $$($(PYTHON) --version 2>&1):" \
+	@$(PYTHON) -c 'import sys; sys.exit(not (3, 10) <= sys.version_info[:2] <= (3, 14))' || { \
+	  echo "tvm-qnn needs Python 3.10 to 3.14, but $(PYTHON) is $$($(PYTHON) --version 2>&1):" \
 	    "name another one, as in 'make $(MAKECMDGOALS) PYTHON=python3.12'." >&2; exit 1; }
 	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { \
 	  echo "$(PYTHON) cannot make virtual environments: install its venv module" \

@@ -126,7 +126,7 @@ ABOUT = {
         "Intended Audience :: Science/Research",
         "Operating System :: POSIX :: Linux",
         "Programming Language :: Python :: 3 :: Only",
-        *(f"Programming Language :: Python :: 3.{minor}" for minor in range(10, 14)),
+        *(f"Programming Language :: Python :: 3.{minor}" for minor in range(10, 15)),
         "Topic :: Scientific/Engineering :: Artificial Intelligence",
         "Topic :: Software Development :: Compilers",
         "Typing :: Typed",
