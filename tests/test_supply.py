@@ -27,12 +27,13 @@ SPELLINGS = {
     "MIT": ("MIT", "MIT License"),
     "MIT-CMU": ("MIT-CMU",),
     "MPL-2.0": ("MPL-2.0",),
-    "PSF-2.0": ("Python Software Foundation License",),
+    "PSF-2.0": ("PSF-2.0", "Python Software Foundation License"),
 }
 
 # Packages that are imported by another name.
 MODULES = {"apache-tvm": "tvm", "apache-tvm-ffi": "tvm_ffi", "ai-edge-litert": "ai_edge_litert"}
 MODULES |= {"pillow": "PIL", "scikit-learn": "sklearn", "ray[data]": "ray"}
+MODULES |= {"typing-extensions": "typing_extensions"}
 
 
 def table(heading: str) -> list[list[str]]:
