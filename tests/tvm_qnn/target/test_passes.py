@@ -13,6 +13,7 @@ from tvm.script.ir_builder import tirx as T
 
 from legalize import lower, relax_pipeline
 from legalize.kernels.kernel import IS_KERNEL
+from legalize.passes.bodies import TAKES_POINTERS
 from qnn_ops.dialect.signature import ATTRIBUTE
 from tests.support.modules import adder, module
 from tvm_qnn import digits, from_tflite
@@ -118,18 +119,23 @@ def test_kernels_of_one_index_are_not_flattened() -> None:
 
 
 @pytest.mark.parametrize(
-    ("target", "is_kernel", "level"),
+    ("target", "attributes", "level"),
     [
-        ("x86-avx2", True, 1),
-        ("x86-avx2", False, None),
-        ("aarch64", True, None),
-        ({"kind": "llvm", "mtriple": "x86_64-linux-gnu", "opt-level": 2}, True, 2),
+        ("x86-avx2", {IS_KERNEL, TAKES_POINTERS}, 1),
+        ("x86-avx2", {TAKES_POINTERS}, None),
+        ("x86-avx2", {IS_KERNEL}, None),
+        ("aarch64", {IS_KERNEL, TAKES_POINTERS}, None),
+        (
+            {"kind": "llvm", "mtriple": "x86_64-linux-gnu", "opt-level": 2},
+            {IS_KERNEL, TAKES_POINTERS},
+            2,
+        ),
     ],
-    ids=["kernels", "primitives", "ARM", "a level that the user gave"],
+    ids=["kernels", "primitives", "not called by name", "ARM", "a level that the user gave"],
 )
 def test_kernels_of_x86_have_a_level_of_their_own(
-    target: Any, is_kernel: bool, level: int | None
+    target: Any, attributes: set[str], level: int | None
 ) -> None:
-    function = function_of_axes((4,))
-    function = function if is_kernel else function.without_attr(IS_KERNEL)
+    function = function_of_axes((4,)).without_attr(IS_KERNEL)
+    function = function.with_attrs(dict.fromkeys(attributes, True))
     assert leveled([function], parse_target(target)).attrs.get("opt-level") == level
