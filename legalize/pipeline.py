@@ -24,7 +24,11 @@ from legalize.passes import (
 
 
 def relax_pipeline(target: tvm.target.Target) -> tvm.transform.Pass:
-    """Return TVM's pipeline for processors, with more fusion, and loops that become vector code."""
+    """Return TVM's pipeline for processors, with more fusion, and loops that become vector code.
+
+    Kernels of large models take pointers. Code of these needs the TIR pipeline "qnn", which
+    ``tvm_qnn`` registers.
+    """
     # Microcontrollers have no virtual machine whose calls could be saved, and LLVM never finishes
     # some large functions for the smallest of them.
     joined = [] if is_mcu(target) else [OverBatch(), OneFunction()]

@@ -24,6 +24,7 @@ from tests.support.standalone import check_call, compile_example, run_example
 from tvm_qnn.library.metadata import Metadata
 from tvm_qnn.standalone import export_standalone
 from tvm_qnn.target.linker import find_linker, shared_library_linker
+from tvm_qnn.target.passes import PIPELINE
 from tvm_qnn.target.target import parse_target, requirements
 
 Array = np.ndarray[Any, Any]
@@ -83,7 +84,9 @@ def run_with_runtime(content: bytes, core: Core, inputs: Sequence[Array]) -> lis
         folder = Path(name)
         with metadata.target:
             pipeline = relax_pipeline(metadata.target)
-            executable = tvm.compile(mod, target=metadata.target, relax_pipeline=pipeline)
+            executable = tvm.compile(
+                mod, target=metadata.target, relax_pipeline=pipeline, tir_pipeline=PIPELINE
+            )
         linker = shared_library_linker(find_linker(platform=metadata.requirements.platform))
         executable.export_library(str(folder / "model.so"), fcompile=linker)
         return run_in_example(folder / "model.so", metadata.signature, core, inputs)
