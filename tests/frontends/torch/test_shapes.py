@@ -134,11 +134,17 @@ def test_one_size_has_a_number_and_the_other_stays_open() -> None:
     np.testing.assert_array_equal(library.run(data), xnnpack_outputs(program, [data])[0])
 
 
-def test_shapes_that_tvm_cannot_infer_are_one_error() -> None:
+def test_a_size_that_is_twice_another_stays_open() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        with pytest.raises(QnnError, match="add must have a shape known at compile time"):
-            qnn.from_exported_program(two(), {"x": ("batch", 3)})
+        library = qnn.build(*_built(two(), {"x": ("batch", 3)}))
+        assert [str(each.shape) for each in library.inputs] == ["(batch, 3)", "(batch * 2, 3)"]
+        for rows in (2, 5):
+            data = [np.random.default_rng(0).random((n, 3), np.float32) for n in (rows, 2 * rows)]
+            fixed = qnn.build(*_built(two(), {"x": (rows, 3)}))
+            pairs = zip(library.run(*data).values(), fixed.run(*data).values(), strict=True)
+            for found, wanted in pairs:
+                np.testing.assert_array_equal(found, wanted)
 
 
 def test_dense_networks_and_encoders_take_any_rows() -> None:
