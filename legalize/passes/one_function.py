@@ -23,8 +23,8 @@ from qnn_ops.dialect.registry import type_spec
 from qnn_ops.dialect.sizes import variables_of
 from qnn_ops.errors import QnnError
 
-# Of one block for all constants, and of one for all temporary tensors. Beyond these, calls cost
-# nothing beside their work.
+# The most bytes of the block of all constants, and of that of all temporary tensors. A larger model
+# runs so long that the virtual machine's calls cost nothing beside its work.
 _MOST_WEIGHTS = 1 << 26
 _MOST_DATA = 1 << 28
 _MOST_CALLS = 1 << 10

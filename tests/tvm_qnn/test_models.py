@@ -22,7 +22,7 @@ ROUTES = {"primitives": ("llvm", False), "kernels": ("host", True)}
 
 HYBRID = "hybrid_lstm_spotter"
 
-# Of the same operators in another style the primitives are tested one by one.
+# Other tests compare the primitives of the same operators in the other styles, one by one.
 PORTABLE = {("inception_v3", "uint8"), ("mobilenet_v1", "int8"), ("resnet50", "int8_per_axis")}
 
 # This one runs at its full size.

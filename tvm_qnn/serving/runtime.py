@@ -113,7 +113,7 @@ class Runtime(MLModel):
         return answer
 
     async def _inputs_of(self, payload: InferenceRequest) -> list[Any]:
-        """Read the inputs of a request. A thread reads pictures, so that others are answered."""
+        """Read the inputs of a request; a thread reads pictures, so other requests do not wait."""
         if not any(str(tensor.datatype) == TEXT for tensor in payload.inputs):
             return self._served.inputs_of(payload.inputs)
         loop = asyncio.get_running_loop()

@@ -142,7 +142,7 @@ class Graph:
     """
 
     def __init__(self, proto: Any, given: Shapes | None = None) -> None:
-        """Read a ModelProto, and leave it as it is; ``given`` replaces shapes of its inputs."""
+        """Read a ModelProto without changing it; ``given`` replaces shapes of its inputs."""
         graph = proto.graph
         self.given = given or {}
         self.head = onnx_package().ModelProto(ir_version=proto.ir_version)

@@ -59,7 +59,7 @@ if TYPE_CHECKING:
     from legalize.kernels.conv2d.x86.plan import Plan
 
 _ANY_SIZE = 2**31 - 1
-"""Of a tensor whose size the code does not know."""
+"""Stands for the size of a tensor that the code does not know."""
 
 
 class ConvKernel:
@@ -73,7 +73,6 @@ class ConvKernel:
         self.tiling = plan.tiling
         self.epilogue = epilogue
         self.residual = plan.residual_sum(epilogue)
-        self.reads_target = plan.spec.fusion.is_shared
         self.place = Target.known(plan.spec)
         # Still to be added when outputs are stored; a residual sum contains it already.
         self.zero_point = 0 if plan.spec.fusion.residual is not None else epilogue.zero_point_left
@@ -176,7 +175,7 @@ class ConvKernel:
             shape = self.residual.rows.shape
             self.numbers = self.tables.parameter("numbers", shape, "int32")
         places = None
-        if self.reads_target:
+        if spec.fusion.is_shared:
             places = self.tables.parameter("target", (len(self.place.numbers),), "int32")
         self._declare_last()
         addend = None
@@ -187,7 +186,7 @@ class ConvKernel:
             encoding = T.arg("encoding", T.buffer(spec.fusion.encoding.shape, "float32"))
         out_dtype = spec.stored.dtype
         written: tuple[Index, ...] = spec.target_shape
-        if self.reads_target:
+        if places is not None:
             written = tuple(tirx.Var(f"size_{axis}", "int64") for axis in range(len(written)))
         output = T.arg("output", T.buffer(written, out_dtype))
         self.tables.flatten()
@@ -196,7 +195,7 @@ class ConvKernel:
         batch, height, width, channels = spec.staged_shape
         size = batch * height * width * channels
         self.source = T.decl_buffer((size,), spec.staged_dtype, data=data.data)
-        size = _ANY_SIZE if self.reads_target else prod(spec.target_shape)
+        size = prod(spec.target_shape) if places is None else _ANY_SIZE
         self.target = T.decl_buffer((size,), out_dtype, data=output.data)
         size = spec.out_pixels * spec.out_channels
         self.addend = None

@@ -51,9 +51,9 @@ class Target:
 
     Attributes:
         spec: the convolution.
-        numbers: distances of neighbouring pixels, rows and images; the offset of the first output;
-            the lengths of the border before an image, between two of its rows and after it. They
-            are constants of the code, or read from a table.
+        numbers: distances of neighbouring pixels, rows and images; the offset of the first output,
+            before which the border lies, if there is one; the lengths of the border between two
+            rows and after an image. They are constants of the code, or read from a table.
     """
 
     spec: ConvSpec
@@ -66,14 +66,12 @@ class Target:
         border = spec.fusion.border
         if border is None:
             row = spec.out_width * pixel
-            return cls(spec, (pixel, row, spec.out_height * row, first, 0, 0, 0))
+            return cls(spec, (pixel, row, spec.out_height * row, first, 0, 0))
         top, left, bottom, right = border.widths
         _, height, width, _ = spec.target_shape
         row = width * pixel
-        ends = top * row + left * pixel, right * pixel + bottom * row
-        return cls(
-            spec, (pixel, row, height * row, ends[0], ends[0], (left + right) * pixel, ends[1])
-        )
+        first, after = top * row + left * pixel, right * pixel + bottom * row
+        return cls(spec, (pixel, row, height * row, first, (left + right) * pixel, after))
 
     def read(self, table: Table) -> Target:
         """Return the target whose numbers a table has."""
@@ -118,7 +116,7 @@ class Target:
         border = self.spec.fusion.border
         if border is None:
             return
-        size, row, image, first, before, between, after = self.numbers
+        size, row, image, first, between, after = self.numbers
         width = gcd(self.spec.out_channels, BYTES)
         value = splat(target.dtype, border.value, width)
 
@@ -129,7 +127,7 @@ class Target:
         line = self.spec.out_width * size
         with T.serial(self.spec.batch) as number:
             start = kept(number * image)
-            fill(start, before)
+            fill(start, first)
             with T.serial(rolled(self.spec.out_height - 1)) as y:
                 fill(kept(start + first + y * row + line), between)
             fill(start + first + (self.spec.out_height - 1) * row + line, after)
