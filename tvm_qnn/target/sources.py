@@ -37,7 +37,7 @@ def sources_digest(*folders: Path) -> str:
     digest = hashlib.blake2b(digest_size=DIGEST_SIZE)
     for folder in folders:
         for place, inner, names in os.walk(folder):  # a third of the time of Path.rglob
-            inner.sort()
+            inner[:] = sorted({*inner} - {"__pycache__"})  # which any import may make
             add(digest, os.path.relpath(place, folder).encode())
             for name in sorted(each for each in names if each.endswith(".py")):
                 add(digest, name.encode())

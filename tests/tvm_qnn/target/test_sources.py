@@ -1,0 +1,38 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tvm_qnn.target.sources import sources_digest
+
+
+def digest(folder: Path) -> str:
+    """Read the folder anew, which a process does once."""
+    return sources_digest.__wrapped__(folder)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "inner").mkdir()
+    (tmp_path / "inner" / "a.py").write_text("1")
+    return tmp_path
+
+
+def test_a_digest_changes_with_each_source(folder: Path) -> None:
+    found = [digest(folder)]
+    (folder / "inner" / "a.py").write_text("2")
+    found.append(digest(folder))
+    (folder / "inner" / "a.py").rename(folder / "inner" / "b.py")
+    found.append(digest(folder))
+    (folder / "inner").rename(folder / "other")
+    found.append(digest(folder))
+    assert len({*found}) == len(found)
+
+
+def test_compiled_python_and_other_files_change_nothing(folder: Path) -> None:
+    before = digest(folder)
+    (folder / "inner" / "__pycache__").mkdir()
+    (folder / "inner" / "__pycache__" / "a.cpython-311.pyc").write_bytes(b"")
+    (folder / "inner" / "notes.txt").write_text("")
+    assert digest(folder) == before
