@@ -7,17 +7,18 @@ from typing import Any
 
 import numpy as np
 import tvm
-from tvm import relax
+from tvm import relax, tirx
 from tvm.relax.expr_functor import PyExprMutator, mutator
 
 Array = np.ndarray[Any, Any]
 
 
 def FoldConstants() -> tvm.transform.Pass:
-    """Compute integer arithmetic on constants here: centred weights, shaped biases.
+    """Compute integer arithmetic on constants here: centred weights, shaped biases, zero points.
 
     TVM's own FoldConstant would compile and run a function for each such call, which takes as
-    long as compiling an operator of the model. The integers are the same. Floats are left to TVM.
+    long as compiling an operator of the model. The integers are the same. Arithmetic of floats is
+    left to TVM.
     """
 
     def rewrite(mod: tvm.IRModule, _context: tvm.transform.PassContext) -> tvm.IRModule:
@@ -33,14 +34,21 @@ def FoldConstants() -> tvm.transform.Pass:
 _BY_NAME: dict[str, Callable[..., Array]] = {
     "relax.add": np.add,
     "relax.bitwise_and": np.bitwise_and,
+    "relax.equal": np.equal,
+    "relax.greater": np.greater,
+    "relax.greater_equal": np.greater_equal,
     "relax.left_shift": np.left_shift,
+    "relax.less": np.less,
+    "relax.less_equal": np.less_equal,
     "relax.maximum": np.maximum,
     "relax.minimum": np.minimum,
     "relax.multiply": np.multiply,
+    "relax.not_equal": np.not_equal,
     "relax.right_shift": np.right_shift,
     "relax.subtract": np.subtract,
+    "relax.where": np.where,
 }
-"""Functions of integers of one dtype; numpy wraps as the processor does."""
+"""Functions of integers and truth values; numpy wraps as the processor does."""
 
 
 @mutator
@@ -68,12 +76,16 @@ class _Folder(PyExprMutator):
 
 def _value_of(call: Any) -> Array | None:
     """Return the call's result; None if the call stays."""
-    if not isinstance(call, relax.Call) or not call.args or not _is_tensor(call.args[0]):
+    if not isinstance(call, relax.Call) or not call.args:
         return None
     name = getattr(call.op, "name", "")
     data, *others = call.args
+    if name == "relax.full" and _is_tensor(others[0]) and _has_known_shape(call):
+        return np.full(_shape(call), _array(others[0]), str(call.ty.dtype))
+    if not _is_tensor(data):
+        return None
     if name == "relax.reshape":
-        return _array(data).reshape([int(size) for size in call.ty.shape])
+        return _array(data).reshape(_shape(call))
     if name == "relax.permute_dims":
         axes = call.attrs.axes
         order = None if axes is None else [int(axis) for axis in axes]
@@ -85,15 +97,24 @@ def _value_of(call: Any) -> Array | None:
         dtype = np.dtype(str(call.attrs.dtype))
         return arrays[0].astype(dtype) if dtype.kind in "iu" else None
     function = _BY_NAME.get(name)
-    return None if function is None else np.asarray(function(*arrays), arrays[0].dtype)
+    return None if function is None else np.asarray(function(*arrays), str(call.ty.dtype))
 
 
 def _is_tensor(value: Any) -> bool:
     return isinstance(value, tvm.ir.GenericConst) and isinstance(value.value, tvm.runtime.Tensor)
 
 
+def _has_known_shape(call: relax.Call) -> bool:
+    sizes = getattr(call.ty.shape, "values", None)
+    return sizes is not None and all(isinstance(size, tirx.IntImm) for size in sizes)
+
+
+def _shape(call: relax.Call) -> list[int]:
+    return [int(size) for size in call.ty.shape]
+
+
 def _is_integer(array: Array) -> bool:
-    return array.dtype.kind in "iu"
+    return array.dtype.kind in "iub"
 
 
 def _array(constant: Any) -> Array:

@@ -42,14 +42,14 @@ def InlineElementwise() -> tvm.transform.Pass:
 
 def _inline(schedule: s_tir.Schedule, block: Any) -> None:
     tir_block = schedule.get(block)
+    if not is_elementwise(tir_block) or _is_narrowed(tir_block):
+        return
     readers = [schedule.get(reader) for reader in schedule.get_consumers(block)]
     if (
         readers
-        and is_elementwise(tir_block)
-        and not _is_narrowed(tir_block)
         and (_is_copy(tir_block) or all(_reads_once(reader, tir_block) for reader in readers))
         and len(str(tir_block.body)) <= _LARGEST_TEXT
-        and _nested_shifts(tir_block.body) <= _MOST_SHIFTS
+        and _has_few_shifts(tir_block.body)
         and (not _has_variables(tir_block) or _loads(readers, tir_block) == 1)
         and not _divides_backwards([tir_block, *readers])
     ):
@@ -60,6 +60,11 @@ def _is_narrowed(tir_block: Any) -> bool:
     """Tell whether the block's value was computed with more bits than it has."""
     value = tir_block.body.value
     return isinstance(value, tirx.Cast) and str(value.ty) in ("int8", "uint8")
+
+
+def _has_few_shifts(tree: Any) -> bool:
+    """Tell whether few shifts to the right are nested in each other; most trees have few at all."""
+    return len(_nodes(tree, tirx.RShift)) <= _MOST_SHIFTS or _nested_shifts(tree) <= _MOST_SHIFTS
 
 
 def _nested_shifts(tree: Any) -> int:
@@ -89,9 +94,9 @@ def _loads(readers: Sequence[Any], tir_block: Any) -> int:
     )
 
 
-def _nodes(tree: Any, kind: type) -> list[Any]:
+def _nodes(tree: Any, *kinds: type) -> list[Any]:
     found: list[Any] = []
-    structural_walk(tree, (kind, found.append))
+    structural_walk(tree, [(kind, found.append) for kind in kinds])
     return found
 
 
@@ -131,19 +136,12 @@ def _is_plain(index: Any) -> bool:
 
 
 def _divides_backwards(tir_blocks: Sequence[Any]) -> bool:
-    """Tell whether these blocks together have a falling index and a division."""
+    """Tell whether these blocks together have a falling index and a division.
+
+    An index falls by a difference or a negative factor.
+    """
     indices = [part.min for block in tir_blocks for access in block.reads for part in access.region]
-    kinds = {kind for index in indices for kind in _kinds(index)}
-    return tirx.Sub in kinds and not kinds.isdisjoint((tirx.FloorDiv, tirx.FloorMod))
-
-
-def _kinds(index: Any) -> set[type]:
-    """Return the kinds of its nodes; a negative number counts as a difference."""
-    kinds: set[type] = set()
-
-    def visit(node: Any) -> None:
-        is_negative = isinstance(node, tirx.IntImm) and node.value < 0
-        kinds.add(tirx.Sub if is_negative else type(node))
-
-    structural_walk(index, visit)
-    return kinds
+    divides = bool(_nodes(indices, tirx.FloorDiv, tirx.FloorMod))
+    return divides and bool(
+        _nodes(indices, tirx.Sub) or any(each.value < 0 for each in _nodes(indices, tirx.IntImm))
+    )

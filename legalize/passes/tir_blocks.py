@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -9,6 +10,19 @@ import tvm
 from tvm import s_tir, tirx
 
 from legalize.kernels.kernel import IS_KERNEL
+
+
+class _Schedule(s_tir.Schedule):
+    """A schedule whose methods do not check the types of their arguments.
+
+    TVM does that in Python, which takes longer than most of these methods.
+    """
+
+    compute_inline = inspect.unwrap(s_tir.Schedule.compute_inline)
+    get = inspect.unwrap(s_tir.Schedule.get)
+    get_child_blocks = inspect.unwrap(s_tir.Schedule.get_child_blocks)
+    get_consumers = inspect.unwrap(s_tir.Schedule.get_consumers)
+    get_loops = inspect.unwrap(s_tir.Schedule.get_loops)
 
 
 def tir_block_pass(change: Callable[[s_tir.Schedule, Any], None], name: str) -> tvm.transform.Pass:
@@ -23,7 +37,7 @@ def tir_block_pass(change: Callable[[s_tir.Schedule, Any], None], name: str) -> 
     ) -> tirx.PrimFunc:
         if not isinstance(function.body, s_tir.SBlockRealize) or IS_KERNEL in function.attrs:
             return function
-        schedule = s_tir.Schedule(function, debug_mask=0, error_render_level="none")
+        schedule = _Schedule(function, debug_mask=0, error_render_level="none")
         for block in blocks_of(schedule, function):
             try:
                 change(schedule, block)

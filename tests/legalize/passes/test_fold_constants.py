@@ -9,6 +9,7 @@ from tvm import relax
 from tvm.relax import op as R
 from tvm.script import ir as I
 from tvm.script import relax as S
+from tvm.script import tirx as T
 
 from legalize import lower
 from legalize.passes import FoldConstants
@@ -44,6 +45,9 @@ def test_a_chain_of_constants_becomes_one() -> None:
         (R.bitwise_and, [np.array([-1, 6], np.int64), np.int64(3)]),
         (R.maximum, [np.array([-1, 6], np.int64), np.int64(3)]),
         (R.minimum, [np.array([250, 6], np.uint8), np.uint8(100)]),
+        (R.greater, [np.array([-1, 6], np.int64), np.int64(3)]),
+        (R.less_equal, [np.array([250, 100], np.uint8), np.uint8(100)]),
+        (R.where, [np.array([True, False]), np.int8(3), np.array([[1, 2]], np.int8)]),
     ],
 )
 def test_integers_are_those_of_compiled_code(function: Any, operands: list[Any]) -> None:
@@ -64,6 +68,29 @@ def test_casts_wrap(dtype: str) -> None:
     folded = FoldConstants()(_module(R.astype(relax.const(values), dtype)))
     (binding,) = folded["main"].body.blocks[0].bindings
     np.testing.assert_array_equal(binding.value.value.numpy(), values.astype(dtype))
+
+
+@pytest.mark.parametrize("value", [np.int8(-3), np.float32(0.1)])
+def test_a_tensor_of_one_value_is_a_constant(value: Any) -> None:
+    folded = FoldConstants()(_module(R.full((2, 3), relax.const(value), str(value.dtype))))
+    (binding,) = folded["main"].body.blocks[0].bindings
+    found = binding.value.value.numpy()
+    assert found.dtype == value.dtype
+    np.testing.assert_array_equal(found, np.full((2, 3), value))
+
+
+def test_a_tensor_of_one_value_and_open_size_is_left() -> None:
+    @I.ir_module
+    class Before:
+        @S.function
+        def main(x: S.Tensor(("n",), "int8")) -> S.Tensor(("n",), "int8"):
+            n = T.int64()
+            with S.dataflow():
+                result = S.full(S.shape([n]), S.const(3, "int8"), "int8")
+                S.output(result)
+            return result
+
+    tvm.ir.assert_structural_equal(FoldConstants()(Before), Before)
 
 
 def test_floats_and_variables_are_left() -> None:
