@@ -1,4 +1,4 @@
-"""Padding of quantized tensors."""
+"""The padding of quantized tensors."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def quantized_pad(
 ) -> None:
     """Surround quantized data with a constant.
 
-    Source: TFLite's PAD, where the constant is the zero point, and PADV2.
+    Source: TFLite's PADV2, and PAD, whose constant is the zero point.
 
     Args:
         quantized_data: int8, uint8 or int16, any shape.
