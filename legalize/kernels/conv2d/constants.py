@@ -26,7 +26,7 @@ def window_sums(
 
     Args:
         spec: the convolution.
-        window_sum: writes the sum of a window of the staged data, given its first byte.
+        window_sum: writes the sum of a window of the staged data, given the window's first byte.
         zero_point: int32 [1], zw.
         tasks: how many tasks share the rows.
 

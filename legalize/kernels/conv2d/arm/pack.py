@@ -1,4 +1,4 @@
-"""Constants of a convolution in the layout that the ARM kernels read."""
+"""The constants of a convolution in the layout that the ARM kernels read."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def fold(spec: ConvSpec, weights: Weights, kernel: Array, zero_point: int) -> tu
         spec: the convolution.
         weights: its constants.
         kernel: the multiplied weights, OHWI.
-        zero_point: the kernel's zero point that is not in these.
+        zero_point: the kernel's zero point that these weights do not include.
 
     Returns:
         The bias that raw products need, and the epilogue.

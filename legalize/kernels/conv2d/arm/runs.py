@@ -19,7 +19,7 @@ class Piece:
     Attributes:
         offset: of its first byte in the run.
         size: bytes: 16, 8 or 4.
-        first: the number of K-steps left out, as they begin with bytes of earlier pieces.
+        first: the number of K-steps left out, because they begin with bytes of earlier pieces.
     """
 
     offset: int

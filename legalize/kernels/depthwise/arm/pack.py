@@ -1,4 +1,4 @@
-"""Constants of a depthwise convolution in the layout that its kernel reads."""
+"""The constants of a depthwise convolution in the layout that its kernel reads."""
 
 from __future__ import annotations
 
