@@ -14,7 +14,7 @@ Array = np.ndarray[Any, Any]
 
 
 def FoldConstants() -> tvm.transform.Pass:
-    """Compute integer arithmetic on constants here: centred weights, shaped biases.
+    """Compute integer arithmetic on constants, such as centred weights and shaped biases.
 
     TVM's own FoldConstant would compile and run a function for each such call, which takes as
     long as compiling an operator of the model. The integers are the same. Floats are left to TVM.
