@@ -118,7 +118,7 @@ class TensorInfo:
         )
 
     def describe(self) -> str:
-        """Describe the tensor in a line: "x int8 1×8×8×1 scale 0.5, zero point 3"."""
+        """Describe the tensor in a line: "x  int8  1×8×8×1  scale 0.5, zero point 3"."""
         shape = "×".join(map(str, self.shape)) or "one number"
         text = f"{self.name}  {self.dtype}  {shape}"
         if self.scale is not None:
