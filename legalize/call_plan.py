@@ -82,7 +82,7 @@ class Plan:
 
     Attributes:
         calls: in order.
-        constants: by number.
+        constants: the constants, by number.
         temporaries: the size in bytes of each, by number; an open one is a ``Size``.
         parts: for each temporary tensor inside another, the outermost tensor and the offset in
             bytes.
@@ -119,7 +119,7 @@ def plan_of(
         takes_open: whether sizes may be open, and inputs viewed as temporary tensors are.
 
     Raises:
-        NotCallsError: if main does anything else; names it.
+        NotCallsError: if main does anything else; the error names it.
         QnnError: if a shape is not known.
     """
     reader = _Reader(mod, is_view, takes_open)

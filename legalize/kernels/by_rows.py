@@ -157,7 +157,7 @@ def _function(
         parts: the kernels for the most rows first.
         types: the types of the operands.
         result: the type of the result.
-        axes: how many axes are rows.
+        axes: the number of axes that are rows.
     """
     own: dict[str, tirx.Var] = {}  # equal sizes are one variable of the function
 

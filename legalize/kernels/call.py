@@ -8,7 +8,7 @@ from legalize.kernels.kernel import IS_KERNEL
 from legalize.loop_functions import OPAQUE, add_function
 
 KEPT_APART = {IS_KERNEL: True, "op_pattern": OPAQUE}
-"""Attributes by which passes leave a function as it is, and fuse it with no other."""
+"""The attributes of a function that passes leave as it is, and fuse with no other."""
 
 SORTED_LAST = "z_"
 """The beginning of the names of functions without "noalias".

@@ -85,7 +85,7 @@ class VectorRule(Protocol):
 
 @dataclass(frozen=True)
 class Slice:
-    """The channels of a larger tensor to which an output is written.
+    """The channels of a larger tensor that an output is written to.
 
     Attributes:
         whole: channels of a pixel of the larger tensor.
@@ -98,7 +98,7 @@ class Slice:
 
 @dataclass(frozen=True)
 class Fusions(Generic[_Rule]):
-    """Rules of kernels that compute more than one operator, which passes ask before the others.
+    """Rules of kernels that compute several operators. Passes ask them before other rules.
 
     A rule returns None, and emits nothing, if its kernel cannot serve the request.
 

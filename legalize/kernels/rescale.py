@@ -70,7 +70,7 @@ class _Steps:
         starts: [steps, channels] sums from which on the output is at least ``from_here``.
         from_here: the outputs.
         has_start: which of these outputs exist.
-        ends: [steps, channels] sums up to which the output is below ``up_to_here``.
+        ends: [steps, channels] the last sums whose output is below ``up_to_here``.
         up_to_here: the outputs.
         has_end: which of these outputs exist.
     """

@@ -28,7 +28,7 @@ from qnn_ops.errors import QnnError
 _MOST_WEIGHTS = 1 << 26
 _MOST_DATA = 1 << 28
 _MOST_CALLS = 1 << 10
-_MOST_TENSORS = 64  # of main: a function takes and checks each of them
+_MOST_TENSORS = 64  # the most tensors of main, each of which a function takes and checks
 _MOST_OPEN_WEIGHTS = (1 << 31) - 1  # an offset is an int32
 
 # A model with more weights or calls than these calls its functions by name, which then costs

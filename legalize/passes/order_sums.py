@@ -32,7 +32,7 @@ def order_sums(mod: tvm.IRModule) -> tvm.IRModule:
     """Rewrite float32 convolutions of one axis or two, and long products of matrices.
 
     They become ``float_conv2d`` and ``float_matmul``. ONNX Runtime packs constant weights, so
-    expressions of constants that give weights are computed here.
+    expressions of constants that compute weights are evaluated here.
     """
     writer = _Writer(mod)
     for variable, function in mod.functions_items():

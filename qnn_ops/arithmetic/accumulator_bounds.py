@@ -179,7 +179,7 @@ def check_int32(bounds: Bounds, how: str = "") -> None:
 
     Args:
         bounds: bounds of an accumulator; one, or one per channel.
-        how: what the error says was done with it.
+        how: what the error says was done to the accumulator.
 
     Raises:
         QnnError: int32 does not hold a bound; the error names the first such channel and its bound.

@@ -97,7 +97,7 @@ def padding_attr(padding: int | Sequence[int]) -> list[int]:
 
 
 def _int_or_ints(value: Any, repeat: int) -> list[int]:
-    """Return a list of ints, or one int repeated; an empty list for anything else."""
+    """Return a list of ints, or one int repeated; an empty list for any other value."""
     try:
         return [index(value)] * repeat if np.ndim(value) == 0 else [index(item) for item in value]
     except (TypeError, ValueError):

@@ -68,9 +68,9 @@ def quantized_concat(
     away from zero.
 
     Source of the arithmetic: TFLite's reference CONCATENATION. Like TFLite, this operator joins
-    int8 and int16 tensors only if they have the output's scale and zero point. With arithmetic
-    "onnxruntime", QLinearConcat: float32 products scale * (data - zero_point), quantized as
-    ``quantize`` of that arithmetic does.
+    int8 and int16 tensors only if they have the output's scale and zero point. Arithmetic
+    "onnxruntime" is that of QLinearConcat: float32 products scale * (data - zero_point), quantized
+    like ``quantize`` in that arithmetic.
 
     Args:
         quantized_inputs: int8, uint8 or int16 tensors of one dtype and, except for ``axis``, one

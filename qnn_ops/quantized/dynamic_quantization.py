@@ -165,7 +165,7 @@ def dynamic_quantize(
 
     Source of the arithmetic: LiteRT's SymmetricQuantizeFloats and AsymmetricQuantizeFloats: a
     float32 product with the steps of a unit, rounded half away from zero, plus the zero point,
-    clamped. With arithmetic "onnxruntime", QuantizeLinear: a float32 quotient by the scale,
+    clamped. Arithmetic "onnxruntime" is that of QuantizeLinear: a float32 quotient by the scale,
     clamped, then rounded half to even.
 
     Args:

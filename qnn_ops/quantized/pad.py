@@ -36,8 +36,8 @@ def quantized_pad(
 
     Args:
         quantized_data: int8, uint8 or int16, any shape.
-        pad_width: how many values to add before and after each axis, as one flat list: before0,
-            after0, before1, ...
+        pad_width: the number of values to add before and after each axis, as one flat list:
+            before0, after0, before1, ...
         pad_value: the quantized value to add.
 
     Returns:

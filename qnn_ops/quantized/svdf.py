@@ -121,9 +121,9 @@ def quantized_svdf(
     in float32, the sums in int32, which wraps.
 
     Args:
-        state: int16 or int8, [batch, filters * steps], as ``quantized_svdf_state`` gives it.
-        weights_time: of the state's dtype, [filters, steps].
-        rank: how many filters make one result.
+        state: int16 or int8, [batch, filters * steps], from ``quantized_svdf_state``.
+        weights_time: [filters, steps], of the state's dtype.
+        rank: the number of filters of one result.
         state_scale: real value of one step of the state.
         state_zero_point: the state's integer that means 0; 0 for int16.
         weights_scale: real value of one step of the weights.

@@ -20,7 +20,7 @@ from qnn_ops.tables.softmax import reciprocal
 
 Table = npt.NDArray[Any]
 
-_LARGEST_BYTE_SHIFT = 23  # with it TFLite shifts no quotient to the left
+_LARGEST_BYTE_SHIFT = 23  # the largest shift without a left shift of quotients in TFLite
 
 
 def quotient_table(

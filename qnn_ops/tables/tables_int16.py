@@ -46,7 +46,7 @@ def samples(
     Source: LUTPopulateInt16 of TFLite's kernels/internal/common.h.
 
     Args:
-        function: takes real inputs, gives as many results.
+        function: takes real inputs, returns as many results.
         input_scale: real value of one step of the input.
         input_zero_point: the input's value that means 0.
         output_scale: real value of one step of the output, whose zero point is 0.
@@ -137,7 +137,7 @@ def gelu_table_int16(approximate: bool, input_scale: float, output_scale: float)
 
 
 def rsqrt_table_int16(input_scale: float, output_scale: float) -> Int16Array:
-    """Return the table of 1 / sqrt(x); the highest result up to 0, where TFLite gives none below.
+    """Return the table of 1 / sqrt(x); the highest result for 0, and below, where TFLite has none.
 
     Raises:
         QnnError: if a scale is not positive and finite.
@@ -167,7 +167,7 @@ def log_table_int16(input_scale: float, output_scale: float) -> Int16Array:
 
 
 def sqrt_table_int16(input_scale: float, output_scale: float) -> Int16Array:
-    """Return the table of sqrt(x), rounded towards zero; 0 below 0, where TFLite gives none.
+    """Return the table of sqrt(x), rounded towards zero; 0 below 0, where TFLite has none.
 
     Source: SqrtEvalQuantized of TFLite's kernels/elementwise.cc.
 

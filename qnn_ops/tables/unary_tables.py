@@ -86,7 +86,7 @@ def rsqrt_table(
     output_zero_point: int,
     dtype: str,
 ) -> Table:
-    """Return the table of 1 / sqrt(x): Newton's iteration in fixed point; 0 gives the highest.
+    """Return the table of 1 / sqrt(x), by Newton's iteration in fixed point; the highest for 0.
 
     Source: RsqrtEvalQuantizedInt8 of TFLite's kernels/elementwise.cc.
 

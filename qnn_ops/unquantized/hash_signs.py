@@ -36,7 +36,7 @@ class Words:
         """Keep the functions that read and write words.
 
         Args:
-            size: how many bytes there are.
+            size: the number of bytes.
             byte: returns one of the bytes, as a word.
             number: makes a word of less than 2³².
             keep: gives a name to a result that is used more than once.

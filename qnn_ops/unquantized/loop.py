@@ -27,8 +27,8 @@ def loop(
     """Run a function on tensors, then on its own results, while a condition on them holds.
 
     Args:
-        condition: a function of the tensors, which gives one bool.
-        body: a function of the tensors, which gives a tuple of new ones of the same types.
+        condition: a function of the tensors, which returns one bool.
+        body: a function of the tensors, which returns a tuple of new ones of the same types.
         carried: the tensors that the first iteration reads.
 
     Returns:

@@ -36,8 +36,8 @@ def reduce_windows(
 
     Args:
         data: any shape with axes, int8, uint8, int16, int32, int64 or float32.
-        start: of the data's dtype, [1].
-        window: how many elements a window has along each axis.
+        start: [1], of the data's dtype.
+        window: the number of a window's elements along each axis.
         strides: the distances from one window to the next.
         dilations: the distances from one element of a window to the next.
         reduction: "add", "multiply", "maximum", "minimum", "all" or "any"; the last two give 1 or

@@ -35,7 +35,7 @@ def average_rows(
         rows: float32 [number, size].
         weights: float32 [number].
         indices: int32 [number], from 0 to count - 1; others count as the nearest valid index.
-        count: how many indices there are.
+        count: the number of indices.
         is_root: whether the divisor is the root of the sum.
 
     Returns:

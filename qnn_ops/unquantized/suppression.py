@@ -129,7 +129,7 @@ def suppress_by_class(
         count: int64, [1]: how many boxes to choose of each class of an image.
         limits: float32, [2]: two boxes overlap if their intersection is a larger part of their
             union than the first limit; only scores above the second limit count.
-        most: how many boxes of a class there is room for, at most as many as there are.
+        most: the most boxes of a class, at most as many as there are boxes.
         has_centers: whether boxes are centers and sizes.
         takes_all: whether all scores count.
 

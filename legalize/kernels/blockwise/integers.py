@@ -1,4 +1,4 @@
-"""Dense layers whose rows become integers, block by block, and whose weights multiply as bytes.
+"""Dense layers that turn rows into integers, block by block, and multiply them by bytes.
 
     for each few bytes of a block
       words = 0

@@ -113,7 +113,7 @@ def each_step(spec: Blockwise, block: Callable[[Index, Callable[..., None]], Non
 
 
 MOST_ROWS = 3
-"""With more rows it is faster to widen the weights once for all rows."""
+"""The most rows of ``few_rows``. For more rows it is faster to widen the weights only once."""
 
 _BYTES_OF_SUMS = 4 * GROUP * 4
 """The register bytes for a group's sums: four times their size, as others need room, too."""

@@ -87,7 +87,7 @@ class Residual:
 
 @dataclass(frozen=True)
 class Fusion:
-    """The other operators that a kernel computes beside its convolution.
+    """The operators that a kernel computes in addition to its convolution.
 
     Attributes:
         addend: a tensor that is added before rounding, for ``onednn`` rounding only.

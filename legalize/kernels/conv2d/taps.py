@@ -138,7 +138,7 @@ def _of_lines(taps: Taps) -> tuple[Array, Array]:
     axis = int(taps.down)
     size = (spec.in_height, spec.in_width)[axis] - spec.edges[axis] - spec.edges[axis + 2]
     lines = (spec.out_height, spec.out_width)[axis]
-    # For each line: where the data begins and ends, in pixels from its first tap.
+    # The begin and the end of the data for each line, in pixels from the line's first tap.
     begin = spec.padding[axis] + spec.edges[axis] - np.arange(lines) * spec.strides[axis]
     end = begin + size
     dilation = spec.dilation[axis]

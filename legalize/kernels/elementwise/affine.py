@@ -1,10 +1,10 @@
 """Sums of two quantized tensors as one integer affine form.
 
-Such a sum is nearly (lhs·l + rhs·r + addend) >> shift. The reference's three roundings differ
-from that only where the exact sum is close to the middle of two results. Two 8-bit operands make
-only 65,536 pairs, so candidate factors are simply tried. Each pair requires an addend in some
-interval. The factors serve if all intervals have a number in common. If the scales make many sums
-ties, which round away from zero, sums below zero may need another addend.
+Such a sum is nearly (lhs·l + rhs·r + addend) >> shift. The reference's three roundings differ from
+this form only if the exact sum is close to the middle of two results. Two 8-bit operands make only
+65,536 pairs, so candidate factors are simply tried. Each pair requires an addend in some interval.
+The factors serve if all intervals have a number in common. If the scales make many sums ties, which
+round away from zero, sums below zero may need another addend.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ def stated_form(attrs: Attrs, dtypes: tuple[str, str], sign: int) -> AffineForm 
 
     Args:
         attrs: the call's attributes.
-        dtypes: of lhs and rhs.
+        dtypes: the dtypes of lhs and rhs.
         sign: 1 or -1.
     """
     terms = sum_terms(attrs, sign)

@@ -41,7 +41,7 @@ class FloatSteps:
 def float_steps(
     x: Array, outputs: Array, scale: float, bounds: tuple[int, int]
 ) -> FloatSteps | None:
-    """Find addends for which the sum, clamped to bounds, is exact.
+    """Find addends that make the sum, clamped to bounds, exact.
 
     Args:
         x: all possible integers, int64.
@@ -73,7 +73,7 @@ def float_steps(
 
 
 def square_steps(outputs: Array, scale: float, bounds: tuple[int, int]) -> FloatSteps | None:
-    """Find an addend for which the steps of squares of up to 30 bits are exact.
+    """Find an addend that makes the steps of squares of up to 30 bits exact.
 
     Args:
         outputs: the results for the squares of 0, 1, …, within the bounds.

@@ -105,7 +105,7 @@ class MatrixProducts(Isa):
         return size / REGISTER_BYTES
 
     def operands(self, loaded: list[Vector]) -> list[Vector]:
-        """Return eight bytes of a pixel, then eight of the other."""
+        """Return eight bytes of one pixel, then eight bytes of the other pixel."""
         k_steps = lanes_in(loaded[0]) // self.depth
         return [T.reinterpret("int8x16", paired(loaded, k_step)) for k_step in range(k_steps)]
 

@@ -124,7 +124,7 @@ class VectorIsa(ABC):
 
     @abstractmethod
     def narrow(self, first: Vector, second: Vector) -> Vector:
-        """Undo ``widen``: to uint8; values outside it saturate."""
+        """Undo ``widen``: return uint8, to which other values saturate."""
 
     @abstractmethod
     def products(self, lhs: Vector, rhs: Vector) -> list[Vector]:
@@ -208,5 +208,5 @@ class VectorIsa(ABC):
         return [quarter for half in self.widen(value) for quarter in self.widen_words(half)]
 
     def narrow_all(self, quarters: list[Vector]) -> Vector:
-        """Undo ``widen_all``: to uint8, saturating."""
+        """Undo ``widen_all``: return uint8, to which other values saturate."""
         return self.narrow(self.narrow_words(*quarters[:2]), self.narrow_words(*quarters[2:]))

@@ -21,7 +21,7 @@ SPREAD = "tvm_qnn_spread"
 """A function that copies a row of all channels: see ``spread``."""
 
 MOST_ACROSS = 31
-"""The largest stride for which an iteration's offsets are small enough."""
+"""The largest stride that keeps an iteration's offsets small enough."""
 
 NUMBERS = (
     *("first", "more", "back", "up", "next", "on", "step", "left"),
@@ -310,7 +310,7 @@ def spread(
     """Copy a row of bytes, so that a channel's bytes lie four apart.
 
     Args:
-        to: where the first channel's first byte goes.
+        to: the destination of the first channel's first byte.
         source: the first byte.
         other: the first of eight bytes that all pixels get if the row does not exist.
         row: the row's number.

@@ -52,7 +52,7 @@ FIRST = 5
 """The first register of the result: a register for each pixel holds four channels' sums."""
 
 EVEN = ("r0", "r2", "r4", "r6", "r8", "r10")
-"""Registers to which products are added."""
+"""The registers that accumulate products."""
 
 OTHERS = ("r1", "r3", "r5", "r7", "r9", "r11", "r12")
 """The other registers of an assembler's lines."""

@@ -33,8 +33,8 @@ class Scaling:
     """((x·multiplier >> 8) + addend) >> shift in 16 bits, clamped.
 
     Attributes:
-        multiplier: of 16 bits.
-        addend: of 16 bits and a sign.
+        multiplier: an integer of 16 bits.
+        addend: an integer of 16 bits and a sign.
         shift: the right shift.
         low: the lowest result.
         high: the highest result.

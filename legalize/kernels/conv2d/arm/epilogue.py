@@ -152,7 +152,7 @@ class FixedPoint(Epilogue):
         is_rounded_twice: whether the product is rounded before the shift.
         has_right_shifts: whether channels are shifted to the right by constants of their own.
         has_left_shifts: whether any channel is first shifted to the left.
-        away: the channels to which the sign is added: "none", "some" or "all".
+        away: the channels that add the sign: "none", "some" or "all".
         narrowing_shift: the right shift, if narrowing can do it for all channels.
     """
 

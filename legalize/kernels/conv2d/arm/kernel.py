@@ -110,8 +110,8 @@ class ArmKernel:
         """Write the function."""
         with IRBuilder() as builder, T.prim_func(s_tir=True):
             T.func_name("conv2d")
-            # Without "noalias" the rescaling's loads stay where they are used. With it LLVM lifts
-            # them out of the loop over tiles, and spills them.
+            # Without "noalias" the rescaling's loads stay where they are used. With "noalias" LLVM
+            # lifts them out of the loop over tiles, and spills them.
             T.func_attr({"global_symbol": "conv2d", "tirx.noalias": False})
             self._declare(has_sums=has_sums)
             self._loops()

@@ -30,7 +30,7 @@ class PackedConv:
     Attributes:
         isa: the instruction set, with the properties that the weights allow.
         epilogue: how accumulators become outputs.
-        tiling: the tiles for which the constants are laid out.
+        tiling: the tiles that the constants are packed for.
         taps: the rows of the kernel that tiles multiply; None for all.
         has_sums: whether the kernel's zero point takes the sums of the data.
         constants: the arrays that the function of ``conv2d`` takes between data and output:

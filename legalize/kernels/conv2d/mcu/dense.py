@@ -1,8 +1,8 @@
 """Rescales, without floats, dense layers on microcontrollers that no kernel serves whole.
 
 Examples are uint8 weights that do not fit int8 without their zero point. LiteRT scales the sums of
-a dense layer by a float64, for which these cores call functions. A form gives the same result for
-every int32. If there is none, the code counts the outputs' steps that a sum has reached.
+a dense layer by a float64, which these cores compute by function calls. A form gives the same
+result for every int32. If there is none, the code counts the outputs' steps that a sum has reached.
 """
 
 from __future__ import annotations

@@ -51,7 +51,7 @@ class Tile:
     """The outputs that are computed at a time.
 
     Attributes:
-        pixels: pixels whose sums are added up together.
+        pixels: pixels whose sums are computed together.
         channels: channels of each pixel; their number divides the number of output channels.
         has_pairs: whether two products are added at a time.
         is_joined: whether the weights of two channels are read as one number.

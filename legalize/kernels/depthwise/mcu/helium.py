@@ -1,7 +1,7 @@
 """Depthwise convolutions with Helium: sixteen channels at a time.
 
-The rows that an output row reads are copied with their padding, each once. Products are added up
-in 16 bits as far as they fit, and then widened.
+The rows that an output row reads are copied with their padding, each once. Products are added in 16
+bits as far as they fit, and then widened.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def depthwise_conv2d(
     Args:
         spec: the convolution, of int8 and without dilation; ``lanes_of`` gives its lanes.
         epilogue: turns the sums into outputs; its form is not wide.
-        groups: groups of taps whose products are added up in 16 bits.
+        groups: groups of taps whose products are added in 16 bits.
 
     Returns:
         A function of the data; the arrays from ``packed``; and the output.

@@ -27,8 +27,8 @@ class HeliumDepthwise:
     Attributes:
         spec: the convolution.
         epilogue: turns the sums into outputs.
-        groups: groups of taps whose products are added up in 16 bits; None if one instruction adds
-            the products of all taps, as in ``columns``.
+        groups: groups of taps whose products are added in 16 bits; None if one instruction adds the
+            products of all taps, as in ``columns``.
         constants: the arrays, in the order of the function's arguments.
     """
 

@@ -22,7 +22,7 @@ class PackedDepthwise:
 
     Attributes:
         epilogue: how accumulators become outputs.
-        plan: the order for which the constants are laid out.
+        plan: the order that the constants are packed for.
         constants: the arrays that the function of ``depthwise_conv2d`` takes between data and
             output: weights int8 or int16 [values]; bias int32 [vectors, lanes]; the arrays of the
             epilogue.

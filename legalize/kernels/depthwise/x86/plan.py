@@ -92,8 +92,8 @@ class Section:
         first_channel: the first channel of the first block.
         blocks: number of blocks.
         width: bytes of a pixel in a block: 64, 32 or 16.
-        channels: how many of these bytes are channels: less than ``width`` only if the data has
-            fewer than 16 channels.
+        channels: the number of these bytes that are channels: less than ``width`` only if the data
+            has fewer than 16 channels.
     """
 
     first_channel: int

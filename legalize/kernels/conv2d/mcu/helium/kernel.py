@@ -74,7 +74,7 @@ def depth_of(spec: ConvSpec) -> int:
 
 
 def loop_of(spec: ConvSpec) -> str:
-    """Return the name of the function that adds up products."""
+    """Return the name of the function that adds products."""
     if span_of(spec) is not None:
         return COLUMNS
     depth = depth_of(spec)
@@ -159,7 +159,7 @@ class _Writer:
             self.values = T.alloc_buffer((size,), "int8")
 
     def adding(self) -> Any:
-        """Open the part of the function that may call functions that add up products."""
+        """Open the part of the function that may call functions that add products."""
         return adding_up() if self.tile is None else having(self.tile[1])
 
     def write(self) -> None:
@@ -319,7 +319,7 @@ def _inside(start: Index, size: int, most: int, padding: Sequence[int]) -> tuple
     """Return the first tap of a row or a column that is in the image, and the number of such taps.
 
     Args:
-        start: where the taps start in the image.
+        start: the first tap's row or column in the image.
         size: the number of taps.
         most: the image's size.
         padding: the image's padding.
