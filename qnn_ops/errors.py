@@ -48,7 +48,7 @@ REFUSE_INDEX = "tvm_qnn.refuse_index"
 
 
 def refuse_index(source: str, index: int, size: int) -> NoReturn:
-    """Raise a QnnError that names an index, the operator that reads it, and the valid indices."""
+    """Raise a QnnError that names an index, the operator that reads it, and the size."""
     raise QnnError(f"{source}: index {index} is beyond the {size} that there are")
 
 
