@@ -18,10 +18,10 @@ from qnn_ops.errors import QnnError
 
 
 class NotCallsError(QnnError):
-    """A function does something other than call TIR functions.
+    """The error of a function that does something other than call TIR functions.
 
     Attributes:
-        what: names it.
+        what: the name of the other thing.
     """
 
     def __init__(self, what: str) -> None:
@@ -82,10 +82,10 @@ class Plan:
 
     Attributes:
         calls: in order.
-        constants: by number.
+        constants: the constants, by number.
         temporaries: the size in bytes of each, by number; an open one is a ``Size``.
-        parts: temporary tensors that lie in others: the other tensor, which lies in no further
-            one, and the offset in bytes.
+        parts: for each temporary tensor inside another, the outermost tensor and the offset in
+            bytes.
     """
 
     calls: tuple[Call, ...]
@@ -114,12 +114,12 @@ def plan_of(
     Args:
         mod: the result of ``legalize.calls_pipeline``: main calls TIR functions on tensors that
             it allocates.
-        is_view: whether a function of the module only copies its argument to its result. A copy
-            of a temporary tensor is then no call, but another name of that tensor.
+        is_view: tells whether a function of the module only copies its argument to its result. A
+            copy of a temporary tensor is then no call, but another name of that tensor.
         takes_open: whether sizes may be open, and inputs viewed as temporary tensors are.
 
     Raises:
-        NotCallsError: if main does anything else; names it.
+        NotCallsError: if main does anything else; the error names it.
         QnnError: if a shape is not known.
     """
     reader = _Reader(mod, is_view, takes_open)
@@ -127,7 +127,7 @@ def plan_of(
     places: dict[Place, Place] = {}
     copies = []
     for number, result in enumerate(results):
-        # Written to the caller's output, unless it is the caller's own tensor or returned twice.
+        # The caller's output holds a result, unless that is the caller's own or returned twice.
         if isinstance(result, Temporary) and result not in places:
             places[result] = Output(number)
         else:
@@ -141,10 +141,10 @@ def plan_of(
 
 
 def _sizes_of(function: Any, arguments: Sequence[relax.Expr]) -> tuple[tuple[tirx.Var, Any], ...]:
-    """Return the variables that a function has for sizes, with their values.
+    """Return a function's variables for sizes, with their values.
 
     Raises:
-        NotCallsError: if the arguments do not tell all of them.
+        NotCallsError: if the arguments do not determine all of them.
     """
     if not isinstance(function, tirx.PrimFunc):
         return ()

@@ -1,4 +1,4 @@
-"""Some rows of an image, and images that are made of such rows: parts of memory, or copies."""
+"""Takes rows of images, and joins rows to images: as parts of memory, or as copies."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Large constants as parameters of main, so that they can be stored outside the bytecode."""
+"""Turns large constants into parameters of main, so that the bytecode need not contain them."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ def lift_constants(mod: tvm.IRModule) -> tuple[tvm.IRModule, list[Any]]:
     A tensor that is used several times becomes one parameter.
 
     Args:
-        mod: after all passes before the virtual machine's code is made; these would check the new
-            parameters in each run.
+        mod: the module after all passes that precede the virtual machine's code; these passes would
+            check the new parameters in each run.
 
     Returns:
         The module, and the tensors in the order of the new parameters.

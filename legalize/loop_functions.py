@@ -1,4 +1,4 @@
-"""Functions of loops in a module of Relax."""
+"""Adds functions of loops to a module of Relax, and compares them."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ _DIGEST_SIZE = 16
 def add_function(
     builder: relax.BlockBuilder, name: str, function: tirx.PrimFunc, **attributes: Any
 ) -> tvm.ir.GlobalVar:
-    """Add a function that passes fuse with no other; equal ones are added once.
+    """Add a function that passes fuse with no other; add equal functions once.
 
     Args:
         builder: the module's builder.
         name: the function's name, if no other has it.
         function: the function to add.
-        **attributes: of the function, besides its own.
+        **attributes: further attributes of the function.
 
     Returns:
         The global variable of the function.
@@ -39,12 +39,12 @@ def add_function(
 def function_text(function: tirx.PrimFunc) -> bytes:
     """Return bytes that differ for functions that compute differently.
 
-    TVM's structural hash sees everything but the names of variables, and mixes small integers
-    badly into its 64 bits. So numbers, texts and dtypes, and which variable is used where, follow.
+    TVM's structural hash covers everything but the names of variables, but it mixes small integers
+    badly into its 64 bits. So the bytes also have numbers, texts, dtypes and uses of variables.
     """
     found: list[Any] = []
     numbers: dict[int, int] = {}
-    dtypes: dict[int, str] = {}  # a few objects stand for all
+    dtypes: dict[int, str] = {}  # a few objects occur many times
 
     def see_value(node: Any) -> None:
         found.append(node.value)

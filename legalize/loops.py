@@ -32,8 +32,8 @@ def lower_loops(mod: tvm.IRModule, target: tvm.target.Target, lower: Lower) -> t
     run takes the same memory for any number of iterations.
 
     Args:
-        mod: its functions besides main are the conditions and bodies of loops.
-        target: what to compile for.
+        mod: its functions other than main are the conditions and bodies of loops.
+        target: the target of the compilation.
         lower: lowers the operators of a module's ``main``.
 
     Raises:
@@ -67,12 +67,12 @@ def lower_loops(mod: tvm.IRModule, target: tvm.target.Target, lower: Lower) -> t
 
 @dataclass(frozen=True)
 class _Part:
-    """A condition, or a body.
+    """A condition or a body.
 
     Attributes:
         mod: contains the functions that it calls.
         plan: the calls.
-        layout: the offsets of the tensors between them.
+        layout: the offsets of the tensors between the calls.
         sizes: the sizes of its results in bytes.
     """
 
@@ -107,7 +107,7 @@ def _repeating(
     """Write the function of the loop's variables, constants, results and memory.
 
     Returns:
-        The function, the block of constants, and how many bytes of memory it needs.
+        The function, the block of constants, and the bytes of memory that it needs.
     """
     sizes = body.sizes
     # The results of an iteration are complete before the next one reads them.

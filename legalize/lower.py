@@ -33,7 +33,7 @@ from legalize.passes.in_strips import Choice
 from legalize.pipeline import is_mcu
 from qnn_ops.serial import serial
 
-# The dtype that an architecture's kernels multiply by int8 weights, by a feature that all need.
+# By a feature that all kernels of an architecture need, the dtype that they multiply by int8.
 _SIGNEDNESS = {"sse4.1": "uint8", "neon": "int8"}
 
 
@@ -50,7 +50,7 @@ def lower(
     Args:
         mod: main's weights must be constants for kernels to be used.
         target: its instruction set decides which kernels serve.
-        kernels: whether to use hand-written kernels at all.
+        kernels: whether to use hand-written kernels.
         strips: chooses the layers that are computed strip by strip; None: no layers.
 
     Returns:

@@ -13,7 +13,7 @@ import numpy as np
 from legalize.call_plan import Plan, Temporary
 
 ALIGNMENT = 64
-"""The alignment in bytes that compiled functions may assume for all pointers that they get.
+"""The alignment in bytes that compiled functions may assume for all their pointers.
 
 Code for machines with narrower vectors assumes less.
 """
@@ -24,7 +24,7 @@ class Layout:
     """Offsets in a block of memory.
 
     Attributes:
-        offsets: the offset of each temporary tensor, by number; 0 for those that no call uses.
+        offsets: the offset of each temporary tensor, by number; 0 for tensors that no call uses.
         size: the size of the block in bytes.
     """
 
@@ -33,24 +33,24 @@ class Layout:
 
 
 Leads: TypeAlias = "Mapping[str, Mapping[tuple[int, int], int]]"
-"""How many bytes before an input a function's output must begin to overlap it.
+"""By how many bytes a function's output must begin before an input, so that they may overlap.
 
-The keys are the function's name, and the numbers of the input's and the output's arguments. Below 0
-the output may begin so many bytes after the input.
+The keys are the function's name, and the numbers of the input's and the output's arguments. If the
+number is negative, the output may begin that many bytes after the input.
 """
 
-# Orders that are tried if tensors may overlap.
+# The number of orders that are tried if tensors may overlap.
 _TRIES = 300
 
 
 def lay_out(plan: Plan, alignment: int = ALIGNMENT) -> Layout:
-    """Give every temporary tensor memory that no other one uses at the same time.
+    """Give every temporary tensor memory that no other tensor uses at the same time.
 
     The largest are placed first, each as low as the tensors alive at the same time allow.
 
     Args:
         plan: contains the tensors.
-        alignment: of each in bytes.
+        alignment: the alignment of each tensor in bytes.
     """
     lives = lives_of(plan)
     return _Places(plan, alignment, lives, {}).of(_by_size(plan, lives))
@@ -70,10 +70,10 @@ def lay_out_over(
 
     Args:
         plan: contains the tensors.
-        alignment: of each in bytes.
+        alignment: the alignment of each tensor in bytes.
         leads: tell where outputs may overlap inputs.
         given: tensors that live before the first call.
-        wanted: tensors that live after the last one.
+        wanted: tensors that live after the last call.
     """
     lives = lives_of(plan)
     for number in given:
@@ -114,7 +114,7 @@ class _Use:
         step: the number of the call.
         argument: the number of the argument.
         start: the first byte of the tensor that may be used.
-        end: one past the last such byte.
+        end: the end of these bytes.
     """
 
     step: int
@@ -137,14 +137,14 @@ def _uses_of(plan: Plan) -> dict[int, list[_Use]]:
 def _overlaps(
     plan: Plan, lives: Mapping[int, tuple[int, int]], leads: Leads
 ) -> dict[tuple[int, int], int]:
-    """Return the leads of tensors: of one that is complete before another one is begun."""
+    """Return the leads of pairs of tensors, one complete before the other begins."""
     uses, overlaps = _uses_of(plan), {}
     for source, target in permutations(uses, 2):
         begin, end = lives[target][0], lives[source][1]
         if not lives[source][0] <= begin <= end:
             continue
         if begin != uses[target][0].step or end != uses[source][-1].step:
-            continue  # one that is given, or wanted
+            continue  # a given or a wanted tensor
         reads = [use for use in uses[source] if use.step >= begin]
         others = [use for use in uses[target] if use.step <= end]
         lead = _lead(plan, leads, reads, others)
@@ -154,13 +154,13 @@ def _overlaps(
 
 
 def _lead(plan: Plan, leads: Leads, reads: Sequence[_Use], others: Sequence[_Use]) -> int | None:
-    """Return the lead of a tensor over another one that is only read; None if there is none.
+    """Return the lead of a tensor over another that is only read; None if there is none.
 
     Args:
         plan: contains the calls.
-        leads: those of their functions.
-        reads: the uses of the other one since the tensor is alive.
-        others: the uses of the tensor while the other one is alive.
+        leads: the leads of the calls' functions.
+        reads: the uses of the other tensor since the first one is alive.
+        others: the uses of the first tensor while the other one is alive.
     """
 
     def known(use: _Use) -> Mapping[tuple[int, int], int]:
@@ -192,8 +192,8 @@ class _Places:
 
     Attributes:
         plan: contains the tensors.
-        alignment: of each in bytes.
-        lives: the first and the last call of each.
+        alignment: the alignment of each tensor in bytes.
+        lives: the first and the last call of each tensor.
         overlaps: the leads of pairs that may overlap, the earlier tensor first.
     """
 
@@ -204,7 +204,7 @@ class _Places:
 
     @property
     def least(self) -> int:
-        """A lower bound of the bytes of any layout."""
+        """A lower bound of the size of any layout in bytes."""
         sizes, lives = self.plan.temporaries, self.lives
         bounds = [0]
         for step in range(len(self.plan.calls)):
@@ -239,7 +239,7 @@ class _Places:
     def _taken(
         self, number: int, placed: Sequence[int], offsets: Sequence[int]
     ) -> Iterator[tuple[int, int]]:
-        """Yield the ranges of offsets that a tensor cannot have, as two exclusive bounds."""
+        """Yield the ranges of offsets that a tensor cannot have; both bounds are exclusive."""
         sizes, (first, last) = self.plan.temporaries, self.lives[number]
         size = sizes[number]
         for other in placed:
@@ -257,7 +257,7 @@ class _Places:
 def pack(
     constants: Sequence[np.ndarray[Any, Any]], alignment: int = ALIGNMENT
 ) -> tuple[bytes, tuple[int, ...]]:
-    """Concatenate constants, each at an aligned offset; return the offsets, too."""
+    """Concatenate constants at aligned offsets; return the offsets, too."""
     parts: list[bytes] = []
     offsets = []
     end = 0
@@ -272,7 +272,7 @@ def pack(
 def lives_of(plan: Plan) -> dict[int, tuple[int, int]]:
     """Return the numbers of the first and the last call that use each temporary tensor.
 
-    A tensor inside another one lives as long as that, and is left out.
+    A tensor inside another one lives as long as that one, and is left out.
     """
     lives: dict[int, tuple[int, int]] = {}
     for step, call in enumerate(plan.calls):

@@ -29,8 +29,8 @@ def relax_pipeline(target: tvm.target.Target) -> tvm.transform.Pass:
     Kernels of large models take pointers. Code of these needs the TIR pipeline "qnn", which
     ``tvm_qnn`` registers.
     """
-    # Microcontrollers have no virtual machine whose calls could be saved, and LLVM never finishes
-    # some large functions for the smallest of them.
+    # Microcontrollers have no virtual machine, so there are no calls to save. For the smallest
+    # ones, LLVM never finishes some large functions.
     joined = [] if is_mcu(target) else [OverBatch(), OneFunction()]
     passes = [calls_pipeline(target), *joined, ShareStorage(), *cpu.finalize_passes(target)]
     return tvm.transform.Sequential(passes)
@@ -54,7 +54,7 @@ def calls_pipeline(target: tvm.target.Target) -> tvm.transform.Pass:
             *fuse,
             InlineElementwise(),
             MergeLoops(),
-            # Loops tell which outputs may lie over inputs.
+            # The loops show which outputs may overlay inputs.
             *([] if is_mcu(target) else [CopyRows()]),
             OrderReductions(),
             InterleaveVectors(target),

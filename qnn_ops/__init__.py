@@ -1,8 +1,8 @@
-"""The dialect: what quantized operators mean.
+"""The dialect: the meaning of quantized operators.
 
 Each operator is a Relax operator ``relax.qnn.<name>``: a call built by the function of that
-name, with a type rule and a reference in numpy (``<operator>.evaluate``). TVM knows all of them,
-by ``R.qnn`` too, as soon as any is imported from here; ``import qnn_ops`` alone leaves TVM out.
+name, with a type rule and a reference in numpy (``<operator>.evaluate``). TVM knows all of them, by
+``R.qnn`` too, as soon as any is imported from here. ``import qnn_ops`` alone does not import TVM.
 """
 
 from __future__ import annotations

@@ -13,8 +13,8 @@ import tvm_ffi
 class QnnError(ValueError):
     """Something given to tvm-qnn does not fit; the message names what, where, got and needed.
 
-    Registered with TVM's FFI, so that a type rule's error crosses TVM's C++ and
-    reaches the caller as what it is.
+    It is registered with TVM's FFI, so that a type rule's error crosses TVM's C++ and reaches the
+    caller with its own type.
     """
 
 
@@ -38,8 +38,8 @@ class LeftInFloatWarning(UserWarning):
     """Operators between dequantize and quantize are computed in float32; the text says why."""
 
 
-# Ctrl-C while TVM's C++ runs a pass or a rule of ours: without this it would arrive as one of
-# TVM's errors, with pages of traceback.
+# Without this, a Ctrl-C while TVM's C++ runs a pass or a rule of ours would arrive as one of TVM's
+# errors, with pages of traceback.
 tvm_ffi.register_error("KeyboardInterrupt", KeyboardInterrupt)
 
 
@@ -48,7 +48,7 @@ REFUSE_INDEX = "tvm_qnn.refuse_index"
 
 
 def refuse_index(source: str, index: int, size: int) -> NoReturn:
-    """Raise a QnnError that names an index, what takes it, and how many there are."""
+    """Raise a QnnError that names an index, the operator that reads it, and the size."""
     raise QnnError(f"{source}: index {index} is beyond the {size} that there are")
 
 

@@ -20,12 +20,12 @@ _MOVERS = ("relax.permute_dims", "relax.reshape", "relax.expand_dims", "relax.sq
 def with_input_ranges(mod: tvm.IRModule, signature: Signature) -> Signature:
     """Return the signature with ``low`` and ``high`` of its float32 inputs, where they are known.
 
-    They are known where ``main`` quantizes an input per tensor, to 8 bits, before anything but a
-    change of its layout. Who feeds pictures takes them for black and white.
+    They are known if ``main`` quantizes the input per tensor, to 8 bits, after at most a change of
+    its layout. Code that feeds pictures takes the two for black and white.
 
     Args:
         mod: the model, with operators of the dialect.
-        signature: its own, or one that has the same inputs in the same order.
+        signature: the model's own, or another with the same inputs in the same order.
     """
     encodings = dict(_encodings(mod))
     inputs = tuple(
@@ -38,7 +38,7 @@ def with_input_ranges(mod: tvm.IRModule, signature: Signature) -> Signature:
 
 
 def _encodings(mod: tvm.IRModule) -> Iterator[tuple[int, Encoding]]:
-    """Give the index of each such parameter, and the encoding that it is quantized to."""
+    """Yield the index of each such parameter, and the encoding that it is quantized to."""
     main = main_function(mod)
     if not isinstance(main.body, relax.SeqExpr):
         return

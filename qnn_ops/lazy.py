@@ -14,7 +14,7 @@ from typing import Any
 
 
 class _LazyPackage(ModuleType):
-    """A package; a function of it wins over the module of the same name that it stands in."""
+    """A package. Its function hides the module of the same name that contains the function."""
 
     _homes: Mapping[str, tuple[str, ...]]
 
@@ -35,7 +35,7 @@ class _LazyPackage(ModuleType):
         return value
 
     def __setattr__(self, name: str, value: Any) -> None:
-        # Importing a submodule, whoever does it, sets it as an attribute of the package.
+        # Every import of a submodule sets it as an attribute of the package.
         if name != "_homes" and isinstance(value, ModuleType) and name in self._homes:
             value = getattr(value, name)
         super().__setattr__(name, value)
@@ -45,11 +45,11 @@ class _LazyPackage(ModuleType):
 
 
 def make_lazy(package: str, homes: Mapping[str, tuple[str, ...]]) -> None:
-    """Let a package import its names when they are first asked for.
+    """Let a package import its names at their first use.
 
     Args:
         package: its ``__name__``.
-        homes: for each name the modules to import, in order. The last one that has it counts.
+        homes: for each name the modules to import, in order. The last one with the name counts.
     """
     module = sys.modules[package]
     module.__class__ = _LazyPackage

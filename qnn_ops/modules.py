@@ -1,4 +1,4 @@
-"""Packages whose modules register themselves, so that no list names them."""
+"""Imports of packages whose modules register themselves, so that no list names them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pkgutil import iter_modules
 
 
 def modules_of(package: str) -> list[str]:
-    """Return the names of a package's modules, and of its folders', before they are imported."""
+    """Return the names of all modules in a package and its folders, without importing them."""
     spec = find_spec(package)
     found = []
     for module in iter_modules(spec.submodule_search_locations if spec else ()):

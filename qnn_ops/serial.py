@@ -1,4 +1,4 @@
-"""Functions that one thread calls at a time."""
+"""Functions that only one thread runs at a time."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from typing import ParamSpec, TypeVar
 _In = ParamSpec("_In")
 _Out = TypeVar("_Out")
 
-# Such functions call each other.
+# The lock is reentrant, because such functions call each other.
 _LOCK = threading.RLock()
 
 
 def serial(function: Callable[_In, _Out]) -> Callable[_In, _Out]:
-    """Let other threads wait until a function, and each other one of this kind, has returned.
+    """Decorate a function: only one thread at a time runs it, or another function of this kind.
 
-    TVM has one builder of functions and one tag of operators for the process, with no lock: models
-    that were imported or compiled in several threads took each other's.
+    A process has one TVM builder of functions and one tag of operators, without a lock. Threads
+    that import or compile models at the same time would take each other's.
     """
 
     @wraps(function)

@@ -1,4 +1,4 @@
-"""Pixels around an output, which its kernel writes as the padding of its reader."""
+"""The pixels that a kernel writes around its output, as the padding of the output's reader."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Border:
 
 
 def border_for(call: relax.Call, reader: relax.Call) -> Border | None:
-    """Return the padding of a convolution that reads a result, to be written around the result.
+    """Return the padding that a convolution needs around the result that it reads.
 
     Return None unless the reader's kernel takes the bytes as they are. It does not if it is
     depthwise, if its channels do not fill a K-step, or if it needs another signedness.
@@ -69,7 +69,7 @@ def fill_border(border: Border, shape: Shape, target: Buffer) -> None:
         first = n * height * row + top * row + left * channels
         fill(target, n * height * row, top * row + left * channels, border.value)
         if out_height > 1:
-            # The right border of one row and the left border of the next.
+            # This is the right border of one row and the left border of the next.
             with T.serial(out_height - 1) as y:
                 fill(target, first + y * row + inner, (right + left) * channels, border.value)
         last = first + (out_height - 1) * row + inner

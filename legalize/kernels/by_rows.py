@@ -1,4 +1,4 @@
-"""Kernels for a known number of rows, called for an open number of them.
+"""Calls kernels for a known number of rows to compute an open number of them.
 
 If rows do not depend on each other, a loop over 16 rows at a time and one over single rows compute
 any number, by kernels for 16 rows and for one. An image is a row, too.
@@ -28,7 +28,7 @@ _SHORT = 64
 """Rows of fewer elements are taken 256 at a time first."""
 
 _Place: TypeAlias = "tuple[str, int]"
-"""A tensor: an "operand", a "constant" or one that a kernel has "made", by its number."""
+"""A tensor by kind and number: an "operand", a "constant", or "made" by a kernel."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,10 +36,10 @@ class _Part:
     """The kernels for some rows.
 
     Attributes:
-        rows: how many.
-        calls: functions, each with the tensors that it takes and, as the last, makes.
-        constants: the arrays that they take.
-        made: the types of the tensors that they make, the result last.
+        rows: the number of rows.
+        calls: functions, each with the tensors that it reads and, at the end, the one it writes.
+        constants: the arrays that the functions read.
+        made: the types of the tensors that the functions write, the result last.
     """
 
     rows: int
@@ -58,12 +58,12 @@ def by_rows(lower: Lower, builder: relax.BlockBuilder, call: relax.Call) -> rela
     """Return a call of open sizes as a function that computes some rows at a time.
 
     Args:
-        lower: gives a call of known sizes as kernels.
+        lower: lowers a call of known sizes to kernels.
         builder: the module's builder.
-        call: has open sizes.
+        call: the call of open sizes.
 
     Returns:
-        None if rows are not separate, or something else than kernels computes some.
+        None if rows depend on each other, or if not only kernels compute them.
     """
     axes = leading_axes(call)
     operator = operator_of(call)
@@ -155,11 +155,11 @@ def _function(
 
     Args:
         parts: the kernels for the most rows first.
-        types: of the operands.
+        types: the types of the operands.
         result: the type of the result.
-        axes: how many axes are rows.
+        axes: the number of axes that are rows.
     """
-    own: dict[str, tirx.Var] = {}  # equal sizes are one variable, of the function alone
+    own: dict[str, tirx.Var] = {}  # equal sizes are one variable of the function
 
     def size_of(size: Any) -> Any:
         return own.setdefault(str(size), tirx.Var("size", "int64")) if is_open([size]) else size

@@ -1,4 +1,4 @@
-"""Calls of kernels, and how functions enter a module."""
+"""Calls of kernels, and their addition to a module."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from legalize.kernels.kernel import IS_KERNEL
 from legalize.loop_functions import OPAQUE, add_function
 
 KEPT_APART = {IS_KERNEL: True, "op_pattern": OPAQUE}
-"""Attributes by which passes leave a function as it is, and fuse it with no other."""
+"""The attributes of a function that passes leave as it is, and fuse with no other."""
 
 SORTED_LAST = "z_"
 """The beginning of the names of functions without "noalias".
@@ -36,8 +36,8 @@ def call_tir(
         operands: tensors.
         shape: the result's shape.
         dtype: the result's dtype.
-        into: a tensor of which the function writes a part. The result is this tensor, which
-            nothing else may read. Without it the result is a new tensor.
+        into: a tensor; the function writes a part of it. The result is this tensor, which nothing
+            else may read. Without it the result is a new tensor.
     """
     variable = add_function(builder, name, function, **KEPT_APART)
     ty = relax.TensorType(shape, dtype)

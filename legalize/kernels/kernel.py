@@ -36,14 +36,14 @@ IS_KERNEL = "qnn.is_kernel"
 """The attribute of functions whose loops are final: no pass may change them."""
 
 WRITES_OVER = "qnn.writes_over"
-"""The attribute of functions whose output, the last argument, may overlay another of its size.
+"""The attribute of functions whose output, the last argument, may overlay an input of its size.
 
-Its value is the index of that argument. Each element of that is read, once, before the output's
-element at the same index is written.
+Its value is the index of that input. The function reads each element of it once, before it writes
+the output's element at the same index.
 """
 
 SAME_CODE = "qnn.same_code"
-"""The attribute of functions that differ in the shapes of their tensors, on which no code depends.
+"""The attribute of functions that differ only in the shapes of tensors, which the code ignores.
 
 Its value is a digest of the code.
 """
@@ -85,11 +85,11 @@ class VectorRule(Protocol):
 
 @dataclass(frozen=True)
 class Slice:
-    """The channels of a larger tensor to which an output is written.
+    """The channels of a larger tensor that an output is written to.
 
     Attributes:
         whole: channels of a pixel of the larger tensor.
-        first: the first one that is written.
+        first: the first channel that is written.
     """
 
     whole: int
@@ -98,7 +98,7 @@ class Slice:
 
 @dataclass(frozen=True)
 class Fusions(Generic[_Rule]):
-    """Rules of kernels that compute more than one operator, which passes ask before the others.
+    """Rules of kernels that compute several operators. Passes ask them before other rules.
 
     A rule returns None, and emits nothing, if its kernel cannot serve the request.
 
@@ -111,9 +111,9 @@ class Fusions(Generic[_Rule]):
     takes_open: bool = False
 
     def serving(self, target: tvm.target.Target) -> Callable[[Index], list[_Rule]]:
-        """Return a function that gives the rules for an expression on ``target``, the best first.
+        """Return a function that lists the rules for an expression on ``target``, the best first.
 
-        It gives none for None, and for an expression that is no call of a registered operator.
+        It lists none for None, or for an expression that is no call of a registered operator.
         """
         found: dict[str, list[_Rule]] = {}
         for operator, features, rule in self.rows:

@@ -1,4 +1,4 @@
-"""Rescaling of sums with one product, proven equal to the reference for every possible sum.
+"""Rescales sums with one product, proven equal to the reference for every possible sum.
 
 A rescaling to 8 bits is a staircase of at most 255 steps over the sums that a channel can reach.
 A form with one product is the same staircase if it has the same steps. For given factors, each
@@ -16,17 +16,17 @@ import numpy as np
 from legalize.kernels.ir.vectors import Array
 
 USUAL = 17
-"""The shift to the right that is tried first, so that many layers have one number."""
+"""The right shift that is tried first, so that many layers have the same one."""
 
 Staircase = Callable[[Array], Array]
 """Maps int64 sums, whose last axis is the channels, to clamped outputs; it never descends."""
 
 HIGH = 32  # bits that a narrow form drops of its products
-_MOST_LEFT, _MOST_RIGHT = 14, 21  # beyond these an addend gets too large for its dtype
-_LARGEST = {False: 1 << 30, True: 1 << 61}  # addend, by whether the form is wide
+_MOST_LEFT, _MOST_RIGHT = 14, 21  # beyond these shifts an addend gets too large for its dtype
+_LARGEST = {False: 1 << 30, True: 1 << 61}  # the largest addend, by whether the form is wide
 _NEARBY = (0, 1, -1, 2, -2, 3, -3)
 _FARTHER = tuple(sign * offset for offset in range(4, 65) for sign in (1, -1))
-_FEW = 8  # one in so many channels may need a multiplier that is farther from its scale
+_FEW = 8  # one in this many channels may need a multiplier that is farther from its scale
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +52,7 @@ class Form:
         return bool(self.addend.dtype == np.int64)
 
     def __call__(self, sums: Array) -> Array:
-        """Compute from int64 sums what kernels compute, before the clamp."""
+        """Compute from int64 sums the kernels' results before the clamp."""
         sign = (sums < 0).astype(np.int64) * (len(self.addend) - 1)
         channels = np.broadcast_to(np.arange(self.addend.shape[1]), sums.shape)
         products = (sums << self.left) * self.multiplier.astype(np.int64)
@@ -69,10 +69,10 @@ class _Steps:
     Attributes:
         starts: [steps, channels] sums from which on the output is at least ``from_here``.
         from_here: the outputs.
-        has_start: which of these exist.
-        ends: [steps, channels] sums up to which the output is below ``up_to_here``.
+        has_start: which of these outputs exist.
+        ends: [steps, channels] the last sums whose output is below ``up_to_here``.
         up_to_here: the outputs.
-        has_end: which of these exist.
+        has_end: which of these outputs exist.
     """
 
     starts: Array
@@ -132,16 +132,16 @@ def prove(
     """Return a form that equals the reference for every sum of every channel; None if not found.
 
     The cheapest kind that serves all channels is taken: narrow before wide, one addend before one
-    for each sign, one shift to the left before one for each channel.
+    for each sign, one left shift before one for each channel.
 
     Args:
         staircase: the reference, of outputs in ``bounds``.
         real: float64 [channels], the approximate number of outputs in a step of a sum.
         least: int64 [channels], the least sum that each channel can reach.
         most: int64 [channels], the largest sum that each channel can reach.
-        bounds: of the outputs.
+        bounds: the bounds of the outputs.
         narrow: whether only forms of 32 bits with one addend will do.
-        usual: the shift to the right that is tried first.
+        usual: the right shift that is tried first.
     """
     if not (real >= 0).all() or not (real < 1).all():
         return None

@@ -1,4 +1,4 @@
-"""Operators whose rows, or images, do not depend on each other."""
+"""Finds operators whose rows, or images, do not depend on each other."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ Shape = tuple[Any, ...]
 
 
 def leading_axes(call: relax.Call) -> int | None:
-    """Return up to which axis sizes of a call's result are open, if the indices are separate.
+    """Return how many leading axes contain a result's open sizes, if indices are separate.
 
-    None if a result's element at some indices of these axes depends on other indices, too.
+    None if an element of the result depends on other indices of these axes, too.
     """
     result = type_spec(call.ty, "a result").shape
     axes = max((axis + 1 for axis, size in enumerate(result) if is_open([size])), default=0)
@@ -33,13 +33,13 @@ def leading_axes(call: relax.Call) -> int | None:
 
 
 def separates(call: relax.Call, axes: int) -> bool:
-    """Tell whether indices of the first axes of the result need the same ones of operands only.
+    """Tell whether each index of the result's first axes needs only the same index of operands.
 
     Operands without open sizes are the same for all indices.
 
     Args:
-        call: of an operator of the dialect.
-        axes: how many axes; no size of the others is open.
+        call: a call of an operator of the dialect.
+        axes: the number of these axes; all open sizes are in them.
     """
     operator = operator_of(call)
     if operator is None or not isinstance(call.ty, relax.TensorType):
@@ -150,4 +150,4 @@ _RULES: dict[Channels | str, _Rule] = {
     dynamic_encoding.op.name: _encoding,
     dynamic_quantize.op.name: _by_encoding,
 }
-"""By an operator's name, or by its trait of channels."""
+"""Conditions by an operator's name, or by its trait of channels."""

@@ -1,4 +1,4 @@
-"""The table of all kernels, by operator and features, in the order in which they are asked.
+"""The table of all kernels, by operator and features, in the order of preference.
 
 An operator's kernels are in its folder: a new kernel is a row there, a new operator a line here.
 """
@@ -54,7 +54,7 @@ from qnn_ops.dialect.registry import Operator
 _VECTORS: tuple[VectorIsa, ...] = (*x86_vectors.VECTORS, *neon_vectors.VECTORS)
 """The vectors of each architecture, the fastest first."""
 
-# For the vectors of every instruction set.
+# These rules serve the vectors of every instruction set.
 _VECTOR_ROWS: tuple[tuple[Operator[Any], VectorRule], ...] = (
     *blockwise.RULES,
     *convert.RULES,
@@ -92,13 +92,13 @@ _ROWS: tuple[Row, ...] = (
 )
 
 KERNELS: dict[str, list[Kernel]] = {}
-"""Kernels by the operator's name in TVM: the first that serves is used."""
+"""Kernels by the operator's name in TVM. The first that serves is used."""
 
 
 def kernel(operator: Operator[Any], *features: str) -> Callable[[Rule], Rule]:
-    """Add ``rule(builder, attrs, operands)`` for targets that have all ``features``, as the last.
+    """Append ``rule(builder, attrs, operands)`` for targets that have all ``features``.
 
-    It is for operators outside this project; the rows of its own are above.
+    This is for operators outside this project, whose own rows are above.
     """
 
     def decorate(rule: Rule) -> Rule:

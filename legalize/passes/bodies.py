@@ -18,9 +18,9 @@ from qnn_ops.dialect.sizes import sizes_of
 TAKES_POINTERS = "qnn.takes_pointers"
 """The attribute of functions that ``called`` makes."""
 
-_WRAPPED = 1  # tvm::CallingConv of functions that TVM does not wrap for its runtime any more
+_WRAPPED = 1  # the tvm::CallingConv of functions that TVM leaves without a wrapper for its runtime
 
-# Emits no instruction; LLVM keeps no values of memory in registers across it.
+# This emits no instruction. LLVM keeps no values of memory in registers across it.
 BARRIER = "qnn_barrier"
 _BARRIER_CODE = f"""
 define linkonce_odr hidden void @{BARRIER}() alwaysinline {{
@@ -49,8 +49,8 @@ def body_of(mod: tvm.IRModule, call: Call, pointer: Callable[[Place], Any]) -> l
 def called(function: tirx.PrimFunc, sizes: Sequence[tirx.Var]) -> tirx.PrimFunc:
     """Return a function that ``call_by_name`` calls, with a pointer for each of its tensors.
 
-    After these it takes its open sizes. It returns 0, or another number after an error that the
-    runtime keeps.
+    After the pointers it takes its open sizes. It returns 0, or another number after an error that
+    the runtime keeps.
     """
     given = [each for each in function.params if not is_number(each)]
     pointers = [tirx.Var(f"argument_{i}", "handle") for i in range(len(given))]
@@ -87,7 +87,7 @@ def copied(to: Any, source: Any, size: int) -> list[Any]:
 
 
 def with_barrier(statements: list[Any]) -> tirx.Stmt:
-    """Return the root block of a function of such statements."""
+    """Return the root block of a function whose statements may contain the barrier."""
     body = tirx.AttrStmt(
         *(tirx.IntImm("int32", 0), "pragma_import_llvm", tvm.ir.StringImm(_BARRIER_CODE)),
         tirx.SeqStmt(statements),
@@ -100,7 +100,7 @@ def _root(body: Any) -> tirx.Stmt:
 
 
 def is_view(function: Any) -> bool:
-    """Tell whether a function only copies a tensor, which may then have another shape."""
+    """Tell whether a function only copies a tensor, perhaps to another shape."""
     if not isinstance(function, tirx.PrimFunc) or IS_KERNEL in function.attrs:
         return False
     # The index of a lookup along an axis of size 1 is also an argument, which nothing reads. Taking
@@ -111,7 +111,7 @@ def is_view(function: Any) -> bool:
 
 
 def is_plain(function: Any) -> bool:
-    """Tell whether a function is a TIR function of tensors that begin where their memory does."""
+    """Tell whether a function is a TIR function of tensors that begin where their memory begins."""
     if not isinstance(function, tirx.PrimFunc):
         return False
     types = [parameter.ty for parameter in function.params if not is_number(parameter)]

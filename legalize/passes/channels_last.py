@@ -40,7 +40,7 @@ class _ChannelsLast(CallRewriter):
         if any(_is_channels_first(binding.value) for _, binding in bindings):
             self.bound = {binding.value: (number, binding.var) for number, binding in bindings}
         self.block = 0
-        # By variable of an image, channels first: the same image with its channels last.
+        # Maps the variable of an image with its channels first to the image with its channels last.
         self.images: dict[relax.Expr, relax.Expr] = {}
 
     def visit_call_(self, call: relax.Call) -> relax.Expr:
@@ -50,7 +50,7 @@ class _ChannelsLast(CallRewriter):
             return rebuilt
         block, variable = self.bound[call]
         if block != self.block:
-            # A variable of one block may not be known to the next.
+            # The next block may not know a variable of this one.
             self.block, self.images = block, {}
         if operator_name(call) == _PERMUTE:
             return self._permuted(rebuilt, variable)
@@ -62,9 +62,9 @@ class _ChannelsLast(CallRewriter):
             return rebuilt
         if not _is_moved(call, variable):
             return result
-        # Under the same name, by which a profile identifies the operator.
+        # The new variable keeps the name, by which a profile identifies the operator.
         self.images[variable] = self.builder_.emit(result, variable.name)
-        # For readers of channels first; without any, dead code elimination removes it.
+        # This serves readers of channels first; without readers, dead code elimination removes it.
         return _moved(self.images[variable], TO_FIRST)
 
     def _permuted(self, call: relax.Call, variable: Any) -> relax.Expr:
@@ -80,7 +80,7 @@ class _ChannelsLast(CallRewriter):
         return image if axes == tuple(sorted(axes)) else R.permute_dims(image, axes)
 
     def _is_worth_it(self, call: relax.Call) -> bool:
-        """Tell whether an operand has its channels last, or the call is faster so anyway."""
+        """Tell whether an operand has its channels last, or the call is faster in that order."""
         operands = list(call.args)
         if operands and isinstance(operands[0], relax.Tuple):
             operands[:1] = operands[0].fields
@@ -138,7 +138,7 @@ def _is_moved(call: relax.Call, variable: relax.Var) -> bool:
 
 
 def _moved(image: relax.Expr, axes: tuple[int, ...]) -> relax.Expr:
-    """Transpose, by a reshape if only axes of size 1 move, as that moves no data."""
+    """Transpose, or reshape if only axes of size 1 move, since that moves no data."""
     shape = static_shape(image)
     assert shape is not None
     long = [axis for axis in axes if shape[axis] != 1]

@@ -28,16 +28,16 @@ _LAYOUTS: dict[Channels | str, tuple[str, ...]] = {
 # The operators that are worth a transpose, and their layout attributes.
 
 Last = Callable[[relax.Expr], relax.Expr]
-"""Gives an operand with its channels last."""
+"""Returns an operand with its channels last."""
 
 Rule = Callable[[relax.Call, Last], "relax.Expr | None"]
-"""Gives the call with channels last; None if it has to stay as it is.
+"""Returns the call with channels last; None if it has to stay as it is.
 
-A result of fewer dimensions than an image is that of the call itself.
+If the result has fewer dimensions than an image, it equals the original call's.
 """
 
 RULES: dict[Channels | str, Rule] = {}
-"""By the trait of channels of an operator of the dialect, or by a Relax operator's name."""
+"""Rules by the trait of channels of the dialect's operators, or by a Relax operator's name."""
 
 
 def operator_name(value: relax.Expr) -> str:
@@ -186,7 +186,7 @@ def _sum(call: relax.Call, operands: list[relax.Expr]) -> relax.Expr | None:
         return _changed(call, operands)
     operands = operands[::-1]
     if first_is_repeated(*(static_shape(each) or () for each in operands)) == swaps:
-        return None  # no order of the two is the right one
+        return None  # neither order of the two is right
     attrs = attrs_of(call)
     sides = ("lhs", "rhs"), ("rhs", "lhs")
     exchanged = {

@@ -12,7 +12,7 @@ from tvm.ir.expr import TensorLoad
 from legalize.passes.tir_blocks import is_elementwise, is_one, tir_block_pass
 
 _LONGEST = 64
-"""Iterations of an innermost loop that LLVM unrolls; and elements of a vector."""
+"""The most iterations of an innermost loop that LLVM unrolls, and elements of a vector."""
 _SHORTEST = 4
 _SHORTEST_PIECE = 16
 
@@ -43,7 +43,7 @@ def _vectorize(schedule: s_tir.Schedule, block: Any) -> None:
 
 
 def _piece(extent: int, *, looks_up: bool) -> int | None:
-    """Return how many elements of a row make a vector; None if LLVM does well by itself."""
+    """Return how many elements of a row make a vector; None if LLVM needs no help."""
     if extent <= _LONGEST:
         return extent if extent >= _SHORTEST else None
     pieces = range(_LONGEST, _SHORTEST_PIECE - 1, -1) if looks_up else ()
@@ -74,7 +74,7 @@ def _runs_along_memory(tir_block: Any) -> bool:
         found = step(access)
         if access.source.same_as(copied) or access in tir_block.writes:
             return found is not None and is_one(found)
-        # A table of offsets, with one for each row.
+        # This is a table of offsets, one for each row.
         return isinstance(found, tirx.IntImm) and found.value == 0
 
     return all(map(is_plain, [*tir_block.reads, *tir_block.writes]))

@@ -55,7 +55,7 @@ class _DropConstantChannels(CallRewriter):
         if read is not None and not layer.is_depthwise:
             weights = np.compress(read, weights, layout.index("I"))
             bias = bias + layer.share(self.live.values[call.args[0]], ~read)
-        # Sums are taken modulo 2^32, and so may their constant part be.
+        # Sums wrap modulo 2^32, so their constant part may wrap, too.
         constants = [weights, bias[out].astype(np.int32)]
         operands = [relax.const(array, str(array.dtype)) for array in constants]
         changed = with_attrs(call, **_of_channels(call, out, is_depthwise=layer.is_depthwise))

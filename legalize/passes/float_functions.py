@@ -25,7 +25,7 @@ _FUNCTIONS = {
     "relax.sigmoid": "onnxruntime_logistic",
     "relax.tanh": "onnxruntime_tanh",
 }
-"""The dialect's functions for those of Relax."""
+"""The dialect's functions that replace those of Relax."""
 _SOFTMAXES = {"relax.nn.softmax", "relax.nn.log_softmax"}
 _LANES = 16
 _STEPS: dict[str, Callable[[Any, Any], Any]] = {
@@ -57,7 +57,7 @@ def own_functions(mod: tvm.IRModule) -> tvm.IRModule:
 @mutator
 class _Writer(PyExprMutator):
     def enter(self, function: relax.Function) -> None:
-        """Read what the function computes."""
+        """Find what the function computes."""
         self.uses = count_uses(function)
         self.values = {
             binding.var: binding.value
@@ -85,7 +85,7 @@ class _Writer(PyExprMutator):
         return self.builder_.normalize(_softmax(self.builder_, name, data, axis))
 
     def _steps(self, data: relax.Expr) -> tuple[relax.Expr, list[_Taken]]:
-        """Return the tensor from which steps, which nothing else reads, lead to another one."""
+        """Return the first tensor of a chain that nothing else reads, and the chain's steps."""
         steps: list[_Taken] = []
         while len(steps) < _MOST_STEPS and self.uses[data] == 1:
             call = self.values.get(data)
@@ -112,7 +112,7 @@ class _Writer(PyExprMutator):
 
 
 def _softmax(builder: relax.BlockBuilder, name: str, data: relax.Expr, axis: int) -> relax.Expr:
-    """Write a softmax: exponentials times the reciprocal of their sum; or its logarithm."""
+    """Write a softmax, exponentials times the reciprocal of their sum; or its logarithm."""
     emit, shape = builder.emit, spec_of(data).shape
     axis %= len(shape)
     if axis < len(shape) - 1:

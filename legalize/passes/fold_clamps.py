@@ -24,7 +24,7 @@ class _FoldClamps(CallRewriter):
     def rewrite(
         self, operator: Operator[Any], original: relax.Call, call: relax.Call
     ) -> relax.Expr:
-        # A producer with other readers would have to be computed twice.
+        # A producer with other readers would be computed twice.
         if operator is not quantized_relu or self.uses[original.args[0]] != 1:
             return call
         relu = attrs_of(call)

@@ -14,7 +14,7 @@ Array = np.ndarray[Any, Any]
 
 
 def FoldConstants() -> tvm.transform.Pass:
-    """Compute integer arithmetic on constants here: centred weights, shaped biases, zero points.
+    """Compute integer arithmetic on constants, such as centred weights, biases and zero points.
 
     TVM's own FoldConstant would compile and run a function for each such call, which takes as
     long as compiling an operator of the model. The integers are the same. Arithmetic of floats is

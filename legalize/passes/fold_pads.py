@@ -1,4 +1,4 @@
-"""Let convolutions do the padding that an operator before them does."""
+"""Let convolutions do the padding of the operator before them."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ class _FoldPads(CallRewriter):
 def FoldPads() -> tvm.transform.Pass:
     """Fold ``quantized_pad`` into the ``padding`` of the convolution that reads it.
 
-    The pad must be of rows and columns, and its value must be the input zero point, with which a
-    convolution pads.
+    Only rows and columns may be padded, and the value must be the input zero point, as in a
+    convolution.
     """
     return module_pass(_FoldPads, "FoldPads")
 

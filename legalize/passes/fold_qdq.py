@@ -36,7 +36,7 @@ from qnn_ops.errors import LeftInFloatWarning, QnnError
 from qnn_ops.serial import serial
 
 LEFT = "left_in_float"
-"""An attribute beside it: other operators that an importer knows to be computed in float32."""
+"""An attribute for ``FoldQdq``: other operators that an importer knows to run in float32."""
 
 
 def FoldQdq(arithmetic: str | None = None) -> tvm.transform.Pass:
@@ -47,14 +47,14 @@ def FoldQdq(arithmetic: str | None = None) -> tvm.transform.Pass:
     own ``quantize`` and ``dequantize`` with constant scales become the dialect's.
 
     Args:
-        arithmetic: "onnxruntime" or "xnnpack": whose integers the groups mean. None: the attribute
-            ``arithmetic`` of ``main`` decides; a module without it stays as it is. An importer
-            that sets the attribute promises the runtime's integers. Then a group that has integers
-            there and no rule here is an error; without the attribute it is a warning. A group that
-            the runtime leaves in float is always a warning. With the attribute, the remaining float
-            operators are computed as in the runtime: products are rounded before something is
-            added. For ONNX Runtime, functions are its polynomials, sums have its order, and NaN
-            stays where it does there.
+        arithmetic: "onnxruntime" or "xnnpack": the framework whose integers the groups mean. None:
+            the attribute ``arithmetic`` of ``main`` decides; a module without it stays as it is. An
+            importer that sets the attribute promises the runtime's integers. Then a group that has
+            integers there and no rule here is an error; without the attribute it is a warning. A
+            group that the runtime leaves in float is always a warning. With the attribute, the
+            remaining float operators are computed as in the runtime: products are rounded before
+            something is added. For ONNX Runtime, functions are its polynomials, sums have its
+            order, and NaN stays where it does there.
     """
     if arithmetic is not None:
         check_choice("arithmetic", arithmetic, tuple(RUNTIMES))
@@ -82,7 +82,7 @@ def fold_qdq(mod: tvm.IRModule, arithmetic: str = ONNXRUNTIME) -> tvm.IRModule:
 
     Args:
         mod: its functions may have any operators.
-        arithmetic: "onnxruntime" or "xnnpack": whose integers the groups mean.
+        arithmetic: "onnxruntime" or "xnnpack": the framework whose integers the groups mean.
 
     Returns:
         A module in which each group that the runtime computes in integers is one operator of the
@@ -125,7 +125,7 @@ def _fold(mod: tvm.IRModule, arithmetic: str, *, is_promised: bool) -> tvm.IRMod
 
 
 def _doubled_by(reader: Any, values: Mapping[Any, Any], uses: Mapping[Any, int]) -> Any:
-    """Return the quantize that a call reads as both of its operands, as a square does.
+    """Return the quantize that a call reads as both of its operands, as in a square.
 
     None if there is no such quantize, or if it has other readers.
     """

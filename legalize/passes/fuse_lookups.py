@@ -9,7 +9,7 @@ from legalize.kernels.kernel import IS_KERNEL
 from legalize.loop_functions import OPAQUE
 from legalize.passes.tir_blocks import blocks_of, is_elementwise
 
-# Relax's pattern kind of functions whose output elements are elements of the input.
+# Relax's pattern kind for functions whose output elements are elements of the input.
 _INJECTIVE = 2
 _PATTERN = "op_pattern"
 

@@ -24,10 +24,10 @@ from qnn_ops.dialect.registry import Operator
 def FuseSums(target: tvm.target.Target) -> tvm.transform.Pass:
     """Make one kernel for ``target`` of a sum and of the operator that makes one of its operands.
 
-    So residual connections need no pass over memory of their own: a convolution rounds and clamps
-    its output as usual, adds the other tensor while the output is in registers, and stores the sum.
-    Nothing else may read the output. If both operands could be made that way, the last one is
-    taken, as its input may still be in a cache.
+    So residual connections need no separate pass over memory. A convolution rounds and clamps its
+    output as usual, adds the other tensor while the output is in registers, and stores the sum.
+    Nothing else may read the output. If both operands qualify, the pass takes the later one,
+    because its input may still be in a cache.
     """
     rules_for = SUMS.serving(target)
 
@@ -53,7 +53,7 @@ def FuseSums(target: tvm.target.Target) -> tvm.transform.Pass:
             for _, index in sorted(read_here, reverse=True):
                 fused = self._fused(call, index)
                 if fused is not None:
-                    # Under the operand's name, by which a profile identifies the kernel's operator.
+                    # The sum keeps the operand's name, by which a profile identifies the operator.
                     return self.builder_.emit(fused, original.args[index].name)
             return call
 

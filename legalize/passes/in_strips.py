@@ -21,8 +21,8 @@ class Strips:
     """Which layers are computed in strips.
 
     Attributes:
-        stem: its number among the function's stems.
-        rows: rows of its result in a strip.
+        stem: the stem's number among the function's stems.
+        rows: rows of the stem's result in a strip.
     """
 
     stem: int
@@ -30,15 +30,15 @@ class Strips:
 
 
 Choice: TypeAlias = "Callable[[relax.Function, Sequence[Stem]], Strips | None]"
-"""Chooses among the stems of a function, or none of them."""
+"""Chooses one of a function's stems, or none."""
 
 
 def InStrips(choose: Choice) -> tvm.transform.Pass:
     """Let the layers of one stem run in strips: each computes some rows of its result.
 
-    A strip computes all rows on which its own depend, from the rows of the source that they need.
-    If several strips depend on the same rows of an intermediate image, each computes them anew.
-    Every value is computed from the same values as before.
+    A strip computes all rows that its own rows depend on, from the rows of the source. If several
+    strips depend on the same rows of an intermediate image, each computes them anew. Every value is
+    computed from the same values as before.
     """
 
     @mutator

@@ -15,22 +15,22 @@ from legalize.passes.tir_blocks import is_elementwise, is_one, tir_block_pass
 # TVM's simplifier takes minutes for expressions of ten times this size.
 _LARGEST_TEXT = 6000
 
-# It takes two to three times as long for each further nested shift: 2 s for 8, over 20 s for 10.
+# Each further nested shift doubles or trebles its time: 2 s for 8 shifts, over 20 s for 10.
 _MOST_SHIFTS = 6
 
 
 def InlineElementwise() -> tvm.transform.Pass:
     """Inline, in every TIR function, the elementwise blocks whose elements are read once.
 
-    TVM's fusion puts the blocks of a chain into one function but leaves each its own loop over a
-    buffer of its own: the many blocks of a requantization then run at the speed of memory.
+    TVM's fusion puts the blocks of a chain into one function, but each block keeps its own loop and
+    buffer. The many blocks of a requantization then run at the speed of memory.
 
     Some blocks keep their buffer:
 
     * blocks whose elements are read more than once, by broadcasting, a convolution or a pooling,
       unless they are copies;
-    * blocks that narrow to 8 bits: they end an operator's arithmetic, and as a block that is read
-      twice is inlined twice, a chain of operators would grow without bound;
+    * blocks that narrow to 8 bits: they end an operator's arithmetic. A block that is read twice is
+      inlined twice, so a chain of operators would grow without bound;
     * blocks so large, or with so many nested shifts, that compiling them would take long;
     * blocks with variables of their own that are read at several points: TIR has each variable
       once;
@@ -57,18 +57,18 @@ def _inline(schedule: s_tir.Schedule, block: Any) -> None:
 
 
 def _is_narrowed(tir_block: Any) -> bool:
-    """Tell whether the block's value was computed with more bits than it has."""
+    """Tell whether the block narrows a value that was computed with more bits."""
     value = tir_block.body.value
     return isinstance(value, tirx.Cast) and str(value.ty) in ("int8", "uint8")
 
 
 def _has_few_shifts(tree: Any) -> bool:
-    """Tell whether few shifts to the right are nested in each other; most trees have few at all."""
+    """Tell whether few right shifts are nested in each other. Most trees have few at all."""
     return len(_nodes(tree, tirx.RShift)) <= _MOST_SHIFTS or _nested_shifts(tree) <= _MOST_SHIFTS
 
 
 def _nested_shifts(tree: Any) -> int:
-    """Count the most shifts to the right that are nested in each other."""
+    """Return the depth of nested right shifts."""
     outermost: list[Any] = []
 
     def find(shift: Any) -> WalkResult:
@@ -85,7 +85,7 @@ def _has_variables(tir_block: Any) -> bool:
 
 
 def _loads(readers: Sequence[Any], tir_block: Any) -> int:
-    """Count the loads in readers of what a block writes."""
+    """Count the readers' loads of the buffer that a block writes."""
     (written,) = tir_block.writes
     return sum(
         load.source.same_as(written.source)
@@ -110,7 +110,7 @@ def _is_copy(tir_block: Any) -> bool:
 
 
 def _reads_once(reader: Any, tir_block: Any) -> bool:
-    """Tell whether the reader's instances read an element each, as far as its indices tell."""
+    """Tell whether each of the reader's instances reads its own element, judging by indices."""
     axes = {axis.var for axis in reader.iter_vars if not is_one(axis.dom.extent)}
     (written,) = tir_block.writes
     indices = [

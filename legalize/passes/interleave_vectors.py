@@ -13,7 +13,7 @@ from legalize.kernels.table import vectors_for
 from legalize.passes.tir_blocks import is_elementwise, is_one, tir_block_pass
 
 _MOST_VECTORS = 8
-"""Vectors at a time: faster than fewer on Zen 5, also with AVX2, although constants spill."""
+"""The vectors at a time. Fewer are slower on Zen 5, also with AVX2, although constants spill."""
 _LEAST_STEPS = 5
 """The fewest steps of a polynomial."""
 _INSTRUCTION = tvm.ir.Op.get("tirx.call_llvm_pure_intrin")

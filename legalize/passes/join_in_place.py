@@ -1,4 +1,4 @@
-"""Let operators write their results to where a concatenation would copy them."""
+"""Let operators write their results directly into the result of a concatenation."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ from qnn_ops.dialect.checks import QUANTIZED
 from qnn_ops.dialect.registry import Operator, attrs_of, operator_of, spec_of
 from qnn_ops.quantized.concat import conversion_table
 
-# At most this share of the channels may still be copied.
+# The largest share of the channels that may still be copied.
 _MOST_COPIED = 0.5
 
 
 @dataclass(frozen=True)
 class _Leaf:
-    """A tensor that is joined.
+    """A joined tensor.
 
     Attributes:
-        tensor: before this pass.
-        table: the function of its values; None if they are kept.
+        tensor: the tensor before this pass.
+        table: the function of its values; None if they stay the same.
     """
 
     tensor: relax.Expr
@@ -49,8 +49,8 @@ def JoinInPlace(target: tvm.target.Target) -> tvm.transform.Pass:
 
     An operand is computed in place if only the concatenation reads it, unchanged, and a kernel for
     ``target`` can write it to channels of a larger tensor; the others are copied. If more than half
-    would be copied, or one is a constant, nothing changes. A concatenation that only another one
-    reads becomes a part of that.
+    would be copied, or one is a constant, nothing changes. A concatenation that only another
+    concatenation reads becomes a part of that one.
     """
     rules_for = PARTS.serving(target)
     vectors = vectors_for(target)
@@ -63,7 +63,7 @@ def JoinInPlace(target: tvm.target.Target) -> tvm.transform.Pass:
             bindings = [binding for block in function.body.blocks for binding in block.bindings]
             self.values = {binding.var: binding.value for binding in bindings}
             joins = [value for value in self.values.values() if _joins_channels(value)]
-            # By identity: concatenations that have become a part of another.
+            # The concatenations that have become a part of another, by identity.
             self.inner = {
                 self.values[field]
                 for join in joins
@@ -77,7 +77,7 @@ def JoinInPlace(target: tvm.target.Target) -> tvm.transform.Pass:
             if not _joins_channels(original) or not vectors or original in self.inner:
                 return call
             leaves = list(self._leaves(original))
-            # What follows from constants becomes a constant, and cannot be written to.
+            # An expression of constants becomes a constant, which nothing can write to.
             if any(self._is_constant(leaf.tensor) for leaf in leaves):
                 return call
             rules = [self._rules(leaf) for leaf in leaves]
@@ -109,7 +109,7 @@ def JoinInPlace(target: tvm.target.Target) -> tvm.transform.Pass:
                     )
                 if written is None:
                     written = copy_part(self.builder_, isa, tensor, leaf.table, part, dtype, whole)
-                # Under the operand's name, by which a profile identifies the kernel's operator.
+                # The result keeps the operand's name, by which a profile identifies the operator.
                 whole = self.builder_.emit(written, tensor.name)
             assert whole is not None
             return whole

@@ -39,7 +39,8 @@ class _JoinInSteps(CallRewriter):
 def JoinInSteps() -> tvm.transform.Pass:
     """Turn joins of many tensors (``concat``, ``stack``) into functions that join some of them.
 
-    For one function of hundreds, LLVM takes minutes or crashes. These functions are not fused:
-    fused with each other they would be that one function. Runs before operators become functions.
+    For one function of hundreds of tensors, LLVM takes minutes or crashes. The functions are not
+    fused with each other, because that would give the one function again. The pass runs before
+    operators become functions.
     """
     return module_pass(_JoinInSteps, "JoinInSteps")

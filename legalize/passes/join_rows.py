@@ -26,14 +26,16 @@ from legalize.passes.row_loops import (
 )
 
 _MOST_ROWS = 3
-"""Rows at a time. Sums of different rows do not wait for each other. With more rows LLVM makes
-vectors across them, and gathers their elements."""
+"""The most rows at a time. Sums of different rows do not wait for each other.
+
+With more rows LLVM makes vectors across them, and gathers their elements.
+"""
 _NEAR = 1 << 15
-"""The bytes of the nearest cache that rows may take with what they read and write."""
+"""The bytes of the nearest cache for rows and all data that they read and write."""
 _FAR = 1 << 18
 """A row of more bytes does not stay near."""
 _SHORTEST = 16
-"""Loops over rows of at least so many elements become vectors."""
+"""Loops over rows of at least this many elements become vectors."""
 _LONGEST_NAME = 100
 
 
@@ -118,7 +120,7 @@ class _Group:
 
 @mutator
 class _Joiner(PyExprMutator):
-    """Replaces the last call of each group; the others are then dead."""
+    """Replaces the last call of each group. The group's other calls are then dead."""
 
     def enter(self, function: relax.Function) -> None:
         """Find the groups of a function."""

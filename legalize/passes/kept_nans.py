@@ -16,11 +16,11 @@ from qnn_ops.dialect.registry import constant_of, operator_of, spec_of
 
 
 def keep_nans(mod: tvm.IRModule) -> tvm.IRModule:
-    """Let NaN stay NaN, as ONNX Runtime does, where TVM takes the other operand or 0.
+    """Keep NaN, as ONNX Runtime does, in operators for which TVM takes the other operand or 0.
 
-    TVM's maximum, or minimum, of two numbers is the second one unless the first is larger, or
-    smaller. So the result for NaN and a constant is NaN if the constant comes first, which costs
-    nothing.
+    TVM's maximum of two numbers is the second one unless the first is larger; its minimum is the
+    second one unless the first is smaller. So the result for NaN and a constant is NaN if the
+    constant comes first, which costs nothing.
     """
     keeper = _Keeper(mod)
     for variable, function in mod.functions_items():
@@ -69,7 +69,7 @@ def _extreme(builder: relax.BlockBuilder, call: relax.Call) -> relax.Expr:
 
 
 def _place(builder: relax.BlockBuilder, call: relax.Call) -> relax.Expr:
-    """Return the index of an extreme. A NaN counts only as the first element.
+    """Return the index of an extreme. NaN counts only as the first element.
 
     If there are only infinities, TVM's index is -1, and this one is 0.
     """

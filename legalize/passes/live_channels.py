@@ -1,4 +1,4 @@
-"""The channels of a network's tensors that some input can change, and those that are read."""
+"""Finds the channels of a network's tensors that some input can change, and that are read."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from qnn_ops.dialect.sizes import is_open
 from qnn_ops.quantized.pool2d import bounds as pool_bounds
 
 Array = np.ndarray[Any, Any]
-# Channels that kernels take at a time: leaving out fewer gains nothing.
+# The channels that kernels compute at a time. Leaving out fewer gains nothing.
 _WHOLE = 4
 
 Ends = tuple[Array, Array]
@@ -37,7 +37,8 @@ class Layer:
         rows: centred weights, int16 [out_channels, taps, in_channels]; [out_channels, taps, 1] for
             a depthwise convolution.
         bias: int64 [out_channels].
-        factor: the result's steps in one step of the sums, one or one for each output channel.
+        factor: how many steps of the result one step of the sums is: one number, or one for each
+            output channel.
         is_depthwise: whether each output channel reads only the input channel of its number.
         pads: whether it reads padding.
     """
@@ -59,7 +60,7 @@ class Layer:
         )
 
         def sums(positive: Array, negative: Array) -> Array:
-            """Return the sums where weights above 0, and those below, meet these values."""
+            """Return the sums if weights above 0, and weights below, meet these values."""
             if self.is_depthwise:
                 return above[:, 0] * positive + below[:, 0] * negative
             return above @ positive + below @ negative
@@ -88,7 +89,7 @@ class Layer:
 
 
 def layer_of(call: Any) -> Layer | None:
-    """Describe a call; None if it is no layer that can have fewer channels."""
+    """Describe a call as a layer; None if it is no layer that can have fewer channels."""
     operator = operator_of(call)
     if operator not in (quantized_conv2d, quantized_dense):
         return None
@@ -150,10 +151,10 @@ class LiveChannels:
     """The known channels of a function's tensors.
 
     Attributes:
-        kept: by variable, the channels that are needed, and some that fill them up to a multiple of
-            four; without variables that keep all channels.
+        kept: by variable, the needed channels, and others that fill them up to a multiple of four;
+            without variables that keep all channels.
         values: by variable, the least value of each channel, which is a constant channel's number.
-        layers: by variable, the layer that makes it; None for what is none.
+        layers: by variable, the layer that makes it; None if no layer does.
     """
 
     def __init__(self, function: relax.Function) -> None:

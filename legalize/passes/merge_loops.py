@@ -12,7 +12,7 @@ from tvm_ffi import structural_walk
 from legalize.passes.tir_blocks import is_elementwise, is_one, tir_block_pass
 
 _LONGEST = 64
-"""Iterations of an innermost loop that LLVM unrolls: it then vectorizes a loop around it."""
+"""The most iterations of an innermost loop that LLVM unrolls, to vectorize the loop around it."""
 
 _COMPARISONS = (tirx.LT, tirx.LE, tirx.GT, tirx.GE, tirx.EQ, tirx.NE)
 
@@ -62,7 +62,7 @@ def _runs_along_memory(tir_block: Any) -> bool:
 
 
 def _is_compared(tir_block: Any, variables: set[Any]) -> bool:
-    """Tell whether a block's value depends on its index, as that of a padding does."""
+    """Tell whether a block's value depends on its index, as in a padding."""
     found: list[Any] = []
 
     def visit(node: Any) -> None:

@@ -31,7 +31,7 @@ _PRODUCTS = ("relax.matmul", float_matmul_op.op.name)
 
 
 def MultiplyFloats(target: tvm.target.Target) -> tvm.transform.Pass:
-    """Replace ``float_matmul``, and Relax's ``matmul`` of float32, by a kernel, where it serves.
+    """Replace ``float_matmul``, and Relax's ``matmul`` of float32, by a kernel, if it serves.
 
     The kernel's reads and writes include transposes of its operands and of its result.
 

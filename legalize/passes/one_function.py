@@ -23,36 +23,36 @@ from qnn_ops.dialect.registry import type_spec
 from qnn_ops.dialect.sizes import variables_of
 from qnn_ops.errors import QnnError
 
-# The most bytes of the block of all constants, and of that of all temporary tensors. A larger model
-# runs so long that the virtual machine's calls cost nothing beside its work.
+# The most bytes of the block of all constants, and of the block of all temporary tensors. A larger
+# model runs so long that the virtual machine's calls cost nothing compared with its work.
 _MOST_WEIGHTS = 1 << 26
 _MOST_DATA = 1 << 28
 _MOST_CALLS = 1 << 10
-_MOST_TENSORS = 64  # of main: a function takes them all, and checks each
+_MOST_TENSORS = 64  # the most tensors of main, each of which a function takes and checks
 _MOST_OPEN_WEIGHTS = (1 << 31) - 1  # an offset is an int32
 
 # A model with more weights or calls than these calls its functions by name, which then costs
-# nothing beside their work. They are compiled in parallel, each once. The bodies of MobileNet V2,
-# of 53 calls and 3.4 MB, take twice as long to compile in one function.
+# nothing compared with their work. They are compiled in parallel, each once. The bodies of
+# MobileNet V2, of 53 calls and 3.4 MB, take twice as long to compile in one function.
 _WEIGHTS_OF_BODIES = 1 << 20
 _MOST_BODIES = 64
 
 Pointer = Callable[[Place], Any]
-"""Gives the address of a tensor."""
+"""Returns the address of a tensor."""
 
 
 def OneFunction() -> tvm.transform.Pass:
     """Replace the calls of ``main`` by one call.
 
     A call through TVM's virtual machine takes as long as some ten thousand multiplications: it
-    makes tensors, and checks each argument. The code that unpacks arguments is a quarter of a
-    function's. The one function has the bodies of all in sequence. If the model has many weights or
-    calls, it calls them by name instead, with pointers: see ``called``. Functions with the same
-    code are one function then. Temporary tensors lie in one block of memory, and share it if one is
-    no longer needed when the other begins. Constants are one block, too.
+    makes tensors, and checks each argument. A quarter of a function's code unpacks arguments. The
+    one function has all bodies in sequence. If the model has many weights or calls, it calls
+    functions by name instead, with pointers: see ``called``. Functions with the same code are one
+    function then. Temporary tensors lie in one block of memory. Two share memory if the first is no
+    longer needed when the second begins. Constants are one block, too.
 
-    If sizes are open, the function computes from them where its tensors lie. It takes memory of
-    its own, and always calls by name.
+    If sizes are open, the function computes from them the offsets of its tensors. It allocates
+    memory, and always calls by name.
 
     ``main`` may only allocate and call, as after ``CallTIRRewrite``; otherwise it stays.
     """
@@ -72,7 +72,7 @@ def results_of(main: relax.Function) -> list[relax.TensorType]:
     """Return the type of each tensor that main returns.
 
     Raises:
-        QnnError: if one is a tuple itself, or the rank of it or of a parameter is not known.
+        QnnError: if a result is a tuple itself, or the rank of a result or parameter is not known.
     """
     ty = main.body.body.ty
     fields = list(ty.fields) if isinstance(ty, relax.TupleType) else [ty]
@@ -152,15 +152,15 @@ def _joined(mod: tvm.IRModule, plan: Plan, results: Sequence[relax.TensorType]) 
 
 
 def writer_of(mod: tvm.IRModule, names: Mapping[str, str]) -> Callable[[Call, Pointer], list[Any]]:
-    """Return what writes a call: the body of its function, or a call by one of the names."""
+    """Return a function that writes a call: as its function's body, or as a call by a name."""
     return partial(call_by_name, names) if names else partial(body_of, mod)
 
 
 def names_of(mod: tvm.IRModule, plan: Plan) -> dict[str, str]:
-    """Return names for the linker, by the functions' own; none if calls are to be bodies.
+    """Return names for the linker, by the functions' own names; none if calls become bodies.
 
-    Calls of open sizes never are. Names of functions of another library, or of C, are others,
-    unless the functions are equal.
+    Calls of open sizes never become bodies. A function of another library, or of C, has the same
+    name only if it is equal.
     """
     names: dict[str, str] = {}
     are_few = _weights(plan) < _WEIGHTS_OF_BODIES and len(plan.calls) <= _MOST_BODIES
@@ -202,9 +202,9 @@ def with_call(
         function: takes inputs, constants, memory and results.
         inputs: the numbers of the inputs that it takes.
         constants: a block of bytes.
-        memory: how many bytes it is given for temporary tensors; None: it takes no memory.
-        results: their types.
-        named: the functions that it calls by these names.
+        memory: the bytes of its memory for temporary tensors; None: it takes no memory.
+        results: the types of the results.
+        named: the functions that it calls, by their names.
     """
     main = mod["main"]
     builder = relax.BlockBuilder()

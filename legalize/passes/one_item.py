@@ -17,15 +17,16 @@ from qnn_ops.dialect.registry import operator_of, type_spec
 from qnn_ops.dialect.sizes import Size, is_open
 
 BATCH = "qnn.batch"
-"""The attribute of a ``main`` of one item that is to run for a batch: the batch's name."""
+"""The attribute of a ``main`` of one item that runs for a batch. Its value is the batch's name."""
 
 
 def OneItem() -> tvm.transform.Pass:
     """Replace a model of an open batch by one for an item, if a loop over items computes the same.
 
     ``OverBatch`` writes the loop. Layers of images reuse their weights for all pixels of an image,
-    so a batch of several gains nothing; and an image stays in the caches from layer to layer. Every
-    pass sees known sizes. A model of dense layers alone stays: items share the weights.
+    so a batch of several images gains nothing. An image stays in the caches from layer to layer,
+    and every pass sees known sizes. A model of only dense layers stays as it is, because its items
+    share the weights.
     """
     return tvm.transform.module_pass(_one_item, opt_level=0, name="OneItem")
 
@@ -36,7 +37,7 @@ def _one_item(mod: tvm.IRModule, _context: tvm.transform.PassContext) -> tvm.IRM
     if batch is None or len(mod.functions) > 1 or not _has_images(main):
         return mod
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # they come when the model is lowered
+        warnings.simplefilter("ignore")  # the lowering of the model emits them
         folded = FoldQdq()(mod)
     if not _keeps_items(folded["main"], batch):
         return mod
@@ -66,7 +67,7 @@ def _keeps_items(main: relax.Function, batch: Size) -> bool:
     """Tell whether each item of the results depends on the same item of the inputs only."""
 
     def has_items(ty: relax.Type, *, needed: bool) -> bool:
-        """Tell whether a tensor has the items along axis 0, or none, if that may be."""
+        """Tell whether a tensor has the items along axis 0, or, unless ``needed``, no items."""
         return all(
             spec.shape[:1] == (batch,) and not is_open(spec.shape[1:])
             if is_open(spec.shape) or needed
@@ -156,7 +157,7 @@ _RULES: dict[str, Callable[[relax.Call], bool]] = {
     )
     for name in names
 }
-"""Whether a call of Relax's keeps items apart, by the operator's name.
+"""Conditions for a Relax call to keep items separate, by the operator's name.
 
-Tensors that depend on the input have the items along axis 0, and so does the result.
+Tensors that depend on the input have the items along axis 0. So does the result.
 """

@@ -1,4 +1,4 @@
-"""The offsets of temporary tensors whose sizes a run decides."""
+"""Computes the offsets of temporary tensors whose sizes a run decides."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from legalize.passes.share_storage import share
 from qnn_ops.dialect.sizes import OpenSizeError, Size, as_extent
 
 _TYPICAL = 256
-"""A size that is likely enough to decide which tensors share a block."""
+"""A typical size, which decides the tensors that share a block."""
 
 
 @dataclass(frozen=True)
@@ -24,8 +24,8 @@ class OpenLayout:
 
     Attributes:
         bindings: statements that compute the offsets of blocks.
-        offsets: the offset of each temporary tensor, by number; 0 for those that no call uses.
-        size: the size of the memory in bytes, without what the statements compute.
+        offsets: the offset of each temporary tensor, by number; 0 for tensors that no call uses.
+        size: the size of the memory in bytes, which does not use the bindings.
     """
 
     bindings: tuple[tirx.Stmt, ...]
@@ -34,7 +34,7 @@ class OpenLayout:
 
 
 def lay_out_open(plan: Plan) -> OpenLayout:
-    """Give every temporary tensor memory that no other one uses at the same time.
+    """Give every temporary tensor memory that no other tensor uses at the same time.
 
     Tensors share blocks as if each open size were a typical one. A block is as large as its
     largest tensor in the run.
@@ -66,7 +66,7 @@ def _typical(size: Any) -> int:
 
 
 def _largest(sizes: Iterable[Any]) -> list[Any]:
-    """Return expressions of which one is the largest size, each without multiples of another."""
+    """Return the sizes that may be the largest one in some run."""
     found: list[Any] = []
     for size in sizes:
         others = [each for each in found if not _is_covered(each, size)]

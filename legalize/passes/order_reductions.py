@@ -15,8 +15,8 @@ def OrderReductions() -> tvm.transform.Pass:
 
     TVM writes each element's whole sum before the next element. If neighbouring elements of the
     output read neighbours (a mean over pixels, a product with a matrix stored [K, N]), every step
-    of such a sum jumps in memory, and none of it becomes vector code. Each element is still summed
-    in the same order, so floats do not change either.
+    of the sum jumps in memory, and nothing becomes vector code. Each element is still summed in the
+    same order, so floats do not change either.
 
     If several loops compute one element, they become one loop, and its initial value is set before
     it. On nested loops that gather in memory LLVM 22 may never finish.

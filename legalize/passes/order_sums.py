@@ -1,4 +1,4 @@
-"""Let the remaining float convolutions and products add up in ONNX Runtime's order."""
+"""Let the remaining float convolutions and products add in ONNX Runtime's order."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ from qnn_ops.dialect.sizes import is_open
 from qnn_ops.unquantized.float_conv2d import ORDERS, is_laid_out, panel_of
 
 _LAYOUTS = {"relax.nn.conv1d": ("NCW", "OIW"), "relax.nn.conv2d": ("NCHW", "OIHW")}
-"""The layouts of the convolutions that importers of ONNX make."""
+"""The layouts of the convolutions that ONNX importers make."""
 _MATMUL, _ADD, _RESHAPE = "relax.matmul", "relax.add", "relax.reshape"
 _FEW = 128
 _PACKED = 256
-"""Up to so many products, a sum by a constant matrix is one chain anyway."""
+"""A sum of products with a constant matrix is one chain up to this many products."""
 
 
 def order_sums(mod: tvm.IRModule) -> tvm.IRModule:
     """Rewrite float32 convolutions of one axis or two, and long products of matrices.
 
-    They become ``float_conv2d`` and ``float_matmul``. ONNX Runtime lays out weights that are
-    constants; expressions of constants that give weights are computed here.
+    They become ``float_conv2d`` and ``float_matmul``. ONNX Runtime packs constant weights, so
+    expressions of constants that compute weights are evaluated here.
     """
     writer = _Writer(mod)
     for variable, function in mod.functions_items():
@@ -63,7 +63,7 @@ class _Writer(PyExprMutator):
         return self.builder_.normalize(result)
 
     def _multiplied(self, call: relax.Call) -> relax.Expr:
-        """Write a product of matrices with long sums; the second may be constant or not."""
+        """Write a product of matrices with long sums. The second matrix need not be constant."""
         lhs, rhs = call.args
         (*outer, depth), shape = spec_of(lhs).shape, spec_of(rhs).shape
         if not outer or len(shape) < 2:
@@ -84,7 +84,7 @@ class _Writer(PyExprMutator):
         return R.reshape(self.builder_.emit(result), (*outer, shape[1]))
 
     def _biased(self, original: relax.Call, call: relax.Call) -> relax.Expr:
-        """Let a bias that is added to a product, which nothing else reads, be a part of it."""
+        """Make a bias a part of the product that it is added to, if the sum is the only reader."""
         for place, operand in enumerate(call.args):
             bias, reshape = constant_of(call.args[1 - place]), self._binding(operand)
             if bias is None or operator_name(reshape) != _RESHAPE:

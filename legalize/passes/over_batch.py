@@ -44,10 +44,10 @@ class _Tensor:
 
     Attributes:
         whole: the items of the batch.
-        flat: the same memory without shape.
+        flat: the same memory as one axis.
         item: the number of the item.
         count: the elements of an item.
-        copy: where in the memory is a copy of the item, if items do not all begin at an aligned
+        copy: the offset of a copy of the item in the memory, if not all items begin at an aligned
             address.
     """
 
@@ -138,7 +138,7 @@ def _over(mod: tvm.IRModule, batch: tirx.Var) -> tvm.IRModule:
 
 
 def _opened(main: relax.Function, batch: tirx.Var) -> relax.Function:
-    """Return a function of the parameters and the attributes that ``main`` has for a batch."""
+    """Return a function with the parameters and the attributes of a ``main`` for a batch."""
     parameters = [relax.Var(each.name, _open_type(each.ty, batch)) for each in main.params]
     ty = main.body.body.ty
     result = relax.Tuple(parameters) if isinstance(ty, relax.TupleType) else parameters[0]

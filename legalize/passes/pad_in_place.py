@@ -23,7 +23,7 @@ from qnn_ops.dialect.registry import Operator, attrs_of
 
 
 def PadInPlace(target: tvm.target.Target) -> tvm.transform.Pass:
-    """Let the kernels that make the data of convolutions write the padding, where they can.
+    """Let the kernels that make the data of convolutions write the padding, if they can.
 
     If only the convolution reads the data, the kernel of the data writes it into the middle of a
     larger tensor, with the input zero point around it. The convolution then has no padding left.
@@ -42,14 +42,14 @@ def PadInPlace(target: tvm.target.Target) -> tvm.transform.Pass:
             data = original.args[0]
             if operator is not quantized_conv2d or not any(attrs_of(call).padding):
                 return call
-            # What follows from constants is computed by whatever machine compiles, without kernels.
+            # The compiling machine computes expressions of constants, without kernels.
             is_own = self.uses[data] == 1 and data not in self.constants
             producer = self.lookup_binding(call.args[0]) if is_own else None
             rules = rules_for(producer)
             padded = first_found(rule(self.builder_, producer, call) for rule in rules)
             if padded is None:
                 return call
-            # Under the operand's name, by which a profile identifies the kernel's operator.
+            # The result keeps the operand's name, by which a profile identifies the operator.
             padded = self.builder_.emit(padded, data.name)
             changed = with_attrs(call, padding=[0, 0, 0, 0])
             return relax.Call(changed.op, [padded, *call.args[1:]], changed.attrs)

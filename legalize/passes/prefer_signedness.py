@@ -1,4 +1,4 @@
-"""Make activations uint8, or int8, by moving them by 128."""
+"""Make all activations uint8, or all int8, by moving them by 128."""
 
 from __future__ import annotations
 
@@ -43,11 +43,10 @@ def PreferSignedness(dtype: str) -> tvm.transform.Pass:
     The pass moves the data of convolutions: kernels that multiply bytes of one signedness would
     otherwise move a copy of it. In a network with convolutions it also moves results whose readers
     all take either signedness. A result of uint8 after a Relu needs no addition of a zero point,
-    and a network computes the same in whichever form it was written. Zero points and bounds move
-    along, so every real number, and every rounding, stays the same; weights stay as they are. An
-    average's ties keep their direction by its ``origin``, and a concatenation's conversions, whose
-    float32 arithmetic depends on the values, become tables. The model's inputs and results keep
-    their dtype.
+    and both forms of a network compute the same. Zero points and bounds move along, so every real
+    number and every rounding stays the same. Weights stay as they are. An average's ties keep their
+    direction by its ``origin``. A concatenation's conversions, whose float32 arithmetic depends on
+    the values, become tables. The model's inputs and results keep their dtype.
 
     Args:
         dtype: ``uint8`` or ``int8``.
@@ -57,11 +56,11 @@ def PreferSignedness(dtype: str) -> tvm.transform.Pass:
     @mutator
     class _PreferSignedness(CallRewriter):
         def enter(self, function: relax.Function) -> None:
-            # By variable of a result that is moved: the variable of the moved result.
+            # Maps the variable of a result to the variable of the moved result.
             self.variables: dict[relax.Var, relax.Var] = {}
             self.moved: dict[relax.Expr, relax.Var] = {}
             blocks = function.body.blocks
-            # A variable of one block may not be known to the next.
+            # The next block may not know a variable of this one.
             bindings = list(blocks[0].bindings) if len(blocks) == 1 else []
             needed: set[Any] = set()
             for binding in reversed(bindings):
@@ -103,7 +102,7 @@ def PreferSignedness(dtype: str) -> tvm.transform.Pass:
                 if isinstance(call.ty, relax.TupleType):
                     moved = relax.Call(call.op, [self._inputs(attrs, call.args[0])], call.attrs)
                     self.variables[variable] = self.builder_.emit(moved, variable.name)
-                    # Its parts are moved back one by one.
+                    # The tuple's parts are moved back one by one.
                     return self.builder_.normalize(rebuilt)
                 if _keeps_dtype(call):
                     arguments[0] = self._inputs(attrs, call.args[0])
@@ -120,9 +119,10 @@ def PreferSignedness(dtype: str) -> tvm.transform.Pass:
 
         def _moved_back(self, variable: relax.Var, result: relax.Expr) -> relax.Expr:
             """Emit a moved result, and return one of the variable's original dtype."""
-            # Under the same name, by which a profile identifies the operator.
+            # The new variable keeps the name, by which a profile identifies the operator.
             self.variables[variable] = self.builder_.emit(result, variable.name)
-            # For readers of the other dtype; without any, dead code elimination removes it.
+            # This serves readers of the other dtype; without readers, dead code elimination removes
+            # it.
             zero_points = (_FLIP, 0) if dtype == "uint8" else (0, _FLIP)
             return requantize(
                 self.variables[variable], 1.0, zero_points[0], 1.0, zero_points[1], other
@@ -196,7 +196,7 @@ def _zero_points(operator: Operator[Any] | None) -> list[tuple[int, str | None]]
 
 
 def _sources(value: relax.Expr) -> list[relax.Expr]:
-    """Return the tensors, or the tuple of them, whose values an expression returns."""
+    """Return the tensors, or the tuple of tensors, whose values an expression returns."""
     if isinstance(value, relax.Var):
         return [value]
     if isinstance(value, relax.TupleGetItem):

@@ -1,4 +1,4 @@
-"""The common part of passes: visit the calls of our operators, and rebuild those that change."""
+"""The common part of passes: visits the calls of our operators, and rebuilds changed ones."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _Found = TypeVar("_Found")
 
 
 def first_found(results: Iterable[_Found | None]) -> _Found | None:
-    """Return the first result that is not None; a generator computes no later ones."""
+    """Return the first result that is not None. A generator computes no later results."""
     return next((result for result in results if result is not None), None)
 
 
@@ -76,7 +76,7 @@ def with_attrs(call: relax.Call, **changes: Any) -> relax.Call:
 
 
 def constant_variables(function: relax.Function) -> set[Any]:
-    """Return the variables whose values follow only from constants, through any operators."""
+    """Return the variables whose values depend only on constants, through any operators."""
     constants: set[Any] = set()
     for block in function.body.blocks:
         for binding in block.bindings:

@@ -14,7 +14,7 @@ from qnn_ops.dialect.registry import spec_of
 
 _SUMS = {"relax.add", "relax.subtract"}
 _PASSED = {*MOVEMENTS, "relax.astype", "relax.negative"}
-"""Operators after which a compiler still sees a product."""
+"""The operators whose results a compiler still sees as products."""
 
 
 def round_products(mod: tvm.IRModule) -> tvm.IRModule:

@@ -1,4 +1,4 @@
-"""The loops of TIR functions that compute the rows of tensors one by one."""
+"""Reads the loops of TIR functions that compute the rows of tensors one by one."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ class Nest:
     """Perfectly nested loops of a function.
 
     Attributes:
-        loops: the loops from the outermost one on.
+        loops: the loops, beginning with the outermost one.
         extents: the loops' extents.
-        body: the body of the innermost one.
+        body: the body of the innermost loop.
     """
 
     loops: tuple[tirx.For, ...]
@@ -45,7 +45,7 @@ class Nest:
 
     @property
     def counts(self) -> dict[int, int]:
-        """The number of outermost loops, by the number of iterations that they have together."""
+        """The number of outermost loops, by their total number of iterations."""
         return {count: depth for depth, count in enumerate(accumulate(self.extents, mul), 1)}
 
 
@@ -65,11 +65,9 @@ class Loops:
 
 
 def loops_of(function: Any) -> Loops | None:
-    """Read a function; None if it does not consist of loops, or is a kernel.
+    """Read the loops of a function; None if it does not consist of loops, or is a kernel.
 
-    None, too, if a loop allocates a tensor in each iteration. The loops' variables are new at each
-
-    reading.
+    Also None if a loop allocates a tensor in each iteration. Each call returns new loop variables.
     """
     is_tir = isinstance(function, tirx.PrimFunc) and isinstance(function.body, s_tir.SBlockRealize)
     if not is_tir or IS_KERNEL in function.attrs:
@@ -93,7 +91,7 @@ def loops_of(function: Any) -> Loops | None:
 
 
 def _is_flat(tensor: Any) -> bool:
-    # A function of an open size may have this as a parameter, which has no shape.
+    # An open size may be a parameter of the function, which has no shape.
     shape = list(getattr(tensor, "shape", ()))
     return len(shape) == 1 and isinstance(shape[0], tirx.IntImm)
 
@@ -177,8 +175,8 @@ def over_rows(nest: Nest, rows: int, place: tuple[Any, Any], tensors: Mapping[An
     Args:
         nest: loops of a function.
         rows: the number of rows.
-        place: the number of the first of some rows, and the row's index among these.
-        tensors: the replacement of each tensor; a smaller one holds only these rows.
+        place: the number of the first of some rows, and the row's index among these rows.
+        tensors: the replacement of each tensor; a smaller replacement holds only these rows.
     """
     depth, (first, number) = nest.counts[rows], place
     row = first + number

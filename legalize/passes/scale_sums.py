@@ -33,7 +33,7 @@ from qnn_ops.quantized.dynamic_quantization import FIELDS, OFFSETS, POINT_FIELD,
 Array = np.ndarray[Any, Any]
 
 _SUMS = ("int32", *dtype_range("int32"))
-# The most that a sum loses for each step of a zero point below 256: together half of int32.
+# The most that each step of a zero point takes from a sum: 256 steps take half of int32.
 _MOST_POINTS = 2**30 // 256
 # The number of readers of a product that ``qnn_ops.arithmetic.rounded`` rounds.
 _OF_ROUNDED = 3
@@ -45,10 +45,10 @@ _OF_POINTS = ("relax.reshape", "relax.astype", "relax.subtract")
 def ScaleSums(target: tvm.target.Target) -> tvm.transform.Pass:
     """Let kernels for ``target`` scale the sums of products with data quantized at run time.
 
-    A frontend writes such a layer operator by operator: int32 sums, less the contribution of the
-    rows' zero points; as float32; times the row's scale times the column's; plus a bias. The kernel
-    computes the same in registers, if nothing else reads the intermediate results, and if the rows'
-    scales and zero points come from ``dynamic_encoding``.
+    A frontend writes this layer as several operators: int32 sums, less the contribution of the
+    rows' zero points; a conversion to float32; products with the row's and the column's scale; a
+    bias. The kernel computes the same in registers, if nothing else reads the intermediate results,
+    and if the rows' scales and zero points come from ``dynamic_encoding``.
     """
     rules_for = SCALED.serving(target)
 
@@ -57,7 +57,7 @@ def ScaleSums(target: tvm.target.Target) -> tvm.transform.Pass:
         def enter(self, function: relax.Function) -> None:
             chains = _Chains(function).found()
             constants = constant_variables(function)
-            # What follows from constants is computed by whatever machine compiles, without kernels.
+            # The compiling machine computes expressions of constants, without kernels.
             self.chains = {
                 last: chain
                 for last, chain in chains.items()
@@ -85,9 +85,9 @@ class _Chain:
     """Sums, and the operators that scale them.
 
     Attributes:
-        dense: the call that gives the sums.
+        dense: the call that computes the sums.
         encoding: the variable of the rows' encodings.
-        offset: added to their zero points; None if the sums do not depend on these.
+        offset: added to the rows' zero points; None if the sums do not depend on them.
         columns: the constants of each unit.
     """
 
@@ -102,7 +102,7 @@ class _Factors:
     """A product of a number for each row and a number for each column.
 
     Attributes:
-        encoding: the variable that has the rows' numbers as a field.
+        encoding: the variable of the encodings, which have the rows' numbers as a field.
         offset: added to the rows' numbers.
         columns: the columns' numbers.
     """
@@ -116,7 +116,7 @@ class _Chains:
     """The variables of a function, and their readers."""
 
     def __init__(self, function: relax.Function) -> None:
-        """Look at all bindings."""
+        """Read all bindings."""
         self.uses = count_uses(function)
         self.values: dict[Any, relax.Expr] = {}
         self.readers: dict[Any, list[Any]] = defaultdict(list)
@@ -210,7 +210,7 @@ class _Chains:
         return spec_of(value).shape == one_each and given == others
 
     def _biased(self, product: Any, shape: tuple[int, ...]) -> tuple[Any, Array | None]:
-        """Return the last result that the kernel gives, and the bias, if it is a sum with one."""
+        """Return the last result that the kernel computes, and the bias, if it adds one."""
         readers = self.readers[product]
         ends = [each for each in readers if self._is_rounded(each, product)]
         if len(ends) != 1 or len(readers) != _OF_ROUNDED or self.uses[product] != len(readers):
@@ -252,7 +252,7 @@ class _Chains:
 
 
 def _columns(expr: relax.Expr, units: int) -> Array | None:
-    """Return a constant that broadcasts along columns, as one number for each."""
+    """Return a constant that broadcasts along columns, as one number for each column."""
     array = constant_of(expr)
     if array is None or (array.size != 1 and (array.size, array.shape[-1]) != (units, units)):
         return None

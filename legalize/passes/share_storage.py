@@ -1,4 +1,4 @@
-"""Give the temporary tensors of a model as little memory as possible without shifts."""
+"""Give the temporary tensors of a model little memory; each begins where its block begins."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Storages:
     """Blocks of memory. Each holds several temporary tensors, one after the other.
 
     Attributes:
-        sizes: the size of each in bytes.
+        sizes: the size of each block in bytes.
         places: the block of each temporary tensor that a call uses, by their numbers.
     """
 
@@ -31,13 +31,13 @@ class Storages:
 def ShareStorage() -> tvm.transform.Pass:
     """Allocate blocks for the temporary tensors of ``main``, which share them.
 
-    Caches hold few bytes: the fewer a model uses, the more of them it finds there. TVM's own plan
-    gives a tensor the first block that is free and near in size. Here the largest tensors choose
-    first. An output overlays an input of its size that its call reads last, if the function's
-    attribute allows it. Each tensor begins where its block does, as kernels require.
+    The fewer bytes a model uses, the more of them it finds in the caches. TVM's own plan gives a
+    tensor the first free block of a similar size. Here the largest tensors choose first. An output
+    overlays an input of its size that its call reads last, if the function's attribute allows it.
+    Each tensor begins where its block begins, as kernels require.
 
-    ``main`` may only allocate and call, as after ``CallTIRRewrite``; otherwise it stays. So do the
-    tensors that it returns.
+    ``main`` may only allocate and call, as after ``CallTIRRewrite``; otherwise it stays. Tensors
+    that it returns always stay.
     """
 
     def rewrite(mod: tvm.IRModule, _context: tvm.transform.PassContext) -> tvm.IRModule:
@@ -61,7 +61,7 @@ def share(plan: Plan, written_over: Mapping[str, int]) -> Storages:
         written_over: the argument that the last one may overlay, by the function's name.
     """
     lives = lives_of(plan)
-    # Tensors that overlay each other, by the first one.
+    # The tensors that overlay each other, by the first of them.
     chains = {number: [number] for number in lives}
     for step, call in enumerate(plan.calls):
         pair = _pair(plan, lives, step, written_over.get(call.function or ""))

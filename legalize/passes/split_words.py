@@ -1,4 +1,4 @@
-"""Multiply the bytes of int16 data, each half of a word by itself."""
+"""Multiply the bytes of int16 data: each half of a word separately."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ from qnn_ops.dialect.attributes import dtype_range, per_axis
 from qnn_ops.dialect.expressions import emitted
 from qnn_ops.dialect.registry import Operator, attrs_of, spec_of
 
-# int32 holds the sum of so many products of centred bytes.
+# int32 holds the sum of this many products of centred bytes.
 _MOST_PRODUCTS = (2**31 - 1) // (255 * 255)
 
 _POINTS = {"uint8": (128, 0), "int8": (0, -128)}
-"""By dtype, the zero points of the high and of the low bytes."""
+"""The zero points of the high and of the low bytes, by dtype."""
 
 
 def SplitWords(dtype: str) -> tvm.transform.Pass:
     """Split each convolution or dense layer of int16 data into two of bytes.
 
     A word is 256 times its high byte, which has a sign, plus its low byte. The sums of both fit
-    int32, so everything that multiplies bytes serves, kernels included. Together they make the 64
-    bits of the word's sum, which is then scaled.
+    int32, so everything that multiplies bytes serves, kernels included. Together they give the
+    word's sum of 64 bits, which is then scaled.
 
     Args:
         dtype: the bytes' dtype, ``uint8`` or ``int8``.

@@ -1,4 +1,4 @@
-"""The layers of a network that can be computed strip by strip, and the rows that strips read."""
+"""Finds the layers of a network that strips can compute, and the rows that strips read."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ _ROWS = 1  # the axis
 
 @dataclass(frozen=True, eq=False)
 class Stem:
-    """Layers that lead from one image to another, and that nothing else reads.
+    """The layers from one image to another. Nothing else reads the images between them.
 
     Attributes:
         source: the image that the first layers read.
-        layers: the calls by the variable of their result, in order; the last is the stem's result.
+        layers: the calls by the variable of their result, in order; the last result is the stem's.
     """
 
     source: relax.Var
@@ -62,7 +62,7 @@ class Stem:
         return {variable: images_of(call) for variable, call in self.layers.items()}
 
     def strips(self, rows: int) -> list[dict[relax.Var, Rows]]:
-        """Return for each strip of the result the rows of all images that it depends on.
+        """Return the rows of all images that each strip of the result depends on.
 
         Args:
             rows: rows of a strip; the last one may have fewer.
@@ -125,7 +125,7 @@ def stems_of(function: relax.Function) -> list[Stem]:
     """Return the stems of a function, of at least two layers.
 
     Args:
-        function: of the dialect's operators, with images of layout NHWC.
+        function: consists of the dialect's operators, with images of layout NHWC.
     """
     calls = {
         binding.var: binding.value

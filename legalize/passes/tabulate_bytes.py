@@ -1,4 +1,4 @@
-"""Make one table of all that is computed, byte by byte, from one tensor of bytes."""
+"""Make one table of all operators that compute, byte by byte, from one tensor of bytes."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from qnn_ops.dialect.sizes import is_open
 
 Array = np.ndarray[Any, Any]
 
-# How many of the operands are data; the others are tables.
+# The number of operands that are data; the other operands are tables.
 _DATA: dict[Operator[Any], int] = {
     quantized_add: 2,
     quantized_lookup: 1,
@@ -52,7 +52,7 @@ class _TabulateBytes(CallRewriter):
         source = self._source(data)
         if source is None or not _is_function_of_bytes(call, source):
             return call
-        # A single operator on one tensor is left to passes that make it part of another one.
+        # Other passes may make a single operator on one tensor a part of another operator.
         if count == 1 and source.same_as(data[0]):
             return call
         values = [self._values(operand) for operand in data]
@@ -64,7 +64,7 @@ class _TabulateBytes(CallRewriter):
         return quantized_lookup(source, relax.const(table, str(table.dtype)))
 
     def _source(self, operands: Sequence[relax.Expr]) -> relax.Expr | None:
-        """Return the tensor from which all operands but constants follow, if it is one."""
+        """Return the one tensor that all operands except constants depend on; None for several."""
         sources = [self._followed(each)[0] for each in operands if constant_of(each) is None]
         is_one = sources and all(source.same_as(sources[0]) for source in sources)
         return sources[0] if is_one else None
@@ -72,15 +72,15 @@ class _TabulateBytes(CallRewriter):
     def _values(self, operand: relax.Expr) -> Array | None:
         """Return an operand's values for each value of its source, along the first axis.
 
-        Each further axis has two elements if the operand's axis has several: how sums of ONNX
-        Runtime are rounded depends on which operand is repeated along the last axis.
+        Each further axis has two elements if the operand's axis has several: the rounding of ONNX
+        Runtime's sums depends on the operand that is repeated along the last axis.
 
         Returns:
             An array; without the first axis for a constant, and None if that has several values.
         """
         shape = spec_of(operand).shape
         if is_open(shape[-1:]):
-            return None  # each run decides what is repeated
+            return None  # each run decides which operand is repeated
         few = tuple(2 if is_open([size]) else min(size, 2) for size in shape)
         constant = constant_of(operand)
         if constant is not None:
@@ -90,7 +90,7 @@ class _TabulateBytes(CallRewriter):
         return np.broadcast_to(table.reshape(-1, *[1] * len(few)), (len(table), *few))
 
     def _followed(self, operand: relax.Expr) -> tuple[relax.Expr, Array]:
-        """Return an operand's source, and its table; that of the source itself is every value."""
+        """Return an operand's source, and its table. The source's own table has every value."""
         lookup = self.producer(operand, quantized_lookup)
         table = None if lookup is None else constant_of(lookup.args[1])
         if lookup is not None and table is not None:
@@ -101,7 +101,7 @@ class _TabulateBytes(CallRewriter):
 
 
 def TabulateBytes() -> tvm.transform.Pass:
-    """Make one ``quantized_lookup`` of all that is computed from one tensor of bytes.
+    """Make one ``quantized_lookup`` of all operators that compute from one tensor of bytes.
 
     Examples are a swish, x · sigmoid(x), or x · clip(x + 3) / 6 in five operators. If all operands
     follow from one 8-bit value and from constants of one value, there are 256 results.

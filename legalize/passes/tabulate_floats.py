@@ -1,4 +1,4 @@
-"""Make one table of all that is computed in float32 between a dequantize and a quantize."""
+"""Make one table of all float32 operators between a dequantize and a quantize."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _ELEMENTWISE = {f"relax.{name}" for name in (*_FUNCTIONS, *_OWN)}
 
 
 class _OtherError(Exception):
-    """A result depends on more than one tensor of bytes, or not element by element."""
+    """The error of a result that depends on several tensors of bytes, or not element by element."""
 
 
 @mutator
@@ -118,7 +118,7 @@ class _Chain:
     def _copied(self, value: Any) -> relax.Expr:
         constant = constant_of(value)
         if constant is not None and constant.size == 1:
-            # Not a scalar: compilers get other bits for some functions of known numbers.
+            # A scalar would not do: compilers get other bits for some functions of known numbers.
             return relax.const(constant.reshape(1), str(constant.dtype))
         if not isinstance(value, relax.Call) or spec_of(value).shape != self.shape:
             raise _OtherError

@@ -1,4 +1,4 @@
-"""The common part of passes over TIR functions; a fused function is a list of TIR blocks."""
+"""The common part of passes over TIR functions. A fused function is a list of TIR blocks."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ class _Schedule(s_tir.Schedule):
 def tir_block_pass(change: Callable[[s_tir.Schedule, Any], None], name: str) -> tvm.transform.Pass:
     """Return a pass that calls ``change(schedule, block)`` for each block of each TIR function.
 
-    Kernels stay unchanged, and so does a block that the schedule refuses to change because it has
-    another form (a scan, a call into the runtime).
+    Kernels stay unchanged. So does a block whose form the schedule refuses to change (a scan, a
+    call into the runtime).
     """
 
     def rewrite(
@@ -55,7 +55,7 @@ def blocks_of(schedule: s_tir.Schedule, function: tirx.PrimFunc) -> Sequence[Any
 
 
 def is_elementwise(tir_block: Any) -> bool:
-    """Tell whether each of the block's instances computes an element by itself."""
+    """Tell whether each of the block's instances computes its own element."""
     return (
         tir_block.init is None
         and isinstance(tir_block.body, tirx.BufferStore)

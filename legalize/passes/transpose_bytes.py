@@ -16,7 +16,7 @@ from qnn_ops.dialect.registry import constant_of, spec_of
 
 
 def TransposeBytes(target: tvm.target.Target) -> tvm.transform.Pass:
-    """Replace Relax's ``permute_dims`` of bytes by a kernel, where it serves.
+    """Replace Relax's ``permute_dims`` of bytes by a kernel, if it serves.
 
     TVM's own loops divide to find each byte.
 

@@ -1,4 +1,4 @@
-"""A detector's boxes as loops: chosen, and suppressed where they overlap."""
+"""Writes loops that choose a detector's boxes, and drop boxes that overlap better ones."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from qnn_ops.unquantized.suppression import ROW, suppress_boxes, suppress_by_cla
 
 
 def write_overlap(boxes: Any, one: Any, other: Any) -> Any:
-    """Write the intersection of two boxes as a part of their union; return the cell of it.
+    """Write the intersection of two boxes as a part of their union; return the result's cell.
 
     Args:
         boxes: float32, [boxes, 4]: corners, the lower one first.
         one: the number of a box.
-        other: likewise.
+        other: the number of another box.
     """
 
     def area(box: Any) -> Any:
@@ -46,16 +46,16 @@ def write_overlap(boxes: Any, one: Any, other: Any) -> Any:
 _HEAP = 3
 
 Before = Callable[[Any, Any], Any]
-"""Gives the condition that the first element is to be farther from the top than the second."""
+"""Returns the condition that the first element belongs farther from the top than the second."""
 
 
 def write_first_in_order(heap: Any, size: int, count: int, before: Before) -> None:
-    """Write into the first ``count`` places the best of the numbers below ``size``, in order.
+    """Write the best of the numbers below ``size`` to the first ``count`` elements, in order.
 
     Args:
-        heap: int32, [size]; it need hold nothing.
-        size: how many numbers there are.
-        count: how many are wanted, at least 2.
+        heap: int32, [size]; its values do not matter.
+        size: the number of numbers.
+        count: the number of wanted ones, at least 2.
         before: whether the first comes before the second.
     """
     with T.serial(size) as i:
@@ -75,13 +75,13 @@ def write_first_in_order(heap: Any, size: int, count: int, before: Before) -> No
 
 
 def write_push(heap: Any, size: Any, element: Any, before: Before) -> None:
-    """Add an element to a heap and one to its size, which is a cell."""
+    """Add an element to a heap, and increase its size, which is a cell."""
     write_rise(heap, cell("int32", size[0]), 0, cell("int32", element), before)
     put(size, size[0] + 1)
 
 
 def write_pop(heap: Any, size: Any, before: Before) -> Any:
-    """Take the top element off a heap, and one off its size; return the cell that holds it."""
+    """Take the top element off a heap, and decrease its size; return the element's cell."""
     top = cell("int32", heap[0])
     put(size, size[0] - 1)
     with T.If(size[0] > 0), T.Then():
@@ -90,7 +90,7 @@ def write_pop(heap: Any, size: Any, before: Before) -> Any:
 
 
 def write_sift(heap: Any, start: Any, size: Any, element: Any, before: Before) -> None:
-    """Put an element into the heap that begins with a hole."""
+    """Put an element into a heap with a hole at ``start``."""
     value, hole, child = cell("int32", element), cell("int32", start), cell("int32", start)
     first = cell("int32", start)
     with T.While(child[0] < T.truncdiv(size - 1, 2)):
@@ -108,7 +108,7 @@ def write_sift(heap: Any, start: Any, size: Any, element: Any, before: Before) -
 
 
 def write_rise(heap: Any, hole: Any, top: Any, value: Any, before: Before) -> None:
-    """Let an element, which is a cell, rise from a hole, not above ``top``."""
+    """Let an element, which is a cell, rise from a hole, at most to ``top``."""
     goes_on = cell("int32", 1)
     with T.While(T.And(goes_on[0] == 1, hole[0] > top)):
         parent = T.truncdiv(hole[0] - 1, 2)
@@ -193,12 +193,12 @@ def _write_choice(
     """Write the loop that takes the best box that is left, and drops those that overlap it.
 
     Args:
-        attrs: of the operator.
-        boxes: all.
+        attrs: the call's attributes.
+        boxes: all boxes.
         left: int32, memory for the numbers of boxes that are left, in rising order.
-        score: gives that of a box.
-        most: how many to take.
-        take: writes what is done with a box and its rank.
+        score: returns the score of a box.
+        most: the most boxes to take.
+        take: writes the code for a taken box and its rank.
     """
     count = int(boxes.shape[0])
     size, rank = cell("int32", 0), cell("int32", 0)
@@ -215,7 +215,7 @@ def _write_choice(
         kept = cell("int32", 0)
         with T.serial(size[0]) as i, T.If(left[i] != chosen[0]), T.Then():
             part = write_overlap(boxes, chosen[0], left[i])
-            # Where it is no number nothing is dropped.
+            # An overlap that is NaN drops nothing.
             with T.If(part[0] > limit):
                 with T.Then():
                     T.evaluate(0)
@@ -226,7 +226,7 @@ def _write_choice(
 
 
 def _write_insertion(output: Any, found: Any, most: int, place: Any, score: Any) -> None:
-    """Write a place behind those of scores that are as good, if there is room."""
+    """Insert ``place`` after all places of equal or better scores, if there is room."""
     hole = cell("int32", output[0])
     with T.If(T.And(hole[0] == most, found[most - 1] < score)), T.Then():
         put(hole, most - 1)
@@ -324,7 +324,7 @@ def _suppress_by_class(
 
                 def before(one: Any, other: Any, image: Any = image, number: Any = number) -> Any:
                     if count == 1:
-                        return T.bool(False)  # compilers warn of a score that is below itself
+                        return T.bool(False)  # compilers warn of a score below itself
                     first, second = scores[image, number, one], scores[image, number, other]
                     return T.Or(first < second, T.And(first == second, one > other))
 
@@ -364,7 +364,7 @@ def _write_ends(attrs: Attrs, boxes: Any, ends: Any, image: Any, count: int) -> 
 
 
 def _write_overlap(ends: Any, one: Any, other: Any, limit: Any, overlaps: Any) -> None:
-    """Write 1 to a cell if two boxes overlap by more than a part of their union."""
+    """Write 1 to a cell if two boxes overlap by more than ``limit`` of their union."""
 
     def side(axis: int) -> Any:
         low = T.max(ends[one, axis], ends[other, axis])

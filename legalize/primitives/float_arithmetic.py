@@ -1,4 +1,4 @@
-"""Functions and arithmetic of floats that Relax does not have: as loops of their own."""
+"""Functions and arithmetic of floats that Relax lacks, as loops."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def _at(tensor: te.Tensor, indices: tuple[Any, ...]) -> Any:
     )
 
 
-_HIGHEST = 30  # bit of a positive int32
+_HIGHEST = 30  # the highest bit of a positive int32
 _MOST = float(np.finfo(np.float32).max)
 
 
@@ -101,13 +101,13 @@ def _natural_power(
 
 
 def _wrapped(lhs: tirx.Expr, rhs: tirx.Expr) -> tirx.Expr:
-    # In 64 bits, as TVM lets LLVM assume that int32 does not overflow.
+    # The product has 64 bits, as TVM lets LLVM assume that int32 does not overflow.
     return T.cast(T.cast(lhs, "int64") * T.cast(rhs, "int64"), "int32")
 
 
 def _clamped(lhs: tirx.Expr, rhs: tirx.Expr) -> tirx.Expr:
     product, most, lowest = lhs * rhs, T.float32(_MOST), T.float32(-_MOST)
-    # What is no number stays so.
+    # NaN stays NaN.
     return T.Select(product > most, most, T.Select(product < lowest, lowest, product))
 
 
@@ -159,7 +159,7 @@ def _fma(lhs: Expr, rhs: Expr, addend: Expr) -> Expr:
 
 
 def _unfused(lhs: Expr, rhs: Expr, addend: Expr) -> Expr:
-    """Return a sum that LLVM rounds once where that is one instruction."""
+    """Return a sum that LLVM rounds once if the processor has an instruction for that."""
     return lhs * rhs + addend
 
 
@@ -185,7 +185,7 @@ def _exp(
         )
 
     def of(x: Expr, biased: Expr) -> Expr:
-        # The difference of bits, not of floats, which TVM would simplify.
+        # This is a difference of bits: TVM would simplify a difference of floats.
         power = tirx.reinterpret("int32", biased) - tirx.const(_WHOLES_BITS, "int32")
         whole = power.astype("float32")
         rest = fma(whole, _const(low), fma(whole, _const(high), x))
@@ -269,8 +269,8 @@ def _onnxruntime_tanh(x: Expr) -> Expr:
 
 def _onnxruntime_gru_tanh(x: Expr) -> Expr:
     def fma_of(square: Expr) -> MultiplyAdd:
-        # It is below all products, but LLVM does not know this: it must round a product to compare
-        # them. LLVM would see through a constant.
+        # The bound is below all products, but LLVM does not know this. So it must round a product
+        # to compare the two. LLVM would see through a constant.
         below = square * _const(-_FAR)
         return lambda lhs, rhs, addend: tirx.max(lhs * rhs, below) + addend
 
@@ -292,5 +292,5 @@ _RULES: dict[str, Callable[[Expr], Expr]] = {
 
 
 def function_of(name: str) -> Callable[[Expr], Expr]:
-    """Return what writes a function of a scalar, which is computed once."""
+    """Return a writer of a function of a scalar, which is computed once."""
     return lambda x: _let(x, _RULES[name])

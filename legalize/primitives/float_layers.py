@@ -36,11 +36,11 @@ class Sums:
             T.buffer_store(self._values, T.float32(0), [place])
 
     def __getitem__(self, place: Any) -> Any:
-        """Return the sum in a place."""
+        """Return the sum at an index."""
         return self._values[place]
 
     def add(self, factor: Any, other: Callable[[Any], Any]) -> None:
-        """Add to each sum the product of a factor and the number of its place."""
+        """Add to each sum the product of a factor and the number at the sum's index."""
         with T.serial(self._count) as place:
             total = self._values[place] + rounded(factor * other(place))
             T.buffer_store(self._values, total, [place])
@@ -109,7 +109,7 @@ def _float_conv2d(
 def _finished(
     builder: relax.BlockBuilder, attrs: Attrs, sums: relax.Expr, bias: relax.Expr | None
 ) -> relax.Expr:
-    """Add the bias to sums, and clamp them; a NaN stays one."""
+    """Add the bias to sums, and clamp them; NaN stays NaN."""
     result = sums if bias is None else R.add(builder.emit(sums), bias)
     for end, is_beyond in zip(bounds_of(attrs), (R.less, R.greater), strict=True):
         if end is not None:
@@ -149,10 +149,10 @@ def _float_matmul(
 
 
 _LANES = (16, 8, 4, 2)
-"""Rows that are added at a time, each in a lane: their sums wait for no other."""
+"""The numbers of rows that are added at a time, each in a lane: no sum waits for another."""
 
 _ALONG = ("vectors", "vector_squares")
-"""Orders whose lanes lie along a row."""
+"""The orders whose lanes lie along a row."""
 
 
 @primitive(row_moments)
@@ -164,7 +164,7 @@ def _row_moments(builder: relax.BlockBuilder, attrs: Attrs, rows: relax.Expr) ->
 
 
 def _lanes_along(number: int, size: int, order: str) -> Callable[[Any, Any], None]:
-    """Return what writes orders whose lanes lie along a row, some rows at a time."""
+    """Return a writer of orders whose lanes lie along a row, some rows at a time."""
     turn = next(each for each in (4, 2, 1) if number % each == 0)
 
     def write(rows: Any, output: Any) -> None:
@@ -205,7 +205,7 @@ def _added_along(
     *,
     squares: bool = False,
 ) -> None:
-    """Add up elements of some rows in lanes, or their squares, to the first lane of each row."""
+    """Add elements of some rows, or their squares, in lanes; the first lane gets each row's sum."""
 
     def add(place: Any, value: Any, *, is_fused: bool = True) -> None:
         total = sums[place]
@@ -234,7 +234,7 @@ def _added_along(
 
 
 def _lanes_across(number: int, size: int, order: str) -> Callable[[Any, Any], None]:
-    """Return what writes orders that add one by one: rows are the lanes.
+    """Return a writer of orders that add one by one: rows are the lanes.
 
     If their number is open, lanes past the last row repeat it.
     """

@@ -32,7 +32,7 @@ _LARGEST_PRODUCT = 255 * 255
 
 
 def centred(value: relax.Expr, zero_point: Any) -> relax.Expr:
-    """Subtract the zero point of data or weights, int16; that of int16 data is 0."""
+    """Subtract the zero point of data or weights: int16. The zero point of int16 data is 0."""
     if spec_of(value).dtype == "int16":
         return value
     # 16 bits hold any difference of two 8-bit values, and multiply twice as fast as 32.
@@ -40,7 +40,7 @@ def centred(value: relax.Expr, zero_point: Any) -> relax.Expr:
 
 
 def sum_dtype(depth: int, data_dtype: str) -> str:
-    """Return the dtype in which so many products of centred values are summed, to wrap as int32.
+    """Return the dtype for sums of ``depth`` products of centred values, which wrap as int32.
 
     TVM lets LLVM assume that signed integers never overflow. Sums of int16 data may be wide.
     """
@@ -49,7 +49,7 @@ def sum_dtype(depth: int, data_dtype: str) -> str:
 
 
 def wrapped(sums: relax.Expr, dtype: str, *, wide: bool = False) -> relax.Expr:
-    """Return sums of a dtype as the int32 that they are modulo 2^32, unless they are wide."""
+    """Return sums modulo 2^32 as int32, unless they are wide."""
     return sums if dtype == "int32" or wide else R.astype(sums, "int32")
 
 
@@ -137,7 +137,7 @@ def _quantized_matmul(
     if attrs.transpose_rhs:
         rank = len(spec_of(rhs).shape)
         right = R.permute_dims(right, [*range(rank - 2), rank - 1, rank - 2])
-    # Apart: fused with what subtracts, it would subtract for each product anew.
+    # These are not fused: a fused loop would subtract the zero points anew for each product.
     left, right = (builder.emit(each) for each in (centred(lhs, attrs.lhs_zero_point), right))
     sums = wrapped(R.matmul(left, right, out_dtype=dtype), dtype)
     how = matmul_multiplier(attrs), attrs.rounding, attrs.output_zero_point
@@ -176,14 +176,14 @@ def _blockwise_dense(
     columns = R.permute_dims(R.reshape(real, (units, blocks * size)), [1, 0])
     if depth < blocks * size:
         columns = R.strided_slice(columns, [0], [0], [depth])
-    # Apart: fused with what makes them, it would make them for each product anew.
+    # The weights are not fused: a fused loop would make them anew for each product.
     return R.matmul(data, builder.emit(columns))
 
 
 def _integer_product(
     builder: relax.BlockBuilder, data: relax.Expr, weights: relax.Expr, scales: relax.Expr
 ) -> relax.Expr:
-    """Multiply blocks of rows that become integers; weights are int16 [units, blocks, size]."""
+    """Quantize blocks of rows and multiply them by weights, int16 [units, blocks, size]."""
     emit, shape = builder.emit, spec_of(data).shape
     units, blocks, size = spec_of(weights).shape
     count, depth = prod(shape[:-1]), shape[-1]

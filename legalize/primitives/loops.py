@@ -1,4 +1,4 @@
-"""Functions that are written as loops: their calls, and TFLite's rescaling of integers in them."""
+"""Functions written as loops: their calls, and TFLite's rescaling of integers in them."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ def call_loops(
     """Add a function of loops to the module and call it.
 
     Args:
-        builder: of the module.
-        name: of the function, if no other has it.
+        builder: the module's builder.
+        name: the function's name, if no other has it.
         operands: tensors.
-        shape: of the result.
-        dtype: of the result.
+        shape: the result's shape.
+        dtype: the result's dtype.
         write: writes the loops, given a buffer for each operand and one for the result.
     """
     operands = [builder.normalize(operand) for operand in operands]
@@ -50,7 +50,7 @@ def call_loops(
 
 
 def _unknown_sizes(function: tirx.PrimFunc) -> list[Any]:
-    """Return the open sizes that are in no shape by themselves, only in expressions."""
+    """Return the open sizes that are no size of a shape, only parts of expressions."""
     sizes = [size for each in function.params for size in each.shape]
     known = [size for size in sizes if isinstance(size, tirx.Var)]
     found = variables_of(relax.ShapeExpr(sizes)) if sizes else []
@@ -58,14 +58,14 @@ def _unknown_sizes(function: tirx.PrimFunc) -> list[Any]:
 
 
 def cell(dtype: str, value: Any) -> Any:
-    """Write memory of one number with its first value; it is read as ``cell[0]``."""
+    """Allocate memory for one number with a first value; read it as ``cell[0]``."""
     memory = T.alloc_buffer((1,), dtype, scope="global")
     put(memory, value)
     return memory
 
 
 def cells(dtype: str, count: int) -> Any:
-    """Write memory of numbers, all 0: compilers warn if they cannot see who stores them first."""
+    """Allocate memory for numbers, all 0: compilers warn if they see no first store."""
     memory = T.alloc_buffer((count,), dtype, scope="global")
     with T.serial(count) as i:
         put(memory, T.Cast(dtype, 0), i)
@@ -81,7 +81,7 @@ def rescaled(x: Any, multiplier: Any, shift: int) -> Any:
     """Rescale int32 as qnn_ops.arithmetic.fixed_point.multiply_by_quantized_multiplier does.
 
     Args:
-        x: what a shift to the left takes out of 32 bits wraps.
+        x: int32; a left shift wraps.
         multiplier: a number, or int32.
         shift: positive to the left.
     """
@@ -95,7 +95,7 @@ def rescaled(x: Any, multiplier: Any, shift: int) -> Any:
 def divided(x: Any, exponent: Any) -> Any:
     """Divide int32 by 2^exponent, at least 2, as rounding_divide_by_pot does."""
     value = cell("int32", x)
-    # Half away from zero: a negative number rounds down at a tie.
+    # Ties round away from zero: a negative number rounds down.
     half = T.shift_left(T.int32(1), exponent - 1) + T.shift_right(value[0], T.int32(31))
     return T.shift_right(value[0] + half, exponent)
 
@@ -106,10 +106,10 @@ def clamped(x: Any, low: int, high: int) -> Any:
 
 
 def as_int32(x: Any) -> Any:
-    """Convert an integer; what int32 does not hold wraps."""
+    """Convert an integer to int32; larger integers wrap."""
     return T.Cast("int32", x)
 
 
 def as_int64(x: Any) -> Any:
-    """Convert an integer."""
+    """Convert an integer to int64."""
     return T.int64(x) if isinstance(x, int) else T.Cast("int64", x)

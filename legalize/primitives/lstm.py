@@ -1,4 +1,4 @@
-"""quantized_lstm as loops: one function for all steps."""
+"""Writes quantized_lstm as loops: one function for all steps."""
 
 from __future__ import annotations
 
@@ -47,12 +47,12 @@ def write_norm(gate: Any, count: int, weights: Any, bias: Any, row: int, scale: 
     """Write the loops that normalize the first ``count`` values of a buffer of int32, in place.
 
     Args:
-        gate: values that int16 holds.
-        count: how many.
+        gate: values within int16.
+        count: the number of values.
         weights: int16, [gates, count].
-        bias: int32, likewise.
-        row: of weights and bias.
-        scale: of the weights.
+        bias: int32, [gates, count].
+        row: the row of weights and bias.
+        scale: the weights' scale.
     """
     total, squares = cell("int64", T.int64(0)), cell("int64", T.int64(0))
     with T.serial(count) as i:
@@ -84,7 +84,7 @@ def _write_inverse_sqrt(value: Any) -> tuple[Any, Any]:
     """Write qnn_ops.arithmetic.inverse_sqrt.inverse_sqrt_multiplier of a positive int32.
 
     Returns:
-        Cells of the multiplier and of the shift to the right.
+        Cells of the multiplier and of the right shift.
     """
     shift = cell("int32", 11)
     brought = cell("int32", T.max(value, 2))
@@ -115,7 +115,7 @@ def _product(a: Any, b: Any) -> Any:
 
 
 def _lifted(x: Any, bits: int) -> Any:
-    """Shift to the left, and saturate."""
+    """Shift left, and saturate."""
     wide = T.shift_left(as_int64(x), T.int64(bits))
     return as_int32(T.max(T.min(wide, T.int64(_LARGEST)), T.int64(-(2**31))))
 
@@ -125,13 +125,13 @@ _INT16, _INT8 = (-(2**15), 2**15 - 1), (-(2**7), 2**7 - 1)
 
 @dataclass(frozen=True)
 class Lstm:
-    """What the loops of an LSTM are written from.
+    """The attributes and shapes of an LSTM's loops.
 
     Attributes:
-        attrs: of the call.
-        sums: shape of the sums: batch, steps, gates times cells.
-        cells: how many there are.
-        outputs: of each step.
+        attrs: the call's attributes.
+        sums: the shape of the sums: batch, steps, gates times cells.
+        cells: the number of cells.
+        outputs: the number of outputs of each step.
     """
 
     attrs: Attrs
@@ -160,7 +160,7 @@ def _quantized_lstm(
     weights: relax.Expr,
     extras: relax.Expr,
 ) -> relax.Expr:
-    # A row for each hidden value: it is multiplied by the weights of all gates.
+    # There is a row for each hidden value, which is multiplied by the weights of all gates.
     packed = builder.emit(R.permute_dims(R.astype(weights, "int16")))
     fields = [
         extras.fields[i] if isinstance(extras, relax.Tuple) else builder.emit(extras[i])
@@ -174,7 +174,7 @@ def _quantized_lstm(
 
 
 def _tanh_bits(attrs: Attrs) -> list[int]:
-    """Return the integer bits of the tables of tanh: that of gates, then that of cells."""
+    """Return the integer bits of the tables of tanh: for gates, then for cells."""
     return list(dict.fromkeys([GATE_BITS, 15 + attrs.cell_exponent]))
 
 
@@ -217,12 +217,12 @@ class _Step:
     """Writes a step.
 
     Attributes:
-        lstm: which one.
-        tables: of the logistic function, tanh of gates, and tanh of cells if that is another one.
+        lstm: the LSTM.
+        tables: the logistic function, tanh of gates, and tanh of cells if that table differs.
         extras: the extra tensors by name.
-        cells: memory of the cells.
+        cells: the memory of the cells.
         found: sums of products of hidden values, for all gates.
-        gates: memory of each gate.
+        gates: the memory of each gate.
     """
 
     lstm: Lstm
@@ -233,7 +233,7 @@ class _Step:
     gates: list[Any]
 
     def write(self, sums: Callable[[Any], Any], hidden: Any) -> None:
-        """Write all of it, up to the new hidden values."""
+        """Write the whole step, up to the new hidden values."""
         names, cells = gates_of(self.lstm.attrs), self.cells
         for name in names[:-1]:
             self._write_gate(name, sums)
@@ -276,7 +276,7 @@ class _Step:
     def _write_projection(self, hidden: Any) -> None:
         attrs = self.lstm.attrs
         weights, bias = self.extras["projection"], self.extras["projection_bias"]
-        inner = self.gates[0]  # which nothing reads any more
+        inner = self.gates[0]  # nothing reads it any more
         with T.serial(self.lstm.cells) as i:
             put(inner, self._product(i), i)
         with T.serial(self.lstm.outputs) as k:
@@ -289,7 +289,7 @@ class _Step:
             put(hidden, given - attrs.hidden_zero_point, k)
 
     def _product(self, i: Any) -> Any:
-        """Return the gate of the output times tanh of a cell, as int8."""
+        """Return the output gate times tanh of a cell, as int8."""
         attrs = self.lstm.attrs
         product = self.gates[-1][i] * _found(self.tables[-1], self.cells[i])
         given = _scaled(product, attrs.product_multiplier) + attrs.product_zero_point

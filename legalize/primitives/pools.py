@@ -1,4 +1,4 @@
-"""quantized_pool2d and reduce_windows in Relax primitives."""
+"""Lowers quantized_pool2d and reduce_windows to Relax primitives."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def _average(builder: relax.BlockBuilder, attrs: Attrs, data: relax.Expr) -> rel
     elif origin == dtype_range(spec.dtype)[0]:
         quotient = _divide(R.add(sums, const(taps // 2, "int32")), taps, spec.dtype)
     else:
-        # Half away from the origin is symmetric: divide magnitudes.
+        # Rounding half away from the origin is symmetric, so divide magnitudes.
         centred = builder.emit(sums)
         half_up = R.add(R.abs(centred), const(taps // 2, "int32"))
         magnitude = builder.emit(_divide(half_up, taps, spec.dtype))
@@ -91,14 +91,14 @@ def _average(builder: relax.BlockBuilder, attrs: Attrs, data: relax.Expr) -> rel
 
 
 def _laid_out(attrs: Attrs, counts: Array) -> Array:
-    """Return one number for all windows, if they have the same; else one for each, to broadcast."""
+    """Return one number if all windows have the same; otherwise one per window, to broadcast."""
     if (counts == counts[0, 0]).all():
         return np.asarray(counts[0, 0])
     return counts[None, :, :, None].transpose(permutation("NHWC", attrs.layout))
 
 
 def _divide(dividend: relax.Expr, taps: Array, dtype: str) -> relax.Expr:
-    """Divide a sum of that many values of ``dtype``, and half of the taps, rounding down."""
+    """Divide a sum of ``taps`` values of ``dtype``, plus half of ``taps``, rounding down."""
     # Processors divide slowly. With m = ceil(2^22 / n), a * m >> 22 is a // n for every
     # a < 257 n (at least 0) as long as the excess, a (m n - 2^22), stays below 2^22 and a * m in
     # 31 bits: both hold up to 127 taps.
@@ -125,7 +125,7 @@ def _reduce_windows(
     spec = spec_of(data)
     counts = element_counts(spec.shape, attrs.window, attrs.strides, attrs.dilations)
     dtype = spec.dtype
-    # In 64 bits, as TVM lets LLVM assume that int32 does not overflow.
+    # This has 64 bits, as TVM lets LLVM assume that int32 does not overflow.
     inner = "int64" if dtype.startswith(("int", "uint")) else dtype
 
     def write(data: Any, start: Any, output: Any) -> None:
@@ -146,7 +146,7 @@ def _reduce_windows(
 
 
 class _Nest(ExitStack):
-    """Loops of so many turns, one in another."""
+    """Nested loops with these numbers of iterations."""
 
     def __init__(self, turns: Any) -> None:
         super().__init__()

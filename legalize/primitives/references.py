@@ -65,7 +65,7 @@ for _operator in (
 @primitive(dequantize)
 def _dequantize(builder: relax.BlockBuilder, attrs: Attrs, data: relax.Expr) -> relax.Expr:
     known = constant_of(data)
-    if known is not None:  # numpy is sooner done than code for one run
+    if known is not None:  # numpy is faster than code for one run
         return relax.const(dequantize.apply(attrs, known), "float32")
     return _lower(dequantize, builder, attrs, data)
 

@@ -13,15 +13,15 @@ from qnn_ops.dialect.registry import Operator, attrs_of
 Rule = Callable[..., relax.Expr]
 
 PRIMITIVES: dict[str, Callable[[relax.BlockBuilder, relax.Call], relax.Expr]] = {}
-"""By the operator's name in TVM: (builder, call) -> an equal expression without the operator."""
+"""Rules by the operator's name in TVM: (builder, call) -> an equal expression without it."""
 
 
 def primitive(operator: Operator[Any]) -> Callable[[Rule], Rule]:
     """Register ``rule(builder, attrs, *operands)`` as the operator's lowering.
 
-    The rule gets normalised operands and returns an expression over Relax operators. What it
-    uses more than once it emits through the builder, so that it is computed once. The rule is
-    also the operator's FLegalize, so TVM's own LegalizeOps lowers it as well.
+    The rule gets normalised operands and returns an expression of Relax operators. It emits an
+    expression through the builder if it uses it more than once, so that it is computed once. The
+    rule is also the operator's FLegalize, so TVM's own LegalizeOps can lower the operator, too.
     """
 
     def decorate(rule: Rule) -> Rule:

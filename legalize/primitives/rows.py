@@ -1,4 +1,4 @@
-"""Rows averaged, scattered and hashed, and indices counted and found, as loops."""
+"""Writes loops that average, scatter and hash rows, and that check and find indices."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ _COMBINED: dict[str, Callable[[Any, Any], Any]] = {
     "update": lambda _, new: new,
     "add": operator.add,
     "multiply": operator.mul,
-    # As C++'s, of which either may be no number.
+    # This compares as C++ does, also if one of the two is NaN.
     "maximum": lambda old, new: T.Select(old < new, new, old),
     "minimum": lambda old, new: T.Select(new < old, new, old),
 }
@@ -85,7 +85,7 @@ def _scatter_rows(
             index = T.max(T.min(indices[each], count - 1), 0)
             old, new = output[index, column], rows[each, column]
             if spec.dtype == "int32":
-                # In 64 bits, as TVM lets LLVM assume that int32 does not overflow.
+                # This has 64 bits, as TVM lets LLVM assume that int32 does not overflow.
                 old, new = T.cast(old, "int64"), T.cast(new, "int64")
             value = T.cast(_COMBINED[attrs.reduction](old, new), spec.dtype)
             T.buffer_store(output, value, [index, column])
@@ -94,7 +94,7 @@ def _scatter_rows(
     return call_loops(builder, "scatter_rows", operands, spec.shape, spec.dtype, write)
 
 
-# It is below all finite products of a float32 and an int64.
+# This is below all finite products of a float32 and an int64.
 _LOWEST = -1e300
 
 
@@ -119,7 +119,7 @@ def _hash_signs(
                         return T.Cast("uint64", items[each, number - 4])
                     return (seed >> T.uint64(8 * number)) & T.uint64(255)
 
-                # TVM takes long over expressions in which it sees all that was computed before.
+                # Each word is a cell: TVM is slow with expressions that contain all earlier ones.
                 words = Words(
                     size + 4,
                     byte,
@@ -129,7 +129,7 @@ def _hash_signs(
                 signed = T.reinterpret("int64", fingerprint(words))
                 weight = T.Cast("float64", weights[each])
                 product = T.Bind(weight * T.Cast("float64", signed))
-                # A choice, which changes no number, keeps product and sum from becoming one.
+                # A choice, which changes no number, keeps product and sum from being fused.
                 rounded = T.Select(product < tirx.const(_LOWEST, "float64"), 2 * product, product)
                 put(total, total[0] + rounded)
             T.buffer_store(output, T.Cast("int32", total[0] > T.float64(0)), [index])
@@ -157,7 +157,7 @@ def _counted_indices(builder: relax.BlockBuilder, attrs: Attrs, indices: relax.E
             return T.Or(value(index) > last, value(index) < first)
 
         wrong = cell("int32", 0)
-        with T.serial(count) as index:  # becomes vector code, as it goes on in any case
+        with T.serial(count) as index:  # this becomes vector code, as nothing ends the loop early
             put(wrong, T.bitwise_or(wrong[0], T.Cast("int32", is_beyond(index))))
         with T.If(wrong[0] != 0), T.Then(), T.serial(count) as index:  # noqa: SIM117
             with T.If(is_beyond(index)), T.Then():
@@ -184,7 +184,7 @@ def _top_indices(builder: relax.BlockBuilder, attrs: Attrs, data: relax.Expr) ->
                 # TIR's "and" reads both sides: there is always an element to compare with.
                 return data[row, index] > data[row, output[row, T.max(other, 0)]]
 
-            # Most elements are not among the largest, which one comparison tells.
+            # Most elements are not among the largest. One comparison finds that.
             with T.If(T.Or(index < count, is_larger(count - 1))), T.Then():
                 end = cell("int32", T.min(index, count - 1))
                 with T.While(T.And(end[0] > 0, is_larger(end[0] - 1))):

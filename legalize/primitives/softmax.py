@@ -1,6 +1,6 @@
-"""ONNX Runtime's softmax of rows of bytes whose length only a run knows, as loops.
+"""ONNX Runtime's softmax of rows of bytes whose length each run decides, as loops.
 
-The run computes the table of exponentials, which depends on the length, by the C library's
+The table of exponentials depends on the length, so the run computes it, by the C library's
 functions, as ONNX Runtime does.
 """
 

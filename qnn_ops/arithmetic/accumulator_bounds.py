@@ -34,11 +34,11 @@ _UNDEFINED = ": what the model's framework computes then is undefined"
 
 @dataclass(frozen=True, eq=False)
 class Bounds:
-    """Between what integers lie.
+    """The bounds of integers.
 
     Attributes:
         low: int64, the lowest values: one, or one per channel.
-        high: int64, the highest ones, likewise.
+        high: int64, the highest values: one, or one per channel.
     """
 
     low: Int64Array
@@ -72,10 +72,10 @@ def product_sums(centred: npt.NDArray[Any], data: Bounds) -> Bounds:
 
     Args:
         centred: weights less their zero points, integers of at least 32 bits, [channels, ...].
-        data: of the data less its zero point; one value each.
+        data: bounds of the data less its zero point; one value each.
 
     Returns:
-        One bound per channel, which data at the ends of its range reaches.
+        One bound per channel. Data at the ends of its range reaches it.
     """
     rows = centred.reshape(len(centred), -1)
     rise = np.maximum(rows, 0).sum(axis=1, dtype=np.int64)
@@ -85,14 +85,14 @@ def product_sums(centred: npt.NDArray[Any], data: Bounds) -> Bounds:
 
 @dataclass(frozen=True, eq=False)
 class Weights:
-    """The weights of a convolution or dense layer, read only where their sizes do not decide.
+    """The weights of a convolution or dense layer. They are read only if their sizes do not decide.
 
     Attributes:
-        channels: how many sums there are.
-        depth: of how many products each is.
+        channels: the number of sums.
+        depth: the number of products of each sum.
         dtype: int8 or uint8.
         zero_point: one value, or one per channel.
-        read: gives them, [channels, ...]; None where a run computes them.
+        read: returns the weights, [channels, ...]; None if a run computes them.
     """
 
     channels: int
@@ -103,7 +103,7 @@ class Weights:
 
     @property
     def largest(self) -> int:
-        """The largest magnitude that one of this dtype, less its zero point, can have."""
+        """The largest magnitude of a weight of this dtype, less its zero point."""
         points = np.asarray(self.zero_point, np.int64)
         return max(int(np.abs(end - points).max()) for end in dtype_range(self.dtype))
 
@@ -127,21 +127,21 @@ def check_product_sums(
 ) -> str:
     """Raise if a convolution's or dense layer's sums can leave int32, with or without the bias.
 
-    Sizes alone decide for nearly every layer: weights are looked at only where a sum of the largest
+    Sizes alone decide for nearly every layer. Weights are read only if a sum of the largest
     products could leave int32.
 
     Args:
         weights: the other factor.
-        data: of the data less its zero point.
+        data: bounds of the data less its zero point.
         bias: int32 [channels], or None.
-        scaling: raises where values within bounds cannot be scaled, as ``check_scaled`` does.
-        wraps: whether sums that leave int32 are known to wrap, and no error.
+        scaling: raises if values within bounds cannot be scaled, as ``check_scaled`` does.
+        wraps: whether sums that leave int32 are known to wrap; then they are no error.
 
     Returns:
-        The channel whose sum wraps first and how far it goes; empty where none does.
+        The first channel whose sum wraps, and how far the sum goes; empty if none does.
 
     Raises:
-        QnnError: they can; it names the channel and how far its sum goes.
+        QnnError: a sum can leave int32; the error names the channel and how far its sum goes.
     """
     most = weights.depth * weights.largest * int(max(-data.low.min(), data.high.max()))
     if bias is not None and bias.size:
@@ -167,7 +167,7 @@ def _check_sums(
     if leaves and not wraps:
         raise QnnError(leaves + _UNDEFINED)
     if scaling is not None:
-        # Where a sum wraps, it may be anything.
+        # A sum that wraps may be any integer.
         outside = _is_outside(sums) if leaves else np.zeros(sums.low.shape, bool)
         low, high = np.where(outside, _LOWEST, sums.low), np.where(outside, _HIGHEST, sums.high)
         scaling(Bounds(low, high))
@@ -178,11 +178,11 @@ def check_int32(bounds: Bounds, how: str = "") -> None:
     """Raise unless int32 holds everything within the bounds.
 
     Args:
-        bounds: of an accumulator; one, or one per channel.
-        how: what the error says was done with it.
+        bounds: bounds of an accumulator; one, or one per channel.
+        how: what the error says was done to the accumulator.
 
     Raises:
-        QnnError: it does not; the error names the first such channel and its bound.
+        QnnError: int32 does not hold a bound; the error names the first such channel and its bound.
     """
     leaves = _leaves_int32(bounds, how)
     if leaves:
@@ -190,7 +190,7 @@ def check_int32(bounds: Bounds, how: str = "") -> None:
 
 
 def _leaves_int32(bounds: Bounds, how: str) -> str:
-    """Say which channel's bounds int32 does not hold; nothing if it holds all."""
+    """Name the channel whose bounds int32 does not hold; empty if it holds all of them."""
     is_outside = _is_outside(bounds)
     if not is_outside.any():
         return ""
@@ -208,17 +208,17 @@ def _is_outside(bounds: Bounds) -> npt.NDArray[np.bool_]:
 def check_scaled(
     bounds: Bounds, real_multiplier: npt.ArrayLike, rounding: str, zero_point: int
 ) -> None:
-    """Raise if int32 does not hold what scaling makes of integers within bounds.
+    """Raise if int32 does not hold the scaled values of integers within bounds.
 
     Args:
-        bounds: of the integers, within int32; one, or one per channel.
+        bounds: bounds of the integers, within int32; one, or one per channel.
         real_multiplier: float64, one or one per channel; positive.
         rounding: "tflite" (MultiplyByQuantizedMultiplier: shifts left first where the multiplier is
             1 or more, in int32) or "float64" (a product that is rounded to int32).
-        zero_point: is added to the result, in int32.
+        zero_point: added to the result, in int32.
 
     Raises:
-        QnnError: it does not, or a multiplier is infinite or beyond 2^31.
+        QnnError: int32 does not hold a scaled value, or a multiplier is infinite or beyond 2^31.
     """
     multiplier = np.atleast_1d(np.asarray(real_multiplier, np.float64))
     _SCALED[rounding](bounds, multiplier, zero_point)
@@ -231,16 +231,16 @@ def _check_fixed_point(bounds: Bounds, multiplier: Float64Array, zero_point: int
 def check_fixed_point(
     bounds: Bounds, multiplier: npt.ArrayLike, shift: npt.ArrayLike, zero_point: int
 ) -> None:
-    """Do what ``check_scaled`` does, for a multiplier that is in fixed point already.
+    """Check as ``check_scaled`` does, for a multiplier that is in fixed point already.
 
     Args:
         bounds: of the integers, within int32.
         multiplier: int32, one or one per channel.
-        shift: to the left where positive, likewise.
-        zero_point: is added to the result.
+        shift: to the left if positive; one, or one per channel.
+        zero_point: added to the result.
 
     Raises:
-        QnnError: int32 does not hold the result, or what is on the way to it.
+        QnnError: int32 does not hold the result, or an intermediate value.
     """
     shifts = np.atleast_1d(np.asarray(shift, np.int64))
     if shifts.max() > 31:
@@ -248,7 +248,7 @@ def check_fixed_point(
     leaves = lifted_beyond_int32(bounds, shifts)
     if leaves:
         raise QnnError(leaves + _UNDEFINED)
-    # It grows with what is scaled, so that its ends are those of the bounds.
+    # The result grows with the scaled integer, so the ends of the bounds give its ends.
     low, high = (
         multiply_by_quantized_multiplier(end, multiplier, shifts).astype(np.int64)
         for end in (bounds.low, bounds.high)
@@ -257,14 +257,14 @@ def check_fixed_point(
 
 
 def lifted_beyond_int32(bounds: Bounds, shift: npt.ArrayLike) -> str:
-    """Say how far integers go that are shifted left to be scaled, if int32 does not hold that.
+    """Say how far integers go that are shifted left before scaling, if int32 cannot hold them.
 
     Args:
         bounds: of the integers, within int32.
-        shift: at most 31, to the left where positive; one, or one per channel.
+        shift: at most 31, to the left if positive; one, or one per channel.
 
     Returns:
-        The first such channel and its bound; empty where int32 holds all.
+        The first such channel and its bound; empty if int32 holds all of them.
     """
     left = np.maximum(np.asarray(shift, np.int64), 0)
     lifted = Bounds(bounds.low << left, bounds.high << left)
@@ -276,11 +276,11 @@ def check_activation(kind: str, scale: float, zero_point: int) -> None:
 
     Args:
         kind: "none", "relu", "relu6" or "relu_n1_to_1".
-        scale: of the result.
-        zero_point: of the result.
+        scale: the result's scale.
+        zero_point: the result's zero point.
 
     Raises:
-        QnnError: it does not; as ``activation_steps`` otherwise.
+        QnnError: int32 does not hold an end; otherwise as ``activation_steps`` raises.
     """
     ends = [end for end in activation_steps(kind, scale) if end is not None]
     if any(not _LOWEST <= zero_point + end <= _HIGHEST for end in ends):
@@ -290,7 +290,7 @@ def check_activation(kind: str, scale: float, zero_point: int) -> None:
 def _check_float64(bounds: Bounds, multiplier: Float64Array, zero_point: int) -> None:
     with np.errstate(over="ignore"):
         ends = [bounds.low * multiplier, bounds.high * multiplier]
-    # Far beyond int32, and an exact int64.
+    # This is far beyond int32, and an exact int64.
     low, high = (np.rint(np.clip(end, -(2.0**60), 2.0**60)).astype(np.int64) for end in ends)
     check_int32(Bounds(low, high), ", scaled,")
     check_int32(Bounds(low, high) + zero_point, ", scaled,")

@@ -9,7 +9,7 @@ from qnn_ops.dialect.attributes import dtype_range
 from qnn_ops.dialect.checks import positive_float32
 from qnn_ops.errors import QnnError
 
-# The real values between which a fused activation clamps; None leaves that side open.
+# The lowest and highest real value of a fused activation's clamp; None leaves that side open.
 _ACTIVATIONS: dict[str, tuple[float | None, float | None]] = {
     "none": (None, None),
     "relu": (0.0, None),
@@ -20,7 +20,7 @@ _ACTIVATIONS: dict[str, tuple[float | None, float | None]] = {
 
 
 def activation_range(kind: str, scale: float, zero_point: int, dtype: str) -> tuple[int, int]:
-    """Return the clamp range that a fused activation means for a quantized output.
+    """Return the clamp range of a fused activation, as integers of a quantized output.
 
     Source: CalculateActivationRangeQuantized of TFLite's kernels/kernel_util.cc:
     zero_point + round_half_away(bound / scale), divided in float32, kept within the dtype.
@@ -56,7 +56,7 @@ def activation_steps(kind: str, scale: float) -> tuple[float | None, float | Non
         scale: real value of one step; taken as float32.
 
     Returns:
-        (lowest, highest), None for an end that is open; however far, or infinite.
+        (lowest, highest): any magnitude, or infinite; None for an end that is open.
 
     Raises:
         QnnError: if the kind is unknown, or the scale not positive and finite.

@@ -1,4 +1,4 @@
-"""Functions of the C library that LiteRT also calls; some libraries' are off by a digit."""
+"""Functions of the C library, which LiteRT calls too. Some libraries are off by a digit."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ import numpy.typing as npt
 
 Float32Array = npt.NDArray[np.float32]
 
-# What the loader calls the C library: elsewhere it is part of this program.
+# The loader's name for the C library. On other systems the library is part of this program.
 _LIBRARY = {"win32": "ucrtbase"}
 
 
 def by_c(
     name: str, otherwise: Callable[[npt.NDArray[np.float64]], Any], x: Float32Array
 ) -> Float32Array:
-    """Apply a function of the C library, as LiteRT does, or one in float64 where there is none.
+    """Apply a function of the C library, as LiteRT does; without one, apply a function in float64.
 
-    What they round differently decides an entry of few tables.
+    The two round differently for an entry of a few tables.
     """
     function = _c_function(name)
     if function is None:
@@ -34,7 +34,7 @@ def _c_function(name: str) -> Callable[[float], float] | None:
     try:
         function = getattr(ctypes.CDLL(_LIBRARY.get(sys.platform)), name)
     except (AttributeError, OSError, TypeError):
-        # A system whose C library has another name, or not this function.
+        # This system's C library has another name, or lacks this function.
         return None
     function.restype, function.argtypes = ctypes.c_float, [ctypes.c_float]
     return partial(function)

@@ -1,7 +1,7 @@
-"""From the range of real values to a scale and a zero point, and arrays through them.
+"""Chooses scales and zero points for ranges of real values, and quantizes arrays with them.
 
-An encoding says which real number a quantized integer means: scale · (q - zero_point). Zero has
-an integer of its own in every encoding made here, because padding and relu need it exact.
+An encoding says which real number a quantized integer means: scale · (q - zero_point). Every
+encoding made here represents zero exactly, because padding and relu need that.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from qnn_ops.dialect.attributes import dtype_range, per_axis
 from qnn_ops.dialect.checks import check_axis, check_choice, check_dtype
 from qnn_ops.errors import QnnError
 
-# Ranges narrower than this are widened by SNPE.
+# SNPE widens narrower ranges.
 _SNPE_NARROWEST = 0.01
 
 
@@ -43,7 +43,7 @@ class Encoding(NamedTuple):
 
 
 class PerChannelEncoding(NamedTuple):
-    """As ``Encoding``, with a scale and a zero point for every channel along ``axis``."""
+    """An ``Encoding`` with a scale and a zero point for every channel along ``axis``."""
 
     scale: list[float]
     zero_point: list[int]
@@ -54,10 +54,10 @@ class PerChannelEncoding(NamedTuple):
 def tflite_asymmetric(low: float, high: float, dtype: str) -> Encoding:
     """Encode a range onto all integers of a dtype, as TFLite does.
 
-    The range is widened to include 0; the zero point is computed from the end of the range where
-    that is more precise, and nudged to the nearest integer. Computed in float64. Source:
-    ChooseQuantizationParams of TFLite's kernels/internal/quantization_util.h; the range [0, 0],
-    for which that gives scale 0, gets scale 1.
+    The range is widened to include 0. The zero point is computed from the end of the range that
+    gives the smaller error, and nudged to the nearest integer. All of it is in float64. Source:
+    ChooseQuantizationParams of TFLite's kernels/internal/quantization_util.h. The range [0, 0] gets
+    scale 1; TFLite gives scale 0.
 
     Args:
         low: lowest real value.
@@ -123,11 +123,11 @@ def symmetric_per_channel(
 
     Args:
         weights: real values, any shape of at least one dimension.
-        axis: of the channels.
+        axis: the axis of the channels.
         dtype: int8 or int16.
 
     Returns:
-        The encoding, its axis counted from the front.
+        The encoding. Its axis is counted from the front.
 
     Raises:
         QnnError: if a weight is not finite, or the axis or dtype does not fit.
@@ -149,9 +149,9 @@ def symmetric_per_channel(
 def snpe(low: float, high: float) -> Encoding:
     """Encode a range onto uint8, as Qualcomm's SNPE does.
 
-    The range is widened to at least 0.01, then to include 0; where both signs occur it is moved
-    by less than a step so that 0 falls on an integer. Source: the quantization rules of the SNPE
-    documentation. For its integers use ``quantize_array`` with rounding "half_up".
+    The range is widened to at least 0.01, then to include 0. If it has both signs, it is moved by
+    less than a step, so that 0 falls on an integer. Source: the quantization rules of the SNPE
+    documentation. To quantize with it, call ``quantize_array`` with rounding "half_up".
 
     Args:
         low: lowest real value.
@@ -167,7 +167,7 @@ def snpe(low: float, high: float) -> Encoding:
     high = max(high, low + _SNPE_NARROWEST)
     low, high = min(low, 0.0), max(high, 0.0)
     scale = _float32_scale((high - low) / 255, low, high)
-    # The quotient first: it is exactly a half for a symmetric range, a tie that must stay one.
+    # Compute the quotient first: for a symmetric range it is exactly a half, and must stay a tie.
     return Encoding(scale, int(round_half_away(-low / (high - low) * 255)), "uint8")
 
 
@@ -179,8 +179,8 @@ def quantize_array(
     Args:
         values: real values, taken as float32; any shape. Infinities saturate.
         encoding: for the whole array, or one per channel.
-        rounding: of ties: "half_away" from zero (TFLite), "half_even" (MXNet, ONNX Runtime) or
-            "half_up" (SNPE).
+        rounding: how ties round: "half_away" from zero (TFLite), "half_even" (MXNet, ONNX Runtime)
+            or "half_up" (SNPE).
 
     Returns:
         An array of the encoding's dtype, shaped as ``values``.
@@ -196,7 +196,7 @@ def quantize_array(
     scale, zero_point = _along_axis(encoding, reals.shape)
     with np.errstate(over="ignore"):  # an infinite quotient saturates like any large one
         steps = np.asarray(_ROUNDINGS[rounding](reals / scale), dtype=np.float64)
-    # Far outside every dtype, yet an exact int64.
+    # This is far outside every dtype, yet an exact int64.
     integers = np.clip(steps, -(2.0**40), 2.0**40).astype(np.int64)
     return clamp_to(integers + zero_point, encoding.dtype)
 
@@ -204,7 +204,7 @@ def quantize_array(
 def dequantize_array(
     quantized: npt.NDArray[Any], encoding: Encoding | PerChannelEncoding
 ) -> npt.NDArray[np.float32]:
-    """Return the real values that integers mean: scale · (q - zero_point), rounded to float32 once.
+    """Return the real values of integers: scale · (q - zero_point), rounded to float32 once.
 
     Args:
         quantized: integers of the encoding's dtype, any shape.
@@ -238,7 +238,7 @@ _ROUNDINGS: dict[str, Callable[[npt.NDArray[np.float32]], npt.NDArray[Any]]] = {
 def _along_axis(
     encoding: Encoding | PerChannelEncoding, shape: tuple[int, ...]
 ) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.int64]]:
-    """Scale and zero point, shaped to broadcast against an array of ``shape``."""
+    """Return scale and zero point, shaped to broadcast against an array of ``shape``."""
     axis = encoding.axis if isinstance(encoding, PerChannelEncoding) else 0
     if isinstance(encoding, PerChannelEncoding):
         channels = len(encoding.scale)
@@ -257,7 +257,7 @@ def _checked_range(low: float, high: float) -> tuple[float, float]:
 
 
 def _float32_scale(scale: float, low: float, high: float) -> float:
-    """Return the scale as a float32, which must be a normal one for a step to have a meaning."""
+    """Return the scale as a float32; raise if it is not a normal one, since steps need that."""
     with np.errstate(over="ignore", under="ignore"):
         stored = np.float32(scale)
     if not (np.isfinite(stored) and stored >= np.finfo(np.float32).tiny):

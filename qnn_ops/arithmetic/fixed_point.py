@@ -3,8 +3,8 @@
 Everything here works element by element on arrays of any shape; multipliers and shifts broadcast
 against the values, so one per channel is an array shaped like ``[1, 1, 1, C]``.
 
-Integers behave as the C++ they follow: values are int32, products int64. Where that C++ leaves
-int32 without a check, the result wraps modulo 2^32; each docstring says where.
+Integers behave as in the C++ of the frameworks: values are int32, products int64. Where that C++
+leaves int32 without a check, the result wraps modulo 2^32; each docstring says where.
 """
 
 from __future__ import annotations
@@ -29,23 +29,23 @@ def round_half_away(x: Any) -> Any:
     """Round to the nearest integer, ties away from zero, as C's ``round``.
 
     Args:
-        x: float32 or float64, any shape, also an expression; anything else is taken as float64.
+        x: float32 or float64, any shape, or an expression; any other dtype is taken as float64.
 
     Returns:
-        Values of the same shape and float dtype. Infinities and NaNs stay what they are.
+        Values of the same shape and float dtype. Infinities and NaNs stay as they are.
     """
     values = x if hasattr(x, "astype") else np.asarray(x)
     if values.dtype != np.float32:
         values = values.astype(np.float64)
     whole = np.trunc(values)
     with np.errstate(invalid="ignore"):
-        # The difference is exact, which adding one half to the value would not be.
+        # The difference is exact. The value plus one half would not be.
         is_far = np.abs(values - whole) >= 0.5
         return whole + is_far.astype(values.dtype) * np.sign(values)
 
 
 def is_number(x: Any) -> Any:
-    """Tell which floats are not NaN, whose conversion to an integer would be undefined."""
+    """Tell which floats are not NaN: the conversion of NaN to an integer is undefined."""
     return x == x
 
 
@@ -76,9 +76,9 @@ def quantize_multiplier(real: npt.ArrayLike) -> tuple[Int32Array, Int32Array]:
 def saturating_rounding_doubling_high_mul(a: npt.ArrayLike, b: npt.ArrayLike) -> Int32Array:
     """Return the high half of 2·a·b, rounded half up: round(a·b / 2^31).
 
-    Source: SaturatingRoundingDoublingHighMul of gemmlowp's fixedpoint/fixedpoint.h. Its nudge
-    and truncating division equal this arithmetic shift. The one product that does not fit,
-    a = b = -2^31, gives 2^31 - 1.
+    Source: SaturatingRoundingDoublingHighMul of gemmlowp's fixedpoint/fixedpoint.h. Its nudge and
+    truncating division equal this arithmetic shift. One product does not fit, that of a = b =
+    -2^31; it gives 2^31 - 1.
 
     Args:
         a: integers within int32, any shape.
@@ -124,7 +124,7 @@ def multiply_by_quantized_multiplier(
 
     Source: MultiplyByQuantizedMultiplier of TFLite's kernels/internal/common.h, which is
     RDBPOT(SRDHM(x << max(shift, 0), multiplier), max(-shift, 0)). The left shift is an int32
-    product there; where it overflows it wraps modulo 2^32, here too.
+    product there. It wraps modulo 2^32, here too.
 
     Args:
         x: integers within int32, any shape.
@@ -139,7 +139,7 @@ def multiply_by_quantized_multiplier(
     """
     shifts = within("shift", shift, -31, 31)
     factor, values = int32_values("multiplier", multiplier), int32_values("x", x).astype(np.int32)
-    # As in saturating_rounding_doubling_high_mul, one product does not fit.
+    # One product does not fit, as in saturating_rounding_doubling_high_mul.
     return np.minimum(scaled_twice(values, factor, shifts), _INT32.max).astype(np.int32)
 
 
@@ -194,8 +194,8 @@ def scaled_once(x: Any, multiplier: Any, shift: Any, bits: int) -> Any:
 def requantize_float32(x: npt.ArrayLike, scale: npt.ArrayLike) -> Int32Array:
     """Compute float32(x) · float32(scale), rounded half to even.
 
-    What XNNPACK, oneDNN and ONNX Runtime do in place of fixed point. ``x`` beyond 2^24 is
-    rounded to float32 first. A product beyond int32 saturates.
+    XNNPACK, oneDNN and ONNX Runtime do this in place of fixed point. ``x`` beyond 2^24 is rounded
+    to float32 first. A product beyond int32 saturates.
 
     Args:
         x: integers within int32, any shape.
@@ -215,7 +215,7 @@ def scaled_float32(x: Any, scale: Any) -> Any:
     """Compute ``requantize_float32`` without checks, as int64."""
     with np.errstate(over="ignore"):  # an infinite product saturates like any large one
         product = x.astype(np.float32) * np.asarray(scale, np.float32)
-    # Bounded so that the cast is defined. float32 has no 2^31 - 1, so that end comes after it.
+    # The bounds make the cast defined. float32 has no 2^31 - 1, so that bound comes after the cast.
     bounded = np.clip(np.rint(product), -(2.0**31), 2.0**31)
     return np.minimum(bounded.astype(np.int64), 2**31 - 1)
 
@@ -244,8 +244,8 @@ def scaled_float64(x: Any, scale: Any) -> Any:
     """Compute ``requantize_float64`` without checks, as int64."""
     with np.errstate(over="ignore"):
         product = x.astype(np.float64) * np.asarray(scale, np.float64)
-    # Saturated before it is rounded: between the product and the subtraction that rounding
-    # begins with, this also keeps compilers from making one fused multiply-add of the two.
+    # Saturate before rounding. This also keeps compilers from fusing the product and rounding's
+    # first subtraction into one multiply-add.
     return round_half_away(np.clip(product, -(2.0**31), 2.0**31 - 1)).astype(np.int64)
 
 
@@ -284,19 +284,19 @@ def conv_multiplier(
 ) -> Float64Array:
     """Compute the output steps of one accumulator step of a convolution.
 
-    TFLite computes it in two ways: with uint8 kernels the product of input and kernel scale is
-    rounded to float32 first (GetQuantizedConvolutionMultipler of kernels/kernel_util.cc), with
-    int8 kernels it is a float64 product (PopulateConvolutionQuantizationParams).
+    TFLite computes it in two ways. With uint8 kernels the product of input and kernel scale is
+    rounded to float32 first (GetQuantizedConvolutionMultipler of kernels/kernel_util.cc). With int8
+    kernels it is a float64 product (PopulateConvolutionQuantizationParams).
 
-    With rounding "float32" product and quotient are rounded to float32, in this order, as ONNX
-    Runtime and XNNPACK do it.
+    With rounding "float32" the product and then the quotient are rounded to float32, as in ONNX
+    Runtime and XNNPACK.
 
     Args:
         input_scale: float32 scale of the input.
         kernel_scale: float32 scale of the kernel, or one per output channel.
         output_scale: float32 scale of the output.
         kernel_dtype: "uint8" or "int8".
-        rounding: of the sums that it scales; see qnn_ops.arithmetic.rounding.
+        rounding: how the scaled sums round; see qnn_ops.arithmetic.rounding.
 
     Returns:
         float64, of the broadcast shape of the scales.
@@ -335,7 +335,7 @@ def dense_multiplier(
         input_scale: float32 scale of the input.
         kernel_scale: float32 scale of the kernel, or one per unit.
         output_scale: float32 scale of the output.
-        rounding: of the sums that it scales, as ``conv_multiplier`` takes it.
+        rounding: how the scaled sums round, as in ``conv_multiplier``.
 
     Returns:
         float64, of the broadcast shape of the scales.

@@ -18,11 +18,11 @@ def high_mul_int16(a: npt.NDArray[Any], b: npt.NDArray[Any] | int) -> Int64Array
 
 
 def divide_by_pot_int16(x: Int64Array, exponent: int) -> Int64Array:
-    """Compute gemmlowp's RoundingDivideByPOT of int16, whose mask wraps to -1 from 2^16 on."""
+    """Compute gemmlowp's RoundingDivideByPOT of int16. Its mask wraps to -1 from 2^16 on."""
     mask = (1 << exponent) - 1 if exponent < 16 else -1
     return np.asarray((x >> exponent) + ((x & mask) > (mask >> 1) + (x < 0)))
 
 
 def saturate_int16(x: npt.NDArray[Any]) -> Int64Array:
-    """Clamp integers to what int16 holds, as int64."""
+    """Clamp integers to the range of int16; the result is int64."""
     return np.clip(x.astype(np.int64), _INT16.min, _INT16.max)

@@ -1,4 +1,4 @@
-"""oneDNN's scaling, in float32, of the int32 sums of a convolution or dense layer.
+"""oneDNN's scaling of the int32 sums of a convolution or dense layer, in float32.
 
 It is the "onednn" rounding of these operators, which MXNet's quantized networks use.
 """
@@ -27,7 +27,7 @@ def fused_multiply_add_float32(
     """Compute a · b + c in float32, rounded once, half to even.
 
     Args:
-        a: float32, any shape: an array, or an expression as the others may be then.
+        a: float32, any shape: an array or an expression.
         b: float32; broadcast with ``a``.
         c: float32; broadcast with both.
 
@@ -41,8 +41,8 @@ def fused_multiply_add_float32(
         product = x * y  # exact: 48 of 53 bits
         total = np.asarray(product + z)
         part = total - product
-        error = (product - (total - part)) + (z - part)  # exact: what the sum was rounded by
-        # Rounding to float32 is right if the sum, where it is not exact, was rounded to odd.
+        error = (product - (total - part)) + (z - part)  # exact: the sum's rounding error
+        # Rounding to float32 is right if an inexact sum was rounded to odd.
         bits = total.view(np.int64)
         is_even = (bits & 1) == 0
         step = np.where((error > 0) == (total > 0), 1, -1)
@@ -66,9 +66,9 @@ def scale_in_float32(
 
     Args:
         sums: float32, an array or an expression.
-        multiplier: rounded to float32; broadcast with ``sums``.
+        multiplier: taken as float32; broadcast with ``sums``.
         addend: integers, zero point subtracted; shaped as ``sums``.
-        addend_multiplier: rounded to float32.
+        addend_multiplier: taken as float32.
         relu_before_addend: whether negative products become zero before the sum.
     """
     with np.errstate(over="ignore"):
@@ -90,10 +90,10 @@ def round_to(values: Any, zero_point: int, bounds: tuple[int, int], dtype: str) 
         dtype: of the result.
     """
     if dtype == "int32":
-        # Bounded so that the cast is defined; float32 has no 2^31 - 1, so that comes after it.
+        # The bounds make the cast defined. float32 has no 2^31 - 1: that bound follows the cast.
         whole = np.clip(np.rint(values), -(2.0**31), 2.0**31)
         return np.clip(whole.astype(np.int64), *bounds).astype(np.int32)
-    # Integers of so few bits are exact in float32; bounded there, the cast is defined.
+    # float32 has all integers of these dtypes. The bounds make the cast defined.
     low, high = (float(bound - zero_point) for bound in bounds)
     return (np.clip(np.rint(values), low, high).astype(np.int32) + zero_point).astype(dtype)
 
@@ -102,9 +102,9 @@ def check_addend(attrs: Attrs, addend: TensorSpec | None, result: TensorSpec) ->
     """Raise unless an operator can add ``addend`` to its ``result`` before it rounds.
 
     Args:
-        attrs: of the call.
+        attrs: the call's attributes.
         addend: the operand, or None if it is left out.
-        result: what the operator gives.
+        result: the operator's result.
     """
     if addend is None:
         return
@@ -120,7 +120,7 @@ def check_addend(attrs: Attrs, addend: TensorSpec | None, result: TensorSpec) ->
 
 
 def addend_multiplier(attrs: Attrs) -> float:
-    """Compute the result's steps of one step of the addend."""
+    """Compute how many steps of the result one step of the addend is."""
     return float(attrs.addend_scale / attrs.output_scale)
 
 
@@ -129,13 +129,13 @@ def float_epilogue(
 ) -> Any:
     """Compute an operator's result from its sums.
 
-    The bias is added in float32, two roundings beyond 2^24.
+    The bias is added in float32. Beyond 2^24 this rounds twice.
 
     Args:
-        attrs: of the call.
-        accumulator: the sums without the bias: an array or an expression, as what follows.
-        bias: broadcasts with them, or None.
-        multiplier: how many steps of the result a step of the sum is, broadcasting likewise; not
+        attrs: the call's attributes.
+        accumulator: the sums without the bias: an array or an expression, like all operands.
+        bias: broadcasts with the sums; or None.
+        multiplier: how many steps of the result a step of the sum is; broadcasts with them; not
             used for int32 results, which are the sums.
         addend: shaped as the sums, or None.
     """

@@ -1,25 +1,25 @@
-"""The numbers of functions of float32: ends of ranges, and coefficients of polynomials.
+"""The constants of float32 functions: ends of ranges, and coefficients of polynomials.
 
-All but those of TANH_BELOW, which are of tanhf of Cephes, are ONNX Runtime's and its MLAS's.
+TANH_BELOW is from tanhf of Cephes. All others are from ONNX Runtime and its MLAS.
 """
 
 from __future__ import annotations
 
 LOG2_E = 1.44269504088896341
 MINUS_LOG_2 = (-6.93145752e-1, -1.42860677e-6)
-"""Of two parts, the first so short that its products are exact."""
+"""-log(2) in two parts. The first is so short that its products are exact."""
 WHOLES = 1.5 * 2.0**23
-"""Added to a number, it leaves the nearest whole one in the last bits."""
+"""The sum of a number and this has the nearest whole number in its last bits."""
 LOWEST_EXPONENT = -88.3762626647949
 LOWEST_EXPONENT_OF_ALL = -103.9720840454
-"""Where the results are less than the least normal one, as AVX512 scales to these, too."""
+"""Its exponential is below the least normal number. AVX512 computes these results, too."""
 SPARE_EXPONENT = 24
-"""By which a power of two is larger at first, so that it is a normal one."""
+"""Added to an exponent at first, so that its power of two is a normal number."""
 EXP = (
     *(float.fromhex("0x1.694p-10"), float.fromhex("0x1.125edcp-7"), float.fromhex("0x1.555b5ap-5")),
     *(float.fromhex("0x1.55545p-3"), float.fromhex("0x1.fffff6p-2"), 1.0, 1.0),
 )
-"""A polynomial's coefficients, the highest power first, as all of these are."""
+"""A polynomial's coefficients. Here and below the highest power comes first."""
 ERF_END = 3.925
 ERF_SPLIT = 0.921875
 ERF_BELOW = (
@@ -38,7 +38,7 @@ TANH_BELOW = (
 )
 
 LOGISTIC_END = 18.0
-"""Where a quotient of polynomials of the square goes flat; ONNX Runtime's gates are such."""
+"""Beyond it the quotient of polynomials is constant; ONNX Runtime's gates are such quotients."""
 LOGISTIC_ABOVE = (
     *(4.37031012579801e-11, 1.15627324459942e-07, 6.08574864600143e-05, 8.51377133304701e-03),
     2.48287947061529e-01,

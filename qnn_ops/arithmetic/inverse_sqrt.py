@@ -21,13 +21,13 @@ _LARGEST = (1 << 31) - 1
 
 
 def inverse_sqrt_multiplier(values: npt.ArrayLike) -> tuple[Int32Array, Int64Array]:
-    """Write 1 / sqrt(value) as a Q31 multiplier and a shift to the right.
+    """Write 1 / sqrt(value) as a Q31 multiplier and a right shift.
 
-    Newton's iteration from 1, five times, on the value times a power of 4. Source:
-    GetInvSqrtQuantizedMultiplierExp of TFLite's kernels/internal/common.h; its shift, negated.
+    Computed by five steps of Newton's iteration from 1, on the value times a power of 4. Source:
+    GetInvSqrtQuantizedMultiplierExp of TFLite's kernels/internal/common.h, whose shift is negated.
 
     Args:
-        values: integers of 0 to 2^31 - 1, any shape; 0 is taken for 1.
+        values: integers from 0 to 2^31 - 1, any shape; 0 counts as 1.
 
     Returns:
         (multiplier, shift): int32 and int64 of the shape of ``values``.

@@ -1,8 +1,8 @@
 """ONNX Runtime's arithmetic of quantized operators, on x86, in numpy.
 
-Source: its CPU provider and MLAS, version 1.31.1. Everything is float32, rounded operation by
-operation, except for named fused multiply-adds. If 8-bit values were moved to the other signedness,
-float32 arithmetic that depends on the difference uses the values and the zero points of the model.
+Source: its CPU provider and MLAS, version 1.31.1. Everything is float32, and each operation rounds,
+except for named fused multiply-adds. A pass may have moved 8-bit values to the other signedness.
+Float32 arithmetic that depends on the difference uses the values and the zero points of the model.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from qnn_ops.errors import QnnError
 
 ONNXRUNTIME = "onnxruntime"
 
-# What QLinearSoftmax leaves free below the largest float32, as a logarithm; and the values a row
-# may have for each step of floor(1 / output_scale) before a product leaves float32.
+# The margin that QLinearSoftmax leaves below the largest float32, as a logarithm; and how many
+# values a row may have for each step of floor(1 / output_scale) before a product leaves float32.
 SOFTMAX_RESERVE = 5.0
 _SOFTMAX_MOST = 2**30
 
@@ -35,13 +35,13 @@ Float32Array = npt.NDArray[np.float32]
 
 
 class SumTerms(NamedTuple):
-    """What QLinearAdd computes: rint(fma(a, first, fma(b, second, constant))).
+    """The constants of QLinearAdd, which computes rint(fma(a, first, fma(b, second, constant))).
 
     Attributes:
         swaps: whether b is the left operand.
-        first: the result's steps of one step of a.
-        second: the result's steps of one step of b.
-        constant: what all three zero points come to.
+        first: how many steps of the result one step of a is.
+        second: how many steps of the result one step of b is.
+        constant: the sum of what the three zero points contribute.
     """
 
     swaps: bool
@@ -64,7 +64,7 @@ def check_arithmetic(attrs: Any, *dtypes: str) -> None:
 
 
 def moved_by(model_dtype: str, dtype: str) -> int:
-    """Return what was added to values of a model's ``model_dtype`` that are ``dtype`` now."""
+    """Return what a change of values from ``model_dtype`` to ``dtype`` has added to them."""
     return 0 if dtype == model_dtype else OFFSETS[dtype]
 
 
@@ -91,7 +91,7 @@ def sum_terms(
 
 
 def first_is_repeated(lhs: tuple[int, ...], rhs: tuple[int, ...]) -> bool:
-    """Tell whether one value of lhs meets all those of rhs along the innermost axis of either."""
+    """Tell whether one value of lhs meets all values of rhs along the innermost axis."""
     rank = max(len(lhs), len(rhs))
     padded = ((1,) * (rank - len(shape)) + shape for shape in (lhs, rhs))
     sizes = [pair for pair in zip(*padded, strict=True) if pair != (1, 1)]
@@ -113,7 +113,7 @@ def sum_onnxruntime(attrs: Any, lhs: Array, rhs: Array) -> Array:
 
 
 def product_factor(attrs: Any) -> np.float32:
-    """Return the result's steps of one step of a product."""
+    """Return how many steps of the result one step of a product is."""
     with np.errstate(over="ignore", under="ignore"):
         product = np.float32(attrs.lhs_scale) * np.float32(attrs.rhs_scale)
         return np.float32(product / np.float32(attrs.output_scale))
@@ -131,7 +131,7 @@ def product_onnxruntime(attrs: Any, lhs: Array, rhs: Array) -> Array:
 
 
 def _stored(attrs: Any, values: Float32Array) -> Array:
-    """Round half to even, and bound; the values include the model's zero point."""
+    """Round half to even, and clamp; the values include the model's zero point."""
     moved = moved_by(attrs.model_dtype, attrs.out_dtype)
     bounded = np.clip(np.rint(values), attrs.out_min - moved, attrs.out_max - moved)
     return (bounded.astype(np.int32) + moved).astype(attrs.out_dtype)
@@ -140,12 +140,12 @@ def _stored(attrs: Any, values: Float32Array) -> Array:
 def quantize_onnxruntime(
     values: Any, scale: npt.ArrayLike, zero_point: npt.ArrayLike, dtype: str
 ) -> Any:
-    """Quantize as QuantizeLinear: a division, bounded, then rounded half to even.
+    """Quantize as QuantizeLinear: divide, clamp, then round half to even.
 
     Args:
         values: float32, any shape; NaN gives the lowest value.
         scale: broadcast with ``values``.
-        zero_point: broadcast likewise.
+        zero_point: broadcast with ``values``.
         dtype: of the result.
     """
     low, high = dtype_range(dtype)
@@ -169,7 +169,7 @@ def conversion_onnxruntime(
 def sigmoid_onnxruntime(
     scale: float, zero_point: int, output_scale: float, output_zero_point: int, dtype: str
 ) -> Array:
-    """Tabulate QLinearSigmoid likewise."""
+    """Tabulate QLinearSigmoid, the lowest value's result first."""
     reals = logistic(_reals(scale, zero_point, dtype))
     return quantize_onnxruntime(reals, output_scale, output_zero_point, dtype)
 
@@ -177,13 +177,13 @@ def sigmoid_onnxruntime(
 def tanh_onnxruntime(
     scale: float, zero_point: int, output_scale: float, output_zero_point: int, dtype: str
 ) -> Array:
-    """Tabulate Tanh of dequantized values likewise, which it computes in float32."""
+    """Tabulate the float32 Tanh of dequantized values, the lowest value's result first."""
     reals = hyperbolic_tangent(_reals(scale, zero_point, dtype))
     return quantize_onnxruntime(reals, output_scale, output_zero_point, dtype)
 
 
 def _reals(scale: float, zero_point: int, dtype: str) -> Float32Array:
-    """Return what the values of a dtype stand for, the lowest first."""
+    """Return the real numbers of a dtype's values, the lowest value's first."""
     low, high = dtype_range(dtype)
     with np.errstate(over="ignore"):
         return np.float32(scale) * (np.arange(low, high + 1) - zero_point).astype(np.float32)
@@ -192,7 +192,7 @@ def _reals(scale: float, zero_point: int, dtype: str) -> Float32Array:
 def bias_steps(reals: npt.ArrayLike, steps: npt.ArrayLike) -> Array:
     """Return a float bias as int32, in steps of the sums.
 
-    What int32 does not hold is the lowest value, either way, as x86's conversion gives it.
+    A value that int32 does not hold becomes the lowest int32, as in x86's conversion.
     """
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         quotients = np.asarray(reals, np.float32) / np.asarray(steps, np.float32)
@@ -203,7 +203,7 @@ def bias_steps(reals: npt.ArrayLike, steps: npt.ArrayLike) -> Array:
 
 
 def mean_factor(attrs: Any, count: int) -> float:
-    """Return the result's steps of one step of a sum of ``count`` values."""
+    """Return how many steps of the result one step of a sum of ``count`` values is."""
     with np.errstate(over="ignore", under="ignore"):
         divisor = np.float32(attrs.output_scale) * np.float32(count)
         return float(np.float32(attrs.input_scale) / divisor)
@@ -214,7 +214,7 @@ def softmax_table(input_scale: float, count: int) -> Float32Array:
 
     Args:
         input_scale: real value of one step of the data.
-        count: how many values a row has.
+        count: the number of values in a row.
     """
     scale = float(np.float32(input_scale))
     largest = np.float32(np.finfo(np.float32).max)
@@ -231,16 +231,16 @@ def softmax_factor(output_scale: float) -> np.float32:
 
 
 def check_softmax(output_scale: float) -> None:
-    """Raise where steps do not fit 32 bits."""
+    """Raise if the steps of 1 do not fit 32 bits."""
     if softmax_factor(output_scale) >= _SOFTMAX_MOST:
         raise QnnError(f"output_scale {output_scale:.4g} is too small for a softmax")
 
 
 def softmax_onnxruntime(attrs: Any, distance: Any) -> Any:
-    """Compute QLinearSoftmax along the last axis, whose sums are float32 and quotients float64.
+    """Compute QLinearSoftmax along the last axis: its sums are float32, its quotients float64.
 
     Args:
-        attrs: of the call.
+        attrs: the call's attributes.
         distance: int32, how far each value is below the largest of its row.
     """
     # The table has the largest distance first.
@@ -271,7 +271,7 @@ def hyperbolic_tangent(values: npt.ArrayLike) -> Float32Array:
 
 
 def gru_tangent(values: npt.ArrayLike) -> Float32Array:
-    """Compute the hyperbolic tangent as GRU: as Tanh, but every product is rounded."""
+    """Compute the hyperbolic tangent as GRU does: like Tanh, but it rounds every product."""
     x = _between(values, polynomials.GRU_TANH_END)
     square = x * x
 

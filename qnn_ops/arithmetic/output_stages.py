@@ -24,12 +24,12 @@ def quantize_down_by_fixed_point(
 ) -> Int32Array:
     """Scale sums by a Q31 multiplier below one: round(acc · multiplier / 2^31 / 2^shift) + offset.
 
-    The offset comes last, and so is an integer in the result's scale: the zero point. Source:
+    The offset comes last, so it is an integer in the result's scale: the zero point. Source:
     OutputStageQuantizeDownInt32ByFixedPoint of gemmlowp's public/output_stages.h.
 
     Args:
         acc: integers within int32, any shape; zero points and bias already accounted for.
-        multiplier: int32; of ``quantize_multiplier``, it lies in [2^30, 2^31). Broadcast.
+        multiplier: int32; from ``quantize_multiplier`` it lies in [2^30, 2^31). Broadcast.
         right_shift: in 0..31; the shift of ``quantize_multiplier``, negated. Broadcast.
         offset_after_shift: integers within int32; the result's zero point. Broadcast.
 
@@ -53,17 +53,16 @@ def quantize_down_to_uint8_scale(
 ) -> Int32Array:
     """Scale sums by an integer and a shift: round((acc + offset) · mult_int / 2^shift).
 
-    The stage that the fixed-point one replaced. Its sum and its product are plain int32: both
-    wrap modulo 2^32, so that mult_int has only the bits that acc leaves free; and its offset is
-    scaled too, so that zero need not fall on an integer of the result. Source:
-    OutputStageQuantizeDownInt32ToUint8Scale of gemmlowp's public/output_stages.h, with ties
-    away from zero, as its code has them.
+    The fixed-point stage replaced this one. Its sum and its product are plain int32. Both wrap
+    modulo 2^32, so mult_int has only the bits that acc leaves free. Its offset is scaled too, so
+    zero need not fall on an integer of the result. Source: OutputStageQuantizeDownInt32ToUint8Scale
+    of gemmlowp's public/output_stages.h, with ties away from zero, as its code has them.
 
     Args:
         acc: integers within int32, any shape.
         result_offset: integers within int32; broadcast.
         result_mult_int: integers within int32; broadcast.
-        result_shift: in 0..31, to the right; broadcast.
+        result_shift: the right shift, in 0..31; broadcast.
 
     Returns:
         int32, the broadcast shape.

@@ -1,4 +1,4 @@
-"""Float results that must be rounded, even if omitting the rounding would be faster."""
+"""Forces the rounding of float results, which compilers may omit."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ _MOST = np.finfo(np.float32).max
 def rounded(result: Any) -> Any:
     """Return a float32 product or sum, rounded before anything is added to it.
 
-    Compilers make one fused multiply-add, with one rounding, of a product and a sum where the
-    processor has it, and simplify a + b - b to a. Between the two stands a choice here, which
-    changes no number: what is beyond all numbers is itself twice. With a constant in its place TVM
-    would load it, which is a gather in vector code, or LLVM add what follows to either choice. Both
-    ends are asked for: LLVM knows the sign of some products, and that these pass one end never.
+    Compilers turn a product and a sum into one fused multiply-add, with one rounding, if the
+    processor has it. They also simplify a + b - b to a. A choice between the two prevents this. It
+    changes no number: twice an infinite number is that number. If that were a constant, TVM would
+    load it, which is a gather in vector code, or LLVM would move the addition into the choice. The
+    choice tests both ends, because LLVM knows the sign of some products, which never pass one end.
 
     Args:
-        result: a Relax expression, as it is or as ``qnn_ops.dialect.expressions`` has it; or an
-            array, which is rounded.
+        result: a Relax expression, itself or as an ``Expression``; or an array, which is rounded
+            already.
     """
     if isinstance(result, Expression):
         return result.to(rounded(result.expr))

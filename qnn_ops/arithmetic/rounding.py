@@ -1,4 +1,4 @@
-"""The ways to scale an accumulator down, by the name an operator's ``rounding`` takes."""
+"""The ways to scale an accumulator down, by the names that an operator's ``rounding`` takes."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ class Rounding:
 
     Attributes:
         scaled: multiplies integers by real multipliers, and rounds.
-        most_shift: how far to the left a fixed-point multiplier may shift; None without those.
+        most_shift: the largest left shift of a fixed-point multiplier; None if there is none.
         is_single: whether multipliers are float32.
-        of_litert: whether it is LiteRT's, whose sums wrap in int32.
+        of_litert: whether it is LiteRT's way; then sums wrap in int32.
     """
 
     scaled: Callable[[Any, Array], Any]
@@ -50,7 +50,7 @@ ROUNDINGS = {
 
 SUM_ROUNDINGS = {
     **ROUNDINGS,
-    # Only the bias is added another way; see qnn_ops.arithmetic.float_epilogue.
+    # It differs only in how the bias is added; see qnn_ops.arithmetic.float_epilogue.
     "onednn": Rounding(scaled_float32, is_single=True),
     REDUCED: Rounding(
         lambda x, real: multiply_by_reduced_multiplier(x, *quantize_multiplier(real)), MOST_SHIFT
@@ -67,8 +67,8 @@ def check_multiplier(real_multiplier: Array | float, rounding: str) -> None:
         rounding: as ``scale_down`` takes it.
 
     Raises:
-        QnnError: if one is not finite, or too large for the arithmetic: beyond 2^31 in fixed
-            point, beyond float32 for "float32".
+        QnnError: if a multiplier is not finite, or too large for the arithmetic: beyond 2^31 in
+            fixed point, beyond float32 for "float32".
     """
     multiplier = np.asarray(real_multiplier, np.float64)
     rule = SUM_ROUNDINGS[rounding]
@@ -94,8 +94,8 @@ def scale_down(
     """Turn accumulators into quantized values.
 
     Args:
-        accumulator: int32, any shape; int64 for rounding "reduced" or "float64". An array or an
-            expression.
+        accumulator: an array or an expression: int32, any shape; int64 for rounding "reduced" or
+            "float64".
         real_multiplier: float64, how many output steps an accumulator step is; a scalar, or an
             array that broadcasts to the accumulator (one per channel).
         rounding: "tflite" (gemmlowp: doubling high multiply, then rounding shift, each rounded),

@@ -1,4 +1,4 @@
-"""The result of the sums of a convolution or a dense layer."""
+"""Turns the sums of a convolution or a dense layer into its result."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ def result_of_sums(
     """Compute an operator's result from its sums of products, by its ``rounding``.
 
     Args:
-        attrs: of the call.
-        sums: integers without the bias; they wrap modulo 2^32 unless ``wide``. Arrays or
-            expressions, as the bias and the addend.
-        bias: int32, or int64 if ``wide``, that broadcasts with them, or None.
-        multiplier: how many steps of the result a step of the sum is, broadcasting likewise; not
+        attrs: the call's attributes.
+        sums: integers without the bias; they wrap modulo 2^32 unless ``wide``. An array or an
+            expression, as are the bias and the addend.
+        bias: int32, or int64 if ``wide``, that broadcasts with the sums; or None.
+        multiplier: how many steps of the result a step of the sum is; broadcasts with them; not
             used for int32 results, which are the sums.
         addend: for rounding "onednn", shaped as the sums.
         wide: whether the sums are 64 bits wide.
@@ -53,8 +53,8 @@ def result_of_sums(
 
 
 def with_bias(sums: Any, bias: Any, *, wide: bool = False) -> Any:
-    """Add the bias modulo 2^32, to wide sums as it is."""
-    # Not in uint32: TVM takes the int32 that is made of one for a number that is not negative.
+    """Add the bias modulo 2^32; to wide sums without wrapping."""
+    # Do not add in uint32: TVM assumes that an int32 made from uint32 is not negative.
     total = sums if bias is None else sums.astype(np.int64) + bias.astype(np.int64)
     return total.astype(np.int64 if wide else np.int32)
 
@@ -66,23 +66,23 @@ def check_sums(
     bias: Callable[[], Array] | None,
     multiplier: Callable[[], Array],
 ) -> str:
-    """Raise if the sums, or what is made of them, can leave the int32 of the model's framework.
+    """Raise if the sums, or their scaled values, can leave the int32 of the model's framework.
 
-    LiteRT's, which its roundings tell, wrap: it calls a function with each of them, as an int32.
-    Those of int16 data are 64 bits wide, or, with a bias of int32, wrap as a rule.
+    LiteRT's sums wrap, because it passes each of them to a function as an int32; the rounding tells
+    whether sums are LiteRT's. Sums of int16 data are 64 bits wide, or wrap if the bias is int32.
 
     Args:
-        attrs: of the call.
+        attrs: the call's attributes.
         data: the first factor of the products.
         weights: the second factor.
-        bias: gives int32 or int64, one per channel; None where there is none.
-        multiplier: gives how many steps of the result a step of the sum is, or one per channel.
+        bias: returns int32 or int64, one per channel; None if there is no bias.
+        multiplier: returns how many steps of the result a step of the sum is, or one per channel.
 
     Returns:
-        Which sum wraps and how far it goes; empty where none does.
+        The sum that wraps, and how far it goes; empty if none does.
 
     Raises:
-        QnnError: they can; it names the channel and how far its sum goes.
+        QnnError: a sum can leave int32; the error names the channel and how far its sum goes.
     """
     if data.dtype == "int16":
         values = None if bias is None else bias()

@@ -18,7 +18,7 @@ from qnn_ops.dialect.registry import Attrs, TensorSpec
 from qnn_ops.errors import QnnError
 
 MOST_SHIFT = 14
-"""The largest shift to the left of a wide sum."""
+"""The largest left shift of a wide sum."""
 
 
 def reduced_multiplier(multiplier: npt.ArrayLike) -> Int64Array:
@@ -53,7 +53,7 @@ REDUCED = "reduced"
 
 ROUNDINGS = (REDUCED, "float64")
 
-# What TFLite's arithmetic takes: below it, the product with a 15-bit multiplier keeps 64 bits.
+# The limit of TFLite's arithmetic: the product of a smaller sum and 15 bits fits 64 bits.
 _LARGEST_SUM = 2**47
 
 
@@ -65,7 +65,7 @@ def is_wide(data_dtype: str, bias_dtype: str | None) -> bool:
 def check_sum_types(
     attrs: Attrs, data: TensorSpec, weights: TensorSpec, bias: TensorSpec | None
 ) -> None:
-    """Raise unless the types of a convolution or dense layer go together, and its rounding."""
+    """Raise unless the dtypes and the rounding of a convolution or dense layer go together."""
     if data.dtype == "int16":
         check_alike(
             {"out_dtype": attrs.out_dtype, "quantized_data": "int16"},
@@ -91,7 +91,7 @@ def check_wide_sums(
     bias: npt.NDArray[Any] | None,
     multiplier: npt.NDArray[np.float64],
 ) -> None:
-    """Raise if TFLite does not define what the sums, or what they are scaled to, can reach."""
+    """Raise if the sums, or their scaled values, can go where TFLite does not define them."""
     most = weights.depth * weights.largest * 2**15
     if bias is not None and bias.size:
         most += int(np.abs(bias.astype(np.float64)).max())

@@ -1,9 +1,9 @@
-"""XNNPACK's arithmetic of quantized operators, as ExecuTorch's delegate runs them, in numpy.
+"""XNNPACK's arithmetic of quantized operators, as ExecuTorch's delegate uses it, in numpy.
 
-Source: XNNPACK in ExecuTorch 1.5.1, on x86. Convolutions and dense layers are those of rounding
-"float32". Everything else rounds in three ways: quantization multiplies by a float32 reciprocal and
-rounds half to even, sums are fixed point and round ties up, products are float32 and round half to
-even, and means do so with the zero points inside.
+Source: XNNPACK in ExecuTorch 1.5.1, on x86. Convolutions and dense layers have rounding "float32".
+All other operators have roundings of their own. Quantization multiplies by a float32 reciprocal and
+rounds half to even. Sums are fixed point and round ties up. Products are float32 and round half to
+even. Means do so after the zero points are added.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ from qnn_ops.errors import QnnError
 
 XNNPACK = "xnnpack"
 
-# The bits of a sum's larger factor, and between which quotients of scales XNNPACK adds.
+# The bits of a sum's larger factor, and the range of quotients of scales in which XNNPACK adds.
 _SUM_BITS = 20
 _LEAST_QUOTIENT, _QUOTIENT_LIMIT = 2.0**-10, 2.0**8
 
-# A mean's float32 sees zero points: where bytes were moved, it is computed with int8's.
+# A mean's float32 depends on zero points. So it uses int8's, even if bytes were moved.
 _FROM_INT8 = {"int8": 0, "uint8": OFFSETS["uint8"]}
 
 Array = np.ndarray[Any, Any]
 
 
 class SumTerms(NamedTuple):
-    """What a sum is: (lhs·first + rhs·second + 2^(shift − 1)) >> shift, less zero points.
+    """The constants of a sum: (lhs·first + rhs·second + 2^(shift − 1)) >> shift, less zero points.
 
     Attributes:
         first: factor of lhs.
@@ -48,13 +48,13 @@ class SumTerms(NamedTuple):
 
 
 class MeanTerms(NamedTuple):
-    """What a mean is: rint((sum − taken) · factor + constant) + given, in float32.
+    """The constants of a mean: rint((sum − taken) · factor + constant) + given, in float32.
 
     Attributes:
-        taken: what makes the sum one of int8 values.
-        factor: the result's steps of one step of a sum.
-        constant: what both zero points come to.
-        given: what makes the result, one of int8, one of its dtype.
+        taken: turns the sum into one of int8 values.
+        factor: how many steps of the result one step of a sum is.
+        constant: the contribution of both zero points.
+        given: turns the int8 result into one of its own dtype.
     """
 
     taken: int
@@ -69,7 +69,7 @@ def is_xnnpack(attrs: Any) -> bool:
 
 
 def check_sum(attrs: Any) -> None:
-    """Raise unless XNNPACK adds operands of such scales: the smaller one may be any."""
+    """Raise unless XNNPACK adds operands of these scales. The smaller scale may be any."""
     name, scale = max(
         ((name, getattr(attrs, f"{name}_scale")) for name in ("lhs", "rhs")), key=itemgetter(1)
     )
@@ -94,7 +94,7 @@ def sum_terms(attrs: Any, sign: int = 1) -> SumTerms:
 def sum_xnnpack(attrs: Any, lhs: Array, rhs: Array, sign: int = 1) -> Array:
     """Add, or with the sign -1 subtract, in fixed point, ties up."""
     first, second, shift = sum_terms(attrs, sign)
-    # int32 has room for it, and for what it is rounded with.
+    # int32 has room for the sum and for the half that rounds it.
     left = (lhs.astype(np.int32) - attrs.lhs_zero_point) * first
     right = (rhs.astype(np.int32) - attrs.rhs_zero_point) * second
     steps = ((left + right + (1 << (shift - 1))) >> shift) + attrs.output_zero_point
@@ -124,13 +124,13 @@ def mean_terms(attrs: Any, dtype: str, count: int) -> MeanTerms:
 
 
 def mean_xnnpack(attrs: Any, dtype: str, sums: Array, count: int) -> Array:
-    """Average in float32, the zero points within what is rounded half to even.
+    """Average in float32: add the zero points, then round half to even.
 
     Args:
-        attrs: of the call.
-        dtype: of the values.
-        sums: of them as they are.
-        count: how many are in each.
+        attrs: the call's attributes.
+        dtype: the dtype of the values.
+        sums: sums of the values as they are.
+        count: the number of values in each sum.
     """
     terms = mean_terms(attrs, dtype, count)
     scaled = rounded((sums - terms.taken).astype(np.float32) * terms.factor)
@@ -139,7 +139,7 @@ def mean_xnnpack(attrs: Any, dtype: str, sums: Array, count: int) -> Array:
 
 
 def reciprocal(scale: npt.ArrayLike) -> Array:
-    """Return how many steps of ``scale`` 1 is, in float32."""
+    """Return how many steps of ``scale`` the number 1 is, in float32."""
     with np.errstate(all="ignore"):
         return np.float32(1) / np.asarray(scale, np.float32)
 
@@ -152,7 +152,7 @@ def quantize_xnnpack(
     Args:
         values: float32, any shape; NaN gives the highest value.
         scale: broadcast with ``values``.
-        zero_point: broadcast likewise.
+        zero_point: broadcast with ``values``.
         dtype: of the result.
     """
     low, high = dtype_range(dtype)
@@ -160,7 +160,7 @@ def quantize_xnnpack(
     lowest, highest = (low - points).astype(np.float32), (high - points).astype(np.float32)
     with np.errstate(all="ignore"):
         steps = values * reciprocal(scale)
-    # fmin takes the number beside NaN, as XNNPACK does.
+    # If one operand is NaN, fmin takes the other one, as XNNPACK does.
     bounded = np.maximum(np.fmin(steps, highest), lowest)
     return (np.rint(bounded).astype(np.int32) + points).astype(dtype)
 
@@ -168,13 +168,13 @@ def quantize_xnnpack(
 def clamp_table(
     data: tuple[float, int, str], result: tuple[float, int, str], ends: tuple[float, float]
 ) -> Array:
-    """Return what an activation makes of each 8-bit value, the lowest first.
+    """Tabulate an activation of 8-bit values, the lowest value's result first.
 
-    In float32, the zero point within what is rounded half to even.
+    Computed in float32. The zero point is added before the result is rounded half to even.
 
     Args:
         data: scale, zero point and dtype of the values.
-        result: of the result.
+        result: scale, zero point and dtype of the result.
         ends: the lowest and the highest real number.
     """
     scale, point, dtype = data

@@ -1,1 +1,1 @@
-"""How an operator is declared: its attributes, its checks, its type rule, and its entry in TVM."""
+"""The declaration of an operator: its attributes, checks, type rule, and entry in TVM."""

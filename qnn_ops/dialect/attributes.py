@@ -1,4 +1,4 @@
-"""Attributes brought to one form, so that equal calls are structurally equal.
+"""Brings attributes to one form, so that equal calls are structurally equal.
 
 Scales become Python floats that hold float32 values exactly, zero points become ints; one
 per channel becomes a list.
@@ -21,7 +21,7 @@ ZeroPoint = int | Sequence[int]
 def scale_attr(scale: Any) -> float | list[float]:
     """Return a scale, or one per channel, as the nearest float32 values."""
     try:
-        with np.errstate(over="ignore"):  # an infinite scale is for the type rule to name
+        with np.errstate(over="ignore"):  # the type rule names an infinite scale
             values = np.asarray(scale, dtype=np.float32)
     except (TypeError, ValueError):
         values = np.empty(0, np.float32)
@@ -48,7 +48,7 @@ def zero_point_attr(zero_point: Any) -> int | list[int]:
 def float_attr(name: str, value: Any) -> float:
     """Return ``value`` as the nearest float32."""
     try:
-        with np.errstate(over="ignore"):  # an infinite value is for the type rule to name
+        with np.errstate(over="ignore"):  # the type rule names an infinite value
             return float(np.float32(value))
     except (TypeError, ValueError):
         raise QnnError(f"{name} must be a number, got {value!r}") from None
@@ -97,7 +97,7 @@ def padding_attr(padding: int | Sequence[int]) -> list[int]:
 
 
 def _int_or_ints(value: Any, repeat: int) -> list[int]:
-    """Return a list of ints, or one int repeated; an empty list for anything else."""
+    """Return a list of ints, or one int repeated; an empty list for any other value."""
     try:
         return [index(value)] * repeat if np.ndim(value) == 0 else [index(item) for item in value]
     except (TypeError, ValueError):
@@ -113,7 +113,7 @@ def per_axis(value: Any, axis: int, rank: int) -> np.ndarray[Any, Any]:
 
 
 def dtype_range(dtype: str) -> tuple[int, int]:
-    """Return lowest and highest value of an integer dtype.
+    """Return the lowest and the highest value of an integer dtype.
 
     Raises:
         QnnError: if ``dtype`` is not one of the dialect's integer dtypes.

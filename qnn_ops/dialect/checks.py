@@ -1,4 +1,4 @@
-"""Checks of type rules. Their errors say what is wrong, what was given and what is needed."""
+"""The checks of type rules. Their errors say what is wrong, what was given and what is needed."""
 
 from __future__ import annotations
 
@@ -54,12 +54,12 @@ def check_quantization(
     """Raise unless scale and zero point can quantize a tensor of ``dtype``.
 
     Args:
-        name: how the arguments are called in errors: "input" for input_scale and
-            input_zero_point; with "{}" in the place of "scale" where they are called otherwise.
+        name: the arguments' name in errors: "input" for input_scale and input_zero_point. Other
+            names have "{}" in the place of "scale".
         scale: positive, finite; one per channel only where ``channels`` is given.
         zero_point: within ``dtype``; one per channel only where ``channels`` is given.
         dtype: int8, uint8, int16 or int32.
-        channels: how many channels there are, or None where only per-tensor is allowed.
+        channels: the number of channels, or None if only per-tensor quantization is allowed.
     """
     low, high = dtype_range(dtype)
     pattern = name if "{}" in name else f"{name}_{{}}"
@@ -76,8 +76,8 @@ def check_alike(dtypes: Mapping[str, str], zero_points: Mapping[str, int]) -> No
     """Raise unless an operator's tensors are all of 8 bits, or all int16 with zero points 0.
 
     Args:
-        dtypes: of its operands and its result, by what errors call them.
-        zero_points: of the same, by the names of the attributes.
+        dtypes: of the operands and the result, by their names in errors.
+        zero_points: of the same tensors, by the names of the attributes.
     """
     if "int16" not in dtypes.values():
         return
@@ -89,11 +89,11 @@ def check_alike(dtypes: Mapping[str, str], zero_points: Mapping[str, int]) -> No
 
 
 def check_stated_multiplier(attrs: Attrs, channels: int | None = None) -> None:
-    """Raise unless the attribute ``multiplier``, if there is one, can scale by what it says.
+    """Raise if a call has the attribute ``multiplier``, and scaling by it is not defined.
 
     Args:
-        attrs: of the call.
-        channels: how many channels there are, or None where only one value is allowed.
+        attrs: the call's attributes.
+        channels: the number of channels, or None if only one value is allowed.
     """
     for value in _values("multiplier", getattr(attrs, "multiplier", 1.0), channels):
         if not (math.isfinite(value) and value > 0):
@@ -125,7 +125,7 @@ def int32_values(name: str, x: npt.ArrayLike) -> npt.NDArray[np.int64]:
     """Return integers within int32, held as int64 so that sums and products of two do not overflow.
 
     Args:
-        name: what the error calls the values.
+        name: the values' name in errors.
         x: integers, any shape.
 
     Returns:
@@ -149,7 +149,7 @@ def integers(name: str, x: npt.ArrayLike) -> npt.NDArray[np.int64]:
 
 
 def within(name: str, x: npt.ArrayLike, low: int, high: int) -> npt.NDArray[np.int64]:
-    """Return integers as int64, or raise where one lies outside a range."""
+    """Return integers as int64, or raise if one lies outside a range."""
     values = integers(name, x)
     return _all(name, f"lie within {low}..{high}", values, (values >= low) & (values <= high))
 
@@ -158,11 +158,11 @@ def positive_float32(name: str, x: npt.ArrayLike) -> npt.NDArray[np.float32]:
     """Return scales as float32.
 
     Args:
-        name: of the scales, for the error.
+        name: the scales' name in errors.
         x: any shape.
 
     Raises:
-        QnnError: if one is not positive and finite.
+        QnnError: if a scale is not positive and finite.
     """
     with np.errstate(over="ignore"):
         values = np.asarray(x, dtype=np.float32)
@@ -170,7 +170,7 @@ def positive_float32(name: str, x: npt.ArrayLike) -> npt.NDArray[np.float32]:
 
 
 def finite(name: str, x: npt.ArrayLike, dtype: type[np.floating[Any]]) -> Any:
-    """Return floats of a type, or raise where one is infinite or NaN."""
+    """Return floats of a dtype, or raise if one is infinite or NaN."""
     values = np.asarray(x, dtype)
     return _all(name, "be finite", values, np.isfinite(values))
 

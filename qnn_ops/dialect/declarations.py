@@ -36,7 +36,7 @@ class Declaration:
 
     @property
     def implied(self) -> dict[str, Any]:
-        """The values of the attributes that a call has only where they differ."""
+        """The defaults of the attributes that a call has only if it differs from them."""
         return {
             name: self._defaults[name] for name, each in self.attributes.items() if each.implied
         }
@@ -97,7 +97,7 @@ class Declaration:
 
 
 def _evaluated(annotation: Any, names: Mapping[str, Any]) -> Any:
-    """Evaluate an annotation; dotted names, which most are, without Python's slow compiler."""
+    """Evaluate an annotation. Most are dotted names, which need no slow compiler of Python's."""
     if not isinstance(annotation, str):
         return annotation
     first, *rest = annotation.split(".")

@@ -1,4 +1,4 @@
-"""The attributes that operators declare: each says once its form, its values and its documentation.
+"""The attributes that operators declare: each states its form, values and documentation once.
 
 An operator's function annotates its parameters with these types. ``qnn_ops.dialect.declarations``
 reads them. To type checkers they are the types of the values.
@@ -31,9 +31,9 @@ class Attribute:
         form: brings a value to the form that calls have: (name, value) -> value.
         text: documents the attribute, unless the operator's own docstring does.
         allowed: the values that it may have; empty for any.
-        implied: whether a call has it only where it differs from the default.
-        default: gives the value that the parameter's default stands for.
-        needed: tells whether a call has it, beside its other arguments.
+        implied: whether a call has it only if it differs from the default.
+        default: computes the value that the parameter's default stands for.
+        needed: tells from a call's other arguments whether it has this attribute.
     """
 
     form: Callable[[str, Any], Any]
@@ -61,7 +61,7 @@ def choice(*allowed: str, text: str = "", **rules: Any) -> Attribute:
 
 
 def arithmetic_of(*names: str) -> Attribute:
-    """Declare whose integers a call has, by names of frameworks; LiteRT's where it says nothing."""
+    """Declare a choice of frameworks whose integers a call computes; the default is LiteRT."""
     return choice(*names, implied=True)
 
 

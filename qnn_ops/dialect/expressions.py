@@ -1,4 +1,4 @@
-"""Relax expressions that compute as numpy arrays do: called with them, a reference writes code."""
+"""Relax expressions with numpy's interface: called with them, a reference writes code."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from qnn_ops.dialect.registry import spec_of
 class Expression(NDArrayOperatorsMixin):
     """A tensor of Relax with numpy's operators, functions and common dtypes.
 
-    Numbers and arrays beside it become constants of the common dtype. An operator's reference that
-    computes with expressions, too, uses only what is here, in the dtypes that the processor is to
-    use: every conversion that it writes is one in the compiled code. It checks no values.
+    Numbers and arrays in the same operation become constants of the common dtype. A reference that
+    computes with expressions, too, uses only what this file has. Its dtypes are those of the
+    compiled code, because each of its conversions is one there. It checks no values.
     """
 
     def __init__(self, builder: relax.BlockBuilder, expr: relax.Expr) -> None:
-        """Emit an expression, so that it is computed once; ``value`` is it as it was."""
+        """Emit an expression, so that it is computed once; ``value`` is the original expression."""
         is_leaf = isinstance(expr, (relax.Var, tvm.ir.GenericConst))
         self.builder, self.value = builder, builder.normalize(expr)
         self.expr = self.value if is_leaf else builder.emit(self.value)
@@ -32,7 +32,7 @@ class Expression(NDArrayOperatorsMixin):
         self.ndim = len(self.shape)
 
     def to(self, expr: relax.Expr) -> Expression:
-        """Return what follows from this tensor."""
+        """Return another expression with this one's builder."""
         return Expression(self.builder, expr)
 
     def astype(self, dtype: Any) -> Expression:
@@ -62,12 +62,12 @@ class Expression(NDArrayOperatorsMixin):
         return self.to(R.strided_slice(self.expr, [self.ndim - 1], [begin], [end]))
 
     def apply(self, function: Callable[..., Any], *operands: Any) -> Expression:
-        """Apply a function of this project that ``implement`` named."""
+        """Apply a function of this project that ``implement`` decorates."""
         result: Expression = _FUNCTIONS[function](*operands)
         return result
 
     def __array_ufunc__(self, ufunc: np.ufunc, _method: str, *operands: Any) -> Expression:
-        """Apply an operator, or a function of numpy's, to each element."""
+        """Apply an operator or a numpy function to each element."""
         dtype = np.result_type(*(getattr(each, "dtype", each) for each in operands))
         if dtype.kind == "b" and ufunc is np.bitwise_and:
             ufunc = np.logical_and
@@ -76,20 +76,20 @@ class Expression(NDArrayOperatorsMixin):
     def __array_function__(
         self, function: Callable[..., Any], _types: Any, args: Any, kwargs: Any
     ) -> Any:
-        """Apply a function of numpy's."""
+        """Apply a numpy function."""
         return _FUNCTIONS[function](*args, **kwargs)
 
 
 def emitted(
     builder: relax.BlockBuilder, function: Callable[..., Any], *arguments: Any, **named: Any
 ) -> relax.Expr:
-    """Return the expression that a function of arrays makes of Relax expressions.
+    """Call a function of arrays with Relax expressions, and return its result as one.
 
     Args:
-        builder: of the code.
-        function: which gives one tensor.
-        *arguments: of the function; a tuple of Relax becomes a list.
-        **named: likewise, but no expressions.
+        builder: the builder of the code.
+        function: returns one tensor.
+        *arguments: the function's arguments; a tuple of Relax becomes a list.
+        **named: the function's keyword arguments, which are no expressions.
     """
 
     def array(value: Any) -> Any:
@@ -105,7 +105,7 @@ def emitted(
 
 
 def operand(value: Any, dtype: Any) -> relax.Expr:
-    """Return an expression, a number or an array as Relax has it."""
+    """Return an expression, a number or an array as a Relax expression."""
     if isinstance(value, Expression):
         return value.astype(dtype).expr
     return relax.const(np.asarray(value, dtype), str(np.dtype(dtype)))
@@ -119,7 +119,7 @@ _UFUNCS: dict[np.ufunc, Callable[..., relax.Expr]] = {
     np.equal: R.equal,
     np.exp: R.exp,
     np.floor: R.floor,
-    np.fmin: R.minimum,  # TVM's, too, takes the second number beside NaN.
+    np.fmin: R.minimum,  # TVM's also takes the second number if the first is NaN.
     np.greater: R.greater,
     np.greater_equal: R.greater_equal,
     np.left_shift: R.left_shift,
@@ -175,7 +175,7 @@ _FUNCTIONS: dict[Callable[..., Any], Callable[..., Any]] = {
 
 
 def implement(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Decorate what computes a function of this project with expressions."""
+    """Decorate the implementation of a function of this project for expressions."""
 
     def decorate(implementation: Callable[..., Any]) -> Callable[..., Any]:
         _FUNCTIONS[function] = implementation
@@ -186,14 +186,14 @@ def implement(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def take(table: Any, indices: Any) -> Any:
     """Return the entries of a table; indices beyond its ends count as the ends."""
-    # numpy's function asks only the table how. TVM prints a warning where the mode is "fast".
+    # numpy's function dispatches on the table only. TVM warns if the mode is "fast".
     if not isinstance(indices, Expression):
         return np.take(table, indices, mode="clip")
     return indices.to(R.take(operand(table, table.dtype), indices.expr, axis=0, mode="clip"))
 
 
 def sum_in_order(values: Any) -> Any:
-    """Add float32 values up along the last axis, one after the other: every sum is rounded."""
+    """Add float32 values along the last axis, one after the other. Every sum is rounded."""
     if isinstance(values, Expression):
         return values.sum(axis=-1, dtype=np.float32, keepdims=True)
     return np.cumsum(values, axis=-1, dtype=np.float32)[..., -1:]

@@ -1,7 +1,7 @@
 """Calls whose result the model's own framework leaves undefined, because int32 overflows.
 
-Each operator has a rule beside it; docs/numerics.md lists the bounds. Importers check every call
-that they make. A call written by hand is defined even then: sums wrap modulo 2^32, and results of
+Each operator's file has its rule; docs/numerics.md lists the bounds. Importers check every call
+that they make. A call written by hand is always defined: sums wrap modulo 2^32, and results of
 sums, products and means saturate.
 """
 
@@ -23,17 +23,17 @@ Params = Mapping[str, tvm.runtime.Tensor]
 
 
 def check_overflow(expr: relax.Expr, params: Params) -> str:
-    """Raise if the framework's integers could overflow, for some data, where ``expr`` is computed.
+    """Raise if the framework's integers could overflow for some data when it computes ``expr``.
 
     Args:
-        expr: normalised; what is no call of the dialect passes.
+        expr: normalised; an expression that is no call of the dialect passes.
         params: values of the variables that are constants of the model, by name.
 
     Returns:
-        What can wrap, where the framework is known to compute modulo 2^32; else empty.
+        The integers that can wrap, if the framework is known to do that; otherwise empty.
 
     Raises:
-        QnnError: names the operator, the channel and how far its integers go.
+        QnnError: they could; the error names the operator, the channel and how far its integers go.
     """
     operator = operator_of(expr)
     if operator is None:

@@ -1,7 +1,7 @@
 """One decorator that turns a Python function into a Relax operator.
 
 An operator's file contains the public function with the operator's traits, its type rule, its numpy
-reference, and a rule that tells where the model's own framework would overflow. The function has no
+reference, and a rule that tells when the model's own framework would overflow. The function has no
 body: its signature declares the operands and attributes, by the types of
 ``qnn_ops.dialect.declared``::
 
@@ -54,7 +54,7 @@ _KEPT_ARRAYS = 512  # more than the lists of any network's channels
 class TensorSpec:
     """The facts of a tensor that a type rule sees: its shape and its dtype.
 
-    A size that only a run knows is a ``qnn_ops.dialect.sizes.Size``.
+    A size that only a run decides is a ``qnn_ops.dialect.sizes.Size``.
     """
 
     shape: tuple[int, ...]
@@ -64,8 +64,8 @@ class TensorSpec:
 class Attrs(SimpleNamespace):
     """An operator's attributes as plain Python values, by the names of the public function.
 
-    Each operator has a subclass, whose class attributes are what calls leave out: the defaults of
-    implied attributes.
+    Each operator has a subclass. Its class attributes are the defaults of implied attributes, which
+    calls leave out.
     """
 
 
@@ -78,16 +78,16 @@ class Known(Protocol):
     """The constant operands of a call, by their indices."""
 
     def __call__(self, index: int) -> np.ndarray[Any, Any]:
-        """Return the value of an operand, which has to be constant."""
+        """Return the value of an operand, which must be constant."""
 
     def has(self, index: int) -> bool:
         """Tell whether an operand is constant."""
 
 
 OverflowRule = Callable[..., "str | None"]
-"""``rule(attrs, known, *specs)`` raises where a framework's integers could overflow.
+"""``rule(attrs, known, *specs)`` raises if a framework's integers could overflow.
 
-Where they are known to wrap, it says so instead.
+If they are known to wrap, it returns a text about that instead.
 """
 
 
@@ -101,7 +101,7 @@ class Operator(Generic[P]):
         traits: Traits | None,
         name: str = "",
     ) -> None:
-        """Register ``function`` by its name or another; ``tensors`` are its tensor parameters."""
+        """Register ``function``, by its own name or another; ``tensors`` are tensor parameters."""
         self.name = self.__name__ = name or function.__name__
         self.tensors = tensors
         self.declaration = Declaration(function, tensors)
@@ -135,18 +135,18 @@ class Operator(Generic[P]):
         return rule
 
     def reference(self, function: Reference) -> Reference:
-        """Decorate what the operator computes, in numpy: ``function(attrs, *arrays)``."""
+        """Decorate the operator's computation in numpy: ``function(attrs, *arrays)``."""
         self._references[LITERT] = function
         return function
 
     def computed_by(self, arithmetic: str, function: Reference) -> None:
-        """State what the operator computes in another arithmetic than LiteRT's."""
+        """Register the operator's computation in another arithmetic than LiteRT's."""
         self._references[arithmetic] = function
         others = [name for name in self._references if name != LITERT]
         self.declaration.attributes["arithmetic"] = arithmetic_of(LITERT, *others)
 
     def overflow_rule(self, rule: OverflowRule) -> OverflowRule:
-        """Decorate what raises where LiteRT's integers could overflow; those of others cannot."""
+        """Decorate the rule that raises if LiteRT's integers could overflow (others' cannot)."""
         self._overflow_rule = rule
         return rule
 
@@ -169,7 +169,7 @@ class Operator(Generic[P]):
         return relax.Call(self.op, operands, tvm.ir.make_node("ir.DictAttrs", **attrs))
 
     def _operand(self, name: str, value: Any) -> Any:
-        """Return an operand; one that is declared as several tensors becomes a tuple."""
+        """Return an operand; an operand that is declared as several tensors becomes a tuple."""
         if name not in self.declaration.tuples or isinstance(value, relax.Expr):
             return value
         fields = list_attr(name, value)
@@ -187,12 +187,12 @@ class Operator(Generic[P]):
         except QnnError as error:
             raise QnnError(f"{self.name}: {error}") from None
         except (AttributeError, IndexError, TypeError, ValueError) as error:
-            # An attribute or operand is missing or of another kind: a call made by hand, not by the
+            # An attribute or operand is missing or of another kind: the call was made without the
             # function.
             raise QnnError(f"{self.name}: malformed call: {error}") from error
 
     def apply(self, attrs: Attrs, *arrays: Any) -> np.ndarray[Any, Any]:
-        """Compute in numpy what a call with these attributes means, after checking its types."""
+        """Compute a call with these attributes in numpy, after checking its types."""
         if self._references.get(LITERT) is None:
             raise QnnError(f"{self.name}: the operator has no reference")
         spec = self.infer(attrs, *(_array_spec(array) for array in arrays))
@@ -209,10 +209,10 @@ class Operator(Generic[P]):
         return self._references[getattr(attrs, "arithmetic", LITERT)](attrs, *values)
 
     def check_overflow(self, attrs: Attrs, known: Known, *operands: Operand) -> str:
-        """Raise where the framework's integers could overflow; the error names the operator.
+        """Raise if the framework's integers could overflow; the error names the operator.
 
         Returns:
-            What wraps, if anything can.
+            The integers that wrap, if any can.
         """
         if self._overflow_rule is None:
             raise QnnError(f"{self.name}: the operator does not say when it overflows")
@@ -225,7 +225,7 @@ class Operator(Generic[P]):
         return f"{self.name}: {wraps}" if wraps else ""
 
     def evaluate(self, *args: P.args, **kwargs: P.kwargs) -> np.ndarray[Any, Any]:
-        """Compute the operator in numpy: the same arguments, with arrays for the tensors."""
+        """Compute the operator in numpy: the arguments are a call's, but tensors are arrays."""
         build: Callable[..., relax.Call] = self
         call = build(*_map(_to_const, args), **_map(_to_const, kwargs))
         return self.apply(attrs_of(call), *(_to_array(arg) for arg in call.args))
@@ -266,7 +266,7 @@ def operator(
 
     Args:
         tensors: names of its operands.
-        traits: what passes need to know of it; without them none of those passes takes it.
+        traits: the facts that passes need; without them no such pass takes the operator.
     """
 
     def decorate(function: Callable[P, None]) -> Operator[P]:
@@ -276,7 +276,7 @@ def operator(
 
 
 def cannot_overflow(_attrs: Attrs, _known: Known, *_operands: Operand) -> None:
-    """Raise never: the overflow rule of operators that do not add or scale in int32."""
+    """Never raise: the overflow rule of operators that do not add or scale in int32."""
 
 
 def operator_of(expr: Any) -> Operator[Any] | None:
@@ -307,10 +307,10 @@ def constant_of(expr: relax.Expr) -> np.ndarray[Any, Any] | None:
 
 
 def spec_of(expr: relax.Expr, name: str = "an expression") -> TensorSpec:
-    """Return shape and dtype of a normalised tensor expression, which the error calls ``name``.
+    """Return shape and dtype of a normalised tensor expression. Errors call it ``name``.
 
     Raises:
-        QnnError: if it is no tensor, or its shape's sizes or its dtype have no expressions.
+        QnnError: if it is no tensor, or its sizes or its dtype are unknown.
     """
     return type_spec(expr.ty, name)
 
@@ -368,7 +368,7 @@ def _plain(value: Any) -> Any:
 
 
 class _ArrayKey:
-    """An array of TVM's as a key, which equals only itself: TVM's equality takes 1 for True.
+    """A TVM array as a key that equals only itself: TVM's own equality takes 1 for True.
 
     Attributes:
         array: the array.
@@ -386,7 +386,7 @@ class _ArrayKey:
 
 @lru_cache(maxsize=_KEPT_ARRAYS)
 def _items(key: _ArrayKey) -> tuple[Any, ...]:
-    # Each item is a call of TVM's, and each pass reads the same lists of channels.
+    # Reading an item calls TVM, and each pass reads the same lists of channels.
     return tuple(map(_plain, key.array))
 
 

@@ -1,7 +1,7 @@
-"""Names and quantization of a model's inputs and outputs, kept with its function.
+"""The names and quantization of a model's inputs and outputs, kept with its function.
 
-Importers attach them to ``main``; code that builds or runs the module reads them. They are stored
-as one JSON attribute, so that they survive TVMScript, JSON and every pass.
+Importers attach them to ``main``. Code that builds or runs the module reads them. One JSON
+attribute stores them, so that they survive TVMScript, JSON and every pass.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ __all__ = [
 ATTRIBUTE = "qnn_signature"
 
 ARITHMETIC = "arithmetic"
-"""The attribute that says whose integers a function's quantize-dequantize groups mean."""
+"""The attribute that names the framework whose integers a function's quantization groups mean."""
 
-# TVM's names.
+# These are TVM's names.
 _LOW, _HIGH = "tir_var_lower_bound", "tir_var_upper_bound"
 
 
@@ -49,7 +49,7 @@ def main_function(mod: tvm.IRModule) -> relax.Function:
     """Return the module's function ``main``, which is the model.
 
     Raises:
-        QnnError: if there is none, it is not a Relax function, or ``mod`` is no module.
+        QnnError: if ``main`` is missing or not a Relax function, or ``mod`` is no module.
     """
     if not isinstance(mod, tvm.IRModule):
         raise QnnError(
@@ -67,8 +67,8 @@ def main_function(mod: tvm.IRModule) -> relax.Function:
 def signature_of(mod: tvm.IRModule) -> Signature:
     """Return the signature of ``mod``'s main function.
 
-    A module without one, such as a hand-written one, is described by its types: inputs by their
-    parameters' names, outputs as ``output0``, ``output1`` and so on.
+    A module without a signature, such as a hand-written one, is described by its types. Inputs have
+    their parameters' names; outputs are ``output0``, ``output1`` and so on.
 
     Raises:
         QnnError: if the module has no Relax function ``main``, or a shape is unknown.
@@ -93,17 +93,17 @@ def parameter_specs(main: relax.Function) -> dict[str, TensorSpec]:
     """Return shape and dtype of each parameter of a function ``main``, by name.
 
     Raises:
-        QnnError: if one is no tensor, or its shape is unknown.
+        QnnError: if a parameter is no tensor, or its shape is unknown.
     """
     return {param.name: spec_of(param, f"main's parameter {param.name!r}") for param in main.params}
 
 
 Bounds = Mapping[str, tuple[int, "int | None"]]
-"""The least and the largest size, or None, by the names of open sizes."""
+"""The least and the largest size by the names of open sizes; None if there is no largest."""
 
 
 def with_bounds(function: relax.Function, bounds: Bounds) -> relax.Function:
-    """Return the function with bounds of its open sizes, as TVM plans memory by them."""
+    """Return the function with bounds of its open sizes. TVM plans memory by them."""
     function = function.with_attr(_LOW, {name: low for name, (low, _) in bounds.items()})
     highs = {name: high for name, (_, high) in bounds.items() if high is not None}
     return function.with_attr(_HIGH, highs) if highs else function

@@ -1,4 +1,4 @@
-"""Sizes of tensors that only a run knows, with the arithmetic of integers."""
+"""Sizes of tensors that each run decides, with the arithmetic of integers."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from qnn_ops.errors import QnnError
 
 @tvm_ffi.register_error
 class OpenSizeError(QnnError):
-    """A number is needed where a size is open."""
+    """The error of code that needs a number, but has an open size."""
 
 
 class Size:
     """A size that is an expression of open sizes, each of which is 1 or more.
 
-    It computes as an integer does. Two are equal if that is proven for all values. An order that
-    depends on the values is an ``OpenSizeError``, as is the number itself. TVM takes a size for its
-    expression.
+    It computes as an integer does. Two sizes are equal if that is proven for all values. A
+    comparison that depends on the values raises ``OpenSizeError``. So does a conversion to a
+    number. TVM accepts a size in place of its expression.
     """
 
     def __init__(self, expr: Any) -> None:
-        """Wrap an expression of TVM's."""
+        """Wrap a TVM expression."""
         self.expr = expr
 
     def __tvm_ffi_object__(self) -> Any:
@@ -99,7 +99,7 @@ class Size:
     __truediv__ = __rtruediv__ = _needed
 
     def variables(self) -> list[Any]:
-        """Return TVM's variables in it, each once."""
+        """Return the TVM variables of its expression, each once."""
         return variables_of(self.expr)
 
     def _order(self, other: Any, wanted: str, opposite: str) -> bool:
@@ -128,7 +128,7 @@ _MOST = 1 << 40
 
 @contextmanager
 def within(bounds: Mapping[str, tuple[int, int | None]]) -> Iterator[None]:
-    """Let proofs know the least and the largest value, or None, of open sizes by name."""
+    """Tell proofs the least and the largest value of open sizes by name; None for no largest."""
     token = _BOUNDS.set(bounds)
     try:
         yield
@@ -137,22 +137,22 @@ def within(bounds: Mapping[str, tuple[int, int | None]]) -> Iterator[None]:
 
 
 def is_open(shape: Iterable[Any]) -> bool:
-    """Tell whether a size of a shape is open."""
+    """Tell whether any size of a shape is open."""
     return any(isinstance(size, Size) for size in shape)
 
 
 def sizes_of(shape: Sequence[Any]) -> tuple[int, ...]:
-    """Return the sizes of a shape of TVM's: integers, or a ``Size`` where one is open."""
+    """Return the sizes of a TVM shape: an integer, or a ``Size`` if it is open."""
     return tuple(cast(int, _size(size)) for size in shape)
 
 
 def as_extent(size: Any) -> Any:
-    """Return a size as a number, or as an expression of TVM's."""
+    """Return a size as a number, or as a TVM expression."""
     return size.expr if isinstance(size, Size) else size
 
 
 def least(size: Any) -> int:
-    """Return a size if every open size in it is 1."""
+    """Return the value of a size if every open size in it is 1."""
     if not isinstance(size, Size):
         return int(size)
     analyzer = sym.Analyzer()
@@ -162,7 +162,7 @@ def least(size: Any) -> int:
 
 
 def variables_of(expr: Any) -> list[Any]:
-    """Return the variables of an expression of TVM's, each once."""
+    """Return the variables of a TVM expression, each once."""
     found: list[Any] = []
 
     def see(node: Any) -> None:
@@ -177,7 +177,7 @@ def broadcast(*shapes: Sequence[Any]) -> tuple[int, ...]:
     """Return the shape that some shapes broadcast to, as numpy does.
 
     Raises:
-        ValueError: if they do not, or that depends on open sizes.
+        ValueError: if they do not broadcast, or that depends on open sizes.
     """
     if not any(map(is_open, shapes)):
         return np.broadcast_shapes(*map(tuple, shapes))

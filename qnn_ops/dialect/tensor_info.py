@@ -1,4 +1,4 @@
-"""The description of a model's inputs and outputs, without TVM."""
+"""The description of a model's inputs and outputs, which does not need TVM."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ Array = np.ndarray[Any, Any]
 
 
 class OpenSize(int):
-    """A size that each run decides. As a number, it is the least one, or an example's.
+    """A size that each run decides. As a number, it is the least size, or an example's.
 
     Attributes:
-        name: of the size; or how it follows from others, such as "2 * batch".
+        name: the size's name; or its formula, such as "2 * batch".
         low: the least size.
-        high: the largest one, or None if there is no bound.
+        high: the largest size, or None if there is no bound.
     """
 
     name: str
@@ -49,11 +49,11 @@ class OpenSize(int):
 
     @property
     def bounds(self) -> str:
-        """Say which sizes a run may have: "1 to 16", or "1 or more"."""
+        """Describe the sizes that a run may have: "1 to 16", or "1 or more"."""
         return f"{self.low} or more" if self.high is None else f"{self.low} to {self.high}"
 
     def value(self, sizes: Mapping[str, int]) -> int | None:
-        """Return the size in a run with these sizes by name; None if they do not tell it."""
+        """Return the size in a run with these sizes by name; None if they do not determine it."""
         if self.name in sizes:
             return sizes[self.name]
         return _evaluated(ast.parse(self.name, mode="eval").body, sizes)
@@ -86,18 +86,18 @@ class TensorInfo:
 
     Attributes:
         name: as the model file spells it.
-        shape: each size as a number; an ``OpenSize`` where runs decide it.
+        shape: each size as a number; an ``OpenSize`` if runs decide it.
         dtype: numpy's name for it.
         scale: real value of one step, or None for a tensor that is not quantized per tensor.
-        zero_point: the integer that means 0, or None likewise.
-        role: what the values are, where the model's operators leave no doubt; else empty. "boxes",
-            "classes", "scores" and "count" are those of detections; there is one of each;
-            "map" is the class of each place of a picture, "probabilities" are those of the classes
-            along the last axis at each place.
-        classes: how many there are, for an output with a role; else 0.
+        zero_point: the integer that means 0, or None for a tensor that is not quantized per tensor.
+        role: the meaning of the values, if the model's operators leave no doubt; otherwise empty.
+            "boxes", "classes", "scores" and "count" describe detections; there is one of each.
+            "map" is the class of each pixel of a picture. "probabilities" are those of each
+            pixel's classes, along the last axis.
+        classes: the number of classes, for an output with a role; otherwise 0.
         low: for a float32 input that the model quantizes first, the real value of the lowest
-            integer; else None.
-        high: that of the highest, likewise.
+            integer; otherwise None.
+        high: the same for the highest integer.
     """
 
     name: str
@@ -118,7 +118,7 @@ class TensorInfo:
         )
 
     def describe(self) -> str:
-        """Say in a line what the tensor is: "x  int8  1×8×8×1  scale 0.5, zero point 3"."""
+        """Describe the tensor in a line: "x  int8  1×8×8×1  scale 0.5, zero point 3"."""
         shape = "×".join(map(str, self.shape)) or "one number"
         text = f"{self.name}  {self.dtype}  {shape}"
         if self.scale is not None:
@@ -145,7 +145,7 @@ class StateInfo(TensorInfo):
         """Return the elements before the first run.
 
         Raises:
-            ValueError: if there are not as many.
+            ValueError: if the text has another number of elements.
         """
         size = math.prod(self.shape) * np.dtype(self.dtype).itemsize
         unpacked = zlib.decompressobj().decompress(base64.b64decode(self.initial), size + 1)
@@ -156,7 +156,7 @@ class StateInfo(TensorInfo):
 
 @dataclass(frozen=True)
 class Signature:
-    """A model's inputs and outputs, in order, and what it keeps from one run to the next.
+    """A model's inputs and outputs, in order, and its states, which it keeps from run to run.
 
     States are the last parameters of the model's function ``main`` before its constants, and
     their new values are its last results.
@@ -168,7 +168,7 @@ class Signature:
 
     @property
     def open_sizes(self) -> list[str]:
-        """What inputs leave open, as "batch of input 'x' (1 to 16)"."""
+        """The open sizes of inputs, as "batch of input 'x' (1 to 16)"."""
         return [
             f"{size} of input {info.name!r} ({size.bounds})"
             for info in self.inputs
@@ -203,9 +203,9 @@ class Signature:
 
 
 def with_unique_names(signature: Signature) -> Signature:
-    """Add a number to every name of the signature that an earlier input or output has.
+    """Add a number to every name that an earlier input or output of the signature has.
 
-    A file may give one tensor as two outputs; by name they must be told apart.
+    A file may give one tensor as two outputs, whose names must differ.
     """
     outputs, states = _unique(signature.outputs), _unique(signature.states)
     return Signature(_unique(signature.inputs), outputs, states)

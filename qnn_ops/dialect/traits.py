@@ -1,4 +1,4 @@
-"""The facts about an operator that passes need, stated only beside the operator."""
+"""The facts about an operator that passes need. Only the operator's own file states them."""
 
 from __future__ import annotations
 
@@ -11,31 +11,31 @@ if TYPE_CHECKING:
     from qnn_ops.dialect.registry import Attrs
 
 OFFSETS = {"uint8": 128, "int8": -128}
-"""The number to add to 8-bit values that become this dtype and mean the same."""
+"""The number to add to 8-bit values when they become this dtype, so that they mean the same."""
 
 Moved: TypeAlias = "Callable[[Attrs, str], dict[str, Any]]"
-"""The attributes that change where values become a dtype: (attributes, dtype) -> their values."""
+"""The attributes that change when values become a dtype: (attributes, dtype) -> their values."""
 
 
 class Channels(Enum):
-    """The attributes by which a call says where the channels of its image are."""
+    """The attributes of a call that tell the axis of its image's channels."""
 
     ANYWHERE = auto()
-    """It does not: the axes of all operands, which broadcast, may change places."""
+    """None: the axes of all operands, which broadcast, may be permuted."""
     ANYWHERE_IN_FIRST = auto()
-    """It does not, and all operands but the first one stay as they are."""
+    """None: the axes of the first operand may be permuted; all other operands stay as they are."""
     AXIS = auto()
-    """By ``axis``, of the first operand and of the result."""
+    """``axis``, of the first operand and of the result."""
     REDUCED_AXES = auto()
-    """By ``axis``, one or several that the result has not, or of size 1 (``keepdims``)."""
+    """``axis``: one axis or several, which the result lacks, or has with size 1 (``keepdims``)."""
     PAD_WIDTH = auto()
-    """By ``pad_width``, which has two numbers for each axis."""
+    """``pad_width``, which has two numbers for each axis."""
     LAYOUT = auto()
-    """By ``layout``."""
+    """``layout``."""
     CONVOLUTION = auto()
-    """By ``data_layout``, ``kernel_layout`` and ``out_layout``."""
+    """``data_layout``, ``kernel_layout`` and ``out_layout``."""
     LAST = auto()
-    """They are the last axis."""
+    """None: the channels are the last axis."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,13 +43,13 @@ class Traits:
     """The facts about an operator that passes need. None has a default: a missing one is an error.
 
     Attributes:
-        zero_points: for each 8-bit operand whose values may be moved to the other signedness, by
-            its name, the attribute that moves along; None where no attribute does.
-        moved: what changes where the result is moved; None where it cannot be.
-        keeps: whether a call's results are values of its first operand, so that both are moved
-            or neither; None if no call of the operator is such.
-        clamps: whether the last that is done is a clamp to ``out_min`` and ``out_max``.
-        channels: where they are.
+        zero_points: by the names of the 8-bit operands whose values may be moved to the other
+            signedness, the attribute that moves along; None if no attribute does.
+        moved: computes the attributes that change if the result is moved; None if it cannot be.
+        keeps: tells whether a call's results are values of its first operand, so that both are
+            moved or neither; None if no call of the operator has such results.
+        clamps: whether the operator ends with a clamp to ``out_min`` and ``out_max``.
+        channels: the attributes that tell the axis of the channels.
     """
 
     zero_points: Mapping[str, str | None]
@@ -60,14 +60,14 @@ class Traits:
 
 
 FIXED = Traits(zero_points={}, moved=None, keeps=None, clamps=False, channels=Channels.LAST)
-"""Those of an operator whose tensors stay as they are: their values, and the order of axes."""
+"""The traits of an operator whose tensors keep their values and the order of their axes."""
 
 
 def moving(*names: str) -> Moved:
-    """Let attributes move along, one number or one per channel each, and ``out_dtype`` change.
+    """Let attributes move along, each one number or one per channel; ``out_dtype`` changes, too.
 
     Args:
-        names: of those that move. A call need not have them, nor an ``out_dtype``.
+        names: names of the attributes that move. A call may lack them, and ``out_dtype``.
     """
 
     def moved(attrs: Attrs, dtype: str) -> dict[str, Any]:
@@ -78,13 +78,13 @@ def moving(*names: str) -> Moved:
 
 
 def shifted(attrs: Attrs, dtype: str, *names: str) -> dict[str, Any]:
-    """Move those of the attributes that a call has as values move that become ``dtype``."""
+    """Move the attributes that a call has, as the values move that become ``dtype``."""
     present = {name: getattr(attrs, name) for name in names if hasattr(attrs, name)}
     return {name: _added(value, OFFSETS[dtype]) for name, value in present.items()}
 
 
 def always(_attrs: Attrs) -> bool:
-    """Say yes of every call."""
+    """Return True for every call."""
     return True
 
 

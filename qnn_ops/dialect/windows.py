@@ -19,10 +19,10 @@ def window_count(
 
     Args:
         name: the axis's name in errors ("height", "width").
-        size: of the image, in pixels.
-        window: its taps.
-        stride: from one window to the next, in pixels.
-        dilation: from one tap to the next, in pixels.
+        size: the image's size along the axis, in pixels.
+        window: the number of the window's taps.
+        stride: the distance from one window to the next, in pixels.
+        dilation: the distance from one tap to the next, in pixels.
         before: padding before the image, in pixels.
         after: padding after the image, in pixels.
 
@@ -46,7 +46,7 @@ def window_count(
 
 def sliding_windows(images: Array, window: Sequence[int]) -> Array:
     """Return every window of NHWC images, without copying: [N, rows, columns, C, height, width]."""
-    # The stubs of older numpy take a single axis only.
+    # The type stubs of older numpy versions accept a single axis only.
     view: Any = np.lib.stride_tricks.sliding_window_view
     windows: Array = view(images, tuple(window), axis=(1, 2))
     return windows

@@ -43,14 +43,14 @@ def quantized_add(attrs: Attrs, lhs: Array, rhs: Array) -> Array:
     Source of the arithmetic: TFLite's reference ADD. With t twice the larger operand scale, both
     operands, less their zero points, are shifted left by 20 bits and multiplied by scale / t; the
     sum is multiplied by t / (2^20 output_scale). Each product is rounded as gemmlowp does
-    (qnn_ops.arithmetic.rounding, "tflite"); the zero point is added and the result clamped. Where
-    TFLite's own code is undefined, because t / output_scale exceeds 2^20, the result saturates. Of
-    int16 the shift is by 15 bits.
+    (qnn_ops.arithmetic.rounding, "tflite"); the zero point is added and the result clamped. If t /
+    output_scale exceeds 2^20, TFLite's own code is undefined; here the result saturates. For int16
+    the shift is by 15 bits.
 
-    With arithmetic "onnxruntime", that of QLinearAdd on x86: a sum of the raw values by two fused
-    multiply-adds in float32, rounded half to even; see qnn_ops.arithmetic.onnxruntime. With
-    arithmetic "xnnpack", that of XNNPACK: both factors are integers of up to 21 bits, their sum is
-    shifted once and rounds ties up; see qnn_ops.arithmetic.xnnpack.
+    Arithmetic "onnxruntime" is that of QLinearAdd on x86: a sum of the raw values by two fused
+    multiply-adds in float32, rounded half to even; see qnn_ops.arithmetic.onnxruntime. Arithmetic
+    "xnnpack" is that of XNNPACK: both factors are integers of up to 21 bits, and the sum is shifted
+    once and rounds ties up; see qnn_ops.arithmetic.xnnpack.
     """
     return sum_reference(attrs, lhs, rhs, 1)
 
@@ -72,10 +72,10 @@ def quantized_subtract(attrs: Attrs, lhs: Array, rhs: Array) -> Array:
     Source of the arithmetic: TFLite's reference SUB. With t twice the larger operand scale, both
     operands, less their zero points, are shifted left by 20 bits and multiplied by scale / t; the
     difference is multiplied by t / (2^20 output_scale). Each product is rounded as gemmlowp does
-    (qnn_ops.arithmetic.rounding, "tflite"); the zero point is added and the result clamped. Where
-    TFLite's own code is undefined, because t / output_scale exceeds 2^20, the result saturates.
+    (qnn_ops.arithmetic.rounding, "tflite"); the zero point is added and the result clamped. If t /
+    output_scale exceeds 2^20, TFLite's own code is undefined; here the result saturates.
 
-    With arithmetic "xnnpack", that of XNNPACK: a sum whose second factor is negative; see
+    Arithmetic "xnnpack" is that of XNNPACK: a sum whose second factor is negative; see
     quantized_add and qnn_ops.arithmetic.xnnpack.
     """
     return sum_reference(attrs, lhs, rhs, -1)
@@ -97,13 +97,13 @@ def quantized_multiply(attrs: Attrs, lhs: Array, rhs: Array) -> Array:
     points, is multiplied by lhs_scale * rhs_scale / output_scale, computed and rounded in float32
     step by step; the scaling rounds as gemmlowp does (qnn_ops.arithmetic.rounding, "tflite"); the
     zero point is added and the result clamped. A left shift by 32 bits or more counts modulo 32, as
-    in TFLite on x86; where what is shifted, or the sum with the zero point, leaves int32, it wraps,
-    as in LiteRT's builds.
+    in TFLite on x86. The shifted product and the sum with the zero point wrap in int32, as in
+    LiteRT's builds.
 
-    With arithmetic "onnxruntime", that of QLinearMul: the product of the values, less their zero
-    points, is multiplied by the quotient in float32, and the zero point added there before the sum
-    is rounded half to even; see qnn_ops.arithmetic.onnxruntime. With arithmetic "xnnpack" the same
-    product is rounded first, and the zero point added then.
+    Arithmetic "onnxruntime" is that of QLinearMul: the product of the values, less their zero
+    points, is multiplied by the quotient in float32. The zero point is added in float32, and the
+    sum is rounded half to even; see qnn_ops.arithmetic.onnxruntime. Arithmetic "xnnpack" rounds the
+    same product first, and then adds the zero point.
     """
     lhs_values = lhs.astype(np.int32) - attrs.lhs_zero_point
     rhs_values = rhs.astype(np.int32) - attrs.rhs_zero_point
@@ -167,19 +167,19 @@ def _quantized_squared_difference_overflow(
 
 @ElementwiseOperator
 def quantized_prelu(attrs: Attrs, lhs: Array, rhs: Array) -> Array:
-    """Leave what is positive in ``lhs``, and multiply what is negative by the slopes ``rhs``.
+    """Keep positive values of ``lhs``, and multiply negative values by the slopes ``rhs``.
 
     Source of the arithmetic: TFLite's reference PRELU. Values less their zero point are multiplied
-    by lhs_scale / output_scale from 0 on; below, their product with the slope less its zero point
-    is multiplied by lhs_scale * rhs_scale / output_scale. Both factors are computed in float32,
-    step by step; the scaling rounds as gemmlowp does (qnn_ops.arithmetic.rounding, "tflite"); the
-    zero point is added and the result clamped. Where TFLite's own code is undefined, because a
-    factor exceeds 2^14, the result saturates.
+    by lhs_scale / output_scale if they are not negative. Otherwise their product with the slope
+    less its zero point is multiplied by lhs_scale * rhs_scale / output_scale. Both factors are
+    computed in float32, step by step; the scaling rounds as gemmlowp does
+    (qnn_ops.arithmetic.rounding, "tflite"); the zero point is added and the result clamped. If a
+    factor exceeds 2^14, TFLite's own code is undefined; here the result saturates.
     """
     above, below = prelu_multipliers(attrs)
     values = lhs.astype(np.int32) - attrs.lhs_zero_point
     slopes = rhs.astype(np.int32) - attrs.rhs_zero_point
-    # One of them is 0, and stays it.
+    # One of the two is 0, and stays 0.
     kept = scaled_twice(np.maximum(values, 0), *quantize_multiplier(above))
     products = np.minimum(values, 0) * slopes
     total = kept + scaled_twice(products, *quantize_multiplier(below)) + attrs.output_zero_point
@@ -187,7 +187,7 @@ def quantized_prelu(attrs: Attrs, lhs: Array, rhs: Array) -> Array:
 
 
 def prelu_multipliers(attrs: Attrs) -> tuple[float, float]:
-    """Return the real multipliers of what is not negative, and of products with slopes."""
+    """Return the real multipliers of values that are not negative, and of products with slopes."""
     above, below = _stated_multipliers(attrs)
     return saturating(above), saturating(below)
 

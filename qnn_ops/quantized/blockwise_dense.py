@@ -33,13 +33,13 @@ def blockwise_dense(
 ) -> None:
     """Multiply rows of float32 by weights of a few bits.
 
-    A weight is the float32 (q - zero point) · scale, both steps rounded. Products are added up in
-    float32, in an order, and with a rounding between product and sum or without, that is the
-    processor's. The reference adds them in float64.
+    A weight is the float32 (q - zero point) · scale, both steps rounded. Products are added in
+    float32. The processor decides the order, and whether products are rounded before they are
+    added. The reference adds them in float64.
 
-    With ``quantizes_data`` each block of a row becomes integers first: rint(x · (127 / m)) of its
-    largest magnitude m, 0 where that is 0. Their products with q - zero point are added up as
-    integers, and multiplied by (m / 127) · scale; these are what is added up in float32.
+    With ``quantizes_data`` each block of a row becomes integers first: rint(x · (127 / m)), where m
+    is the block's largest magnitude; 0 if m is 0. Their products with q - zero point are added as
+    integers, and multiplied by (m / 127) · scale. These terms are then added in float32.
 
     Source of the arithmetic: MatMulNBits of ONNX Runtime, contrib_ops/cpu/quantization; with
     ``quantizes_data`` its accuracy level 4, core/mlas/lib/sqnbitgemm_kernel_avx512.cpp.
@@ -48,10 +48,10 @@ def blockwise_dense(
         data: float32 [..., depth].
         weights: uint8 [units, bytes]: the integers of each unit, a whole number of blocks, the
             first ones in the lowest bits of a byte.
-        scales: float32 [units, blocks].
-        points: zero points, float32 [units, blocks]; None for half of all integers, 2^(bits - 1).
-        bits: of a weight: 2, 4 or 8.
-        block_size: weights of a block, neighbours along the depth; an even number, and whole bytes.
+        scales: float32, [units, blocks].
+        points: zero points, float32 [units, blocks]; None for the middle integer, 2^(bits - 1).
+        bits: the bits of a weight: 2, 4 or 8.
+        block_size: the weights of a block, neighbours along the depth; even, and whole bytes.
         quantizes_data: whether data becomes integers; then zero points are integers, too.
 
     Returns:
@@ -103,7 +103,7 @@ def integers_of(weights: Array, bits: int) -> Array:
 
 
 def middle_of(bits: int) -> float:
-    """Return the zero point of weights that have none stated."""
+    """Return the zero point of weights without stated zero points."""
     return float(1 << (bits - 1))
 
 
@@ -125,7 +125,7 @@ def _reference(
 
 
 def _integer_product(data: Array, steps: Array, scales: Array) -> Array:
-    """Multiply rows that become integers; steps are [units, blocks, size]."""
+    """Quantize rows and multiply them by the weights' steps, [units, blocks, size]."""
     units, blocks, size = steps.shape
     rows = np.zeros((*data.shape[:-1], blocks * size), np.float32)
     rows[..., : data.shape[-1]] = data

@@ -1,4 +1,4 @@
-"""Concatenation of quantized tensors that may differ in scale and zero point."""
+"""The concatenation of quantized tensors that may differ in scale and zero point."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ Array = np.ndarray[Any, Any]
 def _moved(attrs: Attrs, dtype: str) -> dict[str, Any]:
     """Move the attributes that change with the result.
 
-    Its inputs have its quantization by then, except for ONNX Runtime's: that it converts x less the
-    zero point, whatever the dtype.
+    The inputs already have the result's quantization, except in ONNX Runtime's arithmetic. That
+    arithmetic converts x less the zero point, whatever the dtype.
     """
     if attrs.arithmetic == ONNXRUNTIME:
         return moving("output_zero_point", "input_zero_points")(attrs, dtype)
@@ -60,17 +60,17 @@ def quantized_concat(
     *,
     arithmetic: declared.Arithmetic = "tflite",
 ) -> None:
-    """Join quantized tensors along an axis, each expressed in the output's scale first.
+    """Join quantized tensors along an axis, after each is converted to the output's scale.
 
-    An input with the output's scale and zero point is copied. Any other one goes through
-    clamp(round(data * k - input_zero_point * k) + output_zero_point) with
-    k = input_scale * (1 / output_scale), every operation rounded to float32 and the sum to the
-    nearest integer, ties away from zero.
+    An input with the output's scale and zero point is copied. Any other input becomes
+    clamp(round(data * k - input_zero_point * k) + output_zero_point) with k = input_scale * (1 /
+    output_scale). Every operation is rounded to float32, and the sum to the nearest integer, ties
+    away from zero.
 
-    Source of the arithmetic: TFLite's reference CONCATENATION. It joins int8 tensors only if
-    they have the output's scale and zero point, and so does this operator; int16 ones likewise.
-    With arithmetic "onnxruntime", QLinearConcat: float32 products scale * (data - zero_point),
-    quantized as ``quantize`` of that arithmetic does.
+    Source of the arithmetic: TFLite's reference CONCATENATION. Like TFLite, this operator joins
+    int8 and int16 tensors only if they have the output's scale and zero point. Arithmetic
+    "onnxruntime" is that of QLinearConcat: float32 products scale * (data - zero_point), quantized
+    like ``quantize`` in that arithmetic.
 
     Args:
         quantized_inputs: int8, uint8 or int16 tensors of one dtype and, except for ``axis``, one
@@ -78,7 +78,7 @@ def quantized_concat(
         input_scales: for each input, real value of one step.
         input_zero_points: for each input, its value that means 0.
         out_dtype: the inputs' dtype.
-        axis: along which to join.
+        axis: the axis to join along.
         arithmetic: "tflite", or "onnxruntime" for 8 bits.
 
     Returns:
@@ -133,7 +133,7 @@ def _check_input_quantization(attrs: Attrs, index: int, spec: TensorSpec) -> Non
 
 
 def conversion_table(attrs: Attrs, index: int) -> Array | None:
-    """Tabulate the results of an input's 256 values, lowest first; None where it is copied."""
+    """Tabulate the results of an input's 256 values, lowest first; None if it is copied."""
     scale, zero_point = attrs.input_scales[index], attrs.input_zero_points[index]
     if (scale, zero_point) == (attrs.output_scale, attrs.output_zero_point):
         return None
@@ -149,7 +149,7 @@ def _conversion_litert(
     with np.errstate(all="ignore"):
         factor = np.float32(scale) * (np.float32(1) / np.float32(output_scale))
         steps = round_half_away(values * factor + np.float32(-zero_point) * factor)
-    # Far outside every 8-bit dtype, and still an exact int64.
+    # This is far outside every 8-bit dtype, and still an exact int64.
     steps = np.clip(np.nan_to_num(steps), -(2.0**40), 2.0**40).astype(np.int64)
     return clamp_to(steps + output_zero_point, dtype)
 
@@ -163,7 +163,7 @@ def _reference(attrs: Attrs, inputs: tuple[Array, ...]) -> Array:
 
     def converted(index: int, data: Array) -> Array:
         table = conversion_table(attrs, index)
-        # The few values that there are: it does not matter what processors make of float32.
+        # There are only 256 values: with a table the processor's float32 does not matter.
         return data if table is None else take(table, data.astype(np.int32) - lowest)
 
     parts = [converted(index, data) for index, data in enumerate(inputs)]
@@ -175,7 +175,7 @@ quantized_concat.computed_by(ONNXRUNTIME, _reference)
 
 @quantized_concat.overflow_rule
 def _overflow(attrs: Attrs, _known: Known, _inputs: tuple[TensorSpec, ...]) -> None:
-    # A floating-point product, too, that becomes an int32 before it is clamped.
+    # This, too, is a floating-point product that becomes an int32 before the clamp.
     for scale, zero_point in zip(attrs.input_scales, attrs.input_zero_points, strict=True):
         data = centred_bounds(attrs.out_dtype, zero_point)
         check_scaled(data, scale / attrs.output_scale, "float64", attrs.output_zero_point)

@@ -85,23 +85,22 @@ def quantized_conv2d(
     """Convolve quantized data with a quantized kernel.
 
     The integer sum over the window is Σ(data - input_zero_point)(kernel - kernel_zero_point) +
-    bias in int32 (wrapping, as the frameworks' int32 does); padded positions hold the input
-    zero point and so add nothing. The sum is multiplied by
-    input_scale * kernel_scale / output_scale, rounded as ``rounding`` says, offset by the
-    output zero point and clamped.
+    bias in int32 (wrapping, as the frameworks' int32 does). Padded positions hold the input zero
+    point, so they add nothing. The sum is multiplied by input_scale * kernel_scale / output_scale,
+    rounded as ``rounding`` says, offset by the output zero point and clamped.
 
     Source of the arithmetic: TFLite's reference CONV_2D and DEPTHWISE_CONV_2D. As there, the
-    product of input and kernel scale is rounded to float32 for uint8 kernels and kept in
-    float64 for int8 kernels; with rounding "float32" product and quotient of the scales are
-    float32, as ONNX Runtime's.
+    product of input and kernel scale is rounded to float32 for uint8 kernels and kept in float64
+    for int8 kernels. With rounding "float32" product and quotient of the scales are float32, as in
+    ONNX Runtime.
 
-    With rounding "onednn" sum and bias are converted to float32 apart and added there; the
-    product with the multiplier is a float32, to which another tensor may be added in a fused
-    multiply-add; the result of that is rounded, once, half to even. Source: oneDNN's int8
-    convolutions as MXNet uses them; see qnn_ops.arithmetic.float_epilogue.
+    With rounding "onednn" sum and bias are converted to float32 separately and then added. Their
+    product with the multiplier is a float32. A fused multiply-add may add another tensor to it. The
+    result is rounded once, half to even. Source: oneDNN's int8 convolutions as MXNet uses them; see
+    qnn_ops.arithmetic.float_epilogue.
 
-    Sums of int16 data are 64 bits wide, or wrap in 32 bits where the bias is int32. Those of 64
-    bits are scaled with 15 bits of the multiplier: see qnn_ops.arithmetic.wide_sums.
+    Sums of int16 data are 64 bits wide, or wrap in 32 bits if the bias is int32. Sums of 64 bits
+    are scaled with 15 bits of the multiplier: see qnn_ops.arithmetic.wide_sums.
 
     Args:
         quantized_data: int8, uint8 or int16, [N, H, W, C] or [N, C, H, W].
@@ -109,14 +108,15 @@ def quantized_conv2d(
             the window, in the order of ``kernel_layout``.
         output_scale: real value of one step of the result; unused for int32 results.
         output_zero_point: the result's value that means 0; unused for int32 results.
-        out_dtype: int8 or uint8, or int32 for the sum itself; for int16 data int16.
-        groups: how many groups the channels fall into; C for a depthwise convolution, whose
-            output channel c * M + m belongs to input channel c (M: channel multiplier).
-        channels: O, if given, is checked against the kernel's shape.
-        kernel_size: the window's height and width, if given, are checked likewise.
+        out_dtype: int8 or uint8, or int32 for the sum itself; int16 for int16 data.
+        groups: the number of groups of channels; C for a depthwise convolution, whose output
+            channel c * M + m belongs to input channel c (M: channel multiplier).
+        channels: O; if given, it is checked against the kernel's shape.
+        kernel_size: the window's height and width; if given, it is checked against the kernel's
+            shape.
         bias: int32 [O], for int16 data int32 or int64, in steps of input_scale * kernel_scale.
         rounding: "tflite", "upward", "float32" or "float64", see qnn_ops.arithmetic.rounding; or
-            "onednn"; of 64-bit sums "reduced" or "float64".
+            "onednn"; for 64-bit sums "reduced" or "float64".
         addend: int8 or uint8, shaped as the result; needs rounding "onednn" and a bias.
         addend_scale: real value of one step of the addend.
         addend_zero_point: the addend's value that means 0.
@@ -131,7 +131,7 @@ def quantized_conv2d(
     """
 
 
-# LiteRT's, of strides and dilation; and what an int32 counts.
+# LiteRT's largest stride and dilation; and the most pixels that an int32 counts.
 _LARGEST_STEP, _MOST_PIXELS = 2**15 - 1, 2**31 - 1
 
 
@@ -245,7 +245,7 @@ def _result(
     addend: Array | None,
     wide: bool,
 ) -> Array:
-    """Return the result, NHWC as the sums are, which may need more than 32 bits."""
+    """Return the result in NHWC, like the sums, which may need more than 32 bits."""
     is_sum = attrs.out_dtype == "int32"
     scales = (attrs.input_scale, attrs.kernel_scale, attrs.output_scale)
     multiplier = np.ones(()) if is_sum else conv_multiplier(*scales, kernel_dtype, attrs.rounding)
@@ -264,7 +264,7 @@ def _convolve(attrs: Attrs, data: Array, kernel: Array) -> Array:
     ]
     groups = attrs.groups
     batch, out_height, out_width = windows.shape[:3]
-    # float64 sums of 8-bit products are exact far beyond any window, and run as fast products.
+    # float64 sums of 8-bit products are exact for any window, and numpy computes them fast.
     left_side = windows.reshape(batch, out_height, out_width, groups, per_group, height, width)
     left_side = left_side.transpose(3, 0, 1, 2, 5, 6, 4).reshape(
         groups, batch * out_height * out_width, height * width * per_group

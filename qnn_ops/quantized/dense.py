@@ -66,22 +66,22 @@ def quantized_dense(
     "float32"), rounded as ``rounding`` says,
     offset by the output zero point and clamped.
 
-    Source of the arithmetic: LiteRT's reference FULLY_CONNECTED, which scales in float64. That is
-    not what its CONV_2D does, so a 1x1 convolution may differ by one. Sums of int16 data are 64
-    bits wide, or wrap in 32 bits where the bias is int32.
+    Source of the arithmetic: LiteRT's reference FULLY_CONNECTED, which scales in float64. Its
+    CONV_2D scales differently, so a 1x1 convolution may differ by one. Sums of int16 data are 64
+    bits wide, or wrap in 32 bits if the bias is int32.
 
     Args:
         quantized_data: int8, uint8 or int16, [..., K]: at least one axis.
-        quantized_weight: int8 or uint8, [units, K]; constant, or what a run computes.
+        quantized_weight: int8 or uint8, [units, K]; constant, or computed by a run.
         kernel_scale: real value of one step of the weight, or one per unit.
         kernel_zero_point: the weight's value that means 0, or one per unit.
         output_scale: real value of one step of the result; unused for int32 results.
         output_zero_point: the result's value that means 0; unused for int32 results.
-        out_dtype: int8 or uint8, or int32 for the sum itself; for int16 data int16.
-        units: if given, is checked against the weight's shape.
+        out_dtype: int8 or uint8, or int32 for the sum itself; int16 for int16 data.
+        units: if given, it is checked against the weight's shape.
         bias: int32 [units], for int16 data int32 or int64, in steps of input_scale * kernel_scale.
         rounding: "tflite", "upward", "float32" or "float64", see qnn_ops.arithmetic.rounding; or
-            "onednn", as in ``quantized_conv2d``; of 64-bit sums "float64" or "reduced".
+            "onednn", as in ``quantized_conv2d``; for 64-bit sums "float64" or "reduced".
 
     Returns:
         A call whose result is [..., units] of ``out_dtype``.
@@ -159,4 +159,4 @@ def _overflow(
 
 
 quantized_fully_connected = quantized_dense
-"""The name that the RFC of TVM's dialect had for it."""
+"""The operator's name in the RFC of TVM's dialect."""

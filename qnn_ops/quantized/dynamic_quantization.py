@@ -1,4 +1,4 @@
-"""Scales and zero points computed from the data at run time, and quantization with them."""
+"""Scales and zero points that a run computes from the data, and quantization with them."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from qnn_ops.errors import QnnError
 Array = np.ndarray[Any, Any]
 
 FIELDS = 3
-"""The numbers that encode a row: its scale, how many steps a unit is, its zero point."""
+"""The numbers that encode a row: its scale, the steps of a unit, its zero point."""
 
 SCALE_FIELD, POINT_FIELD = 0, 2
-"""The indices of two of them."""
+"""The indices of the scale and the zero point among these numbers."""
 
 
 @operator(
@@ -35,28 +35,28 @@ def dynamic_encoding(
     arithmetic: declared.Arithmetic = "tflite",
     whole: declared.ImpliedFlag = False,
 ) -> None:
-    """Choose how each row of real numbers becomes int8.
+    """Choose a scale and a zero point for each row of real numbers, to make it int8.
 
     Source of the arithmetic: LiteRT's SymmetricQuantizeFloats and AsymmetricQuantizeFloats, which
     its hybrid operators call. Symmetric: the scale is max|x| / 127, a unit is 127 / max|x| steps,
-    both in float32. Asymmetric, with the range from min(x, 0) to max(x, 0): its length is a
-    float32, a 255th of it, in float64, gives the zero point by the end of the range at which the
-    error is less, rounded half away from zero; as float32 it is the scale, whose reciprocal tells
-    the steps of a unit. A row of zeros has the scale 1 and the zero point 0.
+    both in float32. Asymmetric: the range goes from min(x, 0) to max(x, 0), and its length is a
+    float32. A 255th of it, in float64, gives the zero point, by the end of the range with the
+    smaller error, rounded half away from zero. The scale is this 255th as a float32; its reciprocal
+    is the steps of a unit. A row of zeros has the scale 1 and the zero point 0.
 
-    With arithmetic "onnxruntime", DynamicQuantizeLinear: the length's 255th is a float32, and the
-    zero point that of the lower end, rounded half to even; less 128, as it gives uint8.
+    Arithmetic "onnxruntime" is that of DynamicQuantizeLinear: the 255th is a float32. The lower end
+    gives the zero point, rounded half to even; less 128, because DynamicQuantizeLinear gives uint8.
 
     Args:
-        data: float32, [..., K]: at least one axis, of at least one element. What is no number
-            is passed over; a row with an infinite range has the zero point 0.
+        data: float32, [..., K]: at least one axis, of at least one element. NaNs are ignored; a row
+            with an infinite range has the zero point 0.
         asymmetric: whether zero points may differ from 0.
         arithmetic: "tflite" or "onnxruntime"; the latter is asymmetric.
         whole: whether the whole tensor is one row.
 
     Returns:
         A call whose result is float32 [..., 3], or [3] for a whole tensor: for each row its scale,
-        how many steps a unit is, and its zero point, a whole number.
+        the steps of a unit, and its zero point, a whole number.
 
     Raises:
         QnnError: if a dtype or shape does not fit.
@@ -79,7 +79,7 @@ dynamic_encoding.overflow_rule(cannot_overflow)
 
 
 def _rows(attrs: Attrs, data: Array) -> Array:
-    """Return the rows without what is no number."""
+    """Return the rows with 0 in the place of NaNs."""
     data = np.where(is_number(data), data, np.float32(0))
     return data.reshape(-1) if attrs.whole else data
 
@@ -101,7 +101,7 @@ dynamic_encoding.computed_by(ONNXRUNTIME, _dynamic_encoding_onnxruntime)
 
 
 def _range(data: Array) -> tuple[Array, Array]:
-    """Return the ends of each row and 0."""
+    """Return the ends of each row's range, which includes 0."""
     low, high = data.min(-1, keepdims=True), data.max(-1, keepdims=True)
     return np.minimum(low, np.float32(0)), np.maximum(high, np.float32(0))
 
@@ -129,7 +129,7 @@ def _asymmetric(low: Array, high: Array) -> list[Array]:
 def _onnxruntime(low: Array, high: Array) -> list[Array]:
     length, one = high - low, np.float32(1)
     scale = np.where(length == 0, one, length / np.float32(255))
-    # Not with an infinite length, where it may be no number.
+    # An infinite length could make it NaN.
     end = np.where(length <= _MOST, -(low / scale), np.float32(0))
     return [scale, one / scale, np.rint(np.clip(end, 0.0, 255.0)) - np.float32(128)]
 
@@ -137,10 +137,10 @@ def _onnxruntime(low: Array, high: Array) -> list[Array]:
 _MOST = np.finfo(np.float32).max
 
 LARGEST_STEPS = 512.0
-"""Larger numbers are outside of every range; up to it sums are exact."""
+"""Larger numbers are outside every range. Up to this one, sums are exact."""
 
 OFFSETS = {"int8": 0, "uint8": 128}
-"""What each dtype adds to the values."""
+"""The number that each dtype adds to the values."""
 
 
 @operator(
@@ -161,11 +161,11 @@ def dynamic_quantize(
     *,
     arithmetic: declared.Arithmetic = "tflite",
 ) -> None:
-    """Quantize rows of real numbers, each by an encoding of its own.
+    """Quantize rows of real numbers, each by its own encoding.
 
     Source of the arithmetic: LiteRT's SymmetricQuantizeFloats and AsymmetricQuantizeFloats: a
     float32 product with the steps of a unit, rounded half away from zero, plus the zero point,
-    clamped. With arithmetic "onnxruntime", QuantizeLinear: a float32 quotient by the scale,
+    clamped. Arithmetic "onnxruntime" is that of QuantizeLinear: a float32 quotient by the scale,
     clamped, then rounded half to even.
 
     Args:

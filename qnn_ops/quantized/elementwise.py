@@ -28,12 +28,12 @@ from qnn_ops.errors import QnnError
 Array = np.ndarray[Any, Any]
 
 LEFT_SHIFT = 20
-"""The bits that both operands of a sum gain before they are scaled; 8 bits and a sign fit."""
+"""The left shift of a sum's operands before they are scaled. 8 bits and a sign fit then."""
 
 _LEFT_SHIFT_INT16 = 15
 
 LARGEST_TERM = 2**16 - 1
-"""Terms beyond it saturate any result whose multiplier is at least 1."""
+"""Larger terms saturate any result whose multiplier is at least 1."""
 
 
 def _out_dtype(given: declared.Given) -> Any:
@@ -63,16 +63,16 @@ def _elementwise(
         declared.choice(*QUANTIZED, default=_out_dtype, needed=_is_onnxruntime),
     ] = None,
 ) -> None:
-    """Compute one result of two values.
+    """Compute a result from two values.
 
     Args:
-        lhs: int8, uint8 or int16, any shape. int16 is of the operands and the result, or of none,
-            and takes zero points of 0 only.
+        lhs: int8, uint8 or int16, any shape. Either all operands and the result are int16, or none;
+            int16 takes zero points of 0 only.
         rhs: int8, uint8 or int16, a shape that broadcasts with that of ``lhs`` as in numpy.
         out_dtype: int8, uint8 or int16.
-        arithmetic: "tflite"; for 8 bits also "xnnpack", and of sums and products "onnxruntime".
-        model_dtype: for arithmetic "onnxruntime", what the model's tensors are, int8 or uint8: its
-            float32 sums see the zero points. Default: ``out_dtype``.
+        arithmetic: "tflite"; for 8 bits also "xnnpack", and for sums and products "onnxruntime".
+        model_dtype: for arithmetic "onnxruntime", the dtype of the model's tensors, int8 or uint8;
+            float32 sums depend on its zero points. Default: ``out_dtype``.
 
     Returns:
         A call whose result has the broadcast shape and ``out_dtype``.
@@ -84,13 +84,13 @@ def _elementwise(
 
 
 class ElementwiseOperator(Operator[...]):
-    """An operator on two tensors, which decorates its own reference: that is what differs."""
+    """An operator on two tensors. It decorates its reference, which is all that differs."""
 
     def __init__(self, reference: Reference, **others: Reference) -> None:
         """Register the operator; its documentation begins with the reference's own.
 
         Args:
-            reference: computes it.
+            reference: computes the operator.
             others: compute it in other arithmetics, by their names.
         """
         traits = Traits(
@@ -110,7 +110,7 @@ class ElementwiseOperator(Operator[...]):
 
 
 def elementwise_type(attrs: Attrs, lhs: TensorSpec, rhs: TensorSpec) -> TensorSpec:
-    """Check dtypes, quantization and shapes of a call, and return what its result is."""
+    """Check dtypes, quantization and shapes of a call, and return its result's shape and dtype."""
     dtypes = {"lhs": lhs.dtype, "rhs": rhs.dtype, "out_dtype": attrs.out_dtype}
     for name, dtype in dtypes.items():
         check_dtype(name, dtype, ACTIVATIONS)
@@ -131,14 +131,14 @@ def elementwise_type(attrs: Attrs, lhs: TensorSpec, rhs: TensorSpec) -> TensorSp
 
 
 def left_shift(attrs: Attrs) -> int:
-    """Return the bits that both operands of a sum gain: there is room for them, and a sign."""
+    """Return the left shift of a sum's operands: int32 has room for it, and for a sign."""
     return _LEFT_SHIFT_INT16 if attrs.out_dtype == "int16" else LEFT_SHIFT
 
 
 def sum_multipliers(attrs: Attrs) -> tuple[float, float, float]:
     """Return a sum's real multipliers: of lhs and rhs to their common scale, and of the result.
 
-    The common scale is 2^-20 (of int16: 2^-15) of twice the larger operand's, so the sum cannot
+    The common scale is 2^-20 (for int16: 2^-15) of twice the larger operand's, so the sum cannot
     overflow.
     """
     twice_larger = 2.0 * max(attrs.lhs_scale, attrs.rhs_scale)
@@ -153,8 +153,8 @@ def sum_multipliers(attrs: Attrs) -> tuple[float, float, float]:
 def product_multiplier(attrs: Attrs) -> float:
     """Compute a product's multiplier, rounded to float32 after each of two steps as TFLite's.
 
-    x86 processors shift 32 bits by the last five bits of a count, and TFLite's code does not look
-    whether it is larger: a multiplier of 2^40 is one of 2^8 there.
+    x86 processors shift 32 bits by the last five bits of a count. TFLite does not check the count,
+    so a multiplier of 2^40 acts as 2^8.
     """
     with np.errstate(over="ignore", under="ignore"):
         product = np.float32(attrs.lhs_scale) * np.float32(attrs.rhs_scale)
@@ -178,8 +178,8 @@ def sum_reference(attrs: Attrs, lhs: Array, rhs: Array, sign: int) -> Array:
 
 
 def sum_overflow(attrs: Attrs, _known: Known, _lhs: TensorSpec, _rhs: TensorSpec) -> None:
-    """Raise where TFLite does not define a sum or a difference of such scales."""
-    # The operands are brought to half of the larger scale at most: 2^28 is not exceeded.
+    """Raise if TFLite does not define a sum or a difference of these scales."""
+    # The operands on the common scale are at most 2^28.
     *_, result = sum_multipliers(attrs)
     shift = left_shift(attrs)
     larger = max(attrs.lhs_scale, attrs.rhs_scale)
@@ -211,8 +211,8 @@ def on_common_scale(data: Array, zero_point: int, multiplier: float, shift: int)
 def saturating(multiplier: float, out_dtype: str = "int8") -> float:
     """Return a multiplier that gives the same results without overflowing int32.
 
-    Of 8 bits, from 2^9 on, every term but 0 saturates; and up to 2^14 a term of 16 bits does not
-    overflow. The frameworks' own code is undefined beyond that. What int16 needs for it is more
-    than int32 has, and wraps.
+    For 8 bits every term but 0 saturates from 2^9 on, and a term of 16 bits does not overflow up to
+    2^14. Beyond that the frameworks' own code is undefined. int16 would need more bits than int32
+    has: its results wrap.
     """
     return min(multiplier, 2.0**30 if out_dtype == "int16" else 2.0**14)

@@ -28,7 +28,7 @@ GATES = ("input", "forget", "cell", "output")
 """The gates in the order in which tensors have them. The first one may be left out."""
 
 EXTRAS = ("peepholes", "norm_weights", "norm_bias", "projection", "projection_bias")
-"""What an LSTM may have besides: the last four in pairs."""
+"""The optional tensors of an LSTM. The last four come in pairs."""
 
 _PAIRS = (EXTRAS[1:3], EXTRAS[3:])
 _LOWEST_EXPONENT = -15
@@ -61,13 +61,13 @@ def quantized_lstm(
     projection_multiplier: declared.Double = 1.0,
     projection_clip: declared.Int = 0,
 ) -> None:
-    """Run the steps of an LSTM, given what its gates have of the data.
+    """Run the steps of an LSTM, given the products of the data with its gates' weights.
 
-    A gate is what it has of the data, of the hidden values of the step before and, with peepholes,
-    of the cells, each scaled to Q3.12 and added with saturation; it may be normalized; then comes
-    the logistic function, for the cell gate tanh. Without an input gate that is one less the
-    forget gate. The gate of the output sees the new cells, the others the old ones. An output is
-    the gate of the output times tanh of the cells, or a projection of these.
+    A gate adds, with saturation, its sums of the data, of the hidden values of the step before and,
+    with peepholes, of the cells, each scaled to Q3.12. The sum may be normalized. Then the logistic
+    function is applied; the cell gate applies tanh. A missing input gate is one less the forget
+    gate. The output gate reads the new cells, the other gates the old ones. An output is the output
+    gate times tanh of the cells, or a projection of these products.
 
     Source of the arithmetic: LstmStepInteger8x8_16 of TFLite's kernels/lstm_eval.cc, with the
     functions of qnn_ops.tables.gates and qnn_ops.tables.gates. Sums of products wrap in int32, and
@@ -75,26 +75,26 @@ def quantized_lstm(
 
     Args:
         sums: int32, [batch, steps, gates * cells]: for each gate the products of the data with its
-            weights, and its bias unless it is normalized; gates in the order of ``GATES``, four
-            or the last three.
+            weights, plus its bias unless it is normalized; gates in the order of ``GATES``, four or
+            the last three.
         hidden: int8, [batch, outputs]: the outputs of the step before.
         cell: int16, [batch, cells].
         weights: int8, [gates * cells, outputs], of the hidden values.
         extras: tensors by ``extra_names``, in the order of ``EXTRAS``: peepholes, int16
             [gates - 1, cells], of all gates but the cell's; norm_weights int16 and norm_bias int32,
             [gates, cells]; projection, int8 [outputs, cells], and projection_bias, int32 [outputs].
-        extra_names: what there is; without a projection there is an output for each cell.
-        input_multipliers: what ``sums`` are scaled by, for each gate.
-        recurrent_multipliers: what sums of products of hidden values are scaled by, likewise.
-        peephole_multipliers: of each gate that has peepholes.
-        norm_scales: float32, of the weights of the norm, for each gate; empty without it.
-        cell_exponent: a step of the cells is 2 to the power of it: -15 to -9.
+        extra_names: the names of ``extras``; without a projection there is an output for each cell.
+        input_multipliers: multipliers of ``sums``, for each gate.
+        recurrent_multipliers: multipliers of the hidden values' sums, for each gate.
+        peephole_multipliers: multipliers of the cells' products, for each gate with peepholes.
+        norm_scales: float32 scales of the norm's weights, for each gate; empty without a norm.
+        cell_exponent: a step of the cells is 2^cell_exponent: -15 to -9.
         cell_clip: how far cells go from 0; 0 for any.
         hidden_zero_point: the hidden values' integer that means 0.
-        product_multiplier: what a gate of the output times tanh of a cell, 2^30 for 1, is scaled
-            by to become an output, or int8 for the projection.
-        product_zero_point: added to that.
-        projection_multiplier: what sums of the projection are scaled by.
+        product_multiplier: turns the output gate times tanh of a cell, 2^30 for 1, into an output,
+            or into int8 for the projection.
+        product_zero_point: added to that product.
+        projection_multiplier: the multiplier of the projection's sums.
         projection_clip: how far a projection goes from 0; 0 for any.
 
     Returns:
@@ -234,7 +234,7 @@ def _step(
     forget = gate("forget")
     let_in = gate("input") if "input" in names else ONE - forget
     kept = rounding_divide_by_pot(forget * cell, 15).astype(np.int64)
-    # In Q0.15 both; together 30 bits below the point.
+    # Both are Q0.15, so their product has 30 bits below the point.
     new = rounding_divide_by_pot(let_in * gate("cell"), 30 + attrs.cell_exponent)
     cell = _clipped(_saturated(kept + new), attrs.cell_clip)
     product = gate("output") * tanh(cell, 15 + attrs.cell_exponent)
@@ -248,7 +248,7 @@ def _step(
 
 
 def _scaled(x: Array, multiplier: float) -> Array:
-    """Scale what wraps in int32."""
+    """Scale sums that wrap in int32."""
     scaled = multiply_by_quantized_multiplier(x.astype(np.int32), *quantize_multiplier(multiplier))
     return scaled.astype(np.int64)
 

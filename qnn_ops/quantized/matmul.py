@@ -1,4 +1,4 @@
-"""Products of matrices, of float32 and quantized. Neither needs to be constant."""
+"""Products of float32 matrices and of quantized ones. No matrix needs to be constant."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ def float_matmul(
 ) -> None:
     """Multiply float32 matrices.
 
-    Products are added to 0 one by one, in the order of the depth; each product and each sum is
-    rounded. Source of the arithmetic: BATCH_MATMUL of LiteRT's reference kernels, as its builds
-    for x86 compute it.
+    Products are added to 0 one by one, in the order of the depth. Each product and each sum is
+    rounded. Source of the arithmetic: BATCH_MATMUL of LiteRT's reference kernels, as its builds for
+    x86 compute it.
 
-    With order "onnxruntime" a product and its sum have one rounding, and ``panel_of`` products are
-    added up by themselves; these sums are added one by one. Where the processor has no fused
-    multiply-add, or for want of a kernel, the order is TVM's. Source: MLAS of ONNX Runtime with one
-    thread, core/mlas/lib/sgemm.cpp, of matrices that are no constants nor have a single row or
-    column.
+    With order "onnxruntime" a product and its sum have one rounding. Each ``panel_of`` products
+    have a sum of their own, and these sums are added one by one. Without a fused multiply-add in
+    the processor, or without a kernel, the order is TVM's. Source: MLAS of ONNX Runtime with one
+    thread, core/mlas/lib/sgemm.cpp, for matrices that are not constant and have several rows and
+    columns.
 
     Args:
         lhs: float32, [..., M, K].
-        rhs: float32, [..., K, N]; the axes before broadcast with those of lhs.
+        rhs: float32, [..., K, N]; the leading axes broadcast with those of lhs.
         order: "tflite" or "onnxruntime".
 
     Returns:
@@ -125,13 +125,13 @@ def quantized_matmul(
     gemmlowp does (qnn_ops.arithmetic.rounding, "tflite"); the zero point is added and the result
     clamped.
 
-    Source of the arithmetic: LiteRT's reference BATCH_MATMUL. With rounding "float32", ONNX
-    Runtime's QLinearMatMul: product and quotient of the scales are float32, and so is that of the
-    sum, rounded half to even.
+    Source of the arithmetic: LiteRT's reference BATCH_MATMUL. Rounding "float32" is that of ONNX
+    Runtime's QLinearMatMul: product and quotient of the scales are float32. So is the product with
+    the sum, which is rounded half to even.
 
     Args:
         lhs: int8 or uint8, [..., M, K].
-        rhs: int8 or uint8, [..., K, N]; the axes before broadcast with those of lhs.
+        rhs: int8 or uint8, [..., K, N]; the leading axes broadcast with those of lhs.
         lhs_zero_point: its value that means 0.
         rhs_zero_point: its value that means 0.
         out_dtype: int8 or uint8.
@@ -148,8 +148,8 @@ def quantized_matmul(
 
 
 def matmul_multiplier(attrs: Attrs) -> Float64Array:
-    """Return the result's steps of one step of its sums."""
-    # The product of the scales is rounded to float32, as that of a convolution of uint8.
+    """Return how many steps of the result one step of the sums is."""
+    # The product of the scales is rounded to float32, as in a convolution of uint8.
     scales = attrs.lhs_scale, attrs.rhs_scale, attrs.output_scale
     return conv_multiplier(*scales, "uint8", attrs.rounding)
 
@@ -191,5 +191,5 @@ def _quantized_matmul_reference(attrs: Attrs, lhs: Array, rhs: Array) -> Array:
     )
 
 
-# Of int32 sums, which wrap, nothing is known.
+# int32 sums wrap, so their bounds are unknown.
 quantized_matmul.overflow_rule(cannot_overflow)

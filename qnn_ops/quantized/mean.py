@@ -1,4 +1,4 @@
-"""Mean of quantized tensors."""
+"""The mean of quantized tensors."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ from qnn_ops.errors import QnnError
 
 Array = np.ndarray[Any, Any]
 
-# Of so many values the sum fits int32, with their zero points removed or not.
+# The sum of this many values fits int32, with or without their zero points.
 _MOST_VALUES = {"int8": 2**23, "uint8": 2**23, "int16": 2**16 - 1}
 
 _MOST_SHIFT = 15
 
 LARGEST_SUM = 2**16 - 1
-"""Sums beyond it saturate any mean whose multiplier shifts to the left."""
+"""Larger sums saturate any mean whose multiplier shifts to the left."""
 
 
 @operator(
@@ -64,19 +64,19 @@ def quantized_mean(
     Source of the arithmetic: TFLite's reference MEAN. The sum of n values, less their zero points,
     is multiplied by input_scale / (output_scale * n), rounded as gemmlowp does
     (qnn_ops.arithmetic.rounding, "tflite"); the output zero point is added and the result clamped.
-    The multiplier is the quotient of the scales in fixed point, divided by n in integers. Where
-    TFLite's own code overflows int32, because output_scale is far too small, the result saturates.
+    The multiplier is the quotient of the scales in fixed point, divided by n in integers. If
+    output_scale is so small that TFLite's own code overflows int32, the result saturates.
 
-    With arithmetic "onnxruntime", QLinearGlobalAveragePool: the multiplier is a float32 quotient by
-    the float32 product output_scale * n, and scales as rounding "float32" does. With "xnnpack" both
-    zero points are within the float32 sum that is rounded; see qnn_ops.arithmetic.xnnpack.
+    Arithmetic "onnxruntime" is that of QLinearGlobalAveragePool: the multiplier is a float32
+    quotient by the float32 product output_scale * n, and scales as rounding "float32" does.
+    Arithmetic "xnnpack" rounds after it adds both zero points; see qnn_ops.arithmetic.xnnpack.
 
     Args:
         quantized_data: int8, uint8 or int16, any shape.
         axis: one axis or several; negative ones count from the last. None at all (an empty
             list) averages nothing and only changes the scale.
         keepdims: whether averaged axes stay, with size 1.
-        out_dtype: int8 or uint8; for int16 data int16.
+        out_dtype: int8 or uint8; int16 for int16 data.
         arithmetic: "tflite"; "onnxruntime" or "xnnpack" for 8 bits.
 
     Returns:
@@ -84,7 +84,7 @@ def quantized_mean(
 
     Raises:
         QnnError: if an axis, a dtype or a quantization does not fit, or there are no values to
-            average or more than 2^23, of int16 2^16 - 1 (raised when the call's type is inferred).
+        average, or more than 2^23, for int16 2^16 - 1 (raised when the type is inferred).
     """
 
 
@@ -128,17 +128,17 @@ def multiplier_of(attrs: Attrs, count: int) -> tuple[int, int]:
 
 
 def stated_multiplier_of(attrs: Attrs, count: int) -> tuple[int, int]:
-    """Compute a mean's multiplier and shift from its scales, however far to the left."""
+    """Compute a mean's multiplier and shift from its scales; the left shift has no limit."""
     q, exponent = (
         int(part) for part in quantize_multiplier(attrs.input_scale / attrs.output_scale)
     )
-    # As many bits as the division by the count takes away.
+    # The shift adds as many bits as the division by the count removes.
     shift = min(count.bit_length() - 1, 32, 31 + exponent)
     return (q << shift) // count, exponent - shift
 
 
 def _sums(attrs: Attrs, data: Array) -> tuple[Array, int]:
-    """Return the sums of the values as they are, and how many each has."""
+    """Return the sums of the values as they are, and the number of values in each."""
     axes, count = averaged(attrs, data.shape)
     sums = data.astype(np.int32)
     if axes:

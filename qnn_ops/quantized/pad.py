@@ -1,4 +1,4 @@
-"""Padding of quantized tensors."""
+"""The padding of quantized tensors."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ def quantized_pad(
 ) -> None:
     """Surround quantized data with a constant.
 
-    Source: TFLite's PAD, where the constant is the zero point, and PADV2.
+    Source: TFLite's PADV2, and PAD, whose constant is the zero point.
 
     Args:
         quantized_data: int8, uint8 or int16, any shape.
-        pad_width: how many values to add before and after each axis, as one flat list: before0,
-            after0, before1, ...
+        pad_width: the number of values to add before and after each axis, as one flat list:
+            before0, after0, before1, ...
         pad_value: the quantized value to add.
 
     Returns:

@@ -22,12 +22,12 @@ Array = np.ndarray[Any, Any]
 POOL_TYPES = ("max", "avg")
 ROUNDINGS = ("half_away", "half_even")
 
-# Of so many values the sum fits int32, with half a divisor added.
+# The sum of this many values and half a divisor fits int32.
 _MOST_TAPS = {"int8": 2**23, "uint8": 2**23, "int16": 2**15}
 
 
 def _moved(attrs: Attrs, dtype: str) -> dict[str, Any]:
-    """Move the attributes that change with the data; an average's ties keep their direction."""
+    """Move the attributes that change with the data. An average's ties keep their direction."""
     changes = shifted(attrs, dtype, "out_min", "out_max")
     if attrs.pool_type == "avg":
         changes["origin"] = attrs.origin + OFFSETS[dtype]
@@ -59,15 +59,15 @@ def quantized_pool2d(
 ) -> None:
     """Take the maximum or the average of each window of an image.
 
-    The result has the data's scale and zero point. Padded positions are never the maximum. Nor do
-    they count: an average divides by the number of its window's taps that lie on the image, unless
-    ``count_include_pad`` makes them count as values of ``origin``.
+    The result has the data's scale and zero point. Padded positions are never the maximum. An
+    average divides by the number of its window's taps that lie on the image. With
+    ``count_include_pad`` padded positions count, too, with the value ``origin``.
 
-    Source of the arithmetic: TFLite's reference MAX_POOL_2D and AVERAGE_POOL_2D. An average is
-    a / n rounded half away from zero, where a is the sum of n raw values; the zero point is not
-    removed first, which decides how ties round. ``origin`` is for raw values that were moved, as
-    int8 to uint8 by adding 128: then ties round away from 128. With rounding "half_even", that of
-    MXNet's quantized pooling (oneDNN), a / n is a float32 quotient rounded half to even.
+    Source of the arithmetic: TFLite's reference MAX_POOL_2D and AVERAGE_POOL_2D. An average is a /
+    n rounded half away from zero, where a is the sum of n raw values. The zero point is not
+    subtracted first, which decides how ties round. ``origin`` is for raw values that were moved: if
+    int8 became uint8 by adding 128, ties round away from 128. Rounding "half_even" is that of
+    MXNet's quantized pooling (oneDNN): a / n is a float32 quotient rounded half to even.
 
     Args:
         quantized_data: int8, uint8 or int16, [N, H, W, C] or [N, C, H, W].
@@ -75,9 +75,9 @@ def quantized_pool2d(
         pool_size: the window in pixels: one value or (height, width).
         out_min: lowest value of the result (a fused activation); default: the dtype's.
         out_max: highest value of the result; default: the dtype's.
-        origin: the value from which an average's ties round away, or beside which they round to
-            even.
-        rounding: of averages: "half_away" or "half_even".
+        origin: the value from which an average's ties round away, or relative to which they round
+            to even.
+        rounding: how averages round: "half_away" or "half_even".
         count_include_pad: whether an average divides by the size of its window.
 
     Returns:
@@ -112,7 +112,7 @@ def bounds(attrs: Attrs, dtype: str) -> tuple[int, int]:
 
 
 def window_counts(attrs: Attrs, image: tuple[int, int]) -> Array:
-    """Compute the divisor of each window's sum: int64 [output height, output width]."""
+    """Return the divisor of each window's sum: int64 [output height, output width]."""
     taps = valid_taps(attrs, image)
     if attrs.count_include_pad:
         return np.full_like(taps, math.prod(attrs.pool_size))

@@ -1,4 +1,4 @@
-"""From real numbers to quantized integers, back, and from one quantization to another."""
+"""Quantizes real numbers, dequantizes integers, and changes the quantization of integers."""
 
 from __future__ import annotations
 
@@ -56,17 +56,17 @@ def quantize(
     """Quantize real numbers: clamp(round(data / scale) + zero_point).
 
     Source of the arithmetic: TFLite's reference QUANTIZE from float: a float32 division, rounded
-    half away from zero. With a ``multiplier``, MXNet's quantize_v2 and oneDNN: a float32 product
-    with it, rounded half to even. With arithmetic "onnxruntime", QuantizeLinear: a float32
-    division, rounded half to even. With arithmetic "xnnpack", a float32 product with the scale's
-    float32 reciprocal, rounded half to even.
+    half away from zero. A ``multiplier`` is that of MXNet's quantize_v2 and oneDNN: its float32
+    product with the data is rounded half to even. Arithmetic "onnxruntime" is that of
+    QuantizeLinear: a float32 division, rounded half to even. Arithmetic "xnnpack" is a float32
+    product with the scale's float32 reciprocal, rounded half to even.
 
     Args:
         data: float32, any shape. NaN has no integer and gives the zero point; with arithmetic
             "onnxruntime" the lowest one, with "xnnpack" the highest.
         out_dtype: int8, uint8, int16 or int32.
-        multiplier: how many steps a unit of the data is, or one number per channel: what the
-            data is multiplied by, where a framework has not the quotient by ``scale`` in mind.
+        multiplier: how many steps a unit of the data is, or one number per channel. The data is
+            multiplied by it, for frameworks that do not divide by ``scale``.
         arithmetic: "tflite", "onnxruntime" or "xnnpack"; only the first takes a ``multiplier``.
 
     Returns:
@@ -116,7 +116,7 @@ def _quantize_reference(attrs: Attrs, data: Array) -> Array:
         with np.errstate(over="ignore"):  # an infinite product saturates like any large one
             steps = np.rint(data * factor)
         if attrs.out_dtype != "int32":
-            # Bounded in float32, which has all of these integers, so that nothing wider is needed.
+            # float32 has all of these integers. A clamp in float32 needs no wider dtype.
             steps = np.where(is_number(steps), steps, np.float32(0))
             ends = ((end - zero_point).astype(np.float32) for end in (low, high))
             whole = np.clip(steps, *ends).astype(np.int32)
@@ -126,7 +126,7 @@ def _quantize_reference(attrs: Attrs, data: Array) -> Array:
         steps = data / scale.astype(np.float32)
         rounded_steps = round_half_away(steps)
     whole = np.where(is_number(steps), rounded_steps, np.float32(0))
-    # Far outside every integer dtype, and still an exact int64.
+    # This is far outside every integer dtype, and still an exact int64.
     integers = np.clip(whole, -(2.0**40), 2.0**40).astype(np.int64) + zero_point.astype(np.int64)
     return np.clip(integers, low, high).astype(attrs.out_dtype)
 
@@ -148,7 +148,7 @@ def dequantize(
     out_dtype: declared.Text = "float32",
     axis: declared.Axis = -1,
 ) -> None:
-    """Give the real numbers that quantized values stand for: scale * (data - zero_point).
+    """Return the real numbers that quantized values stand for: scale * (data - zero_point).
 
     Source of the arithmetic: TFLite's reference DEQUANTIZE: an integer difference, then one
     float32 product.
@@ -251,7 +251,7 @@ def _requantize_reference(attrs: Attrs, data: Array) -> Array:
 
 @requantize.overflow_rule
 def _overflow(attrs: Attrs, _known: Known, data: TensorSpec) -> None:
-    # Of any int32 at all nothing is known: what leaves int32 wraps, as in LiteRT.
+    # int32 data may be anything. Values that leave int32 wrap, as in LiteRT.
     if attrs.rounding != "tflite" or data.dtype == "int32":
         return
     low, high = dtype_range(data.dtype)

@@ -1,4 +1,4 @@
-"""Rectifiers of quantized tensors as operators of their own."""
+"""Rectifiers of quantized tensors that are not fused into another operator."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def quantized_relu(
 
     Args:
         quantized_data: int8, uint8 or int16, any shape.
-        out_dtype: int8 or uint8; for int16 data int16.
+        out_dtype: int8 or uint8; int16 for int16 data.
         kind: "relu" (from 0), "relu6" (0 to 6), "relu_0_to_1" or "relu_n1_to_1" (-1 to 1).
 
     Returns:
@@ -88,7 +88,7 @@ def relu_bounds(attrs: Attrs) -> tuple[int, int]:
 def _reference(attrs: Attrs, data: Array) -> Array:
     multiplier, bounds, point = relu_multiplier(attrs), relu_bounds(attrs), attrs.output_zero_point
     if multiplier == 1:
-        # Rescaling by exactly one changes nothing. 16 bits hold what two zero points move by.
+        # Rescaling by exactly one changes nothing. 16 bits hold the difference of two zero points.
         moved = data.astype(np.int16) + (point - attrs.input_zero_point)
         return np.clip(moved, *bounds).astype(attrs.out_dtype)
     centred = data.astype(np.int32) - attrs.input_zero_point

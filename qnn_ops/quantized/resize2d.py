@@ -1,8 +1,8 @@
-"""Resizing of quantized images: the pixels and weights that make a pixel, and the operator.
+"""Resizes quantized images: the source pixels and weights of each pixel, and the operator.
 
 Source: the reference RESIZE_BILINEAR and RESIZE_NEAREST_NEIGHBOR of TFLite, whose positions are
-float32 or, for bilinear int8, fixed point with 10 fraction bits. Positions are exact copies of that
-arithmetic, rounding included: no other way to compute them picks the same pixels.
+float32 or, for bilinear int8, fixed point with 10 fraction bits. Positions copy that arithmetic
+exactly, with its roundings: no other arithmetic picks the same pixels.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ from qnn_ops.errors import QnnError
 Array = np.ndarray[Any, Any]
 
 FRACTION_BITS = 10
-"""Of fixed-point positions and weights."""
+"""The fraction bits of fixed-point positions and weights."""
 
 
 @dataclass(frozen=True, eq=False)
 class Taps:
-    """Two source pixels of each output pixel along one axis, and how far it is between them.
+    """Two source pixels of each output pixel along one axis, and its distance from the first.
 
     Attributes:
         lower: int64 [output size], the first pixel.
-        upper: int64 [output size], the second one.
+        upper: int64 [output size], the second pixel.
         distance: [output size], from the first pixel towards the second: float32, or fixed point
-            with FRACTION_BITS in int64. It may lie outside [0, 1] where both are one pixel.
+            with FRACTION_BITS in int64. It may lie outside [0, 1] if both pixels are the same.
     """
 
     lower: Array
@@ -73,8 +73,8 @@ def fixed_point_taps(
 ) -> Taps:
     """Return the taps of a bilinear interpolation in fixed point, which TFLite uses for int8.
 
-    Where an output is so much larger that the rounding of its scale leads beyond the last pixel,
-    TFLite reads what happens to lie there; these taps stay on the last pixel.
+    If an output is so large that the rounding of its scale leads beyond the last pixel, TFLite
+    reads the memory behind the image. These taps stay on the last pixel.
     """
     one = 1 << FRACTION_BITS
     last, out_last = (
@@ -84,7 +84,7 @@ def fixed_point_taps(
     position = np.arange(out_size, dtype=np.int64) * scale
     if half_pixel_centers:
         position = position + scale // 2 - one // 2
-    # C's division, which truncates: a negative position is above -1 and goes to pixel 0.
+    # C's division truncates: a negative position is above -1 and goes to pixel 0.
     lower = np.clip(position // one, 0, size - 1)
     upper = np.clip((position + one - 1) // one, 0, size - 1)
     return Taps(lower, upper, position - one * lower)
@@ -124,15 +124,15 @@ def quantized_resize2d(
     Source of the arithmetic: TFLite's reference RESIZE_BILINEAR and RESIZE_NEAREST_NEIGHBOR.
     Bilinear interpolation is done in float32 for uint8, the sum of four products truncated after
     adding 0.5, and in integers for int8 and int16, with weights of 10 fraction bits and half
-    rounded away from zero. The one difference: where such an image grows so much that those 10 bits
-    place a pixel beyond the last one (8 to 224 pixels, say), TFLite reads other memory; here the
-    last pixel is repeated.
+    rounded away from zero. There is one difference. If an int8 or int16 image grows so much that
+    the 10 bits lead beyond the last pixel (8 to 224 pixels, say), TFLite reads other memory; here
+    the last pixel is repeated.
 
     Args:
         quantized_data: int8, uint8 or int16, [N, H, W, C] or [N, C, H, W].
         size: the result's height and width in pixels.
         method: "bilinear" or "nearest_neighbor".
-        align_corners: whether the centres of the corner pixels stay where they are.
+        align_corners: whether the corner pixels keep their centres.
         half_pixel_centers: whether a pixel's centre lies half a pixel from its edge; bilinear
             interpolation takes only one of the two.
 
@@ -220,7 +220,7 @@ def _in_float32(data: Array, down: tuple[Taps, int], right: tuple[Taps, int]) ->
     values = data.astype(np.float32)
     upper = weighted(values, vertical.lower, one - vertical.distance, row_axis)
     lower = weighted(values, vertical.upper, vertical.distance, row_axis)
-    # In the order of the reference kernel: upper left, lower left, upper right, lower right.
+    # This is the order of the reference kernel: upper left, lower left, upper right, lower right.
     total = term(upper, horizontal.lower, one - horizontal.distance)
     total = total + term(lower, horizontal.lower, one - horizontal.distance)
     total = total + term(upper, horizontal.upper, horizontal.distance)
@@ -229,7 +229,7 @@ def _in_float32(data: Array, down: tuple[Taps, int], right: tuple[Taps, int]) ->
 
 
 def _in_integers(data: Array, down: tuple[Taps, int], right: tuple[Taps, int]) -> Array:
-    # 8 bits by two weights of 10 fraction bits: the sums fit int32; those of 16 bits do not.
+    # The sums of 8 bits by two weights of 10 fraction bits fit int32; sums of 16 bits do not.
     dtype, sign = (np.int64, 63) if data.dtype == np.int16 else (np.int32, 31)
     one = 1 << FRACTION_BITS
 

@@ -43,7 +43,7 @@ Array = np.ndarray[Any, Any]
 
 OUTPUT_SCALE = 1 / 256
 OUTPUT_SCALE_WIDE = 1 / 65536
-"""Of int16 results of 8-bit data."""
+"""The scale of int16 results of 8-bit data."""
 
 
 @operator(
@@ -71,28 +71,28 @@ def quantized_softmax(
     """Turn quantized logits into probabilities: exp(beta * x) over its sum along an axis.
 
     The result's scale is 1/256 and its zero point the lowest value of its dtype, so that it covers
-    [0, 1); for an int16 result of 8-bit data the scale is 2^-16, and of int16 data 2^-15, with the
+    [0, 1). An int16 result of 8-bit data has the scale 2^-16, one of int16 data has 2^-15 and the
     zero point 0.
 
     Source of the arithmetic: TFLite's reference SOFTMAX, all in fixed point (see
     qnn_ops.tables.softmax): each value's distance from the row's maximum in Q5.26, its
     exponential in Q0.31, their sum in Q12.19, and the sum's reciprocal by Newton's division. TFLite
-    stops the process where the sum reaches 512, which takes at least 512 values about as large as
-    the maximum; here the same formula goes on, and rounds every probability to 0. Of int16, the
+    stops the process if the sum reaches 512, which takes at least 512 values about as large as the
+    maximum. Here the same formula goes on, and rounds every probability to 0. For int16 the
     exponentials and the reciprocal come from tables: see qnn_ops.tables.softmax.
 
-    With arithmetic "onnxruntime", QLinearSoftmax, with any scale and zero point of the result: a
-    float32 table of exponentials, added one after the other in float32, and float64 quotients; see
-    qnn_ops.arithmetic.onnxruntime.
+    Arithmetic "onnxruntime" is that of QLinearSoftmax, with any scale and zero point of the result.
+    It adds a float32 table's exponentials one after the other in float32; quotients are float64.
+    See qnn_ops.arithmetic.onnxruntime.
 
     Args:
         quantized_data: int8, uint8 or int16, any shape of at least one dimension.
-        input_zero_point: the data's value that means 0; has no influence on the result.
+        input_zero_point: the data's value that means 0; it has no influence on the result.
         output_scale: 1/256, or as above (TFLite's tolerance of a thousandth applies).
         output_zero_point: -128 for int8, 0 for uint8; as above for int16.
-        out_dtype: int8 or uint8, or int16; for int16 data int16.
-        beta: what the data is multiplied by before the exponential; positive.
-        axis: along which the probabilities add up to 1.
+        out_dtype: int8, uint8 or int16; int16 for int16 data.
+        beta: a positive factor of the data before the exponential.
+        axis: the axis along which the probabilities add up to 1.
         arithmetic: "tflite"; or "onnxruntime" for 8 bits, the last axis and a beta of 1.
 
     Returns:
@@ -146,7 +146,7 @@ _CHECKS = {declared.LITERT: _check_litert, ONNXRUNTIME: _check_onnxruntime}
 
 
 def output_quantization(dtype: str, out_dtype: str) -> tuple[float, int]:
-    """Return scale and zero point of a softmax's result, by the dtypes of its data and of it."""
+    """Return scale and zero point of a softmax's result, by the dtypes of data and result."""
     if dtype == "int16":
         return OUTPUT_SCALE_INT16, 0
     scale = OUTPUT_SCALE_WIDE if out_dtype == "int16" else OUTPUT_SCALE
@@ -174,7 +174,7 @@ def _reference(attrs: Attrs, data: Array) -> Array:
         exponentials = take(wide, distance)
         total = exponentials.sum(axis=axis, dtype=np.int64, keepdims=True)
         return probabilities_int16(exponentials, total)
-    # A distance of 8-bit values is one of 256: what depends on it alone is a table.
+    # A distance of 8-bit values is one of 256: a table has the exponential of each.
     table = exp_table(attrs.input_scale, attrs.beta)
     terms = take(sum_term(table).astype(np.int64), distance)
     total = terms.sum(axis=axis, dtype=np.int64, keepdims=True)
@@ -193,8 +193,8 @@ def _overflow(attrs: Attrs, _known: Known, data: TensorSpec) -> None:
     if data.dtype == "int16":
         _check_int16(attrs, data)
         return
-    # The sum of exponentials, 2^19 each, is 64 bits wide here: where 512 of them would end LiteRT's
-    # process, this goes on.
+    # The sum of exponentials, 2^19 each, is 64 bits wide here. 512 of them end LiteRT's process,
+    # but not this one.
     if attrs.beta * attrs.input_scale * 2.0**26 <= 1:
         raise QnnError(
             f"beta * input_scale must exceed 2^-26, below which TFLite has no fixed point for it, "
@@ -203,7 +203,7 @@ def _overflow(attrs: Attrs, _known: Known, data: TensorSpec) -> None:
 
 
 def _check_int16(attrs: Attrs, data: TensorSpec) -> None:
-    """Raise where TFLite's int32 does not hold what a distance is scaled to, or the sum."""
+    """Raise if TFLite's int32 does not hold a scaled distance, or the sum."""
     if scaling_int16(attrs.input_scale, attrs.beta)[1] > 15:
         raise QnnError(f"input_scale {attrs.input_scale:.4g} times beta is too large for TFLite")
     if data.shape[attrs.axis] > 2**16:

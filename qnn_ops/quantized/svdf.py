@@ -39,14 +39,14 @@ def quantized_svdf_state(
     state_scale: declared.OneScale,
     state_zero_point: declared.OnePoint,
 ) -> None:
-    """Forget each filter's oldest value, and remember the one that a sum stands for.
+    """Drop each filter's oldest value, and append the quantized sum as its newest.
 
-    Source of the arithmetic: EvalIntegerSVDF of TFLite's kernels/internal/reference/svdf.h; with
+    Source of the arithmetic: EvalIntegerSVDF of TFLite's kernels/internal/reference/svdf.h; for
     an int8 state that of TensorFlow Lite Micro's kernels/svdf_common.cc. The multiplier is computed
     in float32.
 
     Args:
-        sums: int32, [batch, filters]: products of the data and each filter's weights, added up.
+        sums: int32, [batch, filters]: sums of products of the data and each filter's weights.
         state: int16 or int8, [batch, filters * steps]: the values of each filter, the newest last.
         weights_scale: real value of one step of the weights.
         state_scale: real value of one step of the state.
@@ -114,16 +114,16 @@ def quantized_svdf(
     output_zero_point: declared.OutputZeroPoint,
     bias: relax.Expr | None = None,
 ) -> None:
-    """Weigh what the filters gave over time, and add up ``rank`` neighbouring filters.
+    """Weight each filter's values over time, and add ``rank`` neighbouring filters.
 
     Source of the arithmetic: EvalIntegerSVDF of TFLite's kernels/internal/reference/svdf.h; with
     an int8 state that of TensorFlow Lite Micro's kernels/svdf_common.cc. The multiplier is computed
     in float32, the sums in int32, which wraps.
 
     Args:
-        state: int16 or int8, [batch, filters * steps], as ``quantized_svdf_state`` gives it.
-        weights_time: of the state's dtype, [filters, steps].
-        rank: how many filters make one result.
+        state: int16 or int8, [batch, filters * steps], from ``quantized_svdf_state``.
+        weights_time: [filters, steps], of the state's dtype.
+        rank: the number of filters of one result.
         state_scale: real value of one step of the state.
         state_zero_point: the state's integer that means 0; 0 for int16.
         weights_scale: real value of one step of the weights.

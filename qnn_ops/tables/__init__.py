@@ -1,1 +1,1 @@
-"""Functions of quantized values as tables, and softmax and gates, which read them."""
+"""Tables of functions of quantized values, and softmax and gates, which read tables."""

@@ -1,7 +1,7 @@
 """The functions and the normalization of an LSTM's gates, in fixed point.
 
 A Qm.n number is an int16 that counts steps of 2^-n and has m integer bits. Source of the functions:
-logistic and tanh of gemmlowp's fixedpoint/fixedpoint.h for 16 bits, whose constants are those of 32
+logistic and tanh of gemmlowp's fixedpoint/fixedpoint.h for 16 bits. Its constants are those for 32
 bits, rounded. Source of the normalization: ApplyLayerNorm of TFLite's
 kernels/internal/reference/portable_tensor_utils.cc.
 """
@@ -36,14 +36,14 @@ from qnn_ops.tables.tables_int16 import EVERY_INT16
 Int16Array = npt.NDArray[np.int16]
 
 ONE = 2**15 - 1
-"""One in Q0.15, the closest there is."""
+"""The closest number to 1 in Q0.15."""
 GATE_BITS = 3
-"""Integer bits of what gates are before these functions."""
+"""The integer bits of gates before these functions."""
 MOST_BITS = 6
-"""Integer bits that a tanh can have."""
+"""The most integer bits of an argument of tanh."""
 
 LOWEST = 1 << 15
-"""How far the lowest number of a table is below 0."""
+"""The distance of a table's lowest argument from 0."""
 
 _HALF = 1 << 14
 _ONE_Q2_13 = 1 << 13
@@ -53,7 +53,7 @@ _ONE_Q2_13 = 1 << 13
 def logistic_table() -> Int16Array:
     """Tabulate 1 / (1 + exp(-x)) from Q3.12 to Q0.15, the lowest x first.
 
-    For a negative number it is one less that of its size.
+    The result of a negative number is one less that of its magnitude.
     """
     powers = _exp_on_negative_values(-np.abs(EVERY_INT16), GATE_BITS)
     found = saturate_int16(_newton(powers) << 1)
@@ -63,7 +63,7 @@ def logistic_table() -> Int16Array:
 
 @cache
 def tanh_table(integer_bits: int) -> Int16Array:
-    """Tabulate tanh of numbers of so many integer bits, to Q0.15, the lowest first."""
+    """Tabulate tanh in Q0.15 of numbers with these integer bits, the lowest first."""
     powers = _exp_on_negative_values(-np.abs(EVERY_INT16), integer_bits + 1)
     found = saturate_int16((_newton(powers) - _ONE_Q2_13) << 2)
     return np.asarray(np.sign(EVERY_INT16) * found, np.int16)
@@ -75,7 +75,7 @@ def logistic(x: npt.NDArray[np.integer]) -> Int64Array:
 
 
 def tanh(x: npt.NDArray[np.integer], integer_bits: int) -> Int64Array:
-    """Look up tanh of numbers of so many integer bits."""
+    """Look up tanh of numbers with these integer bits."""
     return tanh_table(integer_bits)[x.astype(np.int64) + LOWEST].astype(np.int64)
 
 
@@ -91,7 +91,7 @@ def _exp_on_negative_values(a: Int64Array, integer_bits: int) -> Int64Array:
         if power < integer_bits:
             is_part = remainder & (1 << (fraction_bits + power)) != 0
             result = np.where(is_part, high_mul_int16(result, _upper(factor)), result)
-    if integer_bits > 5:  # below -32 there is nothing
+    if integer_bits > 5:  # no number is below -32
         result = np.where(a < -(32 << fraction_bits), 0, result)
     return np.where(a == 0, ONE, result)
 
@@ -109,7 +109,7 @@ def _exp_from_minus_quarter_to_0(a: Int64Array) -> Int64Array:
 
 
 def _newton(powers: Int64Array) -> Int64Array:
-    """Divide 2 by one more than numbers within [0, 1], by Newton's method: Q2.13."""
+    """Compute 2 / (1 + x) of numbers x within [0, 1] by Newton's method: Q2.13."""
     half_denominator = (powers + ONE + 1) >> 1
     x = _upper(FORTY_EIGHT_OVER_17) + high_mul_int16(half_denominator, _upper(MINUS_32_OVER_17))
     for _ in range(NEWTON_STEPS):
@@ -126,11 +126,11 @@ def _upper(constant: int) -> int:
 Array = npt.NDArray[Any]
 
 MOST_SCALE = 2.0**18
-"""The scale of the weights lies below."""
+"""The scale of the norm's weights is less than this."""
 NORM_BITS = 10
-"""Bits below the point of a normalized value."""
+"""The fraction bits of a normalized value."""
 GATE_FRACTION_BITS = 12
-"""Bits below the point of a gate."""
+"""The fraction bits of a gate."""
 VARIANCE_BITS = 20
 
 
@@ -141,21 +141,21 @@ def norm_multiplier(scale: float) -> tuple[int, int]:
 
 
 def variance_guard(scale: float) -> int:
-    """Return what stands for a variance below 1."""
+    """Return the number that replaces a variance below 1."""
     return max(1, int(np.float32(10000) * np.float32(scale)))
 
 
 def normalized(values: Array, weights: Array, bias: Array, scale: float) -> Int64Array:
-    """Bring each row to a mean of 0 and a variance of 1, weigh it and add the bias.
+    """Bring each row to a mean of 0 and a variance of 1, multiply by weights and add the bias.
 
-    The mean is truncated to 1/1024, the variance to a whole number, of a sum that is multiplied by
-    2^20 / columns, truncated. What is weighed wraps in int32.
+    The mean is truncated to 1/1024. The variance is truncated to a whole number; its sum is
+    multiplied by 2^20 / columns, which is truncated, too. The products with weights wrap in int32.
 
     Args:
-        values: int64 that int16 holds, [rows, columns].
+        values: int64 within int16, [rows, columns].
         weights: int16, [columns].
         bias: int32, [columns], in steps of 1/1024 of the weights' scale.
-        scale: of the weights.
+        scale: the scale of the weights.
 
     Returns:
         Q3.12, saturated to int16.

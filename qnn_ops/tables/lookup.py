@@ -1,4 +1,4 @@
-"""The tables of ``quantized_lookup``: 256 results, starting with that of the lowest input value.
+"""The tables of ``quantized_lookup``: 256 results, that of the lowest input value first.
 
 Every function here takes the scales and zero points of input and output, and their common dtype,
 int8 or uint8.
@@ -41,12 +41,11 @@ def unary_table(
 ) -> Table:
     """Tabulate a real function: clamp(round(function(real) / output_scale) + zero_point).
 
-    In float32, with the reciprocal of the output scale, ties away from zero; a result that is
-    not a number gives the zero point. Source: the lookup tables of TFLite's
-    kernels/internal/common.h (LUTPopulate).
+    Computed in float32, with the reciprocal of the output scale, ties away from zero. NaN gives the
+    zero point. Source: the lookup tables of TFLite's kernels/internal/common.h (LUTPopulate).
 
     Args:
-        function: takes the 256 real inputs, float32; gives as many results.
+        function: takes the 256 real inputs, float32; returns as many results.
         input_scale: real value of one step of the input.
         input_zero_point: the input's value that means 0.
         output_scale: real value of one step of the output.
@@ -100,8 +99,8 @@ def tanh_table(
 ) -> Table:
     """Return the table of tanh; arguments, result and errors as ``unary_table``.
 
-    LiteRT calls the C library's tanhf, which in older libraries is off by more than rounding;
-    that decides one entry in some ten thousand tables. So this calls it too, where there is one.
+    LiteRT calls the C library's tanhf. In older libraries its error is larger than rounding, which
+    decides one entry in some ten thousand tables. So this calls tanhf, too, if the system has one.
     """
     return unary_table(_tanh, input_scale, input_zero_point, output_scale, output_zero_point, dtype)
 
@@ -139,7 +138,7 @@ def leaky_relu_table(
     check_scaled(Bounds.of(0, highest), factor, "tflite", output_zero_point)
     check_scaled(Bounds.of(lowest, 0), abs(slope), "tflite", output_zero_point)
     above = multiply_by_quantized_multiplier(centred, *quantize_multiplier(factor))
-    # A negative slope is taken out of the rounding, not into it.
+    # A negative slope's sign is applied after the rounding, not before.
     below = multiply_by_quantized_multiplier(centred, *quantize_multiplier(abs(slope)))
     signed = np.where(centred >= 0, above, np.copysign(1, slope).astype(np.int64) * below)
     return clamp_to(signed + output_zero_point, dtype)
@@ -155,12 +154,12 @@ def hard_swish_table(
     """Return the table of x * min(max(x + 3, 0), 6) / 6; arguments and result as ``unary_table``.
 
     Source: TFLite's HARD_SWISH (kernels/internal/reference/hard_swish.h): 16-bit fixed point.
-    The input is taken at 128 times its resolution; "reluish" is the factor min(max(x + 3, 0),
-    6) / 6 as a Q15 number.
+    The input has 128 times its resolution. "reluish" is the factor min(max(x + 3, 0), 6) / 6 as a
+    Q15 number.
 
     Raises:
-        QnnError: if the dtype or a quantization does not fit, or the input scale is 128
-            times the output's or more, or beyond 2.5e7, for which the arithmetic has no room.
+        QnnError: if the dtype or a quantization does not fit, or the arithmetic has no room: the
+            input scale is 128 times the output's or more, or beyond 2.5e7.
     """
     centred = centred_inputs(input_scale, input_zero_point, output_scale, output_zero_point, dtype)
     fine_scale = np.float32(1 / 128) * np.float32(input_scale)
@@ -170,14 +169,14 @@ def hard_swish_table(
             f"the table of hard_swish needs input_scale < 128 * output_scale, "
             f"got {input_scale} and {output_scale}"
         )
-    # 3.0 is 1.0 of the factor's scale.
+    # The real number 3 is 1 in the factor's scale.
     multiplier, shift = _int16_multiplier(fine_scale / np.float32(3 / 32768))
     if shift > 31:
         raise QnnError(f"the table of hard_swish needs input_scale < 2.5e7, got {input_scale}")
     fine = centred * 128
     reluish = fine
     if shift > 0:
-        # All but the last place, at which saturating changes the result.
+        # Shift by all bits but the last, whose saturation changes the result.
         reluish = saturate_int16(reluish << (shift - 1))
     reluish = high_mul_int16(reluish, multiplier)
     if shift > 0:

@@ -20,7 +20,7 @@ from qnn_ops.tables.softmax import reciprocal
 
 Table = npt.NDArray[Any]
 
-_LARGEST_BYTE_SHIFT = 23  # with which no quotient of TFLite's is shifted to the left
+_LARGEST_BYTE_SHIFT = 23  # the largest shift without a left shift of quotients in TFLite
 
 
 def quotient_table(
@@ -33,9 +33,9 @@ def quotient_table(
     """Return the table of quotients.
 
     Source: DivElementwise of TFLite's kernels/internal/reference/div.h. The divisor's reciprocal is
-    Newton's, in fixed point; small dividends of results far too coarse for them are shifted by the
-    last five bits of a count, as x86 processors do. Where the divisor is 0, for which TFLite ends
-    a run with an error, the result is the zero point.
+    Newton's, in fixed point. If results are far too coarse for small dividends, these are
+    shifted by the last five bits of a count, as on x86 processors. If the divisor is 0, TFLite
+    ends a run with an error; here the result is the zero point.
 
     Args:
         lhs: scale and zero point of the dividend.
@@ -61,10 +61,10 @@ def quotient_table(
     dividend, divisor = np.broadcast_arrays((every - lhs[1])[:, None], (every - rhs[1])[None, :])
     sign, size = np.sign(divisor), np.maximum(np.abs(divisor), 1)
     dividend = dividend * sign
-    # Q12.19 in place of integers: the fraction is the same.
+    # Q12.19 in place of integers gives the same fraction.
     inverse, bits = reciprocal(size << 19)
     headroom = 31 - np.frexp(np.abs(dividend).astype(np.float64))[1]
-    # Of -2^k all bits but the sign are 0: one more is free.
+    # In -2^k all bits but the sign are 0, so one more bit is free.
     headroom = headroom + ((dividend < 0) & (np.abs(dividend) & (np.abs(dividend) - 1) == 0))
     quotient = saturating_rounding_doubling_high_mul(dividend << headroom, inverse)
     scaled = saturating_rounding_doubling_high_mul(quotient, np.int64(multiplier))
@@ -83,23 +83,23 @@ def _divided(x: Int64Array, exponent: Int64Array) -> Int64Array:
 
 _LARGEST_INT16_SHIFT = 48
 LOWEST_EXPONENT = -64
-"""That of the first entry of tables of exponents."""
+"""The exponent of the first entry of tables of exponents."""
 
 
 @dataclass(frozen=True)
 class QuotientTables:
-    """What a quotient of int16 values consists of: a dividend, a reciprocal and a shift.
+    """The parts of quotients of int16 values: dividends, reciprocals and shifts.
 
     Attributes:
-        lifted: of each dividend from -2^15 to 2^15, without spare bits: int64 [65537].
-        headroom: how many bits those were.
-        sign: of each divisor, int64 [65536].
-        inverse: of its size, Q0.31.
-        bits: of its size, less one.
-        mask: of each exponent, of the bits that are shifted out, as x86 processors shift 64 bits.
-        count: of each exponent, how many bits they shift 32 bits by.
-        multiplier: of the quotient, Q0.31.
-        shift: of the multiplier.
+        lifted: each dividend from -2^15 to 2^15, shifted left by its spare bits: int64 [65537].
+        headroom: the number of each dividend's spare bits.
+        sign: the sign of each divisor, int64 [65536].
+        inverse: the reciprocal of each divisor's magnitude, Q0.31.
+        bits: the bits of each divisor's magnitude, less one.
+        mask: for each exponent, the bits that x86 processors shift out of 64 bits.
+        count: for each exponent, the count by which x86 processors shift 32 bits.
+        multiplier: the quotient's multiplier, Q0.31.
+        shift: the multiplier's shift.
     """
 
     lifted: Int64Array
@@ -116,7 +116,7 @@ class QuotientTables:
 def quotient_tables_int16(
     lhs_scale: float, rhs_scale: float, output_scale: float
 ) -> QuotientTables:
-    """Return the tables; source of the arithmetic as of ``quotient_table``.
+    """Return the tables of quotients; ``quotient_table`` names the source of the arithmetic.
 
     Raises:
         QnnError: if the scales are too far apart for the framework's shifts.
@@ -132,12 +132,12 @@ def quotient_tables_int16(
     dividend = np.arange(-(2**15), 2**15 + 1)
     size = np.abs(dividend)
     headroom = 31 - np.frexp(size.astype(np.float64))[1].astype(np.int64)
-    # Of -2^k all bits but the sign are 0: one more is free.
+    # In -2^k all bits but the sign are 0, so one more bit is free.
     headroom = headroom + ((dividend < 0) & (size & (size - 1) == 0))
     divisor = dividend[:-1]
     size = np.maximum(np.abs(divisor), 1)
     bits = np.frexp(size.astype(np.float64))[1].astype(np.int64) - 1
-    # Q12.19 from 1 to 2 in place of integers: the fraction is the same.
+    # Q12.19 from 1 to 2 in place of integers gives the same fraction.
     inverse, _ = reciprocal(size << (19 - bits))
     exponents = np.arange(LOWEST_EXPONENT, 96)
     below = np.left_shift(np.uint64(1), (exponents & 63).astype(np.uint64)) - np.uint64(1)

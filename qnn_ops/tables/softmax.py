@@ -5,7 +5,7 @@ Q5.26 holds [-32, 32). Source: exp_on_negative_values and one_over_one_plus_x_fo
 gemmlowp's fixedpoint/fixedpoint.h, and GetReciprocal and the reference SOFTMAX of TFLite.
 
 Source of the softmax of int16: SoftmaxInt16 of TFLite's kernels/internal/reference/softmax.h, and
-what SoftmaxPrepare of its kernels/activations.cc samples: exp within [-10, 0], and 1 / (1 + x)
+the samples of SoftmaxPrepare of its kernels/activations.cc: exp within [-10, 0], and 1 / (1 + x)
 within [0, 1].
 """
 
@@ -37,7 +37,7 @@ LARGEST_SUM = 2**31 - 1
 
 NEWTON_STEPS = 3
 FORTY_EIGHT_OVER_17 = 1515870810
-"""48/17 in Q2.29, with which Newton's division starts."""
+"""48/17 in Q2.29. Newton's division starts with it."""
 MINUS_32_OVER_17 = -1010580540
 """-32/17 in Q2.29."""
 
@@ -55,7 +55,7 @@ EXP_MINUS_POWERS = {
 }
 """exp(-2^k) in Q0.31, by k."""
 
-_ONE = 2**31 - 1  # in Q0.31, the closest there is
+_ONE = 2**31 - 1  # the closest number to 1 in Q0.31
 
 
 def exp_table(input_scale: float, beta: float) -> Int32Array:
@@ -63,11 +63,11 @@ def exp_table(input_scale: float, beta: float) -> Int32Array:
 
     Args:
         input_scale: real value of one step of the data.
-        beta: what the data is multiplied by before the exponential.
+        beta: the data's factor before the exponential.
 
     Returns:
-        int32 [256], Q0.31: at d, exp(-d * beta * input_scale); 0 where that lies below
-        exp(-31) or so and TFLite leaves it out.
+        int32 [256], Q0.31: at d, exp(-d * beta * input_scale); 0 if that is below exp(-31) or so,
+        where TFLite leaves it out.
     """
     multiplier, shift = quantize_multiplier(
         min(beta * input_scale * 2.0**26, 2.0**31 - 1)  # from steps of the data to Q5.26
@@ -126,7 +126,7 @@ def reciprocal(total: Any) -> tuple[Any, Any]:
 
 
 def powers_reached(total: Any, exponents: range) -> Any:
-    """Count the powers of two that integers reach; those of an expression are 1 along an axis."""
+    """Count the powers of two that integers reach. An expression needs an axis of size 1."""
     powers = 1 << np.array(exponents)
     if not isinstance(total, Expression):
         return np.searchsorted(powers, total, side="right")
@@ -136,7 +136,7 @@ def powers_reached(total: Any, exponents: range) -> Any:
 
 
 def product(a: Any, b: Any) -> Any:
-    """Return gemmlowp's doubling high product of int64 that hold int32, except -1 by -1."""
+    """Return gemmlowp's doubling high product of int32 values in int64, except -2^31 by -2^31."""
     return (a * b + (1 << 30)) >> 31
 
 
@@ -164,10 +164,10 @@ def exp_table_int16(input_scale: float, beta: float) -> Int32Array:
 
     Args:
         input_scale: real value of one step of the data.
-        beta: what the data is multiplied by before the exponential.
+        beta: the data's factor before the exponential.
 
     Returns:
-        int32 [65536], Q0.15: at d, exp(-d * beta * input_scale), that of -10 for what is less.
+        int32 [65536], Q0.15: at d, exp(-d * beta * input_scale); exp(-10) if the exponent is lower.
     """
     distances = -np.arange(_RANGE + 1)
     scaled = multiply_by_quantized_multiplier(distances, *scaling_int16(input_scale, beta))
@@ -182,7 +182,7 @@ def scaling_int16(input_scale: float, beta: float) -> tuple[Int32Array, Int32Arr
 
 @cache
 def reciprocal_table_int16() -> Int16Array:
-    """Return 1 / (1 + x) in Q0.15, of x within [0, 1] in steps of 2^-16: int16 [65536]."""
+    """Tabulate 1 / (1 + x) in Q0.15, for x within [0, 1] in steps of 2^-16: int16 [65536]."""
     return interpolated(
         samples(lambda x: 1.0 / (1.0 + x), 1.0 / _RANGE, -(2**15), 2.0 / _RANGE, np.float64)
     )
@@ -193,14 +193,14 @@ def probabilities_int16(exponentials: Any, total: Any) -> Any:
 
     Args:
         exponentials: int64, Q0.15.
-        total: of each row, at least 2^14; broadcasts with them.
+        total: the sum of each row, at least 2^14; broadcasts with the exponentials.
 
     Returns:
         int16, Q0.15.
     """
-    # The sum has 15 bits at least, and one more for each power that it reaches.
+    # The sum has at least 15 bits, and one more for each power that it reaches.
     more = powers_reached(total, range(15, 31))
-    # Brought into [1, 2), with 16 bits behind the point, less one.
+    # The sum is brought into [1, 2), with 16 fraction bits, and one is subtracted.
     shifted = ((total << (16 - more)) + (1 << 13)) >> 14
     index = (shifted - 2**16).astype(np.int32)
     inverse = take(reciprocal_table_int16().astype(np.int64), index)

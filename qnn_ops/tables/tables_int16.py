@@ -1,7 +1,7 @@
 """The tables of ``quantized_lookup`` for int16: 65536 results, that of the lowest value first.
 
 TFLite keeps 513 samples of a function, 128 values of int16 apart, and interpolates linearly between
-them; a softmax contains two such functions.
+them. A softmax contains two such functions.
 
 Every function here takes the scales of input and output; their zero points are 0.
 """
@@ -41,16 +41,16 @@ def samples(
     output_scale: float,
     real: type[np.floating] = np.float32,
 ) -> Int16Array:
-    """Sample a real function, each sample less half of the line's error in the middle after it.
+    """Sample a real function; half of the line's error in the middle corrects each sample.
 
     Source: LUTPopulateInt16 of TFLite's kernels/internal/common.h.
 
     Args:
-        function: takes real inputs, gives as many results.
+        function: takes real inputs, returns as many results.
         input_scale: real value of one step of the input.
         input_zero_point: the input's value that means 0.
         output_scale: real value of one step of the output, whose zero point is 0.
-        real: in which all is computed.
+        real: the dtype of the computation.
 
     Returns:
         int16 [513].
@@ -69,13 +69,13 @@ def samples(
         errors = lines - round_half_away(middles * inverse)
         adjusted = steps - round_half_away(errors / real(2))
         chosen = np.append(adjusted, round_half_away(end * inverse))
-    # What is no number, beside one that is infinite, becomes 0 in LiteRT's build for x86.
+    # NaN, which occurs beside an infinite sample, becomes 0 in LiteRT's build for x86.
     inside = np.clip(np.nan_to_num(chosen, nan=0.0), real(_LOW), real(_HIGH))
     return inside.astype(np.int16)
 
 
 def interpolated(table: Int16Array) -> Int16Array:
-    """Return the values of every int16 between samples, the one of the lowest first.
+    """Interpolate the result of every int16 between samples, that of the lowest first.
 
     Source: LUTLookup of TFLite's kernels/internal/common.h.
 
@@ -94,17 +94,17 @@ def interpolated(table: Int16Array) -> Int16Array:
 
 Float32Array = npt.NDArray[np.float32]
 
-# Of the logistic function's samples, 24 a unit, which start at 0: TFLite has no more.
+# TFLite's samples of the logistic function start at 0, 24 a unit; this is the last one.
 _SIGMOIDS = 256
 
 
 def unary_table_int16(
     function: Callable[[Float32Array], npt.NDArray[Any]], input_scale: float, output_scale: float
 ) -> Int16Array:
-    """Tabulate a real function as TFLite does: 513 samples, and lines between them.
+    """Tabulate a real function as TFLite does: by lines between 513 samples.
 
     Args:
-        function: takes real inputs, float32; gives as many results.
+        function: takes real inputs, float32; returns as many results.
         input_scale: real value of one step of the input.
         output_scale: real value of one step of the output.
 
@@ -167,7 +167,7 @@ def log_table_int16(input_scale: float, output_scale: float) -> Int16Array:
 
 
 def sqrt_table_int16(input_scale: float, output_scale: float) -> Int16Array:
-    """Return the table of sqrt(x), rounded towards zero; below 0, where TFLite has none, 0.
+    """Return the table of sqrt(x), rounded towards zero; 0 below 0, where TFLite has none.
 
     Source: SqrtEvalQuantized of TFLite's kernels/elementwise.cc.
 
@@ -227,8 +227,8 @@ def leaky_relu_table_int16(alpha: float, input_scale: float, output_scale: float
 def logistic_table_int16(input_scale: float, output_scale: float) -> Int16Array:
     """Return the table of 1 / (1 + exp(-x)), whose output scale is 2^-15.
 
-    Source: Logistic of TFLite's kernels/internal/reference/integer_ops/logistic.h: the value in
-    steps of 2^-12 / 3, and lines between samples of the function.
+    Source: Logistic of TFLite's kernels/internal/reference/integer_ops/logistic.h. It takes the
+    value in steps of 2^-12 / 3, and interpolates between samples of the function.
 
     Raises:
         QnnError: if a scale is not positive and finite, or the output's another one.
@@ -247,8 +247,8 @@ def logistic_table_int16(input_scale: float, output_scale: float) -> Int16Array:
 def tanh_table_int16(input_scale: float, output_scale: float) -> Int16Array:
     """Return the table of tanh(x), whose output scale is 2^-15 or nearly so.
 
-    Source: Tanh of TFLite's kernels/internal/reference/integer_ops/tanh.h, which makes it of the
-    logistic function of twice the value.
+    Source: Tanh of TFLite's kernels/internal/reference/integer_ops/tanh.h, which computes it from
+    the logistic function of twice the value.
 
     Raises:
         QnnError: if a scale is not positive and finite, or the output's another one.
@@ -269,7 +269,7 @@ def tanh_table_int16(input_scale: float, output_scale: float) -> Int16Array:
 
 
 def power_of_two(scale: float) -> int | None:
-    """Return the exponent of a scale that TFLite takes for a power of two, else None.
+    """Return the exponent of a scale that TFLite takes for a power of two, otherwise None.
 
     Source: CheckedLog2 of TFLite's kernels/internal/quantization_util.cc, in float32.
     """
@@ -280,7 +280,7 @@ def power_of_two(scale: float) -> int | None:
 
 
 def _fine_steps(input_scale: float, shifts: tuple[int, ...]) -> npt.NDArray[np.int64]:
-    """Return every value in steps of 2^-12 / 3, that of a sample being 512 of them."""
+    """Return every value in steps of 2^-12 / 3. Samples are 512 steps apart."""
     exponent = power_of_two(input_scale)
     if exponent is not None and 12 + exponent in shifts:
         return EVERY_INT16 * (3 << (12 + exponent))
@@ -289,7 +289,7 @@ def _fine_steps(input_scale: float, shifts: tuple[int, ...]) -> npt.NDArray[np.i
         shift += 1
         multiplier *= 2.0
     half = 1 << (shift - 1) if shift else 0
-    # In int32, which wraps where a step of the input is a thousand or more.
+    # int32 wraps if a step of the input is a thousand or more.
     product = (EVERY_INT16 * int(multiplier) + half).astype(np.int32)
     return product.astype(np.int64) >> shift
 
@@ -303,7 +303,7 @@ def _between(size: npt.NDArray[np.int64], bits: int) -> npt.NDArray[np.int64]:
 
 
 def _sigmoids() -> npt.NDArray[np.int64]:
-    """Sample the logistic function, each sample less half of the line's error after it."""
+    """Sample the logistic function; each sample is corrected as those of ``samples``."""
     indices = np.arange(_SIGMOIDS + 1, dtype=np.float64)
 
     def value(at: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:

@@ -1,7 +1,7 @@
 """Tables of functions that TFLite computes for int8 in special ways; see ``qnn_ops.tables.lookup``.
 
-Arguments and results are those of ``qnn_ops.tables.lookup.unary_table``. For values at which TFLite
-ends a run with an error, such as the root of a negative number, the entry is that of 0.
+Arguments and results are those of ``qnn_ops.tables.lookup.unary_table``. If TFLite ends a run with
+an error, such as for the root of a negative number, the entry is that of 0.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def absolute_table(
     output_zero_point: int,
     dtype: str,
 ) -> Table:
-    """Return the table of abs: gemmlowp's two roundings, or none where the scales are the same.
+    """Return the table of abs: gemmlowp's two roundings, or none if the scales are the same.
 
     Source: AbsEvalQuantized of TFLite's kernels/elementwise.cc.
     """
@@ -54,7 +54,7 @@ def absolute_table(
 def negative_table(dtype: str) -> Table:
     """Return the table of the negated integers, whatever they mean, modulo 256.
 
-    Source: Negate of TFLite's kernels/internal/reference/neg.h, which looks at no zero point.
+    Source: Negate of TFLite's kernels/internal/reference/neg.h, which ignores zero points.
     """
     lowest, highest = dtype_range(dtype)
     return np.negative(np.arange(lowest, highest + 1)).astype(dtype)
@@ -86,7 +86,7 @@ def rsqrt_table(
     output_zero_point: int,
     dtype: str,
 ) -> Table:
-    """Return the table of 1 / sqrt(x): Newton's iteration in fixed point; 0 gives the highest.
+    """Return the table of 1 / sqrt(x), by Newton's iteration in fixed point; the highest for 0.
 
     Source: RsqrtEvalQuantizedInt8 of TFLite's kernels/elementwise.cc.
 
@@ -94,7 +94,7 @@ def rsqrt_table(
         QnnError: also if the scales are so far apart that the framework's shifts leave their range.
     """
     centred = centred_inputs(input_scale, input_zero_point, output_scale, output_zero_point, dtype)
-    # In double, of a float32 root and a float32 product.
+    # TFLite divides in double, by a float32 product with a float32 root.
     root = np.sqrt(np.float32(input_scale)) * np.float32(output_scale)
     multiplier, shift = quantize_multiplier(1.0 / float(root))
     if not -31 <= int(shift) - _RSQRT_SHIFT <= 11:
@@ -117,7 +117,7 @@ def log_table(
     output_zero_point: int,
     dtype: str,
 ) -> Table:
-    """Return the table of the natural logarithm; what has none gives the lowest.
+    """Return the table of the natural logarithm; values without one give the lowest result.
 
     Source: LogLUTPrepare of TFLite's kernels/elementwise.cc.
     """

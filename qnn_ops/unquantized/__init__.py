@@ -1,1 +1,1 @@
-"""Operators that no scale belongs to: floats, boxes, indices, windows and loops."""
+"""Operators without scales: on floats, boxes, indices, windows and loops."""

@@ -1,8 +1,8 @@
-"""A detector's boxes: decoded from anchors, and chosen among by their scores.
+"""A detector's boxes: decodes them from anchors, and selects them by their scores.
 
-Source of the heaps: bits/stl_heap.h and bits/stl_algo.h of GCC, with whose library LiteRT is built.
-A heap is a list in which each element's children, at twice its index plus one and two, do not come
-before it.
+Source of the heaps: bits/stl_heap.h and bits/stl_algo.h of GCC, whose library LiteRT uses. A heap
+is a list in which no element's children, at twice its index plus one and two, come before it in the
+order.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from qnn_ops.errors import QnnError
 Array = np.ndarray[Any, Any]
 
 CORNERS = 4
-"""Numbers of a box: the lowest y and x, the highest y and x."""
+"""The numbers of a box: the lowest y and x, the highest y and x."""
 
 
 @operator(
@@ -45,13 +45,13 @@ def decode_boxes(
     centres and half sizes in float64, each rounded to float32, then sums and differences of these.
 
     Args:
-        encodings: float32, [boxes, 4 or more]: y, x, height and width of each; what comes behind
-            them is not read.
-        anchors: float32, [boxes, 4]: likewise.
+        encodings: float32, [boxes, 4 or more]: y, x, height and width of each; other columns are
+            not read.
+        anchors: float32, [boxes, 4]: y, x, height and width of each.
         y_scale: the number that divides y.
-        x_scale: likewise.
+        x_scale: the number that divides x.
         h_scale: the number that divides the logarithm of the height.
-        w_scale: likewise.
+        w_scale: the number that divides the logarithm of the width.
 
     Returns:
         A call whose result is float32, [boxes, 4]: the lowest y and x, the highest y and x.
@@ -89,7 +89,7 @@ def _decode_boxes_reference(attrs: Attrs, encodings: Array, anchors: Array) -> A
     sizes = columns(anchors, 2)
     with np.errstate(over="ignore", invalid="ignore"):
         distances = columns(encodings, 0) / np.array([attrs.y_scale, attrs.x_scale])
-        # Bounded far outside float32, so that no compiler makes one fused multiply-add of the two.
+        # A bound far outside float32 keeps compilers from making one fused multiply-add of the two.
         centres = np.clip(distances * sizes, -1e300, 1e300) + columns(anchors, 0)
         growths = np.exp(columns(encodings, 2) / np.array([attrs.h_scale, attrs.w_scale]))
         centre, half = centres.astype(np.float32), (0.5 * growths * sizes).astype(np.float32)
@@ -136,7 +136,7 @@ def pop(heap: list[int], before: Before) -> int:
 
 
 def sift(heap: list[int], hole: int, size: int, value: int, before: Before) -> None:
-    """Put an element into the heap that begins with a hole: std::__adjust_heap."""
+    """Put an element into a heap with a hole at ``hole``: std::__adjust_heap."""
     top, child = hole, hole
     while child < (size - 1) // 2:
         child = 2 * child + 2
@@ -152,7 +152,7 @@ def sift(heap: list[int], hole: int, size: int, value: int, before: Before) -> N
 
 
 def rise(heap: list[int], hole: int, top: int, value: int, before: Before) -> None:
-    """Let an element rise from a hole, not above ``top``: std::__push_heap."""
+    """Let an element rise from a hole, at most to ``top``: std::__push_heap."""
     while hole > top and before(heap[(hole - 1) // 2], value):
         heap[hole] = heap[(hole - 1) // 2]
         hole = (hole - 1) // 2
@@ -179,26 +179,26 @@ def select_boxes(
 ) -> None:
     """Choose boxes by their scores, without those that overlap a better one.
 
-    Of what is equal comes first: the box of the lower number; by class, the lower class; of the
-    classes of one box, as std::partial_sort of libstdc++ orders them.
+    Among equal scores the box of the lower number comes first; if boxes are chosen by class, the
+    lower class. std::partial_sort of libstdc++ orders equal classes of one box.
 
     Source of the arithmetic: TFLite's kernels/detection_postprocess.cc, on one thread.
 
     Args:
         boxes: float32, [boxes, 4]: the lowest y and x, the highest y and x.
         scores: float32, [boxes, classes].
-        by_class: whether boxes of different classes may overlap; else a box counts once, with
-            its best score, and is given for its best classes.
-        most: how many to choose.
-        most_of_class: how many of one class; read by class only.
-        classes_per_box: how many classes of a box to give; read unless by class.
+        by_class: whether boxes of different classes may overlap; otherwise a box counts once, with
+            its best score, and is returned with its best classes.
+        most: how many boxes to choose.
+        most_of_class: how many boxes of one class to choose; read only with ``by_class``.
+        classes_per_box: how many classes of a box to return; read only without ``by_class``.
         score_threshold: the lowest score that counts.
-        iou_threshold: two boxes overlap whose intersection is a larger part of their union.
+        iou_threshold: two boxes overlap if their intersection is a larger part of their union.
 
     Returns:
-        A call whose result is int32, [1 + most], or [1 + most * classes_per_box] unless by class:
-        how many boxes were chosen; then for each its number times the number of classes, plus
-        that of a class; -1 where there is none.
+        A call whose result is int32, [1 + most], or [1 + most * classes_per_box] without
+        ``by_class``: the number of chosen boxes; then for each its number times the number of
+        classes, plus its class's number; -1 for missing boxes.
 
     Raises:
         QnnError: if a dtype, a shape or a number does not fit.
@@ -260,7 +260,7 @@ def _by_class(attrs: Attrs, boxes: Array, scores: Array) -> Array:
 
 
 def _chosen(attrs: Attrs, boxes: Array, scores: Array, most: int) -> list[int]:
-    """Return numbers of boxes, the best first."""
+    """Return the numbers of the chosen boxes, the best first."""
     left = [
         int(box)
         for box in np.argsort(-scores, kind="stable")

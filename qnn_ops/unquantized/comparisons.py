@@ -1,4 +1,4 @@
-"""Comparisons: the integers by which quantized values are compared, and of numbers with NaN."""
+"""Comparisons: the integers that LiteRT compares for quantized values, and floats with NaN."""
 
 from __future__ import annotations
 
@@ -20,27 +20,27 @@ _LEFT_SHIFT = 8
 
 
 def comparison_table(scale: float, zero_point: int, dtype: str) -> npt.NDArray[np.int32]:
-    """Give the integer that stands for each value when it is compared.
+    """Return the integer that stands for each value in a comparison.
 
-    Values that are less than 1/256 apart may stand for the same one. With a scale above 1 all
-    values of one sign do: LiteRT divides then by 2 to a negative power, where C++ says nothing, and
-    processors (x86, AArch64) shift by the power's lowest bits, which leaves nothing else.
+    Values less than 1/256 apart may have the same integer. With a scale above 1 all values of one
+    sign have the same: LiteRT then divides by 2 to a negative power, which C++ leaves undefined.
+    Processors (x86, AArch64) shift by its lowest bits, which leaves only the sign.
 
     Source: ComparisonWithScaling of TFLite's kernels/internal/reference/comparisons.h, with the
     parameters of ComparisonQuantized in kernels/comparisons.cc: the tensor's scale itself is the
     multiplier.
 
     Args:
-        scale: of the tensor; not 1.
-        zero_point: likewise.
+        scale: the tensor's scale; not 1.
+        zero_point: the tensor's zero point.
         dtype: "int8", "uint8" or "int16".
 
     Returns:
-        int32 [256], of int16 [65536]: for the lowest value, the next one, and so on.
+        int32 [256], for int16 [65536]: for the lowest value, the next one, and so on.
 
     Raises:
-        QnnError: if the scale is 1, for which LiteRT ends the process, or so great that its builds
-            leave different things, or no positive number.
+        QnnError: if the scale is 1, for which LiteRT ends the process, or so large that LiteRT's
+            builds differ, or no positive number.
     """
     multiplier, shift = quantize_multiplier(scale)
     if scale <= 0 or np.float32(scale) == 1:
@@ -56,9 +56,9 @@ def comparison_table(scale: float, zero_point: int, dtype: str) -> npt.NDArray[n
 
 
 def unequal(lhs: relax.Expr, rhs: relax.Expr) -> relax.Expr:
-    """Tell where numbers differ. TVM's own operator does not find that NaN differs from all."""
+    """Tell where numbers differ. NaN differs from every number, which TVM's own operator misses."""
     differ = R.not_equal(lhs, rhs)
     if not spec_of(rhs).dtype.startswith("float"):
         return differ
-    # The negation of "equal" is simplified to TVM's operator again.
+    # TVM would simplify the negation of "equal" to its own operator again.
     return R.logical_or(differ, R.logical_or(R.isnan(lhs), R.isnan(rhs)))

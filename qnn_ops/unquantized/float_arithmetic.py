@@ -32,13 +32,13 @@ Array = np.ndarray[Any, Any]
 def fused_multiply_add(lhs: relax.Expr, rhs: relax.Expr, addend: relax.Expr) -> None:
     """Compute lhs * rhs + addend, rounded to float32 once.
 
-    A product that is rounded before the sum gives another number about one time in two, which
-    decides how near ties are quantized. Source of the arithmetic: IEEE 754's fusedMultiplyAdd.
+    If the product is rounded first, about every second result differs. This decides how values near
+    ties are quantized. Source of the arithmetic: IEEE 754's fusedMultiplyAdd.
 
     Args:
         lhs: float32, any shape.
         rhs: float32, a shape that broadcasts with that of ``lhs`` as in numpy.
-        addend: float32, likewise.
+        addend: float32, a shape that broadcasts with both as in numpy.
 
     Returns:
         A call whose result is float32 of the broadcast shape.
@@ -77,19 +77,19 @@ DTYPES = ("int32", "float32")
 
 @operator("data", "exponent", traits=FIXED)
 def natural_power(data: relax.Expr, exponent: relax.Expr) -> None:
-    """Multiply each number with itself, as often as one number says.
+    """Raise each number to a natural power by repeated multiplication.
 
-    The bits of the exponent say how, from the second highest on: each squares what there is, and
-    multiplies it with the data if it is set. Source: IntegerExponentPow of TFLite's
+    The bits of the exponent are read from the second highest on. For each bit the result is
+    squared, and multiplied by the data if the bit is set. Source: IntegerExponentPow of TFLite's
     kernels/internal/optimized/optimized_ops.h.
 
     Args:
         data: [size], int32 or float32.
-        exponent: int32 [1]; what is less than 1 counts as 1.
+        exponent: int32 [1]; a number less than 1 counts as 1.
 
     Returns:
-        A call whose result has the data's shape and dtype. Integers wrap; of float32 each product
-        ends at the largest finite number, or the lowest.
+        A call whose result has the data's shape and dtype. Integers wrap; each float32 product is
+        clamped to the finite numbers.
 
     Raises:
         QnnError: if a dtype or a shape does not fit.
@@ -129,12 +129,12 @@ def _product(lhs: Array, rhs: Array) -> Array:
 
 
 OTHER = {"float32": "int32", "int32": "float32"}
-"""As what the bits of a dtype are read."""
+"""The dtype as which the bits of another are read."""
 
 
 @operator("data", traits=FIXED)
 def reinterpret(data: relax.Expr) -> None:
-    """Read the bits of numbers as others'.
+    """Read the bits of numbers as another dtype.
 
     Args:
         data: [size], float32 or int32.

@@ -1,4 +1,4 @@
-"""Two-dimensional convolution of float32, whose products are added in a stated order."""
+"""Two-dimensional convolution of float32, which adds products in a stated order."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ Array = np.ndarray[Any, Any]
 
 ORDERS = ("tflite", "onnxruntime", "onnxruntime_blocked", "onnxruntime_rows")
 _PANEL, _FEWEST = 128, 16
-"""Products and columns of a panel, and the columns that are not divided any more."""
+"""The products and columns of a panel; a panel of more columns than the second may be halved."""
 _BLOCK = 16
-"""Channels that AVX512 takes at a time."""
+"""The channels that AVX512 computes at a time."""
 _PACKED = 256
-"""Products of a panel of a constant matrix."""
+"""The products of a panel of a constant matrix."""
 
 
 @operator(
@@ -58,29 +58,28 @@ def float_conv2d(
     """Convolve float32 data with a float32 kernel.
 
     Products are added to 0 one by one, in the order of the kernel's rows, its columns and its
-    input channels. Each product and each sum is rounded, to the nearest, half to even. Taps on
-    padding add nothing, whatever the weight is. Then the bias is added, and the result clamped; a
-    NaN passes the clamp. Source of the arithmetic: CONV_2D, DEPTHWISE_CONV_2D and FULLY_CONNECTED
-    of LiteRT's reference kernels, as its builds for x86 compute them.
+    input channels. Each product and each sum is rounded to nearest, half to even. Taps on padding
+    add nothing, whatever the weight is. Then the bias is added, and the result clamped; the clamp
+    keeps NaN. Source of the arithmetic: CONV_2D, DEPTHWISE_CONV_2D and FULLY_CONNECTED of LiteRT's
+    reference kernels, as its builds for x86 compute them.
 
-    In ONNX Runtime's orders padding is data of 0, a product and its sum have one rounding, and
-    parts of a sum are added up by themselves, then one by one: see ``parts_of``. Where the
-    processor has no fused multiply-add, or for want of a kernel, the order is TVM's. Sources: MLAS
-    of ONNX Runtime with one thread, on a processor with AVX512: core/mlas/lib/convolve.cpp,
-    sgemm.cpp and x86_64/SgemmKernelM1Avx.S of order "onnxruntime", snchwc.cpp of
-    "onnxruntime_blocked".
+    In ONNX Runtime's orders padding is data of 0, and a product and its sum have one rounding.
+    Parts of a sum are added separately, and then one by one: see ``parts_of``. Without a fused
+    multiply-add in the processor, or without a kernel, the order is TVM's. Sources: MLAS of ONNX
+    Runtime with one thread, on a processor with AVX512: core/mlas/lib/convolve.cpp, sgemm.cpp and
+    x86_64/SgemmKernelM1Avx.S for order "onnxruntime", snchwc.cpp for "onnxruntime_blocked".
 
     Args:
         data: float32, [N, H, W, C] or [N, C, H, W].
         kernel: float32, O output channels by I = C / groups input channels by the window, in the
             order of ``kernel_layout``.
         bias: float32 [O].
-        groups: how many groups the channels fall into; C for a depthwise convolution.
-        low: lowest value of the result; None for any.
-        high: highest value of the result; None for any.
-        order: "tflite"; "onnxruntime" for weights that it computes in a run, such as dequantized
-            ones; "onnxruntime_blocked" for those that it lays out beforehand; "onnxruntime_rows"
-            for data that are rows of a matrix, and constant weights.
+        groups: the number of groups of channels; C for a depthwise convolution.
+        low: lowest value of the result; None for no bound.
+        high: highest value of the result; None for no bound.
+        order: "tflite"; "onnxruntime" for weights that ONNX Runtime computes in a run, such as
+            dequantized ones; "onnxruntime_blocked" for weights that it packs beforehand;
+            "onnxruntime_rows" for data that are rows of a matrix, and constant weights.
 
     Returns:
         A call whose result is float32 of the layout ``out_layout``.
@@ -92,13 +91,13 @@ def float_conv2d(
 
 @dataclass(frozen=True)
 class Parts:
-    """How ONNX Runtime cuts the products of a sum.
+    """The parts into which ONNX Runtime cuts the products of a sum.
 
     Attributes:
-        block: input channels that come together for each tap: first the blocks, then rows,
-            columns, and the channels of a block.
+        block: input channels that each tap reads together. The order is: blocks, rows, columns, the
+            channels of a block.
         size: products of a part.
-        has_runs: whether products are rounded, and four of them make a part, at the end two and
+        has_runs: whether products are rounded, and a part has four of them, at the end two and
             one (``runs_of``).
         follow_bias: whether parts are added to the bias, and not the bias to their sum.
     """
@@ -110,11 +109,11 @@ class Parts:
 
 
 def panel_of(depth: int, columns: int) -> int:
-    """Return the products of a panel of a matrix that is no constant.
+    """Return the number of products of a panel of a matrix that is not constant.
 
     Args:
         depth: products of a sum.
-        columns: of the matrix.
+        columns: columns of the matrix.
     """
     size, width = _PANEL, _PANEL
     while columns < depth and width > _FEWEST and width // 2 >= columns:
@@ -123,14 +122,14 @@ def panel_of(depth: int, columns: int) -> int:
 
 
 def parts_of(attrs: Attrs, window: Sequence[int], inputs: int, units: int, pixels: int) -> Parts:
-    """Return how a sum of ONNX Runtime's is cut.
+    """Return the parts of one of ONNX Runtime's sums.
 
     Args:
-        attrs: of the call.
+        attrs: the call's attributes.
         window: rows and columns of the kernel.
         inputs: its input channels.
         units: its output channels.
-        pixels: of an image of the result.
+        pixels: the pixels of an image of the result.
     """
     taps, order = prod(window), attrs.order
     if order == ORDERS[1]:
@@ -143,12 +142,12 @@ def parts_of(attrs: Attrs, window: Sequence[int], inputs: int, units: int, pixel
 
 
 def is_laid_out(groups: int, inputs: int, units: int) -> bool:
-    """Tell whether ONNX Runtime lays out constant weights beforehand.
+    """Tell whether ONNX Runtime packs constant weights beforehand.
 
     Args:
-        groups: of channels.
+        groups: the number of groups.
         inputs: input channels of a group.
-        units: output channels of all.
+        units: output channels of all groups.
     """
     if groups == 1:
         return inputs < _BLOCK or inputs % 4 == 0
@@ -167,7 +166,7 @@ def runs_of(depth: int) -> Iterator[tuple[int, int]]:
 
 
 def bounds_of(attrs: Attrs) -> tuple[float | None, float | None]:
-    """Return the ends of a clamp; None where there is none."""
+    """Return the bounds of a clamp; None for no bound."""
     return getattr(attrs, "low", None), getattr(attrs, "high", None)
 
 
@@ -253,7 +252,7 @@ def _reference(attrs: Attrs, data: Array, kernel: Array, bias: Array | None = No
 
 
 def _in_parts(terms: list[tuple[Array, Array]], parts: Parts, total: Array | None) -> Array:
-    """Add up products as ONNX Runtime does, to what is there already."""
+    """Add products to ``total``, in the parts and the order of ONNX Runtime."""
     depth, size = len(terms), parts.size
     cuts = runs_of(depth) if parts.has_runs else ((k, size) for k in range(0, depth, size))
     for begin, count in cuts:
@@ -268,7 +267,7 @@ def _in_parts(terms: list[tuple[Array, Array]], parts: Parts, total: Array | Non
 
 
 def _taps(attrs: Attrs, images: Array, window: tuple[int, int]) -> Array:
-    """Return what the taps of each window read: [N, rows, columns, C, height, width]."""
+    """Return the data that the taps of each window read: [N, rows, columns, C, height, width]."""
     top, left, bottom, right = attrs.padding
     (down, along), (rows, columns) = attrs.strides, attrs.dilation
     padded = np.pad(images, ((0, 0), (top, bottom), (left, right), (0, 0)))

@@ -33,18 +33,18 @@ FUNCTIONS = (
 def float_function(data: relax.Expr, function: Annotated[str, declared.choice(*FUNCTIONS)]) -> None:
     """Apply a function to each element.
 
-    Source of the arithmetic: MLAS, ONNX Runtime's library, where the processor has fused
-    multiply-adds: polynomials by Horner, in float32. "logistic" and "tanh" are made of that "exp",
-    and tanh near 0 of Cephes' polynomial; they lie within 3 ULPs of the true functions, also with
-    products that are rounded by themselves, as they are where there are no fused multiply-adds.
-    Those of ONNX Runtime are quotients of polynomials, bit for bit its own.
+    Source of the arithmetic: MLAS, ONNX Runtime's library, on processors with fused multiply-adds:
+    polynomials by Horner, in float32. "logistic" and "tanh" use that "exp"; tanh near 0 uses
+    Cephes' polynomial. They lie within 3 ULPs of the true functions, also on processors without
+    fused multiply-adds, where products are rounded. ONNX Runtime's own functions are quotients of
+    polynomials, bit for bit.
 
     Args:
         data: float32, any shape.
-        function: "erf", "logistic", "tanh", or "exp" of numbers that are not above 0, as a softmax
-            needs it, in the form for AVX512; below -104 it is flat. "onnxruntime_logistic" and
-            "onnxruntime_tanh" are its Sigmoid and Tanh; "onnxruntime_gru_tanh" is that of its GRU,
-            whose products are rounded.
+        function: "erf", "logistic", "tanh", or "exp". "exp" takes numbers that are not above 0, as
+            in a softmax, in the form for AVX512; below -104 it is constant. "onnxruntime_logistic"
+            and "onnxruntime_tanh" are ONNX Runtime's Sigmoid and Tanh; "onnxruntime_gru_tanh" is
+            the tanh of its GRU, which rounds products.
 
     Returns:
         A call whose result has the data's shape and dtype.
@@ -89,7 +89,7 @@ def _exp(
     for part in polynomials.MINUS_LOG_2:
         x = fma(power, np.float32(part), x)
     exponents = np.nan_to_num(power).astype(np.int32) + spare
-    # Where the power of two is below the least one that is normal, it is 0.
+    # A power of two below the least normal number becomes 0.
     factor = np.ldexp(np.float32(1), exponents) * (exponents >= np.finfo(np.float32).minexp)
     result = _horner(coefficients, x) * factor
     return np.asarray(result * np.float32(2.0**-spare), np.float32)

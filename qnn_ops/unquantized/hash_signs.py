@@ -1,4 +1,4 @@
-"""The signs of weighted sums of hashes, and the hash that they take.
+"""The signs of weighted sums of hashes, and the hash function.
 
 Source: farmhashna::Hash64 of FarmHash, which TFLite's kernels/lsh_projection.cc calls.
 """
@@ -21,9 +21,9 @@ _HALF = (1 << 32) - 1
 
 
 class Words:
-    """Words of 64 bits, without a sign, of some bytes: numpy's, or expressions of a kernel.
+    """Unsigned 64-bit words made from bytes: numpy's, or expressions of a kernel.
 
-    No sum or product of halves overflows, which TVM leaves undefined.
+    They compute with halves that do not overflow, because TVM leaves overflow undefined.
     """
 
     def __init__(
@@ -33,13 +33,13 @@ class Words:
         number: Callable[[int], Any],
         keep: Callable[[Any], Any],
     ) -> None:
-        """Keep what reads and writes words.
+        """Keep the functions that read and write words.
 
         Args:
-            size: how many bytes there are.
-            byte: returns one of them, as a word.
+            size: the number of bytes.
+            byte: returns one of the bytes, as a word.
             number: makes a word of less than 2³².
-            keep: names a result, of which more than one other is computed.
+            keep: gives a name to a result that is used more than once.
         """
         self.size, self._byte, self._number, self._keep = size, byte, number, keep
 
@@ -52,7 +52,7 @@ class Words:
         return self._keep(word)
 
     def plus(self, *words: Any) -> Any:
-        """Add words up; a constant is a plain integer."""
+        """Add words; a constant is a plain integer."""
         low, high = self._halves(words[0])
         for each in words[1:]:
             other_low, other_high = self._halves(each)
@@ -68,7 +68,7 @@ class Words:
         return self._joined(product, crossed + (product >> self._number(32)))
 
     def rotate(self, word: Any, count: int) -> Any:
-        """Move bits to the right, and those that fall out to the left."""
+        """Rotate the bits to the right."""
         return (word >> self._number(count)) | (word << self._number(64 - count))
 
     def mixed(self, word: Any) -> Any:
@@ -90,7 +90,7 @@ class Words:
 
 
 def fingerprint(words: Words) -> Any:
-    """Return the hash of all bytes: of 4 to 64, of more it is another one."""
+    """Return the hash of all bytes: 4 to 64, since FarmHash hashes more bytes in another way."""
     size, plus, times, rotate = words.size, words.plus, words.times, words.rotate
     factor = (_K2 + 2 * size) % 2**64
     if size < 8:
@@ -123,8 +123,8 @@ MOST = 60
 def hash_signs(items: relax.Expr, weights: relax.Expr, seeds: relax.Expr) -> None:
     """Tell for each seed whether a weighted sum of the hashes of items is positive.
 
-    An item is hashed behind the bytes of a seed. The hash is an int64, which becomes float64, as is
-    the sum, item by item. Source: kernels/lsh_projection.cc of TFLite.
+    Each item is hashed after the bytes of a seed. The int64 hash becomes float64, and hashes are
+    added in float64, item by item. Source: kernels/lsh_projection.cc of TFLite.
 
     Args:
         items: uint8 [number, size], at most 60 bytes each.
@@ -132,7 +132,7 @@ def hash_signs(items: relax.Expr, weights: relax.Expr, seeds: relax.Expr) -> Non
         seeds: float32 [count].
 
     Returns:
-        A call whose result is int32 [count]: 1 where the sum is positive, else 0.
+        A call whose result is int32 [count]: 1 if the sum is positive, otherwise 0.
 
     Raises:
         QnnError: if a dtype or a shape does not fit.

@@ -1,4 +1,4 @@
-"""Indices that depend on the data: checked ones, and those of the largest elements."""
+"""Indices that depend on the data: checks indices, and finds those of the largest elements."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def counted_indices(
         indices: int8, uint8, int16, int32 or int64, any shape.
         size: how many elements the indices choose among.
         source: the operator that reads them, for the error.
-        from_end: whether -1 means the last element, and so on. Else negative indices are errors.
+        from_end: whether -1 means the last element, and so on; if not, negative indices are errors.
 
     Returns:
         A call whose result has the indices' shape and dtype, from 0 to ``size`` - 1.
@@ -100,7 +100,7 @@ top_indices.overflow_rule(cannot_overflow)
 
 @top_indices.reference
 def _top_indices_reference(attrs: Attrs, data: Array) -> Array:
-    # Backwards, so that a stable sort leaves the first of equal ones last.
+    # A stable sort of the reversed row puts the first of equal elements last.
     rising = np.argsort(data[:, ::-1], axis=1, kind="stable")
     falling = data.shape[1] - 1 - rising[:, ::-1]
     return falling[:, : attrs.count].astype(np.int32)

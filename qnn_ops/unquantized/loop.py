@@ -18,7 +18,7 @@ tvm.ir.register_op_attr(_NAME, "FInferType", _infer_type)
 tvm.ir.register_op_attr(_NAME, "FPurity", True)
 
 LOOP = tvm.ir.Op.get(_NAME)
-"""The operator: of two functions of the module, and of what the first turn begins with."""
+"""The operator. It takes two functions of the module and the tensors of the first iteration."""
 
 
 def loop(
@@ -27,11 +27,11 @@ def loop(
     """Run a function on tensors, then on its own results, while a condition on them holds.
 
     Args:
-        condition: a function of the tensors, which gives one bool.
-        body: a function of the tensors, which gives a tuple of others of the same types.
-        carried: the tensors that the first turn begins with.
+        condition: a function of the tensors, which returns one bool.
+        body: a function of the tensors, which returns a tuple of new ones of the same types.
+        carried: the tensors that the first iteration reads.
 
     Returns:
-        A tuple: what the last turn gave, or the tensors themselves if there was none.
+        A tuple: the results of the last iteration, or the tensors themselves if there was none.
     """
     return relax.Call(LOOP, [condition, body, *carried])

@@ -31,17 +31,17 @@ def reduce_windows(
 ) -> None:
     """Combine a value with the elements of each window, in their order.
 
-    Source: StridedReduce of TFLite's kernels/stablehlo_reduce_window.cc. Of two numbers "maximum"
-    and "minimum" are the second where either is no number.
+    Source: StridedReduce of TFLite's kernels/stablehlo_reduce_window.cc. If one of two numbers is
+    NaN, "maximum" and "minimum" are the second one.
 
     Args:
         data: any shape with axes, int8, uint8, int16, int32, int64 or float32.
-        start: of the data's dtype, [1].
-        window: how many elements a window has along each axis.
-        strides: from one window to the next.
-        dilations: from one element of a window to the next.
-        reduction: "add", "multiply", "maximum", "minimum", "all" or "any"; these two give 1 or 0.
-            Integers wrap, but int64 must not overflow.
+        start: [1], of the data's dtype.
+        window: the number of a window's elements along each axis.
+        strides: the distances from one window to the next.
+        dilations: the distances from one element of a window to the next.
+        reduction: "add", "multiply", "maximum", "minimum", "all" or "any"; the last two give 1 or
+            0. Integers wrap, but int64 must not overflow.
 
     Returns:
         A call whose result has the data's dtype, and as many elements as there are windows inside
@@ -71,7 +71,7 @@ def _type(attrs: Attrs, data: TensorSpec, start: TensorSpec) -> TensorSpec:
 def window_counts(
     shape: Sequence[int], window: Sequence[int], strides: Sequence[int], dilations: Sequence[int]
 ) -> tuple[int, ...]:
-    """Return how many windows lie inside a shape along each axis."""
+    """Return the number of windows inside a shape along each axis."""
     return tuple(
         max(0, (size - (taps - 1) * dilation - 1) // stride + 1)
         for size, taps, stride, dilation in zip(shape, window, strides, dilations, strict=True)

@@ -1,4 +1,4 @@
-"""The mean and the variance of rows of float32, added up in a stated order."""
+"""The mean and the variance of rows of float32, whose elements are added in a stated order."""
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ Array = np.ndarray[Any, Any]
 
 ORDERS = ("two_passes", "welford", "squares", "vectors", "vector_squares")
 WIDE, LANES = 4, 8
-"""Numbers in a vector of float64, and of float32, with AVX2."""
+"""The lanes of a float64 vector and of a float32 vector with AVX2."""
 
 
 @operator("rows", traits=FIXED)
 def row_moments(rows: relax.Expr, order: Annotated[str, declared.choice(*ORDERS)]) -> None:
-    """Compute the mean of each row, and that of the squared distances from it.
+    """Compute the mean of each row, and the mean of the squared distances from it.
 
     Elements are added one by one, and each product, quotient and sum is rounded. The last two
-    orders are exceptions. Sources, all of ONNX Runtime: contrib_ops/cpu/bert/embed_layer_norm.cc of
-    "two_passes", contrib_ops/cpu/skip_layer_norm.cc of "welford" and "squares", MLAS'
-    layernorm_kernel_avx2.cpp, as it is compiled in version 1.32, of the last two.
+    orders are exceptions. All sources are ONNX Runtime's: contrib_ops/cpu/bert/embed_layer_norm.cc
+    for "two_passes", contrib_ops/cpu/skip_layer_norm.cc for "welford" and "squares", and MLAS'
+    layernorm_kernel_avx2.cpp, as version 1.32 compiles it, for the last two.
 
     Args:
         rows: float32 [number, size].
         order: "two_passes" adds the elements, then the squares of their distances from the mean;
             "welford" corrects both numbers with each element; "squares" adds the squares of the
             elements, and takes 0 for the mean; "vectors" adds the elements in float64, in four
-            lanes, then the squares of distances in eight, with one rounding of a square and a sum;
-            "vector_squares" adds the squares of the elements so.
+            lanes, then the squares of distances in eight lanes, with one rounding of a square and a
+            sum; "vector_squares" adds the squares of the elements like these.
 
     Returns:
         A call whose result is float32 [number, 2]: mean, and mean of squares.
@@ -114,7 +114,7 @@ def _vector_squares(columns: Array) -> tuple[Array, Array]:
         part = columns[turn : turn + LANES]
         lanes = fused_multiply_add_float32(part, part, lanes)
     total = _halved(lanes)
-    # Of what is left over a vector of four is squared at once; then each is added.
+    # Four remaining elements are squared as a vector; then each square is added.
     for column in columns[whole:rounded]:
         total = total + column * column
     for column in columns[max(whole, rounded) :]:

@@ -1,4 +1,4 @@
-"""Rows averaged by weights, and rows put at indices of a tensor."""
+"""Averages rows by weights, and writes rows at indices of a tensor."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ def average_rows(
     count: declared.Int,
     is_root: declared.Flag = False,
 ) -> None:
-    """Add rows up at indices, and divide by the sum of their weights, or by its root.
+    """Add rows at indices, and divide by the sum of their weights, or by its root.
 
-    Consecutive rows of the same index are added up, then divided. Later rows of that index are
-    added to the quotient, and it is divided by their weights. Source:
+    Consecutive rows of the same index are added, then divided. Later rows of that index are added
+    to the quotient, which is then divided by their weights. Source:
     kernels/embedding_lookup_sparse.cc of TFLite.
 
     Args:
         rows: float32 [number, size].
         weights: float32 [number].
-        indices: int32 [number], each from 0 to count - 1; others count as the nearest of these.
-        count: of the indices.
+        indices: int32 [number], from 0 to count - 1; others count as the nearest valid index.
+        count: the number of indices.
         is_root: whether the divisor is the root of the sum.
 
     Returns:
-        A call whose result is float32 [count, size]; zeros where no row is put.
+        A call whose result is float32 [count, size]; zeros at indices without rows.
 
     Raises:
         QnnError: if a dtype, a shape or the count does not fit.
@@ -98,14 +98,14 @@ def scatter_rows(
     rows: relax.Expr,
     reduction: Annotated[str, declared.choice(*REDUCTIONS)] = "update",
 ) -> None:
-    """Put rows at indices, one after the other, or combine each with what is there.
+    """Write rows at indices, one after the other, or combine each with the row that is there.
 
     Source of the order: ScatterNd, SparseToDense and UnsortedSegmentRef of TFLite's
     kernels/internal/reference.
 
     Args:
         data: [count, size], int8, uint8, int32, int64 or float32.
-        indices: int32 [number], each from 0 to count - 1; others count as the nearest of these.
+        indices: int32 [number], from 0 to count - 1; others count as the nearest valid index.
         rows: [number, size], of the data's dtype.
         reduction: "update", "add", "multiply", "maximum" or "minimum". Integers wrap, but int64
             must not overflow.

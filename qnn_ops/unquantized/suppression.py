@@ -1,4 +1,4 @@
-"""Boxes by their scores, without those that overlap a better one."""
+"""Chooses boxes by their scores, without those that overlap a better one."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ def suppress_boxes(
 ) -> None:
     """Choose boxes of one class by their scores, without those that overlap a better one.
 
-    A chosen box waits on among the others: it is dropped because it overlaps itself, unless its
-    area is 0, when it is chosen again. Equal scores come in the order of std::priority_queue of
-    libstdc++.
+    A chosen box stays among the candidates. Then it is dropped because it overlaps itself; but if
+    its area is 0, it is chosen again. Equal scores have the order of libstdc++'s
+    std::priority_queue.
 
     Source of the arithmetic: NonMaxSuppression of TFLite's
     kernels/internal/reference/non_max_suppression.h, without soft suppression.
@@ -42,13 +42,13 @@ def suppress_boxes(
     Args:
         boxes: float32, [boxes, 4]: any two opposite corners, y before x.
         scores: float32, [boxes].
-        most: how many to choose.
+        most: how many boxes to choose.
         score_threshold: only higher scores count.
-        iou_threshold: two boxes overlap whose intersection is at least this part of their union.
+        iou_threshold: two boxes overlap if their intersection is at least this part of their union.
 
     Returns:
-        A call whose result is int32, [1 + most]: how many boxes were chosen, then their numbers,
-        and 0 where there is none.
+        A call whose result is int32, [1 + most]: the number of chosen boxes, then their numbers,
+        and 0 for missing boxes.
 
     Raises:
         QnnError: if a dtype, a shape or a number does not fit.
@@ -103,7 +103,7 @@ def _suppress_boxes_reference(attrs: Attrs, boxes: Array, scores: Array) -> Arra
 
 
 ROW = 3
-"""The numbers of an image, a class and a box."""
+"""The columns of a result's row: the numbers of an image, a class and a box."""
 
 
 @operator("boxes", "scores", "count", "limits", traits=FIXED)
@@ -118,7 +118,7 @@ def suppress_by_class(
 ) -> None:
     """Choose boxes of each class by their scores, without those that overlap a better one.
 
-    Equal scores come in the order of their boxes.
+    Equal scores have the order of their boxes.
 
     Source of the arithmetic: ONNX Runtime's core/providers/cpu/object_detection.
 
@@ -126,16 +126,16 @@ def suppress_by_class(
         boxes: float32, [images, boxes, 4]: any two opposite corners, y before x; or centers, x
             before y, widths and heights.
         scores: float32, [images, classes, boxes], without NaN.
-        count: int64, [1]: how many to choose of each class of an image.
-        limits: float32, [2]: two boxes overlap whose intersection is more than the first as a part
-            of their union; only scores above the second count.
-        most: how many of a class there is room for, at most as many as boxes.
+        count: int64, [1]: how many boxes to choose of each class of an image.
+        limits: float32, [2]: two boxes overlap if their intersection is a larger part of their
+            union than the first limit; only scores above the second limit count.
+        most: the most boxes of a class, at most as many as there are boxes.
         has_centers: whether boxes are centers and sizes.
         takes_all: whether all scores count.
 
     Returns:
-        A call whose result is int64, [1 + images · classes · most, 3]: in the first row how many
-        were chosen; then the image, class and box of each, and 0 where there is none.
+        A call whose result is int64, [1 + images · classes · most, 3]: in the first row the number
+        of chosen boxes; then the image, class and box of each, and 0 for missing boxes.
 
     Raises:
         QnnError: if a dtype, a shape or a number does not fit.
@@ -190,7 +190,7 @@ def _suppress_by_class_reference(
 
 
 def _ends(boxes: Array, has_centers: bool) -> Array:
-    """Return lower and higher corners."""
+    """Return the lower and the higher corner of each box."""
     first, second = boxes[:, :2], boxes[:, 2:]
     if has_centers:
         half = second / np.float32(2)

@@ -1,4 +1,4 @@
-"""Dense layers whose rows become integers, block by block, and whose weights multiply as bytes.
+"""Dense layers that turn rows into integers, block by block, and multiply them by bytes.
 
     for each few bytes of a block
       words = 0
@@ -6,7 +6,7 @@
         words += products of pairs of weights and of steps
       sums += words
 
-Where an instruction adds four products to an int32, there are no words.
+If an instruction adds four products to an int32, there are no words.
 
     for each block of a row
       data's steps, their sum, and the value of one
@@ -50,13 +50,13 @@ from legalize.kernels.ir.vectors import (
 from legalize.kernels.isa.base import VectorIsa
 
 _SHORT_BITS = 4
-"""The most bits of weights for short sums: eight quads fit a word, as 8 · 2 · 15 · 128 < 2^15."""
+"""The most bits of weights for short sums. Eight quads fit a word, as 8 · 2 · 15 · 128 < 2^15."""
 _MOST_QUADS = 8
 """The most quads in a short sum."""
 
 
 def multiplies_quads(isa: VectorIsa, bits: int) -> bool:
-    """Tell whether instructions multiply quads of such weights."""
+    """Tell whether instructions multiply quads of weights with these bits."""
     return isa.adds_byte_products or (isa.multiplies_bytes and bits <= _SHORT_BITS)
 
 
@@ -71,9 +71,9 @@ def add_quads(
 
     Args:
         isa: the vectors.
-        spec: of the layer.
+        spec: the layer.
         given: the weights, and the data's steps as int8.
-        sums: by row and vector.
+        sums: the sums, by row and vector.
         place: each vector's group of units and first unit in it; the first row; the block.
     """
     (weights, steps), (units, row, block), lanes = given, place, isa.lanes

@@ -1,4 +1,4 @@
-"""Dense layers of weights that are widened where they are multiplied.
+"""Dense layers that widen weights just before they multiply them.
 
     for each block of groups of units       in parallel, if there is work for several
       sums = 0
@@ -46,8 +46,8 @@ class Weights:
     """The constants of a layer in memory, as ``Blockwise.packed`` lays them out.
 
     Attributes:
-        spec: of the layer.
-        buffers: of one axis each.
+        spec: the layer.
+        buffers: the buffers of the constants, of one axis each.
     """
 
     spec: Blockwise
@@ -87,7 +87,7 @@ def each_step(spec: Blockwise, block: Callable[[Index, Callable[..., None]], Non
     """Write the loop over blocks of the depth; the last may be shorter.
 
     Args:
-        spec: of the layer.
+        spec: the layer.
         block: ``block(number, loop)`` writes the code of one block. ``loop(body)`` writes the loop
             over its bytes, where ``body(step, count)`` uses the first ``count`` weights of a byte.
     """
@@ -113,10 +113,10 @@ def each_step(spec: Blockwise, block: Callable[[Index, Callable[..., None]], Non
 
 
 MOST_ROWS = 3
-"""With more rows it is faster to widen the weights once for all."""
+"""The most rows of ``few_rows``. For more rows it is faster to widen the weights only once."""
 
 _BYTES_OF_SUMS = 4 * GROUP * 4
-"""Bytes of registers for a group's sums: four times their size, as much else must lie there."""
+"""The register bytes for a group's sums: four times their size, as others need room, too."""
 
 # Roughly what one thread multiplies with vectors of 16.
 _WEIGHTS_PER_MICROSECOND = 15_000

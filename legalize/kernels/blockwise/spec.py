@@ -10,10 +10,10 @@ from legalize.kernels.ir.vectors import Array
 from qnn_ops.quantized.blockwise_dense import integers_of
 
 GROUP = 16
-"""Units whose weights are adjacent in memory: the bytes of the smallest register."""
+"""The units whose weights are adjacent in memory: as many as the smallest register has bytes."""
 
 QUAD = 4
-"""Neighbours whose products with bytes are added up in an int32."""
+"""The neighbours whose products with bytes one int32 adds."""
 
 _BYTE = 8
 
@@ -28,10 +28,10 @@ class Blockwise:
         units: numbers in a row of the result.
         bits: bits of a weight.
         size: weights in a block.
-        points: the dtype of zero points; empty where each is ``middle``.
-        middle: the zero point of all.
+        points: the dtype of zero points; empty if all of them are ``middle``.
+        middle: the common zero point.
         has_quads: whether the four bytes of an int32 are neighbours along the depth of one unit;
-            else neighbouring bytes belong to neighbouring units.
+            otherwise neighbouring bytes belong to neighbouring units.
     """
 
     rows: int
@@ -72,13 +72,13 @@ class Blockwise:
 
     @property
     def dtypes(self) -> list[str]:
-        """Their dtypes."""
+        """The dtypes of these arrays."""
         return ["uint8", "float32", self.points] if self.points else ["uint8", "float32"]
 
     def packed(self, *arrays: Array) -> list[Array]:
         """Lay out weights, scales and zero points so that those of a group are adjacent."""
         weights, *numbers = arrays
-        pairs = zip(numbers, self.dtypes[1:], strict=False)  # one number for all is no zero point
+        pairs = zip(numbers, self.dtypes[1:], strict=False)  # a common zero point is not stored
         others = [self._grouped(array.astype(dtype)) for array, dtype in pairs]
         if self.has_quads:
             return [self._grouped(self._quads(weights), QUAD), *others]
@@ -99,7 +99,7 @@ class Blockwise:
 
 
 def point_dtype(points: Array) -> str:
-    """Choose the dtype that holds zero points: bytes where they are such integers."""
+    """Choose the dtype that holds zero points: bytes if they are integers that fit."""
     fits = np.array_equal(points, np.clip(np.rint(points), 0, np.iinfo(np.uint8).max))
     return "uint8" if fits else "float32"
 

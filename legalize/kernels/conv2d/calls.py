@@ -26,7 +26,7 @@ from qnn_ops.dialect.layouts import permutation
 from qnn_ops.dialect.registry import Attrs, constant_of, spec_of
 
 Multiplier = Callable[[Attrs, str], Array]
-"""Functions of a call and its weights' dtype: they return the result's steps in a step of sums."""
+"""A function of a call and its weights' dtype: how many steps of the result a step of sums is."""
 
 _MIDDLE = {"uint8": 128, "int8": 0}
 
@@ -51,7 +51,7 @@ def dense_factor(attrs: Attrs, _kernel_dtype: str) -> Array:
 
 
 def ends_in_floats(attrs: Attrs, operands: Sequence[relax.Expr]) -> bool:
-    """Tell whether a kernel with rounding "onednn" that adds no tensor computes a call."""
+    """Tell whether a kernel with rounding "onednn" computes a call, which adds no tensor."""
     return attrs.out_dtype != "int32" and len(operands) < 4
 
 
@@ -63,7 +63,7 @@ def sums_first(
     """Return a rule that also serves rounding "onednn", in two steps if no kernel does both.
 
     Args:
-        rule: gives the sums; the rest comes after them.
+        rule: returns the sums; the other steps follow them.
         multiplier: the operator's multiplier.
         is_whole: whether ``rule`` takes a call as it is.
     """
@@ -88,7 +88,7 @@ def sums_first(
 
 
 def fixed_point(spec: ConvSpec, real_multiplier: Array) -> tuple[Any, Any]:
-    """Return the multiplier and the shift of which a kernel's constants are made."""
+    """Return the multiplier and the shift from which a kernel's constants are made."""
     if spec.output.rounding in ("float32", "float64", "onednn"):
         return real_multiplier, 0
     return (0, 0) if spec.output.dtype == "int32" else quantize_multiplier(real_multiplier)
@@ -121,8 +121,8 @@ def is_huge(bias: Array | None) -> bool:
 def _keeps_int32(kernel_ohwi: Array, zero_point: int) -> bool:
     """Tell whether a kernel's sums, corrections for zero points included, fit half of int32."""
     channels, depth = len(kernel_ohwi), int(np.prod(kernel_ohwi.shape[1:]))
-    largest = 255  # of the data, however it is staged
-    # |weight| as a signed byte, |zero point| of it, and |weight less zero point|.
+    largest = 255  # the largest magnitude of staged data
+    # The magnitudes of a weight as a signed byte, its zero point, and their difference.
     if largest * depth * (128 + 129 + 255) < _MOST_PRODUCTS:
         return True
     middle = _MIDDLE[str(kernel_ohwi.dtype)]
@@ -163,7 +163,7 @@ def spec_of_call(
 ) -> ConvSpec | None:
     """Describe the call as a spec; None if the kernel does not have its arithmetic.
 
-    A kernel that does not do the whole call gives the sums; the rest comes after it.
+    A kernel that does not do the whole call returns the sums; the other steps follow it.
     """
     kernel_dtype = str(kernel_ohwi.dtype)
     if spec_of(data).dtype not in QUANTIZED:
@@ -219,7 +219,7 @@ class ConvCall:
 
 
 EndsIn = Callable[[Attrs, Array], bool]
-"""Whether a kernel does the rounding of a call with these multipliers; otherwise it gives sums."""
+"""Tells whether a kernel does a call's rounding with these multipliers, not only its sums."""
 
 
 def conv_call(
@@ -254,8 +254,8 @@ class Scaling:
     """How the sums of a dense layer become float32: the arithmetic of x86/epilogue/real.py.
 
     Attributes:
-        encoding: that of each row of data, or of all: float32, from ``dynamic_encoding``.
-        offset: added to its zero points; None if the sums do not depend on them.
+        encoding: the encoding of each row of data, or of all: float32, from ``dynamic_encoding``.
+        offset: added to the zero points; None if the sums do not depend on them.
         columns: the constants of each unit.
     """
 

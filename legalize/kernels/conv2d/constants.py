@@ -26,9 +26,9 @@ def window_sums(
 
     Args:
         spec: the convolution.
-        window_sum: writes the sum of a window of the staged data, given its first byte.
+        window_sum: writes the sum of a window of the staged data, given the window's first byte.
         zero_point: int32 [1], zw.
-        tasks: how many tasks share the rows.
+        tasks: the number of tasks that share the rows.
 
     Returns:
         A workspace buffer, int32 [out_pixels].
@@ -167,7 +167,7 @@ def fold_zero_points(
     """Return the bias that raw products need, and the largest possible |accumulator|."""
     zx = spec.staged_zero_point
     centred = (kernel - zero_point).reshape(spec.out_channels, -1)
-    # bias − zx·Σw + K·zx·zw; conv_calls takes no call for which this could leave int32.
+    # bias − zx·Σw + K·zx·zw; conv_calls takes no call whose result could leave int32 here.
     folded = (bias - zx * centred.sum(axis=1)).astype(np.int32)
     dtype = spec.in_dtype if spec.staged_dtype == "int16" else spec.staged_dtype
     sums = product_sums(centred, centred_bounds(dtype, zx)) + bias

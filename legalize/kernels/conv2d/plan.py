@@ -15,12 +15,12 @@ from legalize.kernels.ir.vectors import Array
 
 @dataclass(frozen=True, eq=False)
 class Columns:
-    """The constants of each output channel by which sums become float32.
+    """The constants of each output channel that turn sums into float32.
 
     Attributes:
-        scale: float32; times the row's scale it is the real value of a step.
-        points: int32, the excess of a sum for each step of the row's zero point; None if the sum
-            does not depend on it.
+        scale: float32; its product with the row's scale is the real value of a step.
+        points: int32, what each step of the row's zero point adds to a sum; None if the sum does
+            not depend on it.
         bias: float32, if there is one.
     """
 
@@ -53,7 +53,7 @@ class Weights:
 
     @property
     def centred(self) -> Array:
-        """W − zw of a kernel with one zero point, int16."""
+        """The weights less the kernel's only zero point, int16."""
         return self.kernel.astype(np.int16) - np.asarray(self.zero_point, np.int16).reshape(-1)[0]
 
 
@@ -90,4 +90,4 @@ class Plan(Protocol):
 
 
 Planner = Callable[[ConvSpec, Weights], "Plan | None"]
-"""The plan of a convolution, if there is one."""
+"""Plans a convolution; returns None if it cannot."""

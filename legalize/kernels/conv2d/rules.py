@@ -29,13 +29,13 @@ from qnn_ops.dialect.registry import Attrs, spec_of
 class ConvRules:
     """The rules of kernels for one instruction set.
 
-    Each gives None if the kernel cannot serve the call.
+    Each rule returns None if the kernel cannot serve the call.
 
     Attributes:
         plan: plans a convolution.
         ends_in: whether a kernel does the rounding of a call.
         staged_dtype: the dtype that kernels multiply.
-        stages: whether they read a copy of data that has another dtype or padding.
+        stages: whether kernels read a copy of data that has another dtype or padding.
     """
 
     plan: Planner
@@ -57,9 +57,9 @@ class ConvRules:
         Args:
             builder: the module's builder.
             attrs: the call's attributes.
-            operands: of the call; after them the residual, if there is one.
+            operands: the call's operands; after them the residual, if there is one.
             fusion: the other operators that the kernel computes.
-            into: the tensor of which the output is a part, if others have written to it.
+            into: the tensor that contains the output, if others have written to it.
 
         Returns:
             The output, with its border, or the larger tensor.
@@ -104,7 +104,7 @@ class ConvRules:
             return None
         data, each = call.data, call.spec.out_channels // attrs.groups
         if each > 1:
-            # Repeat each channel for every output that it gives.
+            # Repeat each channel for each of its outputs.
             data = builder.emit(R.repeat(data, each, axis=3))
         return self._emit(builder, call, plan, data)
 

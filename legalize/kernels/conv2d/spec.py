@@ -44,7 +44,7 @@ class Encoding:
 
     Attributes:
         shape: the tensor's shape; [3] for all rows.
-        offset: added to its zero points; None if the sums do not depend on them.
+        offset: added to the zero points; None if the sums do not depend on them.
     """
 
     shape: tuple[int, ...]
@@ -87,16 +87,16 @@ class Residual:
 
 @dataclass(frozen=True)
 class Fusion:
-    """The other operators that a kernel computes beside its convolution.
+    """The operators that a kernel computes in addition to its convolution.
 
     Attributes:
         addend: a tensor that is added before rounding, for ``onednn`` rounding only.
         residual: a tensor that is added after rounding. Then there is no ``addend``, and the output
             is not ``int32``.
-        part: the channels of a larger tensor to which the output is written, if any.
-        border: written around the output, which has no ``part`` then.
-        is_shared: whether one function may serve several parts or borders: it reads where its
-            outputs lie. Then nothing may compare its output's shape with the tensor's.
+        part: the channels of a larger tensor that the output is written to, if any.
+        border: written around the output, which then has no ``part``.
+        is_shared: whether one function may serve several parts or borders, because it reads the
+            offsets of its outputs. Then nothing may compare its output's shape with the tensor's.
         encoding: turns the sums into float32; then all other attributes are None.
     """
 
@@ -242,7 +242,7 @@ class ConvSpec(Geometry):
 
     @property
     def staged_channels(self) -> int:
-        """Channels of a staged pixel: more than real ones only if a run is below a K-step."""
+        """Channels of a staged pixel: more than the data's only if a run is below a K-step."""
         return (
             self.in_channels if self.taps_per_run * self.in_channels >= self.k_step else self.k_step
         )

@@ -22,9 +22,9 @@ _BYTES_PER_MICROSECOND = 20_000
 def stage(spec: ConvSpec) -> tirx.PrimFunc:
     """Build the function that stages the data of a convolution.
 
-    It adds the padding, filled with the zero point. It turns int8 into uint8 by adding 128, or the
-    reverse, or widens either to int16. If a pixel has too few channels for a K-step, it adds
-    channels that hold the zero point.
+    It adds the padding, filled with the zero point. It turns int8 into uint8 by adding 128, or
+    uint8 into int8, or widens either to int16. If a pixel has too few channels for a K-step, it
+    adds channels that hold the zero point.
 
     Returns:
         A function of the data, ``spec.in_dtype`` of ``spec.in_shape``, and the output,

@@ -2,9 +2,9 @@
 
 A 7 × 1 kernel on 17 rows has a tenth of its taps in the padding, a 3 × 3 kernel on 8 rows a twelfth
 of its rows. The contribution of such a tap is known: zero point times weights. So the sum begins
-with it, and the tap is left out. A tile leaves out the taps that none of its pixels needs. So
-pixels are numbered along lines that need the same taps: along rows, which leave out kernel rows, or
-down columns, which leave out kernel columns.
+with that contribution, and the tap is left out. A tile leaves out the taps that none of its pixels
+needs. So pixels are numbered along lines that need the same taps: along rows, which leave out
+kernel rows, or down columns, which leave out kernel columns.
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ class Taps:
     Attributes:
         spec: the convolution.
         down: whether pixels are numbered down columns of an image, and tiles leave out columns of
-            the kernel; otherwise both are rows.
+            the kernel; otherwise they are numbered along rows, and tiles leave out rows of the
+            kernel.
     """
 
     spec: ConvSpec
@@ -108,11 +109,11 @@ def with_left_out(
     """Add the contribution of the taps that a tile leaves out to a vector of channels.
 
     Args:
-        start: the value with which its sums begin otherwise.
+        start: the first value of the vector's sums without that contribution.
         before: ``Taps.sums``, as vectors.
         taps: the taps that the tile multiplies, first and end.
         vector: the vector's number.
-        lanes: its lanes.
+        lanes: the vector's lanes.
     """
     low, high = taps
     last, place = before.shape[0] - 1, T.ramp(0, 1, lanes)
@@ -137,7 +138,7 @@ def _of_lines(taps: Taps) -> tuple[Array, Array]:
     axis = int(taps.down)
     size = (spec.in_height, spec.in_width)[axis] - spec.edges[axis] - spec.edges[axis + 2]
     lines = (spec.out_height, spec.out_width)[axis]
-    # For each line: where the data begins and ends, in pixels from its first tap.
+    # The begin and the end of the data for each line, in pixels from the line's first tap.
     begin = spec.padding[axis] + spec.edges[axis] - np.arange(lines) * spec.strides[axis]
     end = begin + size
     dilation = spec.dilation[axis]

@@ -36,10 +36,10 @@ def split_vectors(vectors: int, width: int, is_ragged: bool) -> list[tuple[int, 
     """Cut vectors of channels into blocks of ``width`` and a rest.
 
     Args:
-        vectors: their number.
+        vectors: the number of vectors.
         width: vectors in a block.
-        is_ragged: whether the channels do not fill the last vector, whose block is a part alone
-            then.
+        is_ragged: whether the channels do not fill the last vector. Then its block is a part of
+            its own.
 
     Returns:
         (first vector, blocks, vectors in a block) of each part.
@@ -75,9 +75,9 @@ def share_tiles(
         section: the section.
         tiles: the number of tiles of a block.
         task: the task's number.
-        tasks: how many share the section.
-        write: writes the loop over tiles of a block: its number, the first tile, the one after
-            the last.
+        tasks: the number of tasks that share the section.
+        write: writes the loop over tiles of a block, given the block's number, the first tile and
+            the end of the tiles.
     """
     start, stop = map(kept, share(task, tasks, section.blocks * tiles))
     if section.blocks == 1:
@@ -133,13 +133,13 @@ class Origins:
 def origins_of(
     spec: ConvSpec, first: Index, mr: int, keep: Callable[[Index], Index] = kept
 ) -> Origins:
-    """Return where the pixels of a tile read, given the number of the first one.
+    """Return the offsets at which a tile's pixels read, given the number of the first pixel.
 
     Args:
         spec: the convolution.
         first: the first pixel.
-        mr: their number.
-        keep: keeps each in a register.
+        mr: the number of pixels.
+        keep: keeps an offset in a register.
     """
     if not lies_in_line(spec, mr):
         begins = [keep(first_byte(spec, first + i)) for i in range(mr)]

@@ -1,1 +1,1 @@
-"""Between real numbers and quantized ones."""
+"""Conversions between real numbers and quantized ones."""

@@ -1,4 +1,4 @@
-"""From float32 to bytes and back."""
+"""Converts float32 to bytes and back."""
 
 from __future__ import annotations
 

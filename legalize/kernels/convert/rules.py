@@ -25,8 +25,8 @@ def _quantize(
     isa: VectorIsa,
 ) -> relax.Expr | None:
     shape, dtype = spec_of(operands[0]).shape, attrs.out_dtype
-    # Rounding half to even is vector code in primitives, too, and those fuse with the operator
-    # that computes the data.
+    # Primitives that round half to even are vector code, too. They fuse with the operator that
+    # computes the data.
     by_primitives = hasattr(attrs, "multiplier") or attrs.arithmetic != LITERT
     if by_primitives or not _is_served(attrs, shape, dtype):
         return None

@@ -1,4 +1,4 @@
-"""The encodings of rows of float32, and the bytes that they become.
+"""Computes the encodings of rows of float32, and quantizes the rows to bytes.
 
 for each row
 low, high = min(row), max(row)
@@ -87,7 +87,7 @@ def encode(
 def _ends(
     isa: VectorIsa, source: Buffer, start: Index, columns: Any, signed: bool
 ) -> tuple[Vector, Vector]:
-    """Write the loop that finds the lowest and highest of a row and 0, or the largest size."""
+    """Write the loop that finds the least and largest of a row and 0, or the largest magnitude."""
     is_known = isinstance(columns, int)
     lanes = isa.size if not is_known or columns >= isa.size else 1
     low, high = (local_vector(lanes, "float32") for _ in range(2))
@@ -206,7 +206,7 @@ def quantize(
 
 def _quantized(value: Vector, units: Vector, point: Vector, lanes: int, dtype: str) -> Vector:
     steps = zero_for_nan(value * spread(units, lanes))
-    # Clamped before a half is added, which also keeps product and sum from being fused.
+    # A clamp before a half is added also keeps product and sum from being fused.
     most = LARGEST_STEPS
     steps = T.max(T.min(steps, splat("float32", most, lanes)), splat("float32", -most, lanes))
     whole = round_half_away(steps) + spread(point, lanes)

@@ -31,8 +31,8 @@ _MOST = 256
 class FloatForm:
     """lhs·l + rhs·r + addend, before it is rounded to a whole number and clamped.
 
-    Operands and result are values of the model's own dtype. One product is added to the addend,
-    the other one to that sum, and both sums are rounded once.
+    Operands and result are values of the model's own dtype. One product is added to the addend, the
+    other product to that sum. Each sum is rounded once.
 
     Attributes:
         lhs: l, a float32.
@@ -92,8 +92,8 @@ class Terms:
 
     Attributes:
         sign: the sign of rhs: 1 or -1.
-        zero_points: of lhs, rhs and the output, as steps from their lowest values.
-        multipliers: of lhs, rhs and the sum, each with its shift.
+        zero_points: zero points of lhs, rhs and the output, as steps from their lowest values.
+        multipliers: multipliers of lhs, rhs and the sum, each with its shift.
         is_bounded: whether the sum is kept to ``LARGEST_TERM``.
     """
 
@@ -115,9 +115,9 @@ def add(
 
     Args:
         isa: the instruction set.
-        shapes: of the tensors; they broadcast, and nothing is empty.
+        shapes: the shapes of the tensors; they broadcast, and nothing is empty.
         form: the sum.
-        dtypes: int8 or uint8 each: of lhs, of rhs and of the output.
+        dtypes: the dtypes of lhs, rhs and the output: int8 or uint8 each.
         bounds: the lowest and highest output, as steps from the dtype's lowest value.
 
     Returns:
@@ -163,7 +163,7 @@ def _float_sums(
 
 
 def rounded(form: AffineForm | PairForm, total: Vector) -> Vector:
-    """Shift an affine form, rounding, int32."""
+    """Shift an affine form right, with rounding: int32."""
     lanes = lanes_in(total)
     if form.corrects:
         none, below = splat("int32", 0, lanes), splat("int32", form.below, lanes)
@@ -187,7 +187,7 @@ def _sum(terms: Terms, lhs: Vector, rhs: Vector) -> Vector:
 
 
 def _term(x: Vector, multiplier: int, shift: int) -> Vector:
-    """Return a number of 9 bits, shifted to the left and rescaled, in 32 bits."""
+    """Return a number of 9 bits after a left shift and a rescaling, in 32 bits."""
     lanes = lanes_in(x)
     left_over = 31 - LEFT_SHIFT
     upper, lower = divmod(multiplier, 1 << left_over)

@@ -1,10 +1,10 @@
 """Sums of two quantized tensors as one integer affine form.
 
-Such a sum is nearly (lhs·l + rhs·r + addend) >> shift. The reference's three roundings differ
-from that only where the exact sum is close to the middle of two results. Two 8-bit operands make
-only 65,536 pairs, so given factors are simply tried: for each pair the addend must be in an
-interval, and the factors serve if all intervals have a number in common. If the scales make many
-sums ties, which round away from zero, sums below zero may need an addend of their own.
+Such a sum is nearly (lhs·l + rhs·r + addend) >> shift. The reference's three roundings differ from
+this form only if the exact sum is close to the middle of two results. Two 8-bit operands make only
+65,536 pairs, so candidate factors are simply tried. Each pair requires an addend in some interval.
+The factors serve if all intervals have a number in common. If the scales make many sums ties, which
+round away from zero, sums below zero may need another addend.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from qnn_ops.arithmetic.xnnpack import sum_terms
 from qnn_ops.dialect.attributes import dtype_range
 from qnn_ops.dialect.registry import Attrs, Operator
 
-# The form is computed in int32; some room for the search beside the rounded factors.
+# The form is computed in int32. This leaves some room for the search near the rounded factors.
 _LIMIT = 2**31 - 2**12
-# Kernels take a factor apart into two signed 16-bit halves.
+# Kernels split a factor into two signed 16-bit halves.
 _FACTOR_LIMIT = 2**30
 _RADIUS = 5
 _UNBOUNDED = 1 << 40
@@ -36,7 +36,7 @@ def affine_form(
     Args:
         operator: its reference defines the sum.
         attrs: the call's attributes.
-        dtypes: of lhs and rhs.
+        dtypes: the dtypes of lhs and rhs.
         sign: 1 or -1.
 
     Returns:
@@ -96,11 +96,11 @@ def affine_form(
 
 
 def stated_form(attrs: Attrs, dtypes: tuple[str, str], sign: int) -> AffineForm | None:
-    """Return XNNPACK's sum, which is such a form; None if int32 has no room for zero points.
+    """Return XNNPACK's sum as an affine form; None if int32 has no room for zero points.
 
     Args:
         attrs: the call's attributes.
-        dtypes: of lhs and rhs.
+        dtypes: the dtypes of lhs and rhs.
         sign: 1 or -1.
     """
     terms = sum_terms(attrs, sign)

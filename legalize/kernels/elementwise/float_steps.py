@@ -1,8 +1,8 @@
-"""Rounding step functions of an integer, computed in float32 where that is proved exact.
+"""Step functions of an integer that round, computed in float32 if that is proved exact.
 
 An 8-bit result of an integer x is trunc(x·scale + addend). Negative x may need another addend, as
-TFLite's double rounding moves the steps towards zero. All possible x are tried, both with product
-and sum rounded apart and with one rounding of both, as a fused instruction does: a compiler may
+TFLite's double rounding moves the steps towards zero. All possible x are tried, with separate
+roundings of product and sum, and with the one rounding of a fused instruction: a compiler may
 choose either.
 """
 
@@ -19,7 +19,7 @@ _LARGEST_PRODUCT = 2.0**30
 # Products of 17 bits by float32 scales from here on, and their sums, are exact in float64.
 _LARGEST_INTEGER = 1 << 17
 _LEAST_SCALE = 2.0**-18
-# So that float32 holds the scaled squares of 15 bits, and int32 holds them rounded.
+# Below it float32 holds the scaled squares of 15 bits, and int32 holds them rounded.
 _LEAST_SQUARE_SCALE, _LARGEST_SQUARE_SCALE = 2.0**-60, 1.0
 
 
@@ -41,7 +41,7 @@ class FloatSteps:
 def float_steps(
     x: Array, outputs: Array, scale: float, bounds: tuple[int, int]
 ) -> FloatSteps | None:
-    """Find addends for which the sum, clamped to bounds, is exact.
+    """Find addends that make the sum, clamped to bounds, exact.
 
     Args:
         x: all possible integers, int64.
@@ -73,7 +73,7 @@ def float_steps(
 
 
 def square_steps(outputs: Array, scale: float, bounds: tuple[int, int]) -> FloatSteps | None:
-    """Find an addend for which the steps of squares of up to 30 bits are exact.
+    """Find an addend that makes the steps of squares of up to 30 bits exact.
 
     Args:
         outputs: the results for the squares of 0, 1, …, within the bounds.
@@ -86,7 +86,7 @@ def square_steps(outputs: Array, scale: float, bounds: tuple[int, int]) -> Float
     scale = float(np.float32(scale))
     if not _LEAST_SQUARE_SCALE <= scale <= _LARGEST_SQUARE_SCALE:
         return None
-    # As a conversion to float32 rounds them.
+    # The squares are rounded as a conversion to float32 rounds them.
     squares = (np.arange(outputs.size) ** 2).astype(np.float32).astype(np.float64)
     addend = _addend(squares, outputs, scale, bounds)
     if addend is None:

@@ -26,7 +26,7 @@ from qnn_ops.arithmetic.xnnpack import is_xnnpack
 from qnn_ops.dialect.attributes import dtype_range
 from qnn_ops.dialect.registry import Attrs, Operator, spec_of
 
-_TOP = 24  # bits beside the byte of an output
+_TOP = 24  # the bits of a word above the byte of an output
 
 
 def add(
@@ -40,9 +40,9 @@ def add(
     """Build the function that adds two tensors.
 
     Args:
-        count: their number of values.
+        count: the number of values of a tensor.
         form: the sum.
-        dtypes: of lhs, rhs and the output.
+        dtypes: the dtypes of lhs, rhs and the output.
         bounds: the output's lowest and highest value.
         lanes: values at a time; four fill a vector of Helium.
     """
@@ -71,7 +71,7 @@ def _add(
     def constant(value: int) -> Vector:
         return splat("int32", value, lanes)
 
-    # Takes values, not steps from the lowest one: the difference goes into the addend.
+    # The kernel takes values, not steps from the lowest one: the addend includes the difference.
     moved = form.addend - lowest[0] * form.lhs - lowest[1] * form.rhs
     products = T.Cast(wide, lhs[place]) * constant(form.lhs)
     value = kept(products + T.Cast(wide, rhs[place]) * constant(form.rhs) + constant(moved))

@@ -25,8 +25,8 @@ class Squares:
     """The arithmetic of a squared difference.
 
     Attributes:
-        zero_points: of lhs, rhs and the output, as steps from their lowest values.
-        multipliers: of lhs, rhs and the square, each with its shift.
+        zero_points: zero points of lhs, rhs and the output, as steps from their lowest values.
+        multipliers: multipliers of lhs, rhs and the square, each with its shift.
         steps: the rescaling of the square in float32, if it is exact.
     """
 
@@ -47,9 +47,9 @@ def squared_difference(
 
     Args:
         isa: the instruction set.
-        shapes: of the tensors; they broadcast, and nothing is empty.
+        shapes: the shapes of the tensors; they broadcast, and nothing is empty.
         squares: the arithmetic.
-        dtypes: int8 or uint8 each: of lhs, of rhs and of the output.
+        dtypes: the dtypes of lhs, rhs and the output: int8 or uint8 each.
         bounds: the lowest and highest output, as steps from the dtype's lowest value.
 
     Returns:
@@ -94,7 +94,7 @@ class Rescaling:
     Attributes:
         steps: the rescaling in float32, if it is exact.
         multiplier: otherwise the multiplier in fixed point.
-        shift: otherwise its shift.
+        shift: otherwise the multiplier's shift.
         zero_point: the output's, as steps from its lowest value.
     """
 
@@ -132,10 +132,10 @@ def multiply(
 
     Args:
         isa: the instruction set.
-        shapes: of the tensors; they broadcast, and nothing is empty.
-        zero_points: of lhs and rhs, as steps from their lowest values.
-        rescaling: of the products.
-        dtypes: int8 or uint8 each: of lhs, of rhs and of the output.
+        shapes: the shapes of the tensors; they broadcast, and nothing is empty.
+        zero_points: zero points of lhs and rhs, as steps from their lowest values.
+        rescaling: the rescaling of the products.
+        dtypes: the dtypes of lhs, rhs and the output: int8 or uint8 each.
         bounds: the lowest and highest output, as steps from the dtype's lowest value.
 
     Returns:

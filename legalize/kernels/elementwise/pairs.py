@@ -25,7 +25,7 @@ class Loops:
 
     Attributes:
         extents: the sizes of the merged axes; at least one.
-        strides: each operand's stride along each of them: 0 where it broadcasts.
+        strides: each operand's stride along each merged axis: 0 if it broadcasts.
     """
 
     extents: Shape
@@ -68,8 +68,8 @@ def pairwise(
     Args:
         isa: the instruction set.
         name: the function's name.
-        shapes: of lhs and rhs; they broadcast, and nothing is empty.
-        dtypes: int8 or uint8 each: of lhs, of rhs and of the output.
+        shapes: the shapes of lhs and rhs; they broadcast, and nothing is empty.
+        dtypes: the dtypes of lhs, rhs and the output: int8 or uint8 each.
         bytes_per_microsecond: roughly what one thread writes.
         combine: returns the result of two vectors; all are uint8x(isa.size), and count steps from
             the lowest values of their dtypes.

@@ -134,7 +134,7 @@ def _squared_difference(
         return None
     zero_points = _zero_points(attrs, (lhs.dtype, rhs.dtype))
     reals = square_multipliers(attrs)
-    # On their common scale, operands are half of 255, shifted, at most.
+    # On their common scale, operands are at most half of 255, shifted.
     most = (255 << SQUARE_SHIFT) + 2
     exact = multiply_by_quantized_multiplier(np.arange(most) ** 2, *quantize_multiplier(reals[2]))
     outputs = np.clip(exact.astype(np.int64) + zero_points[2], *_bounds(attrs))

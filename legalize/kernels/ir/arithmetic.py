@@ -29,7 +29,7 @@ def zero_for_nan(value: Vector) -> Vector:
 
 def or_for_nan(value: Vector, other: Vector) -> Vector:
     """Return float32 with another value in place of NaN."""
-    # Not ``value == value``: TVM assumes that every number equals itself.
+    # ``value == value`` does not serve: TVM assumes that every number equals itself.
     is_number = magnitude_bits(value) <= splat("int32", _INFINITY, lanes_in(value))
     return T.Select(is_number, value, other)
 
@@ -83,14 +83,14 @@ def rescaled(x: Vector, multiplier: int, shift: int) -> Vector:
     if shift > 0:
         return _rescaled_left(x, multiplier, shift)
     suffix = _suffix(x)
-    # The upper half of twice the product: processors have no cheaper shift of 64 bits.
+    # This is the upper half of twice the product: processors have no cheaper shift of 64 bits.
     product = T.Cast(f"int64{suffix}", x + x) * _wide(x, multiplier)
     high = T.Cast(f"int32{suffix}", T.shift_right(product + _wide(x, 1 << 31), _wide(x, 32)))
     return divided_by_power(high, -shift)
 
 
 def rescaled_any(x: Vector, multiplier: int, shift: int) -> Vector:
-    """Rescale any int32, as ``rescaled`` does those up to ``LARGEST``."""
+    """Rescale any int32, as ``rescaled`` does numbers up to ``LARGEST``."""
     high = _rescaled_left(x, multiplier, max(shift, 0))
     if shift >= 0:
         return high
@@ -119,7 +119,7 @@ def divided_by_power(x: Vector, exponent: int) -> Vector:
 
 def _rescaled_left(x: Vector, multiplier: int, shift: int) -> Vector:
     suffix = _suffix(x)
-    # In unsigned lanes, where an overflow is defined.
+    # Overflow is defined in unsigned lanes.
     unsigned = T.reinterpret(f"uint32{suffix}", x)
     lifted = T.shift_left(unsigned, splat("uint32", shift, lanes_in(x)))
     product = T.Cast(f"int64{suffix}", T.reinterpret(f"int32{suffix}", lifted))

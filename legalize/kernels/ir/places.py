@@ -1,4 +1,4 @@
-"""Numbers about which LLVM knows nothing: offsets, and extents of loops."""
+"""Numbers whose values are hidden from LLVM: offsets, and extents of loops."""
 
 from __future__ import annotations
 

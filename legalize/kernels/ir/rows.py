@@ -1,4 +1,4 @@
-"""Loops over rows of bytes, a vector at a time, and squares whose rows are vectors."""
+"""Loops over rows of bytes, a vector at a time, and transposes of squares of vectors."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def powers_of_two(length: int) -> list[tuple[int, int]]:
 
 
 def load_filled(buffer: Buffer, start: Index, count: int, size: int) -> Vector:
-    """Load ``size`` neighbours; or, if ``count`` is smaller, only so many, repeated to ``size``."""
+    """Load ``size`` neighbours; if ``count`` is less, load ``count`` and repeat them."""
     if count >= size:
         return buffer[T.ramp(start, 1, size)]
     parts = [buffer[ramp(start + offset, width)] for offset, width in powers_of_two(count)]
@@ -81,10 +81,10 @@ def for_each_piece(
     """Write the loop over a row of ``length`` bytes.
 
     Args:
-        length: of the row.
+        length: the row's length.
         body: writes the code for ``width`` bytes from an offset; it may visit some bytes twice.
         size: bytes in a vector.
-        extent: makes the loop's extent; such as ``rolled``.
+        extent: makes the loop's extent, as ``rolled`` does.
     """
     whole, parts = pieces(length, size)
     if not whole:

@@ -15,7 +15,7 @@ class Tables:
     """The parameters with several axes of the function that is being written."""
 
     def __init__(self) -> None:
-        """Start with none."""
+        """Start without parameters."""
         self._declared: list[tuple[Table, Buffer]] = []
 
     def parameter(self, name: str, shape: Sequence[int], dtype: str) -> Table:

@@ -1,10 +1,10 @@
 """The division of a kernel's loops among threads.
 
 A parallel loop runs over a fixed number of tasks, each the same fraction of the work, and TVM
-gives every thread neighbouring tasks. The usual numbers of threads divide that number. A task
-takes at least some microseconds, as starting the threads takes one or two. Work too small for two
-tasks is a plain loop. If tasks begin and end with work of their own, a run has only as many tasks
-as threads. Nothing is summed across tasks, so the results do not depend on the threads.
+gives every thread neighbouring tasks. The usual numbers of threads divide that number. A task takes
+at least some microseconds, as starting the threads takes one or two. Too little work for two tasks
+is a plain loop. If tasks begin and end with work of their own, a run has only as many tasks as
+threads. Nothing is summed across tasks, so the results do not depend on the threads.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.ir.vectors import Index, kept
 
-# Each divides the next but one, so that two, three or four threads mostly get equal shares.
+# Each number divides the next but one, so two, three or four threads mostly get equal shares.
 _COUNTS = (120, 60, 24, 12, 6, 4, 2)
 
 
@@ -30,8 +30,8 @@ def task_count(microseconds: float, least: float = LEAST_TASK) -> int:
     """Choose how many tasks a kernel is cut into.
 
     Args:
-        microseconds: roughly what the kernel takes on one thread.
-        least: what a task must take.
+        microseconds: roughly the kernel's time on one thread.
+        least: the least time of a task.
 
     Returns:
         1 if the kernel is faster on one thread.
@@ -58,7 +58,7 @@ def shared_loop(tasks: int, extent: int, body: Callable[[Index], None]) -> None:
 def as_threads(tasks: int) -> Index:
     """Write the number of tasks that gives each thread one, at most ``tasks``.
 
-    Kernels use it if their tasks begin and end with work that nothing else hides.
+    Kernels use it if their tasks begin and end with work that takes noticeable time.
     """
     return kept(T.max(T.min(T.call_packed(NUM_THREADS), tasks), 1))
 

@@ -1,4 +1,4 @@
-"""Vectors: their type, expressions of them, and those that stay in registers.
+"""Vectors: their type, expressions of them, and vectors that stay in registers.
 
 TVM has no type stubs, so the types of arguments are names for Any.
 """
@@ -48,7 +48,7 @@ def local_vector(lanes: int = 16, dtype: str = "int32") -> Buffer:
 
     LLVM does so only for a buffer below 1 KiB of scope "global", which TVM leaves on the stack.
     """
-    # Its layout is None: TVM would look through all frames to find out that it is.
+    # An explicit None saves TVM a search of all frames for a layout.
     return T.alloc_buffer((lanes,), dtype, scope="global", layout=None)
 
 
@@ -72,7 +72,7 @@ def kept(value: Vector) -> Vector:
         return value
     if isinstance(value, tvm.ir.Call | TensorLoad):
         return T.Bind(value)
-    # Not a binding: TVM would look for the bounds of its lanes, and err.
+    # This is no binding: TVM would compute the bounds of its lanes wrongly.
     dtype = value.ty.dtype
     lanes = int(dtype.lanes)
     buffer = local_vector(lanes, str(dtype).split("x")[0])
@@ -108,7 +108,7 @@ def vector_of(dtype: str, lanes: int) -> str:
 
 
 def spread(value: Vector, lanes: int) -> Vector:
-    """Repeat a scalar ``lanes`` times; return a vector of so many lanes unchanged."""
+    """Repeat a scalar ``lanes`` times; return a vector of this many lanes unchanged."""
     return value if lanes_in(value) == lanes else T.broadcast(value, lanes)
 
 
@@ -126,7 +126,7 @@ def as_unsigned(value: Vector, dtype: str) -> Vector:
 
 
 def clamped(value: Vector, low: int, high: int) -> Vector:
-    """Clamp uint8, where that has any effect."""
+    """Clamp uint8, if that has any effect."""
     lanes = lanes_in(value)
     if low > 0:
         value = T.max(value, splat("uint8", low, lanes))

@@ -1,1 +1,1 @@
-"""Instruction sets and their instructions; no operator is known here."""
+"""Instruction sets and their instructions. These files know no operator."""

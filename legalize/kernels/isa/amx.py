@@ -1,7 +1,7 @@
 """Instructions on AMX's tiles: registers of 16 rows of 64 bytes, which multiply whole matrices.
 
-A thread has eight tiles once it has loaded a configuration, which gives each tile's rows and the
-bytes of a row. Linux allows a process to use them after it has asked once.
+A thread has eight tiles after it has loaded a configuration, which has each tile's rows and the
+bytes of a row. A process may use tiles after it has asked Linux once.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ end:
   ret void
 }}
 """
-# The offsets in the configuration of the numbers of bytes and of rows.
+# The configuration's offsets of the bytes of rows, and of the numbers of rows.
 CONFIGURATION_BYTES = 64
 _PALETTE = 1
 _BYTES_AT, _ROWS_AT = 16, 48
@@ -76,7 +76,7 @@ def clear(tile: int) -> None:
 def load(tile: int, buffer: Buffer, offset: Index, pitch: Index, *, passes: bool = False) -> None:
     """Write the instruction that loads a tile: rows ``pitch`` bytes apart, starting at an offset.
 
-    Data that ``passes`` is left in the second-level cache.
+    With ``passes`` the data stays in the second-level cache.
     """
     name = "tileloaddt164" if passes else "tileloadd64"
     _instruction(name, T.int8(tile), T.address_of(buffer[offset]), T.int64(pitch))

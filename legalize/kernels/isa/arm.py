@@ -1,14 +1,14 @@
-"""The instruction sets whose products the kernels are built from.
+"""ARM's instruction sets, whose products the kernels use.
 
 All add products of int8 data and int8 weights, exactly, to accumulators of four int32. One K-step
-multiplies a few neighbouring bytes of a pixel, and there are three ways to take it:
+multiplies a few neighbouring bytes of a pixel, in one of three ways:
 
 * smmla multiplies 8 bytes of two pixels with 8 weights of two channels each.
 * sdot multiplies 4 bytes of a pixel with 4 weights of four channels each.
-* Without them, smull and smlal2 add the products of two bytes and of two others in 16 bits, and
-  sadalp adds neighbours: three instructions multiply 4 bytes of a pixel with 4 weights of four
-  channels each. 16 bits hold two products unless both are (−128)·(−128). If weights allow that,
-  each product is added by itself, in a fourth instruction.
+* Without smmla and sdot, smull and smlal2 add the products of two bytes and of two others in 16
+  bits, and sadalp adds neighbours: three instructions multiply 4 bytes of a pixel with 4 weights of
+  four channels each. 16 bits hold two products unless both are (−128)·(−128). If the weights make
+  that possible, each product is added separately, in a fourth instruction.
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ class Isa(ABC):
     An accumulator holds ``pixels`` × ``channels`` sums.
 
     Attributes:
-        name: of the instruction set.
-        features: what its targets must have: an architecture and LLVM's extensions.
+        name: the instruction set's name.
+        features: an architecture and LLVM's extensions, which its targets must have.
         registers: vector registers.
         depth: bytes of a pixel in a K-step.
         pixels: pixels of an accumulator.
         channels: channels of an accumulator.
         largest: bytes of the largest load of a pixel: 16, or 8 if the operands of all K-steps of
             16 bytes would take too many registers.
-        spare: registers that a K-step takes beside accumulators, operands and weights.
-        most_nr: vectors of four channels in a tile, at most.
+        spare: registers that a K-step needs in addition to accumulators, operands and weights.
+        most_nr: the most vectors of four channels in a tile.
     """
 
     name: str
@@ -79,7 +79,7 @@ class Isa(ABC):
         """Make the operands of ``multiply_add`` for each K-step.
 
         Args:
-            loaded: as many bytes, int8x4 to int8x16, of each pixel of an accumulator.
+            loaded: equally many bytes, int8x4 to int8x16, of each pixel of an accumulator.
         """
 
     @abstractmethod
@@ -105,7 +105,7 @@ class MatrixProducts(Isa):
         return size / REGISTER_BYTES
 
     def operands(self, loaded: list[Vector]) -> list[Vector]:
-        """Return eight bytes of a pixel, then eight of the other."""
+        """Return eight bytes of one pixel, then eight bytes of the other pixel."""
         k_steps = lanes_in(loaded[0]) // self.depth
         return [T.reinterpret("int8x16", paired(loaded, k_step)) for k_step in range(k_steps)]
 
@@ -242,4 +242,4 @@ ARMV7 = LongProducts(
 )
 
 ISAS = (I8MM, DOTPROD, NEON, ARMV7)
-"""In order of speed."""
+"""All instruction sets, the fastest first."""

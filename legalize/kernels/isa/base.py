@@ -1,7 +1,7 @@
 """The interface of an architecture to kernels of vectors: widening of bytes, and narrowing.
 
-Widening may distribute a vector's lanes to several vectors in any order that narrowing undoes: x86
-interleaves quarters of a register more cheaply than it crosses them.
+Widening may distribute a vector's lanes to several vectors in any order that narrowing undoes: on
+x86, interleaving within quarters of a register is cheaper than moving lanes across quarters.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class AffineForm:
         lhs: factor of lhs.
         rhs: factor of rhs.
         addend: contains the zero points and the rounding.
-        shift: to the right.
+        shift: the right shift.
         zero: ``below`` is added before the shift if the sum is less than this.
         below: 0 if there is no such correction.
     """
@@ -50,12 +50,13 @@ class PairForm:
 
     Attributes:
         lower: the lower parts of both factors, as int16 side by side.
-        upper: their upper parts.
-        addend: as in the affine form, as are the next three.
-        shift: to the right.
+        upper: the upper parts of both factors.
+        addend: the affine form's.
+        shift: the right shift.
         zero: the limit of the correction.
         below: the correction.
-        shifts_values: whether values are shifted before the upper factors, not products after.
+        shifts_values: whether values are shifted before the upper products, not products
+            afterwards.
         corrects: whether there is a correction.
     """
 
@@ -74,7 +75,7 @@ class VectorIsa(ABC):
     """The vectors of an instruction set.
 
     Attributes:
-        name: of the instruction set.
+        name: the instruction set's name.
         features: LLVM's names of the extensions that it needs.
         size: bytes in a register.
     """
@@ -99,7 +100,7 @@ class VectorIsa(ABC):
         return True
 
     def multiply_add(self, lhs: Vector, rhs: Vector, addend: Vector) -> Vector:
-        """Return lhs · rhs + addend of float32, with one rounding where the processor can."""
+        """Return lhs · rhs + addend of float32, with one rounding if the processor can do that."""
         if self.fuses_products:
             return fused_multiply_add(lhs, rhs, addend)
         return lhs * rhs + addend
@@ -111,11 +112,11 @@ class VectorIsa(ABC):
 
     @abstractmethod
     def widen(self, value: Vector) -> list[Vector]:
-        """Deal uint8x(size) to two vectors of int16."""
+        """Distribute uint8x(size) to two vectors of int16."""
 
     @abstractmethod
     def widen_words(self, value: Vector) -> list[Vector]:
-        """Deal a vector of int16 to two of int32."""
+        """Distribute a vector of int16 to two of int32."""
 
     @abstractmethod
     def narrow_words(self, first: Vector, second: Vector) -> Vector:
@@ -123,18 +124,18 @@ class VectorIsa(ABC):
 
     @abstractmethod
     def narrow(self, first: Vector, second: Vector) -> Vector:
-        """Undo ``widen``: to uint8; values outside it saturate."""
+        """Undo ``widen``: return uint8, to which other values saturate."""
 
     @abstractmethod
     def products(self, lhs: Vector, rhs: Vector) -> list[Vector]:
         """Return the products of two vectors of int16, in the order of ``widen_words``."""
 
     def pair_products(self, lhs: Vector, rhs: Vector) -> Vector:
-        """Add up products of neighbours of two vectors of int16, modulo 2^32: half as many int32.
+        """Add products of neighbours of two vectors of int16, modulo 2^32: half as many int32.
 
         Args:
             lhs: at most a register, at least 16 bytes.
-            rhs: has as many lanes.
+            rhs: as many lanes as ``lhs``.
         """
         lanes = lanes_in(lhs)
         wide = T.Cast(f"int32x{lanes}", lhs) * T.Cast(f"int32x{lanes}", rhs)
@@ -153,7 +154,7 @@ class VectorIsa(ABC):
         return False
 
     def byte_pairs(self, unsigned: Vector, signed: Vector) -> Vector:
-        """Add up products of neighbours of uint8 and int8, saturating: half as many int16."""
+        """Add products of neighbours of uint8 and int8, saturating: half as many int16."""
         raise NotImplementedError
 
     def add_byte_products(self, total: Vector, unsigned: Vector, signed: Vector) -> Vector:
@@ -203,9 +204,9 @@ class VectorIsa(ABC):
         """Look up uint8x(size) in a buffer that holds a packed table."""
 
     def widen_all(self, value: Vector) -> list[Vector]:
-        """Deal uint8x(size) to four vectors of int32."""
+        """Distribute uint8x(size) to four vectors of int32."""
         return [quarter for half in self.widen(value) for quarter in self.widen_words(half)]
 
     def narrow_all(self, quarters: list[Vector]) -> Vector:
-        """Undo ``widen_all``: to uint8, saturating."""
+        """Undo ``widen_all``: return uint8, to which other values saturate."""
         return self.narrow(self.narrow_words(*quarters[:2]), self.narrow_words(*quarters[2:]))

@@ -9,22 +9,22 @@ from tvm.script.ir_builder import tirx as T
 from legalize.kernels.ir.vectors import Index, Vector, kept
 
 HELIUM = ("mclass", "mve")
-"""LLVM's features of the cores that have it."""
+"""LLVM's features of the cores that have Helium."""
 
 SIZE = 16
-"""Bytes in a register."""
+"""The bytes in a register."""
 
 FOUR = 4
-"""int32 in a register."""
+"""The int32 values in a register."""
 
 EIGHT = 8
-"""int16 in a register."""
+"""The int16 values in a register."""
 
 SAME = "tvm_qnn_same"
-"""A function that returns its int32. LLVM does not know that."""
+"""A function that returns its int32 argument. LLVM does not know that it does."""
 
 COUNT = "tvm_qnn_count"
-"""A function that returns its int32 above 0. LLVM knows only the sign."""
+"""A function that returns its int32 argument above 0. LLVM knows only the sign."""
 
 _UNSEEN_IR = f"""
 define i32 @{SAME}(i32 %value) {{
@@ -44,12 +44,12 @@ def hiding() -> Any:
 
 
 def unseen_index(value: Index) -> Index:
-    """Return an int32 unchanged. LLVM takes it for another number each time."""
+    """Return an int32 unchanged. LLVM assumes another number each time."""
     return kept(T.call_extern("int32", SAME, value))
 
 
 def unseen_count(value: int) -> Index:
-    """Return a number above 0 unchanged. LLVM takes it for another number each time."""
+    """Return a number above 0 unchanged. LLVM assumes another number each time."""
     return kept(T.call_extern("int32", COUNT, T.int32(value)))
 
 
@@ -71,21 +71,21 @@ def upper_products(lhs: Vector, rhs: Vector) -> Vector:
 
 
 def lifted(value: Vector, by: Vector) -> Vector:
-    """Shift each lane of an int32x4 to the left by its own number of bits."""
+    """Shift each lane of an int32x4 left by its own number of bits."""
     zero = T.int32(0)
     name = "llvm.arm.mve.vshl.vector.v4i32.v4i32"
     return T.call_llvm_pure_intrin("int32x4", name, value, by, zero, zero, zero)
 
 
 def shifted(value: Vector, by: Index, *, saturates: bool = False) -> Vector:
-    """Shift all lanes of an int32x4 to the left by a number of bits."""
+    """Shift all lanes of an int32x4 left by the same number of bits."""
     zero = T.int32(0)
     name = "llvm.arm.mve.vshl.scalar.v4i32"
     return T.call_llvm_pure_intrin("int32x4", name, value, by, T.int32(int(saturates)), zero, zero)
 
 
 def lifted_saturating(value: Vector, by: int) -> Vector:
-    """Shift an int32x4 to the left, saturating to 32 bits."""
+    """Shift an int32x4 left, saturating to 32 bits."""
     name = "llvm.arm.mve.vqshl.imm.v4i32"
     return T.call_llvm_pure_intrin("int32x4", name, value, T.int32(by), T.int32(0))
 

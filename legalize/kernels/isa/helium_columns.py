@@ -21,7 +21,7 @@ SPREAD = "tvm_qnn_spread"
 """A function that copies a row of all channels: see ``spread``."""
 
 MOST_ACROSS = 31
-"""The largest stride for which an iteration's offsets are small enough."""
+"""The largest stride that keeps an iteration's offsets small enough."""
 
 NUMBERS = (
     *("first", "more", "back", "up", "next", "on", "step", "left"),
@@ -31,11 +31,11 @@ NUMBERS = (
 
 ``first`` iterations of a channel, then ``more`` after a step back by ``back`` bytes of the data and
 ``up`` bytes of the outputs. ``next`` and ``on`` lead from there to the next channel. ``step``:
-bytes between the outputs of iterations. ``left``: bits by which sums are shifted to the left, one
-fewer if products are doubled. ``taps``: the index of the weight in each of a register's first four
-bytes. ``mask``: the bytes of a register that have a weight. ``apart``: bytes between outputs.
-``below``: bytes to the row below, in the upper half. ``pixels``: a register's bytes of pixels that
-a row has. ``channels``: counted down. ``multiplier``: that of all channels.
+bytes between the outputs of iterations. ``left``: the left shift of sums in bits, one fewer if
+products are doubled. ``taps``: the index of the weight in each of a register's first four bytes.
+``mask``: the bytes of a register that have a weight. ``apart``: bytes between outputs. ``below``:
+bytes to the row below, in the upper half. ``pixels``: a register's bytes of pixels that a row has.
+``channels``: a count, which falls to 0. ``multiplier``: the common multiplier of all channels.
 """
 
 # Registers: sums, data, outputs, weights, the channels' fields, and numbers.
@@ -51,10 +51,10 @@ class Kind:
         windows: rows of outputs, 1 or 2.
         across: the stride in a row.
         taps: weights of a channel.
-        right: bits by which outputs are shifted to the right, from 2 to 24.
+        right: the right shift of outputs in bits, from 2 to 24.
         doubles: whether products may be doubled: sums are shifted, and have one addend.
         has_multipliers: whether each channel has its own multiplier.
-        has_lefts: whether each channel has its own shift to the left.
+        has_lefts: whether each channel has its own left shift.
         has_signs: whether negative sums have another addend.
         has_bias: whether sums begin with a bias.
         low: the lower bound of the outputs.
@@ -75,7 +75,7 @@ class Kind:
 
     @property
     def rows(self) -> int:
-        """How many numbers a channel has: of multiplier, addends, shift and bias."""
+        """How many numbers a channel has: multiplier, addends, shift and bias."""
         own = self.has_multipliers, self.has_signs, self.has_lefts, self.has_bias
         return 1 + sum(own)
 
@@ -235,7 +235,7 @@ def convolve(
     Args:
         name: from ``channels_of``, whose LLVM the function must contain.
         to: the first output.
-        data: the first of the columns that it depends on.
+        data: the first of the columns that this output depends on.
         weights: the first channel's weights.
         fields: the first of the epilogue's constants.
         numbers: int32, as ``NUMBERS`` names them.
@@ -310,9 +310,9 @@ def spread(
     """Copy a row of bytes, so that a channel's bytes lie four apart.
 
     Args:
-        to: where the first channel's first byte goes.
+        to: the destination of the first channel's first byte.
         source: the first byte.
-        other: the first of eight bytes that all pixels get if there is no such row.
+        other: the first of eight bytes that all pixels get if the row does not exist.
         row: the row's number.
         rows: the number of rows.
         columns: pixels in a row, above 0.

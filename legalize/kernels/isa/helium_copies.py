@@ -20,7 +20,7 @@ FILL = "tvm_qnn_fill"
 """A function that writes a byte many times. It takes the address, the byte and the count."""
 
 COPY_COLUMNS = "tvm_qnn_copy_columns"
-"""A function that copies what ``COLUMNS`` reads: see ``copy_columns``."""
+"""A function that copies the data that ``COLUMNS`` reads: see ``copy_columns``."""
 
 STORE = "tvm_qnn_store_"
 """The prefix of functions that write the first lanes of an int32x4 to an address."""
@@ -118,11 +118,11 @@ def copy_rows(
 
     Args:
         to: the first element to write.
-        source: the first one to read.
+        source: the first element to read.
         count: bytes of a row, above 0.
         rows: the number of rows, above 0.
-        pitches: the distance between rows, of the target and of the source.
-        times: how often that is done.
+        pitches: the distances between rows, of the target and of the source.
+        times: how often all rows are copied.
         gaps: the distance from the end of the last row to the first row of the next time.
     """
     places = T.address_of(to), T.address_of(source)
@@ -137,22 +137,22 @@ def copy_columns(
     rows: Index,
     pitches: tuple[Index, Index],
 ) -> None:
-    """Copy columns of rows, each of some vectors, to where ``COLUMNS`` reads each vector.
+    """Copy columns of rows, each of some vectors, in the order in which ``COLUMNS`` reads them.
 
     Args:
         to: the first element to write.
-        source: the first one to read.
+        source: the first element to read.
         columns: columns in a row, above 0; they are consecutive.
         vectors: vectors in a column, above 0.
         rows: the number of rows, above 0.
-        pitches: the distance between rows, of the target and of the source.
+        pitches: the distances between rows, of the target and of the source.
     """
     places = T.address_of(to), T.address_of(source)
     T.evaluate(T.call_extern("void", COPY_COLUMNS, *places, columns, vectors, rows, *pitches))
 
 
 def fill(to: Index, value: int, count: Index) -> None:
-    """Write a byte to ``count`` elements of a buffer from one on; ``count`` is above 0."""
+    """Write a byte to ``count`` elements of a buffer, starting at ``to``; ``count`` is above 0."""
     T.evaluate(T.call_extern("void", FILL, T.address_of(to), T.int32(value), count))
 
 
@@ -163,7 +163,7 @@ def store_some(buffer: Buffer, start: Index, values: Vector, count: Index) -> No
         buffer: holds bytes or int32.
         start: the first element to write.
         values: the lanes.
-        count: how many.
+        count: the number of lanes to write.
     """
     place = T.address_of(buffer[start])
     name = f"{STORE}{'words' if str(buffer.dtype) == 'int32' else 'bytes'}"

@@ -16,14 +16,14 @@ SUMS = "tvm_qnn_sums_"
 """The prefix of the names of functions that write sums: see ``add_up``."""
 
 PIXELS = 3
-"""How many pixels are computed at a time, if there are several."""
+"""The number of pixels that are computed at a time, if there are several."""
 
 FEW = {n: f"{SUMS}{n}" for n in range(1, 5)}
 """Functions of three pixels, by the number of vectors in a sum.
 
-The weights of four channels are ordered thus: for each vector those of the first and the third
+The weights of four channels have this order: for each vector those of the first and the third
 channel, and then for each vector those of the second and the fourth. If a sum is a single vector,
-only as many values of a pixel are read as the sum has.
+only the sum's values of a pixel are read.
 """
 
 MANY = f"{SUMS}many"
@@ -37,22 +37,22 @@ in ``FEW``, then by iteration, then by column.
 """
 
 ONE = {n: f"{SUMS}one_{n}" for n in (4, 2, 1)}
-"""Functions of one pixel, by the vectors of an iteration: weights are those of four channels."""
+"""Functions of one pixel and four channels' weights, by the vectors of an iteration."""
 
 ONE_ROWS = f"{SUMS}one"
 """The function of one pixel and sums of any size: weights are rows."""
 
 TAPS = 3
-"""Columns of a window for ``COLUMNS``."""
+"""The columns of a window for ``COLUMNS``."""
 
 REACHED = PIXELS + TAPS - 1
-"""Columns that the neighbouring pixels read together."""
+"""The columns that the neighbouring pixels read together."""
 
 FIRST = 5
 """The first register of the result: a register for each pixel holds four channels' sums."""
 
 EVEN = ("r0", "r2", "r4", "r6", "r8", "r10")
-"""Registers to which products are added."""
+"""The registers that accumulate products."""
 
 OTHERS = ("r1", "r3", "r5", "r7", "r9", "r11", "r12")
 """The other registers of an assembler's lines."""
@@ -68,14 +68,14 @@ def _function(name: str, pixels: int, moved: int, read: int, lines: list[str], h
 
     Args:
         name: the function's name.
-        pixels: how many pixels' sums are added up.
-        moved: how many pointers move.
-        read: how many further operands are read.
+        pixels: the number of pixels whose sums are computed.
+        moved: the number of moving pointers.
+        read: the number of further operands that are read.
         lines: the code.
         head: lines of LLVM that define ``%p0`` and so on: the moving pointers, then the others.
     """
     outputs = [f"={{q{FIRST + i}}}" for i in range(pixels)]
-    # LLVM does not find so many registers by itself.
+    # LLVM does not find this many registers by itself.
     others = [f"{{{each}}}" for each in OTHERS[: moved + read]]
     outputs += [f"=&{{{each}}}" for each in EVEN[: _TOTALS[pixels]]]
     outputs += [f"=&{each}" for each in others[:moved]]
@@ -135,7 +135,7 @@ def few_sums(steps: int, d: int, w: int, *, is_held: bool = False) -> list[str]:
 def _few(steps: int) -> str:
     """Return a function of three pixels and sums of up to four vectors.
 
-    For a single vector, only the lanes that exist are read of the data.
+    For a single vector, only existing lanes of the data are read.
     """
     lines = []
     if steps == 1:
@@ -219,7 +219,7 @@ def _columns() -> str:
 
 
 def _one(each: int) -> str:
-    """Return a function of a pixel with so many vectors in an iteration; 0: sums of any size."""
+    """Return a function of a pixel with ``each`` vectors in an iteration; 0: sums of any size."""
     d, w = 5, 6
     whole = each > 0
     lines = [f"{'dls' if whole else 'dlstp.8'} lr, ${9 if whole else 15}"]
@@ -259,7 +259,7 @@ def add_up(
 
     Args:
         name: the function's name.
-        sums: int32, to be written.
+        sums: int32; the function writes them.
         data: the first value of the first pixel.
         weights: the first channel's weights.
         depth: the distance between pixels and the number of products of a sum, above 0.

@@ -1,6 +1,6 @@
-"""Whole tiles of convolutions with Helium: sums, and the outputs that they become.
+"""Whole tiles of convolutions with Helium: sums, and the outputs made from them.
 
-The assembler lines keep more in registers than LLVM would. They serve what most layers have.
+The assembler lines keep more in registers than LLVM would. They serve most layers.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ MOST_RIGHT = 24
 
 @dataclass(frozen=True)
 class Outputs:
-    """How a channel's sums become int8 of the full range, with the epilogue's constants.
+    """The rescaling of a channel's sums to int8 of the full range, by the epilogue's constants.
 
     Attributes:
-        left: bits by which sums are shifted to the left.
-        right: bits by which outputs are shifted to the right, from 1 to 23.
-        has_signs: whether a channel's constants are a multiplier, two addends and a bias; else a
-            multiplier and an addend.
+        left: the left shift of sums in bits.
+        right: the right shift of outputs in bits, from 1 to 23.
+        has_signs: whether a channel's constants are a multiplier, two addends and a bias;
+            otherwise a multiplier and an addend.
     """
 
     left: int
@@ -39,7 +39,7 @@ class Outputs:
 def _finished(outputs: Outputs, f: int, to: int, pitch: int) -> list[str]:
     """Return the lines that rescale and store four channels of three pixels."""
     rows = 4 if outputs.has_signs else 2
-    first = 1 if outputs.has_signs else 3  # of the registers of constants
+    first = 1 if outputs.has_signs else 3  # the first register of constants
     lines = [f"vldrw.u32 q{first}, [${f}], #{16 * rows}"]
     for n in range(1, rows):
         lines.append(f"vldrw.u32 q{first + n}, [${f}, #{16 * (n - rows)}]")

@@ -11,13 +11,13 @@ from tvm.script.ir_builder import tirx as T
 from legalize.kernels.ir.vectors import Buffer, Index, kept
 
 WORD = 4
-"""Bytes in a register."""
+"""The bytes in a register."""
 
 CORES = ("mclass",)
 """LLVM's features of all Cortex-M."""
 
 PAIRS = ("mclass", "dsp")
-"""LLVM's features of Cortex-M that multiply two pairs of 16 bits at a time."""
+"""LLVM's features of the Cortex-M that multiply two pairs of 16 bits at a time."""
 
 PLAIN_C = ("c99",)
 """The key of targets whose code is C, which ``has_feature`` takes, too."""
@@ -31,9 +31,10 @@ TWO_WORDS = "tvm_qnn_two_words"
 """A function that returns the two registers at an address as one int64."""
 
 NUMBER = "tvm_qnn_number"
-"""A function that returns its int32 above 0, so that TVM does not compute with it."""
+"""A function that returns its int32 argument above 0, so that TVM does not compute with it."""
 
-# LLVM's pass that merges two loads is not run. A volatile load of an int64 is one instruction.
+# TVM does not run LLVM's pass that merges two loads. A volatile load of an int64 is one
+# instruction.
 _TWO_WORDS_IR = f"""
 define i64 @{TWO_WORDS}(ptr %place) {{
   %words = load volatile i64, ptr %place, align 4
@@ -54,10 +55,10 @@ def reading_words() -> Any:
 
 
 def number(value: int) -> Index:
-    """Return a number above 0 on which the function's code does not depend.
+    """Hide a number above 0, so that the function's code does not depend on it.
 
-    So layers of all sizes share one function in C files. Otherwise a loop of one iteration would
-    vanish, and a known size may simplify the code.
+    So layers of all sizes share one function in C files. With the plain number, a loop of one
+    iteration would vanish, and other code might become simpler, too.
     """
     return T.call_pure_extern("int32", NUMBER, T.int32(value))
 
@@ -68,7 +69,7 @@ def words_of(buffer: Buffer, start: Index, count: int) -> list[Index]:
     Args:
         buffer: int8 or int32.
         start: an offset in it that is aligned to a register.
-        count: how many.
+        count: the number of registers.
     """
     step = 1 if str(buffer.dtype) == "int32" else WORD
     words = []
@@ -113,7 +114,7 @@ def in_turns(count: int, write: Callable[[Index], None], most: int = 4) -> None:
     """Write a loop over numbers up to a count, several in an iteration: C files keep loops as is.
 
     Args:
-        count: how many; the steps of an iteration divide it.
+        count: the number of steps; the steps of an iteration divide it.
         write: writes a step.
         most: the most steps of an iteration.
     """

@@ -42,7 +42,7 @@ class Neon:
 
         Args:
             value: int32x4.
-            shift: 0 to 16: first shifts right by it, rounding half up.
+            shift: the right shift before narrowing, from 0 to 16. It rounds half up.
         """
         if not shift:
             return self._call("int16x4", "sqxtn.v4i16", "vqmovns.v4i16", value)
@@ -97,5 +97,5 @@ def paired(values: list[Vector], number: int) -> Vector:
 def picked(value: Vector, lanes: list[int]) -> Vector:
     """Return a vector of some lanes of another, which may be shorter, or a scalar."""
     count = lanes_in(value)
-    # TVM's shuffle gives no more lanes than it is given.
+    # TVM's shuffle returns no more lanes than it reads.
     return T.Shuffle([value] * -(-len(lanes) // count), lanes)

@@ -28,7 +28,7 @@ class NeonVectors(VectorIsa):
 
     @property
     def fuses_products(self) -> bool:
-        """Whether there is fmla, as not on every ARMv7."""
+        """Whether there is fmla, which some ARMv7 processors lack."""
         return not self.is_armv7
 
     @property

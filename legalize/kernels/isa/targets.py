@@ -33,7 +33,7 @@ def has_feature(target: Target | str | dict[str, Any], feature: str) -> bool:
     return _has_feature(target if isinstance(target, Target) else Target(target), feature)
 
 
-# Cached: TVM asks LLVM each time, and the tables of kernels ask for every row and call.
+# A cache is needed: TVM asks LLVM each time, and the tables of kernels ask for every row and call.
 @lru_cache(maxsize=1 << 14)
 def _has_feature(target: Target, feature: str) -> bool:
     if feature in _ARCHITECTURES:

@@ -1,17 +1,17 @@
-"""The instruction sets whose products the kernels are built from.
+"""The instruction sets of x86, whose products the kernels use.
 
 All multiply the data of a K-step, which fills an int32 lane, with as many weights in each lane,
 and add the products:
 
-* vpdpbusd does so in one instruction, with four bytes of uint8 data and int8 weights.
-* Without it the bytes are widened to 16 bits, even and odd ones apart, and vpmaddwd adds pairs of
-  products with int16 weights, in two halves. (vpmaddubsw, which multiplies bytes, saturates its
-  sums to 16 bits.) Weights of 16 bits hold w − zw for any zero point.
+* vpdpbusd does all of this in one instruction, with four bytes of uint8 data and int8 weights.
+* Without vpdpbusd the bytes are widened to 16 bits, even and odd ones separately, and vpmaddwd adds
+  pairs of products with int16 weights, in two halves. (vpmaddubsw, which multiplies bytes,
+  saturates its sums to 16 bits.) Weights of 16 bits hold w − zw for any zero point.
 * Or the data is int16 already, two values in a K-step; vpdpwssd multiplies and adds these in one
   instruction.
-* Or vpmaddubsw does multiply bytes, with weights cut so that nothing saturates (see
-  conv2d/x86/pairs), and vpmaddwd adds its sums two by two. If the sums of two K-steps add up
-  exactly in 16 bits, it adds both at once.
+* Or vpmaddubsw multiplies bytes by weights that are cut so that nothing saturates (see
+  conv2d/x86/pairs), and vpmaddwd adds its sums two by two. If 16 bits hold the sums of two K-steps
+  together, vpmaddwd adds both at once.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Isa:
     """Registers of an instruction set.
 
     Attributes:
-        name: of the instruction set.
+        name: the instruction set's name.
         features: LLVM's names of the extensions that it needs.
         lanes: int32 values in a vector register.
         registers: number of vector registers.
@@ -67,13 +67,13 @@ class Products(ABC):
     isa: Isa
 
     weight_dtype: ClassVar[str]
-    """The dtype as which weights are multiplied."""
+    """The dtype of the multiplied weights."""
     k_step: ClassVar[int] = DWORD
-    """Values of a K-step."""
+    """The values of a K-step."""
     parts: ClassVar[int] = 1
-    """Vectors that hold the weights of a K-step; widened data takes as many."""
+    """The vectors that hold the weights of a K-step; widened data takes as many."""
     spare: ClassVar[int]
-    """Registers beside accumulators and weights that a K-step needs."""
+    """The registers that a K-step needs in addition to accumulators and weights."""
     takes_raw_weights: ClassVar[bool] = False
     """Whether the multiplied weights include their zero point."""
 
@@ -166,7 +166,7 @@ class WordDots(WordProducts):
 
 
 class WidenedProducts(WordProducts):
-    """Vpmaddwd, of bytes that become words in registers: even and odd ones apart."""
+    """Vpmaddwd, of bytes that become words in registers: even and odd ones separately."""
 
     k_step = DWORD
     parts = 2
@@ -188,7 +188,7 @@ class WidenedProducts(WordProducts):
 
 
 class PairProducts(Products):
-    """Vpmaddubsw and vpmaddwd, with weights that are cut for it."""
+    """Vpmaddubsw and vpmaddwd, with weights that are cut for vpmaddubsw."""
 
     weight_dtype = "int8"
     spare = 3
@@ -199,7 +199,7 @@ class PairProducts(Products):
         return 5 if self.isa.overwrites else 3
 
     def load_ordered(self, buffer: Buffer, offset: Index, order: Vector) -> Vector:
-        """Load four of 16 bytes for all lanes, in an order, uint8x4 (vpshufb)."""
+        """Load four of 16 bytes for all lanes, in a given order, uint8x4 (vpshufb)."""
         size = DWORD * self.lanes
         data = T.Shuffle([buffer[T.ramp(offset, 1, 16)]] * (size // 16), list(range(size)))
         places = T.broadcast(T.reinterpret("int32", order), self.lanes)
@@ -228,11 +228,11 @@ _BYTE_PAIRS = {
 
 AVX512_VNNI = Isa("avx512-vnni", ("avx512vnni", "avx512bw"), 16, 32, has_byte_products=True)
 AMX = replace(AVX512_VNNI, name="amx", features=("amx-int8", *AVX512_VNNI.features))
-"""The instruction set with AMX: convolutions use tiles where that pays, else AVX512-VNNI."""
+"""The instruction set with AMX: convolutions use tiles if that pays, otherwise AVX512-VNNI."""
 AVX_VNNI = Isa("avx-vnni", ("avxvnni", "avx2"), 8, 16, has_byte_products=True)
 AVX512BW = Isa("avx512bw", ("avx512bw",), 16, 32)
 AVX2 = Isa("avx2", ("avx2",), 8, 16)
 SSE41 = Isa("sse4.1", ("sse4.1",), 4, 16, overwrites=True)
 
 ISAS = (AVX512_VNNI, AVX_VNNI, AVX512BW, AVX2, SSE41)
-"""In order of speed."""
+"""All instruction sets but AMX, the fastest first."""

@@ -6,8 +6,8 @@ from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.ir.vectors import Buffer, Index, Vector, lanes_in
 
-# Round as the processor's state says, which is to nearest; or down or towards zero, without raising
-# an exception.
+# Round by the processor's state, which is to nearest; or down; or towards zero, without an
+# exception.
 _CURRENT, _DOWN, _TO_ZERO = 4, 9, 11
 
 
@@ -101,7 +101,7 @@ def _packed(name: str, dtype: str, a: Vector, b: Vector) -> Vector:
 
 
 def shuffle_bytes(value: Vector, places: Vector) -> Vector:
-    """Take bytes by index from each 16; zero where bit 7 of an index is set (vpshufb)."""
+    """Take bytes by index from each 16; zero if bit 7 of an index is set (vpshufb)."""
     size = lanes_in(value)
     return T.call_llvm_pure_intrin(f"uint8x{size}", _SHUFFLES[size], value, places)
 

@@ -50,7 +50,7 @@ class X86Vectors(VectorIsa):
 
     @property
     def registers(self) -> int:
-        """Return 32 with AVX512, else 16."""
+        """Return 32 with AVX512, otherwise 16."""
         return 32 if self.size == 64 else 16
 
     @property
@@ -109,13 +109,13 @@ class X86Vectors(VectorIsa):
     def scaled(self, words: Vector, multiplier: int) -> Vector:
         """Scale by vpmulhuw."""
         lanes = lanes_in(words)
-        # An int16 with the bits that vpmulhuw takes.
+        # This int16 has the bits that vpmulhuw reads as unsigned.
         factor = T.reinterpret(f"int16x{lanes}", splat("uint16", multiplier, lanes))
         shifted = T.shift_left(words, splat("int16", 8, lanes))
         return self._high_product("pmulhu.w", shifted, factor)
 
     def upper_words(self, lhs: Vector, rhs: Vector) -> Vector:
-        """Multiply by vpmulhuw. From a product and a shift LLVM would make products of 32 bits."""
+        """Multiply by vpmulhuw. LLVM would turn a product and a shift into products of 32 bits."""
         lanes = lanes_in(lhs)
         if 2 * lanes > self.size:
             places = range(0, lanes, self.size // 2)
@@ -153,7 +153,8 @@ class X86Vectors(VectorIsa):
     def pair_form(self, form: AffineForm) -> PairForm:
         """Return the numbers of an affine form of pairs.
 
-        The factors have more than 16 bits, so their upper and lower parts are multiplied apart.
+        The factors have more than 16 bits, so their upper and lower parts are multiplied
+        separately.
         """
         factors = np.array([form.lhs, form.rhs])
         upper, lower = _parts(factors, _SHIFTED_BITS)
@@ -187,14 +188,14 @@ class X86Vectors(VectorIsa):
         return high + self._add_pair_products(total, pairs, form.lower)
 
     def packed_table(self, table: Array) -> Array:
-        """Pack rows of 16 entries so that xor replaces choosing; for vpermb, the table itself."""
+        """Pack rows of 16 entries so that xor replaces selection; vpermb takes the table itself."""
         if self.has_byte_permutation:
             return table
         rows = table.reshape(-1, _QUARTER).copy()
-        # An index of row k also reads all earlier rows, so row k holds what it adds to them.
+        # An index of row k also reads all earlier rows, so row k holds its xor with the row before.
         for row in range(len(rows) - 1, 0, -1):
             rows[row] ^= rows[row - 1]
-        # An index less 16·k is negative only down to -128, so rows from 8 on are read anew.
+        # An index less 16·k is at least -128 only for k up to 8, so rows from 8 on are read anew.
         rows[8:] ^= rows[:8]
         return rows.reshape(-1)
 
@@ -208,12 +209,12 @@ class X86Vectors(VectorIsa):
         return found[0]
 
     def _row(self, table: Buffer, row: int, index: Vector) -> Vector:
-        """Look up in a row by vpshufb: zero where bit 7 of the index less 16·row is set."""
+        """Look up in a row by vpshufb: zero if bit 7 of the index less 16·row is set."""
         entries = filled(table[T.ramp(_QUARTER * row, 1, _QUARTER)], self.size)
         first = splat("uint8", _QUARTER * (row % 8), self.size)
         vector = f"uint8x{self.size}"
         if row >= 8:
-            # Saturating, so that an index below row 8 stays negative.
+            # The difference saturates, so that an index below row 8 stays negative.
             name = f"llvm.ssub.sat.v{self.size}i8"
             place = T.call_llvm_pure_intrin(vector, name, flipped(index), first)
         else:
@@ -314,4 +315,4 @@ AVX2 = X86Vectors("avx2", ("avx2",), 32)
 SSE41 = X86Vectors("sse4.1", ("sse4.1",), 16)
 
 VECTORS = (AVX512_VNNI_VBMI, AVX512_VNNI, AVX512BW, AVX2, SSE41)
-"""In order of speed."""
+"""All vectors, the fastest first."""

@@ -1,1 +1,1 @@
-"""Concatenations, and functions of a byte."""
+"""Concatenations and functions of a byte."""

@@ -41,4 +41,4 @@ BORDERS = [
     for vectors in VECTORS
     for operator, rule in RULES
 ]
-"""``rule(builder, call, reader)``, as ``table.BORDERS`` says."""
+"""Rules ``rule(builder, call, reader)``: see ``table.BORDERS``."""

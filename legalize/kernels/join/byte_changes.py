@@ -1,7 +1,7 @@
 """Functions of a byte, in the cheapest form that is exact.
 
-All take and return steps from the lowest value of a dtype, 0 to 255. So a copy is a clamp without
-effect, and so is a move from int8 to uint8 by 128.
+All take and return steps from the lowest value of a dtype, 0 to 255. So a copy, or a move from int8
+to uint8 by 128, is a clamp without effect.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ class Scaling:
     """((x·multiplier >> 8) + addend) >> shift in 16 bits, clamped.
 
     Attributes:
-        multiplier: of 16 bits.
-        addend: of 16 bits and a sign.
-        shift: to the right.
+        multiplier: an integer of 16 bits.
+        addend: an integer of 16 bits and a sign.
+        shift: the right shift.
         low: the lowest result.
         high: the highest result.
     """
@@ -85,7 +85,7 @@ def _scaling(outputs: Array, low: int, high: int) -> Scaling | None:
     slope = _slope(outputs, low, high)
     if slope is None:
         return None
-    # The largest shift for which the products have room, as it is the most precise.
+    # The largest shift that leaves room for the products is the most precise one.
     most = min(int(np.log2(_LARGEST_WORD / (255 * slope))), 14)
     for shift in range(most, max(most - 2, -1), -1):
         nearest = round(slope * 2.0 ** (shift + 8))
@@ -98,7 +98,8 @@ def _scaling(outputs: Array, low: int, high: int) -> Scaling | None:
 
 def _slope(outputs: Array, low: int, high: int) -> float | None:
     """Find the middle slope of the lines whose floors are the outputs, clamped."""
-    # The line reaches each output above the low end, and so on.
+    # The line reaches outputs above the low end, and stays below the next integer of those below
+    # the high end.
     is_reached, is_kept = outputs > low, outputs < high
     right = _STEPS[:, None] < _STEPS[None, :]
     rise = outputs[None, :] - outputs[:, None]

@@ -70,9 +70,9 @@ def join(
         parts: the tensors; their shapes differ along the axis only, and nothing is empty.
         axis: not negative.
         out_dtype: int8 or uint8.
-        part_of: where they go along the axis of a larger tensor, if they are a part of one.
-        border: what is written around them. They are NHWC then and joined along the last axis,
-            or are one tensor with any axis but the first.
+        part_of: their range along the axis of a larger tensor, if they are a part of one.
+        border: written around them. Then they are NHWC and joined along the last axis, or are one
+            tensor with any axis but the first.
 
     Returns:
         A function of the tensors; the tables of those that have one, uint8 [256]; and the output.

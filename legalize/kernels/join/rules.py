@@ -66,7 +66,7 @@ def _relu(
     isa: VectorIsa,
     border: Border | None = None,
 ) -> relax.Expr | None:
-    # In primitives a clamp is vector code, too, which fuses with what computes the data.
+    # In primitives a clamp is vector code, too, and fuses with the operator that computes the data.
     if relu_multiplier(attrs) == 1:
         return None
     return _tabulate(builder, isa, quantized_relu, attrs, operands[0], border)
@@ -134,8 +134,8 @@ def copy_part(
         isa: the instruction set.
         data: the tensor.
         table: the function of its values, as from ``conversion_table``.
-        part_of: which channels.
-        dtype: of the larger tensor.
+        part_of: the channels to write.
+        dtype: the larger tensor's dtype.
         into: the larger tensor, if others have written to it.
 
     Returns:

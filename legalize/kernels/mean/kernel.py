@@ -21,7 +21,7 @@ from legalize.kernels.ir.vectors import Buffer, Index, Vector, lanes_in, splat, 
 from legalize.kernels.isa.base import VectorIsa
 from qnn_ops.quantized.mean import LARGEST_SUM
 
-# Bytes that 16 bits can add up.
+# The number of bytes whose sum fits 16 bits.
 _BLOCK = 256
 # Roughly what one thread adds.
 _BYTES_PER_MICROSECOND = 20_000
@@ -32,10 +32,10 @@ class Rescaling:
     """The rescaling by which MEAN turns a sum into a result.
 
     Attributes:
-        input_zero_point: the data's.
-        output_zero_point: the result's.
-        multiplier: of the sums, in fixed point.
-        shift: that of the multiplier.
+        input_zero_point: the data's zero point.
+        output_zero_point: the result's zero point.
+        multiplier: the multiplier of sums, in fixed point.
+        shift: the multiplier's shift.
     """
 
     input_zero_point: int
@@ -49,9 +49,9 @@ class Rounding:
     """The rescaling of QLinearGlobalAveragePool, in float32, rounded half to even.
 
     Attributes:
-        input_zero_point: the data's.
-        output_zero_point: the result's.
-        factor: of the sums, a float32.
+        input_zero_point: the data's zero point.
+        output_zero_point: the result's zero point.
+        factor: the factor of sums, a float32.
     """
 
     input_zero_point: int
@@ -77,8 +77,8 @@ class MeanSpec:
     """One mean.
 
     Attributes:
-        in_shape: of the data.
-        out_shape: of the result.
+        in_shape: the data's shape.
+        out_shape: the result's shape.
         axes: the number of values before the averaged axes, along them, and after them.
         in_dtype: int8 or uint8.
         out_dtype: int8 or uint8.
@@ -211,7 +211,7 @@ def _rounded(finish: Rounding, total: Vector, count: int, ends: tuple[int, int])
 
 
 def _divided(finish: Division, total: Vector, count: int) -> Vector:
-    """Divide magnitudes, as rounding half away from the origin is symmetric."""
+    """Divide magnitudes: rounding half away from the origin is symmetric."""
     lanes = lanes_in(total)
     centred = total - splat("int32", count * finish.origin, lanes)
     size = T.max(centred, -centred) + splat("int32", count // 2, lanes)

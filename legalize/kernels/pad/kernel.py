@@ -14,7 +14,7 @@ from legalize.kernels.ir.tasks import shared_loop, task_count
 from legalize.kernels.ir.vectors import Index, splat
 
 Axis = tuple[int, int, int]
-"""Size, and the number of values before and after."""
+"""An axis's size, and the number of values before and after it."""
 
 # Roughly what one thread copies from and to the second-level cache.
 _BYTES_PER_MICROSECOND = 20_000

@@ -1,4 +1,4 @@
-"""Division of sums of bytes by numbers of pixels, as products.
+"""Divides sums of bytes by numbers of pixels, as products.
 
 (a · m >> 16) >> s equals a // n for every a < 257 n, if m = ceil(2^(16 + s) / n) and s is large
 enough for m to have 16 bits. For a few odd n the rounded product (a · m + 2^14) >> 15 is the
@@ -16,7 +16,7 @@ MAX_TAPS = 127
 """The most pixels whose sums have 15 bits."""
 
 COLUMNS = 5
-"""Columns of the table of averages, whose rows serve each number of pixels."""
+"""The columns of the table of averages. It has a row for each number of pixels."""
 
 
 def divisors(most_taps: int) -> npt.NDArray[np.uint16]:

@@ -126,7 +126,7 @@ class _Kernel:
         if isinstance(down, int):
             self._pool_row(row, line, down)
             return
-        # Most windows do not reach it above or below, either: there the code knows their size.
+        # Most windows do not reach the padding above or below, either. The code knows their size.
         with T.If(down == height):
             with T.Then():
                 self._pool_row(row, line, height)
@@ -134,7 +134,7 @@ class _Kernel:
                 self._pool_row(row, line, down)
 
     def _pool_row(self, row: Index, line: Index, down: Index) -> None:
-        """Write these windows, which have ``down`` rows from ``line`` on."""
+        """Write the windows inside the image, which have ``down`` rows from ``line`` on."""
         spec = self.spec
         channels, out_width = spec.in_shape[3], spec.out_shape[2]
         if spec.strides[1] == 1 and spec.window[1] == _SLIDING:
@@ -166,8 +166,8 @@ class _Kernel:
     ) -> None:
         """Write a loop over a pixel's channels, up to ``count`` vectors at a time.
 
-        The last turn may overlap the one before. The number of vectors is the one that computes
-        the fewest of them.
+        The last iteration may overlap the one before. The loop takes as many vectors at a time as
+        make the fewest vectors in all.
         """
         channels = self.spec.in_shape[3]
         whole, parts = pieces(channels, self.size)
@@ -343,7 +343,7 @@ class _Kernel:
         return flipped(value) if self.offset else value
 
     def _padded(self, total: Vector, taps: Index, size: int) -> tuple[Vector, Vector]:
-        """Return the sum and number of pixels, with the padding if it counts."""
+        """Return the sum and the number of pixels, including the padding if it counts."""
         if not self.spec.count_include_pad:
             return total, taps
         window = prod(self.spec.window)
@@ -353,11 +353,11 @@ class _Kernel:
         return total, window
 
     def _pixels(self, taps: Index, size: int) -> Vector:
-        """Return a number of pixels in each lane."""
+        """Return the number of pixels in each lane."""
         return self._factor(taps, COLUMNS - 1, size)
 
     def _factor(self, taps: Index, column: int, size: int) -> Vector:
-        """Return a column of ``divisors`` for so many pixels, in each lane."""
+        """Return a column of ``divisors`` for ``taps`` pixels, in each lane."""
         if isinstance(taps, int):
             return splat("uint16", int(divisors(taps)[taps, column]), size)
         return T.broadcast(self.divisors[taps, column], size)

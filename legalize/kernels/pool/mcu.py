@@ -25,7 +25,7 @@ from qnn_ops.dialect.registry import Attrs, spec_of
 from qnn_ops.quantized.pool2d import window_counts
 
 _BYTES = ("int8", "uint8")
-_MOST_TAPS = 255  # whose sums have 16 bits
+_MOST_TAPS = 255  # their sums fit 16 bits
 
 _HALF = 16
 
@@ -35,7 +35,7 @@ class Lanes:
     """Channels that are summed at a time.
 
     Attributes:
-        count: their number, which divides the number of all channels.
+        count: the number of channels, which divides the number of all channels.
         most_taps: the most taps of a window; None for any.
     """
 
@@ -87,7 +87,7 @@ class _Writer:
                     self._finish(taps, pixel * channels + first)
 
     def _span(self, place: Index, axis: int) -> tuple[Index, Index]:
-        """Return the first row or column of a window inside the image, and their number."""
+        """Return the first row or column of a window inside the image, and the number of these."""
         spec = self.spec
         size, window, stride = spec.in_shape[1 + axis], spec.window[axis], spec.strides[axis]
         first, before = place * stride, spec.padding[axis]

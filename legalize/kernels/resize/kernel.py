@@ -118,7 +118,7 @@ def bilinear(isa: VectorIsa, spec: ResizeSpec) -> tirx.PrimFunc:
                     result = T.Cast(vector_of(spec.dtype, lanes), value)
                     T.buffer_store(target, result, [ramp(start + offset, lanes)])
 
-                # As many values as fill two registers after widening.
+                # These values fill two registers after widening.
                 for_each_piece(channels, piece, isa.size // 2)
 
         _each_row(spec, _BILINEAR_PER_MICROSECOND, row)
@@ -161,7 +161,7 @@ def _in_float32(corners: list[list[Vector]], down: list[Vector], right: list[Vec
     for column, across in zip(corners, right, strict=True):
         for value, along in zip(column, down, strict=True):
             product = T.Cast(vector_of("float32", lanes), value) * along * across
-            # The product is rounded before it is added: no fused instruction may do both.
+            # The product is rounded before the sum: no fused instruction may do both.
             term = _fenced(product)
             total = term if total is None else total + term
     half = splat("float32", 0.5, lanes)

@@ -41,7 +41,7 @@ from legalize.kernels.isa.base import VectorIsa
 # Roughly what one thread multiplies.
 _VALUES_PER_MICROSECOND = 8_000
 LEAST_VALUES = 8
-"""Values in the smallest vector."""
+"""The values in the smallest vector."""
 
 
 @dataclass(frozen=True)
@@ -131,7 +131,7 @@ class Rows:
     dtype: str
 
     def lanes(self, isa: VectorIsa) -> int:
-        """Return how many values a vector has."""
+        """Return the number of values in a vector."""
         least = LEAST_VALUES
         while least < min(self.length, isa.size // 2):
             least *= 2
@@ -144,8 +144,8 @@ class Rows:
     def packed(self, isa: VectorIsa, weights: Array) -> Array:
         """Lay out weights [units, length]: int16 [units, vectors, lanes].
 
-        The last vector of a row also reads values of the next row, or, at the end, of the one
-        before. These have the weight 0.
+        The last vector of a row also reads values of the next row, or, at the end, of the row
+        before. These values have the weight 0.
         """
         lanes = self.lanes(isa)
         packed = np.zeros((self.units, -(-self.length // lanes), lanes), np.int16)
@@ -160,7 +160,7 @@ class Rows:
 
 @cache
 def weigh(isa: VectorIsa, rows: Rows, rescaling: Rescaling) -> tirx.PrimFunc:
-    """Build the function that weighs and adds up values.
+    """Build the function that adds weighted values.
 
     Returns:
         A function of the values, the packed weights, the bias and the output.
@@ -215,10 +215,10 @@ def _add(total: Buffer, more: Vector, lanes: int) -> None:
 
 
 def _added_up(vectors: list[Vector]) -> Vector:
-    """Add up each of 2^n vectors: the sums, one lane for each. Unsigned, as they may wrap."""
+    """Sum the lanes of each of 2^n vectors to one lane; unsigned, as sums may wrap."""
     count = len(vectors)
     while count < len(vectors) * lanes_in(vectors[0]):
-        # Neighbours, in all vectors as they follow one another.
+        # Add neighbours, in all vectors in sequence.
         pairs = [vectors[i : i + 2] for i in range(0, len(vectors), 2)]
         vectors = [kept(_every_other(pair, 0) + _every_other(pair, 1)) for pair in pairs]
     while len(vectors) > 1:

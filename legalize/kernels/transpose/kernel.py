@@ -1,4 +1,4 @@
-"""Transposition of bytes.
+"""The transposition of bytes.
 
 If neighbours stay neighbours, runs of bytes are copied. Otherwise squares of 16 × 16 bytes are
 transposed in registers; the last square of a row or a column overlaps the one before.
@@ -20,7 +20,7 @@ from legalize.kernels.ir.tasks import shared_loop, task_count
 from legalize.kernels.ir.vectors import Index, kept, unsigned_min
 
 SIDE = 16
-"""Rows and columns of a square."""
+"""The rows and columns of a square."""
 
 # Roughly what one thread moves.
 _BYTES_PER_MICROSECOND = 8_000
@@ -116,7 +116,7 @@ def transpose(
 
 
 def is_served(shape: tuple[int, ...], order: tuple[int, ...]) -> bool:
-    """Tell whether the kernel serves this order: it does not if runs, or squares, are too small."""
+    """Tell whether the kernel serves this order: runs, or squares, must not be too small."""
     if 0 in shape:
         return False
     axes = merged_axes(shape, order)

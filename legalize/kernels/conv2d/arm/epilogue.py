@@ -1,11 +1,11 @@
-"""From int32 accumulators to quantized outputs: the end of every ARM kernel.
+"""Turns int32 accumulators into quantized outputs: the end of every ARM kernel.
 
 NEON's instructions are gemmlowp's arithmetic except for one detail. With accumulator x,
 multiplier q and right shift e:
 
 * sqrdmulh gives h = (x·q + 2^30) >> 31, which is gemmlowp's doubling high multiply (its one
   saturating case takes a negative q). sqdmulh gives (x·q) >> 31.
-* srshl and sqrshrn shift to the right and round half up: (h + 2^(e−1)) >> e.
+* srshl and sqrshrn shift right and round half up: (h + 2^(e−1)) >> e.
 
 ``tflite`` rounding is sqrdmulh and a shift that rounds half away from zero: (h + 2^(e−1) −
 [h < 0]) >> e for e > 0. So the sign of h is added before the shift. This lowers no result above
@@ -152,7 +152,7 @@ class FixedPoint(Epilogue):
         is_rounded_twice: whether the product is rounded before the shift.
         has_right_shifts: whether channels are shifted to the right by constants of their own.
         has_left_shifts: whether any channel is first shifted to the left.
-        away: the channels to which the sign is added: "none", "some" or "all".
+        away: the channels that add the sign: "none", "some" or "all".
         narrowing_shift: the right shift, if narrowing can do it for all channels.
     """
 
@@ -164,7 +164,7 @@ class FixedPoint(Epilogue):
 
     @classmethod
     def choose(cls, output: OutputStage, multiplier: Array, shift: Array) -> Chosen:
-        """Serve all that ``can_requantize``."""
+        """Serve all roundings that ``can_requantize``."""
         # A multiplier of zero gives zero with any shift.
         shift = np.where(multiplier == 0, shift.min(), shift)
         left, right = np.maximum(shift, 0), np.maximum(-shift, 0)
@@ -197,7 +197,7 @@ class FixedPoint(Epilogue):
 
 
 EPILOGUES: tuple[type[Epilogue], ...] = (Sums, Float, FixedPoint)
-"""The cheapest first."""
+"""All epilogues, the cheapest first."""
 
 
 def choose_epilogue(output: OutputStage, multiplier: Array, shift: Array) -> Chosen:

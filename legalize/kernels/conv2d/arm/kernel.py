@@ -66,7 +66,7 @@ def conv2d(
 
     Args:
         spec: the convolution.
-        isa: from ``pack_conv2d``, as the arguments that follow.
+        isa: from ``pack_conv2d``, like the following arguments.
         epilogue: how accumulators become outputs.
         tiling: the tiles.
         taps: the rows of the kernel that tiles multiply; None for all.
@@ -91,7 +91,7 @@ class ArmKernel:
         tiling: Tiling,
         taps: Taps | None = None,
     ) -> None:
-        """Write a function of the arguments of ``conv2d``."""
+        """Prepare a function with the arguments of ``conv2d``."""
         self.spec = spec
         self.isa = isa
         self.epilogue = epilogue
@@ -110,8 +110,8 @@ class ArmKernel:
         """Write the function."""
         with IRBuilder() as builder, T.prim_func(s_tir=True):
             T.func_name("conv2d")
-            # Without "noalias" the rescaling's loads stay where they are used. With it LLVM lifts
-            # them out of the loop over tiles, and spills them.
+            # Without "noalias" the rescaling's loads stay where they are used. With "noalias" LLVM
+            # lifts them out of the loop over tiles, and spills them.
             T.func_attr({"global_symbol": "conv2d", "tirx.noalias": False})
             self._declare(has_sums=has_sums)
             self._loops()

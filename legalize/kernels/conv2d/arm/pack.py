@@ -1,4 +1,4 @@
-"""Constants of a convolution in the layout that the ARM kernels read."""
+"""The constants of a convolution in the layout that the ARM kernels read."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class PackedConv:
     Attributes:
         isa: the instruction set, with the properties that the weights allow.
         epilogue: how accumulators become outputs.
-        tiling: the tiles for which the constants are laid out.
+        tiling: the tiles that the constants are packed for.
         taps: the rows of the kernel that tiles multiply; None for all.
         has_sums: whether the kernel's zero point takes the sums of the data.
         constants: the arrays that the function of ``conv2d`` takes between data and output:
@@ -98,7 +98,7 @@ def fold(spec: ConvSpec, weights: Weights, kernel: Array, zero_point: int) -> tu
         spec: the convolution.
         weights: its constants.
         kernel: the multiplied weights, OHWI.
-        zero_point: the kernel's zero point that is not in these.
+        zero_point: the kernel's zero point that these weights do not include.
 
     Returns:
         The bias that raw products need, and the epilogue.

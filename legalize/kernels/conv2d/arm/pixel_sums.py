@@ -31,7 +31,7 @@ def pixel_sums(spec: ConvSpec, isa: Isa, source: Buffer, zero_point: Buffer, tas
         isa: the instruction set.
         source: the staged data as one row of int8.
         zero_point: int32 [1], zw.
-        tasks: how many tasks share the rows.
+        tasks: the number of tasks that share the rows.
 
     Returns:
         A workspace buffer, int32 [out_pixels].

@@ -24,7 +24,7 @@ from qnn_ops import quantized_conv2d, quantized_dense
 from qnn_ops.dialect.registry import Attrs, spec_of
 
 LEAST_DEPTHWISE = 8
-"""The fewest channels that a depthwise kernel serves: those of a vector."""
+"""The fewest channels that a depthwise kernel serves: the channels of a vector."""
 
 
 @dataclass(frozen=True)

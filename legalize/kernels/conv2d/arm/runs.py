@@ -17,9 +17,9 @@ class Piece:
     """One load of a run.
 
     Attributes:
-        offset: of its first byte in the run.
+        offset: the offset of its first byte in the run.
         size: bytes: 16, 8 or 4.
-        first: the number of K-steps left out, as they begin with bytes of earlier pieces.
+        first: the number of K-steps left out, because they begin with bytes of earlier pieces.
     """
 
     offset: int

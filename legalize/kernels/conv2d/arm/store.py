@@ -28,7 +28,7 @@ def store_channels(
         target: the output as one row.
         start: the offset of the first channel.
         vectors: int32x4 expressions.
-        channels: how many channels are real; nothing is written past them.
+        channels: the number of real channels; nothing is written past them.
         shift: the shift of narrowing.
     """
     for first, size in store_pieces(len(vectors)):

@@ -39,7 +39,7 @@ _TILE = 20
 _RANGE = 10
 _NEXT_PIXEL = 2
 _ANY_PIXEL = 9
-# For one instruction, at two a cycle of 2 GHz; good enough to tell large layers from small ones.
+# Microseconds of an instruction, at two a cycle of 2 GHz: enough to tell large layers from small.
 _MICROSECONDS = 0.25e-3
 
 

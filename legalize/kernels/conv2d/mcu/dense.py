@@ -1,8 +1,8 @@
-"""Dense layers on microcontrollers that no kernel serves whole, rescaled without floats.
+"""Rescales, without floats, dense layers on microcontrollers that no kernel serves whole.
 
 Examples are uint8 weights that do not fit int8 without their zero point. LiteRT scales the sums of
-a dense layer by a float64, for which these cores call functions. A form gives the same result for
-every int32. If there is none, the code counts the outputs' steps that a sum has reached.
+a dense layer by a float64, which these cores compute by function calls. A form gives the same
+result for every int32. If there is none, the code counts the outputs' steps that a sum has reached.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ def dense_in_two(
     Args:
         builder: the module's builder.
         attrs: the call's attributes.
-        operands: of the call.
-        rule: gives the sums, where a kernel has them.
+        operands: the call's operands.
+        rule: returns the sums, if a kernel computes them.
     """
     if attrs.rounding != "float64" or attrs.out_dtype not in QUANTIZED:
         return None
@@ -109,7 +109,7 @@ def _counted(
     """Return the least output plus one for each step that a sum has reached."""
     first = staircase(least[None])[0]
     steps = steps_of(staircase, least, most, *bounds)
-    # The last row is that of the ends.
+    # The last row has the ends.
     before = np.where(steps.has_start, steps.starts - 1, _MOST)[:-1].T
     is_above = R.greater(R.expand_dims(sums, -1), const(before, "int32"))
     count = builder.emit(R.sum(R.astype(is_above, "int32"), axis=-1))

@@ -1,4 +1,4 @@
-"""Sums and outputs of convolutions on microcontrollers."""
+"""The sums and outputs of convolutions on microcontrollers."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Fields:
     Attributes:
         multiplier: None for int32 outputs, which are the sums.
         addends: one for all sums, or one for nonnegative and one for negative sums.
-        left: bits to shift to the left, if each channel has its own number.
+        left: the left shift in bits, if each channel has its own.
     """
 
     multiplier: Index | None
@@ -63,7 +63,7 @@ class Epilogue:
 
     @property
     def rows(self) -> tuple[Array, ...]:
-        """The numbers of each channel that a kernel reads, int32: the bias last, if any."""
+        """The numbers of each channel that a kernel reads, int32. A bias comes last."""
         rows: list[Array] = []
         if self.form is not None:
             if self.multiplier is None:
@@ -128,7 +128,7 @@ class Epilogue:
         Args:
             total: the sum.
             fields: its channel's numbers.
-            lifted: bits by which the sum is already shifted to the left.
+            lifted: the left shift that the sum already has, in bits.
         """
         form = self.form
         if form is None:
@@ -160,7 +160,7 @@ class Epilogue:
 
     @property
     def left_row(self) -> int:
-        """The index in ``rows`` of the shifts to the left, if each channel has its own."""
+        """The index in ``rows`` of the left shifts, if each channel has its own."""
         assert self.form is not None
         return self.addend_row + (0 if self.form.is_wide else len(self.form.addend))
 
@@ -179,7 +179,7 @@ def folded_bias(rows: Array, zero_point: int, bias: Array | None) -> Array:
     Args:
         rows: centred weights of each output channel.
         zero_point: the data's zero point.
-        bias: of the convolution.
+        bias: the convolution's bias.
     """
     own = np.zeros(len(rows), np.int64) if bias is None else bias.astype(np.int64)
     return (own - zero_point * rows.astype(np.int64).sum(axis=1)).astype(np.int32)
@@ -193,14 +193,14 @@ def epilogue_of(
     in_dtype: str,
     usual: int = USUAL,
 ) -> Epilogue | None:
-    """Return the epilogue that equals the reference for every sum of these weights; None if none.
+    """Return an epilogue that equals the reference for every sum of these weights, or None.
 
     Args:
         output: dtype and bounds of the outputs.
         weights: contain the multipliers.
         rows: centred weights of each output channel.
         bias: from ``folded_bias``.
-        in_dtype: of the data.
+        in_dtype: the data's dtype.
         usual: see ``prove``.
     """
     if output.dtype == "int32":
@@ -237,7 +237,7 @@ def reach_of(rows: Array, in_dtype: str) -> tuple[Array, Array]:
 
     Args:
         rows: centred weights of each output channel.
-        in_dtype: of the data.
+        in_dtype: the data's dtype.
     """
     info, wide = np.iinfo(in_dtype), rows.astype(np.int64)
     ends = wide * info.min, wide * info.max

@@ -1,11 +1,11 @@
 """Convolutions and dense layers on microcontrollers: a few pixels and channels at a time.
 
-The data of some pixels is gathered first, with its padding, so that one loop goes over all products
-of a tile. Cores that multiply pairs then unpack it, once for all channels.
+The data of some pixels is gathered first, with its padding, so that one loop computes all products
+of a tile. Cores that multiply pairs then unpack the data once for all channels.
 
-Such cores read the weights of two channels as one 16-bit number, a + 256·b. Products with this and,
-after one more instruction, with a alone give both sums, as 256·Σb·x = Σ(a + 256·b)·x − Σa·x. That
-saves half of the unpacking.
+Cores that multiply pairs read the weights of two channels as one 16-bit number, a + 256·b. Products
+with it and, after one more instruction, with a alone give both sums, as 256·Σb·x = Σ(a + 256·b)·x −
+Σa·x. This saves half of the unpacking.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ from legalize.kernels.isa.mcu import (
 )
 
 JOINED = 8
-"""Bits between the weights of two channels that are read as one."""
+"""The bits between the weights of two channels that are read as one number."""
 
 MOST_KEPT = 1023
-"""The most bytes of a single pixel's unpacked values that are kept; tiles unpack more anew."""
+"""A single pixel's unpacked values are kept up to this many bytes; tiles unpack more anew."""
 
 
 _MOST, _LESS = 4, 2  # words of an iteration, in functions for all sizes
@@ -51,8 +51,8 @@ class Tile:
     """The outputs that are computed at a time.
 
     Attributes:
-        pixels: pixels whose sums are added up together.
-        channels: channels of each; their number divides that of the output.
+        pixels: pixels whose sums are computed together.
+        channels: channels of each pixel; their number divides the number of output channels.
         has_pairs: whether two products are added at a time.
         is_joined: whether the weights of two channels are read as one number.
         most: the most steps of an iteration.
@@ -86,7 +86,7 @@ def choose_tile(
 
 
 def depth_of(spec: ConvSpec, tile: Tile) -> int:
-    """Return the products of a sum, including those of zeros that fill the last word."""
+    """Return the number of products of a sum, including products of zeros in the last word."""
     depth = spec.kernel_height * spec.kernel_width * spec.in_channels
     step = _LESS * WORD if has_sizes(spec, tile) else WORD
     return -(-depth // step) * step if tile.has_pairs else depth
@@ -129,8 +129,8 @@ def packed_rows(rows: Array, tile: Tile, depth: int) -> Array:
     """Return int8 weights in the order in which a kernel reads them.
 
     Args:
-        rows: of each output channel.
-        tile: of the kernel.
+        rows: the weights of each output channel.
+        tile: the kernel's tile.
         depth: from ``depth_of``.
     """
     padded = np.pad(rows, ((0, 0), (0, depth - rows.shape[1])))
@@ -205,7 +205,7 @@ class _Writer:
         )
         # If values need not be unpacked, those of single pixels are read in place.
         self.is_read = not tile.has_pairs and is_pixelwise(spec)
-        # Words of the data are unpacked on their way.
+        # Words of the data are unpacked as they are copied.
         self.has_words = tile.has_pairs and spec.in_channels % WORD == 0
         self.unpacks_anew = unpacks_anew(spec, tile)
         # Words of an iteration, if a function serves all sizes.
@@ -239,7 +239,7 @@ class _Writer:
         with T.serial(number(-(-spec.out_pixels // pixels))) as turn:
             first = kept(T.min(turn * pixels, number(spec.out_pixels) - pixels))
             with T.serial(number(words)) as j:
-                # If there is one word more, its weights are zeros.
+                # If there is a surplus word, its weights are zeros.
                 word = j if self.in_a_turn == _MOST else kept(T.min(j, number(last)))
                 for i in range(pixels):
                     self._unpack(self.data, (first + i) * spec.in_channels + word * WORD, j, i)
@@ -256,7 +256,8 @@ class _Writer:
                 def unpack(j: Index) -> None:
                     self._unpack(self.data, start + j * WORD, T.truncdiv(to, WORD) + j, i)
 
-                # Few in an iteration, so that layers of few channels have the same loop as others.
+                # An iteration copies few bytes, so that layers of few channels have the same loop
+                # as others.
                 in_turns(count // WORD, unpack, most=2)
 
             def fill(to: Index, count: int) -> None:
@@ -349,7 +350,7 @@ class _Writer:
                 T.buffer_store(sums, total, [q * pixels + i])
 
     def _add_pairs(self, sums: Buffer, k: Index, place: Index) -> None:
-        """Add the products of four values: channel by channel, or of two channels at a time."""
+        """Add the products of four values, for one channel or two channels at a time."""
         pixels, channels = self.tile.pixels, self.tile.channels
         words = words_of(self.weights, place, channels)
         for half, values in enumerate(self._halves(k)):
@@ -364,7 +365,7 @@ class _Writer:
                     T.buffer_store(sums, total, [q * pixels + i])
 
     def _halves(self, k: Index) -> Iterator[list[Index]]:
-        """Yield each half of four values of all pixels, as late as two registers are read."""
+        """Yield each half of four values of all pixels; an even number is read half by half."""
         pixels = self.tile.pixels
         if pixels % 2 == 0:
             for half in range(2):

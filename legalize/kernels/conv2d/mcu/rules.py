@@ -146,7 +146,7 @@ _PLANS: tuple[tuple[tuple[str, ...], Planner], ...] = (
 ROWS: list[Row] = [
     *_rows(HELIUM, plan_helium),
     *(row for features, plan in _PLANS for row in _rows(features, plan)),
-    # Layers that no kernel does whole.
+    # These are layers that no kernel computes whole.
     *(
         (quantized_dense, features, partial(dense_in_two, rule=_rules(plan).dense))
         for features, plan in _PLANS

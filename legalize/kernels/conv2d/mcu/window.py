@@ -1,4 +1,4 @@
-"""The data of an output pixel, copied with its padding so that one loop goes over it."""
+"""Copies the data of an output pixel with its padding, so that one loop reads it."""
 
 from __future__ import annotations
 

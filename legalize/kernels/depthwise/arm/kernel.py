@@ -67,7 +67,7 @@ class _Kernel:
     def build(self) -> tirx.PrimFunc:
         with IRBuilder() as builder, T.prim_func(s_tir=True):
             T.func_name("depthwise_conv2d")
-            # As for conv2d: with "noalias" LLVM would lift loads of constants, and spill them.
+            # With "noalias" LLVM would lift loads of constants, and spill them, as in conv2d.
             T.func_attr({"global_symbol": "depthwise_conv2d", "tirx.noalias": False})
             self._declare()
             if self.tasks == 1:

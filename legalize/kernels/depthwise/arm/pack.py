@@ -1,4 +1,4 @@
-"""Constants of a depthwise convolution in the layout that its kernel reads."""
+"""The constants of a depthwise convolution in the layout that its kernel reads."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class PackedDepthwise:
 
     Attributes:
         epilogue: how accumulators become outputs.
-        plan: the order for which the constants are laid out.
+        plan: the order that the constants are packed for.
         constants: the arrays that the function of ``depthwise_conv2d`` takes between data and
             output: weights int8 in one row; bias int32 [vectors, 4]; each row of the epilogue
             [vectors, 4].

@@ -2,8 +2,8 @@
 
 Vectors run along the channels: a tile is some neighbouring pixels of an output row by 16 or 8
 channels. smull and smlal multiply bytes and add the products in 16 bits, for as many taps of the
-kernel as 16 bits hold whatever the data; saddw adds that to accumulators of 32 bits. So the taps
-fall into short sums by their weights: two taps a sum unless both are −128, more where weights
+kernel as 16 bits hold whatever the data; saddw adds this sum to accumulators of 32 bits. So the
+taps fall into short sums by their weights: two taps a sum unless both are −128, more where weights
 are small.
 
 Weights w − zw that take more than 8 bits are sums of int8: such a tap has two terms. Channels
@@ -27,11 +27,11 @@ from qnn_ops.dialect.attributes import dtype_range
 _WIDTHS = (16, 8)
 _LOWEST, _HIGHEST = dtype_range("int8")
 _SUMS = dtype_range("int16")
-# Kernels with more terms are looped over, row by row.
+# The rows of kernels with more terms are looped over.
 _MAX_UNROLLED = 30
 # More pixels than this would save loads, but leave LLVM no registers to load ahead.
 _MOST_ACCUMULATORS = {32: 12, 16: 6}
-# Instructions to rescale and store a pixel, for each vector and in addition; for a tile; a row.
+# Instructions to rescale and store a pixel, for each vector and once; for a tile; for a row.
 _RESCALE = 4.0
 _PIXEL = 7.0
 _TILE = 8.0
@@ -39,7 +39,7 @@ _MICROSECONDS = 0.25e-3
 
 Array = npt.NDArray[np.int64]
 Term = tuple[int, int, int]
-"""The kernel's row and column, and which part of the weight."""
+"""The kernel's row and column, and the index of the weight's part."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Section:
     """Neighbouring blocks of channels of one width.
 
     Attributes:
-        first_channel: of the first block.
+        first_channel: the first channel of the first block.
         blocks: number of blocks.
         width: channels of a block.
     """
@@ -64,8 +64,8 @@ class Plan:
     Attributes:
         spec: the convolution; as many output channels as input channels.
         isa: the instruction set.
-        short_sums: terms whose products are added in 16 bits. If the kernel's rows are looped
-            over, those of the first row only.
+        short_sums: terms whose products are added in 16 bits. If the kernel's rows are looped over,
+            only terms of the first row.
         is_looped: whether the kernel's rows are looped over.
         pixels: output pixels of a tile.
     """
@@ -110,7 +110,7 @@ def _widths(isa: Isa) -> tuple[int, ...]:
 
 
 def split_weights(centred: Array) -> list[Array]:
-    """Write weights w − zw, int64 [KH, KW, channels], as a sum of as few int8 as it takes."""
+    """Write weights w − zw, int64 [KH, KW, channels], as a sum of the fewest int8."""
     parts: list[Array] = []
     rest = centred
     while not parts or rest.any():

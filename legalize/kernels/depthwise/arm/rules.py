@@ -20,7 +20,7 @@ from qnn_ops import quantized_conv2d
 
 @dataclass(frozen=True)
 class _Plan:
-    """See ``conv2d.plan.Plan``; the weights tell how the rest is planned."""
+    """See ``conv2d.plan.Plan``. The rest of the plan depends on the weights."""
 
     spec: ConvSpec
     isa: Isa

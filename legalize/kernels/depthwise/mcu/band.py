@@ -1,6 +1,6 @@
-"""The padded rows of data that one output row of a depthwise convolution reads.
+"""A buffer of the padded rows of data that one output row of a depthwise convolution reads.
 
-Each row is copied once. The next output row finds the rows that it shares where they are.
+Each row is copied once. The next output row finds its shared rows where they are.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ class Band:
     Args:
         spec: the convolution, without dilation.
         data: the data, of one dimension.
-        width: bytes that are copied at a time, where there are enough. If the channels are no
-            multiple of it, the buffer has so many bytes more than its rows.
+        width: bytes that are copied at a time, if there are enough. If the channels are no multiple
+            of it, the buffer is ``width`` bytes larger than its rows.
         size_of: turns a number into the extent of a loop.
     """
 
@@ -45,7 +45,7 @@ class Band:
         self._fill(0, self.spec.kernel_height * self.pitch)
 
     def read(self, image: Index, y: Index) -> list[Index]:
-        """Write the code that copies the rows that output row ``y`` is the first to read.
+        """Write the code that copies the rows that no output row before ``y`` has read.
 
         Returns:
             The offset of each row of the window.

@@ -1,9 +1,8 @@
 """Depthwise convolutions with Helium, of windows of up to four by four, channel by channel.
 
-A register holds four columns of a channel, each of four rows. That is all that an output depends
-on, and one instruction adds up its products. So rows are copied first, each once, value by value,
-so that a channel's columns are consecutive. If four rows cover two windows, one load serves two
-outputs.
+A register holds four columns of a channel, each of four rows. An output depends on nothing more,
+and one instruction adds its products. So rows are copied first, each once, value by value. The copy
+makes a channel's columns consecutive. If four rows cover two windows, one load serves two outputs.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ _NARROWEST, _SMALL = 6, 36  # outputs in a row, and in an image that may have fe
 def serves(spec: ConvSpec) -> bool:
     """Tell whether windows fit registers, channels fill a vector, and output rows are long.
 
-    For short rows, columns take too much memory for what they save, except in small images.
+    For short rows, columns take more memory than their speed is worth, except in small images.
     """
     fits = spec.kernel_height <= FOUR and spec.kernel_width <= FOUR
     fits = fits and spec.strides[1] <= MOST_ACROSS
@@ -168,7 +167,7 @@ class _Writer:
         taps = T.int32(sum(row * width << 8 * row for row in range(FOUR)))
         bits = kept(slot * 8)
         self._set("taps", T.call_llvm_pure_intrin("int32", "llvm.fshl.i32", taps, taps, bits))
-        # These rows of each column, and these columns.
+        # The mask selects the window's rows of each column, and its columns.
         rows = T.int32(((1 << height) - 1) * 0x11111)
         rows = T.shift_right(T.shift_left(rows, slot), T.int32(FOUR))
         self._set("mask", T.bitwise_and(rows, T.int32((1 << FOUR * width) - 1)))
@@ -186,7 +185,7 @@ class _Writer:
 
 
 def kind_of(spec: ConvSpec, epilogue: Epilogue) -> Kind:
-    """Return the kind of a convolution, on which its code depends.
+    """Return the kind of a convolution, which determines its code.
 
     Args:
         spec: the convolution.

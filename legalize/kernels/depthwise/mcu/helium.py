@@ -1,7 +1,7 @@
 """Depthwise convolutions with Helium: sixteen channels at a time.
 
-The rows that an output row reads are copied with their padding, each once. Products are added up
-in 16 bits as far as they fit, and then widened.
+The rows that an output row reads are copied with their padding, each once. Products are added in 16
+bits as far as they fit, and then widened.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from legalize.kernels.ir.vectors import Array, Buffer, Index, Vector, kept, spla
 from legalize.kernels.isa.helium import FOUR, SIZE, narrowed, products, widened
 from legalize.kernels.isa.mcu import reading_words
 
-# Of sixteen channels, those in each vector of four sums, in the order that products have.
+# The channels, of sixteen, in each vector of four sums, in the order of the products.
 _ORDER = [channel for first in (0, 2, 1, 3) for channel in range(first, SIZE, FOUR)]
 
 
 def lanes_of(spec: ConvSpec) -> int | None:
-    """Return how many channels are computed at a time, of one pixel or, if few, of several.
+    """Return how many channels are computed at a time: of one pixel or, if few, of several.
 
-    None if they make no whole vector.
+    None if the channels make no whole vector.
     """
     channels = spec.out_channels
     if channels >= SIZE:
@@ -67,10 +67,10 @@ def depthwise_conv2d(
     Args:
         spec: the convolution, of int8 and without dilation; ``lanes_of`` gives its lanes.
         epilogue: turns the sums into outputs; its form is not wide.
-        groups: groups of taps whose products are added up in 16 bits.
+        groups: groups of taps whose products are added in 16 bits.
 
     Returns:
-        A function of the data; what ``packed`` gives; and the output.
+        A function of the data; the arrays from ``packed``; and the output.
     """
     with IRBuilder() as builder, T.prim_func(s_tir=True):
         T.func_name("depthwise_conv2d")

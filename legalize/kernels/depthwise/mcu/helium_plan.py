@@ -17,7 +17,7 @@ from legalize.kernels.ir.vectors import Array
 
 _MOST_TAPS = 32  # all are unrolled
 _USUAL = 16  # sums of few products often allow no larger shift
-_MOST_WEIGHTS = 255  # whose products with int8 add up to an int16
+_MOST_WEIGHTS = 255  # of magnitudes: with int8 their products add up to an int16
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,8 +27,8 @@ class HeliumDepthwise:
     Attributes:
         spec: the convolution.
         epilogue: turns the sums into outputs.
-        groups: groups of taps whose products are added up in 16 bits; None where one instruction
-            adds up the products of all taps, as in ``columns``.
+        groups: groups of taps whose products are added in 16 bits; None if one instruction adds the
+            products of all taps, as in ``columns``.
         constants: the arrays, in the order of the function's arguments.
     """
 
@@ -51,7 +51,7 @@ class HeliumDepthwise:
 def plan_helium(spec: ConvSpec, weights: Weights) -> HeliumDepthwise | None:
     """Plan a depthwise convolution of int8.
 
-    Where ``columns`` does not serve it, sixteen channels must fill a vector, or fewer channels of
+    If ``columns`` does not serve it, sixteen channels must fill a vector, or fewer channels of
     several adjacent pixels.
     """
     taps = spec.kernel_height * spec.kernel_width
@@ -71,7 +71,7 @@ def plan_helium(spec: ConvSpec, weights: Weights) -> HeliumDepthwise | None:
 
 
 def groups_of(rows: Array) -> tuple[tuple[int, ...], ...]:
-    """Return groups of taps whose products with int8 add up to an int16 in every channel.
+    """Return groups of taps whose products with int8 have sums within int16 in every channel.
 
     Args:
         rows: int8 [channels, taps].

@@ -1,4 +1,4 @@
-"""Interleaving of vectors of bytes by quarters of 16 bytes, as x86 does it, and their products.
+"""Interleaves vectors of bytes by quarters of 16 bytes, as x86 does, and multiplies them.
 
 The 16 bytes of a quarter of a vector of 64 are independent of the others: the same code serves
 vectors of 32 and 16 bytes.
@@ -67,7 +67,7 @@ def add_products(isa: Isa, accumulator: Vector, cells: Vector, weights: Vector) 
         isa: the instruction set.
         accumulator: int32 vector.
         cells: uint8 vector, four bytes in each lane.
-        weights: int8 vector if ``isa`` has byte products and cells hold bytes; else int16 vector.
+        weights: int8 vector if ``isa`` has byte products and cells hold bytes; otherwise int16.
     """
     if weights.ty.dtype.bits == 8:
         return dot_bytes(accumulator, cells, weights, isa.lanes)

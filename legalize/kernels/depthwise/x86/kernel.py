@@ -48,7 +48,7 @@ from legalize.kernels.ir.vectors import (
 )
 
 _CYCLES_PER_MICROSECOND = 3000
-# TVM takes a "global" buffer of at least so many bytes from its workspace.
+# TVM takes a "global" buffer of at least this many bytes from its workspace.
 _OFF_STACK = 1024
 
 
@@ -83,7 +83,7 @@ class _Kernel:
     def build(self) -> tirx.PrimFunc:
         with IRBuilder() as builder, T.prim_func(s_tir=True):
             T.func_name("depthwise_conv2d")
-            # As for conv2d: with "noalias" LLVM would lift loads of constants, and spill them.
+            # With "noalias" LLVM would lift loads of constants, and spill them, as in conv2d.
             T.func_attr({"global_symbol": "depthwise_conv2d", "tirx.noalias": False})
             self._declare()
             with with_addresses():
@@ -151,8 +151,8 @@ class _Part:
         self.pixels = kernel.plan.pixels(section)
         self.plane_size = self.plan.slots(section) * section.width
         size = self.plan.cells * self.spec.strides[1] * PLANES * self.plane_size
-        # Not on the stack: the few pixels of a tiny image would become shuffles of registers, and
-        # some of these crash LLVM 22.
+        # The buffer is not on the stack: LLVM would turn the few pixels of a tiny image into
+        # shuffles of registers, and some of these crash LLVM 22.
         self.cells = T.alloc_buffer((max(size, _OFF_STACK),), "uint8", scope="global")
 
     def fill_borders(self) -> None:
@@ -201,7 +201,7 @@ class _Part:
                     pieces(slot, size, where)
 
     def _phases(self) -> list[tuple[int, int, int, int]]:
-        """Sort columns by their remainder to the stride, as tiles read them.
+        """Sort columns by their remainder modulo the stride, as tiles read them.
 
         Returns:
             For each remainder that a kernel column has: the remainder; the slot of the data's
@@ -255,7 +255,7 @@ class _Part:
         return pixels[0] if size == 1 else T.Shuffle(pixels, list(range(size * width)))
 
     def _load_pixel(self, start: Index) -> Vector:
-        """Load the block's channels of one pixel, not a byte more: it may be the data's last."""
+        """Load the block's channels of one pixel, but no further byte: there may be none."""
         source, width, channels = self.kernel.source, self.section.width, self.section.channels
         # Surplus lanes meet weights of zero.
         return load_filled(source, start, channels, width)

@@ -1,4 +1,4 @@
-"""Constants of a depthwise convolution in the layout that its kernel reads."""
+"""The constants of a depthwise convolution in the layout that its kernel reads."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class PackedDepthwise:
 
     Attributes:
         epilogue: how accumulators become outputs.
-        plan: the order for which the constants are laid out.
+        plan: the order that the constants are packed for.
         constants: the arrays that the function of ``depthwise_conv2d`` takes between data and
             output: weights int8 or int16 [values]; bias int32 [vectors, lanes]; the arrays of the
             epilogue.
@@ -39,7 +39,7 @@ def pack_depthwise(
     """Fold zero points into weights and bias, and lay them out.
 
     The kernel multiplies raw uint8 data x by w − zw, which takes 9 bits and a sign: a sum of one or
-    two int8 where possible, else int16. The rest of Σ(x − zx)(w − zw) is −zx·Σ(w − zw), which is
+    two int8 if possible, otherwise int16. The rest of Σ(x − zx)(w − zw) is −zx·Σ(w − zw), which is
     constant.
 
     Weights are ordered by block of channels, product, plane, lane, slot of the cell.

@@ -32,7 +32,8 @@ _NARROWEST = 16
 _MAX_ROWS = 4
 _MAX_UNROLLED = 20
 # Cycles: to interleave a vector of cells; to load a vector for products, which waits for nothing
-# but takes issue slots; to rescale and store an output vector; as overhead of a tile and of a row.
+# but takes issue slots; to rescale and store an output vector; the overhead of a tile; that of a
+# row.
 _INTERLEAVE = 9.0
 _LOAD = 0.4
 _RESCALE = 16.0
@@ -54,7 +55,7 @@ class Cells:
 
     @property
     def terms(self) -> int:
-        """How many weights add up to w − zw, at most."""
+        """The most weights whose sum is w − zw."""
         return 2 if self.large else 1
 
 
@@ -62,7 +63,7 @@ class Product(NamedTuple):
     """A cell multiplied by weights, for an output row.
 
     Attributes:
-        column: of the kernel.
+        column: the kernel's column.
         row: the output row, among those that are computed at a time.
         cell: the cell that the row reads.
         term: the term of the weights: 0 or 1.
@@ -88,11 +89,11 @@ class Section:
     """Neighbouring blocks of channels of one width.
 
     Attributes:
-        first_channel: of the first block.
+        first_channel: the first channel of the first block.
         blocks: number of blocks.
         width: bytes of a pixel in a block: 64, 32 or 16.
-        channels: how many of these bytes are channels: less than ``width`` only if the data has
-            fewer than 16 channels.
+        channels: the number of these bytes that are channels: less than ``width`` only if the data
+            has fewer than 16 channels.
     """
 
     first_channel: int

@@ -21,7 +21,7 @@ _ROUNDINGS = ("tflite", "upward", "float32", "onednn")
 
 @dataclass(frozen=True)
 class _Plan:
-    """See ``conv2d.plan.Plan``; the weights tell how the rest is planned."""
+    """See ``conv2d.plan.Plan``. The rest of the plan depends on the weights."""
 
     spec: ConvSpec
     isa: Isa

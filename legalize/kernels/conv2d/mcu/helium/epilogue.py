@@ -1,4 +1,4 @@
-"""From sums to outputs, four channels at a time."""
+"""Turns sums into outputs, four channels at a time."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from legalize.kernels.ir.vectors import Array, Buffer, Index, Vector, kept, spla
 from legalize.kernels.isa.helium import FOUR, lifted, shifted, upper_products
 from legalize.kernels.isa.mcu import number
 
-_TOP = 24  # bits beside the byte of an output
+_TOP = 24  # the bits of a word above the byte of an output
 
 
 def constants(epilogue: Epilogue, lanes: int = FOUR) -> tuple[Array, ...]:
     """Return the array that ``Fields`` reads, filled with zeros to whole vectors.
 
     Args:
-        epilogue: its form is not wide.
+        epilogue: an epilogue whose form is not wide.
         lanes: channels whose numbers of a row are adjacent.
     """
     rows = np.stack(epilogue.rows)
@@ -26,10 +26,10 @@ def constants(epilogue: Epilogue, lanes: int = FOUR) -> tuple[Array, ...]:
 
 
 class Fields:
-    """The constants of four channels, each read at its first use.
+    """The constants of four channels. Each is read at its first use.
 
     Args:
-        epilogue: their epilogue.
+        epilogue: the channels' epilogue.
         buffer: contains the array of ``constants``.
         group: the number of a group of ``lanes`` channels.
         lanes: as in ``constants``.

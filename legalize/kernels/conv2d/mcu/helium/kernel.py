@@ -43,7 +43,7 @@ from legalize.kernels.isa.mcu import number, reading_words
 # The order in which four channels are read, if two are computed at a time.
 _ORDER = [0, 2, 1, 3]
 
-_FEWER = 20  # pixels of a row, for each pixel that may be computed twice
+_FEWER = 20  # a row has this many pixels for each pixel that may be computed twice
 
 
 def pixels_of(spec: ConvSpec) -> int:
@@ -74,7 +74,7 @@ def depth_of(spec: ConvSpec) -> int:
 
 
 def loop_of(spec: ConvSpec) -> str:
-    """Return the name of the function that adds up products."""
+    """Return the name of the function that adds products."""
     if span_of(spec) is not None:
         return COLUMNS
     depth = depth_of(spec)
@@ -137,12 +137,12 @@ class _Writer:
         self.pixels, self.depth = pixels_of(spec), depth_of(spec)
         self.loop, self.span = loop_of(spec), span_of(spec)
         self.is_read = is_pixelwise(spec)
-        # Rows that are no multiple of three repeat some pixels.
+        # Rows whose size is no multiple of three repeat some pixels.
         twice = -(-spec.out_width // self.pixels) * self.pixels - spec.out_width
         self.has_rows = self.span is not None or twice * _FEWER <= spec.out_width
         values = spec.kernel_height * spec.kernel_width * spec.in_channels
         channels = -(-spec.out_channels // FOUR) * FOUR
-        # Bytes of a channel's weights.
+        # The bytes of a channel's weights.
         self.row = values if self.loop in (MANY, ONE_ROWS) else -(-values // SIZE) * SIZE
         self.data, self.weights, self.fields, self.output = arguments(
             spec, channels * self.row, constants(epilogue)
@@ -159,13 +159,13 @@ class _Writer:
             self.values = T.alloc_buffer((size,), "int8")
 
     def adding(self) -> Any:
-        """Open the part of the function that may call functions that add up products."""
+        """Open the part of the function that may call functions that add products."""
         return adding_up() if self.tile is None else having(self.tile[1])
 
     def write(self) -> None:
         spec, pixels = self.spec, self.pixels
         if self.is_filled:
-            # None of its values count, but none may be undefined.
+            # Its values do not matter, but they must be defined.
             fill(self.values[0], 0, number(pixels * self.depth))
         # The last tile, of all pixels or of a row, may repeat some pixels.
         if self.is_read:
@@ -319,10 +319,10 @@ def _inside(start: Index, size: int, most: int, padding: Sequence[int]) -> tuple
     """Return the first tap of a row or a column that is in the image, and the number of such taps.
 
     Args:
-        start: where the taps start in the image.
+        start: the first tap's row or column in the image.
         size: the number of taps.
         most: the image's size.
-        padding: of the image.
+        padding: the image's padding.
     """
     if not any(padding):
         return T.int32(0), T.int32(size)
@@ -331,7 +331,7 @@ def _inside(start: Index, size: int, most: int, padding: Sequence[int]) -> tuple
 
 
 def _outputs_of(spec: ConvSpec, epilogue: Epilogue) -> Outputs | None:
-    """Return how sums become outputs, if a function of whole tiles does that; otherwise None."""
+    """Describe the outputs, if a function of whole tiles makes them; otherwise return None."""
     form, output = epilogue.form, epilogue.output
     if form is None or (str(output.dtype), output.low, output.high) != ("int8", -128, 127):
         return None
