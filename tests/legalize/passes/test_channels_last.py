@@ -13,29 +13,14 @@ from legalize import LegalizeQnn
 from legalize.passes import ChannelsLast
 from qnn_ops import quantized_conv2d
 from tests.support.arrays import full_range
+from tests.support.encodings import encodings
 from tests.support.modules import module
 from tests.support.operators import run
 
-CONV: dict[str, Any] = {
-    "input_scale": 0.5,
-    "input_zero_point": 3,
-    "kernel_scale": 0.25,
-    "kernel_zero_point": 0,
-    "output_scale": 0.5,
-    "output_zero_point": 3,
-    "out_dtype": "int8",
-}
+CONV = encodings(input=(0.5, 3), kernel=(0.25, 0), output=(0.5, 3), out_dtype="int8")
 FIRST: dict[str, Any] = {**CONV, "data_layout": "NCHW", "kernel_layout": "OIHW"}
 LAST: dict[str, Any] = {**CONV, "data_layout": "NHWC", "kernel_layout": "OIHW"}
-SUM: dict[str, Any] = {
-    "lhs_scale": 0.5,
-    "lhs_zero_point": 3,
-    "rhs_scale": 0.5,
-    "rhs_zero_point": 3,
-    "output_scale": 1.0,
-    "output_zero_point": 0,
-    "out_dtype": "int8",
-}
+SUM = encodings(lhs=(0.5, 3), rhs=(0.5, 3), output=(1.0, 0), out_dtype="int8")
 
 
 def test_a_network_is_transposed_at_its_edges_only() -> None:

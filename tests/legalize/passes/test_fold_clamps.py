@@ -5,23 +5,10 @@ from tvm.script import ir as I
 from tvm.script import relax as R
 
 from legalize.passes import FoldClamps
+from tests.support.encodings import encodings
 
-ADD = {
-    "lhs_scale": 0.5,
-    "lhs_zero_point": 0,
-    "rhs_scale": 0.25,
-    "rhs_zero_point": 1,
-    "output_scale": 0.5,
-    "output_zero_point": -10,
-    "out_dtype": "int8",
-}
-KEEPING = {
-    "input_scale": 0.5,
-    "input_zero_point": -10,
-    "output_scale": 0.5,
-    "output_zero_point": -10,
-    "out_dtype": "int8",
-}
+ADD = encodings(lhs=(0.5, 0), rhs=(0.25, 1), output=(0.5, -10), out_dtype="int8")
+KEEPING = encodings(input=(0.5, -10), output=(0.5, -10), out_dtype="int8")
 # The same zero point means the same value in both dtypes.
 POSITIVE = {**ADD, "output_zero_point": 10}
 TO_UINT8 = {**KEEPING, "input_zero_point": 10, "output_zero_point": 10, "out_dtype": "uint8"}
@@ -87,11 +74,7 @@ def test_rescaling_activation_and_shared_producer_are_left_alone() -> None:
                 rescaled = R.qnn.quantized_relu(
                     other,
                     kind="relu",
-                    input_scale=0.5,
-                    input_zero_point=-10,
-                    output_scale=0.25,
-                    output_zero_point=-10,
-                    out_dtype="int8",
+                    **encodings(input=(0.5, -10), output=(0.25, -10), out_dtype="int8"),
                 )
                 R.output(total, kept, rescaled)
             return (total, kept, rescaled)

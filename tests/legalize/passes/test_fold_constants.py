@@ -13,6 +13,7 @@ from tvm.script import relax as S
 from legalize import lower
 from legalize.passes import FoldConstants
 from qnn_ops import quantized_dense
+from tests.support.encodings import encodings
 
 WEIGHTS = np.array([[-128, 127, 3], [0, -1, 64]], np.int8)
 
@@ -92,13 +93,9 @@ def test_lowering_leaves_no_integer_arithmetic_on_constants() -> None:
                 quantized_dense(
                     x,
                     relax.const(WEIGHTS),
-                    input_scale=0.5,
-                    input_zero_point=1,
-                    kernel_scale=0.25,
-                    kernel_zero_point=0,
-                    output_scale=1.0,
-                    output_zero_point=0,
-                    out_dtype="int8",
+                    **encodings(
+                        input=(0.5, 1), kernel=(0.25, 0), output=(1.0, 0), out_dtype="int8"
+                    ),
                 )
             )
         builder.emit_func_output(result)

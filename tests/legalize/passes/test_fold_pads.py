@@ -5,18 +5,16 @@ from tvm.script import ir as I
 from tvm.script import relax as R
 
 from legalize.passes import FoldPads
+from tests.support.encodings import encodings
 
-CONV = {
-    "input_scale": 0.5,
-    "input_zero_point": 3,
-    "kernel_scale": 0.25,
-    "kernel_zero_point": 0,
-    "output_scale": 0.5,
-    "output_zero_point": 0,
-    "out_dtype": "int8",
-    "data_layout": "NHWC",
-    "kernel_layout": "OHWI",
-}
+CONV = encodings(
+    input=(0.5, 3),
+    kernel=(0.25, 0),
+    output=(0.5, 0),
+    out_dtype="int8",
+    data_layout="NHWC",
+    kernel_layout="OHWI",
+)
 
 
 def test_rows_and_columns_of_zero_point_become_padding() -> None:

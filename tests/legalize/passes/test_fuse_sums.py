@@ -12,6 +12,7 @@ from legalize.kernels.kernel import Fusions
 from legalize.passes import FuseSums, fuse_sums
 from qnn_ops import quantized_add, quantized_conv2d, quantized_lookup, quantized_subtract
 from qnn_ops.dialect.registry import operator_of
+from tests.support.encodings import encodings
 from tests.support.modules import module
 
 AVX2 = tvm.target.Target({"kind": "llvm", "mcpu": "haswell"})
@@ -22,17 +23,14 @@ Body = Callable[..., Any]
 
 
 def conv(x: relax.Expr, **changes: Any) -> relax.Call:
-    attrs: dict[str, Any] = {
-        "input_scale": 0.5,
-        "input_zero_point": 0,
-        "kernel_scale": 0.5,
-        "kernel_zero_point": 0,
-        "output_scale": 2.0,
-        "output_zero_point": 0,
-        "out_dtype": "int8",
-        "data_layout": "NHWC",
-        "kernel_layout": "OHWI",
-    }
+    attrs = encodings(
+        input=(0.5, 0),
+        kernel=(0.5, 0),
+        output=(2.0, 0),
+        out_dtype="int8",
+        data_layout="NHWC",
+        kernel_layout="OHWI",
+    )
     return quantized_conv2d(x, KERNEL, **{**attrs, **changes})
 
 

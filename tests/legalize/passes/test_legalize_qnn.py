@@ -14,6 +14,7 @@ from legalize.passes import LegalizeQnn
 from qnn_ops import QnnError
 from qnn_ops.dialect.registry import OPERATORS, R_QNN, Attrs, Operator, TensorSpec, operator
 from tests.support.arrays import full_range
+from tests.support.encodings import encodings
 from tests.support.modules import module
 from tests.support.operators import module_of, run
 
@@ -64,12 +65,8 @@ def test_requantize_becomes_one_64_bit_product_and_one_shift() -> None:
             with R.dataflow():
                 y = R.qnn.requantize(
                     x,
-                    input_scale=0.5,
-                    input_zero_point=128,
-                    output_scale=1.0,
-                    output_zero_point=3,
-                    out_dtype="int8",
                     rounding="upward",
+                    **encodings(input=(0.5, 128), output=(1.0, 3), out_dtype="int8"),
                 )
                 R.output(y)
             return y
@@ -130,15 +127,7 @@ def test_every_function_of_a_module_is_lowered() -> None:
 def test_tvms_own_legalization_gives_the_same_results() -> None:
     rng = np.random.default_rng(1)
     data, weight = full_range(rng, "int8", (3, 20)), full_range(rng, "int8", (5, 20))
-    attrs: dict[str, Any] = {
-        "input_scale": 0.1,
-        "input_zero_point": 3,
-        "kernel_scale": 0.02,
-        "kernel_zero_point": 0,
-        "output_scale": 0.3,
-        "output_zero_point": -4,
-        "out_dtype": "int8",
-    }
+    attrs = encodings(input=(0.1, 3), kernel=(0.02, 0), output=(0.3, -4), out_dtype="int8")
     mod = module_of(OPERATORS["relax.qnn.quantized_dense"], [data, weight], **attrs)
     ours = run(LegalizeQnn()(mod), [data, weight])
     np.testing.assert_array_equal(run(relax.transform.LegalizeOps()(mod), [data, weight]), ours)

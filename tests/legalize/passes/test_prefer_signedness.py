@@ -35,37 +35,19 @@ from qnn_ops import (
 )
 from qnn_ops.dialect.registry import OPERATORS, operator_of
 from tests.support.arrays import full_range
+from tests.support.encodings import encodings
 from tests.support.modules import module
 from tests.support.references import evaluate
 
 Array = np.ndarray[Any, Any]
 
-CONV: dict[str, Any] = {
-    "input_scale": 0.5,
-    "kernel_scale": 0.25,
-    "kernel_zero_point": 0,
-    "output_scale": 0.5,
-    "data_layout": "NHWC",
-    "kernel_layout": "OHWI",
-}
-CHANGE: dict[str, Any] = {
-    "input_scale": 0.31,
-    "input_zero_point": -3,
-    "output_scale": 0.17,
-    "output_zero_point": 9,
-    "out_dtype": "int8",
-}
-SUM: dict[str, Any] = {
-    "lhs_scale": 0.3,
-    "lhs_zero_point": 4,
-    "rhs_scale": 0.2,
-    "rhs_zero_point": -9,
-    "output_scale": 0.4,
-    "output_zero_point": 7,
-    "out_dtype": "int8",
-    "out_min": -100,
-    "out_max": 90,
-}
+CONV = encodings(
+    input_scale=0.5, kernel=(0.25, 0), output_scale=0.5, data_layout="NHWC", kernel_layout="OHWI"
+)
+CHANGE = encodings(input=(0.31, -3), output=(0.17, 9), out_dtype="int8")
+SUM = encodings(
+    lhs=(0.3, 4), rhs=(0.2, -9), output=(0.4, 7), out_dtype="int8", out_min=-100, out_max=90
+)
 
 
 def test_what_a_convolution_reads_becomes_unsigned() -> None:
@@ -94,14 +76,7 @@ def test_what_a_convolution_reads_becomes_unsigned() -> None:
 
 
 def test_what_is_also_returned_is_moved_back() -> None:
-    dense: dict[str, Any] = {
-        "input_scale": 0.5,
-        "kernel_scale": 0.25,
-        "kernel_zero_point": 0,
-        "output_scale": 0.5,
-        "output_zero_point": 0,
-        "out_dtype": "int8",
-    }
+    dense = encodings(input_scale=0.5, kernel=(0.25, 0), output=(0.5, 0), out_dtype="int8")
 
     @I.ir_module
     class Before:
@@ -125,12 +100,7 @@ def test_what_is_also_returned_is_moved_back() -> None:
             with R.dataflow():
                 moved = R.qnn.quantize(x, scale=0.5, zero_point=129, out_dtype="uint8")
                 y = R.qnn.requantize(
-                    moved,
-                    input_scale=1.0,
-                    input_zero_point=128,
-                    output_scale=1.0,
-                    output_zero_point=0,
-                    out_dtype="int8",
+                    moved, **encodings(input=(1.0, 128), output=(1.0, 0), out_dtype="int8")
                 )
                 flat = R.reshape(moved, (1, 6))
                 z = R.qnn.quantized_dense(flat, w, input_zero_point=129, **dense)
@@ -183,15 +153,7 @@ def test_what_a_depthwise_convolution_reads_becomes_the_dtype(dtype: str) -> Non
 def test_what_all_readers_take_either_way_becomes_the_dtype(dtype: str) -> None:
     """Through operators that keep values, but not results of the model or operands of floats."""
     other = {"uint8": "int8", "int8": "uint8"}[dtype]
-    sums: dict[str, Any] = {
-        "lhs_scale": 0.5,
-        "lhs_zero_point": 3,
-        "rhs_scale": 0.5,
-        "rhs_zero_point": 3,
-        "output_scale": 0.5,
-        "output_zero_point": 5,
-        "out_dtype": other,
-    }
+    sums = encodings(lhs=(0.5, 3), rhs=(0.5, 3), output=(0.5, 5), out_dtype=other)
 
     def chain(x: relax.Expr) -> list[relax.Expr]:
         first = _convolution(_convolution(x, other), other)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import pytest
@@ -15,17 +14,12 @@ from qnn_ops import quantized_conv2d
 from qnn_ops.dialect.layouts import permutation
 from qnn_ops.dialect.registry import Attrs, attrs_of
 from tests.support.arrays import full_range
+from tests.support.encodings import encodings
 from tests.support.operators import run
 
-ATTRS: dict[str, Any] = {
-    "input_scale": 0.5,
-    "input_zero_point": 7,
-    "output_scale": 4.0,
-    "output_zero_point": 3,
-    "out_dtype": "int8",
-    "data_layout": "NHWC",
-    "padding": (1, 0, 1, 2),
-}
+ATTRS = encodings(
+    input=(0.5, 7), output=(4.0, 3), out_dtype="int8", data_layout="NHWC", padding=(1, 0, 1, 2)
+)
 
 
 def ungrouped(

@@ -17,19 +17,13 @@ from qnn_ops.dialect.registry import Operator
 from tests.support.arrays import full_range
 from tests.support.cases.quantized_conv2d import convolutions
 from tests.support.cases.quantized_dense import dense_layers
+from tests.support.encodings import encodings
 from tests.support.operators import run
 from tests.support.x86 import PROCESSORS, TARGET, each_isa, examples, needs_vnni
 
 Array = np.ndarray[Any, Any]
 
-ATTRS: dict[str, Any] = {
-    "input_scale": 0.5,
-    "input_zero_point": 7,
-    "kernel_scale": 0.0078125,
-    "output_scale": 4.0,
-    "output_zero_point": 3,
-    "out_dtype": "uint8",
-}
+ATTRS = encodings(input=(0.5, 7), kernel_scale=0.0078125, output=(4.0, 3), out_dtype="uint8")
 
 
 def lowered(

@@ -13,6 +13,7 @@ from legalize.lower import lower
 from qnn_ops import quantized_conv2d, quantized_dense
 from qnn_ops.dialect.registry import Operator
 from tests.support.arrays import full_range
+from tests.support.encodings import encodings
 from tests.support.operators import run
 from tests.support.x86 import host_has, marks
 
@@ -55,13 +56,7 @@ def lowered(
     return lower(builder.get(), tvm.target.Target(target))
 
 
-ATTRS: dict[str, Any] = {
-    "input_scale": 1.0,
-    "input_zero_point": 0,
-    "kernel_zero_point": 0,
-    "output_scale": 1.0,
-    "rounding": "onednn",
-}
+ATTRS = encodings(input=(1.0, 0), kernel_zero_point=0, output_scale=1.0, rounding="onednn")
 CONV: dict[str, Any] = {**ATTRS, "data_layout": "NHWC", "kernel_layout": "OHWI"}
 
 
