@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 import pytest
 import tvm
-from click.testing import CliRunner
 from tvm import relax
 
 import tvm_qnn
 from qnn_ops.errors import LeftInFloatWarning
+from tests.support.commands import said
 from tests.support.linking import needs_linker
 from tests.support.modules import adder
 from tvm_qnn import digits
@@ -330,8 +330,7 @@ def test_the_command_compiles_a_model_once(
     model.write_bytes(digits.model("int8"))
     for options, total in ([], 1), ([], 1), (["--no-cache"], 2):
         arguments = ["compile", str(model), "-o", str(output), *options]
-        result = CliRunner().invoke(main, arguments, catch_exceptions=False)
-        assert result.exit_code == 0
+        said(main, arguments, catch_exceptions=False)
         assert len(compilations) == total
         assert tvm_qnn.load(output).inputs[0].shape == (1, 8, 8, 1)
     assert len(entries(folder)) == 1
