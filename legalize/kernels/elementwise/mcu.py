@@ -19,7 +19,7 @@ from legalize.kernels.ir.vectors import Buffer, Index, Vector, kept, splat, vect
 from legalize.kernels.isa.base import AffineForm
 from legalize.kernels.isa.helium import FOUR, HELIUM, lifted_saturating
 from legalize.kernels.isa.mcu import CORES, RISCV32
-from legalize.kernels.kernel import Row
+from legalize.kernels.kernel import Builder, Lowered, Operands, Row
 from qnn_ops import quantized_add, quantized_subtract
 from qnn_ops.arithmetic.onnxruntime import is_onnxruntime
 from qnn_ops.arithmetic.xnnpack import is_xnnpack
@@ -101,14 +101,14 @@ def _has_room(form: AffineForm, lowest: int) -> bool:
 
 
 def _sum(
-    builder: relax.BlockBuilder,
+    builder: Builder,
     attrs: Attrs,
-    operands: Sequence[relax.Expr],
+    operands: Operands,
     *,
     operator: Operator[Any],
     sign: int,
     lanes: int,
-) -> relax.Expr | None:
+) -> Lowered:
     lhs, rhs = (spec_of(operand) for operand in operands)
     if lhs.shape != rhs.shape or 0 in lhs.shape or is_onnxruntime(attrs):
         return None

@@ -5,11 +5,11 @@ Cores that multiply pairs add bytes to pairs of 16 bits; Helium adds them to eig
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
-from tvm import relax, tirx
+from tvm import tirx
 from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tirx as T
 
@@ -18,7 +18,7 @@ from legalize.kernels.ir.rows import ramp
 from legalize.kernels.ir.vectors import Buffer, Index, Vector, kept, splat, vector_of
 from legalize.kernels.isa.helium import EIGHT, HELIUM
 from legalize.kernels.isa.mcu import CORES, PAIRS, RISCV32, WORD, add_bytes, flat, word_of
-from legalize.kernels.kernel import Row
+from legalize.kernels.kernel import Builder, Lowered, Operands, Row
 from legalize.kernels.pool.spec import PoolSpec, pool_spec
 from qnn_ops import quantized_pool2d
 from qnn_ops.dialect.registry import Attrs, spec_of
@@ -154,9 +154,7 @@ class _Writer:
         return T.max(T.min(kept(value), high), low)
 
 
-def _average(
-    builder: relax.BlockBuilder, attrs: Attrs, operands: Sequence[relax.Expr], *, lanes: Lanes
-) -> relax.Expr | None:
+def _average(builder: Builder, attrs: Attrs, operands: Operands, *, lanes: Lanes) -> Lowered:
     data = spec_of(operands[0])
     if attrs.pool_type != "avg" or attrs.layout != "NHWC" or data.dtype not in _BYTES:
         return None

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 
 import numpy as np
-from tvm import relax, tirx
+from tvm import tirx
 
 from legalize.kernels.conv2d.calls import (
     conv_factor,
@@ -41,7 +40,7 @@ from legalize.kernels.conv2d.spec import UNFUSED, ConvSpec
 from legalize.kernels.ir.vectors import Array
 from legalize.kernels.isa.helium import HELIUM
 from legalize.kernels.isa.mcu import CORES, PAIRS, PLAIN_C, RISCV32
-from legalize.kernels.kernel import Row
+from legalize.kernels.kernel import Builder, Lowered, Operands, Row
 from qnn_ops import quantized_conv2d, quantized_dense
 from qnn_ops.dialect.registry import Attrs, spec_of
 
@@ -110,9 +109,7 @@ def _rules(plan: Planner) -> ConvRules:
     return ConvRules(plan, lambda attrs, _: attrs.rounding in ROUNDINGS, "int8", stages=False)
 
 
-def _conv2d(
-    builder: relax.BlockBuilder, attrs: Attrs, operands: Sequence[relax.Expr], *, plan: Planner
-) -> relax.Expr | None:
+def _conv2d(builder: Builder, attrs: Attrs, operands: Operands, *, plan: Planner) -> Lowered:
     """Return a convolution, or one for each group of it."""
     rule = _rules(plan).conv2d
     if attrs.groups == 1:
@@ -121,9 +118,7 @@ def _conv2d(
     return None if attrs.groups == channels else each_group(rule)(builder, attrs, operands)
 
 
-def _dense(
-    builder: relax.BlockBuilder, attrs: Attrs, operands: Sequence[relax.Expr], *, plan: Planner
-) -> relax.Expr | None:
+def _dense(builder: Builder, attrs: Attrs, operands: Operands, *, plan: Planner) -> Lowered:
     """Return a dense layer; None if the kernel would leave its rescaling to floats."""
     if attrs.rounding == "float64" and is_huge(operands_of(operands)[2]):
         return None
