@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 
 import numpy as np
-from tvm import tirx
 
 from legalize.kernels.conv2d.calls import (
     conv_factor,
@@ -27,14 +25,13 @@ from legalize.kernels.conv2d.mcu.epilogue import (
 from legalize.kernels.conv2d.mcu.helium.plan import plan_helium
 from legalize.kernels.conv2d.mcu.kernel import (
     JOINED,
-    Tile,
     choose_tile,
     conv2d,
     depth_of,
     join,
     packed_rows,
 )
-from legalize.kernels.conv2d.plan import Planner, Weights
+from legalize.kernels.conv2d.plan import Planner, Ready, Weights
 from legalize.kernels.conv2d.rules import ConvRules
 from legalize.kernels.conv2d.spec import UNFUSED, ConvSpec
 from legalize.kernels.ir.vectors import Array
@@ -45,38 +42,6 @@ from qnn_ops import quantized_conv2d, quantized_dense
 from qnn_ops.dialect.registry import Attrs, spec_of
 
 
-@dataclass(frozen=True, eq=False)
-class McuPlan:
-    """See ``conv2d.plan.Plan``.
-
-    Attributes:
-        spec: the convolution.
-        tile: the outputs that are computed at a time.
-        epilogue: turns the sums into outputs.
-    """
-
-    spec: ConvSpec
-    tile: Tile
-    epilogue: Epilogue
-    _weights: Weights
-
-    @cached_property
-    def constants(self) -> tuple[Array, ...]:
-        """The arrays, in the order of the function's arguments."""
-        rows = self._weights.kernel.reshape(self.spec.out_channels, -1)
-        packed = packed_rows(rows, self.tile, depth_of(self.spec, self.tile))
-        return (packed, *self.epilogue.constants())
-
-    def pack(self, weights: Weights) -> McuPlan:
-        """Return this: the epilogue was proven for its weights."""
-        assert weights is self._weights
-        return self
-
-    def function(self, _packed: McuPlan) -> tirx.PrimFunc:
-        """Build the function: see ``conv2d``."""
-        return conv2d(self.spec, self.tile, self.epilogue)
-
-
 def is_served(spec: ConvSpec) -> bool:
     """Tell whether kernels have the arithmetic of a convolution, apart from its rescaling."""
     return spec.kernel_dtype == "int8" and not spec.has_asymmetric_kernel and spec.fusion == UNFUSED
@@ -84,7 +49,7 @@ def is_served(spec: ConvSpec) -> bool:
 
 def plan_conv2d(
     spec: ConvSpec, weights: Weights, *, has_pairs: bool, is_plain_c: bool = False
-) -> McuPlan | None:
+) -> Ready | None:
     """Plan a convolution, if its rescaling has a form."""
     if not is_served(spec):
         return None
@@ -95,7 +60,8 @@ def plan_conv2d(
         return None
     can_join = has_pairs and _can_join(spec, rows, epilogue)
     tile = choose_tile(spec, has_pairs=has_pairs, can_join=can_join, is_plain_c=is_plain_c)
-    return McuPlan(spec, tile, epilogue, weights)
+    constants = (packed_rows(rows, tile, depth_of(spec, tile)), *epilogue.constants())
+    return Ready(spec, constants, partial(conv2d, spec, tile=tile, epilogue=epilogue))
 
 
 def _can_join(spec: ConvSpec, rows: Array, epilogue: Epilogue) -> bool:
