@@ -1,14 +1,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
 import tvm
 from tvm import relax
-from tvm.script import ir as I
-from tvm.script import relax as R
 
 from legalize.passes import PreferSignedness
 from qnn_ops import (
@@ -51,22 +50,19 @@ SUM = encodings(
 
 
 def test_what_a_convolution_reads_becomes_unsigned() -> None:
-    def convolutions(result: dict[str, Any], point: int) -> tvm.IRModule:
-        @I.ir_module
-        class Module:
-            @R.function
-            def main(
-                x: R.Tensor((1, 4, 4, 2), "int8"), w: R.Tensor((2, 1, 1, 2), "int8")
-            ) -> R.Tensor((1, 4, 4, 2), "int8"):
-                with R.dataflow():
-                    y = R.qnn.quantized_conv2d(x, w, input_zero_point=3, **result, **CONV)
-                    z = R.qnn.quantized_conv2d(
-                        y, w, input_zero_point=point, output_zero_point=0, out_dtype="int8", **CONV
-                    )
-                    R.output(z)
-                return z
+    inputs = {
+        "x": relax.TensorType((1, 4, 4, 2), "int8"),
+        "w": relax.TensorType((2, 1, 1, 2), "int8"),
+    }
 
-        return Module
+    def convolutions(result: dict[str, Any], point: int) -> tvm.IRModule:
+        last: dict[str, Any] = {"output_zero_point": 0, "out_dtype": "int8", **CONV}
+
+        def body(x: relax.Expr, w: relax.Expr) -> relax.Call:
+            first = quantized_conv2d(x, w, input_zero_point=3, **result, **CONV)
+            return quantized_conv2d(first, w, input_zero_point=point, **last)
+
+        return module(inputs, body)
 
     before = convolutions({"output_zero_point": -5, "out_dtype": "int8", "out_min": -5}, -5)
     # The input stays as it is given, the output as it is asked for.
@@ -76,53 +72,34 @@ def test_what_a_convolution_reads_becomes_unsigned() -> None:
 
 
 def test_what_is_also_returned_is_moved_back() -> None:
-    dense = encodings(input_scale=0.5, kernel=(0.25, 0), output=(0.5, 0), out_dtype="int8")
+    inputs = {
+        "x": relax.TensorType((2, 3), "float32"),
+        "w": relax.TensorType((4, 6), "int8"),
+    }
 
-    @I.ir_module
-    class Before:
-        @R.function
-        def main(x: R.Tensor((2, 3), "float32"), w: R.Tensor((4, 6), "int8")) -> R.Tuple(
-            R.Tensor((2, 3), "int8"), R.Tensor((1, 4), "int8")
-        ):
-            with R.dataflow():
-                y = R.qnn.quantize(x, scale=0.5, zero_point=1, out_dtype="int8")
-                flat = R.reshape(y, (1, 6))
-                z = R.qnn.quantized_dense(flat, w, input_zero_point=1, **dense)
-                R.output(y, z)
-            return (y, z)
+    def body(point: int, dtype: str, x: relax.Expr, w: relax.Expr) -> list[relax.Expr]:
+        emit = relax.BlockBuilder.current().emit
+        shown = given = emit(quantize(x, 0.5, point, dtype))
+        if dtype == "uint8":
+            back = encodings(input=(1.0, 128), output=(1.0, 0), out_dtype="int8")
+            shown = emit(requantize(given, **back))
+        dense = encodings(input=(0.5, point), kernel=(0.25, 0), output=(0.5, 0), out_dtype="int8")
+        return [shown, quantized_dense(relax.op.reshape(given, (1, 6)), w, **dense)]
 
-    @I.ir_module
-    class Expected:
-        @R.function
-        def main(x: R.Tensor((2, 3), "float32"), w: R.Tensor((4, 6), "int8")) -> R.Tuple(
-            R.Tensor((2, 3), "int8"), R.Tensor((1, 4), "int8")
-        ):
-            with R.dataflow():
-                moved = R.qnn.quantize(x, scale=0.5, zero_point=129, out_dtype="uint8")
-                y = R.qnn.requantize(
-                    moved, **encodings(input=(1.0, 128), output=(1.0, 0), out_dtype="int8")
-                )
-                flat = R.reshape(moved, (1, 6))
-                z = R.qnn.quantized_dense(flat, w, input_zero_point=129, **dense)
-                R.output(y, z)
-            return (y, z)
-
-    tvm.ir.assert_structural_equal(PreferSignedness("uint8")(Before), Expected)
+    before, expected = (
+        module(inputs, partial(body, *ends)) for ends in ((1, "int8"), (129, "uint8"))
+    )
+    tvm.ir.assert_structural_equal(PreferSignedness("uint8")(before), expected)
 
 
 def test_where_nothing_multiplies_all_is_left_alone() -> None:
-    @I.ir_module
-    class Before:
-        @R.function
-        def main(x: R.Tensor((1, 4, 4, 2), "int8")) -> R.Tensor((1, 4, 4, 2), "int8"):
-            with R.dataflow():
-                total = R.qnn.quantized_add(x, x, **SUM)
-                double = R.qnn.quantized_add(total, total, **SUM)
-                y = R.qnn.quantized_pool2d(double, pool_type="max", pool_size=1, layout="NHWC")
-                R.output(y)
-            return y
+    def body(x: relax.Expr) -> relax.Call:
+        total = relax.BlockBuilder.current().emit(quantized_add(x, x, **SUM))
+        double = quantized_add(total, total, **SUM)
+        return quantized_pool2d(double, pool_type="max", pool_size=1, layout="NHWC")
 
-    tvm.ir.assert_structural_equal(PreferSignedness("uint8")(Before), Before)
+    before = module({"x": relax.TensorType((1, 4, 4, 2), "int8")}, body)
+    tvm.ir.assert_structural_equal(PreferSignedness("uint8")(before), before)
 
 
 def _convolution(x: relax.Expr, dtype: str, groups: int = 1) -> relax.Call:
