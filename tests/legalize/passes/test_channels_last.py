@@ -23,7 +23,7 @@ from qnn_ops import (
 )
 from tests.support.arrays import full_range
 from tests.support.encodings import encodings
-from tests.support.modules import module
+from tests.support.modules import emit, module
 from tests.support.operators import run
 
 CONV = encodings(input=(0.5, 3), kernel=(0.25, 0), output=(0.5, 3), out_dtype="int8")
@@ -51,7 +51,6 @@ def test_a_network_is_transposed_at_its_edges_only() -> None:
     }
 
     def network(is_last: bool, x: relax.Expr, w: relax.Expr) -> relax.Call:
-        emit = relax.BlockBuilder.current().emit
         conv, axis, layout = (LAST, 3, "NHWC") if is_last else (FIRST, 1, "NCHW")
         y = emit(op.permute_dims(x, TO_LAST)) if is_last else x
         y = emit(quantized_conv2d(y, w, padding=[0, 1, 0, 1], **conv))
@@ -160,7 +159,7 @@ def test_graphs_without_images_to_move_are_left_alone() -> None:
 
     def body(x: relax.Expr, w: relax.Expr, f: relax.Expr, g: relax.Expr) -> list[relax.Expr]:
         turned = op.permute_dims(quantized_conv2d(x, w, **LAST), TO_FIRST)
-        turned = relax.BlockBuilder.current().emit(turned)
+        turned = emit(turned)
         # The second one has a kernel that is no constant.
         return [quantized_add(turned, turned, **SUM), op.nn.conv2d(f, g)]
 

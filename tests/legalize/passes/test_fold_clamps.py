@@ -9,7 +9,7 @@ from tvm.ir import assert_structural_equal
 from legalize.passes import FoldClamps
 from qnn_ops import quantized_add, quantized_pool2d, quantized_relu
 from tests.support.encodings import encodings
-from tests.support.modules import module
+from tests.support.modules import emit, module
 
 PAIR = dict.fromkeys("xy", relax.TensorType((4,), "int8"))
 ADD = encodings(lhs=(0.5, 0), rhs=(0.25, 1), output=(0.5, -10), out_dtype="int8")
@@ -39,7 +39,7 @@ def test_activation_that_keeps_the_quantization_becomes_the_producers_clamp(
 
 def test_rescaling_activation_and_shared_producer_are_left_alone() -> None:
     def body(x: relax.Expr, y: relax.Expr) -> list[relax.Expr]:
-        total = relax.BlockBuilder.current().emit(quantized_add(x, y, **ADD))
+        total = emit(quantized_add(x, y, **ADD))
         rescaled = {**KEEPING, "output_scale": 0.25}
         return [
             total,

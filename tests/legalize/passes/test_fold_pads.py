@@ -9,7 +9,7 @@ from tvm.ir import assert_structural_equal
 from legalize.passes import FoldPads
 from qnn_ops import quantized_conv2d, quantized_pad
 from tests.support.encodings import encodings
-from tests.support.modules import module
+from tests.support.modules import emit, module
 
 INPUTS = {
     "x": relax.TensorType((1, 4, 4, 2), "int8"),
@@ -40,7 +40,7 @@ def test_rows_and_columns_of_zero_point_become_padding() -> None:
 def test_pad_with_other_readers_stays_for_them() -> None:
     def body(is_folded: bool, x: relax.Expr, w: relax.Expr) -> list[relax.Expr]:
         padded = quantized_pad(x, [0, 0, 1, 1, 1, 1, 0, 0], 3)
-        padded = relax.BlockBuilder.current().emit(padded)
+        padded = emit(padded)
         return [padded, convolved(x, w, [1, 1, 1, 1]) if is_folded else convolved(padded, w)]
 
     before, expected = (module(INPUTS, partial(body, each)) for each in (False, True))

@@ -13,7 +13,7 @@ from legalize.passes import FuseSums, fuse_sums
 from qnn_ops import quantized_add, quantized_conv2d, quantized_lookup, quantized_subtract
 from qnn_ops.dialect.registry import operator_of
 from tests.support.encodings import encodings
-from tests.support.modules import module
+from tests.support.modules import emit, module
 
 AVX2 = tvm.target.Target({"kind": "llvm", "mcpu": "haswell"})
 TYPE = relax.TensorType((1, 4, 4, 8), "int8")
@@ -82,15 +82,11 @@ def test_a_difference_likewise(asked: list[Any]) -> None:
 
 
 def test_of_two_convolutions_the_last_one_adds(asked: list[Any]) -> None:
-    builder = relax.BlockBuilder()
-    x, z = relax.Var("x", TYPE), relax.Var("z", TYPE)
-    with builder.function("main", [x, z]):
-        with builder.dataflow():
-            first = builder.emit(conv(x))
-            last = builder.emit(conv(z))
-            result = builder.emit_output(builder.emit(add(last, first)))
-        builder.emit_func_output(result)
-    FuseSums(AVX2)(builder.get())
+    def body(x: relax.Expr, z: relax.Expr) -> relax.Expr:
+        first, last = emit(conv(x)), emit(conv(z))
+        return add(last, first)
+
+    FuseSums(AVX2)(module({"x": TYPE, "z": TYPE}, body))
     assert asked == [("quantized_add", "z")]
 
 

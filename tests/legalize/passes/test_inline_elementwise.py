@@ -30,7 +30,7 @@ from qnn_ops import (
 from qnn_ops.arithmetic.rounded import rounded
 from tests.support.arrays import full_range
 from tests.support.encodings import encodings
-from tests.support.modules import module
+from tests.support.modules import emit, module
 from tests.support.operators import run
 from tvm_qnn import build
 
@@ -57,7 +57,6 @@ def blocks(mod: tvm.IRModule) -> list[str]:
 
 def test_gelu_is_one_loop() -> None:
     def gelu(data: relax.Expr, bias: relax.Expr) -> relax.Expr:
-        emit = relax.BlockBuilder.current().emit
         scaled = emit(R.multiply(emit(R.astype(data, "float32")), relax.const(np.float32(0.01))))
         total = emit(R.add(emit(rounded(scaled)), bias))
         erf = emit(float_function(emit(R.divide(total, relax.const(np.float32(2**0.5)))), "erf"))

@@ -15,7 +15,7 @@ from qnn_ops import quantized_concat, quantized_conv2d, quantized_lookup
 from tests.support.arrays import full_range
 from tests.support.encodings import encodings
 from tests.support.linking import needs_linker
-from tests.support.modules import module
+from tests.support.modules import emit, module
 from tests.support.standalone import run_standalone
 from tvm_qnn import build
 
@@ -45,10 +45,6 @@ def join(*fields: relax.Expr, scales: dict[int, float] | None = None, axis: int 
     count = len(fields)
     steps = [(scales or {}).get(index, 2.5) for index in range(count)]
     return emit(quantized_concat(list(fields), steps, [3] * count, 2.5, 3, "uint8", axis))
-
-
-def emit(call: relax.Expr) -> relax.Expr:
-    return relax.BlockBuilder.current().emit(call)
 
 
 def before(body: Body) -> tvm.IRModule:

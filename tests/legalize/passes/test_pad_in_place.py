@@ -17,7 +17,7 @@ from qnn_ops import quantized_concat, quantized_conv2d, quantized_lookup
 from qnn_ops.dialect.registry import attrs_of, operator_of
 from tests.support.arrays import full_range
 from tests.support.encodings import encodings
-from tests.support.modules import module
+from tests.support.modules import emit, module
 from tests.support.x86 import PROCESSORS, host_has
 from tvm_qnn import build
 
@@ -45,10 +45,6 @@ DEPTHWISE = full_range(RNG, "int8", (16, 3, 3, 1))
 def conv(x: relax.Expr, channels: int, size: int, **changes: Any) -> relax.Expr:
     kernel = KERNELS[channels, size]
     return emit(quantized_conv2d(x, relax.const(kernel), **{**ATTRS, **changes}))
-
-
-def emit(call: relax.Expr) -> relax.Expr:
-    return relax.BlockBuilder.current().emit(call)
 
 
 def before(body: Body) -> tvm.IRModule:

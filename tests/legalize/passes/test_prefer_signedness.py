@@ -35,7 +35,7 @@ from qnn_ops import (
 from qnn_ops.dialect.registry import OPERATORS, operator_of
 from tests.support.arrays import full_range
 from tests.support.encodings import encodings
-from tests.support.modules import module
+from tests.support.modules import emit, module
 from tests.support.references import evaluate
 
 Array = np.ndarray[Any, Any]
@@ -78,7 +78,6 @@ def test_what_is_also_returned_is_moved_back() -> None:
     }
 
     def body(point: int, dtype: str, x: relax.Expr, w: relax.Expr) -> list[relax.Expr]:
-        emit = relax.BlockBuilder.current().emit
         shown = given = emit(quantize(x, 0.5, point, dtype))
         if dtype == "uint8":
             back = encodings(input=(1.0, 128), output=(1.0, 0), out_dtype="int8")
@@ -94,7 +93,7 @@ def test_what_is_also_returned_is_moved_back() -> None:
 
 def test_where_nothing_multiplies_all_is_left_alone() -> None:
     def body(x: relax.Expr) -> relax.Call:
-        total = relax.BlockBuilder.current().emit(quantized_add(x, x, **SUM))
+        total = emit(quantized_add(x, x, **SUM))
         double = quantized_add(total, total, **SUM)
         return quantized_pool2d(double, pool_type="max", pool_size=1, layout="NHWC")
 
@@ -284,29 +283,19 @@ def test_every_result_is_the_same_between_two_convolutions(name: str, dtype: str
     other = {"uint8": "int8", "int8": "uint8"}[dtype]
     rng = np.random.default_rng(11)
     arrays = [full_range(rng, other, (1, 6, 5, 3)) for _ in range(2)]
-    builder = relax.BlockBuilder()
-    params = [relax.Var(f"x{i}", relax.TensorType((1, 6, 5, 3), other)) for i in range(2)]
     zero = _at(other, 0)
-    points: dict[str, Any] = {
-        "input_zero_point": zero,
-        "output_zero_point": zero,
-        "out_dtype": other,
-    }
+    ends = {**CONV, "input_zero_point": zero, "kernel_scale": 1.0, "output_zero_point": zero}
 
     def copy(data: relax.Expr) -> relax.Expr:
         channels = int(data.ty.shape[3])
         kernel = relax.const(np.eye(channels, dtype=np.int8).reshape(-1, 1, 1, channels), "int8")
-        return builder.emit(
-            quantized_conv2d(data, kernel, **points, **{**CONV, "kernel_scale": 1.0})
-        )
+        return emit(quantized_conv2d(data, kernel, out_dtype=other, **ends))
 
-    with builder.function("main", params):
-        with builder.dataflow():
-            build = {**CASES, **UNSIGNED_CASES}[name]
-            made = builder.emit(build([copy(copy(param)) for param in params], other))
-            result = builder.emit_output(copy(made))
-        builder.emit_func_output(result)
-    before = builder.get()
+    def body(*images: relax.Expr) -> relax.Expr:
+        build = {**CASES, **UNSIGNED_CASES}[name]
+        return copy(emit(build([copy(copy(image)) for image in images], other)))
+
+    before = module({f"x{i}": array for i, array in enumerate(arrays)}, body)
     after = PreferSignedness(dtype)(before)
     dtypes = {str(binding.var.ty.dtype) for binding in after["main"].body.blocks[0].bindings[:-1]}
     assert dtype in dtypes

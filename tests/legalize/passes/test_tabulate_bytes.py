@@ -19,7 +19,7 @@ from qnn_ops import (
 )
 from tests.support.arrays import every_value
 from tests.support.encodings import encodings
-from tests.support.modules import module
+from tests.support.modules import emit, module
 from tests.support.references import evaluate
 
 TABLES = [np.random.default_rng(seed).integers(-128, 128, 256).astype(np.int8) for seed in range(2)]
@@ -49,7 +49,7 @@ def rescaled(x: relax.Expr, **changes: Any) -> relax.Call:
 
 
 def looked_up(x: relax.Expr, number: int) -> relax.Expr:
-    return relax.BlockBuilder.current().emit(quantized_lookup(x, relax.const(TABLES[number])))
+    return emit(quantized_lookup(x, relax.const(TABLES[number])))
 
 
 @pytest.mark.parametrize("changes", [{}, {"arithmetic": "onnxruntime", "out_dtype": "uint8"}])

@@ -15,6 +15,7 @@ from qnn_ops.dialect.layouts import permutation
 from qnn_ops.dialect.registry import Attrs, attrs_of
 from tests.support.arrays import full_range
 from tests.support.encodings import encodings
+from tests.support.modules import module
 from tests.support.operators import run
 
 ATTRS = encodings(
@@ -48,18 +49,15 @@ def test_groups_are_joined_in_order(layout: str, groups: int, per_axis: bool) ->
         "kernel_layout": layout,
         "groups": groups,
     }
-    builder = relax.BlockBuilder()
-    parameter = relax.Var("x", relax.TensorType(data.shape, "int8"))
     constants = [relax.const(kernel), relax.const(bias)]
-    with builder.function("main", [parameter]):
-        with builder.dataflow():
-            call = builder.normalize(
-                quantized_conv2d(parameter, constants[0], bias=constants[1], **attrs)
-            )
-            result = each_group(ungrouped)(builder, attrs_of(call), [parameter, *constants])
-            assert result is not None
-            output = builder.emit_output(builder.emit(result))
-        builder.emit_func_output(output)
-    mod = legalize.LegalizeQnn()(builder.get())
+
+    def body(x: relax.Expr) -> relax.Expr:
+        builder = relax.BlockBuilder.current()
+        call = builder.normalize(quantized_conv2d(x, constants[0], bias=constants[1], **attrs))
+        result = each_group(ungrouped)(builder, attrs_of(call), [x, *constants])
+        assert result is not None
+        return result
+
+    mod = legalize.LegalizeQnn()(module({"x": data}, body))
     expected = quantized_conv2d.evaluate(data, kernel, bias=bias, **attrs)
     np.testing.assert_array_equal(run(mod, [data]), expected)

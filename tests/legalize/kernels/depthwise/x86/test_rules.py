@@ -17,6 +17,7 @@ from qnn_ops import quantized_conv2d
 from qnn_ops.dialect.layouts import permutation
 from tests.support.arrays import full_range
 from tests.support.encodings import encodings
+from tests.support.modules import module
 from tests.support.operators import run
 from tests.support.x86 import PROCESSORS, each_isa, examples
 
@@ -90,19 +91,9 @@ def depthwise(draw: st.DrawFn) -> tuple[list[Any], dict[str, Any]]:
 
 def lowered(operands: list[Any], attrs: dict[str, Any], target: tvm.target.Target) -> tvm.IRModule:
     data, kernel, bias = operands
-    builder = relax.BlockBuilder()
-    parameter = relax.Var("data", relax.TensorType(data.shape, str(data.dtype)))
-    with builder.function("main", [parameter]):
-        with builder.dataflow():
-            call = quantized_conv2d(
-                parameter,
-                relax.const(kernel),
-                **attrs,
-                bias=None if bias is None else relax.const(bias),
-            )
-            result = builder.emit_output(builder.emit(call))
-        builder.emit_func_output(result)
-    return lower(builder.get(), target)
+    constants = {"bias": None if bias is None else relax.const(bias), **attrs}
+    mod = module({"data": data}, lambda x: quantized_conv2d(x, relax.const(kernel), **constants))
+    return lower(mod, target)
 
 
 def check(operands: list[Any], attrs: dict[str, Any], target: tvm.target.Target) -> None:

@@ -14,6 +14,7 @@ from qnn_ops import quantized_conv2d, quantized_dense
 from qnn_ops.dialect.registry import Operator
 from tests.support.arrays import full_range
 from tests.support.encodings import encodings
+from tests.support.modules import module
 from tests.support.operators import run
 from tests.support.x86 import host_has, marks
 
@@ -39,21 +40,13 @@ def lowered(
     **attrs: Any,
 ) -> tvm.IRModule:
     """Return a module of data and, if there is one, addend; weights and bias are constants."""
-    arrays = [data] if addend is None else [data, addend]
-    parameters = [
-        relax.Var(f"x{i}", relax.TensorType(array.shape, str(array.dtype)))
-        for i, array in enumerate(arrays)
-    ]
+    arrays = {"x": data} if addend is None else {"x": data, "addend": addend}
     kernel, bias = (relax.const(array, str(array.dtype)) for array in constants)
-    if addend is not None:
-        attrs["addend"] = parameters[1]
-    builder = relax.BlockBuilder()
-    with builder.function("main", parameters):
-        with builder.dataflow():
-            call = operator(parameters[0], kernel, bias=bias, **attrs)
-            result = builder.emit_output(builder.emit(call))
-        builder.emit_func_output(result)
-    return lower(builder.get(), tvm.target.Target(target))
+
+    def body(x: relax.Expr, addend: relax.Expr | None = None) -> relax.Call:
+        return operator(x, kernel, bias=bias, addend=addend, **attrs)
+
+    return lower(module(arrays, body), tvm.target.Target(target))
 
 
 ATTRS = encodings(input=(1.0, 0), kernel_zero_point=0, output_scale=1.0, rounding="onednn")
