@@ -7,10 +7,10 @@ from math import prod
 
 import numpy as np
 from tvm import relax, tirx
-from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tirx as T
 
 from legalize.loop_functions import add_function
+from legalize.written import new_function
 from qnn_ops.dialect.registry import TensorSpec, spec_of
 
 TAKES = "qnn.takes_bytes"
@@ -70,9 +70,7 @@ def _copies(
     name: str,
 ) -> tirx.PrimFunc:
     """Build a function that copies elements of each source: (from, to, count)."""
-    with IRBuilder() as builder, T.prim_func(s_tir=True):
-        T.func_name(name)
-        T.func_attr({"global_symbol": name, "tirx.noalias": True})
+    with new_function(name) as builder:
         specs = [*sources, result]
         buffers = [
             T.arg(f"image_{number}", T.buffer(spec.shape, spec.dtype))

@@ -19,7 +19,6 @@ from functools import cache
 from math import prod
 
 from tvm import tirx
-from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.blockwise.spec import GROUP, Blockwise
@@ -39,6 +38,7 @@ from legalize.kernels.ir.vectors import (
     spread,
 )
 from legalize.kernels.isa.base import VectorIsa
+from legalize.written import new_function
 
 
 @dataclass(frozen=True)
@@ -129,9 +129,7 @@ def few_rows(isa: VectorIsa, spec: Blockwise) -> tirx.PrimFunc:
     Returns:
         A function of the data, the packed weights and scales, perhaps zero points, and the output.
     """
-    with IRBuilder() as builder, T.prim_func(s_tir=True):
-        T.func_name("blockwise_dense")
-        T.func_attr({"global_symbol": "blockwise_dense", "tirx.noalias": True})
+    with new_function("blockwise_dense") as builder:
         source, weights, target = declared(spec)
         most = max(isa.registers * isa.size // _BYTES_OF_SUMS // spec.rows, 1)
         whole, rest = divmod(spec.groups, most)
@@ -222,9 +220,7 @@ def many_rows(isa: VectorIsa, spec: Blockwise) -> tirx.PrimFunc:
     Returns:
         A function of the data, the packed weights and scales, perhaps zero points, and the output.
     """
-    with IRBuilder() as builder, T.prim_func(s_tir=True):
-        T.func_name("blockwise_dense")
-        T.func_attr({"global_symbol": "blockwise_dense", "tirx.noalias": True})
+    with new_function("blockwise_dense") as builder:
         _Panels(isa, spec).write()
     return builder.get()
 

@@ -9,7 +9,6 @@ from math import prod
 from typing import Any
 
 from tvm import relax, tirx
-from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.call import call_tir
@@ -20,6 +19,7 @@ from legalize.kernels.isa.base import AffineForm
 from legalize.kernels.isa.helium import FOUR, HELIUM, lifted_saturating
 from legalize.kernels.isa.mcu import CORES, RISCV32
 from legalize.kernels.kernel import Builder, Lowered, Operands, Row
+from legalize.written import new_function
 from qnn_ops import quantized_add, quantized_subtract
 from qnn_ops.arithmetic.onnxruntime import is_onnxruntime
 from qnn_ops.arithmetic.xnnpack import is_xnnpack
@@ -46,9 +46,7 @@ def add(
         bounds: the output's lowest and highest value.
         lanes: values at a time; four fill a vector of Helium.
     """
-    with IRBuilder() as builder, T.prim_func(s_tir=True):
-        T.func_name("add")
-        T.func_attr({"global_symbol": "add", "tirx.noalias": True})
+    with new_function("add") as builder:
         buffers = [
             T.arg(name, T.buffer((count,), dtype))
             for name, dtype in zip(("lhs", "rhs", "output"), dtypes, strict=True)

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from functools import partial
 
 from tvm import tirx
-from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.call import call_tir
@@ -20,6 +19,7 @@ from legalize.kernels.isa.helium import EIGHT, HELIUM
 from legalize.kernels.isa.mcu import CORES, PAIRS, RISCV32, WORD, add_bytes, flat, word_of
 from legalize.kernels.kernel import Builder, Lowered, Operands, Row
 from legalize.kernels.pool.spec import PoolSpec, pool_spec
+from legalize.written import new_function
 from qnn_ops import quantized_pool2d
 from qnn_ops.dialect.registry import Attrs, spec_of
 from qnn_ops.quantized.pool2d import window_counts
@@ -55,9 +55,7 @@ def average(spec: PoolSpec, lanes: Lanes) -> tirx.PrimFunc:
         spec: the pooling, whose ties round away from the origin.
         lanes: channels at a time.
     """
-    with IRBuilder() as builder, T.prim_func(s_tir=True):
-        T.func_name("average")
-        T.func_attr({"global_symbol": "average", "tirx.noalias": True})
+    with new_function("average") as builder:
         data = T.arg("data", T.buffer(spec.in_shape, spec.dtype))
         output = T.arg("output", T.buffer(spec.out_shape, spec.dtype))
         _Writer(spec, lanes, flat(data), flat(output)).write()

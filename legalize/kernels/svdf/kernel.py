@@ -17,7 +17,6 @@ from functools import cache
 
 import numpy as np
 from tvm import tirx
-from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.ir.arithmetic import rescaled_any
@@ -37,6 +36,7 @@ from legalize.kernels.ir.vectors import (
     vector_of,
 )
 from legalize.kernels.isa.base import VectorIsa
+from legalize.written import new_function
 
 # Roughly what one thread multiplies.
 _VALUES_PER_MICROSECOND = 8_000
@@ -80,9 +80,7 @@ def remember(
     """
     rows, dtype = batch * filters, rescaling.dtype
     size = rows * steps
-    with IRBuilder() as builder, T.prim_func(s_tir=True):
-        T.func_name("svdf_state")
-        T.func_attr({"global_symbol": "svdf_state", "tirx.noalias": True})
+    with new_function("svdf_state") as builder:
         sums = T.arg("sums", T.buffer((batch, filters), "int32"))
         state = T.arg("state", T.buffer((batch, filters * steps), dtype))
         output = T.arg("output", T.buffer((batch, filters * steps), dtype))
@@ -168,9 +166,7 @@ def weigh(isa: VectorIsa, rows: Rows, rescaling: Rescaling) -> tirx.PrimFunc:
     size = rows.units * rows.length
     lanes = rows.lanes(isa)
     vectors = -(-rows.length // lanes)
-    with IRBuilder() as builder, T.prim_func(s_tir=True):
-        T.func_name("svdf")
-        T.func_attr({"global_symbol": "svdf", "tirx.noalias": True})
+    with new_function("svdf") as builder:
         state = T.arg("state", T.buffer((rows.batch, size), rows.dtype))
         weights = T.arg("weights", T.buffer((rows.units, vectors, lanes), "int16"))
         bias = T.arg("bias", T.buffer((rows.units,), "int32"))

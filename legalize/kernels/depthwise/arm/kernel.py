@@ -16,7 +16,6 @@ from functools import cache
 from typing import Any
 
 from tvm import tirx
-from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.conv2d.arm.epilogue import Epilogue
@@ -36,6 +35,7 @@ from legalize.kernels.ir.vectors import (
     unsigned_min,
 )
 from legalize.kernels.isa.neon import LANES, half, multiply_long
+from legalize.written import new_function
 
 
 @cache
@@ -65,10 +65,8 @@ class _Kernel:
         self.kernel_rows = plan.spec.kernel_height if plan.is_looped else 1
 
     def build(self) -> tirx.PrimFunc:
-        with IRBuilder() as builder, T.prim_func(s_tir=True):
-            T.func_name("depthwise_conv2d")
-            # As for conv2d: with "noalias" LLVM would lift loads of constants, and spill them.
-            T.func_attr({"global_symbol": "depthwise_conv2d", "tirx.noalias": False})
+        # As for conv2d: with "noalias" LLVM would lift loads of constants, and spill them.
+        with new_function("depthwise_conv2d", noalias=False) as builder:
             self._declare()
             if self.tasks == 1:
                 self._rows(0, self.turns)

@@ -21,7 +21,6 @@ from itertools import chain
 from typing import Any
 
 from tvm import tirx
-from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.conv2d.x86.epilogue.base import Epilogue, row_lanes
@@ -46,6 +45,7 @@ from legalize.kernels.ir.vectors import (
     set_lanes,
     unsigned_min,
 )
+from legalize.written import new_function
 
 _CYCLES_PER_MICROSECOND = 3000
 # TVM takes a "global" buffer of at least so many bytes from its workspace.
@@ -81,10 +81,8 @@ class _Kernel:
         self.tasks = task_count(plan.spec.batch * cycles(plan) / _CYCLES_PER_MICROSECOND)
 
     def build(self) -> tirx.PrimFunc:
-        with IRBuilder() as builder, T.prim_func(s_tir=True):
-            T.func_name("depthwise_conv2d")
-            # As for conv2d: with "noalias" LLVM would lift loads of constants, and spill them.
-            T.func_attr({"global_symbol": "depthwise_conv2d", "tirx.noalias": False})
+        # As for conv2d: with "noalias" LLVM would lift loads of constants, and spill them.
+        with new_function("depthwise_conv2d", noalias=False) as builder:
             self._declare()
             with with_addresses():
                 if self.tasks == 1:
