@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from pathlib import Path
 
@@ -12,6 +11,7 @@ from frontends.formats import format_of, read_model
 from frontends.torch import from_exported_program
 from qnn_ops.errors import QnnError
 from tests.support.commands import refused
+from tests.support.processes import printed
 from tvm_qnn.cli import main
 
 HEAD = b"PK\x03\x04\x00\x00\x08\x08" + 22 * b"\x00" + b"net/archive_format"
@@ -63,8 +63,7 @@ def test_networks_are_told_what_to_type() -> None:
 
 def test_nothing_imports_torch_by_itself() -> None:
     # TVM does where torch is installed, and goes on if that fails.
-    code = (
+    printed(
         "import sys; sys.modules.update(dict.fromkeys(['torch', 'executorch'])); "
         "import tvm_qnn, frontends.formats as f; f.formats(); tvm_qnn.from_exported_program"
     )
-    subprocess.run([sys.executable, "-c", code], check=True)

@@ -1,9 +1,6 @@
 from __future__ import annotations
 
-import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +9,10 @@ import pytest
 
 import tvm_qnn
 from tests.support.modules import adder
+from tests.support.processes import printed
 from tvm_qnn.library import runtime
 from tvm_qnn.target.linker import COMPILERS
 
-ROOT = Path(__file__).resolve().parents[3]
 W = np.full((2, 3), 10, np.int8)
 
 
@@ -29,16 +26,7 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def output(code: str, *arguments: str, **environment: str) -> list[str]:
-    result = subprocess.run(
-        [sys.executable, "-c", code, *arguments],
-        cwd=ROOT,
-        env={**os.environ, **environment},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert result.stderr == ""
-    return result.stdout.splitlines()
+    return printed(code, *arguments, quiet=True, **environment).splitlines()
 
 
 RUN = """
