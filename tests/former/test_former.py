@@ -4,6 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
 from tests.former import __main__ as former
 from tests.former import calls
@@ -80,9 +81,10 @@ def test_the_command_runs_the_tests_of_a_checkout(tmp_path: Path) -> None:
     folder = tmp_path / former.FOLDER / "relay"
     folder.mkdir(parents=True)
     (folder / "test_op_qnn_own.py").write_text(SCRIPT)
-    text = refused(former.main, [str(tmp_path), "--show"])
-    assert "| test_op_qnn_own.py | 1 | 0 | 1 |" in text
-    assert "test_op_qnn_own::test_that_fails" in text
+    result = CliRunner().invoke(former.main, [str(tmp_path), "--show"])
+    assert result.exit_code == 1
+    assert "| test_op_qnn_own.py | 1 | 0 | 1 |" in result.stdout
+    assert "test_op_qnn_own::test_that_fails" in result.stdout
 
 
 def test_a_folder_that_is_no_checkout_is_named(tmp_path: Path) -> None:
