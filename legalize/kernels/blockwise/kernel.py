@@ -16,7 +16,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
-from math import prod
 
 from tvm import tirx
 from tvm.script.ir_builder import tirx as T
@@ -38,7 +37,7 @@ from legalize.kernels.ir.vectors import (
     spread,
 )
 from legalize.kernels.isa.base import VectorIsa
-from legalize.written import new_function
+from legalize.written import flat, new_function
 
 
 @dataclass(frozen=True)
@@ -150,12 +149,8 @@ def declared(spec: Blockwise) -> tuple[Buffer, Weights, Buffer]:
         for name, shape, dtype in zip(names, spec.shapes, spec.dtypes, strict=False)
     ]
     output = T.arg("output", T.buffer((spec.rows, spec.units), "float32"))
-    constants = [
-        T.decl_buffer((prod(shape),), dtype, data=buffer.data)
-        for buffer, shape, dtype in zip(given, spec.shapes, spec.dtypes, strict=True)
-    ]
-    source = T.decl_buffer((spec.rows * spec.depth,), "float32", data=data.data)
-    target = T.decl_buffer((spec.rows * spec.units,), "float32", data=output.data)
+    constants = list(map(flat, given))
+    source, target = flat(data), flat(output)
     return source, Weights(spec, constants), target
 
 

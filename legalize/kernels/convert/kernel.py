@@ -15,7 +15,7 @@ from legalize.kernels.ir.rows import pieces, ramp
 from legalize.kernels.ir.tasks import shared_loop, task_count
 from legalize.kernels.ir.vectors import Index, Vector, splat, vector_of
 from legalize.kernels.isa.base import VectorIsa
-from legalize.written import new_function
+from legalize.written import flat, new_function
 
 # Roughly what one thread converts.
 _VALUES_PER_MICROSECOND = 4_000
@@ -74,8 +74,7 @@ def _elementwise(
     with new_function(name) as builder:
         data = T.arg("data", T.buffer(shape, in_dtype))
         output = T.arg("output", T.buffer(shape, out_dtype))
-        source = T.decl_buffer((size,), in_dtype, data=data.data)
-        target = T.decl_buffer((size,), out_dtype, data=output.data)
+        source, target = flat(data), flat(output)
 
         def piece(offset: Index, lanes: int) -> None:
             index = ramp(offset, lanes)

@@ -14,7 +14,7 @@ from legalize.kernels.ir.rows import for_each_piece, ramp
 from legalize.kernels.ir.tasks import shared_loop, task_count
 from legalize.kernels.ir.vectors import Index, Vector, as_unsigned, filled, first_lanes, flipped
 from legalize.kernels.isa.base import VectorIsa
-from legalize.written import new_function
+from legalize.written import flat, new_function
 
 Shape = tuple[int, ...]
 
@@ -88,10 +88,7 @@ def pairwise(
                 ("lhs", "rhs", "output"), (*shapes, out_shape), dtypes, strict=True
             )
         ]
-        *sources, _ = (
-            T.decl_buffer((prod(tensor.shape),), tensor.dtype, data=tensor.data)
-            for tensor in tensors
-        )
+        *sources, _ = map(flat, tensors)
         target = T.decl_buffer((size,), "uint8", data=tensors[2].data)
 
         def operand(which: int, start: Index, offset: Index, width: int) -> Vector:

@@ -28,7 +28,7 @@ from legalize.kernels.ir.vectors import (
 from legalize.kernels.isa.base import VectorIsa
 from legalize.kernels.join.byte_changes import Change, Clamp, Table, changed
 from legalize.kernels.kernel import Slice
-from legalize.written import new_function
+from legalize.written import flat, new_function
 
 # Roughly what one thread copies from and to the second-level cache.
 _BYTES_PER_MICROSECOND = 20_000
@@ -101,7 +101,7 @@ def join(
             fill_border(border, _images(out_shape), target)
         start = where.first * prod(first[axis + 1 :])
         for part, tensor, table in zip(parts, sources, tables, strict=True):
-            source = T.decl_buffer((prod(part.shape),), part.dtype, data=tensor.data)
+            source = flat(tensor)
             width = prod(part.shape[axis:])
             change = partial(_changed, isa, part, out_dtype, table)
             is_copy = part.change == Clamp(0, 255)

@@ -18,7 +18,7 @@ from legalize.kernels.ir.rows import pieces, ramp
 from legalize.kernels.ir.tasks import shared_loop, task_count
 from legalize.kernels.ir.vectors import Buffer, Index, Vector, lanes_in, splat, vector_of
 from legalize.kernels.isa.base import VectorIsa
-from legalize.written import new_function
+from legalize.written import flat, new_function
 from qnn_ops.quantized.mean import LARGEST_SUM
 
 # Bytes that 16 bits can add up.
@@ -104,8 +104,7 @@ def mean(isa: VectorIsa, spec: MeanSpec) -> tirx.PrimFunc:
     with new_function("mean") as builder:
         data = T.arg("data", T.buffer(spec.in_shape, spec.in_dtype))
         output = T.arg("output", T.buffer(spec.out_shape, spec.out_dtype))
-        source = T.decl_buffer((prod(spec.axes),), spec.in_dtype, data=data.data)
-        target = T.decl_buffer((outer * inner,), spec.out_dtype, data=output.data)
+        source, target = flat(data), flat(output)
         tasks = task_count(prod(spec.axes) / _BYTES_PER_MICROSECOND)
 
         def columns(start: Index, place: Index, lanes: int) -> None:

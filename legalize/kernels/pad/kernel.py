@@ -11,7 +11,7 @@ from tvm.script.ir_builder import tirx as T
 from legalize.kernels.ir.rows import for_each_piece, ramp
 from legalize.kernels.ir.tasks import shared_loop, task_count
 from legalize.kernels.ir.vectors import Index, splat
-from legalize.written import new_function
+from legalize.written import flat, new_function
 
 Axis = tuple[int, int, int]
 """Size, and the number of values before and after."""
@@ -40,8 +40,7 @@ def pad(
     with new_function("pad") as builder:
         data = T.arg("data", T.buffer(shape, dtype))
         output = T.arg("output", T.buffer(out_shape, dtype))
-        source = T.decl_buffer((prod(shape),), dtype, data=data.data)
-        target = T.decl_buffer((prod(out_shape),), dtype, data=output.data)
+        source, target = flat(data), flat(output)
         tasks = task_count(prod(out_shape) / _BYTES_PER_MICROSECOND)
 
         def fill(start: Index, length: int) -> None:

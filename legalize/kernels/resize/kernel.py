@@ -15,7 +15,7 @@ from legalize.kernels.ir.tables import Table, Tables
 from legalize.kernels.ir.tasks import shared_loop, task_count
 from legalize.kernels.ir.vectors import Index, Vector, lanes_in, splat, spread, vector_of
 from legalize.kernels.isa.base import VectorIsa
-from legalize.written import new_function
+from legalize.written import flat, new_function
 from qnn_ops.quantized.resize2d import FRACTION_BITS
 
 # Roughly what one thread makes.
@@ -132,9 +132,7 @@ def _arguments(
     buffers = [tables.parameter(label, shape, dtype) for label, shape, dtype in settings]
     output = T.arg("output", T.buffer(spec.out_shape, spec.dtype))
     tables.flatten()
-    source = T.decl_buffer((prod(spec.in_shape),), spec.dtype, data=data.data)
-    target = T.decl_buffer((prod(spec.out_shape),), spec.dtype, data=output.data)
-    return source, target, buffers
+    return flat(data), flat(output), buffers
 
 
 def _each_row(

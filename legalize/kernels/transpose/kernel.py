@@ -17,7 +17,7 @@ from tvm.script.ir_builder import tirx as T
 from legalize.kernels.ir.rows import columns_of, for_each_piece, ramp
 from legalize.kernels.ir.tasks import shared_loop, task_count
 from legalize.kernels.ir.vectors import Index, kept, unsigned_min
-from legalize.written import new_function
+from legalize.written import flat, new_function
 
 SIDE = 16
 """Rows and columns of a square."""
@@ -83,8 +83,7 @@ def transpose(
     with new_function("transpose") as builder:
         data = T.arg("data", T.buffer(shape, dtype))
         output = T.arg("output", T.buffer(tuple(shape[axis] for axis in order), dtype))
-        source = T.decl_buffer((prod(shape),), dtype, data=data.data)
-        target = T.decl_buffer((prod(shape),), dtype, data=output.data)
+        source, target = flat(data), flat(output)
         last = axes[-1]
 
         def copy(start: Index, place: Index) -> None:

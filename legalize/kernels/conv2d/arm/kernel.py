@@ -47,7 +47,7 @@ from legalize.kernels.ir.vectors import (
 )
 from legalize.kernels.isa.arm import REGISTER_BYTES, Isa
 from legalize.kernels.isa.neon import LANES, paired
-from legalize.written import new_function
+from legalize.written import flat, new_function
 
 
 @cache
@@ -146,11 +146,7 @@ class ArmKernel:
                 self.before = self.tables.parameter("before", shape, "int32")
         output = T.arg("output", T.buffer(spec.out_shape, spec.output.dtype))
         self.tables.flatten()
-        batch, height, width, channels = spec.staged_shape
-        size = batch * height * width * channels
-        self.source = T.decl_buffer((size,), "int8", data=data.data)
-        size = spec.out_pixels * spec.out_channels
-        self.target = T.decl_buffer((size,), spec.output.dtype, data=output.data)
+        self.source, self.target = flat(data), flat(output)
         self.sums = None
         if zero_point is not None:
             self.sums = pixel_sums(spec, self.isa, self.source, zero_point, self.tasks)

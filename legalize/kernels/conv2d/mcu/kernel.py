@@ -34,7 +34,7 @@ from legalize.kernels.isa.mcu import (
     word_of,
     words_of,
 )
-from legalize.written import new_function
+from legalize.written import flat, new_function
 
 JOINED = 8
 """Bits between the weights of two channels that are read as one."""
@@ -183,14 +183,8 @@ def arguments(spec: ConvSpec, weights: int, constants: tuple[Array, ...]) -> lis
         ),
     ]
     output = T.arg("output", T.buffer(spec.out_shape, spec.output.dtype))
-    flat = [
-        T.decl_buffer((int(np.prod(shape)),), dtype, data=buffer.data)
-        for buffer, shape, dtype in (
-            (data, spec.in_shape, spec.in_dtype),
-            (output, spec.out_shape, spec.output.dtype),
-        )
-    ]
-    return [flat[0], *buffers, flat[1]]
+    source, target = flat(data), flat(output)
+    return [source, *buffers, target]
 
 
 class _Writer:

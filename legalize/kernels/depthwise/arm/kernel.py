@@ -35,7 +35,7 @@ from legalize.kernels.ir.vectors import (
     unsigned_min,
 )
 from legalize.kernels.isa.neon import LANES, half, multiply_long
-from legalize.written import new_function
+from legalize.written import flat, new_function
 
 
 @cache
@@ -89,11 +89,7 @@ class _Kernel:
         ]
         output = T.arg("output", T.buffer(spec.out_shape, spec.output.dtype))
         self.tables.flatten()
-        batch, height, width, channels = spec.staged_shape
-        size = batch * height * width * channels
-        self.source = T.decl_buffer((size,), "int8", data=data.data)
-        size = spec.out_pixels * spec.out_channels
-        self.target = T.decl_buffer((size,), spec.output.dtype, data=output.data)
+        self.source, self.target = flat(data), flat(output)
 
     def _rows(self, start: Index, stop: Index) -> None:
         """Write the loop over the output rows of one task."""

@@ -45,7 +45,7 @@ from legalize.kernels.ir.vectors import (
     set_lanes,
     unsigned_min,
 )
-from legalize.written import new_function
+from legalize.written import flat, new_function
 
 _CYCLES_PER_MICROSECOND = 3000
 # TVM takes a "global" buffer of at least so many bytes from its workspace.
@@ -130,10 +130,7 @@ class _Kernel:
             self.constants.append((self.tables.parameter(f"rescale_{number}", shape, dtype), lanes))
         output = T.arg("output", T.buffer(spec.out_shape, spec.output.dtype))
         self.tables.flatten()
-        size = spec.batch * spec.in_height * spec.in_width * spec.in_channels
-        self.source = T.decl_buffer((size,), spec.in_dtype, data=data.data)
-        size = spec.out_pixels * spec.out_channels
-        self.target = T.decl_buffer((size,), spec.output.dtype, data=output.data)
+        self.source, self.target = flat(data), flat(output)
 
 
 class _Part:
