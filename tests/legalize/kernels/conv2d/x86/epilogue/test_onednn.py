@@ -43,8 +43,9 @@ def lowered(
     arrays = {"x": data} if addend is None else {"x": data, "addend": addend}
     kernel, bias = (relax.const(array, str(array.dtype)) for array in constants)
 
-    def body(x: relax.Expr, addend: relax.Expr | None = None) -> relax.Call:
-        return operator(x, kernel, bias=bias, addend=addend, **attrs)
+    def body(x: relax.Expr, *addends: relax.Expr) -> relax.Call:
+        own = {"addend": addends[0]} if addends else {}
+        return operator(x, kernel, bias=bias, **own, **attrs)
 
     return lower(module(arrays, body), tvm.target.Target(target))
 
