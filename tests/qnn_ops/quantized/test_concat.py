@@ -10,7 +10,7 @@ from tvm import relax
 from frontends.tflite.quantization import Quantization
 from qnn_ops import QnnError, quantized_concat
 from tests.support.arrays import every_value
-from tests.support.cases.quantized_concat import random_concat
+from tests.support.cases import random_concat
 from tests.support.encodings import encodings
 from tests.support.litert import litert
 from tests.support.operators import check_round_trips, module_of

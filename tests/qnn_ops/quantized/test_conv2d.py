@@ -16,7 +16,7 @@ from qnn_ops.arithmetic.fixed_point import (
 )
 from qnn_ops.dialect.layouts import permutation
 from tests.support.arrays import full_range
-from tests.support.cases.quantized_conv2d import convolutions
+from tests.support.cases import convolutions
 from tests.support.encodings import encodings
 from tests.support.litert import litert
 from tests.support.operators import check_round_trips, module_of

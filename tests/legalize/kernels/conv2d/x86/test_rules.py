@@ -15,8 +15,7 @@ from legalize.kernels.isa.x86 import AVX2, AVX512_VNNI, AVX512BW, AVX_VNNI, SSE4
 from qnn_ops import quantized_conv2d, quantized_dense
 from qnn_ops.dialect.registry import Operator
 from tests.support.arrays import full_range
-from tests.support.cases.quantized_conv2d import convolutions
-from tests.support.cases.quantized_dense import dense_layers
+from tests.support.cases import convolutions, dense_layers
 from tests.support.encodings import encodings
 from tests.support.modules import module
 from tests.support.operators import run
