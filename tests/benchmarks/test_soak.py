@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +10,10 @@ from click.testing import CliRunner
 import tvm_qnn
 from benchmarks import soak as soaks
 from benchmarks.soak import Soaked, soak
+from tests.support.linking import needs_linker
 from tests.support.modules import adder
-from tvm_qnn.target.linker import COMPILERS
 
-if not any(map(shutil.which, COMPILERS)):
-    pytest.skip("there is no C compiler to link with", allow_module_level=True)
+pytestmark = needs_linker
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,7 @@ from tvm import relax
 import tvm_qnn
 from qnn_ops.dialect.signature import TensorInfo
 from qnn_ops.errors import QnnError
-from tests.support.linking import needs_linker
+from tests.support.linking import need_linker, needs_linker
 from tests.support.modules import adder
 from tests.support.processes import printed
 from tvm_qnn.library.library import Library
@@ -25,8 +25,7 @@ W = np.full((2, 3), 10, np.int8)
 
 @pytest.fixture(scope="module")
 def exported(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    if not any(map(shutil.which, COMPILERS)):
-        pytest.skip("there is no C compiler to link with")
+    need_linker()
     path = tmp_path_factory.mktemp("exported") / "adder.so"
     tvm_qnn.build(adder(), "host", {"w": W}).export(path)
     return path
