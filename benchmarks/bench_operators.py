@@ -37,7 +37,7 @@ from qnn_ops import (
     quantized_softmax,
     requantize,
 )
-from qnn_ops.tables.lookup import logistic_table
+from qnn_ops.tables.lookup import Ends, logistic_table
 from tvm_qnn.library.threads import use_threads
 from tvm_qnn.target.target import parse_target
 
@@ -71,7 +71,7 @@ _SOFTMAX: dict[str, Any] = {
     "output_zero_point": 0,
     "out_dtype": "uint8",
 }
-_TABLE = logistic_table(0.05, 100, 1 / 256, 0, "uint8")
+_TABLE = logistic_table(Ends(0.05, 100, 1 / 256, 0, "uint8"))
 _REAL: dict[str, Any] = {"scale": 0.0078125, "zero_point": 128}
 
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import prod
 
 import numpy as np
 from tvm import relax, tirx
-from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tirx as T
 
 from legalize.loop_functions import add_function
+from legalize.written import flat, new_function
 from qnn_ops.dialect.registry import TensorSpec, spec_of
 
 TAKES = "qnn.takes_bytes"
@@ -70,18 +69,13 @@ def _copies(
     name: str,
 ) -> tirx.PrimFunc:
     """Build a function that copies elements of each source: (from, to, count)."""
-    with IRBuilder() as builder, T.prim_func(s_tir=True):
-        T.func_name(name)
-        T.func_attr({"global_symbol": name, "tirx.noalias": True})
+    with new_function(name) as builder:
         specs = [*sources, result]
         buffers = [
             T.arg(f"image_{number}", T.buffer(spec.shape, spec.dtype))
             for number, spec in enumerate(specs)
         ]
-        *data, output = [
-            T.decl_buffer((prod(spec.shape),), spec.dtype, data=buffer.data)
-            for buffer, spec in zip(buffers, specs, strict=True)
-        ]
+        *data, output = map(flat, buffers)
         for source, (start, to, count) in zip(data, spans, strict=True):
             with T.serial(count) as i:
                 T.buffer_store(output, source[start + i], [to + i])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
 import tvm
 from tvm import relax
@@ -14,7 +14,12 @@ from legalize.kernels.isa.base import VectorIsa
 from legalize.kernels.isa.targets import has_feature
 from qnn_ops.dialect.registry import Attrs, Operator, attrs_of, has_open_size, operator_of
 
-Rule = Callable[[relax.BlockBuilder, Attrs, Sequence[relax.Expr]], "relax.Expr | None"]
+Builder: TypeAlias = relax.BlockBuilder
+Operands: TypeAlias = Sequence[relax.Expr]
+Lowered: TypeAlias = "relax.Expr | None"
+"""A call as kernels; None if they cannot take its shape or attributes."""
+
+Rule = Callable[[Builder, Attrs, Operands], Lowered]
 Row = tuple[Operator[Any], tuple[str, ...], Rule]
 """An operator, features, and the rule for targets that have all of them."""
 
@@ -25,9 +30,7 @@ class OpenRule:
 
     rule: Rule
 
-    def __call__(
-        self, builder: relax.BlockBuilder, attrs: Attrs, operands: Sequence[relax.Expr]
-    ) -> relax.Expr | None:
+    def __call__(self, builder: Builder, attrs: Attrs, operands: Operands) -> Lowered:
         """Return the call as kernels; None if they cannot take its shape or attributes."""
         return self.rule(builder, attrs, operands)
 
@@ -62,7 +65,7 @@ class Kernel:
         """Tell whether the target has every feature that the kernel uses."""
         return has_features(target, self.features)
 
-    def lower(self, builder: relax.BlockBuilder, call: relax.Call) -> relax.Expr | None:
+    def lower(self, builder: Builder, call: relax.Call) -> Lowered:
         """Return the call as kernels; None if they cannot take its shape or attributes."""
         if not isinstance(self.rule, OpenRule) and has_open_size(call):
             return None
@@ -73,13 +76,8 @@ class VectorRule(Protocol):
     """A rule for the vectors of any instruction set."""
 
     def __call__(
-        self,
-        builder: relax.BlockBuilder,
-        attrs: Attrs,
-        operands: Sequence[relax.Expr],
-        *,
-        isa: VectorIsa,
-    ) -> relax.Expr | None:
+        self, builder: Builder, attrs: Attrs, operands: Operands, *, isa: VectorIsa
+    ) -> Lowered:
         """Return the call as kernels; None if they cannot take its shape or attributes."""
 
 

@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tvm import relax, tirx
-from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tirx as T
 
 from legalize.loop_functions import add_function
+from legalize.written import new_function
 from qnn_ops.dialect.registry import spec_of
 from qnn_ops.dialect.sizes import variables_of
 
@@ -34,9 +34,7 @@ def call_loops(
     """
     operands = [builder.normalize(operand) for operand in operands]
     kinds = [(spec.shape, spec.dtype) for spec in map(spec_of, operands)]
-    with IRBuilder() as writer, T.prim_func(s_tir=True):
-        T.func_name(name)
-        T.func_attr({"global_symbol": name, "tirx.noalias": True})
+    with new_function(name) as writer:
         given = [T.arg(f"operand{i}", T.buffer(*kind)) for i, kind in enumerate(kinds)]
         write(*given, T.arg("output", T.buffer(shape, dtype)))
     function = writer.get()

@@ -1,12 +1,9 @@
 from __future__ import annotations
 
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
 
 from benchmarks.machine import setting
+from tests.support.processes import printed
 
 ASK = """
 import ctypes
@@ -18,15 +15,9 @@ print(before, asked, amx.in_use())
 """
 
 
-def _answer(forbid: str) -> str:
-    command = [sys.executable, "-c", ASK.format(forbid=forbid)]
-    root = Path(__file__).parents[2]
-    return subprocess.run(command, cwd=root, check=True, capture_output=True, text=True).stdout
-
-
 @pytest.mark.skipif("amx_int8" not in setting().features, reason="the processor has no AMX")
 @pytest.mark.parametrize(
     ("forbid", "expected"), [("", "False 0 True\n"), ("amx.forbid()", "False -1 False\n")]
 )
 def test_a_process_gets_amx_unless_it_is_forbidden(forbid: str, expected: str) -> None:
-    assert _answer(forbid) == expected
+    assert printed(ASK.format(forbid=forbid)) == expected

@@ -4,11 +4,11 @@ import json
 from pathlib import Path
 
 import numpy as np
-from click.testing import CliRunner
 
 from benchmarks.arm_instructions import CORES, main, products, write_inputs
 from benchmarks.models import inputs_of
 from tests.support.arm import CORTEX_A76, on_cores
+from tests.support.commands import refused, said
 from tvm_qnn import digits
 from tvm_qnn.target.target import NAMES
 
@@ -35,10 +35,9 @@ def test_the_command_counts_a_model(core: object, tmp_path: Path) -> None:
     model, report, figures = (tmp_path / name for name in ("digits.tflite", "r.md", "r.json"))
     model.write_bytes(digits.model("int8"))
     words = [str(model), "--core", "cortex-a76", "--functions", "1"]
-    result = CliRunner().invoke(main, [*words, "--markdown", str(report), "--json", str(figures)])
-    assert result.exit_code == 0, result.output
-    assert "digits, cortex-a76" in result.output
-    assert " %  model_" in result.output
+    text = said(main, [*words, "--markdown", str(report), "--json", str(figures)])
+    assert "digits, cortex-a76" in text
+    assert " %  model_" in text
     (comparison,) = json.loads(figures.read_text())["comparisons"]
     ours, *peers = comparison["programs"]
     assert ours["instructions"] > PRODUCTS / 16
@@ -48,6 +47,4 @@ def test_the_command_counts_a_model(core: object, tmp_path: Path) -> None:
 
 
 def test_a_model_that_is_not_there_is_an_error() -> None:
-    result = CliRunner().invoke(main, ["nowhere.tflite"])
-    assert result.exit_code == 1
-    assert "nowhere.tflite is neither a file nor a network" in result.output
+    assert "nowhere.tflite is neither a file nor a network" in refused(main, ["nowhere.tflite"])

@@ -3,10 +3,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
 from benchmarks.arm_loops import main, products, sums
 from benchmarks.loops.assembly import Loop
+from tests.support.commands import said
 from tests.support.mca import mca
 
 LOOP = Loop(
@@ -33,8 +33,7 @@ def test_only_products_of_bytes_count() -> None:
 def test_the_sums_of_convolutions_keep_their_units_busy(tmp_path: Path) -> None:
     mca()
     report = tmp_path / "report.md"
-    result = CliRunner().invoke(main, ["--markdown", str(report)])
-    assert result.exit_code == 0, result.output
+    said(main, ["--markdown", str(report)])
     lines = [line.split("|")[1:-1] for line in report.read_text().splitlines() if "%" in line]
     assert len(lines) == 12
     busiest = [int(line[-2].strip("% ")) for line in lines]

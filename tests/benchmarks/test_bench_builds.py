@@ -3,10 +3,9 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from click.testing import CliRunner
-
 from benchmarks.bench_builds import Builds, main, rows
 from benchmarks.process import Built
+from tests.support.commands import said
 from tvm_qnn import digits
 
 
@@ -27,8 +26,7 @@ def test_the_command_builds_in_fresh_processes(tmp_path: Path) -> None:
     model, output = tmp_path / "small.tflite", tmp_path / "out"
     model.write_bytes(digits.model("int8"))
     arguments = ["--repeat", "1", "--warm", "--peers", "tvm-qnn", "--peers", "litert"]
-    result = CliRunner().invoke(main, [str(model), *arguments, "--output", str(output)])
-    assert result.exit_code == 0, result.output
+    said(main, [str(model), *arguments, "--output", str(output)])
     ours, theirs = json.loads((output / "builds.json").read_text())["builds"]
     for kind in ("single", "several", "warm_single", "warm_several"):
         (built,) = ours[kind]

@@ -3,10 +3,9 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from click.testing import CliRunner
-
 from benchmarks.bench_footprint import Footprint, absent_lines, main, rows
 from benchmarks.process import Compiled, Loaded
+from tests.support.commands import said
 from tests.support.linking import needs_linker
 from tvm_qnn import digits
 
@@ -31,8 +30,7 @@ def test_the_command_measures_fresh_processes(tmp_path: Path) -> None:
     model, output = tmp_path / "small.tflite", tmp_path / "out"
     model.write_bytes(digits.model("int8"))
     arguments = ["--repeat", "1", "--peers", "tvm-qnn", "--peers", "litert"]
-    result = CliRunner().invoke(main, [str(model), *arguments, "--output", str(output)])
-    assert result.exit_code == 0, result.output
+    said(main, [str(model), *arguments, "--output", str(output)])
     ours, theirs = json.loads((output / "footprint.json").read_text())["footprints"]
     assert ours["compiled"]["seconds"] > 0
     assert ours["again"]["seconds"] > 0

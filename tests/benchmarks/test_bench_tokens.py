@@ -3,7 +3,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
+
+from tests.support.commands import said
 
 pytest.importorskip("onnx", reason="onnx is not installed")
 pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
@@ -19,8 +20,7 @@ def test_both_write_the_same_tokens(tmp_path: Path) -> None:
         (tmp_path / f"{name}.onnx").write_bytes(model.SerializeToString())
     words = [str(tmp_path / f"{name}.onnx") for name in ("grouped", "plain")]
     words += ["--prompt", "5", "--tokens", "6", "--rounds", "1", "--output", str(tmp_path)]
-    result = CliRunner().invoke(main, words)
-    assert result.exit_code == 0, result.output
+    said(main, words)
     text = (tmp_path / "tokens.md").read_text("utf-8")
     assert text.count("| 6 of 6 |") == 2
     (row,) = (line for line in text.splitlines() if "| plain.onnx" in line)

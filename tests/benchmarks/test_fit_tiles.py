@@ -5,7 +5,6 @@ from io import StringIO
 
 import pytest
 import tvm
-from click.testing import CliRunner
 from rich.console import Console
 
 from benchmarks.fit_tiles import main, measure, report
@@ -13,15 +12,14 @@ from benchmarks.tiles.fit import VECTORS
 from benchmarks.tiles.layers import layers
 from legalize.kernels.conv2d.x86.amx.cost import NANOSECONDS
 from tests.benchmarks.tiles.test_fit import OTHER, timed
+from tests.support.commands import refused
 from tests.support.tiles import use_soft_tiles
 from tests.support.x86 import TARGET, host_has, needs_native_vnni
 
 
 @pytest.mark.skipif(host_has("amx_int8"), reason="the processor has AMX")
 def test_other_processors_get_one_line() -> None:
-    result = CliRunner().invoke(main)
-    assert result.exit_code == 1
-    (line,) = result.output.splitlines()
+    (line,) = refused(main).splitlines()
     assert line.startswith("Error: the model is of AMX's tiles, which this processor has not: ")
 
 

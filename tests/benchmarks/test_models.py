@@ -2,12 +2,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 from benchmarks import onnx_zoo
 from benchmarks.bench_peers import main
 from benchmarks.models import inputs_of, models, suffix_of
 from qnn_ops.errors import QnnError
+from tests.support.commands import refused
 from tests.support.onnx_networks import Network, Style
 from tvm_qnn import digits, zoo
 from tvm_qnn.compare import compare
@@ -46,9 +46,7 @@ def test_layers_of_no_sizes(sizes: str) -> None:
 def test_what_is_neither_file_nor_network_is_an_error() -> None:
     with pytest.raises(QnnError, match="lenet is neither a file nor a network of the zoo"):
         models(["lenet"])
-    result = CliRunner().invoke(main, ["lenet"])
-    assert result.exit_code == 1
-    assert "neither a file" in result.stderr
+    assert "neither a file" in refused(main, ["lenet"])
 
 
 def test_inputs_fit_the_model() -> None:

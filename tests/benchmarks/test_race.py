@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 from benchmarks import race as races
 from benchmarks.bench_peers import main
@@ -36,6 +35,7 @@ from benchmarks.race_report import (
     summary_rows,
 )
 from benchmarks.worker import CLOCKS, time_runs
+from tests.support.commands import said
 from tests.support.linking import needs_linker
 from tvm_qnn import digits, load
 from tvm_qnn.target.processor import TILES
@@ -187,8 +187,7 @@ def test_the_command_times_tvm_qnn_and_litert(model: Path, tmp_path: Path) -> No
     output = tmp_path / "out"
     options = ["--rounds", "3", "--seconds", "0", "--amx", "without", "--output", str(output)]
     peers = ["--peers", OURS, "--peers", "litert"]
-    result = CliRunner().invoke(main, [str(model), *options, *peers])
-    assert result.exit_code == 0, result.output
+    said(main, [str(model), *options, *peers])
     lanes = json.loads((output / "peers.json").read_text())["races"][0]["lanes"]
     assert set(lanes) == {OURS, "litert"}
     assert all(0 < lane["median"] < 1 and not lane["uses_amx"] for lane in lanes.values())

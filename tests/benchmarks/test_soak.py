@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +10,10 @@ from click.testing import CliRunner
 import tvm_qnn
 from benchmarks import soak as soaks
 from benchmarks.soak import Soaked, soak
+from tests.support.linking import needs_linker
 from tests.support.modules import adder
-from tvm_qnn.target.linker import COMPILERS
 
-if not any(map(shutil.which, COMPILERS)):
-    pytest.skip("there is no C compiler to link with", allow_module_level=True)
+pytestmark = needs_linker
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +46,7 @@ def test_a_result_that_differs_is_counted_and_fails(
     arguments = [str(file), "--runs", "500", "--threads", "1", "--loads", "3"]
     result = CliRunner().invoke(soaks.main, arguments)
     assert result.exit_code == 1
-    assert "Results that differ: 1" in result.output
+    assert "Results that differ: 1" in result.stdout
 
 
 def test_growth_and_spread() -> None:

@@ -8,7 +8,6 @@ from pathlib import Path
 from unittest.mock import patch
 
 import numpy as np
-from click.testing import CliRunner
 
 from frontends.tflite.quantization import Quantization
 from frontends.tflite.writer import ModelWriter
@@ -16,6 +15,7 @@ from tests.census import trial
 from tests.census.__main__ import main
 from tests.census.table import tables
 from tests.census.trial import Outcome, try_file
+from tests.support.commands import said
 
 Q = Quantization.per_tensor(0.05, 3)
 
@@ -46,9 +46,8 @@ def test_files_are_sorted_by_what_becomes_of_them(tmp_path: Path) -> None:
     (tmp_path / "a.tflite").write_bytes(model("HARD_SWISH"))
     (tmp_path / "deeper" / "b.tflite").write_bytes(random_numbers())
     (tmp_path / "c.tflite").write_bytes(b"nothing")
-    result = CliRunner().invoke(main, [str(tmp_path), "--json"])
-    assert result.exit_code == 0, result.output
-    found = {each["file"]: each for each in json.loads(result.stdout)}
+    text = said(main, [str(tmp_path), "--json"])
+    found = {each["file"]: each for each in json.loads(text)}
     assert found["a.tflite"]["kind"] == "equal"
     assert found["a.tflite"]["elements"] == 4
     assert found["deeper/b.tflite"]["kind"] == "refused"

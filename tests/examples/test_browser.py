@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
+from tests.support.commands import said
 from tests.support.wasm import link, needs_wasm, run
 from tvm_qnn import build, from_tflite
 from tvm_qnn.cli import main
@@ -48,8 +48,7 @@ def page(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     shutil.copytree(EXAMPLE, folder, dirs_exist_ok=True)
     shutil.copy(shared / "models" / "tflite" / "kws_i8.tflite", folder / "keywords.tflite")
     arguments = ["compile", str(folder / "keywords.tflite"), "--target", "wasm32", "--arena"]
-    result = CliRunner().invoke(main, [*arguments, "-o", str(folder / "c")])
-    assert result.exit_code == 0, result.output
+    said(main, [*arguments, "-o", str(folder / "c")])
     sources = [folder / "model.c", *(folder / "c" / f"keywords.{end}" for end in ("c", "o"))]
     link(folder / "keywords.wasm", "-mexec-model=reactor", f"-I{folder / 'c'}", *sources)
     with wave.open(str(folder / "words.wav"), "wb") as file:

@@ -22,6 +22,7 @@ from tests.fingerprint.__main__ import main
 from tests.fingerprint.fingerprint import WAYS, compare, hash_model, matching, take
 from tests.fingerprint.hashes import module_hashes
 from tests.fingerprint.models import models
+from tests.support.commands import refused
 from tvm_qnn.target.target import NAMES
 
 MODEL = "digits/int8"
@@ -154,9 +155,7 @@ def test_the_command_compares_two_files(taken: Path, tmp_path: Path) -> None:
 def test_what_is_not_there_is_an_error(taken: Path, tmp_path: Path) -> None:
     file = tmp_path / "none.json"
     for words in (["take", str(file)], ["compare", str(taken)]):
-        result = CliRunner().invoke(main, [*words, "--models", "nothing"])
-        assert result.exit_code == 1
-        assert "no such model or target" in result.output
+        assert "no such model or target" in refused(main, [*words, "--models", "nothing"])
     assert not file.exists()
 
 

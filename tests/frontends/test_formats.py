@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +11,7 @@ from frontends.tflite.reader import read_model as read_tflite
 from qnn_ops.dialect.signature import signature_of
 from qnn_ops.errors import QnnError
 from tests.frontends.mxnet.files import symbol_json
+from tests.support.processes import printed
 from tvm_qnn import digits
 
 SYMBOL = symbol_json([{"op": "null", "name": "data"}]).encode()
@@ -107,5 +106,4 @@ def test_every_source_is_converted_and_described() -> None:
 
 def test_formats_are_listed_without_tvm() -> None:
     code = "import sys, frontends.formats as f; f.formats(); print({'tvm_ffi'} & {*sys.modules})"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "set()"
+    assert printed(code).strip() == "set()"

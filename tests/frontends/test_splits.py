@@ -6,19 +6,15 @@ import tvm
 from tvm import relax
 
 from frontends.splits import split
+from tests.support.modules import module
 
 
 @pytest.mark.parametrize("count", [2, 64, 65, 200])
 def test_parts_are_in_order(count: int) -> None:
     sizes = [1 + number % 3 for number in range(count)]
     data = np.arange(2 * sum(sizes), dtype=np.int8).reshape(2, -1)
-    variable, builder = relax.Var("x", relax.TensorType(data.shape, "int8")), relax.BlockBuilder()
-    with builder.function("main", [variable]):
-        with builder.dataflow():
-            parts = split(builder, variable, sizes, 1)
-            result = builder.emit_output(builder.normalize(relax.Tuple(parts)))
-        builder.emit_func_output(result)
-    machine = relax.VirtualMachine(tvm.compile(builder.get(), target="llvm"), tvm.cpu())
+    mod = module({"x": data}, lambda x: split(relax.BlockBuilder.current(), x, sizes, 1))
+    machine = relax.VirtualMachine(tvm.compile(mod, target="llvm"), tvm.cpu())
     actual = [part.numpy() for part in machine["main"](tvm.runtime.tensor(data))]
     for part, expected in zip(actual, np.split(data, np.cumsum(sizes)[:-1], 1), strict=True):
         np.testing.assert_array_equal(part, expected)

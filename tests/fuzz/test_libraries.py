@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-import shutil
-
-import pytest
-
 from tests.fuzz.libraries import RAISED, RAN, REFUSED, campaign
-from tvm_qnn.target.linker import COMPILERS
+from tests.support.linking import needs_linker
 
 
-@pytest.mark.skipif(
-    not any(map(shutil.which, COMPILERS)), reason="there is no C compiler to link with"
-)
+@needs_linker
 def test_changed_libraries_with_a_fitting_digest_are_refused_or_run() -> None:
     found = campaign(tries=60, seed=1)
     assert found[REFUSED] > 30

@@ -11,6 +11,7 @@ from tvm.relax import op as R
 from legalize import lower
 from qnn_ops import dequantize, quantized_add, quantized_conv2d, quantized_pad, quantized_relu
 from tests.support.arrays import full_range
+from tests.support.encodings import encodings
 from tests.support.modules import module
 from tests.support.operators import run
 from tests.support.x86 import TARGET, marks
@@ -18,11 +19,7 @@ from tests.support.x86 import TARGET, marks
 Array = np.ndarray[Any, Any]
 
 VNNI = tvm.target.Target(TARGET)
-OUTPUT: dict[str, Any] = {
-    "output_scale": 0.07,
-    "output_zero_point": 9,
-    "out_dtype": "uint8",
-}
+OUTPUT = encodings(output=(0.07, 9), out_dtype="uint8")
 CONV: dict[str, Any] = {
     "input_scale": 0.05,
     "input_zero_point": 120,

@@ -22,6 +22,7 @@ from qnn_ops import (
     requantize,
 )
 from tests.support.arrays import full_range
+from tests.support.encodings import encodings
 from tests.support.modules import module
 from tests.support.operators import module_of, run
 from tests.support.x86 import TARGET, needs_native_vnni
@@ -32,15 +33,7 @@ Array = np.ndarray[Any, Any]
 PLAIN = tvm.target.Target("llvm")
 ROWS = {"x": relax.TensorType((3, 5, 16), "int8")}
 WEIGHT = full_range(np.random.default_rng(1), "int8", (24, 16))
-DENSE: dict[str, Any] = {
-    "input_scale": 0.05,
-    "input_zero_point": 20,
-    "kernel_scale": 0.01,
-    "kernel_zero_point": 0,
-    "output_scale": 0.07,
-    "output_zero_point": 9,
-    "out_dtype": "int8",
-}
+DENSE = encodings(input=(0.05, 20), kernel=(0.01, 0), output=(0.07, 9), out_dtype="int8")
 
 
 def layers(x: relax.Expr) -> relax.Expr:

@@ -112,7 +112,7 @@ _OPTIONS: dict[str, dict[str, Any]] = {
 _ONE = (
     *("ABS", "BITCAST", "CEIL", "COS", "ELU", "EXP", "FLOOR", "GELU", "HARD_SWISH"),
     *("LEAKY_RELU", "LOCAL_RESPONSE_NORMALIZATION", "LOG", "LOGICAL_NOT", "NEG", "RELU", "RELU6"),
-    *("RELU_0_TO_1", "RELU_N1_TO_1", "ROUND", "RSQRT", "SIGN", "SIN", "SQRT", "SQUARE", "SQUEEZE"),
+    *("RELU_0_TO_1", "RELU_N1_TO_1", "ROUND", "RSQRT", "SIGN", "SIN", "SQRT", "SQUARE"),
     "ZEROS_LIKE",
 )
 _TWO = (
@@ -232,6 +232,7 @@ _MAKE: dict[str, Make] = {
         (1, 4, 4, 2),
         num_splits=2,
     ),
+    "SQUEEZE": _data(IMAGE, result=(4, 4, 4), squeeze_dims=[0]),
     "STRIDED_SLICE": _with([0, 0, 0, 0], (1, 2, 4, 4), [1, 4, 4, 4], [1, 2, 1, 1]),
     "TANH": _scaled((1 / 128, 0), 2.0**-15),
     "TILE": _with([1, 2, 1, 1], (1, 8, 4, 4)),

@@ -1,17 +1,8 @@
 from __future__ import annotations
 
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
-
-
-def output(code: str) -> str:
-    line = [sys.executable, "-c", code]
-    return subprocess.run(line, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+from tests.support.processes import printed
 
 
 @pytest.mark.parametrize(
@@ -25,7 +16,7 @@ def output(code: str) -> str:
     ],
 )
 def test_what_runs_a_library_does_not_import_tvm(imported: str) -> None:
-    assert output(f"import sys, {imported}; print('tvm' in sys.modules)") == "False\n"
+    assert printed(f"import sys, {imported}; print('tvm' in sys.modules)") == "False\n"
 
 
 def test_any_operator_brings_all_of_them_to_tvm() -> None:
@@ -34,7 +25,7 @@ def test_any_operator_brings_all_of_them_to_tvm() -> None:
         "from tvm.script import relax as R\n"
         "print(callable(R.qnn.quantized_conv2d))"
     )
-    assert output(code) == "True\n"
+    assert printed(code) == "True\n"
 
 
 def test_a_function_wins_over_its_module_whichever_is_imported_first() -> None:
@@ -45,7 +36,7 @@ def test_a_function_wins_over_its_module_whichever_is_imported_first() -> None:
         "import qnn_ops.quantized.quantization\n"
         "print(quantize is qnn_ops.quantize, callable(qnn_ops.requantize))"
     )
-    assert output(code) == "True\nTrue True\n"
+    assert printed(code) == "True\nTrue True\n"
 
 
 def test_other_names_are_errors() -> None:

@@ -29,3 +29,19 @@ def copier(size: int, reads: int, writes: int) -> Any:
             with T.serial(0, max(reads, writes)) as i:
                 T.buffer_store(out, flat[T.min(i, reads - 1)], [T.min(i, writes - 1)])
     return builder.get()
+
+
+def dot(instruction: str, lanes: int) -> Any:
+    """A function of one instruction, which adds up four products of bytes in each lane."""
+    with IRBuilder() as builder, T.prim_func(s_tir=True):
+        T.func_name("dot")
+        kinds = (("a", 4 * lanes, "int8"), ("b", 4 * lanes, "int8"), ("out", lanes, "int32"))
+        a, b, out = (T.arg(name, T.buffer((size,), dtype)) for name, size, dtype in kinds)
+        with T.sblock("root"):
+            T.reads()
+            T.writes()
+            vectors = [buffer[T.ramp(0, 1, 4 * lanes)] for buffer in (a, b)]
+            zero = T.broadcast(T.int32(0), lanes)
+            value = T.call_llvm_pure_intrin(f"int32x{lanes}", instruction, zero, *vectors)
+            T.buffer_store(out, value, [T.ramp(0, 1, lanes)])
+    return builder.get()

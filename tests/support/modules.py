@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
+import numpy as np
 import tvm
 from tvm import relax
 
+Array = np.ndarray[Any, Any]
+
 
 def module(
-    inputs: dict[str, relax.Type],
+    inputs: Mapping[str, relax.Type | Array],
     body: Callable[..., relax.Expr | Sequence[relax.Expr]],
 ) -> tvm.IRModule:
-    """A module whose ``main`` gives ``body(*inputs)``: an expression, or several as a tuple."""
-    parameters = [relax.Var(name, ty) for name, ty in inputs.items()]
+    """A module whose ``main`` gives ``body(*inputs)``: an expression, or several as a tuple.
+
+    Inputs are given as types, or as arrays of that type.
+    """
+    parameters = [relax.Var(name, type_of(given)) for name, given in inputs.items()]
     builder = relax.BlockBuilder()
     with builder.function("main", parameters):
         with builder.dataflow():
@@ -23,6 +30,17 @@ def module(
             output = builder.emit_output(emitted[0] if single else relax.Tuple(emitted))
         builder.emit_func_output(output)
     return builder.get()
+
+
+def type_of(given: relax.Type | Array) -> relax.Type:
+    if isinstance(given, np.ndarray):
+        return relax.TensorType(given.shape, str(given.dtype))
+    return given
+
+
+def emit(value: relax.Expr) -> relax.Var:
+    """Bind a value that the body of a module uses several times."""
+    return relax.BlockBuilder.current().emit(value)
 
 
 def adder(shape: Sequence[int] = (2, 3)) -> tvm.IRModule:

@@ -10,21 +10,19 @@ from tvm import relax
 
 from qnn_ops import quantized_add, quantized_conv2d, quantized_pool2d
 from tests.support.arrays import full_range
+from tests.support.encodings import encodings
 from tests.support.modules import module
 
 SHAPE = (1, 13, 6, 4)
 
-_ENCODING: dict[str, Any] = {
-    "input_scale": 0.05,
-    "input_zero_point": -3,
-    "kernel_scale": 0.01,
-    "kernel_zero_point": 0,
-    "output_scale": 0.08,
-    "output_zero_point": 5,
-    "out_dtype": "int8",
-    "data_layout": "NHWC",
-    "kernel_layout": "OHWI",
-}
+_ENCODING = encodings(
+    input=(0.05, -3),
+    kernel=(0.01, 0),
+    output=(0.08, 5),
+    out_dtype="int8",
+    data_layout="NHWC",
+    kernel_layout="OHWI",
+)
 
 
 def conv(x: relax.Expr, kernel: tuple[int, ...], **changes: Any) -> relax.Expr:

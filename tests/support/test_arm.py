@@ -1,34 +1,12 @@
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
 from tvm import te
-from tvm.script.ir_builder import IRBuilder
-from tvm.script.ir_builder import tirx as T
 
 from tests.support.arm import CORTEX_A72, CORTEX_A76, Core, each_core, on_cores, run_cases
-from tests.support.functions import copier, doubler
+from tests.support.functions import copier, dot, doubler
 from tests.support.programs import Case
-
-
-def dot() -> Any:
-    with IRBuilder() as builder, T.prim_func(s_tir=True):
-        T.func_name("dot")
-        a, b, out = (
-            T.arg(name, T.buffer((size,), dtype))
-            for name, size, dtype in (("a", 16, "int8"), ("b", 16, "int8"), ("out", 4, "int32"))
-        )
-        with T.sblock("root"):
-            T.reads()
-            T.writes()
-            vectors = [buffer[T.ramp(0, 1, 16)] for buffer in (a, b)]
-            zero = T.broadcast(T.int32(0), 4)
-            name = "llvm.aarch64.neon.sdot.v4i32.v16i8"
-            value = T.call_llvm_pure_intrin("int32x4", name, zero, *vectors)
-            T.buffer_store(out, value, [T.ramp(0, 1, 4)])
-    return builder.get()
 
 
 @each_core
@@ -78,7 +56,12 @@ def test_floats_become_integers_of_64_bits(core: Core) -> None:
 def test_an_instruction_that_the_core_lacks_stops_the_program(core: Core) -> None:
     # Compiled for a core that has it.
     lucky = Core(core.name, core.machine, CORTEX_A76.target_name)
-    case = Case(dot(), [np.arange(16, dtype=np.int8)] * 2, (4,), "int32")
+    case = Case(
+        dot("llvm.aarch64.neon.sdot.v4i32.v16i8", 4),
+        [np.arange(16, dtype=np.int8)] * 2,
+        (4,),
+        "int32",
+    )
     if core is CORTEX_A72:
         with pytest.raises(AssertionError, match="SIGILL on cortex-a72"):
             run_cases(lucky, [case])

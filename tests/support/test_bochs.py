@@ -1,16 +1,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 from unittest.mock import Mock
 
 import numpy as np
 import pytest
-from tvm.script.ir_builder import IRBuilder
-from tvm.script.ir_builder import tirx as T
 
 from tests.support.bochs import PROCESSORS, Processor, missing, run_cases, write_assembly
-from tests.support.functions import copier, doubler
+from tests.support.functions import copier, dot, doubler
 from tests.support.programs import Case
 
 pytestmark = [
@@ -19,24 +16,6 @@ pytestmark = [
 ]
 each_processor = pytest.mark.parametrize("processor", PROCESSORS.values(), ids=PROCESSORS)
 ICELAKE = PROCESSORS["icelake-server"]
-
-
-def dot() -> Any:
-    with IRBuilder() as builder, T.prim_func(s_tir=True):
-        T.func_name("dot")
-        a, b, out = (
-            T.arg(name, T.buffer((size,), dtype))
-            for name, size, dtype in (("a", 64, "int8"), ("b", 64, "int8"), ("out", 16, "int32"))
-        )
-        with T.sblock("root"):
-            T.reads()
-            T.writes()
-            vectors = [buffer[T.ramp(0, 1, 64)] for buffer in (a, b)]
-            zero = T.broadcast(T.int32(0), 16)
-            name = "llvm.x86.avx512.vpdpbusd.512"
-            value = T.call_llvm_pure_intrin("int32x16", name, zero, *vectors)
-            T.buffer_store(out, value, [T.ramp(0, 1, 16)])
-    return builder.get()
 
 
 @each_processor
@@ -75,7 +54,12 @@ def test_an_instruction_that_the_processor_lacks_stops_the_program(processor: Pr
     # Compiled for a processor that has it.
     lucky = Processor(processor.model, ICELAKE.mcpu)
     ones = np.ones(64, np.int8)
-    case = Case(dot(), [ones, np.arange(64, dtype=np.int8)], (16,), "int32")
+    case = Case(
+        dot("llvm.x86.avx512.vpdpbusd.512", 16),
+        [ones, np.arange(64, dtype=np.int8)],
+        (16,),
+        "int32",
+    )
     if processor.model == ICELAKE.model:
         sums = np.arange(64).reshape(16, 4).sum(axis=1)
         np.testing.assert_array_equal(run_cases(lucky, [case])[0], sums)

@@ -19,6 +19,7 @@ from legalize.kernels.conv2d.x86 import network as network_choice
 from legalize.kernels.conv2d.x86.amx import plan
 from legalize.kernels.isa import amx
 from qnn_ops import quantized_conv2d
+from tests.support.encodings import encodings
 from tests.support.modules import module
 from tests.support.programs import call_tool
 from tests.support.x86 import runs_here
@@ -47,15 +48,9 @@ def convolution(x: relax.Expr) -> relax.Call:
     return quantized_conv2d(
         x,
         relax.const(np.ones((128, 3, 3, 128), np.int8)),
-        input_scale=1.0,
-        input_zero_point=0,
-        kernel_scale=1.0,
-        kernel_zero_point=0,
-        output_scale=2000.0,
-        output_zero_point=0,
-        out_dtype="uint8",
         data_layout="NHWC",
         kernel_layout="OHWI",
+        **encodings(input=(1.0, 0), kernel=(1.0, 0), output=(2000.0, 0), out_dtype="uint8"),
     )
 
 

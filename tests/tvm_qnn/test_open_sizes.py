@@ -19,6 +19,7 @@ import tvm_qnn
 from qnn_ops.dialect.signature import with_bounds
 from qnn_ops.dialect.tensor_info import OpenSize
 from qnn_ops.errors import QnnError
+from tests.support.encodings import encodings
 from tests.support.modules import module
 
 Array = np.ndarray[Any, Any]
@@ -47,15 +48,7 @@ def rows(x: relax.Expr) -> Sequence[relax.Expr]:
     flat = emit(R.reshape(emit(R.permute_dims(mixed, [0, 2, 1, 3])), (batch, length, DEPTH)))
     total = emit(
         q.quantized_add(
-            flat,
-            x,
-            lhs_scale=0.2,
-            lhs_zero_point=0,
-            rhs_scale=0.02,
-            rhs_zero_point=3,
-            output_scale=0.25,
-            output_zero_point=1,
-            out_dtype="int8",
+            flat, x, **encodings(lhs=(0.2, 0), rhs=(0.02, 3), output=(0.25, 1), out_dtype="int8")
         )
     )
     scaled = emit(q.requantize(total, 0.25, 1, 0.3, -5, "int8"))

@@ -27,7 +27,6 @@ from dataclasses import dataclass
 from functools import cache
 
 from tvm import tirx
-from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.blockwise.kernel import Weights, declared
@@ -48,6 +47,7 @@ from legalize.kernels.ir.vectors import (
     unsigned_min,
 )
 from legalize.kernels.isa.base import VectorIsa
+from legalize.written import new_function
 
 _SHORT_BITS = 4
 """The most bits of weights for short sums. Eight quads fit a word, as 8 · 2 · 15 · 128 < 2^15."""
@@ -150,9 +150,7 @@ def integer_rows(isa: VectorIsa, spec: Blockwise) -> tirx.PrimFunc:
     Returns:
         A function of the data, the packed weights and scales, perhaps zero points, and the output.
     """
-    with IRBuilder() as builder, T.prim_func(s_tir=True):
-        T.func_name("blockwise_integers")
-        T.func_attr({"global_symbol": "blockwise_integers", "tirx.noalias": True})
+    with new_function("blockwise_integers") as builder:
         source, weights, target = declared(spec)
         data = _Data(
             T.alloc_buffer((spec.rows * spec.depth,), _dtype(spec), scope="global"),

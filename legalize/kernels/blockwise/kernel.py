@@ -16,10 +16,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
-from math import prod
 
 from tvm import tirx
-from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.blockwise.spec import GROUP, Blockwise
@@ -39,6 +37,7 @@ from legalize.kernels.ir.vectors import (
     spread,
 )
 from legalize.kernels.isa.base import VectorIsa
+from legalize.written import flat, new_function
 
 
 @dataclass(frozen=True)
@@ -129,9 +128,7 @@ def few_rows(isa: VectorIsa, spec: Blockwise) -> tirx.PrimFunc:
     Returns:
         A function of the data, the packed weights and scales, perhaps zero points, and the output.
     """
-    with IRBuilder() as builder, T.prim_func(s_tir=True):
-        T.func_name("blockwise_dense")
-        T.func_attr({"global_symbol": "blockwise_dense", "tirx.noalias": True})
+    with new_function("blockwise_dense") as builder:
         source, weights, target = declared(spec)
         most = max(isa.registers * isa.size // _BYTES_OF_SUMS // spec.rows, 1)
         whole, rest = divmod(spec.groups, most)
@@ -152,12 +149,8 @@ def declared(spec: Blockwise) -> tuple[Buffer, Weights, Buffer]:
         for name, shape, dtype in zip(names, spec.shapes, spec.dtypes, strict=False)
     ]
     output = T.arg("output", T.buffer((spec.rows, spec.units), "float32"))
-    constants = [
-        T.decl_buffer((prod(shape),), dtype, data=buffer.data)
-        for buffer, shape, dtype in zip(given, spec.shapes, spec.dtypes, strict=True)
-    ]
-    source = T.decl_buffer((spec.rows * spec.depth,), "float32", data=data.data)
-    target = T.decl_buffer((spec.rows * spec.units,), "float32", data=output.data)
+    constants = list(map(flat, given))
+    source, target = flat(data), flat(output)
     return source, Weights(spec, constants), target
 
 
@@ -222,9 +215,7 @@ def many_rows(isa: VectorIsa, spec: Blockwise) -> tirx.PrimFunc:
     Returns:
         A function of the data, the packed weights and scales, perhaps zero points, and the output.
     """
-    with IRBuilder() as builder, T.prim_func(s_tir=True):
-        T.func_name("blockwise_dense")
-        T.func_attr({"global_symbol": "blockwise_dense", "tirx.noalias": True})
+    with new_function("blockwise_dense") as builder:
         _Panels(isa, spec).write()
     return builder.get()
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from math import prod
 from typing import Any
 
@@ -15,19 +14,13 @@ from legalize.kernels.blockwise.kernel import MOST_ROWS, few_rows, many_rows
 from legalize.kernels.blockwise.spec import Blockwise, one_point, point_dtype
 from legalize.kernels.call import call_tir
 from legalize.kernels.isa.base import VectorIsa
-from legalize.kernels.kernel import VectorRule
+from legalize.kernels.kernel import Builder, Lowered, Operands, VectorRule
 from qnn_ops import blockwise_dense
 from qnn_ops.dialect.registry import Attrs, Operator, constant_of, spec_of
 from qnn_ops.quantized.blockwise_dense import middle_of
 
 
-def _multiply(
-    builder: relax.BlockBuilder,
-    attrs: Attrs,
-    operands: Sequence[relax.Expr],
-    *,
-    isa: VectorIsa,
-) -> relax.Expr | None:
+def _multiply(builder: Builder, attrs: Attrs, operands: Operands, *, isa: VectorIsa) -> Lowered:
     shape = spec_of(operands[0]).shape
     constants = [array for each in operands[1:] if (array := constant_of(each)) is not None]
     if len(constants) < len(operands) - 1 or 0 in shape:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -87,6 +88,29 @@ class Plan(Protocol):
             of ``packed``; the added tensor or the encodings, if any; and the output,
             ``spec.stored.dtype`` of ``spec.target_shape``.
         """
+
+
+@dataclass(frozen=True, eq=False)
+class Ready:
+    """A plan whose constants are laid out when it is made.
+
+    Attributes:
+        spec: the convolution.
+        constants: the arrays, in the order of the function's arguments.
+        build: builds the function.
+    """
+
+    spec: ConvSpec
+    constants: tuple[Array, ...]
+    build: partial[tirx.PrimFunc]
+
+    def pack(self, _weights: Weights) -> Ready:
+        """Return the plan itself."""
+        return self
+
+    def function(self, _packed: Ready) -> tirx.PrimFunc:
+        """Build the function."""
+        return self.build()
 
 
 Planner = Callable[[ConvSpec, Weights], "Plan | None"]

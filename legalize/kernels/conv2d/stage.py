@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tvm import tirx
-from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.conv2d.spec import ConvSpec
@@ -13,6 +12,7 @@ from legalize.kernels.ir.places import rolled, with_addresses
 from legalize.kernels.ir.rows import fill, for_each_piece, ramp, splat, unsigned
 from legalize.kernels.ir.tasks import shared_loop, task_count
 from legalize.kernels.ir.vectors import Buffer, Index
+from legalize.written import new_function
 from qnn_ops.dialect.sizes import Size, as_extent, is_open, least
 
 # Roughly what one thread copies from and to the second-level cache.
@@ -35,9 +35,7 @@ def stage(spec: ConvSpec) -> tirx.PrimFunc:
     batch, height, width, channels = spec.staged_shape
     top, left, bottom, right = spec.padding
     row, in_row = width * channels, spec.in_width * spec.in_channels
-    with IRBuilder() as builder, T.prim_func(s_tir=True):
-        T.func_name("stage")
-        T.func_attr({"global_symbol": "stage", "tirx.noalias": True})
+    with new_function("stage") as builder:
         data = T.arg("data", T.buffer(spec.in_shape, spec.in_dtype))
         staged = T.arg("staged", T.buffer(spec.staged_shape, spec.staged_dtype))
         source = T.decl_buffer((_size(spec.in_shape),), spec.in_dtype, data=data.data)

@@ -8,7 +8,6 @@ from math import prod
 
 import numpy as np
 from tvm import tirx
-from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.ir.arithmetic import round_half_away, zero_for_nan
@@ -16,6 +15,7 @@ from legalize.kernels.ir.rows import pieces, ramp
 from legalize.kernels.ir.tasks import shared_loop, task_count
 from legalize.kernels.ir.vectors import Index, Vector, splat, vector_of
 from legalize.kernels.isa.base import VectorIsa
+from legalize.written import flat, new_function
 
 # Roughly what one thread converts.
 _VALUES_PER_MICROSECOND = 4_000
@@ -71,13 +71,10 @@ def _elementwise(
     convert: Callable[[Vector, int], Vector],
 ) -> tirx.PrimFunc:
     size = prod(shape)
-    with IRBuilder() as builder, T.prim_func(s_tir=True):
-        T.func_name(name)
-        T.func_attr({"global_symbol": name, "tirx.noalias": True})
+    with new_function(name) as builder:
         data = T.arg("data", T.buffer(shape, in_dtype))
         output = T.arg("output", T.buffer(shape, out_dtype))
-        source = T.decl_buffer((size,), in_dtype, data=data.data)
-        target = T.decl_buffer((size,), out_dtype, data=output.data)
+        source, target = flat(data), flat(output)
 
         def piece(offset: Index, lanes: int) -> None:
             index = ramp(offset, lanes)

@@ -2,28 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
-
-from tvm import relax
 
 from legalize.kernels.call import call_tir
 from legalize.kernels.convert import kernel as real
 from legalize.kernels.isa.base import VectorIsa
-from legalize.kernels.kernel import VectorRule
+from legalize.kernels.kernel import Builder, Lowered, Operands, VectorRule
 from qnn_ops import dequantize, quantize
 from qnn_ops.dialect.checks import QUANTIZED
 from qnn_ops.dialect.declared import LITERT
 from qnn_ops.dialect.registry import Attrs, Operator, spec_of
 
 
-def _quantize(
-    builder: relax.BlockBuilder,
-    attrs: Attrs,
-    operands: Sequence[relax.Expr],
-    *,
-    isa: VectorIsa,
-) -> relax.Expr | None:
+def _quantize(builder: Builder, attrs: Attrs, operands: Operands, *, isa: VectorIsa) -> Lowered:
     shape, dtype = spec_of(operands[0]).shape, attrs.out_dtype
     # Primitives that round half to even are vector code, too. They fuse with the operator that
     # computes the data.
@@ -34,13 +25,7 @@ def _quantize(
     return call_tir(builder, "quantize", function, list(operands), shape, dtype)
 
 
-def _dequantize(
-    builder: relax.BlockBuilder,
-    attrs: Attrs,
-    operands: Sequence[relax.Expr],
-    *,
-    isa: VectorIsa,
-) -> relax.Expr | None:
+def _dequantize(builder: Builder, attrs: Attrs, operands: Operands, *, isa: VectorIsa) -> Lowered:
     data = spec_of(operands[0])
     if not _is_served(attrs, data.shape, data.dtype):
         return None

@@ -16,7 +16,6 @@ from typing import Any
 
 import numpy as np
 from tvm import tirx
-from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.ir.arithmetic import (
@@ -39,6 +38,7 @@ from legalize.kernels.ir.vectors import (
     vector_of,
 )
 from legalize.kernels.isa.base import VectorIsa
+from legalize.written import new_function
 from qnn_ops.arithmetic.onnxruntime import ONNXRUNTIME
 from qnn_ops.dialect.sizes import is_open
 from qnn_ops.quantized.dynamic_quantization import FIELDS, LARGEST_STEPS, OFFSETS
@@ -58,9 +58,7 @@ def encode(
     Returns:
         A function of the data and the encodings.
     """
-    with IRBuilder() as builder, T.prim_func(s_tir=True):
-        T.func_name("dynamic_encoding")
-        T.func_attr({"global_symbol": "dynamic_encoding", "tirx.noalias": True})
+    with new_function("dynamic_encoding") as builder:
         own = {str(size): tirx.Var("size", "int64") for size in shape if is_open([size])}
         shape = tuple(own.get(str(size), size) for size in shape)
         rows, columns = (1, prod(shape)) if whole else (prod(shape[:-1]), shape[-1])
@@ -170,9 +168,7 @@ def quantize(
         A function of the data, the encodings and the output.
     """
     rows, columns = (1, prod(shape)) if whole else (prod(shape[:-1]), shape[-1])
-    with IRBuilder() as builder, T.prim_func(s_tir=True):
-        T.func_name("dynamic_quantize")
-        T.func_attr({"global_symbol": "dynamic_quantize", "tirx.noalias": True})
+    with new_function("dynamic_quantize") as builder:
         data = T.arg("data", T.buffer(shape, "float32"))
         encodings = (FIELDS,) if whole else (*shape[:-1], FIELDS)
         encoding = T.arg("encoding", T.buffer(encodings, "float32"))

@@ -2,28 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
-
-from tvm import relax
 
 from legalize.kernels.call import call_tir
 from legalize.kernels.dynamic import kernel
 from legalize.kernels.isa.base import VectorIsa
-from legalize.kernels.kernel import VectorRule
+from legalize.kernels.kernel import Builder, Lowered, Operands, VectorRule
 from qnn_ops import dynamic_encoding, dynamic_quantize
 from qnn_ops.dialect.registry import Attrs, Operator, spec_of
 from qnn_ops.dialect.sizes import is_open
 from qnn_ops.quantized.dynamic_quantization import FIELDS
 
 
-def _encode(
-    builder: relax.BlockBuilder,
-    attrs: Attrs,
-    operands: Sequence[relax.Expr],
-    *,
-    isa: VectorIsa,
-) -> relax.Expr | None:
+def _encode(builder: Builder, attrs: Attrs, operands: Operands, *, isa: VectorIsa) -> Lowered:
     shape = spec_of(operands[0]).shape
     if 0 in shape:
         return None
@@ -35,13 +26,7 @@ def _encode(
     return call_tir(builder, "dynamic_encoding", function, list(operands), result, "float32")
 
 
-def _quantize(
-    builder: relax.BlockBuilder,
-    attrs: Attrs,
-    operands: Sequence[relax.Expr],
-    *,
-    isa: VectorIsa,
-) -> relax.Expr | None:
+def _quantize(builder: Builder, attrs: Attrs, operands: Operands, *, isa: VectorIsa) -> Lowered:
     shape = spec_of(operands[0]).shape
     if 0 in shape:
         return None

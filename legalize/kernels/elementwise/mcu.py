@@ -9,7 +9,6 @@ from math import prod
 from typing import Any
 
 from tvm import relax, tirx
-from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.call import call_tir
@@ -19,7 +18,8 @@ from legalize.kernels.ir.vectors import Buffer, Index, Vector, kept, splat, vect
 from legalize.kernels.isa.base import AffineForm
 from legalize.kernels.isa.helium import FOUR, HELIUM, lifted_saturating
 from legalize.kernels.isa.mcu import CORES, RISCV32
-from legalize.kernels.kernel import Row
+from legalize.kernels.kernel import Builder, Lowered, Operands, Row
+from legalize.written import new_function
 from qnn_ops import quantized_add, quantized_subtract
 from qnn_ops.arithmetic.onnxruntime import is_onnxruntime
 from qnn_ops.arithmetic.xnnpack import is_xnnpack
@@ -46,9 +46,7 @@ def add(
         bounds: the output's lowest and highest value.
         lanes: values at a time; four fill a vector of Helium.
     """
-    with IRBuilder() as builder, T.prim_func(s_tir=True):
-        T.func_name("add")
-        T.func_attr({"global_symbol": "add", "tirx.noalias": True})
+    with new_function("add") as builder:
         buffers = [
             T.arg(name, T.buffer((count,), dtype))
             for name, dtype in zip(("lhs", "rhs", "output"), dtypes, strict=True)
@@ -101,14 +99,14 @@ def _has_room(form: AffineForm, lowest: int) -> bool:
 
 
 def _sum(
-    builder: relax.BlockBuilder,
+    builder: Builder,
     attrs: Attrs,
-    operands: Sequence[relax.Expr],
+    operands: Operands,
     *,
     operator: Operator[Any],
     sign: int,
     lanes: int,
-) -> relax.Expr | None:
+) -> Lowered:
     lhs, rhs = (spec_of(operand) for operand in operands)
     if lhs.shape != rhs.shape or 0 in lhs.shape or is_onnxruntime(attrs):
         return None

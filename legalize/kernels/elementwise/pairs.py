@@ -8,13 +8,13 @@ from math import prod
 
 import numpy as np
 from tvm import tirx
-from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.ir.rows import for_each_piece, ramp
 from legalize.kernels.ir.tasks import shared_loop, task_count
 from legalize.kernels.ir.vectors import Index, Vector, as_unsigned, filled, first_lanes, flipped
 from legalize.kernels.isa.base import VectorIsa
+from legalize.written import flat, new_function
 
 Shape = tuple[int, ...]
 
@@ -81,19 +81,14 @@ def pairwise(
     loops = merged_loops(*shapes)
     *outer, inner = loops.extents
     rows, size = prod(outer), prod(out_shape)
-    with IRBuilder() as builder, T.prim_func(s_tir=True):
-        T.func_name(name)
-        T.func_attr({"global_symbol": name, "tirx.noalias": True})
+    with new_function(name) as builder:
         tensors = [
             T.arg(label, T.buffer(shape, dtype))
             for label, shape, dtype in zip(
                 ("lhs", "rhs", "output"), (*shapes, out_shape), dtypes, strict=True
             )
         ]
-        *sources, _ = (
-            T.decl_buffer((prod(tensor.shape),), tensor.dtype, data=tensor.data)
-            for tensor in tensors
-        )
+        *sources, _ = map(flat, tensors)
         target = T.decl_buffer((size,), "uint8", data=tensors[2].data)
 
         def operand(which: int, start: Index, offset: Index, width: int) -> Vector:

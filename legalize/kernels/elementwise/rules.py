@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
-from tvm import relax
 
 from legalize.kernels.call import call_tir
 from legalize.kernels.elementwise.add import FloatForm, Terms, add, float_form
@@ -20,7 +19,7 @@ from legalize.kernels.elementwise.multiply import (
     squared_difference,
 )
 from legalize.kernels.isa.base import AffineForm, VectorIsa
-from legalize.kernels.kernel import VectorRule
+from legalize.kernels.kernel import Builder, Lowered, Operands, VectorRule
 from qnn_ops import (
     quantized_add,
     quantized_multiply,
@@ -39,34 +38,15 @@ from qnn_ops.quantized.elementwise import product_multiplier, sum_multipliers
 _LARGEST_LIFTED = 2**31 - 1 - 255
 
 
-def _add(
-    builder: relax.BlockBuilder,
-    attrs: Attrs,
-    operands: Sequence[relax.Expr],
-    *,
-    isa: VectorIsa,
-) -> relax.Expr | None:
-    return _sum(builder, quantized_add, attrs, operands, 1, isa)
-
-
-def _subtract(
-    builder: relax.BlockBuilder,
-    attrs: Attrs,
-    operands: Sequence[relax.Expr],
-    *,
-    isa: VectorIsa,
-) -> relax.Expr | None:
-    return _sum(builder, quantized_subtract, attrs, operands, -1, isa)
-
-
 def _sum(
-    builder: relax.BlockBuilder,
-    operator: Operator[Any],
+    builder: Builder,
     attrs: Attrs,
-    operands: Sequence[relax.Expr],
-    sign: int,
+    operands: Operands,
+    *,
     isa: VectorIsa,
-) -> relax.Expr | None:
+    operator: Operator[Any],
+    sign: int,
+) -> Lowered:
     lhs, rhs = (spec_of(operand) for operand in operands)
     shape = _shape(lhs, rhs)
     if shape is None:
@@ -122,12 +102,8 @@ def _integers(
 
 
 def _squared_difference(
-    builder: relax.BlockBuilder,
-    attrs: Attrs,
-    operands: Sequence[relax.Expr],
-    *,
-    isa: VectorIsa,
-) -> relax.Expr | None:
+    builder: Builder, attrs: Attrs, operands: Operands, *, isa: VectorIsa
+) -> Lowered:
     lhs, rhs = (spec_of(operand) for operand in operands)
     shape = _shape(lhs, rhs)
     if shape is None:
@@ -146,13 +122,7 @@ def _squared_difference(
     return call_tir(builder, name, function, list(operands), shape, attrs.out_dtype)
 
 
-def _multiply(
-    builder: relax.BlockBuilder,
-    attrs: Attrs,
-    operands: Sequence[relax.Expr],
-    *,
-    isa: VectorIsa,
-) -> relax.Expr | None:
+def _multiply(builder: Builder, attrs: Attrs, operands: Operands, *, isa: VectorIsa) -> Lowered:
     lhs, rhs = (spec_of(operand) for operand in operands)
     shape = _shape(lhs, rhs)
     if shape is None:
@@ -209,8 +179,8 @@ def _bounds(attrs: Attrs) -> tuple[int, int]:
 
 
 RULES: tuple[tuple[Operator[Any], VectorRule], ...] = (
-    (quantized_add, _add),
-    (quantized_subtract, _subtract),
+    (quantized_add, partial(_sum, operator=quantized_add, sign=1)),
+    (quantized_subtract, partial(_sum, operator=quantized_subtract, sign=-1)),
     (quantized_multiply, _multiply),
     (quantized_squared_difference, _squared_difference),
 )

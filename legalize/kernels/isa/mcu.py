@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import prod
 from typing import Any
 
 from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.ir.vectors import Buffer, Index, kept
+from legalize.written import flat as flat  # kernels for microcontrollers take it from here
 
 WORD = 4
 """The bytes in a register."""
@@ -122,12 +122,6 @@ def in_turns(count: int, write: Callable[[Index], None], most: int = 4) -> None:
     with T.serial(count // each) as turn:
         for n in range(each):
             write(turn * each + n)
-
-
-def flat(buffer: Buffer) -> Buffer:
-    """Return a buffer with a single dimension."""
-    size = prod(int(each) for each in buffer.shape)
-    return T.decl_buffer((size,), str(buffer.dtype), data=buffer.data)
 
 
 def copy_bytes(source: Buffer, start: Index, target: Buffer, to: Index, count: int) -> None:

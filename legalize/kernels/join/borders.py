@@ -12,17 +12,18 @@ from legalize.kernels.isa.base import VectorIsa
 from legalize.kernels.isa.x86 import AMX, ISAS
 from legalize.kernels.isa.x86_vectors import VECTORS
 from legalize.kernels.join.rules import RULES
+from legalize.kernels.kernel import Builder, Lowered
 from qnn_ops.dialect.registry import attrs_of
 
 
 def _with_border(
-    builder: relax.BlockBuilder,
+    builder: Builder,
     call: relax.Call,
     reader: relax.Call,
     *,
     rule: Callable[..., relax.Expr | None],
     isa: VectorIsa,
-) -> relax.Expr | None:
+) -> Lowered:
     border = border_for(call, reader)
     if border is None:
         return None

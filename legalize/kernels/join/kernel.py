@@ -11,7 +11,6 @@ from functools import cache, partial
 from math import prod
 
 from tvm import tirx
-from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.border import Border, fill_border, tell_border
@@ -29,6 +28,7 @@ from legalize.kernels.ir.vectors import (
 from legalize.kernels.isa.base import VectorIsa
 from legalize.kernels.join.byte_changes import Change, Clamp, Table, changed
 from legalize.kernels.kernel import Slice
+from legalize.written import flat, new_function
 
 # Roughly what one thread copies from and to the second-level cache.
 _BYTES_PER_MICROSECOND = 20_000
@@ -86,9 +86,7 @@ def join(
     rows = prod(first[:axis])
     whole = out_shape if border is None else border.around(_images(out_shape))
     place = partial(_place, out_shape, axis, border)
-    with IRBuilder() as builder, T.prim_func(s_tir=True):
-        T.func_name("join")
-        T.func_attr({"global_symbol": "join", "tirx.noalias": True})
+    with new_function("join") as builder:
         sources = [
             T.arg(f"part_{number}", T.buffer(part.shape, part.dtype))
             for number, part in enumerate(parts)
@@ -103,7 +101,7 @@ def join(
             fill_border(border, _images(out_shape), target)
         start = where.first * prod(first[axis + 1 :])
         for part, tensor, table in zip(parts, sources, tables, strict=True):
-            source = T.decl_buffer((prod(part.shape),), part.dtype, data=tensor.data)
+            source = flat(tensor)
             width = prod(part.shape[axis:])
             change = partial(_changed, isa, part, out_dtype, table)
             is_copy = part.change == Clamp(0, 255)

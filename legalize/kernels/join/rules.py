@@ -15,7 +15,7 @@ from legalize.kernels.ir.vectors import Array
 from legalize.kernels.isa.base import VectorIsa
 from legalize.kernels.join.byte_changes import Change, Clamp, cheapest_change
 from legalize.kernels.join.kernel import Part, join
-from legalize.kernels.kernel import Slice, VectorRule
+from legalize.kernels.kernel import Builder, Lowered, Operands, Slice, VectorRule
 from qnn_ops import quantized_concat, quantized_lookup, quantized_relu, requantize
 from qnn_ops.dialect.attributes import dtype_range
 from qnn_ops.dialect.registry import Attrs, Operator, constant_of, spec_of
@@ -28,13 +28,8 @@ _MOST = 16
 
 
 def _concat(
-    builder: relax.BlockBuilder,
-    attrs: Attrs,
-    operands: Sequence[relax.Expr],
-    *,
-    isa: VectorIsa,
-    border: Border | None = None,
-) -> relax.Expr | None:
+    builder: Builder, attrs: Attrs, operands: Operands, isa: VectorIsa, border: Border | None = None
+) -> Lowered:
     inputs = operands[0]
     if isinstance(inputs, relax.Tuple):
         fields = list(inputs.fields)
@@ -45,13 +40,8 @@ def _concat(
 
 
 def _lookup(
-    builder: relax.BlockBuilder,
-    attrs: Attrs,
-    operands: Sequence[relax.Expr],
-    *,
-    isa: VectorIsa,
-    border: Border | None = None,
-) -> relax.Expr | None:
+    builder: Builder, attrs: Attrs, operands: Operands, isa: VectorIsa, border: Border | None = None
+) -> Lowered:
     data, table = operands[0], constant_of(operands[1])
     if table is None:
         return None
@@ -59,27 +49,17 @@ def _lookup(
 
 
 def _relu(
-    builder: relax.BlockBuilder,
-    attrs: Attrs,
-    operands: Sequence[relax.Expr],
-    *,
-    isa: VectorIsa,
-    border: Border | None = None,
-) -> relax.Expr | None:
-    # In primitives a clamp is vector code, too, and fuses with the operator that computes the data.
+    builder: Builder, attrs: Attrs, operands: Operands, isa: VectorIsa, border: Border | None = None
+) -> Lowered:
+    # In primitives a clamp is vector code, too, which fuses with what computes the data.
     if relu_multiplier(attrs) == 1:
         return None
     return _tabulate(builder, isa, quantized_relu, attrs, operands[0], border)
 
 
 def _requantize(
-    builder: relax.BlockBuilder,
-    attrs: Attrs,
-    operands: Sequence[relax.Expr],
-    *,
-    isa: VectorIsa,
-    border: Border | None = None,
-) -> relax.Expr | None:
+    builder: Builder, attrs: Attrs, operands: Operands, isa: VectorIsa, border: Border | None = None
+) -> Lowered:
     is_per_tensor = not isinstance(attrs.input_scale, tuple) and not isinstance(
         attrs.input_zero_point, tuple
     )
@@ -90,13 +70,13 @@ def _requantize(
 
 
 def _tabulate(
-    builder: relax.BlockBuilder,
+    builder: Builder,
     isa: VectorIsa,
     operator: Operator[Any],
     attrs: Attrs,
     data: relax.Expr,
     border: Border | None,
-) -> relax.Expr | None:
+) -> Lowered:
     """Tabulate an operator that is a function of one byte, and return a call of the table."""
     low, high = dtype_range(spec_of(data).dtype)
     values = np.arange(low, high + 1).astype(spec_of(data).dtype)
@@ -106,27 +86,27 @@ def _tabulate(
 
 
 def _change_bytes(
-    builder: relax.BlockBuilder,
+    builder: Builder,
     isa: VectorIsa,
     data: relax.Expr,
     table: Array,
     dtype: str,
     border: Border | None,
-) -> relax.Expr | None:
+) -> Lowered:
     # With a border, copy row by row of the images; otherwise copy all of the tensor at once.
     axis = 0 if border is None else 2
     return _join(builder, isa, [data], [table], axis, dtype, border=border)
 
 
 def copy_part(
-    builder: relax.BlockBuilder,
+    builder: Builder,
     isa: VectorIsa,
     data: relax.Expr,
     table: Array | None,
     part_of: Slice,
     dtype: str,
     into: relax.Expr | None,
-) -> relax.Expr | None:
+) -> Lowered:
     """Write a channels-last tensor to some channels of a larger one.
 
     Args:
@@ -145,7 +125,7 @@ def copy_part(
 
 
 def _join(
-    builder: relax.BlockBuilder,
+    builder: Builder,
     isa: VectorIsa,
     inputs: list[relax.Expr],
     tables: Sequence[Array | None],
@@ -154,7 +134,7 @@ def _join(
     part_of: Slice | None = None,
     into: relax.Expr | None = None,
     border: Border | None = None,
-) -> relax.Expr | None:
+) -> Lowered:
     """Join tensors; a table starts with the result for the lowest value of the input's dtype."""
     specs = [spec_of(data) for data in inputs]
     if not specs[0].shape or 0 in map(prod, (spec.shape for spec in specs)):
@@ -187,13 +167,13 @@ def _join(
 
 
 def _join_in_steps(
-    builder: relax.BlockBuilder,
+    builder: Builder,
     isa: VectorIsa,
     inputs: list[relax.Expr],
     tables: Sequence[Array | None],
     axis: int,
     dtype: str,
-) -> relax.Expr | None:
+) -> Lowered:
     """Join many tensors by several functions, which write to the same result."""
     extents = [spec_of(data).shape[axis] for data in inputs]
     joined: relax.Expr | None = None

@@ -11,7 +11,6 @@ from math import prod
 
 import numpy as np
 from tvm import tirx
-from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.ir.arithmetic import rescaled, round_half_even
@@ -19,6 +18,7 @@ from legalize.kernels.ir.rows import pieces, ramp
 from legalize.kernels.ir.tasks import shared_loop, task_count
 from legalize.kernels.ir.vectors import Buffer, Index, Vector, lanes_in, splat, vector_of
 from legalize.kernels.isa.base import VectorIsa
+from legalize.written import flat, new_function
 from qnn_ops.quantized.mean import LARGEST_SUM
 
 # The number of bytes whose sum fits 16 bits.
@@ -101,13 +101,10 @@ def mean(isa: VectorIsa, spec: MeanSpec) -> tirx.PrimFunc:
         A function of the data and the output.
     """
     outer, count, inner = spec.axes
-    with IRBuilder() as builder, T.prim_func(s_tir=True):
-        T.func_name("mean")
-        T.func_attr({"global_symbol": "mean", "tirx.noalias": True})
+    with new_function("mean") as builder:
         data = T.arg("data", T.buffer(spec.in_shape, spec.in_dtype))
         output = T.arg("output", T.buffer(spec.out_shape, spec.out_dtype))
-        source = T.decl_buffer((prod(spec.axes),), spec.in_dtype, data=data.data)
-        target = T.decl_buffer((outer * inner,), spec.out_dtype, data=output.data)
+        source, target = flat(data), flat(output)
         tasks = task_count(prod(spec.axes) / _BYTES_PER_MICROSECOND)
 
         def columns(start: Index, place: Index, lanes: int) -> None:

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from itertools import groupby
 from math import prod
 from typing import Any
 
 import numpy as np
-from tvm import relax
 
 from legalize.kernels.call import call_tir
 from legalize.kernels.ir.arithmetic import LARGEST
 from legalize.kernels.isa.base import VectorIsa
-from legalize.kernels.kernel import VectorRule
+from legalize.kernels.kernel import Builder, Lowered, Operands, VectorRule
 from legalize.kernels.mean.kernel import MeanSpec, Rescaling, Rounding, mean
 from qnn_ops import quantized_mean
 from qnn_ops.arithmetic.onnxruntime import is_onnxruntime, mean_factor
@@ -22,13 +20,7 @@ from qnn_ops.dialect.registry import Attrs, Operator, spec_of
 from qnn_ops.quantized.mean import averaged, multiplier_of
 
 
-def _mean(
-    builder: relax.BlockBuilder,
-    attrs: Attrs,
-    operands: Sequence[relax.Expr],
-    *,
-    isa: VectorIsa,
-) -> relax.Expr | None:
+def _mean(builder: Builder, attrs: Attrs, operands: Operands, *, isa: VectorIsa) -> Lowered:
     if is_xnnpack(attrs):
         return None
     data = spec_of(operands[0])

@@ -6,12 +6,12 @@ from functools import cache
 from math import prod
 
 from tvm import tirx
-from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.ir.rows import for_each_piece, ramp
 from legalize.kernels.ir.tasks import shared_loop, task_count
 from legalize.kernels.ir.vectors import Index, splat
+from legalize.written import flat, new_function
 
 Axis = tuple[int, int, int]
 """An axis's size, and the number of values before and after it."""
@@ -37,13 +37,10 @@ def pad(
     """
     axes = merged_axes(shape, widths)
     out_shape = tuple(size + sum(width) for size, width in zip(shape, widths, strict=True))
-    with IRBuilder() as builder, T.prim_func(s_tir=True):
-        T.func_name("pad")
-        T.func_attr({"global_symbol": "pad", "tirx.noalias": True})
+    with new_function("pad") as builder:
         data = T.arg("data", T.buffer(shape, dtype))
         output = T.arg("output", T.buffer(out_shape, dtype))
-        source = T.decl_buffer((prod(shape),), dtype, data=data.data)
-        target = T.decl_buffer((prod(out_shape),), dtype, data=output.data)
+        source, target = flat(data), flat(output)
         tasks = task_count(prod(out_shape) / _BYTES_PER_MICROSECOND)
 
         def fill(start: Index, length: int) -> None:

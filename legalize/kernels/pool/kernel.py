@@ -19,7 +19,6 @@ from math import prod
 
 import numpy as np
 from tvm import tirx
-from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.ir.rows import pieces
@@ -38,6 +37,7 @@ from legalize.kernels.ir.vectors import (
 from legalize.kernels.isa.base import VectorIsa
 from legalize.kernels.pool.averages import COLUMNS, divisors, rounded_factor
 from legalize.kernels.pool.spec import PoolSpec
+from legalize.written import new_function
 
 LEAST_CHANNELS = 4
 """Channels must be a multiple of this, or fill a vector."""
@@ -80,9 +80,7 @@ class _Kernel:
 
     def build(self) -> tirx.PrimFunc:
         spec = self.spec
-        with IRBuilder() as builder, T.prim_func(s_tir=True):
-            T.func_name("pool")
-            T.func_attr({"global_symbol": "pool", "tirx.noalias": True})
+        with new_function("pool") as builder:
             data = T.arg("data", T.buffer(spec.in_shape, spec.dtype))
             if self.is_average:
                 size = (prod(spec.window) + 1, COLUMNS)

@@ -5,12 +5,11 @@ Cores that multiply pairs add bytes to pairs of 16 bits; Helium adds them to eig
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
-from tvm import relax, tirx
-from tvm.script.ir_builder import IRBuilder
+from tvm import tirx
 from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.call import call_tir
@@ -18,8 +17,9 @@ from legalize.kernels.ir.rows import ramp
 from legalize.kernels.ir.vectors import Buffer, Index, Vector, kept, splat, vector_of
 from legalize.kernels.isa.helium import EIGHT, HELIUM
 from legalize.kernels.isa.mcu import CORES, PAIRS, RISCV32, WORD, add_bytes, flat, word_of
-from legalize.kernels.kernel import Row
+from legalize.kernels.kernel import Builder, Lowered, Operands, Row
 from legalize.kernels.pool.spec import PoolSpec, pool_spec
+from legalize.written import new_function
 from qnn_ops import quantized_pool2d
 from qnn_ops.dialect.registry import Attrs, spec_of
 from qnn_ops.quantized.pool2d import window_counts
@@ -55,9 +55,7 @@ def average(spec: PoolSpec, lanes: Lanes) -> tirx.PrimFunc:
         spec: the pooling, whose ties round away from the origin.
         lanes: channels at a time.
     """
-    with IRBuilder() as builder, T.prim_func(s_tir=True):
-        T.func_name("average")
-        T.func_attr({"global_symbol": "average", "tirx.noalias": True})
+    with new_function("average") as builder:
         data = T.arg("data", T.buffer(spec.in_shape, spec.dtype))
         output = T.arg("output", T.buffer(spec.out_shape, spec.dtype))
         _Writer(spec, lanes, flat(data), flat(output)).write()
@@ -154,9 +152,7 @@ class _Writer:
         return T.max(T.min(kept(value), high), low)
 
 
-def _average(
-    builder: relax.BlockBuilder, attrs: Attrs, operands: Sequence[relax.Expr], *, lanes: Lanes
-) -> relax.Expr | None:
+def _average(builder: Builder, attrs: Attrs, operands: Operands, *, lanes: Lanes) -> Lowered:
     data = spec_of(operands[0])
     if attrs.pool_type != "avg" or attrs.layout != "NHWC" or data.dtype not in _BYTES:
         return None

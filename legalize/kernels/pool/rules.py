@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from math import prod
 from typing import Any
 
@@ -10,7 +9,7 @@ from tvm import relax, tirx
 
 from legalize.kernels.call import call_tir
 from legalize.kernels.isa.base import VectorIsa
-from legalize.kernels.kernel import VectorRule
+from legalize.kernels.kernel import Builder, Lowered, Operands, VectorRule
 from legalize.kernels.mean.kernel import Division, MeanSpec, mean
 from legalize.kernels.pool.averages import MAX_TAPS, divisors
 from legalize.kernels.pool.kernel import LEAST_CHANNELS, pool
@@ -20,13 +19,7 @@ from qnn_ops.dialect.registry import Attrs, Operator, TensorSpec, spec_of
 from qnn_ops.quantized.pool2d import bounds, window_counts
 
 
-def _pool(
-    builder: relax.BlockBuilder,
-    attrs: Attrs,
-    operands: Sequence[relax.Expr],
-    *,
-    isa: VectorIsa,
-) -> relax.Expr | None:
+def _pool(builder: Builder, attrs: Attrs, operands: Operands, *, isa: VectorIsa) -> Lowered:
     data = spec_of(operands[0])
     batch, height, width, channels = data.shape
     if attrs.layout != "NHWC":

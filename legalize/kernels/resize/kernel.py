@@ -8,7 +8,6 @@ from functools import cache
 from math import prod
 
 from tvm import tirx
-from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.ir.rows import for_each_piece, ramp
@@ -16,6 +15,7 @@ from legalize.kernels.ir.tables import Table, Tables
 from legalize.kernels.ir.tasks import shared_loop, task_count
 from legalize.kernels.ir.vectors import Index, Vector, lanes_in, splat, spread, vector_of
 from legalize.kernels.isa.base import VectorIsa
+from legalize.written import flat, new_function
 from qnn_ops.quantized.resize2d import FRACTION_BITS
 
 # Roughly what one thread makes.
@@ -51,9 +51,9 @@ def nearest(spec: ResizeSpec) -> tirx.PrimFunc:
     """
     _, height, width, channels = spec.in_shape
     _, out_height, out_width, _ = spec.out_shape
-    with IRBuilder() as builder, T.prim_func(s_tir=True):
+    with new_function("nearest") as builder:
         source, target, (rows, columns) = _arguments(
-            spec, "nearest", [("rows", (out_height,), "int32"), ("columns", (out_width,), "int32")]
+            spec, [("rows", (out_height,), "int32"), ("columns", (out_width,), "int32")]
         )
 
         def copy(first: Index, start: Index, length: int) -> None:
@@ -89,10 +89,9 @@ def bilinear(isa: VectorIsa, spec: ResizeSpec) -> tirx.PrimFunc:
     _, out_height, out_width, _ = spec.out_shape
     weight = "float32" if spec.dtype == "uint8" else "int32"
     interpolate = _in_float32 if spec.dtype == "uint8" else _in_integers
-    with IRBuilder() as builder, T.prim_func(s_tir=True):
+    with new_function("bilinear") as builder:
         source, target, (rows, row_weights, columns, column_weights) = _arguments(
             spec,
-            "bilinear",
             [
                 ("rows", (2, out_height), "int32"),
                 ("row_weights", (2, out_height), weight),
@@ -126,18 +125,14 @@ def bilinear(isa: VectorIsa, spec: ResizeSpec) -> tirx.PrimFunc:
 
 
 def _arguments(
-    spec: ResizeSpec, name: str, settings: list[tuple[str, tuple[int, ...], str]]
+    spec: ResizeSpec, settings: list[tuple[str, tuple[int, ...], str]]
 ) -> tuple[Index, Index, list[Table]]:
-    T.func_name(name)
-    T.func_attr({"global_symbol": name, "tirx.noalias": True})
     tables = Tables()
     data = T.arg("data", T.buffer(spec.in_shape, spec.dtype))
     buffers = [tables.parameter(label, shape, dtype) for label, shape, dtype in settings]
     output = T.arg("output", T.buffer(spec.out_shape, spec.dtype))
     tables.flatten()
-    source = T.decl_buffer((prod(spec.in_shape),), spec.dtype, data=data.data)
-    target = T.decl_buffer((prod(spec.out_shape),), spec.dtype, data=output.data)
-    return source, target, buffers
+    return flat(data), flat(output), buffers
 
 
 def _each_row(

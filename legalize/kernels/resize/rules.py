@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,20 +10,14 @@ from tvm import relax
 from legalize.kernels.call import call_tir
 from legalize.kernels.ir.vectors import Array
 from legalize.kernels.isa.base import VectorIsa
-from legalize.kernels.kernel import VectorRule
+from legalize.kernels.kernel import Builder, Lowered, Operands, VectorRule
 from legalize.kernels.resize.kernel import ResizeSpec, bilinear, nearest
 from qnn_ops import quantized_resize2d
 from qnn_ops.dialect.registry import Attrs, Operator, spec_of
 from qnn_ops.quantized.resize2d import FRACTION_BITS, Taps, pixels_of, taps_of
 
 
-def _resize(
-    builder: relax.BlockBuilder,
-    attrs: Attrs,
-    operands: Sequence[relax.Expr],
-    *,
-    isa: VectorIsa,
-) -> relax.Expr | None:
+def _resize(builder: Builder, attrs: Attrs, operands: Operands, *, isa: VectorIsa) -> Lowered:
     data = spec_of(operands[0])
     if attrs.layout != "NHWC" or 0 in data.shape:
         return None

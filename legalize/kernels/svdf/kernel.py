@@ -17,7 +17,6 @@ from functools import cache
 
 import numpy as np
 from tvm import tirx
-from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.ir.arithmetic import rescaled_any
@@ -37,6 +36,7 @@ from legalize.kernels.ir.vectors import (
     vector_of,
 )
 from legalize.kernels.isa.base import VectorIsa
+from legalize.written import flat, new_function
 
 # Roughly what one thread multiplies.
 _VALUES_PER_MICROSECOND = 8_000
@@ -80,15 +80,11 @@ def remember(
     """
     rows, dtype = batch * filters, rescaling.dtype
     size = rows * steps
-    with IRBuilder() as builder, T.prim_func(s_tir=True):
-        T.func_name("svdf_state")
-        T.func_attr({"global_symbol": "svdf_state", "tirx.noalias": True})
+    with new_function("svdf_state") as builder:
         sums = T.arg("sums", T.buffer((batch, filters), "int32"))
         state = T.arg("state", T.buffer((batch, filters * steps), dtype))
         output = T.arg("output", T.buffer((batch, filters * steps), dtype))
-        found = T.decl_buffer((rows,), "int32", data=sums.data)
-        source = T.decl_buffer((size,), dtype, data=state.data)
-        target = T.decl_buffer((size,), dtype, data=output.data)
+        found, source, target = map(flat, (sums, state, output))
 
         def move(offset: Index, lanes: int) -> None:
             T.buffer_store(target, source[ramp(offset + 1, lanes)], [ramp(offset, lanes)])
@@ -168,16 +164,12 @@ def weigh(isa: VectorIsa, rows: Rows, rescaling: Rescaling) -> tirx.PrimFunc:
     size = rows.units * rows.length
     lanes = rows.lanes(isa)
     vectors = -(-rows.length // lanes)
-    with IRBuilder() as builder, T.prim_func(s_tir=True):
-        T.func_name("svdf")
-        T.func_attr({"global_symbol": "svdf", "tirx.noalias": True})
+    with new_function("svdf") as builder:
         state = T.arg("state", T.buffer((rows.batch, size), rows.dtype))
         weights = T.arg("weights", T.buffer((rows.units, vectors, lanes), "int16"))
         bias = T.arg("bias", T.buffer((rows.units,), "int32"))
         output = T.arg("output", T.buffer((rows.batch, rows.units), rescaling.dtype))
-        source = T.decl_buffer((rows.batch * size,), rows.dtype, data=state.data)
-        factors = T.decl_buffer((rows.units * vectors * lanes,), "int16", data=weights.data)
-        target = T.decl_buffer((rows.batch * rows.units,), output.dtype, data=output.data)
+        source, factors, target = map(flat, (state, weights, output))
 
         def products(row: Index, unit: Index, number: Index) -> Vector:
             start = unit * rows.length + number * lanes

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,7 +9,7 @@ from tvm import relax
 
 from legalize.kernels.call import call_tir
 from legalize.kernels.isa.base import VectorIsa
-from legalize.kernels.kernel import VectorRule
+from legalize.kernels.kernel import Builder, Lowered, Operands, VectorRule
 from legalize.kernels.svdf.kernel import Rescaling, Rows, remember, weigh
 from qnn_ops import quantized_svdf, quantized_svdf_state
 from qnn_ops.arithmetic.fixed_point import quantize_multiplier
@@ -18,26 +17,14 @@ from qnn_ops.dialect.registry import Attrs, Operator, constant_of, spec_of
 from qnn_ops.quantized.svdf import output_multiplier, state_multiplier
 
 
-def _remember(
-    builder: relax.BlockBuilder,
-    attrs: Attrs,
-    operands: Sequence[relax.Expr],
-    *,
-    isa: VectorIsa,
-) -> relax.Expr | None:
+def _remember(builder: Builder, attrs: Attrs, operands: Operands, *, isa: VectorIsa) -> Lowered:
     (batch, filters), state = spec_of(operands[0]).shape, spec_of(operands[1])
     rescaling = _rescaling(state_multiplier(attrs), attrs.state_zero_point, state.dtype)
     function = remember(isa, batch, filters, state.shape[1] // filters, rescaling)
     return call_tir(builder, "svdf_state", function, list(operands), state.shape, state.dtype)
 
 
-def _weigh(
-    builder: relax.BlockBuilder,
-    attrs: Attrs,
-    operands: Sequence[relax.Expr],
-    *,
-    isa: VectorIsa,
-) -> relax.Expr | None:
+def _weigh(builder: Builder, attrs: Attrs, operands: Operands, *, isa: VectorIsa) -> Lowered:
     state, constants = spec_of(operands[0]), [constant_of(each) for each in operands[1:]]
     weights, bias = (*constants, None)[:2]
     if weights is None or (len(operands) > 2 and bias is None):

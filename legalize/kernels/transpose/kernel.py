@@ -12,12 +12,12 @@ from functools import cache
 from math import prod
 
 from tvm import tirx
-from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.ir.rows import columns_of, for_each_piece, ramp
 from legalize.kernels.ir.tasks import shared_loop, task_count
 from legalize.kernels.ir.vectors import Index, kept, unsigned_min
+from legalize.written import flat, new_function
 
 SIDE = 16
 """The rows and columns of a square."""
@@ -80,13 +80,10 @@ def transpose(
         A function of the data and the result.
     """
     axes = merged_axes(shape, order)
-    with IRBuilder() as builder, T.prim_func(s_tir=True):
-        T.func_name("transpose")
-        T.func_attr({"global_symbol": "transpose", "tirx.noalias": True})
+    with new_function("transpose") as builder:
         data = T.arg("data", T.buffer(shape, dtype))
         output = T.arg("output", T.buffer(tuple(shape[axis] for axis in order), dtype))
-        source = T.decl_buffer((prod(shape),), dtype, data=data.data)
-        target = T.decl_buffer((prod(shape),), dtype, data=output.data)
+        source, target = flat(data), flat(output)
         last = axes[-1]
 
         def copy(start: Index, place: Index) -> None:

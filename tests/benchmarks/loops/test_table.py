@@ -4,10 +4,10 @@ import shutil
 from dataclasses import replace
 
 import pytest
-from click.testing import CliRunner
 
 from benchmarks.loops.table import EXPLANATION, command
 from benchmarks.x86_loops import SUITE
+from tests.support.commands import refused
 
 
 def test_a_note_stands_behind_what_the_columns_are() -> None:
@@ -19,6 +19,5 @@ def test_without_llvm_mca_there_is_no_table_but_what_to_install(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(shutil, "which", lambda name: None)
-    result = CliRunner().invoke(command(SUITE, "About."), [])
-    assert result.exit_code == 1
-    assert result.output == "Error: this needs llvm-mca of LLVM 18 or later: apt install llvm-19\n"
+    text = refused(command(SUITE, "About."), [])
+    assert text == "Error: this needs llvm-mca of LLVM 18 or later: apt install llvm-19\n"

@@ -22,6 +22,7 @@ from frontends.mxnet.scalars import (
     steps_per_unit,
     to_expr,
 )
+from tests.support.modules import module
 from tests.support.operators import run
 
 RANGES = [(-1.0, 3.0), (0.0, 0.7), (-0.3, -0.1), (0.0, 0.0), (-1e-30, 1e-33)]
@@ -51,10 +52,6 @@ def test_known_and_computed_values_are_the_same(low: float, high: float) -> None
     known = formula(scalar(low), scalar(high))
     assert isinstance(known, np.ndarray)
     assert known.dtype == np.float32
-    builder = relax.BlockBuilder()
-    parameters = [relax.Var(name, relax.TensorType((), "float32")) for name in ("low", "high")]
-    with builder.function("main", parameters):
-        with builder.dataflow():
-            result = builder.emit_output(builder.emit(to_expr(formula(*parameters))))
-        builder.emit_func_output(result)
-    assert run(builder.get(), [scalar(low), scalar(high)]) == known
+    ends = dict.fromkeys(("low", "high"), relax.TensorType((), "float32"))
+    mod = module(ends, lambda *values: to_expr(formula(*values)))
+    assert run(mod, [scalar(low), scalar(high)]) == known

@@ -14,25 +14,19 @@ from frontends.tflite.writer import ModelWriter
 KERNEL = np.arange(-27, 27, dtype=np.int8).reshape(2, 3, 3, 3)
 
 
-def small_model() -> bytes:
+def small_model(kernel: Any = KERNEL, **options: Any) -> bytes:
+    """Return a model of a convolution, whose options may be others, and a reshape."""
     writer = ModelWriter()
     x = writer.tensor("x", (1, 4, 4, 3), "int8", Quantization.per_tensor(0.5, -3))
     scales, zeros = np.array([0.25, 0.75], np.float32), np.zeros(2, np.int64)
-    kernel = writer.tensor("k", KERNEL.shape, "int8", Quantization(scales, zeros, 0), KERNEL)
+    weights = writer.tensor("k", kernel.shape, "int8", Quantization(scales, zeros, 0), kernel)
     biases = np.array([7, -70000], np.int32)
     bias = writer.tensor("b", (2,), "int32", Quantization(scales / np.float32(2), zeros, 0), biases)
     y = writer.tensor("y", (1, 2, 2, 2), "int8", Quantization.per_tensor(2.0, 5))
     shape = writer.tensor("shape", (2,), "int32", data=np.array([1, 8], np.int32))
     z = writer.tensor("z", (1, 8), "int8", Quantization.per_tensor(2.0, 5))
-    writer.operator(
-        "CONV_2D",
-        [x, kernel, bias],
-        [y],
-        padding="VALID",
-        stride_h=1,
-        stride_w=2,
-        fused_activation_function="RELU",
-    )
+    window = {"padding": "VALID", "stride_h": 1, "stride_w": 2, "fused_activation_function": "RELU"}
+    writer.operator("CONV_2D", [x, weights, bias], [y], **{**window, **options})
     writer.operator("RESHAPE", [y, shape], [z])
     return writer.finish([x], [z], "a small model")
 

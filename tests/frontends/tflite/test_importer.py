@@ -15,6 +15,7 @@ from frontends.tflite.reader import read_model
 from frontends.tflite.writer import ModelWriter
 from qnn_ops import QnnError
 from qnn_ops.dialect.signature import TensorInfo, signature_of
+from tests.frontends.tflite import example_models
 from tests.support.tflite import Sheet, check_refused
 from tvm_qnn import build
 from tvm_qnn.oracle import litert_tensors
@@ -48,29 +49,8 @@ class Module:
 
 
 def small_model() -> bytes:
-    writer = ModelWriter()
-    x = writer.tensor("x", (1, 4, 4, 3), "int8", Quantization.per_tensor(0.5, -3))
-    scales, zeros = np.array([0.25, 0.75], np.float32), np.zeros(2, np.int64)
-    weights = np.ones((2, 3, 3, 3), np.int8)
-    kernel = writer.tensor("k", weights.shape, "int8", Quantization(scales, zeros, 0), weights)
-    biases = np.array([7, -70000], np.int32)
-    bias = writer.tensor("b", (2,), "int32", Quantization(scales / np.float32(2), zeros, 0), biases)
-    y = writer.tensor("y", (1, 2, 2, 2), "int8", Quantization.per_tensor(2.0, 5))
-    shape = writer.tensor("shape", (2,), "int32", data=np.array([1, 8], np.int32))
-    z = writer.tensor("z", (1, 8), "int8", Quantization.per_tensor(2.0, 5))
-    writer.operator(
-        "CONV_2D",
-        [x, kernel, bias],
-        [y],
-        padding="SAME",
-        stride_h=2,
-        stride_w=2,
-        dilation_h_factor=1,
-        dilation_w_factor=1,
-        fused_activation_function="RELU",
-    )
-    writer.operator("RESHAPE", [y, shape], [z])
-    return writer.finish([x], [z])
+    square = {"stride_h": 2, "dilation_h_factor": 1, "dilation_w_factor": 1}
+    return example_models.small_model(np.ones((2, 3, 3, 3), np.int8), padding="SAME", **square)
 
 
 def strided_model() -> bytes:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -10,65 +9,28 @@ import pytest
 import tflite
 
 from frontends.tflite.quantization import Quantization
+from frontends.tflite.reader import read_model
 from frontends.tflite.writer import ModelWriter
 from qnn_ops.errors import QnnError
+from tests.operators.examples import example
 from tvm_qnn.oracle import litert_tensors
 
-SOFTMAX_OUTPUT = {"uint8": (1 / 256, 0), "int8": (1 / 256, -128)}
-TANH_OUTPUT = {"uint8": (1 / 128, 128), "int8": (1 / 128, 0)}
-
-
-@dataclass(frozen=True)
-class Case:
-    """One operator on one input x of shape [1, 6, 6, 4], with constants after or before it."""
-
-    code: str
-    output_shape: tuple[int, ...]
-    constants: list[np.ndarray] = field(default_factory=list)
-    options: dict[str, Any] = field(default_factory=dict)
-    output: dict[str, tuple[float, int]] = field(default_factory=dict)
-    constants_first: bool = False
-    output_dtype: str = ""
-    dtypes: tuple[str, ...] = ("uint8", "int8", "float32")
-
-
 X = (1, 6, 6, 4)
-AXES = np.array([1, 2], np.int32)
-PADDINGS = np.array([[0, 0], [1, 1], [1, 1], [0, 0]], np.int32)
-POOL = {"padding": "VALID", "stride_w": 2, "stride_h": 2, "filter_width": 2, "filter_height": 2}
-SIZE = np.array([3, 3], np.int32)
-HALF_PIXELS = {"half_pixel_centers": True}
-CORNERS = [np.array(v, np.int32) for v in ([0, 1, 1, 0], [1, 5, 5, 4], [1, 2, 2, 1])]
-CASES = [
-    Case("AVERAGE_POOL_2D", (1, 3, 3, 4), options=POOL),
-    Case("MAX_POOL_2D", (1, 3, 3, 4), options=POOL),
-    Case("MEAN", (1, 4), [AXES], {"keep_dims": False}),
-    Case("PAD", (1, 8, 8, 4), [PADDINGS]),
-    Case("RESHAPE", (6, 24), [np.array([6, 24], np.int32)], {"new_shape": [6, 24]}),
-    Case("SQUEEZE", (6, 6, 4), options={"squeeze_dims": [0]}),
-    Case("EXPAND_DIMS", (1, 1, 6, 6, 4), [np.array(0, np.int32)]),
-    Case("SOFTMAX", X, options={"beta": 1.0}, output=SOFTMAX_OUTPUT),
-    Case("LOGISTIC", X, output=SOFTMAX_OUTPUT),
-    Case("TANH", X, output=TANH_OUTPUT),
-    Case("HARD_SWISH", X),
-    Case("RELU", X),
-    Case("RELU6", X),
-    Case("RELU_N1_TO_1", X),
-    Case("LEAKY_RELU", X, options={"alpha": 0.25}),
-    Case("QUANTIZE", X, output={"uint8": (0.25, 3), "int8": (0.25, 3)}, dtypes=("uint8", "int8")),
-    Case("DEQUANTIZE", X, output_dtype="float32", dtypes=("uint8", "int8")),
-    Case("RESIZE_BILINEAR", (1, 3, 3, 4), [SIZE], HALF_PIXELS),
-    Case("RESIZE_NEAREST_NEIGHBOR", (1, 3, 3, 4), [SIZE], {"align_corners": True}),
-    Case("TRANSPOSE", (1, 4, 6, 6), [np.array([0, 3, 1, 2], np.int32)]),
-    Case("SPLIT", (1, 6, 6, 4), [np.array(3, np.int32)], {"num_splits": 1}, constants_first=True),
-    Case("STRIDED_SLICE", (1, 2, 2, 4), CORNERS, {"begin_mask": 0, "end_mask": 0}),
-    Case(
-        "ARG_MAX", (1, 6, 6), [np.array(3, np.int32)], {"output_type": "int32"}, {}, False, "int32"
+_BYTES, _ALL = ("uint8", "int8"), ("uint8", "int8", "float32")
+OPERATORS = {
+    **dict.fromkeys(("ABS", "EXP"), ("int8", "float32")),
+    **dict.fromkeys(("DEQUANTIZE", "QUANTIZE"), _BYTES),
+    "SQRT": ("float32",),
+    **dict.fromkeys(
+        (
+            *("ADD", "ARG_MAX", "AVERAGE_POOL_2D", "EXPAND_DIMS", "HARD_SWISH", "LEAKY_RELU"),
+            *("LOGISTIC", "MAX_POOL_2D", "MEAN", "MUL", "PAD", "RELU", "RELU6", "RELU_N1_TO_1"),
+            *("RESHAPE", "RESIZE_BILINEAR", "RESIZE_NEAREST_NEIGHBOR", "SOFTMAX", "SPLIT"),
+            *("SQUEEZE", "STRIDED_SLICE", "SUB", "TANH", "TRANSPOSE"),
+        ),
+        _ALL,
     ),
-    Case("ABS", X, dtypes=("int8", "float32")),
-    Case("EXP", X, dtypes=("int8", "float32")),
-    Case("SQRT", X, dtypes=("float32",)),
-]
+}
 
 
 def picture(dtype: str, shape: tuple[int, ...] = X) -> np.ndarray:
@@ -84,37 +46,17 @@ def quantization(dtype: str, scale: float, zero_point: int) -> Quantization | No
 
 
 @pytest.mark.parametrize(
-    ("case", "dtype"), [pytest.param(c, d, id=f"{c.code}-{d}") for c in CASES for d in c.dtypes]
+    ("code", "dtype"), [(code, dtype) for code, dtypes in OPERATORS.items() for dtype in dtypes]
 )
-def test_litert_runs_every_operator(case: Case, dtype: str) -> None:
-    writer = ModelWriter()
-    x = writer.tensor("x", X, dtype, quantization(dtype, 0.1, 5))
-    constants = [
-        writer.tensor(f"c{i}", c.shape, c.dtype.name, data=c) for i, c in enumerate(case.constants)
-    ]
-    y_dtype = case.output_dtype or dtype
-    is_real = y_dtype in ("float32", "int32")
-    y_quantization = Quantization.per_tensor(*case.output.get(dtype, (0.1, 5)))
-    y = writer.tensor("y", case.output_shape, y_dtype, None if is_real else y_quantization)
-    inputs = [*constants, x] if case.constants_first else [x, *constants]
-    writer.operator(case.code, inputs, [y], **case.options)
-    tensors = litert_tensors(writer.finish([x], [y]), [picture(dtype)])
-    assert tensors[y].shape == case.output_shape
-    assert tensors[y].dtype == y_dtype
-    assert len(np.unique(tensors[y])) > 2
-
-
-@pytest.mark.parametrize("dtype", ["uint8", "int8", "float32"])
-@pytest.mark.parametrize("code", ["ADD", "SUB", "MUL"])
-def test_litert_runs_binary_operators(code: str, dtype: str) -> None:
-    writer = ModelWriter()
-    a = writer.tensor("a", X, dtype, quantization(dtype, 0.02, 5))
-    b = writer.tensor("b", X, dtype, quantization(dtype, 0.03, -3 if dtype == "int8" else 3))
-    y = writer.tensor("y", X, dtype, quantization(dtype, 0.07, 9))
-    writer.operator(code, [a, b], [y], fused_activation_function="RELU6")
-    x = picture(dtype)
-    tensors = litert_tensors(writer.finish([a, b], [y]), [x, x[:, ::-1].copy()])
-    assert len(np.unique(tensors[y])) > 2
+def test_litert_runs_every_operator(code: str, dtype: str) -> None:
+    made = example(code, dtype)
+    model = read_model(made.model())
+    tensors = litert_tensors(made.model(), made.arrays)
+    for index in model.outputs:
+        stated = model.tensors[index]
+        assert tensors[index].shape == stated.shape
+        assert tensors[index].dtype == stated.dtype
+        assert len(np.unique(tensors[index])) > 2
 
 
 def test_fused_activation_and_stride_options_are_obeyed() -> None:
@@ -179,7 +121,8 @@ def test_padv2_and_concatenation(dtype: str) -> None:
     writer = ModelWriter()
     parameters = Quantization.per_tensor(0.1, 5)
     x = writer.tensor("x", X, dtype, parameters)
-    pads = writer.tensor("pads", (4, 2), "int32", data=PADDINGS)
+    paddings = np.array([[0, 0], [1, 1], [1, 1], [0, 0]], np.int32)
+    pads = writer.tensor("pads", (4, 2), "int32", data=paddings)
     value = writer.tensor("value", (1,), dtype, parameters, np.array([7], dtype))
     padded = writer.tensor("padded", (1, 8, 8, 4), dtype, parameters)
     y = writer.tensor("y", (1, 8, 8, 8), dtype, parameters)
@@ -187,7 +130,7 @@ def test_padv2_and_concatenation(dtype: str) -> None:
     writer.operator("CONCATENATION", [padded, padded], [y], axis=3)
     data = picture(dtype)
     result = litert_tensors(writer.finish([x], [y]), [data])[y]
-    once = np.pad(data, PADDINGS, constant_values=7)
+    once = np.pad(data, paddings, constant_values=7)
     np.testing.assert_array_equal(result, np.concatenate([once, once], 3))
 
 

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
 from frontends.formats import format_of, read_model
 from frontends.torch import from_exported_program
 from qnn_ops.errors import QnnError
+from tests.support.commands import refused
+from tests.support.processes import printed
 from tvm_qnn.cli import main
 
 HEAD = b"PK\x03\x04\x00\x00\x08\x08" + 22 * b"\x00" + b"net/archive_format"
@@ -47,9 +47,8 @@ def test_weights_and_torchscript_are_told_what_to_type(
     monkeypatch.setitem(sys.modules, "torch", None)
     path = tmp_path / "net.pt"
     path.write_bytes(HEAD[:30] + part if part else b"\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19.")
-    inspected = CliRunner().invoke(main, ["inspect", str(path)])
-    assert inspected.exit_code == 1
-    assert "torch.export.save(torch.export.export(model.eval(), inputs)," in inspected.output
+    text = refused(main, ["inspect", str(path)])
+    assert "torch.export.save(torch.export.export(model.eval(), inputs)," in text
     with pytest.raises(QnnError, match=r"a file of torch\.save or torch\.jit\.save is no program"):
         from_exported_program(path)
 
@@ -64,8 +63,7 @@ def test_networks_are_told_what_to_type() -> None:
 
 def test_nothing_imports_torch_by_itself() -> None:
     # TVM does where torch is installed, and goes on if that fails.
-    code = (
+    printed(
         "import sys; sys.modules.update(dict.fromkeys(['torch', 'executorch'])); "
         "import tvm_qnn, frontends.formats as f; f.formats(); tvm_qnn.from_exported_program"
     )
-    subprocess.run([sys.executable, "-c", code], check=True)

@@ -19,34 +19,15 @@ from qnn_ops import (
 )
 from tests.support.arm import CORTEX_A15, CORTEX_A72
 from tests.support.assembly import loops
+from tests.support.encodings import encodings
 from tests.support.kernels import Call, kernels_of, lowered
 
 BYTES = np.zeros((1, 9, 9, 100), np.uint8)
-SCALES: dict[str, Any] = {
-    "lhs_scale": 0.02,
-    "lhs_zero_point": 3,
-    "rhs_scale": 0.0313,
-    "rhs_zero_point": 7,
-    "output_scale": 0.0417,
-    "output_zero_point": 12,
-    "out_dtype": "uint8",
-}
-MEAN: dict[str, Any] = {
-    "axis": [1, 2],
-    "keepdims": True,
-    "input_scale": 0.02,
-    "input_zero_point": 3,
-    "output_scale": 0.01,
-    "output_zero_point": 9,
-    "out_dtype": "uint8",
-}
-CONCAT: dict[str, Any] = {
-    "input_scales": [0.02, 0.05],
-    "input_zero_points": [3, 9],
-    "output_scale": 0.02,
-    "output_zero_point": 3,
-    "out_dtype": "uint8",
-}
+SCALES = encodings(lhs=(0.02, 3), rhs=(0.0313, 7), output=(0.0417, 12), out_dtype="uint8")
+MEAN = encodings(axis=[1, 2], keepdims=True, input=(0.02, 3), output=(0.01, 9), out_dtype="uint8")
+CONCAT = encodings(
+    input_scales=[0.02, 0.05], input_zero_points=[3, 9], output=(0.02, 3), out_dtype="uint8"
+)
 CALLS = [
     Call(quantized_add, [BYTES, BYTES], SCALES),
     Call(quantized_multiply, [BYTES, BYTES], SCALES),

@@ -20,35 +20,18 @@ from qnn_ops import (
     requantize,
 )
 from tests.support.arrays import full_range
+from tests.support.encodings import encodings
 from tests.support.kernels import PLACES, Call, check_calls, kernels_of, lowered
 from tests.support.x86 import runs_here
 
 RNG = np.random.default_rng(0)
 IMAGE = full_range(RNG, "uint8", (1, 57, 59, 161))
 AVX2 = next(place for place in PLACES if place.name == "avx2")
-PAIR: dict[str, Any] = {
-    "lhs_scale": 0.02,
-    "lhs_zero_point": 3,
-    "rhs_scale": 0.0313,
-    "rhs_zero_point": 7,
-    "output_scale": 0.0417,
-    "output_zero_point": 12,
-    "out_dtype": "uint8",
-}
-CHANGE: dict[str, Any] = {
-    "input_scale": 0.02,
-    "input_zero_point": 3,
-    "output_scale": 0.0313,
-    "output_zero_point": 9,
-    "out_dtype": "uint8",
-}
-CONCAT: dict[str, Any] = {
-    "input_scales": [0.02, 0.0417],
-    "input_zero_points": [3, 9],
-    "output_scale": 0.0417,
-    "output_zero_point": 9,
-    "out_dtype": "uint8",
-}
+PAIR = encodings(lhs=(0.02, 3), rhs=(0.0313, 7), output=(0.0417, 12), out_dtype="uint8")
+CHANGE = encodings(input=(0.02, 3), output=(0.0313, 9), out_dtype="uint8")
+CONCAT = encodings(
+    input_scales=[0.02, 0.0417], input_zero_points=[3, 9], output=(0.0417, 9), out_dtype="uint8"
+)
 REAL: dict[str, Any] = {"scale": 0.02, "zero_point": 3}
 CALLS = [
     Call(quantized_add, [IMAGE, IMAGE[:, :, ::-1]], PAIR),

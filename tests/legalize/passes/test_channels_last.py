@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,87 +12,59 @@ from tvm.script import relax as R
 
 from legalize import LegalizeQnn
 from legalize.passes import ChannelsLast
-from qnn_ops import quantized_conv2d
+from qnn_ops import (
+    dequantize,
+    quantize,
+    quantized_add,
+    quantized_concat,
+    quantized_conv2d,
+    quantized_pad,
+    quantized_pool2d,
+)
 from tests.support.arrays import full_range
-from tests.support.modules import module
+from tests.support.encodings import encodings
+from tests.support.modules import emit, module
 from tests.support.operators import run
 
-CONV: dict[str, Any] = {
-    "input_scale": 0.5,
-    "input_zero_point": 3,
-    "kernel_scale": 0.25,
-    "kernel_zero_point": 0,
-    "output_scale": 0.5,
-    "output_zero_point": 3,
-    "out_dtype": "int8",
-}
+CONV = encodings(input=(0.5, 3), kernel=(0.25, 0), output=(0.5, 3), out_dtype="int8")
 FIRST: dict[str, Any] = {**CONV, "data_layout": "NCHW", "kernel_layout": "OIHW"}
 LAST: dict[str, Any] = {**CONV, "data_layout": "NHWC", "kernel_layout": "OIHW"}
-SUM: dict[str, Any] = {
-    "lhs_scale": 0.5,
-    "lhs_zero_point": 3,
-    "rhs_scale": 0.5,
-    "rhs_zero_point": 3,
-    "output_scale": 1.0,
-    "output_zero_point": 0,
-    "out_dtype": "int8",
+SUM = encodings(lhs=(0.5, 3), rhs=(0.5, 3), output=(1.0, 0), out_dtype="int8")
+
+
+def canonical(mod: tvm.IRModule) -> tvm.IRModule:
+    """Return the module without second names of values."""
+    return relax.transform.CanonicalizeBindings()(mod)
+
+
+IMAGE = {
+    "x": relax.TensorType((1, 2, 4, 4), "int8"),
+    "w": relax.TensorType((2, 2, 1, 1), "int8"),
 }
+TO_LAST, TO_FIRST = [0, 2, 3, 1], [0, 3, 1, 2]
 
 
 def test_a_network_is_transposed_at_its_edges_only() -> None:
-    @I.ir_module
-    class Before:
-        @R.function
-        def main(x: R.Tensor((1, 2, 4, 6), "int8"), w: R.Tensor((2, 2, 3, 3), "int8")) -> R.Tensor(
-            (1, 4, 3, 2), "float32"
-        ):
-            with R.dataflow():
-                y = R.qnn.quantized_conv2d(x, w, padding=[0, 1, 0, 1], **FIRST)
-                y = R.qnn.quantized_conv2d(y, w, padding=[1, 1, 1, 1], **FIRST)
-                y = R.qnn.quantized_pad(y, pad_width=[0, 0, 0, 0, 1, 0, 0, 0], pad_value=3)
-                y = R.qnn.quantized_pool2d(y, pool_type="max", pool_size=[1, 2], strides=[1, 3])
-                y = R.qnn.quantized_concat(
-                    (y, y),
-                    input_scales=[0.5, 0.5],
-                    input_zero_points=[3, 3],
-                    output_scale=0.5,
-                    output_zero_point=3,
-                    out_dtype="int8",
-                    axis=-3,
-                )
-                z = R.qnn.dequantize(y, scale=[0.5, 1.0, 1.5, 2.0], zero_point=0, axis=1)
-                R.output(z)
-            return z
+    inputs = {
+        "x": relax.TensorType((1, 2, 4, 6), "int8"),
+        "w": relax.TensorType((2, 2, 3, 3), "int8"),
+    }
 
-    @I.ir_module
-    class Expected:
-        @R.function
-        def main(x: R.Tensor((1, 2, 4, 6), "int8"), w: R.Tensor((2, 2, 3, 3), "int8")) -> R.Tensor(
-            (1, 4, 3, 2), "float32"
-        ):
-            with R.dataflow():
-                y = R.permute_dims(x, axes=[0, 2, 3, 1])
-                y = R.qnn.quantized_conv2d(y, w, padding=[0, 1, 0, 1], **LAST)
-                y = R.qnn.quantized_conv2d(y, w, padding=[1, 1, 1, 1], **LAST)
-                y = R.qnn.quantized_pad(y, pad_width=[0, 0, 1, 0, 0, 0, 0, 0], pad_value=3)
-                y = R.qnn.quantized_pool2d(
-                    y, pool_type="max", pool_size=[1, 2], strides=[1, 3], layout="NHWC"
-                )
-                y = R.qnn.quantized_concat(
-                    (y, y),
-                    input_scales=[0.5, 0.5],
-                    input_zero_points=[3, 3],
-                    output_scale=0.5,
-                    output_zero_point=3,
-                    out_dtype="int8",
-                    axis=3,
-                )
-                y = R.qnn.dequantize(y, scale=[0.5, 1.0, 1.5, 2.0], zero_point=0, axis=3)
-                z = R.permute_dims(y, axes=[0, 3, 1, 2])
-                R.output(z)
-            return z
+    def network(is_last: bool, x: relax.Expr, w: relax.Expr) -> relax.Call:
+        conv, axis, layout = (LAST, 3, "NHWC") if is_last else (FIRST, 1, "NCHW")
+        y = emit(op.permute_dims(x, TO_LAST)) if is_last else x
+        y = emit(quantized_conv2d(y, w, padding=[0, 1, 0, 1], **conv))
+        y = emit(quantized_conv2d(y, w, padding=[1, 1, 1, 1], **conv))
+        widths = [0, 0, 1, 0, 0, 0, 0, 0] if is_last else [0, 0, 0, 0, 1, 0, 0, 0]
+        y = emit(quantized_pad(y, widths, 3))
+        y = emit(quantized_pool2d(y, "max", [1, 2], [1, 3], layout=layout))
+        joined = 3 if is_last else -3
+        y = emit(quantized_concat((y, y), [0.5, 0.5], [3, 3], 0.5, 3, "int8", joined))
+        y = emit(dequantize(y, [0.5, 1.0, 1.5, 2.0], 0, axis=axis))
+        return op.permute_dims(y, TO_FIRST) if is_last else y
 
-    tvm.ir.assert_structural_equal(ChannelsLast()(Before), Expected)
+    before, expected = (module(inputs, partial(network, each)) for each in (False, True))
+    tvm.ir.assert_structural_equal(canonical(ChannelsLast()(before)), canonical(expected))
 
 
 def test_constant_kernels_are_transposed_at_compile_time() -> None:
@@ -115,69 +88,36 @@ def test_constant_kernels_are_transposed_at_compile_time() -> None:
 
 
 def test_transposes_of_the_model_itself_go() -> None:
-    @I.ir_module
-    class Before:
-        @R.function
-        def main(x: R.Tensor((1, 4, 4, 2), "int8"), w: R.Tensor((2, 2, 1, 1), "int8")) -> R.Tensor(
-            (1, 4, 2, 4), "int8"
-        ):
-            with R.dataflow():
-                first = R.permute_dims(x, axes=[0, 3, 1, 2])
-                y = R.qnn.quantized_conv2d(first, w, **FIRST)
-                last = R.permute_dims(y, axes=[0, 2, 3, 1])
-                total = R.qnn.quantized_add(x, last, **SUM)
-                first_again = R.permute_dims(total, axes=[0, 3, 1, 2])
-                z = R.qnn.quantized_conv2d(first_again, w, **FIRST)
-                turned = R.permute_dims(z, axes=[0, 2, 1, 3])
-                R.output(turned)
-            return turned
+    inputs = {**IMAGE, "x": relax.TensorType((1, 4, 4, 2), "int8")}
 
-    @I.ir_module
-    class Expected:
-        @R.function
-        def main(x: R.Tensor((1, 4, 4, 2), "int8"), w: R.Tensor((2, 2, 1, 1), "int8")) -> R.Tensor(
-            (1, 4, 2, 4), "int8"
-        ):
-            with R.dataflow():
-                y = R.qnn.quantized_conv2d(x, w, **LAST)
-                total = R.qnn.quantized_add(x, y, **SUM)
-                z = R.qnn.quantized_conv2d(total, w, **LAST)
-                turned = R.permute_dims(z, axes=[0, 1, 3, 2])
-                R.output(turned)
-            return turned
+    def body(x: relax.Expr, w: relax.Expr) -> relax.Call:
+        y = quantized_conv2d(op.permute_dims(x, TO_FIRST), w, **FIRST)
+        total = quantized_add(x, op.permute_dims(y, TO_LAST), **SUM)
+        z = quantized_conv2d(op.permute_dims(total, TO_FIRST), w, **FIRST)
+        return op.permute_dims(z, [0, 2, 1, 3])
 
-    after = relax.transform.CanonicalizeBindings()(ChannelsLast()(Before))
-    tvm.ir.assert_structural_equal(after, relax.transform.CanonicalizeBindings()(Expected))
+    def last(x: relax.Expr, w: relax.Expr) -> relax.Call:
+        total = quantized_add(x, quantized_conv2d(x, w, **LAST), **SUM)
+        return op.permute_dims(quantized_conv2d(total, w, **LAST), [0, 1, 3, 2])
+
+    after, expected = ChannelsLast()(module(inputs, body)), module(inputs, last)
+    tvm.ir.assert_structural_equal(canonical(after), canonical(expected))
 
 
 def test_what_means_move_to_the_end_is_no_transpose() -> None:
-    @I.ir_module
-    class Before:
-        @R.function
-        def main(x: R.Tensor((1, 2, 4, 4), "float32")) -> R.Tensor((1, 2), "float32"):
-            with R.dataflow():
-                q = R.qnn.quantize(x, scale=0.5, zero_point=0, out_dtype="int8")
-                y = R.qnn.quantized_pool2d(q, pool_type="avg", pool_size=[4, 4])
-                flat = R.reshape(y, (1, 2))
-                z = R.qnn.dequantize(flat, scale=0.5, zero_point=0)
-                R.output(z)
-            return z
+    def body(is_last: bool, x: relax.Expr) -> relax.Call:
+        data = quantize(x, 0.5, 0, "int8")
+        if is_last:
+            y = op.permute_dims(data, TO_LAST)
+            y = quantized_pool2d(y, "avg", [4, 4], layout="NHWC")
+            y = op.reshape(y, (1, 2, 1, 1))
+        else:
+            y = quantized_pool2d(data, "avg", [4, 4])
+        return dequantize(op.reshape(y, (1, 2)), 0.5, 0)
 
-    @I.ir_module
-    class Expected:
-        @R.function
-        def main(x: R.Tensor((1, 2, 4, 4), "float32")) -> R.Tensor((1, 2), "float32"):
-            with R.dataflow():
-                q = R.qnn.quantize(x, scale=0.5, zero_point=0, out_dtype="int8")
-                q = R.permute_dims(q, axes=[0, 2, 3, 1])
-                y = R.qnn.quantized_pool2d(q, pool_type="avg", pool_size=[4, 4], layout="NHWC")
-                y = R.reshape(y, (1, 2, 1, 1))
-                flat = R.reshape(y, (1, 2))
-                z = R.qnn.dequantize(flat, scale=0.5, zero_point=0)
-                R.output(z)
-            return z
-
-    tvm.ir.assert_structural_equal(ChannelsLast()(Before), Expected)
+    inputs = {"x": relax.TensorType((1, 2, 4, 4), "float32")}
+    before, expected = (module(inputs, partial(body, each)) for each in (False, True))
+    tvm.ir.assert_structural_equal(ChannelsLast()(before), expected)
 
 
 def test_float_convolutions_of_constants_move_too() -> None:
@@ -210,25 +150,21 @@ def test_float_convolutions_of_constants_move_too() -> None:
 
 
 def test_graphs_without_images_to_move_are_left_alone() -> None:
-    @I.ir_module
-    class Before:
-        @R.function
-        def main(
-            x: R.Tensor((1, 4, 4, 2), "int8"),
-            w: R.Tensor((2, 2, 1, 1), "int8"),
-            f: R.Tensor((1, 2, 4, 4), "float32"),
-            g: R.Tensor((2, 2, 1, 1), "float32"),
-        ) -> R.Tuple(R.Tensor((1, 2, 4, 4), "int8"), R.Tensor((1, 2, 4, 4), "float32")):
-            with R.dataflow():
-                y = R.qnn.quantized_conv2d(x, w, **LAST)
-                turned = R.permute_dims(y, axes=[0, 3, 1, 2])
-                z = R.qnn.quantized_add(turned, turned, **SUM)
-                # With a kernel that is no constant.
-                h = R.nn.conv2d(f, g)
-                R.output(z, h)
-            return (z, h)
+    inputs = {
+        **IMAGE,
+        "x": relax.TensorType((1, 4, 4, 2), "int8"),
+        "f": relax.TensorType((1, 2, 4, 4), "float32"),
+        "g": relax.TensorType((2, 2, 1, 1), "float32"),
+    }
 
-    tvm.ir.assert_structural_equal(ChannelsLast()(Before), Before)
+    def body(x: relax.Expr, w: relax.Expr, f: relax.Expr, g: relax.Expr) -> list[relax.Expr]:
+        turned = op.permute_dims(quantized_conv2d(x, w, **LAST), TO_FIRST)
+        turned = emit(turned)
+        # The second one has a kernel that is no constant.
+        return [quantized_add(turned, turned, **SUM), op.nn.conv2d(f, g)]
+
+    before = module(inputs, body)
+    tvm.ir.assert_structural_equal(ChannelsLast()(before), before)
 
 
 def test_blocks_do_not_share_what_they_transposed() -> None:

@@ -39,6 +39,7 @@ from qnn_ops import (
 from qnn_ops.dialect.registry import OPERATORS
 from tests.legalize.passes.test_channels_last import FIRST, SUM
 from tests.support.arrays import full_range
+from tests.support.encodings import encodings
 from tests.support.modules import module
 from tests.support.references import evaluate
 
@@ -46,13 +47,7 @@ Array = np.ndarray[Any, Any]
 Build = Callable[[relax.Expr, relax.Expr], relax.Expr]
 
 TABLE = np.random.default_rng(7).integers(-128, 128, 256).astype(np.int8)
-CHANGE: dict[str, Any] = {
-    "input_scale": 0.31,
-    "input_zero_point": -3,
-    "output_scale": 0.17,
-    "output_zero_point": 9,
-    "out_dtype": "int8",
-}
+CHANGE = encodings(input=(0.31, -3), output=(0.17, 9), out_dtype="int8")
 KERNEL = np.random.default_rng(8).integers(-128, 128, (6, 1, 3, 2)).astype(np.int8)
 ROW = relax.const(np.arange(-2, 3, dtype=np.int8))
 IDENTITY = relax.const(np.eye(3, dtype=np.int8).reshape(3, 3, 1, 1))
@@ -60,16 +55,13 @@ COPY: dict[str, Any] = {**FIRST, "kernel_scale": 1.0}
 PLANES = relax.const(np.arange(3, dtype=np.int8).reshape(3, 1, 1))
 # Here the order of ONNX Runtime's operands decides one result in twelve, and it hangs on their
 # innermost axes.
-ORDERED: dict[str, Any] = {
-    "lhs_scale": 3 / 64,
-    "lhs_zero_point": -97,
-    "rhs_scale": 6 / 64,
-    "rhs_zero_point": 99,
-    "output_scale": 18 / 64,
-    "output_zero_point": 108,
-    "out_dtype": "int8",
-    "arithmetic": "onnxruntime",
-}
+ORDERED = encodings(
+    lhs=(3 / 64, -97),
+    rhs=(6 / 64, 99),
+    output=(18 / 64, 108),
+    out_dtype="int8",
+    arithmetic="onnxruntime",
+)
 IMAGE = relax.const(np.random.default_rng(9).integers(-128, 128, (6, 5)).astype(np.int8))
 
 

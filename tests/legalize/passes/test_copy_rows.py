@@ -12,7 +12,7 @@ from tvm.script import tirx as T
 
 from legalize.passes import CopyRows
 from tests.support.machine_code import assembly
-from tests.support.modules import module
+from tests.support.modules import emit, module
 from tvm_qnn import build
 
 
@@ -166,7 +166,7 @@ def test_an_enlarged_image_has_the_nearest_pixels(channels: int) -> None:
     rows, columns = np.arange(6) // 2, np.array([0, 0, 1, 3, 3])
 
     def enlarged(x: relax.Expr) -> relax.Expr:
-        tall = relax.BlockBuilder.current().emit(R.take(x, relax.const(rows), 1, mode="clip"))
+        tall = emit(R.take(x, relax.const(rows), 1, mode="clip"))
         return R.take(tall, relax.const(columns), 2, mode="clip")
 
     types = {"x": relax.TensorType(data.shape, "int8")}

@@ -16,6 +16,7 @@ from legalize.passes import ChannelsLast, DropConstantChannels
 from qnn_ops import quantized_dense
 from qnn_ops.dialect.registry import constant_of, operator_of
 from tests.support.arrays import full_range
+from tests.support.modules import module
 from tvm_qnn import build
 from tvm_qnn.oracle import litert_tensors
 
@@ -165,29 +166,22 @@ def test_what_reads_a_tensor_as_another_type_needs_all_of_it() -> None:
     mod = tvm.transform.Sequential(
         [relax.transform.BindParams("main", dict(params)), ChannelsLast()]
     )(mod)
-    builder = relax.BlockBuilder()
-    first = mod["main"].body.blocks[0].bindings[0]
-    x = mod["main"].params[0]
-    with builder.function("main", [x]):
-        with builder.dataflow():
-            conv = builder.emit(first.value)
-            seen = builder.match_cast(conv, relax.TensorType((1, _SIZE, _SIZE, 16), "int8"))
-            out = builder.emit_output(relax.op.nn.relu(seen))
-        builder.emit_func_output(out)
-    before = builder.get()
+    first = mod["main"].body.blocks[0].bindings[0].value
+
+    def body(x: relax.Expr) -> relax.Call:
+        builder = relax.BlockBuilder.current()
+        conv = builder.emit(relax.Call(first.op, [x, *first.args[1:]], first.attrs))
+        seen = builder.match_cast(conv, relax.TensorType((1, _SIZE, _SIZE, 16), "int8"))
+        return relax.op.nn.relu(seen)
+
+    before = module({"x": mod["main"].params[0].ty}, body)
     tvm.ir.assert_structural_equal(DropConstantChannels()(before), before)
 
 
 def test_layers_without_weights_stay() -> None:
     empty = relax.const(np.zeros((0, 4), np.int8), "int8")
-    builder = relax.BlockBuilder()
-    x = relax.Var("x", relax.TensorType((2, 4), "int8"))
-    with builder.function("main", [x]):
-        with builder.dataflow():
-            y = builder.emit(quantized_dense(x, empty, 0.5, 0, 0.5, 0, 0.5, 0, "int8"))
-            out = builder.emit_output(y)
-        builder.emit_func_output(out)
-    before = builder.get()
+    inputs = {"x": relax.TensorType((2, 4), "int8")}
+    before = module(inputs, lambda x: quantized_dense(x, empty, 0.5, 0, 0.5, 0, 0.5, 0, "int8"))
     tvm.ir.assert_structural_equal(DropConstantChannels()(before), before)
 
 

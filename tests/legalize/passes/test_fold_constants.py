@@ -14,21 +14,19 @@ from tvm.script import tirx as T
 from legalize import lower
 from legalize.passes import FoldConstants
 from qnn_ops import quantized_dense
+from tests.support.encodings import encodings
+from tests.support.modules import module
 
 WEIGHTS = np.array([[-128, 127, 3], [0, -1, 64]], np.int8)
 
 
 def test_a_chain_of_constants_becomes_one() -> None:
-    builder = relax.BlockBuilder()
-    x = relax.Var("x", relax.TensorType((4, 3), "int16"))
-    with builder.function("main", [x]):
-        with builder.dataflow():
-            wide = builder.emit(R.astype(relax.const(WEIGHTS), "int16"))
-            centred = builder.emit(R.subtract(wide, relax.const(np.int16(5))))
-            result = builder.emit_output(R.matmul(x, R.permute_dims(centred)))
-        builder.emit_func_output(result)
-    folded = FoldConstants()(builder.get())
-    (binding,) = folded["main"].body.blocks[0].bindings
+    def body(x: relax.Expr) -> relax.Call:
+        centred = R.subtract(R.astype(relax.const(WEIGHTS), "int16"), relax.const(np.int16(5)))
+        return R.matmul(x, R.permute_dims(centred))
+
+    folded = FoldConstants()(module({"x": relax.TensorType((4, 3), "int16")}, body))
+    binding, _ = folded["main"].body.blocks[0].bindings
     assert binding.value.op.name == "relax.matmul"
     expected = (WEIGHTS.astype(np.int16) - 5).T
     np.testing.assert_array_equal(binding.value.args[1].value.numpy(), expected)
@@ -111,33 +109,13 @@ def test_floats_and_variables_are_left() -> None:
 
 
 def test_lowering_leaves_no_integer_arithmetic_on_constants() -> None:
-    builder = relax.BlockBuilder()
-    x = relax.Var("x", relax.TensorType((4, 3), "int8"))
-    with builder.function("main", [x]):
-        with builder.dataflow():
-            result = builder.emit_output(
-                quantized_dense(
-                    x,
-                    relax.const(WEIGHTS),
-                    input_scale=0.5,
-                    input_zero_point=1,
-                    kernel_scale=0.25,
-                    kernel_zero_point=0,
-                    output_scale=1.0,
-                    output_zero_point=0,
-                    out_dtype="int8",
-                )
-            )
-        builder.emit_func_output(result)
-    lowered = lower(builder.get(), tvm.target.Target("llvm"), kernels=False)
+    attrs = encodings(input=(0.5, 1), kernel=(0.25, 0), output=(1.0, 0), out_dtype="int8")
+    inputs = {"x": relax.TensorType((4, 3), "int8")}
+    mod = module(inputs, lambda x: quantized_dense(x, relax.const(WEIGHTS), **attrs))
+    lowered = lower(mod, tvm.target.Target("llvm"), kernels=False)
     for binding in (each for block in lowered["main"].body.blocks for each in block.bindings):
         assert relax.analysis.free_vars(binding.value), binding
 
 
 def _module(call: relax.Expr) -> tvm.IRModule:
-    builder = relax.BlockBuilder()
-    with builder.function("main", []):
-        with builder.dataflow():
-            result = builder.emit_output(call)
-        builder.emit_func_output(result)
-    return builder.get()
+    return module({}, lambda: call)

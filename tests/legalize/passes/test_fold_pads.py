@@ -1,95 +1,56 @@
 from __future__ import annotations
 
-import tvm
-from tvm.script import ir as I
-from tvm.script import relax as R
+from collections.abc import Sequence
+from functools import partial
+
+from tvm import relax
+from tvm.ir import assert_structural_equal
 
 from legalize.passes import FoldPads
+from qnn_ops import quantized_conv2d, quantized_pad
+from tests.support.encodings import encodings
+from tests.support.modules import emit, module
 
-CONV = {
-    "input_scale": 0.5,
-    "input_zero_point": 3,
-    "kernel_scale": 0.25,
-    "kernel_zero_point": 0,
-    "output_scale": 0.5,
-    "output_zero_point": 0,
-    "out_dtype": "int8",
-    "data_layout": "NHWC",
-    "kernel_layout": "OHWI",
+INPUTS = {
+    "x": relax.TensorType((1, 4, 4, 2), "int8"),
+    "w": relax.TensorType((3, 3, 3, 2), "int8"),
 }
+CONV = encodings(
+    input=(0.5, 3),
+    kernel=(0.25, 0),
+    output=(0.5, 0),
+    out_dtype="int8",
+    data_layout="NHWC",
+    kernel_layout="OHWI",
+)
+
+
+def convolved(x: relax.Expr, w: relax.Expr, padding: Sequence[int] = (0, 0, 0, 0)) -> relax.Call:
+    return quantized_conv2d(x, w, padding=padding, **CONV)
 
 
 def test_rows_and_columns_of_zero_point_become_padding() -> None:
-    @I.ir_module
-    class Before:
-        @R.function
-        def main(x: R.Tensor((1, 4, 4, 2), "int8"), w: R.Tensor((3, 3, 3, 2), "int8")) -> R.Tensor(
-            (1, 5, 6, 3), "int8"
-        ):
-            with R.dataflow():
-                padded = R.qnn.quantized_pad(x, pad_width=[0, 0, 0, 1, 1, 2, 0, 0], pad_value=3)
-                y = R.qnn.quantized_conv2d(padded, w, padding=[1, 0, 1, 1], **CONV)
-                R.output(y)
-            return y
+    def body(x: relax.Expr, w: relax.Expr) -> relax.Call:
+        return convolved(quantized_pad(x, [0, 0, 0, 1, 1, 2, 0, 0], 3), w, [1, 0, 1, 1])
 
-    @I.ir_module
-    class Expected:
-        @R.function
-        def main(x: R.Tensor((1, 4, 4, 2), "int8"), w: R.Tensor((3, 3, 3, 2), "int8")) -> R.Tensor(
-            (1, 5, 6, 3), "int8"
-        ):
-            with R.dataflow():
-                y = R.qnn.quantized_conv2d(x, w, padding=[1, 1, 2, 3], **CONV)
-                R.output(y)
-            return y
-
-    tvm.ir.assert_structural_equal(FoldPads()(Before), Expected)
+    expected = module(INPUTS, lambda x, w: convolved(x, w, [1, 1, 2, 3]))
+    assert_structural_equal(FoldPads()(module(INPUTS, body)), expected)
 
 
 def test_pad_with_other_readers_stays_for_them() -> None:
-    @I.ir_module
-    class Before:
-        @R.function
-        def main(x: R.Tensor((1, 4, 4, 2), "int8"), w: R.Tensor((3, 3, 3, 2), "int8")) -> R.Tuple(
-            R.Tensor((1, 6, 6, 2), "int8"), R.Tensor((1, 4, 4, 3), "int8")
-        ):
-            with R.dataflow():
-                padded = R.qnn.quantized_pad(x, pad_width=[0, 0, 1, 1, 1, 1, 0, 0], pad_value=3)
-                y = R.qnn.quantized_conv2d(padded, w, **CONV)
-                R.output(padded, y)
-            return (padded, y)
+    def body(is_folded: bool, x: relax.Expr, w: relax.Expr) -> list[relax.Expr]:
+        padded = quantized_pad(x, [0, 0, 1, 1, 1, 1, 0, 0], 3)
+        padded = emit(padded)
+        return [padded, convolved(x, w, [1, 1, 1, 1]) if is_folded else convolved(padded, w)]
 
-    @I.ir_module
-    class Expected:
-        @R.function
-        def main(x: R.Tensor((1, 4, 4, 2), "int8"), w: R.Tensor((3, 3, 3, 2), "int8")) -> R.Tuple(
-            R.Tensor((1, 6, 6, 2), "int8"), R.Tensor((1, 4, 4, 3), "int8")
-        ):
-            with R.dataflow():
-                padded = R.qnn.quantized_pad(x, pad_width=[0, 0, 1, 1, 1, 1, 0, 0], pad_value=3)
-                y = R.qnn.quantized_conv2d(x, w, padding=[1, 1, 1, 1], **CONV)
-                R.output(padded, y)
-            return (padded, y)
-
-    tvm.ir.assert_structural_equal(FoldPads()(Before), Expected)
+    before, expected = (module(INPUTS, partial(body, each)) for each in (False, True))
+    assert_structural_equal(FoldPads()(before), expected)
 
 
 def test_other_values_and_other_axes_are_left_alone() -> None:
-    @I.ir_module
-    class Before:
-        @R.function
-        def main(x: R.Tensor((1, 4, 4, 1), "int8"), w: R.Tensor((3, 3, 3, 2), "int8")) -> R.Tensor(
-            (1, 4, 2, 3), "int8"
-        ):
-            with R.dataflow():
-                other_value = R.qnn.quantized_pad(
-                    x, pad_width=[0, 0, 1, 1, 0, 0, 0, 0], pad_value=0
-                )
-                other_axis = R.qnn.quantized_pad(
-                    other_value, pad_width=[0, 0, 0, 0, 0, 0, 0, 1], pad_value=3
-                )
-                y = R.qnn.quantized_conv2d(other_axis, w, **CONV)
-                R.output(y)
-            return y
+    def body(x: relax.Expr, w: relax.Expr) -> relax.Call:
+        other_value = quantized_pad(x, [0, 0, 1, 1, 0, 0, 0, 0], 0)
+        return convolved(quantized_pad(other_value, [0, 0, 0, 0, 0, 0, 0, 1], 3), w)
 
-    tvm.ir.assert_structural_equal(FoldPads()(Before), Before)
+    before = module({**INPUTS, "x": relax.TensorType((1, 4, 4, 1), "int8")}, body)
+    assert_structural_equal(FoldPads()(before), before)

@@ -12,7 +12,8 @@ from legalize.kernels.kernel import Fusions
 from legalize.passes import FuseSums, fuse_sums
 from qnn_ops import quantized_add, quantized_conv2d, quantized_lookup, quantized_subtract
 from qnn_ops.dialect.registry import operator_of
-from tests.support.modules import module
+from tests.support.encodings import encodings
+from tests.support.modules import emit, module
 
 AVX2 = tvm.target.Target({"kind": "llvm", "mcpu": "haswell"})
 TYPE = relax.TensorType((1, 4, 4, 8), "int8")
@@ -22,17 +23,14 @@ Body = Callable[..., Any]
 
 
 def conv(x: relax.Expr, **changes: Any) -> relax.Call:
-    attrs: dict[str, Any] = {
-        "input_scale": 0.5,
-        "input_zero_point": 0,
-        "kernel_scale": 0.5,
-        "kernel_zero_point": 0,
-        "output_scale": 2.0,
-        "output_zero_point": 0,
-        "out_dtype": "int8",
-        "data_layout": "NHWC",
-        "kernel_layout": "OHWI",
-    }
+    attrs = encodings(
+        input=(0.5, 0),
+        kernel=(0.5, 0),
+        output=(2.0, 0),
+        out_dtype="int8",
+        data_layout="NHWC",
+        kernel_layout="OHWI",
+    )
     return quantized_conv2d(x, KERNEL, **{**attrs, **changes})
 
 
@@ -84,15 +82,11 @@ def test_a_difference_likewise(asked: list[Any]) -> None:
 
 
 def test_of_two_convolutions_the_last_one_adds(asked: list[Any]) -> None:
-    builder = relax.BlockBuilder()
-    x, z = relax.Var("x", TYPE), relax.Var("z", TYPE)
-    with builder.function("main", [x, z]):
-        with builder.dataflow():
-            first = builder.emit(conv(x))
-            last = builder.emit(conv(z))
-            result = builder.emit_output(builder.emit(add(last, first)))
-        builder.emit_func_output(result)
-    FuseSums(AVX2)(builder.get())
+    def body(x: relax.Expr, z: relax.Expr) -> relax.Expr:
+        first, last = emit(conv(x)), emit(conv(z))
+        return add(last, first)
+
+    FuseSums(AVX2)(module({"x": TYPE, "z": TYPE}, body))
     assert asked == [("quantized_add", "z")]
 
 

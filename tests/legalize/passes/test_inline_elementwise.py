@@ -29,7 +29,8 @@ from qnn_ops import (
 )
 from qnn_ops.arithmetic.rounded import rounded
 from tests.support.arrays import full_range
-from tests.support.modules import module
+from tests.support.encodings import encodings
+from tests.support.modules import emit, module
 from tests.support.operators import run
 from tvm_qnn import build
 
@@ -37,24 +38,8 @@ Array = np.ndarray[Any, Any]
 
 TARGET = tvm.target.Target("llvm")
 SHAPE = (2, 5, 3, 4)
-ADD: dict[str, Any] = {
-    "lhs_scale": 0.31,
-    "lhs_zero_point": 5,
-    "rhs_scale": 0.17,
-    "rhs_zero_point": -7,
-    "output_scale": 0.43,
-    "output_zero_point": 11,
-    "out_dtype": "int8",
-}
-CONV: dict[str, Any] = {
-    "input_scale": 0.5,
-    "input_zero_point": 3,
-    "kernel_scale": 0.25,
-    "kernel_zero_point": 1,
-    "output_scale": 4.0,
-    "output_zero_point": -3,
-    "out_dtype": "int8",
-}
+ADD = encodings(lhs=(0.31, 5), rhs=(0.17, -7), output=(0.43, 11), out_dtype="int8")
+CONV = encodings(input=(0.5, 3), kernel=(0.25, 1), output=(4.0, -3), out_dtype="int8")
 
 
 def fused(mod: tvm.IRModule) -> tvm.IRModule:
@@ -72,7 +57,6 @@ def blocks(mod: tvm.IRModule) -> list[str]:
 
 def test_gelu_is_one_loop() -> None:
     def gelu(data: relax.Expr, bias: relax.Expr) -> relax.Expr:
-        emit = relax.BlockBuilder.current().emit
         scaled = emit(R.multiply(emit(R.astype(data, "float32")), relax.const(np.float32(0.01))))
         total = emit(R.add(emit(rounded(scaled)), bias))
         erf = emit(float_function(emit(R.divide(total, relax.const(np.float32(2**0.5)))), "erf"))

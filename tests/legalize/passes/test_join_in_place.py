@@ -13,8 +13,9 @@ from legalize import lower
 from legalize.passes import JoinInPlace
 from qnn_ops import quantized_concat, quantized_conv2d, quantized_lookup
 from tests.support.arrays import full_range
+from tests.support.encodings import encodings
 from tests.support.linking import needs_linker
-from tests.support.modules import module
+from tests.support.modules import emit, module
 from tests.support.standalone import run_standalone
 from tvm_qnn import build
 
@@ -26,17 +27,14 @@ RNG = np.random.default_rng(0)
 X = full_range(RNG, "uint8", (1, 5, 6, 20))
 TABLE = RNG.permutation(256).astype(np.uint8)
 KERNELS = {size: full_range(RNG, "int8", (size, 1, 1, 20)) for size in (3, 37, 40)}
-ATTRS: dict[str, Any] = {
-    "input_scale": 0.5,
-    "input_zero_point": 7,
-    "kernel_scale": 0.0078125,
-    "kernel_zero_point": 0,
-    "output_scale": 2.5,
-    "output_zero_point": 3,
-    "out_dtype": "uint8",
-    "data_layout": "NHWC",
-    "kernel_layout": "OHWI",
-}
+ATTRS = encodings(
+    input=(0.5, 7),
+    kernel=(0.0078125, 0),
+    output=(2.5, 3),
+    out_dtype="uint8",
+    data_layout="NHWC",
+    kernel_layout="OHWI",
+)
 
 
 def conv(x: relax.Expr, size: int) -> relax.Expr:
@@ -47,10 +45,6 @@ def join(*fields: relax.Expr, scales: dict[int, float] | None = None, axis: int 
     count = len(fields)
     steps = [(scales or {}).get(index, 2.5) for index in range(count)]
     return emit(quantized_concat(list(fields), steps, [3] * count, 2.5, 3, "uint8", axis))
-
-
-def emit(call: relax.Expr) -> relax.Expr:
-    return relax.BlockBuilder.current().emit(call)
 
 
 def before(body: Body) -> tvm.IRModule:

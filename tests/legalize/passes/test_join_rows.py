@@ -12,6 +12,7 @@ from tvm.script import tirx as T
 
 from legalize.passes import JoinRows
 from legalize.passes import join_rows as its_module
+from tests.support.modules import emit, module
 from tests.support.operators import run
 
 
@@ -69,19 +70,24 @@ def joined(
                     y[(first + row) * T.int64(16) + j] = x[(first + row) * T.int64(16) + j] - m[row]
 
 
+ROW, WHOLE = (relax.TensorType(shape, "float32") for shape in ((5,), (5, 16)))
+
+
 def calls(reader: Any = distances, *, is_read_elsewhere: bool = False) -> tvm.IRModule:
     """Return a module of two calls, the second one of ``reader``."""
-    builder = relax.BlockBuilder()
-    x = relax.Var("x", relax.TensorType((5, 16), "float32"))
-    with builder.function("main", [x]):
-        with builder.dataflow():
-            first, second = (builder.add_func(each, "f") for each in (largest, reader))
-            sizes = relax.TensorType((5,), "float32"), relax.TensorType((5, 16), "float32")
-            m = builder.emit(relax.call_tir(first, [x], sizes[0]))
-            y = builder.emit(relax.call_tir(second, [x, m], sizes[1]))
-            output = builder.emit_output(relax.Tuple([y, m]) if is_read_elsewhere else y)
-        builder.emit_func_output(output)
-    return builder.get()
+
+    def body(x: relax.Expr) -> Any:
+        first, second = add_functions(reader)
+        m = emit(relax.call_tir(first, [x], ROW))
+        y = emit(relax.call_tir(second, [x, m], WHOLE))
+        return [y, m] if is_read_elsewhere else y
+
+    return module({"x": WHOLE}, body)
+
+
+def add_functions(reader: Any = distances) -> list[Any]:
+    builder = relax.BlockBuilder.current()
+    return [builder.add_func(each, "f") for each in (largest, reader)]
 
 
 def functions(mod: tvm.IRModule) -> list[Any]:
@@ -134,17 +140,13 @@ def test_short_rows_and_large_ones_are_left(
 
 def test_a_run_is_cut_where_something_else_reads_a_result() -> None:
     """Later calls and the output read the second of four results: two and two are joined."""
-    builder = relax.BlockBuilder()
-    x = relax.Var("x", relax.TensorType((5, 16), "float32"))
-    row, whole = relax.TensorType((5,), "float32"), relax.TensorType((5, 16), "float32")
-    with builder.function("main", [x]):
-        with builder.dataflow():
-            first, second = (builder.add_func(each, "f") for each in (largest, distances))
-            m = builder.emit(relax.call_tir(first, [x], row))
-            y = builder.emit(relax.call_tir(second, [x, m], whole))
-            again = builder.emit(relax.call_tir(first, [y], row))
-            z = builder.emit(relax.call_tir(second, [y, again], whole))
-            output = builder.emit_output(relax.Tuple([z, y]))
-        builder.emit_func_output(output)
-    mod = JoinRows()(builder.get())
+
+    def body(x: relax.Expr) -> list[relax.Expr]:
+        first, second = add_functions()
+        m = emit(relax.call_tir(first, [x], ROW))
+        y = emit(relax.call_tir(second, [x, m], WHOLE))
+        again = emit(relax.call_tir(first, [y], ROW))
+        return [emit(relax.call_tir(second, [y, again], WHOLE)), y]
+
+    mod = JoinRows()(module({"x": WHOLE}, body))
     assert [len(each.params) for each in functions(mod)] == [2]  # twice the same

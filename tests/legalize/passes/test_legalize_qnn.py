@@ -7,105 +7,57 @@ import numpy as np
 import pytest
 import tvm
 from tvm import relax
+from tvm.relax import op
 from tvm.script import ir as I
 from tvm.script import relax as R
 
 from legalize.passes import LegalizeQnn
-from qnn_ops import QnnError
+from qnn_ops import QnnError, quantized_lookup, quantized_pad, requantize
 from qnn_ops.dialect.registry import OPERATORS, R_QNN, Attrs, Operator, TensorSpec, operator
 from tests.support.arrays import full_range
+from tests.support.encodings import encodings
 from tests.support.modules import module
 from tests.support.operators import module_of, run
 
 
-def normal_form(mod: tvm.IRModule) -> tvm.IRModule:
-    """Every call bound to a variable of its own, as passes leave it."""
-    return relax.transform.Normalize()(mod)
-
-
 def test_each_operator_becomes_its_primitives_and_the_rest_stays() -> None:
-    @I.ir_module
-    class Before:
-        @R.function
-        def main(x: R.Tensor((2, 3), "int8"), table: R.Tensor((256,), "uint8")) -> R.Tensor(
-            (4, 3), "uint8"
-        ):
-            with R.dataflow():
-                padded = R.qnn.quantized_pad(x, pad_width=[0, 2, 0, 0], pad_value=-7)
-                flat = R.reshape(padded, (12,))
-                found = R.qnn.quantized_lookup(flat, table)
-                y = R.reshape(found, (4, 3))
-                R.output(y)
-            return y
+    inputs = {"x": relax.TensorType((2, 3), "int8"), "table": relax.TensorType((256,), "uint8")}
 
-    @I.ir_module
-    class Expected:
-        @R.function
-        def main(x: R.Tensor((2, 3), "int8"), table: R.Tensor((256,), "uint8")) -> R.Tensor(
-            (4, 3), "uint8"
-        ):
-            with R.dataflow():
-                padded = R.nn.pad(x, [0, 2, 0, 0], pad_value=-7)
-                flat = R.reshape(padded, (12,))
-                index = R.subtract(R.astype(flat, "int32"), R.const(-128, "int32"))
-                found = R.take(table, index, axis=0, mode="clip")
-                y = R.reshape(found, (4, 3))
-                R.output(y)
-            return y
+    def before(x: relax.Expr, table: relax.Expr) -> relax.Call:
+        padded = quantized_pad(x, [0, 2, 0, 0], -7)
+        return op.reshape(quantized_lookup(op.reshape(padded, (12,)), table), (4, 3))
 
-    tvm.ir.assert_structural_equal(LegalizeQnn()(Before), normal_form(Expected))
+    def expected(x: relax.Expr, table: relax.Expr) -> relax.Call:
+        flat = op.reshape(op.nn.pad(x, [0, 2, 0, 0], pad_value=-7), (12,))
+        index = op.subtract(op.astype(flat, "int32"), relax.const(-128, "int32"))
+        return op.reshape(op.take(table, index, axis=0, mode="clip"), (4, 3))
+
+    lowered = LegalizeQnn()(module(inputs, before))
+    tvm.ir.assert_structural_equal(lowered, module(inputs, expected))
 
 
 def test_requantize_becomes_one_64_bit_product_and_one_shift() -> None:
-    @I.ir_module
-    class Before:
-        @R.function
-        def main(x: R.Tensor((4,), "uint8")) -> R.Tensor((4,), "int8"):
-            with R.dataflow():
-                y = R.qnn.requantize(
-                    x,
-                    input_scale=0.5,
-                    input_zero_point=128,
-                    output_scale=1.0,
-                    output_zero_point=3,
-                    out_dtype="int8",
-                    rounding="upward",
-                )
-                R.output(y)
-            return y
+    inputs = {"x": relax.TensorType((4,), "uint8")}
+    attrs = encodings(input=(0.5, 128), output=(1.0, 3), out_dtype="int8")
 
-    @I.ir_module
-    class Expected:
-        @R.function
-        def main(x: R.Tensor((4,), "uint8")) -> R.Tensor((4,), "int8"):
-            with R.dataflow():
-                centred = R.subtract(R.astype(x, "int32"), R.const(128, "int32"))
-                # A half is 2^30 / 2^31 without a shift.
-                product = R.multiply(R.astype(centred, "int64"), R.const(2**30, "int64"))
-                rounded = R.right_shift(
-                    R.add(product, R.const(2**30, "int64")), R.const(31, "int64")
-                )
-                wrapped = R.astype(rounded, "int32")
-                moved = R.add(R.astype(wrapped, "int64"), R.const(3, "int64"))
-                bounded = R.minimum(R.maximum(moved, R.const(-128, "int64")), R.const(127, "int64"))
-                y = R.astype(bounded, "int8")
-                R.output(y)
-            return y
+    def wide(value: int) -> relax.Constant:
+        return relax.const(value, "int64")
 
-    tvm.ir.assert_structural_equal(LegalizeQnn()(Before), normal_form(Expected))
+    def expected(x: relax.Expr) -> relax.Call:
+        centred = op.subtract(op.astype(x, "int32"), relax.const(128, "int32"))
+        # A half is 2^30 / 2^31 without a shift.
+        product = op.multiply(op.astype(centred, "int64"), wide(2**30))
+        rounded = op.right_shift(op.add(product, wide(2**30)), wide(31))
+        moved = op.add(op.astype(op.astype(rounded, "int32"), "int64"), wide(3))
+        return op.astype(op.minimum(op.maximum(moved, wide(-128)), wide(127)), "int8")
+
+    lowered = LegalizeQnn()(module(inputs, lambda x: requantize(x, rounding="upward", **attrs)))
+    tvm.ir.assert_structural_equal(lowered, module(inputs, expected))
 
 
 def test_a_module_without_our_operators_stays_as_it_is() -> None:
-    @I.ir_module
-    class Plain:
-        @R.function
-        def main(x: R.Tensor((2, 3), "float32")) -> R.Tensor((2, 3), "float32"):
-            with R.dataflow():
-                y = R.nn.relu(x)
-                R.output(y)
-            return y
-
-    tvm.ir.assert_structural_equal(LegalizeQnn()(Plain), Plain)
+    plain = module({"x": relax.TensorType((2, 3), "float32")}, op.nn.relu)
+    tvm.ir.assert_structural_equal(LegalizeQnn()(plain), plain)
 
 
 def test_every_function_of_a_module_is_lowered() -> None:
@@ -130,15 +82,7 @@ def test_every_function_of_a_module_is_lowered() -> None:
 def test_tvms_own_legalization_gives_the_same_results() -> None:
     rng = np.random.default_rng(1)
     data, weight = full_range(rng, "int8", (3, 20)), full_range(rng, "int8", (5, 20))
-    attrs: dict[str, Any] = {
-        "input_scale": 0.1,
-        "input_zero_point": 3,
-        "kernel_scale": 0.02,
-        "kernel_zero_point": 0,
-        "output_scale": 0.3,
-        "output_zero_point": -4,
-        "out_dtype": "int8",
-    }
+    attrs = encodings(input=(0.1, 3), kernel=(0.02, 0), output=(0.3, -4), out_dtype="int8")
     mod = module_of(OPERATORS["relax.qnn.quantized_dense"], [data, weight], **attrs)
     ours = run(LegalizeQnn()(mod), [data, weight])
     np.testing.assert_array_equal(run(relax.transform.LegalizeOps()(mod), [data, weight]), ours)

@@ -13,7 +13,7 @@ import qnn_ops as q
 import tvm_qnn
 from legalize.passes import OneItem
 from legalize.passes.one_item import BATCH
-from tests.support.modules import module
+from tests.support.modules import emit, module
 
 Array = np.ndarray[Any, Any]
 
@@ -22,10 +22,6 @@ KERNEL = np.random.default_rng(1).integers(-127, 128, (8, 3, 3, 8)).astype(np.in
 WEIGHTS = np.random.default_rng(2).integers(-127, 128, (4, 8)).astype(np.int8)
 SCALES = {"lhs_scale": 0.1, "lhs_zero_point": 2, "rhs_scale": 0.1, "rhs_zero_point": 2}
 SUM: dict[str, Any] = {**SCALES, "output_scale": 0.2, "output_zero_point": 1, "out_dtype": "int8"}
-
-
-def emit(call: relax.Expr) -> relax.Var:
-    return relax.BlockBuilder.current().emit(call)
 
 
 def conv(x: relax.Expr) -> relax.Var:

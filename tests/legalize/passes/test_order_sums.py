@@ -11,7 +11,7 @@ from tvm.relax import op as R
 from legalize.passes.order_sums import order_sums
 from qnn_ops import dequantize
 from qnn_ops.dialect.registry import attrs_of, constant_of, operator_of
-from tests.support.modules import module
+from tests.support.modules import emit, module
 
 SHAPES = {
     "constant": ((1, 3, 6, 6), (8, 3, 3, 3), 1, "onnxruntime_blocked"),
@@ -76,7 +76,6 @@ def test_a_bias_is_a_part_of_a_product_that_nothing_else_reads(is_alone: bool) -
     weights, bias = (relax.const(np.ones(shape, np.float32)) for shape in ((7, 300), (7,)))
 
     def body(x: relax.Expr) -> relax.Expr:
-        emit = relax.BlockBuilder.current().emit
         total = emit(R.matmul(x, emit(R.permute_dims(weights))))
         total_and_bias = emit(R.add(bias, total))
         return total_and_bias if is_alone else R.multiply(total, total_and_bias)

@@ -16,7 +16,8 @@ from legalize.passes import PadInPlace, pad_in_place
 from qnn_ops import quantized_concat, quantized_conv2d, quantized_lookup
 from qnn_ops.dialect.registry import attrs_of, operator_of
 from tests.support.arrays import full_range
-from tests.support.modules import module
+from tests.support.encodings import encodings
+from tests.support.modules import emit, module
 from tests.support.x86 import PROCESSORS, host_has
 from tvm_qnn import build
 
@@ -26,17 +27,14 @@ Body = Callable[..., Any]
 VNNI = tvm.target.Target({"kind": "llvm", "mcpu": "cascadelake"})
 RNG = np.random.default_rng(0)
 X = full_range(RNG, "uint8", (2, 6, 7, 16))
-ATTRS: dict[str, Any] = {
-    "input_scale": 0.5,
-    "input_zero_point": 90,
-    "kernel_scale": 0.0078125,
-    "kernel_zero_point": 0,
-    "output_scale": 4.0,
-    "output_zero_point": 90,
-    "out_dtype": "uint8",
-    "data_layout": "NHWC",
-    "kernel_layout": "OHWI",
-}
+ATTRS = encodings(
+    input=(0.5, 90),
+    kernel=(0.0078125, 0),
+    output=(4.0, 90),
+    out_dtype="uint8",
+    data_layout="NHWC",
+    kernel_layout="OHWI",
+)
 KERNELS = {
     (channels, size): full_range(RNG, "int8", (channels, size, size, 16))
     for channels, size in ((8, 1), (16, 1), (16, 3), (40, 3))
@@ -47,10 +45,6 @@ DEPTHWISE = full_range(RNG, "int8", (16, 3, 3, 1))
 def conv(x: relax.Expr, channels: int, size: int, **changes: Any) -> relax.Expr:
     kernel = KERNELS[channels, size]
     return emit(quantized_conv2d(x, relax.const(kernel), **{**ATTRS, **changes}))
-
-
-def emit(call: relax.Expr) -> relax.Expr:
-    return relax.BlockBuilder.current().emit(call)
 
 
 def before(body: Body) -> tvm.IRModule:

@@ -1,14 +1,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
 import tvm
 from tvm import relax
-from tvm.script import ir as I
-from tvm.script import relax as R
 
 from legalize.passes import PreferSignedness
 from qnn_ops import (
@@ -35,56 +34,35 @@ from qnn_ops import (
 )
 from qnn_ops.dialect.registry import OPERATORS, operator_of
 from tests.support.arrays import full_range
-from tests.support.modules import module
+from tests.support.encodings import encodings
+from tests.support.modules import emit, module
 from tests.support.references import evaluate
 
 Array = np.ndarray[Any, Any]
 
-CONV: dict[str, Any] = {
-    "input_scale": 0.5,
-    "kernel_scale": 0.25,
-    "kernel_zero_point": 0,
-    "output_scale": 0.5,
-    "data_layout": "NHWC",
-    "kernel_layout": "OHWI",
-}
-CHANGE: dict[str, Any] = {
-    "input_scale": 0.31,
-    "input_zero_point": -3,
-    "output_scale": 0.17,
-    "output_zero_point": 9,
-    "out_dtype": "int8",
-}
-SUM: dict[str, Any] = {
-    "lhs_scale": 0.3,
-    "lhs_zero_point": 4,
-    "rhs_scale": 0.2,
-    "rhs_zero_point": -9,
-    "output_scale": 0.4,
-    "output_zero_point": 7,
-    "out_dtype": "int8",
-    "out_min": -100,
-    "out_max": 90,
-}
+CONV = encodings(
+    input_scale=0.5, kernel=(0.25, 0), output_scale=0.5, data_layout="NHWC", kernel_layout="OHWI"
+)
+CHANGE = encodings(input=(0.31, -3), output=(0.17, 9), out_dtype="int8")
+SUM = encodings(
+    lhs=(0.3, 4), rhs=(0.2, -9), output=(0.4, 7), out_dtype="int8", out_min=-100, out_max=90
+)
 
 
 def test_what_a_convolution_reads_becomes_unsigned() -> None:
-    def convolutions(result: dict[str, Any], point: int) -> tvm.IRModule:
-        @I.ir_module
-        class Module:
-            @R.function
-            def main(
-                x: R.Tensor((1, 4, 4, 2), "int8"), w: R.Tensor((2, 1, 1, 2), "int8")
-            ) -> R.Tensor((1, 4, 4, 2), "int8"):
-                with R.dataflow():
-                    y = R.qnn.quantized_conv2d(x, w, input_zero_point=3, **result, **CONV)
-                    z = R.qnn.quantized_conv2d(
-                        y, w, input_zero_point=point, output_zero_point=0, out_dtype="int8", **CONV
-                    )
-                    R.output(z)
-                return z
+    inputs = {
+        "x": relax.TensorType((1, 4, 4, 2), "int8"),
+        "w": relax.TensorType((2, 1, 1, 2), "int8"),
+    }
 
-        return Module
+    def convolutions(result: dict[str, Any], point: int) -> tvm.IRModule:
+        last: dict[str, Any] = {"output_zero_point": 0, "out_dtype": "int8", **CONV}
+
+        def body(x: relax.Expr, w: relax.Expr) -> relax.Call:
+            first = quantized_conv2d(x, w, input_zero_point=3, **result, **CONV)
+            return quantized_conv2d(first, w, input_zero_point=point, **last)
+
+        return module(inputs, body)
 
     before = convolutions({"output_zero_point": -5, "out_dtype": "int8", "out_min": -5}, -5)
     # The input stays as it is given, the output as it is asked for.
@@ -94,65 +72,33 @@ def test_what_a_convolution_reads_becomes_unsigned() -> None:
 
 
 def test_what_is_also_returned_is_moved_back() -> None:
-    dense: dict[str, Any] = {
-        "input_scale": 0.5,
-        "kernel_scale": 0.25,
-        "kernel_zero_point": 0,
-        "output_scale": 0.5,
-        "output_zero_point": 0,
-        "out_dtype": "int8",
+    inputs = {
+        "x": relax.TensorType((2, 3), "float32"),
+        "w": relax.TensorType((4, 6), "int8"),
     }
 
-    @I.ir_module
-    class Before:
-        @R.function
-        def main(x: R.Tensor((2, 3), "float32"), w: R.Tensor((4, 6), "int8")) -> R.Tuple(
-            R.Tensor((2, 3), "int8"), R.Tensor((1, 4), "int8")
-        ):
-            with R.dataflow():
-                y = R.qnn.quantize(x, scale=0.5, zero_point=1, out_dtype="int8")
-                flat = R.reshape(y, (1, 6))
-                z = R.qnn.quantized_dense(flat, w, input_zero_point=1, **dense)
-                R.output(y, z)
-            return (y, z)
+    def body(point: int, dtype: str, x: relax.Expr, w: relax.Expr) -> list[relax.Expr]:
+        shown = given = emit(quantize(x, 0.5, point, dtype))
+        if dtype == "uint8":
+            back = encodings(input=(1.0, 128), output=(1.0, 0), out_dtype="int8")
+            shown = emit(requantize(given, **back))
+        dense = encodings(input=(0.5, point), kernel=(0.25, 0), output=(0.5, 0), out_dtype="int8")
+        return [shown, quantized_dense(relax.op.reshape(given, (1, 6)), w, **dense)]
 
-    @I.ir_module
-    class Expected:
-        @R.function
-        def main(x: R.Tensor((2, 3), "float32"), w: R.Tensor((4, 6), "int8")) -> R.Tuple(
-            R.Tensor((2, 3), "int8"), R.Tensor((1, 4), "int8")
-        ):
-            with R.dataflow():
-                moved = R.qnn.quantize(x, scale=0.5, zero_point=129, out_dtype="uint8")
-                y = R.qnn.requantize(
-                    moved,
-                    input_scale=1.0,
-                    input_zero_point=128,
-                    output_scale=1.0,
-                    output_zero_point=0,
-                    out_dtype="int8",
-                )
-                flat = R.reshape(moved, (1, 6))
-                z = R.qnn.quantized_dense(flat, w, input_zero_point=129, **dense)
-                R.output(y, z)
-            return (y, z)
-
-    tvm.ir.assert_structural_equal(PreferSignedness("uint8")(Before), Expected)
+    before, expected = (
+        module(inputs, partial(body, *ends)) for ends in ((1, "int8"), (129, "uint8"))
+    )
+    tvm.ir.assert_structural_equal(PreferSignedness("uint8")(before), expected)
 
 
 def test_where_nothing_multiplies_all_is_left_alone() -> None:
-    @I.ir_module
-    class Before:
-        @R.function
-        def main(x: R.Tensor((1, 4, 4, 2), "int8")) -> R.Tensor((1, 4, 4, 2), "int8"):
-            with R.dataflow():
-                total = R.qnn.quantized_add(x, x, **SUM)
-                double = R.qnn.quantized_add(total, total, **SUM)
-                y = R.qnn.quantized_pool2d(double, pool_type="max", pool_size=1, layout="NHWC")
-                R.output(y)
-            return y
+    def body(x: relax.Expr) -> relax.Call:
+        total = emit(quantized_add(x, x, **SUM))
+        double = quantized_add(total, total, **SUM)
+        return quantized_pool2d(double, pool_type="max", pool_size=1, layout="NHWC")
 
-    tvm.ir.assert_structural_equal(PreferSignedness("uint8")(Before), Before)
+    before = module({"x": relax.TensorType((1, 4, 4, 2), "int8")}, body)
+    tvm.ir.assert_structural_equal(PreferSignedness("uint8")(before), before)
 
 
 def _convolution(x: relax.Expr, dtype: str, groups: int = 1) -> relax.Call:
@@ -183,15 +129,7 @@ def test_what_a_depthwise_convolution_reads_becomes_the_dtype(dtype: str) -> Non
 def test_what_all_readers_take_either_way_becomes_the_dtype(dtype: str) -> None:
     """Through operators that keep values, but not results of the model or operands of floats."""
     other = {"uint8": "int8", "int8": "uint8"}[dtype]
-    sums: dict[str, Any] = {
-        "lhs_scale": 0.5,
-        "lhs_zero_point": 3,
-        "rhs_scale": 0.5,
-        "rhs_zero_point": 3,
-        "output_scale": 0.5,
-        "output_zero_point": 5,
-        "out_dtype": other,
-    }
+    sums = encodings(lhs=(0.5, 3), rhs=(0.5, 3), output=(0.5, 5), out_dtype=other)
 
     def chain(x: relax.Expr) -> list[relax.Expr]:
         first = _convolution(_convolution(x, other), other)
@@ -345,29 +283,19 @@ def test_every_result_is_the_same_between_two_convolutions(name: str, dtype: str
     other = {"uint8": "int8", "int8": "uint8"}[dtype]
     rng = np.random.default_rng(11)
     arrays = [full_range(rng, other, (1, 6, 5, 3)) for _ in range(2)]
-    builder = relax.BlockBuilder()
-    params = [relax.Var(f"x{i}", relax.TensorType((1, 6, 5, 3), other)) for i in range(2)]
     zero = _at(other, 0)
-    points: dict[str, Any] = {
-        "input_zero_point": zero,
-        "output_zero_point": zero,
-        "out_dtype": other,
-    }
+    ends = {**CONV, "input_zero_point": zero, "kernel_scale": 1.0, "output_zero_point": zero}
 
     def copy(data: relax.Expr) -> relax.Expr:
         channels = int(data.ty.shape[3])
         kernel = relax.const(np.eye(channels, dtype=np.int8).reshape(-1, 1, 1, channels), "int8")
-        return builder.emit(
-            quantized_conv2d(data, kernel, **points, **{**CONV, "kernel_scale": 1.0})
-        )
+        return emit(quantized_conv2d(data, kernel, out_dtype=other, **ends))
 
-    with builder.function("main", params):
-        with builder.dataflow():
-            build = {**CASES, **UNSIGNED_CASES}[name]
-            made = builder.emit(build([copy(copy(param)) for param in params], other))
-            result = builder.emit_output(copy(made))
-        builder.emit_func_output(result)
-    before = builder.get()
+    def body(*images: relax.Expr) -> relax.Expr:
+        build = {**CASES, **UNSIGNED_CASES}[name]
+        return copy(emit(build([copy(copy(image)) for image in images], other)))
+
+    before = module({f"x{i}": array for i, array in enumerate(arrays)}, body)
     after = PreferSignedness(dtype)(before)
     dtypes = {str(binding.var.ty.dtype) for binding in after["main"].body.blocks[0].bindings[:-1]}
     assert dtype in dtypes

@@ -16,6 +16,7 @@ from qnn_ops.arithmetic.rounded import rounded
 from qnn_ops.dialect.registry import spec_of
 from tests.support.hybrid import float_rows
 from tests.support.kernels import X86_PLACES, Place
+from tests.support.modules import emit, module
 from tests.support.operators import run
 
 Array = np.ndarray[Any, Any]
@@ -51,7 +52,6 @@ class Layer:
         self, data: relax.Expr, changed: Callable[[relax.Expr], relax.Expr] | None = None
     ) -> relax.Expr:
         """Write the layer, with the sums changed on their way."""
-        emit = relax.BlockBuilder.current().emit
         encoding = emit(dynamic_encoding(data, self.has_points or self.whole, **self._attrs))
         ort = ORT if self.whole else {}
         values = emit(dynamic_quantize(data, encoding, "uint8" if self.whole else "int8", **ort))
@@ -97,20 +97,15 @@ class Layer:
 
 def module_of(layers: list[Layer], **kwargs: Any) -> tvm.IRModule:
     """A module of the layers' results in one row."""
-    builder = relax.BlockBuilder()
-    inputs = [
-        relax.Var(f"x{i}", relax.TensorType(layer.data.shape, "float32"))
-        for i, layer in enumerate(layers)
-    ]
-    with builder.function("main", inputs):
-        with builder.dataflow():
-            rows = [
-                builder.emit(R.reshape(layer.emit(data, **kwargs), (-1,)))
-                for layer, data in zip(layers, inputs, strict=True)
-            ]
-            result = builder.emit_output(R.concat(rows) if len(rows) > 1 else rows[0])
-        builder.emit_func_output(result)
-    return builder.get()
+
+    def body(*inputs: relax.Expr) -> relax.Expr:
+        rows = [
+            emit(R.reshape(layer.emit(data, **kwargs), (-1,)))
+            for layer, data in zip(layers, inputs, strict=True)
+        ]
+        return R.concat(rows) if len(rows) > 1 else rows[0]
+
+    return module({f"x{i}": layer.data for i, layer in enumerate(layers)}, body)
 
 
 def tensors(mod: tvm.IRModule) -> list[tuple[str, int]]:
@@ -165,7 +160,7 @@ def _other_columns(sums: relax.Expr) -> relax.Expr:
 
 
 def _read_twice(sums: relax.Expr) -> relax.Expr:
-    return R.maximum(relax.BlockBuilder.current().emit(R.negative(sums)), sums)
+    return R.maximum(emit(R.negative(sums)), sums)
 
 
 @pytest.mark.parametrize("changed", [R.negative, _other_columns, _read_twice])
@@ -214,14 +209,9 @@ def test_scales_that_are_changed_stay(
 
 
 def test_sums_of_constants_stay() -> None:
-    builder = relax.BlockBuilder()
     layer = Layer(1, (3, 8), 5)
-    with builder.function("main", []):
-        with builder.dataflow():
-            data = builder.emit(R.reshape(relax.const(layer.data), (3, 8)))
-            result = builder.emit_output(layer.emit(data))
-        builder.emit_func_output(result)
-    before = builder.get()
+    data = R.reshape(relax.const(layer.data), (3, 8))
+    before = module({}, lambda: layer.emit(emit(data)))
     tvm.ir.assert_structural_equal(ScaleSums(AVX2)(before), before)
 
 

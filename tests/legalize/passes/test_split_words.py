@@ -10,15 +10,10 @@ from legalize.passes import LegalizeQnn, SplitWords
 from qnn_ops import quantized_conv2d, quantized_dense
 from qnn_ops.dialect.registry import operator_of
 from tests.support.arrays import full_range
+from tests.support.encodings import encodings
 from tests.support.operators import flat, module_of, run
 
-ATTRS: dict[str, Any] = {
-    "input_scale": 1e-3,
-    "input_zero_point": 0,
-    "kernel_zero_point": 0,
-    "output_zero_point": 0,
-    "out_dtype": "int16",
-}
+ATTRS = encodings(input=(1e-3, 0), kernel_zero_point=0, output_zero_point=0, out_dtype="int16")
 CONV: dict[str, Any] = {
     **ATTRS,
     "kernel_scale": [0.01, 0.02, 0.03],

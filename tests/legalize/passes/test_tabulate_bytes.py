@@ -18,27 +18,14 @@ from qnn_ops import (
     requantize,
 )
 from tests.support.arrays import every_value
-from tests.support.modules import module
+from tests.support.encodings import encodings
+from tests.support.modules import emit, module
 from tests.support.references import evaluate
 
 TABLES = [np.random.default_rng(seed).integers(-128, 128, 256).astype(np.int8) for seed in range(2)]
 
-ATTRS: dict[str, Any] = {
-    "lhs_scale": 0.05,
-    "lhs_zero_point": 3,
-    "rhs_scale": 0.04,
-    "rhs_zero_point": -7,
-    "output_scale": 0.06,
-    "output_zero_point": 5,
-    "out_dtype": "int8",
-}
-RESCALED: dict[str, Any] = {
-    "input_scale": 0.06,
-    "input_zero_point": 5,
-    "output_scale": 0.04,
-    "output_zero_point": -7,
-    "out_dtype": "int8",
-}
+ATTRS = encodings(lhs=(0.05, 3), rhs=(0.04, -7), output=(0.06, 5), out_dtype="int8")
+RESCALED = encodings(input=(0.06, 5), output=(0.04, -7), out_dtype="int8")
 
 
 def product(lhs: relax.Expr, rhs: relax.Expr, **changes: Any) -> relax.Call:
@@ -62,7 +49,7 @@ def rescaled(x: relax.Expr, **changes: Any) -> relax.Call:
 
 
 def looked_up(x: relax.Expr, number: int) -> relax.Expr:
-    return relax.BlockBuilder.current().emit(quantized_lookup(x, relax.const(TABLES[number])))
+    return emit(quantized_lookup(x, relax.const(TABLES[number])))
 
 
 @pytest.mark.parametrize("changes", [{}, {"arithmetic": "onnxruntime", "out_dtype": "uint8"}])

@@ -18,6 +18,7 @@ from qnn_ops import (
     quantized_pad,
 )
 from qnn_ops.dialect.registry import operator_of
+from tests.support.encodings import encodings
 from tests.support.modules import module
 from tests.support.x86 import needs_native_vnni
 from tvm_qnn import build
@@ -25,16 +26,9 @@ from tvm_qnn import build
 Array = np.ndarray[Any, Any]
 
 VNNI = tvm.target.Target({"kind": "llvm", "mcpu": "cascadelake"})
-ATTRS: dict[str, Any] = {
-    "input_scale": 0.5,
-    "input_zero_point": 3,
-    "kernel_scale": 0.25,
-    "kernel_zero_point": 0,
-    "output_scale": 4.0,
-    "output_zero_point": -3,
-    "out_dtype": "int8",
-    "rounding": "tflite",
-}
+ATTRS = encodings(
+    input=(0.5, 3), kernel=(0.25, 0), output=(4.0, -3), out_dtype="int8", rounding="tflite"
+)
 NHWC = {"data_layout": "NHWC", "kernel_layout": "OHWI"}
 IMAGE = {"x": relax.TensorType((1, 8, 8, 16), "uint8")}
 ROWS = {"x": relax.TensorType((2, 3, 16), "uint8")}

@@ -12,6 +12,7 @@ from qnn_ops.arithmetic import fixed_point as arithmetic
 from qnn_ops.arithmetic import rounding
 from qnn_ops.arithmetic.rounding import ROUNDINGS
 from qnn_ops.dialect.expressions import Expression
+from tests.support.modules import module
 from tests.support.operators import run
 
 Array = np.ndarray[Any, Any]
@@ -26,13 +27,11 @@ def computed(
     target: Any = "llvm",
 ) -> Array:
     """Evaluate an expression of one variable for ``values``."""
-    builder = relax.BlockBuilder()
-    data = relax.Var("x", relax.TensorType(values.shape, str(values.dtype)))
-    with builder.function("main", [data]):
-        with builder.dataflow():
-            result = builder.emit_output(build(Expression(builder, data)).expr)
-        builder.emit_func_output(result)
-    return run(builder.get(), [values], target)
+
+    def body(x: relax.Expr) -> relax.Expr:
+        return build(Expression(relax.BlockBuilder.current(), x)).expr
+
+    return run(module({"x": values}, body), [values], target)
 
 
 def accumulators(seed: int) -> Array:

@@ -13,6 +13,7 @@ import legalize
 from qnn_ops import blockwise_dense, quantized_dense, quantized_matmul
 from tests.support.arrays import full_range
 from tests.support.block_weights import POINTS, Shape, exact_layer
+from tests.support.encodings import encodings
 from tests.support.operators import check_operator, module_of, run
 
 
@@ -29,15 +30,9 @@ def test_float64_rounding_is_not_contracted_to_fma() -> None:
     factors = np.repeat([1, 3, 5, 7, 15, 21, 35], 120)
     ties = np.tile(np.arange(120) + 0.5, 7)
     bias = (210 / factors * ties).astype(np.int32)
-    attrs: dict[str, Any] = {
-        "input_scale": 1.0,
-        "input_zero_point": 0,
-        "kernel_scale": factors.tolist(),
-        "kernel_zero_point": 0,
-        "output_scale": 210.0,
-        "output_zero_point": 0,
-        "out_dtype": "int8",
-    }
+    attrs = encodings(
+        input=(1.0, 0), kernel=(factors.tolist(), 0), output=(210.0, 0), out_dtype="int8"
+    )
     operands: list[Any] = [np.zeros((1, 1), np.int8), np.zeros((factors.size, 1), np.int8), bias]
     multipliers = factors / 210.0
     assert any(
@@ -70,14 +65,13 @@ def test_primitives_equal_the_reference_of_quantized_matmul(
             quantized_matmul,
             operands,
             rounding=rounding,
-            lhs_scale=0.1,
-            lhs_zero_point=points[0],
-            rhs_scale=0.2,
-            rhs_zero_point=points[1],
-            output_scale=0.02 * 70 * 70 * lhs[-1] ** 0.5 / 60,
-            output_zero_point=points[2],
-            out_dtype=dtypes[2],
             transpose_rhs=transposed,
+            **encodings(
+                lhs=(0.1, points[0]),
+                rhs=(0.2, points[1]),
+                output=(0.02 * 70 * 70 * lhs[-1] ** 0.5 / 60, points[2]),
+                out_dtype=dtypes[2],
+            ),
         )
 
 

@@ -15,7 +15,7 @@ from tvm.s_tir import Schedule
 import legalize
 from qnn_ops import quantized_concat, quantized_pad, quantized_resize2d
 from tests.support.arrays import full_range
-from tests.support.cases.quantized_concat import random_concat
+from tests.support.cases import random_concat
 from tests.support.operators import check_operator, module_of
 
 

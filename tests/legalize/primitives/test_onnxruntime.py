@@ -14,6 +14,7 @@ from qnn_ops import (
     quantized_softmax,
 )
 from qnn_ops.dialect.attributes import dtype_range
+from tests.support.encodings import encodings
 from tests.support.operators import check_operator
 
 ORT: dict[str, Any] = {"arithmetic": "onnxruntime"}
@@ -32,12 +33,7 @@ PAIRS = [
 def test_pairs(operator: Any, model_dtype: str, scales: tuple[float, float, float]) -> None:
     a, b, c = scales
     for lhs, rhs in PAIRS:
-        attrs: dict[str, Any] = {
-            "lhs_scale": a,
-            "lhs_zero_point": 7,
-            "rhs_scale": b,
-            "rhs_zero_point": 200,
-        }
+        attrs = encodings(lhs=(a, 7), rhs=(b, 200))
         attrs |= {"output_scale": c, "output_zero_point": 131, "out_dtype": "uint8"}
         attrs |= {"out_min": 3, "model_dtype": model_dtype, **ORT}
         check_operator(operator, [lhs, rhs], **attrs)

@@ -9,13 +9,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import qnn_ops
-from tests.support.cases.elementwise import elementwise_cases
-from tests.support.cases.quantized_conv2d import convolutions
-from tests.support.cases.quantized_dense import dense_layers
-from tests.support.cases.quantized_mean import means
-from tests.support.cases.quantized_pool2d import poolings
-from tests.support.cases.quantized_resize2d import resizes
-from tests.support.cases.quantized_softmax import softmaxes
+from tests.support.cases import (
+    convolutions,
+    dense_layers,
+    elementwise_cases,
+    means,
+    poolings,
+    resizes,
+    softmaxes,
+)
 from tests.support.operators import check_operator
 
 CASES: dict[str, st.SearchStrategy[tuple[list[Any], dict[str, Any]]]] = {

@@ -17,6 +17,7 @@ from qnn_ops.arithmetic.wide_sums import (
 )
 from qnn_ops.dialect.overflow import check_overflow
 from qnn_ops.errors import QnnError
+from tests.support.encodings import encodings
 
 
 def test_a_multiplier_keeps_15_bits() -> None:
@@ -48,15 +49,7 @@ def test_products_with_float64_round_half_away() -> None:
     assert result.tolist() == [3, -3, 3, 2**31 - 1]
 
 
-ATTRS: dict[str, Any] = {
-    "input_scale": 0.5,
-    "input_zero_point": 0,
-    "kernel_scale": 0.25,
-    "kernel_zero_point": 0,
-    "output_scale": 2.0**20,
-    "output_zero_point": 0,
-    "out_dtype": "int16",
-}
+ATTRS = encodings(input=(0.5, 0), kernel=(0.25, 0), output=(2.0**20, 0), out_dtype="int16")
 
 
 def dense(depth: int, bias: Any = None, **changes: Any) -> np.ndarray[Any, Any]:

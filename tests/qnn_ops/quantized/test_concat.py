@@ -10,19 +10,16 @@ from tvm import relax
 from frontends.tflite.quantization import Quantization
 from qnn_ops import QnnError, quantized_concat
 from tests.support.arrays import every_value
-from tests.support.cases.quantized_concat import random_concat
+from tests.support.cases import random_concat
+from tests.support.encodings import encodings
 from tests.support.litert import litert
 from tests.support.operators import check_round_trips, module_of
 
 Array = np.ndarray[Any, Any]
 
-PLAIN: dict[str, Any] = {
-    "input_scales": [0.5, 0.25],
-    "input_zero_points": [10, 0],
-    "output_scale": 0.5,
-    "output_zero_point": 10,
-    "out_dtype": "uint8",
-}
+PLAIN = encodings(
+    input_scales=[0.5, 0.25], input_zero_points=[10, 0], output=(0.5, 10), out_dtype="uint8"
+)
 
 
 def concat_on_litert(inputs: list[Array], shape: tuple[int, ...], attrs: dict[str, Any]) -> Array:
@@ -65,14 +62,13 @@ def test_float32_is_rounded_after_every_operation_as_in_litert() -> None:
         scale = float(np.float32(rng.uniform(0.01, 1)))
         zero_point = int(rng.integers(0, place))
         output_scale = float(np.float32(scale * (place - zero_point) / half))
-        attrs: dict[str, Any] = {
-            "input_scales": [scale],
-            "input_zero_points": [zero_point],
-            "output_scale": output_scale,
-            "output_zero_point": 0,
-            "out_dtype": "uint8",
-            "axis": 0,
-        }
+        attrs = encodings(
+            input_scales=[scale],
+            input_zero_points=[zero_point],
+            output=(output_scale, 0),
+            out_dtype="uint8",
+            axis=0,
+        )
         actual = quantized_concat.evaluate([data], **attrs)
         np.testing.assert_array_equal(actual, concat_on_litert([data], (256,), attrs))
         exact = (place - zero_point) * Fraction(scale) / Fraction(output_scale)

@@ -16,23 +16,21 @@ from qnn_ops.arithmetic.fixed_point import (
 )
 from qnn_ops.dialect.layouts import permutation
 from tests.support.arrays import full_range
-from tests.support.cases.quantized_conv2d import convolutions
+from tests.support.cases import convolutions
+from tests.support.encodings import encodings
 from tests.support.litert import litert
 from tests.support.operators import check_round_trips, module_of
 
 Array = np.ndarray[Any, Any]
 
-PLAIN: dict[str, Any] = {
-    "input_scale": 0.05,
-    "input_zero_point": 3,
-    "kernel_scale": 0.01,
-    "kernel_zero_point": 0,
-    "output_scale": 0.1,
-    "output_zero_point": -5,
-    "out_dtype": "int8",
-    "data_layout": "NHWC",
-    "kernel_layout": "OHWI",
-}
+PLAIN = encodings(
+    input=(0.05, 3),
+    kernel=(0.01, 0),
+    output=(0.1, -5),
+    out_dtype="int8",
+    data_layout="NHWC",
+    kernel_layout="OHWI",
+)
 
 
 def test_one_window_by_hand() -> None:
@@ -162,18 +160,18 @@ def test_equals_litert(code: str, style: str) -> None:
             for axis in zip(size, window, stride, dilation, strict=True)
         )
         scales = random_scales(rng, channels if style == "int8_per_axis" else 1)
-        attrs: dict[str, Any] = {
-            "input_scale": float(random_scales(rng, 1)[0] * 8),
-            "input_zero_point": full_range(rng, dtype, ()).item(),
-            "kernel_scale": scales.tolist() if scales.size > 1 else float(scales[0]),
-            "kernel_zero_point": full_range(rng, dtype, ()).item() if dtype == "uint8" else 0,
-            "output_scale": float(random_scales(rng, 1)[0] * 16),
-            "output_zero_point": full_range(rng, dtype, ()).item(),
-            "out_dtype": dtype,
-            "strides": stride,
-            "dilation": dilation,
-            "kernel_layout": "OHWI" if code == "CONV_2D" else "IHWO",
-        }
+        attrs = encodings(
+            input=(float(random_scales(rng, 1)[0] * 8), full_range(rng, dtype, ()).item()),
+            kernel=(
+                scales.tolist() if scales.size > 1 else float(scales[0]),
+                full_range(rng, dtype, ()).item() if dtype == "uint8" else 0,
+            ),
+            output=(float(random_scales(rng, 1)[0] * 16), full_range(rng, dtype, ()).item()),
+            out_dtype=dtype,
+            strides=stride,
+            dilation=dilation,
+            kernel_layout="OHWI" if code == "CONV_2D" else "IHWO",
+        )
         activation = str(rng.choice(["none", "relu", "relu6", "relu_n1_to_1"]))
         low, high = activation_range(
             activation, attrs["output_scale"], attrs["output_zero_point"], dtype
@@ -221,18 +219,15 @@ def test_equals_litert_where_the_multiplier_decides(kernel_layout: str, style: s
         ties = rng.integers(0, 120, channels) + 0.5
         bias = np.round(ties * float(output_scale) / float(input_scale) / scales.astype(float))
         bias = (bias + rng.integers(-6, 7, channels)).astype(np.int32)
-        attrs: dict[str, Any] = {
-            "input_scale": float(input_scale),
-            "input_zero_point": lowest,
-            "kernel_scale": scales.tolist() if scales.size > 1 else float(scales[0]),
-            "kernel_zero_point": 0,
-            "output_scale": float(output_scale),
-            "output_zero_point": lowest,
-            "out_dtype": dtype,
-            "strides": [1, 1],
-            "dilation": [1, 1],
-            "kernel_layout": kernel_layout,
-        }
+        attrs = encodings(
+            input=(float(input_scale), lowest),
+            kernel=(scales.tolist() if scales.size > 1 else float(scales[0]), 0),
+            output=(float(output_scale), lowest),
+            out_dtype=dtype,
+            strides=[1, 1],
+            dilation=[1, 1],
+            kernel_layout=kernel_layout,
+        )
         data = np.full((1, 1, 1, 1), lowest, dtype)
         kernel = np.ones([channels if letter == "O" else 1 for letter in kernel_layout], dtype)
         actual = quantized_conv2d.evaluate(data, kernel, bias=bias, data_layout="NHWC", **attrs)

@@ -9,20 +9,13 @@ from frontends.tflite.quantization import Quantization
 from qnn_ops import QnnError, quantized_dense
 from qnn_ops.arithmetic.activations import activation_range
 from tests.support.arrays import full_range
+from tests.support.encodings import encodings
 from tests.support.litert import litert
 from tests.support.operators import check_round_trips, module_of
 
 Array = np.ndarray[Any, Any]
 
-PLAIN: dict[str, Any] = {
-    "input_scale": 0.05,
-    "input_zero_point": 3,
-    "kernel_scale": 0.01,
-    "kernel_zero_point": 0,
-    "output_scale": 0.1,
-    "output_zero_point": -5,
-    "out_dtype": "int8",
-}
+PLAIN = encodings(input=(0.05, 3), kernel=(0.01, 0), output=(0.1, -5), out_dtype="int8")
 
 
 def test_one_row_by_hand() -> None:
@@ -99,15 +92,15 @@ def test_equals_litert(style: str) -> None:
             # Powers of two make ties frequent.
             exponents, output_exponent = np.round(exponents), np.round(output_exponent)
         scales = (2.0**exponents).astype(np.float32)
-        attrs: dict[str, Any] = {
-            "input_scale": float(2.0 ** np.round(rng.uniform(-7, -1))),
-            "input_zero_point": full_range(rng, dtype, ()).item(),
-            "kernel_scale": scales.tolist() if scales.size > 1 else float(scales[0]),
-            "kernel_zero_point": full_range(rng, dtype, ()).item() if dtype == "uint8" else 0,
-            "output_scale": float(np.float32(2.0**output_exponent)),
-            "output_zero_point": full_range(rng, dtype, ()).item(),
-            "out_dtype": dtype,
-        }
+        attrs = encodings(
+            input=(float(2.0 ** np.round(rng.uniform(-7, -1))), full_range(rng, dtype, ()).item()),
+            kernel=(
+                scales.tolist() if scales.size > 1 else float(scales[0]),
+                full_range(rng, dtype, ()).item() if dtype == "uint8" else 0,
+            ),
+            output=(float(np.float32(2.0**output_exponent)), full_range(rng, dtype, ()).item()),
+            out_dtype=dtype,
+        )
         activation = str(rng.choice(["none", "relu", "relu6", "relu_n1_to_1"]))
         low, high = activation_range(
             activation, attrs["output_scale"], attrs["output_zero_point"], dtype
@@ -138,15 +131,12 @@ def test_equals_litert_where_the_multiplier_decides(style: str) -> None:
         ties = rng.integers(-120, 120, units) + 0.5
         bias = np.round(ties * output_scale / input_scale / scales.astype(np.float64))
         bias = (bias + rng.integers(-6, 7, units)).astype(np.int32)
-        attrs: dict[str, Any] = {
-            "input_scale": input_scale,
-            "input_zero_point": middle,
-            "kernel_scale": scales.tolist() if scales.size > 1 else float(scales[0]),
-            "kernel_zero_point": 0,
-            "output_scale": output_scale,
-            "output_zero_point": middle,
-            "out_dtype": dtype,
-        }
+        attrs = encodings(
+            input=(input_scale, middle),
+            kernel=(scales.tolist() if scales.size > 1 else float(scales[0]), 0),
+            output=(output_scale, middle),
+            out_dtype=dtype,
+        )
         data, weight = np.full((1, 1), middle, dtype), np.ones((units, 1), dtype)
         actual = quantized_dense.evaluate(data, weight, bias=bias, **attrs)
         expected = dense_on_litert(data, weight, bias, "none", actual.shape, attrs)

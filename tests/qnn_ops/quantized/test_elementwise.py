@@ -9,18 +9,11 @@ import pytest
 
 from qnn_ops import QnnError, quantized_add, quantized_multiply, quantized_subtract
 from qnn_ops.dialect.registry import Operator
+from tests.support.encodings import encodings
 from tests.support.operators import check_round_trips, module_of
 
 OPERATORS = [quantized_add, quantized_subtract, quantized_multiply]
-PLAIN = {
-    "lhs_scale": 0.05,
-    "lhs_zero_point": 3,
-    "rhs_scale": 0.01,
-    "rhs_zero_point": 0,
-    "output_scale": 0.1,
-    "output_zero_point": -5,
-    "out_dtype": "int8",
-}
+PLAIN = encodings(lhs=(0.05, 3), rhs=(0.01, 0), output=(0.1, -5), out_dtype="int8")
 
 
 @pytest.mark.parametrize("operator", OPERATORS, ids=lambda operator: operator.name)

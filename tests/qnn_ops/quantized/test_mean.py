@@ -8,18 +8,11 @@ import pytest
 from frontends.tflite.quantization import Quantization
 from qnn_ops import QnnError, quantized_mean
 from tests.support.arrays import full_range
+from tests.support.encodings import encodings
 from tests.support.litert import litert
 from tests.support.operators import check_round_trips, module_of
 
-PLAIN: dict[str, Any] = {
-    "axis": [1],
-    "keepdims": False,
-    "input_scale": 0.5,
-    "input_zero_point": 0,
-    "output_scale": 0.5,
-    "output_zero_point": 0,
-    "out_dtype": "int8",
-}
+PLAIN = encodings(axis=[1], keepdims=False, input=(0.5, 0), output=(0.5, 0), out_dtype="int8")
 
 AXES = [[1, 2], [2, 1], [0], [3], [-1], [0, 1, 2, 3], [2], [1, 2, 3], [-2, -3], [1, 1], [0, 3], []]
 

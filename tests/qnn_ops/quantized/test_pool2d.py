@@ -11,7 +11,7 @@ from qnn_ops import QnnError, quantized_pool2d
 from qnn_ops.arithmetic.activations import activation_range
 from qnn_ops.dialect.windows import window_count
 from tests.support.arrays import full_range
-from tests.support.cases.quantized_pool2d import poolings
+from tests.support.cases import poolings
 from tests.support.litert import litert
 from tests.support.operators import check_round_trips, module_of
 

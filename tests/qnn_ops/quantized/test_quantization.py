@@ -11,6 +11,7 @@ from frontends.tflite.quantization import Quantization
 from qnn_ops import dequantize, quantize, requantize
 from qnn_ops.errors import QnnError
 from tests.support.arrays import every_value, full_range
+from tests.support.encodings import encodings
 from tests.support.litert import litert
 from tests.support.operators import check_round_trips, module_of
 
@@ -220,13 +221,7 @@ def test_data_of_another_dtype_is_named_of_dequantize() -> None:
 
 per_tensor = Quantization.per_tensor
 
-PLAIN: dict[str, Any] = {
-    "input_scale": 0.5,
-    "input_zero_point": 2,
-    "output_scale": 1.0,
-    "output_zero_point": -3,
-    "out_dtype": "int8",
-}
+PLAIN = encodings(input=(0.5, 2), output=(1.0, -3), out_dtype="int8")
 
 
 @pytest.mark.parametrize(
@@ -266,12 +261,10 @@ def test_equals_litert_of_requantize(dtype: str, out_dtype: str) -> None:
         scales = np.exp2(np.round(exponents) if case % 3 == 0 else exponents).astype(np.float32)
         if case % 3 == 1:
             scales[1] = scales[0] * rng.integers(1, 256) / (rng.integers(1, 120) + 0.5)
-        attrs: dict[str, Any] = {
-            "input_scale": float(scales[0]),
-            "input_zero_point": full_range(rng, dtype, ()).item(),
-            "output_scale": float(scales[1]),
-            "output_zero_point": full_range(rng, out_dtype, ()).item(),
-        }
+        attrs = encodings(
+            input=(float(scales[0]), full_range(rng, dtype, ()).item()),
+            output=(float(scales[1]), full_range(rng, out_dtype, ()).item()),
+        )
         if case % 3 == 1:
             attrs["input_zero_point"] = np.iinfo(dtype).min
             attrs["output_zero_point"] = np.iinfo(out_dtype).min

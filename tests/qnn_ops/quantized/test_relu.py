@@ -8,18 +8,13 @@ import pytest
 from frontends.tflite.quantization import Quantization
 from qnn_ops import QnnError, quantized_relu, requantize
 from tests.support.arrays import every_value, full_range
+from tests.support.encodings import encodings
 from tests.support.litert import litert
 from tests.support.operators import check_round_trips, module_of
 
 per_tensor = Quantization.per_tensor
 
-PLAIN: dict[str, Any] = {
-    "input_scale": 0.5,
-    "input_zero_point": 2,
-    "output_scale": 0.25,
-    "output_zero_point": -3,
-    "out_dtype": "int8",
-}
+PLAIN = encodings(input=(0.5, 2), output=(0.25, -3), out_dtype="int8")
 
 
 @pytest.mark.parametrize(
@@ -48,12 +43,10 @@ def test_equals_litert(kind: str, dtype: str) -> None:
         scales = np.exp2(np.round(exponents) if case % 3 == 0 else exponents)
         if case % 3 == 1:
             scales = 0.125 * rng.integers(1, 20, 2)
-        attrs: dict[str, Any] = {
-            "input_scale": float(np.float32(scales[0])),
-            "input_zero_point": full_range(rng, dtype, ()).item(),
-            "output_scale": float(np.float32(scales[1])),
-            "output_zero_point": full_range(rng, dtype, ()).item(),
-        }
+        attrs = encodings(
+            input=(float(np.float32(scales[0])), full_range(rng, dtype, ()).item()),
+            output=(float(np.float32(scales[1])), full_range(rng, dtype, ()).item()),
+        )
         expected = litert(
             kind.upper(),
             [(data, per_tensor(attrs["input_scale"], attrs["input_zero_point"]))],

@@ -8,16 +8,11 @@ import pytest
 from frontends.tflite.quantization import Quantization
 from qnn_ops import QnnError, quantized_softmax
 from tests.support.arrays import full_range
+from tests.support.encodings import encodings
 from tests.support.litert import litert
 from tests.support.operators import check_round_trips, module_of
 
-PLAIN: dict[str, Any] = {
-    "input_scale": 0.1,
-    "input_zero_point": 3,
-    "output_scale": 1 / 256,
-    "output_zero_point": -128,
-    "out_dtype": "int8",
-}
+PLAIN = encodings(input=(0.1, 3), output=(1 / 256, -128), out_dtype="int8")
 
 
 def test_by_hand() -> None:

@@ -11,6 +11,7 @@ import pytest
 from frontends.tflite.quantization import Quantization
 from qnn_ops import QnnError
 from qnn_ops.tables import unary_tables
+from qnn_ops.tables.lookup import Ends
 from tests.support.arrays import every_value, full_range
 from tests.support.litert import Quantized, litert, single_op
 from tvm_qnn.oracle import LiteRtSession
@@ -48,7 +49,7 @@ def check(
         points = [int(each) for each in full_range(rng, dtype, (2,))]
         data = np.maximum(every, points[0]).astype(dtype) if rooted else every
         encodings = [Quantization.per_tensor(*each) for each in zip(steps, points, strict=True)]
-        table = table_of(steps[0], points[0], steps[1], points[1], dtype)
+        table = table_of(Ends(steps[0], points[0], steps[1], points[1], dtype))
         operand, result = (data, encodings[0]), ((256,), dtype, encodings[1])
         expected = ask(code, operand, result, **options)
         lowest = int(every[0])
@@ -75,27 +76,27 @@ def test_negative_integers_equal_litert() -> None:
 
 
 def test_what_has_no_root_is_as_zero() -> None:
-    assert unary_tables.sqrt_table(1.0, 0, 1.0, 5, "int8")[0] == 5
-    assert unary_tables.rsqrt_table(1.0, 0, 1.0, 5, "int8")[0] == 127
+    assert unary_tables.sqrt_table(Ends(1.0, 0, 1.0, 5, "int8"))[0] == 5
+    assert unary_tables.rsqrt_table(Ends(1.0, 0, 1.0, 5, "int8"))[0] == 127
 
 
 def test_scales_that_are_too_far_apart() -> None:
     with pytest.raises(QnnError, match="rsqrt needs scales that go together"):
-        unary_tables.rsqrt_table(1e-20, 0, 1e-20, 0, "int8")
+        unary_tables.rsqrt_table(Ends(1e-20, 0, 1e-20, 0, "int8"))
     with pytest.raises(QnnError, match="too far"):
-        unary_tables.absolute_table(1e9, 0, 1e-3, 0, "int8")
+        unary_tables.absolute_table(Ends(1e9, 0, 1e-3, 0, "int8"))
 
 
 def test_without_a_c_library(monkeypatch: pytest.MonkeyPatch) -> None:
-    arguments = (0.03, 0, 0.03, 0, "int8")
+    ends = Ends(0.03, 0, 0.03, 0, "int8")
     tables = (unary_tables.elu_table, unary_tables.log_table)
-    expected = [table(*arguments) for table in tables]
+    expected = [table(ends) for table in tables]
 
     def none(_name: object) -> ctypes.CDLL:
         raise OSError
 
     monkeypatch.setattr(ctypes, "CDLL", none)
     for table, wanted in zip(tables, expected, strict=True):
-        np.testing.assert_allclose(table(*arguments), wanted, atol=1)
-    by_hand = unary_tables.gelu_table(False, *arguments)
+        np.testing.assert_allclose(table(ends), wanted, atol=1)
+    by_hand = unary_tables.gelu_table(False, ends)
     assert by_hand[128] == 0

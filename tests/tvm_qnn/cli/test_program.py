@@ -11,9 +11,9 @@ import pytest
 from click.testing import CliRunner
 
 from qnn_ops.errors import QnnError
+from tests.support.commands import refused
+from tests.support.processes import ROOT, printed
 from tvm_qnn.cli import main
-
-ROOT = Path(__file__).resolve().parents[3]
 
 
 @pytest.fixture
@@ -49,9 +49,7 @@ class TestErrors:
         assert result.stderr == "Error: tensor 'x' needs int8, got int16\n"
 
     def test_what_is_wrong_with_a_file_is_one_line(self) -> None:
-        result = CliRunner().invoke(main, ["write"])
-        assert result.exit_code == 1
-        assert result.stderr == "Error: /dev/null/out: Not a directory\n"
+        assert refused(main, ["write"]) == "Error: /dev/null/out: Not a directory\n"
 
     @pytest.mark.parametrize(
         ("line", "message", "command"),
@@ -63,16 +61,12 @@ class TestErrors:
         ],
     )
     def test_wrong_usage_is_one_line(self, line: list[str], message: str, command: str) -> None:
-        result = CliRunner().invoke(main, line, prog_name="tvm-qnn")
-        assert result.exit_code == 2
-        (text,) = result.stderr.splitlines()
+        (text,) = refused(main, line, prog_name="tvm-qnn", code=2).splitlines()
         assert message in text
         assert text.endswith(f"Help: tvm-qnn{command} --help")
 
     def test_ctrl_c_is_told_by_the_exit_code(self) -> None:
-        result = CliRunner().invoke(main, ["wait"])
-        assert result.exit_code == 130
-        assert result.stderr == "Aborted!\n"
+        assert refused(main, ["wait"], code=130) == "Aborted!\n"
 
     def test_no_command_shows_them_all(self) -> None:
         assert "Commands:" in CliRunner().invoke(main, []).output
@@ -88,9 +82,8 @@ class TestErrors:
     def test_a_mistake_in_a_file_of_rules_is_one_line(self, tmp_path: Path) -> None:
         rules = tmp_path / "rules.py"
         rules.write_text("import nothing_of_this_name\n")
-        result = CliRunner().invoke(main, ["--rules", str(rules), "targets"])
-        assert result.exit_code == 1
-        assert result.stderr == (
+        text = refused(main, ["--rules", str(rules), "targets"])
+        assert text == (
             f"Error: {rules}: ModuleNotFoundError: No module named 'nothing_of_this_name'\n"
         )
 
@@ -115,11 +108,9 @@ def test_help_lists_the_commands_and_imports_no_tvm() -> None:
         "except SystemExit:\n"
         "    print(sorted({name.split('.')[0] for name in sys.modules} & {'tvm', 'numpy'}))\n"
     )
-    result = subprocess.run(
-        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
-    )
-    assert "demo  " in result.stdout
-    assert result.stdout.endswith("[]\n")
+    text = printed(code)
+    assert "demo  " in text
+    assert text.endswith("[]\n")
 
 
 def test_it_is_also_a_module() -> None:

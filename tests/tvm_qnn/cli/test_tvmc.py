@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from tests.support.commands import refused
 from tvm_qnn import digits
 from tvm_qnn.cli import main
 
@@ -29,10 +30,9 @@ def test_words_of_tvmc_say_what_to_write(
     monkeypatch.chdir(tmp_path)
     Path("digits.tflite").write_bytes(digits.model("int8"))
     Path("m.so").touch()
-    result = CliRunner().invoke(main, arguments, prog_name="tvm-qnn")
-    assert result.exit_code == 2
-    assert expected in result.stderr
-    assert result.stderr.count("\n") == 1
+    text = refused(main, arguments, prog_name="tvm-qnn", code=2)
+    assert expected in text
+    assert text.count("\n") == 1
 
 
 def test_other_words_stay_as_they_are() -> None:

@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 from frontends.tflite import from_tflite
 from qnn_ops.errors import QnnError
+from tests.support.commands import refused
 from tests.support.linking import needs_linker
 from tvm_qnn import digits
 from tvm_qnn.answers.classes import ClassesReading
@@ -43,9 +43,7 @@ def test_missing_ray_is_told_before_the_work(
     (tmp_path / "d.tflite").write_bytes(digits.model("int8"))
     (tmp_path / "x").mkdir()
     words = ["evaluate", str(tmp_path / "d.tflite"), str(tmp_path / "x"), "--ray"]
-    result = CliRunner().invoke(main, words)
-    assert result.exit_code == 1
-    assert "--ray needs the package ray[data]" in result.stderr
+    assert "--ray needs the package ray[data]" in refused(main, words)
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import importlib
 import os
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -11,13 +10,14 @@ from typing import Any
 import numpy as np
 import pytest
 import tvm
-from click.testing import CliRunner
 from tvm import relax
 
 import tvm_qnn
 from qnn_ops.errors import LeftInFloatWarning
+from tests.support.commands import said
 from tests.support.linking import needs_linker
 from tests.support.modules import adder
+from tests.support.processes import printed, printed_by_two
 from tvm_qnn import digits
 from tvm_qnn.cli import main
 from tvm_qnn.io import kept
@@ -26,7 +26,6 @@ from tvm_qnn.library import cache as caches
 from tvm_qnn.library.cache import BuildCache, build_key
 from tvm_qnn.target.target import parse_target
 
-ROOT = Path(__file__).resolve().parents[3]
 X = np.arange(6, dtype=np.int8).reshape(2, 3)
 W = np.full((2, 3), 10, np.int8)
 
@@ -149,15 +148,7 @@ def test_what_compiles_is_among_the_sources_of_a_key(name: str) -> None:
 def test_a_key_is_the_same_in_another_process() -> None:
     code = "import numpy as np\nfrom tests.tvm_qnn.library.test_cache import key\nprint(key())"
     for seed in ("1", "2"):
-        result = subprocess.run(
-            [sys.executable, "-c", code],
-            cwd=ROOT,
-            env={**os.environ, "PYTHONHASHSEED": seed},
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        assert result.stdout.strip() == key()
+        assert printed(code, PYTHONHASHSEED=seed).strip() == key()
 
 
 def _flip(path: Path) -> None:
@@ -315,10 +306,7 @@ def test_processes_share_a_cache(folder: Path) -> None:
         f"os.environ['TVM_QNN_CACHE'] = {os.environ[kept.VARIABLE]!r}; "
         "from tests.tvm_qnn.library.test_cache import X, build; print(build().run(X).tolist())"
     )
-    line = [sys.executable, "-c", code]
-    running = [subprocess.Popen(line, cwd=ROOT, stdout=subprocess.PIPE) for _ in range(2)]
-    for process in running:
-        assert process.communicate()[0].decode().strip() == str((X + W).tolist())
+    assert printed_by_two(code) == [f"{(X + W).tolist()}\n"] * 2
     assert len(entries(folder)) == 1
 
 
@@ -330,8 +318,7 @@ def test_the_command_compiles_a_model_once(
     model.write_bytes(digits.model("int8"))
     for options, total in ([], 1), ([], 1), (["--no-cache"], 2):
         arguments = ["compile", str(model), "-o", str(output), *options]
-        result = CliRunner().invoke(main, arguments, catch_exceptions=False)
-        assert result.exit_code == 0
+        said(main, arguments, catch_exceptions=False)
         assert len(compilations) == total
         assert tvm_qnn.load(output).inputs[0].shape == (1, 8, 8, 1)
     assert len(entries(folder)) == 1

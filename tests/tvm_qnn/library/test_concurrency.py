@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import multiprocessing
 import os
-import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -17,10 +16,10 @@ import numpy as np
 import pytest
 
 import tvm_qnn
+from tests.support.linking import need_linker
 from tvm_qnn import digits, zoo
 from tvm_qnn.io.images import noise
 from tvm_qnn.library.library import Library
-from tvm_qnn.target.linker import COMPILERS
 
 ROOT = Path(__file__).resolve().parents[3]
 THREADS = 8
@@ -31,8 +30,7 @@ Array = np.ndarray[Any, Any]
 @pytest.fixture(scope="module")
 def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a network that is large enough for its loops to be shared by threads."""
-    if not any(map(shutil.which, COMPILERS)):
-        pytest.skip("there is no C compiler to link with")
+    need_linker()
     path = tmp_path_factory.mktemp("concurrency") / "network.so"
     model = zoo.build("mobilenet_v1", "int8", size=64, width=0.25, classes=20)
     mod, params = tvm_qnn.from_tflite(model)

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
 import sys
@@ -14,20 +13,19 @@ from tvm import relax
 import tvm_qnn
 from qnn_ops.dialect.signature import TensorInfo
 from qnn_ops.errors import QnnError
-from tests.support.linking import needs_linker
+from tests.support.linking import need_linker, needs_linker
 from tests.support.modules import adder
+from tests.support.processes import printed
 from tvm_qnn.library.library import Library
 from tvm_qnn.target.linker import COMPILERS
 
-ROOT = Path(__file__).resolve().parents[3]
 X = np.arange(6, dtype=np.int8).reshape(2, 3)
 W = np.full((2, 3), 10, np.int8)
 
 
 @pytest.fixture(scope="module")
 def exported(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    if not any(map(shutil.which, COMPILERS)):
-        pytest.skip("there is no C compiler to link with")
+    need_linker()
     path = tmp_path_factory.mktemp("exported") / "adder.so"
     tvm_qnn.build(adder(), "host", {"w": W}).export(path)
     return path
@@ -183,13 +181,4 @@ def test_another_process_loads_it_without_a_c_compiler(exported: Path) -> None:
         "import sys, numpy, tvm_qnn\n"
         "print(tvm_qnn.load(sys.argv[1]).run(numpy.zeros((2, 3), 'int8')).tolist())"
     )
-    result = subprocess.run(
-        [sys.executable, "-c", code, str(exported)],
-        cwd=ROOT,
-        env={**os.environ, "PATH": ""},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert result.stdout.strip() == str(W.tolist())
-    assert result.stderr == ""
+    assert printed(code, str(exported), quiet=True, PATH="").strip() == str(W.tolist())

@@ -20,10 +20,10 @@ from tvm import relax
 import tvm_qnn
 from qnn_ops.dialect.tensor_info import Signature, TensorInfo
 from qnn_ops.errors import QnnError
+from tests.support.linking import need_linker
 from tests.support.modules import adder, module
 from tvm_qnn.library.metadata import Metadata
 from tvm_qnn.library.package import read_package, write_package
-from tvm_qnn.target.linker import COMPILERS
 from tvm_qnn.target.requirements import Requirements
 
 W = np.arange(6000, dtype=np.int8).reshape(2, 3000)  # large enough to stand outside the bytecode
@@ -32,8 +32,7 @@ END = 56  # bytes
 
 @pytest.fixture(scope="module")
 def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    if not any(map(shutil.which, COMPILERS)):
-        pytest.skip("there is no C compiler to link with")
+    need_linker()
     path = tmp_path_factory.mktemp("package") / "adder.so"
     tvm_qnn.build(adder((2, 3000)), "host", {"w": W}).export(path)
     return path

@@ -1,9 +1,5 @@
 from __future__ import annotations
 
-import os
-import shutil
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -11,34 +7,24 @@ import numpy as np
 import pytest
 
 import tvm_qnn
+from tests.support.linking import need_linker
 from tests.support.modules import adder
+from tests.support.processes import printed
 from tvm_qnn.library import runtime
-from tvm_qnn.target.linker import COMPILERS
 
-ROOT = Path(__file__).resolve().parents[3]
 W = np.full((2, 3), 10, np.int8)
 
 
 @pytest.fixture(scope="module")
 def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    if not any(map(shutil.which, COMPILERS)):
-        pytest.skip("there is no C compiler to link with")
+    need_linker()
     path = tmp_path_factory.mktemp("runtime") / "adder.so"
     tvm_qnn.build(adder(), "host", {"w": W}).export(path)
     return path
 
 
 def output(code: str, *arguments: str, **environment: str) -> list[str]:
-    result = subprocess.run(
-        [sys.executable, "-c", code, *arguments],
-        cwd=ROOT,
-        env={**os.environ, **environment},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert result.stderr == ""
-    return result.stdout.splitlines()
+    return printed(code, *arguments, quiet=True, **environment).splitlines()
 
 
 RUN = """

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -24,6 +22,7 @@ from tests.support.onnx_sessions import (
     real,
     sums,
 )
+from tests.support.processes import printed
 from tvm_qnn import onnxruntime as own
 from tvm_qnn.onnxruntime.capi import onnxruntime_pybind11_state as states
 
@@ -390,9 +389,8 @@ def test_what_takes_no_lines_of_the_log_is_refused(callback: Any, severity: int)
 
 
 def test_neither_package_is_imported_before_it_is_needed() -> None:
-    code = (
+    printed(
         "import sys, tvm_qnn; assert 'tvm_qnn.onnxruntime' not in sys.modules; "
         "import tvm_qnn.onnxruntime; "
         "assert not {'onnxruntime', 'onnx', 'tvm'} & set(sys.modules)"
     )
-    subprocess.run([sys.executable, "-c", code], check=True)

@@ -1,13 +1,10 @@
 from __future__ import annotations
 
-import shutil
-
 import pytest
 
-from tvm_qnn.target.linker import COMPILERS
+from tests.support.linking import need_linker
 
 
 @pytest.fixture
 def linker() -> None:
-    if not any(map(shutil.which, COMPILERS)):
-        pytest.skip("there is no C compiler to link with")
+    need_linker()

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import importlib
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -16,11 +15,11 @@ import tvm_qnn
 from legalize.pipeline import relax_pipeline
 from tests.support.linking import needs_linker
 from tests.support.modules import module
+from tests.support.processes import ROOT, printed
 from tvm_qnn.library import runtime
 from tvm_qnn.target.codegen import Compiled, compile_module
 from tvm_qnn.target.target import host_target
 
-ROOT = Path(__file__).resolve().parents[3]
 X = np.arange(4, dtype=np.int8)
 
 
@@ -117,12 +116,8 @@ def test_the_same_model_gives_the_same_file_byte_by_byte(tmp_path: Path) -> None
     files = [tmp_path / "first.so", tmp_path / "elsewhere" / "second.so"]
     files[1].parent.mkdir()
     for seed, file in enumerate(files):
-        subprocess.run(
-            [sys.executable, "-c", EXPORT, str(file)],
-            cwd=ROOT,
-            env={**os.environ, "PYTHONHASHSEED": str(seed), "TVM_NUM_THREADS": str(seed + 1)},
-            check=True,
-        )
+        threads = str(seed + 1)
+        printed(EXPORT, str(file), PYTHONHASHSEED=str(seed), TVM_NUM_THREADS=threads)
     assert files[0].read_bytes() == files[1].read_bytes()
 
 

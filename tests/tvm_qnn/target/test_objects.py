@@ -1,8 +1,6 @@
 from __future__ import annotations
 
 import errno
-import shutil
-import subprocess
 import sys
 from pathlib import Path
 from typing import NoReturn
@@ -13,9 +11,10 @@ import pytest
 import tvm_qnn
 from qnn_ops.errors import QnnError
 from tests.support.disks import small_disk
+from tests.support.linking import need_linker
 from tests.support.modules import adder
+from tests.support.processes import printed
 from tvm_qnn.library.library import Library
-from tvm_qnn.target.linker import COMPILERS
 from tvm_qnn.target.objects import in_memory
 
 W = np.arange(6000, dtype=np.int8).reshape(2, 3000)
@@ -46,8 +45,8 @@ NAMES = {"so": "m.so", "tvm": "m.so", "c": "m"}
 def test_a_full_disk_is_an_error_and_leaves_nothing(
     library: Library, tmp_path: Path, form: str, used: int
 ) -> None:
-    if form != "c" and not any(map(shutil.which, COMPILERS)):
-        pytest.skip("there is no C compiler to link with")
+    if form != "c":
+        need_linker()
     with small_disk(tmp_path / "small", 16 << 10) as disk:
         (disk / "other").write_bytes(bytes(used))
         with pytest.raises(QnnError, match=f"cannot write {disk}.*: No space left on device"):
@@ -59,8 +58,8 @@ def test_a_full_disk_is_an_error_and_leaves_nothing(
 def test_an_object_that_cannot_be_written_is_an_error(
     library: Library, tmp_path: Path, form: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    if form != "c" and not any(map(shutil.which, COMPILERS)):
-        pytest.skip("there is no C compiler to link with")
+    if form != "c":
+        need_linker()
 
     def full(path: Path, data: bytes) -> NoReturn:
         raise OSError(errno.ENOSPC, "No space left on device", str(path))
@@ -74,8 +73,8 @@ def test_an_object_that_cannot_be_written_is_an_error(
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no limit of a file's size")
 @pytest.mark.parametrize("form", NAMES)
 def test_a_limit_of_files_is_an_error_and_leaves_nothing(form: str, tmp_path: Path) -> None:
-    if form != "c" and not any(map(shutil.which, COMPILERS)):
-        pytest.skip("there is no C compiler to link with")
+    if form != "c":
+        need_linker()
     code = f"""if True:
         import resource
         from tests.tvm_qnn.target.test_objects import W, adder, tvm_qnn
@@ -86,6 +85,5 @@ def test_a_limit_of_files_is_an_error_and_leaves_nothing(form: str, tmp_path: Pa
         except tvm_qnn.QnnError as error:
             assert str(error).startswith("cannot write")
     """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+    printed(code)
     assert list(tmp_path.iterdir()) == []

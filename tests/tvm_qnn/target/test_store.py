@@ -3,7 +3,6 @@ from __future__ import annotations
 import errno
 import importlib
 import os
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -19,6 +18,7 @@ from tvm.script.ir_builder import tirx as T
 import tvm_qnn
 from tests.support.linking import needs_linker
 from tests.support.modules import module
+from tests.support.processes import printed, printed_by_two
 from tvm_qnn.io import kept
 from tvm_qnn.library import runtime
 from tvm_qnn.target import store as stores
@@ -26,7 +26,6 @@ from tvm_qnn.target.codegen import Compiled, compile_module
 from tvm_qnn.target.store import ObjectStore, function_key, object_store
 from tvm_qnn.target.target import host_target
 
-ROOT = Path(__file__).resolve().parents[3]
 X = np.arange(4, dtype=np.int8)
 KEY = "0" * 2 * kept.DIGEST_SIZE
 
@@ -166,15 +165,7 @@ def test_names_of_variables_are_in_a_key_only_where_they_are_in_the_code() -> No
 
 def test_a_key_is_the_same_in_another_process() -> None:
     code = "from tests.tvm_qnn.target.test_store import key\nprint(key())"
-    result = subprocess.run(
-        [sys.executable, "-c", code],
-        cwd=ROOT,
-        env={**os.environ, "PYTHONHASHSEED": "1"},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert result.stdout.strip() == key()
+    assert printed(code, PYTHONHASHSEED="1").strip() == key()
 
 
 def _flip(path: Path) -> None:
@@ -282,8 +273,5 @@ def test_processes_share_a_store(folder: Path) -> None:
         f"os.environ['TVM_QNN_CACHE'] = {os.environ[kept.VARIABLE]!r}; "
         "from tests.tvm_qnn.target.test_store import X, build; print(build().run(X).tolist())"
     )
-    line = [sys.executable, "-c", code]
-    running = [subprocess.Popen(line, cwd=ROOT, stdout=subprocess.PIPE) for _ in range(2)]
-    for process in running:
-        assert process.communicate()[0].decode().strip() == str((2 * X).tolist())
+    assert printed_by_two(code) == [f"{(2 * X).tolist()}\n"] * 2
     assert len(entries(folder)) == 1

@@ -11,6 +11,7 @@ import click
 
 from tvm_qnn.cli.commands.json_output import json_option, print_json
 from tvm_qnn.cli.commands.options import (
+    NEW_FILE,
     ModelFile,
     device_option,
     model_argument,
@@ -30,8 +31,6 @@ if TYPE_CHECKING:
 OURS = "tvm-qnn"
 
 _MOST_ROUNDS = 10**7  # where --seconds ends the rounds
-
-FILE_TO_WRITE = click.Path(dir_okay=False, path_type=Path)
 
 
 @click.command()
@@ -77,10 +76,8 @@ FILE_TO_WRITE = click.Path(dir_okay=False, path_type=Path)
 )
 @device_option
 @target_option
-@click.option("--csv", "csv_file", type=FILE_TO_WRITE, help="A file for every run's time, as CSV.")
-@click.option(
-    "--trace", type=FILE_TO_WRITE, help="A .json file for every run, to open in Perfetto."
-)
+@click.option("--csv", "csv_file", type=NEW_FILE, help="A file for every run's time, as CSV.")
+@click.option("--trace", type=NEW_FILE, help="A .json file for every run, to open in Perfetto.")
 @json_option
 def bench(
     model: ModelFile,

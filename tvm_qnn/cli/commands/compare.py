@@ -10,7 +10,9 @@ import click
 
 from tvm_qnn.cli.commands.json_output import json_option, print_json
 from tvm_qnn.cli.commands.options import (
+    NEW_FILE,
     ModelFile,
+    Parsed,
     device_option,
     model_argument,
     progress,
@@ -25,19 +27,13 @@ if TYPE_CHECKING:
 _FRAMEWORKS = ("litert", "onnxruntime", "xnnpack")
 
 
-class _Against(click.ParamType):
-    """The name of a framework, or a file."""
-
-    name = "against"
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> str | Path:
-        if value in _FRAMEWORKS or isinstance(value, Path):
-            return value
-        if not Path(value).is_file():
-            self.fail(f"{value!r} is none of {', '.join(_FRAMEWORKS)}, nor a file", param, ctx)
-        return Path(value)
+def _against(text: str) -> str | Path:
+    """Read the name of a framework, or a file."""
+    if text in _FRAMEWORKS:
+        return text
+    if not Path(text).is_file():
+        raise ValueError
+    return Path(text)
 
 
 @click.command()
@@ -52,7 +48,7 @@ class _Against(click.ParamType):
 )
 @click.option(
     "--against",
-    type=_Against(),
+    type=Parsed("against", _against, f"is none of {', '.join(_FRAMEWORKS)}, nor a file"),
     metavar="litert|onnxruntime|xnnpack|FILE",
     help="What to compare with: by default what MODEL's format is of; or another model, a library, "
     "or a .npz file of outputs by name.",
@@ -60,14 +56,10 @@ class _Against(click.ParamType):
 @device_option
 @target_option
 @click.option("--primitives", is_flag=True, help="Portable code instead of the kernels.")
-@click.option(
-    "--histogram",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="A PNG file for a histogram of the differences.",
-)
+@click.option("--histogram", type=NEW_FILE, help="A PNG file for a histogram of the differences.")
 @click.option(
     "--html",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=NEW_FILE,
     help="A file for one page with the graph and the differences, to open in a browser.",
 )
 @json_option

@@ -4,36 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
-from tvm_qnn.cli.commands.options import progress
+from tvm_qnn.cli.commands.options import Parsed, progress
 
 if TYPE_CHECKING:
     from tvm_qnn.text.words import Words
 
 
-class _Ids(click.ParamType):
-    """Numbers of tokens, as 1,2,3."""
+def _ids(text: str) -> tuple[int, ...]:
+    """Read numbers of tokens."""
+    parts = text.split(",")
+    if not all(part.strip().isdecimal() for part in parts):
+        raise ValueError
+    return tuple(map(int, parts))
 
-    name = "ids"
 
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> tuple[int, ...]:
-        if isinstance(value, tuple):
-            return value
-        parts = value.split(",")
-        if not all(part.strip().isdecimal() for part in parts):
-            self.fail(f"{value!r} is not of the form 1,2,3", param, ctx)
-        return tuple(map(int, parts))
+_IDS = Parsed("ids", _ids, "is not of the form 1,2,3")
 
 
 @click.command()
 @click.argument("model", type=click.Path(exists=True, path_type=Path))
 @click.option("--prompt", metavar="TEXT", help="What the text begins with.")
-@click.option("--prompt-ids", type=_Ids(), metavar="ID[,…]", help="The same, as numbers of tokens.")
+@click.option("--prompt-ids", type=_IDS, metavar="ID[,…]", help="The same, as numbers of tokens.")
 @click.option(
     "--max-new-tokens",
     default=20,

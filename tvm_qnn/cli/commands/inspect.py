@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tvm_qnn.cli.commands.json_output import json_option, print_json
-from tvm_qnn.cli.commands.options import FILE, ModelFile, model_argument, progress
+from tvm_qnn.cli.commands.options import FILE, NEW_FILE, ModelFile, model_argument, progress
 from tvm_qnn.cli.commands.outputs import check_file
 
 if TYPE_CHECKING:
@@ -25,14 +25,12 @@ if TYPE_CHECKING:
 @model_argument
 @click.option("--ir", is_flag=True, help="Print the module of quantized operators.")
 @click.option(
-    "--html",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="A file for one page with the graph, to open in a browser.",
+    "--html", type=NEW_FILE, help="A file for one page with the graph, to open in a browser."
 )
 @click.option(
     "--model-explorer",
     "explorer",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=NEW_FILE,
     help="A .json file with the graph, to open in Google's Model Explorer.",
 )
 @click.option(

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 
 from tvm_qnn.io.text import to_json
 
-F = TypeVar("F", bound=Callable[..., Any])
-
-
-def json_option(function: F) -> F:
-    """Add --json, for programs that read the answer."""
-    return click.option("--json", "as_json", is_flag=True, help="Print JSON.")(function)
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+"""Adds --json, for programs that read the answer."""
 
 
 def print_json(value: Any) -> None:

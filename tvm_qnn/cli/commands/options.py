@@ -22,6 +22,28 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+NEW_FILE = click.Path(dir_okay=False, path_type=Path)
+
+
+class Parsed(click.ParamType):
+    """A text that a function reads."""
+
+    def __init__(self, name: str, read: Callable[[str], Any], message: str) -> None:
+        """Make the type.
+
+        Args:
+            name: of the type.
+            read: returns the value; raises ValueError for any other text.
+            message: what the error says of such a text.
+        """
+        self.name, self._read, self._message = name, read, message
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the value."""
+        try:
+            return self._read(value) if isinstance(value, str) else value
+        except ValueError:
+            self.fail(f"{value!r} {self._message}", param, ctx)
 
 
 _BOUNDS = re.compile(r"(\d+)\.\.(\d+)")
@@ -34,104 +56,58 @@ def _size(text: str) -> int | str | range:
     return text if text.isidentifier() or "+" in text else int(text)
 
 
-class _Shape(click.ParamType):
-    """NAME=1,3,224,224 as a pair; sizes may be names, or bounds such as 1..512."""
-
-    name = "shape"
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> tuple[str, tuple[int | str | range, ...]]:
-        if isinstance(value, tuple):
-            return value
-        name, _, sizes = value.rpartition("=")
-        try:
-            shape = tuple(map(_size, sizes.split(",")))
-        except ValueError:
-            shape = ()
-        if not name or not shape or any(isinstance(each, int) and each < 1 for each in shape):
-            self.fail(f"{value!r} is not of the form NAME=1,3,224,224", param, ctx)
-        return name, shape
+def _shape(text: str) -> tuple[str, tuple[int | str | range, ...]]:
+    """Read a pair; sizes may be names, or bounds such as 1..512."""
+    name, _, sizes = text.rpartition("=")
+    shape = tuple(map(_size, sizes.split(",")))
+    if not name or any(isinstance(each, int) and each < 1 for each in shape):
+        raise ValueError
+    return name, shape
 
 
-class _Value(click.ParamType):
-    """NAME=16000, NAME=true or NAME=1,2 as a pair."""
-
-    name = "value"
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> tuple[str, Any]:
-        if isinstance(value, tuple):
-            return value
-        name, _, text = value.rpartition("=")
-        try:
-            found = [_WORDS[each] if each in _WORDS else _number(each) for each in text.split(",")]
-        except ValueError:
-            found = []
-        if not name or not found:
-            self.fail(f"{value!r} is not of the form NAME=16000, NAME=true or NAME=1,2", param, ctx)
-        return name, found if "," in text else found[0]
-
-
-_WORDS = {"true": True, "false": False}
+_CONSTANTS = {"true": True, "false": False}
 
 
 def _number(text: str) -> float:
+    if text in _CONSTANTS:
+        return _CONSTANTS[text]
     return int(text) if re.fullmatch(r"\s*[+-]?\d+\s*", text) else float(text)
 
 
-class Numbers(click.ParamType):
-    """One number, or one for each channel, as 123.7,116.3,103.5."""
-
-    name = "numbers"
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> tuple[float, ...]:
-        """Return the numbers."""
-        if isinstance(value, tuple):
-            return value
-        try:
-            numbers = tuple(float(number) for number in value.split(","))
-        except ValueError:
-            numbers = ()
-        if not numbers or not all(map(math.isfinite, numbers)):
-            self.fail(f"{value!r} is no number, nor numbers with commas between", param, ctx)
-        return numbers
+def _value(text: str) -> tuple[str, Any]:
+    name, _, values = text.rpartition("=")
+    found = [_number(each) for each in values.split(",")]
+    if not name:
+        raise ValueError
+    return name, found if "," in values else found[0]
 
 
-class _Address(click.ParamType):
-    """HOST:PORT as a pair."""
-
-    name = "address"
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> tuple[str, int]:
-        if isinstance(value, tuple):
-            return value
-        host, _, port = value.rpartition(":")
-        if not host or not port.isdecimal():
-            self.fail(f"{value!r} is not of the form HOST:PORT", param, ctx)
-        return host, int(port)
+def _numbers(text: str) -> tuple[float, ...]:
+    """Read one number, or one for each channel, as 123.7,116.3,103.5."""
+    numbers = tuple(float(number) for number in text.split(","))
+    if not all(map(math.isfinite, numbers)):
+        raise ValueError
+    return numbers
 
 
-class _Bytes(click.ParamType):
-    """64K or 65536 as a number."""
-
-    name = "bytes"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        if isinstance(value, int):
-            return value
-        found = re.fullmatch(r"(\d{1,12})([KM]?)", value)
-        if not found or not int(found[1]):
-            self.fail(f"{value!r} is no number of bytes, as 65536 or 64K", param, ctx)
-        return int(found[1]) << _POWERS[found[2]]
+def _address(text: str) -> tuple[str, int]:
+    host, _, port = text.rpartition(":")
+    if not host or not port.isdecimal():
+        raise ValueError
+    return host, int(port)
 
 
 _POWERS = {"": 0, "K": 10, "M": 20}
+
+
+def _bytes(text: str) -> int:
+    found = re.fullmatch(r"(\d{1,12})([KM]?)", text)
+    if not found or not int(found[1]):
+        raise ValueError
+    return int(found[1]) << _POWERS[found[2]]
+
+
+_NUMBERS = Parsed("numbers", _numbers, "is no number, nor numbers with commas between")
 
 
 @dataclass(frozen=True)
@@ -185,39 +161,34 @@ class ModelFile:
         return read_model(self.file, self.params, self.semantics)
 
 
-def device_option(function: F) -> F:
-    """Add --device, as a pair of host and port."""
-    return click.option(
-        "--device",
-        type=_Address(),
-        metavar="HOST:PORT",
-        help="Run MODEL there, where TVM's RPC server is.",
-    )(function)
+device_option = click.option(
+    "--device",
+    type=Parsed("address", _address, "is not of the form HOST:PORT"),
+    metavar="HOST:PORT",
+    help="Run MODEL there, where TVM's RPC server is.",
+)
+"""Adds --device, as a pair of host and port."""
 
+shape_option = click.option(
+    "--shape",
+    "shapes",
+    type=Parsed("shape", _shape, "is not of the form NAME=1,3,224,224"),
+    multiple=True,
+    metavar="NAME=1,3,224,224",
+    help="An input's shape, where it is not the file's, or the file leaves sizes open; "
+    "PyTorch's open sizes may be names, as x=batch,3, with bounds, as batch=1..16.",
+)
+"""Adds --shape, as pairs of a name and a shape."""
 
-def shape_option(function: F) -> F:
-    """Add --shape, as pairs of a name and a shape."""
-    return click.option(
-        "--shape",
-        "shapes",
-        type=_Shape(),
-        multiple=True,
-        metavar="NAME=1,3,224,224",
-        help="An input's shape, where it is not the file's, or the file leaves sizes open; "
-        "PyTorch's open sizes may be names, as x=batch,3, with bounds, as batch=1..16.",
-    )(function)
-
-
-def value_option(function: F) -> F:
-    """Add --value, as pairs of a name and a number, or several."""
-    return click.option(
-        "--value",
-        "values",
-        type=_Value(),
-        multiple=True,
-        metavar="NAME=16000",
-        help="The value of an ONNX model's input, which becomes a constant.",
-    )(function)
+value_option = click.option(
+    "--value",
+    "values",
+    type=Parsed("value", _value, "is not of the form NAME=16000, NAME=true or NAME=1,2"),
+    multiple=True,
+    metavar="NAME=16000",
+    help="The value of an ONNX model's input, which becomes a constant.",
+)
+"""Adds --value, as pairs of a name and a number, or several."""
 
 
 def model_argument(
@@ -279,14 +250,14 @@ def picture_options(function: F) -> F:
         click.option("--order", type=click.Choice(["rgb", "bgr"]), help="Of the input's colours."),
         click.option(
             "--mean",
-            type=Numbers(),
+            type=_NUMBERS,
             metavar="NUMBER[,…]",
             help="What is subtracted from a picture's values from 0 to 255; one number, or one a "
             "channel.",
         ),
         click.option(
             "--std",
-            type=Numbers(),
+            type=_NUMBERS,
             metavar="NUMBER[,…]",
             help="What the difference is divided by, likewise.",
         ),
@@ -296,26 +267,14 @@ def picture_options(function: F) -> F:
     return function
 
 
-def ram_limit_option(function: F) -> F:
-    """Add --ram-limit, as a number of bytes."""
-    return click.option(
-        "--ram-limit",
-        type=_Bytes(),
-        metavar="64K",
-        help="Of microcontrollers: how much memory the model may take, as with --arena. Its first "
-        "layers run in strips of rows where it takes that.",
-    )(function)
-
-
-def target_option(function: F) -> F:
-    """Add --target, for this machine unless another one is named."""
-    return click.option(
-        "--target",
-        default="host",
-        show_default=True,
-        shell_complete=_targets,
-        help="What to compile for; `tvm-qnn targets` lists the names.",
-    )(function)
+ram_limit_option = click.option(
+    "--ram-limit",
+    type=Parsed("bytes", _bytes, "is no number of bytes, as 65536 or 64K"),
+    metavar="64K",
+    help="Of microcontrollers: how much memory the model may take, as with --arena. Its first "
+    "layers run in strips of rows where it takes that.",
+)
+"""Adds --ram-limit, as a number of bytes."""
 
 
 def _targets(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
@@ -326,6 +285,16 @@ def _targets(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> l
     before, comma, begun = incomplete.rpartition(",")
     names = ("host", *NAMES, *BOARDS)
     return [before + comma + name for name in names if name.startswith(begun)]
+
+
+target_option = click.option(
+    "--target",
+    default="host",
+    show_default=True,
+    shell_complete=_targets,
+    help="What to compile for; `tvm-qnn targets` lists the names.",
+)
+"""Adds --target, for this machine unless another one is named."""
 
 
 def progress() -> Terminal:

@@ -12,6 +12,7 @@ import click
 from tvm_qnn.cli.commands.json_output import json_option, print_json
 from tvm_qnn.cli.commands.layer_table import layer_table
 from tvm_qnn.cli.commands.options import (
+    NEW_FILE,
     ModelFile,
     model_argument,
     progress,
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--html",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=NEW_FILE,
     help="A file for one page with a map of the memory, to open in a browser.",
 )
 @json_option

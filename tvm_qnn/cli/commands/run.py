@@ -10,7 +10,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tvm_qnn.cli.commands.json_output import json_option, print_json
-from tvm_qnn.cli.commands.options import ModelFile, model_argument, picture_options, progress
+from tvm_qnn.cli.commands.options import (
+    FILE,
+    NEW_FILE,
+    ModelFile,
+    model_argument,
+    picture_options,
+    progress,
+)
 from tvm_qnn.cli.commands.outputs import check_file
 
 if TYPE_CHECKING:
@@ -34,7 +41,7 @@ if TYPE_CHECKING:
 @picture_options
 @click.option(
     "--labels",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    type=FILE,
     help="The names of the model's classes, one a line, instead of those in the model file.",
 )
 @click.option(
@@ -47,15 +54,10 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--draw",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=NEW_FILE,
     help="A .png or .jpg file for the picture with detections, a mask or key points on it.",
 )
-@click.option(
-    "--output",
-    "-o",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="A .npz file for the outputs, by name.",
-)
+@click.option("--output", "-o", type=NEW_FILE, help="A .npz file for the outputs, by name.")
 @click.option("--threads", type=click.IntRange(min=1), help="How many threads to use.")
 @json_option
 def run(

@@ -99,15 +99,6 @@ def _range(dtype: str) -> tuple[int, int]:
     return int(info.min), int(info.max)
 
 
-def rounded(data: relax.Expr) -> relax.Expr:
-    """Round floats to the nearest integers, ties away from zero, as C's ``round``."""
-    whole = op.trunc(data)
-    half, zero = (const(each, spec("data", data).dtype) for each in (0.5, 0.0))
-    is_far = op.greater_equal(op.abs(op.subtract(data, whole)), half)
-    step = typed(relax.op.sign(data))
-    return op.add(whole, op.where(is_far, step, zero))
-
-
 def quantize(
     data: relax.Expr, scale: Any, zero_point: Any, axis: int, out_dtype: str
 ) -> relax.Expr:
@@ -115,7 +106,7 @@ def quantize(
     given = spec("quantize: data", data)
     check_dtype("quantize: data", given.dtype, ("float32",))
     check_dtype("quantize: out_dtype", out_dtype, ("int8", "uint8", "int16", "uint16", "int32"))
-    steps = rounded(op.divide(data, along(scale, "float32", given.shape, axis)))
+    steps = op.round(op.divide(data, along(scale, "float32", given.shape, axis)))
     steps = op.add(steps, along(zero_point, "float32", given.shape, axis))
     low, high = _range(out_dtype)
     if out_dtype == "int32":  # its highest value is no float32
@@ -208,7 +199,7 @@ def _one(value: Any) -> Any:
 
 def _in_floats(values: relax.Expr, rounding: str) -> relax.Expr:
     if rounding == "TONEAREST":
-        return rounded(values)
+        return op.round(values)
     return op.floor(op.add(values, const(0.5, spec("values", values).dtype)))
 
 

@@ -31,6 +31,7 @@ from qnn_ops import quantized_lookup
 from qnn_ops.arithmetic.rounded import rounded
 from qnn_ops.errors import QnnError
 from qnn_ops.tables.lookup import (
+    Ends,
     hard_swish_table,
     leaky_relu_table,
     logistic_table,
@@ -91,7 +92,11 @@ def _bytes(
     def convert(ctx: Context) -> relax.Expr:
         first, result = options(ctx), per_tensor(ctx.output())
         scales = (*ctx.input(0).quantization, *result)
-        return _looked_up(ctx, partial(table_of, *first, *scales), has_uint8=has_uint8)
+
+        def tabulate(dtype: str) -> Array:
+            return table_of(*first, Ends(*scales, dtype))
+
+        return _looked_up(ctx, tabulate, has_uint8=has_uint8)
 
     return convert
 

@@ -17,7 +17,6 @@ from __future__ import annotations
 from functools import cache, partial
 
 from tvm import tirx
-from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.conv2d.arm.epilogue import Epilogue
@@ -48,6 +47,7 @@ from legalize.kernels.ir.vectors import (
 )
 from legalize.kernels.isa.arm import REGISTER_BYTES, Isa
 from legalize.kernels.isa.neon import LANES, paired
+from legalize.written import flat, new_function
 
 
 @cache
@@ -108,11 +108,9 @@ class ArmKernel:
 
     def build(self, *, has_sums: bool) -> tirx.PrimFunc:
         """Write the function."""
-        with IRBuilder() as builder, T.prim_func(s_tir=True):
-            T.func_name("conv2d")
-            # Without "noalias" the rescaling's loads stay where they are used. With "noalias" LLVM
-            # lifts them out of the loop over tiles, and spills them.
-            T.func_attr({"global_symbol": "conv2d", "tirx.noalias": False})
+        # Without "noalias" the rescaling's loads stay where they are used. With it LLVM lifts
+        # them out of the loop over tiles, and spills them.
+        with new_function("conv2d", noalias=False) as builder:
             self._declare(has_sums=has_sums)
             self._loops()
         return builder.get()
@@ -148,11 +146,7 @@ class ArmKernel:
                 self.before = self.tables.parameter("before", shape, "int32")
         output = T.arg("output", T.buffer(spec.out_shape, spec.output.dtype))
         self.tables.flatten()
-        batch, height, width, channels = spec.staged_shape
-        size = batch * height * width * channels
-        self.source = T.decl_buffer((size,), "int8", data=data.data)
-        size = spec.out_pixels * spec.out_channels
-        self.target = T.decl_buffer((size,), spec.output.dtype, data=output.data)
+        self.source, self.target = flat(data), flat(output)
         self.sums = None
         if zero_point is not None:
             self.sums = pixel_sums(spec, self.isa, self.source, zero_point, self.tasks)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from tvm import relax, tirx
+from tvm import tirx
 
 from legalize.kernels.conv2d.arm.epilogue import can_requantize
 from legalize.kernels.conv2d.arm.kernel import conv2d
@@ -19,7 +18,7 @@ from legalize.kernels.conv2d.rules import ConvRules
 from legalize.kernels.conv2d.spec import ConvSpec
 from legalize.kernels.conv2d.taps import rows_of
 from legalize.kernels.isa.arm import DOTPROD, I8MM, ISAS, Isa
-from legalize.kernels.kernel import Row
+from legalize.kernels.kernel import Builder, Lowered, Operands, Row
 from qnn_ops import quantized_conv2d, quantized_dense
 from qnn_ops.dialect.registry import Attrs, spec_of
 
@@ -75,9 +74,7 @@ def rules_of(isa: Isa) -> ConvRules:
     )
 
 
-def _conv2d(
-    builder: relax.BlockBuilder, attrs: Attrs, operands: Sequence[relax.Expr], *, isa: Isa
-) -> relax.Expr | None:
+def _conv2d(builder: Builder, attrs: Attrs, operands: Operands, *, isa: Isa) -> Lowered:
     """Return a convolution, or one for each group of it."""
     rule = rules_of(isa).conv2d
     if attrs.groups == 1:

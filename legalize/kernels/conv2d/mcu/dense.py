@@ -7,14 +7,12 @@ result for every int32. If there is none, the code counts the outputs' steps tha
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 from tvm import relax
 from tvm.relax import op as R
 
 from legalize.kernels.ir.vectors import Array
-from legalize.kernels.kernel import Rule
+from legalize.kernels.kernel import Builder, Lowered, Operands, Rule
 from legalize.kernels.rescale import HIGH, Form, Staircase, prove, steps_of
 from legalize.primitives.fixed_point import const, saturate
 from qnn_ops import quantized_dense
@@ -26,9 +24,7 @@ from qnn_ops.dialect.registry import Attrs
 _LEAST, _MOST = dtype_range("int32")
 
 
-def dense_in_two(
-    builder: relax.BlockBuilder, attrs: Attrs, operands: Sequence[relax.Expr], *, rule: Rule
-) -> relax.Expr | None:
+def dense_in_two(builder: Builder, attrs: Attrs, operands: Operands, *, rule: Rule) -> Lowered:
     """Return a dense layer of rounding "float64" with 8-bit outputs; None for any other.
 
     Args:
@@ -53,7 +49,7 @@ def dense_in_two(
 
 
 def rescaled(
-    builder: relax.BlockBuilder,
+    builder: Builder,
     sums: relax.Expr,
     multiplier: Array,
     zero_point: int,
@@ -98,7 +94,7 @@ def _formed(builder: relax.BlockBuilder, sums: relax.Expr, form: Form) -> relax.
 
 
 def _counted(
-    builder: relax.BlockBuilder,
+    builder: Builder,
     sums: relax.Expr,
     staircase: Staircase,
     least: Array,

@@ -16,7 +16,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from tvm import tirx
-from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.conv2d.mcu.epilogue import Epilogue, Fields
@@ -35,6 +34,7 @@ from legalize.kernels.isa.mcu import (
     word_of,
     words_of,
 )
+from legalize.written import flat, new_function
 
 JOINED = 8
 """The bits between the weights of two channels that are read as one number."""
@@ -157,9 +157,7 @@ def conv2d(spec: ConvSpec, tile: Tile, epilogue: Epilogue) -> tirx.PrimFunc:
         A function of the data; weights from ``packed_rows``, the bias and the epilogue's
         constants; and the output.
     """
-    with IRBuilder() as builder, T.prim_func(s_tir=True):
-        T.func_name("conv2d")
-        T.func_attr({"global_symbol": "conv2d", "tirx.noalias": True})
+    with new_function("conv2d") as builder:
         writer = _Writer(spec, tile, epilogue)
         with reading_words() if tile.has_pairs else nullcontext():
             writer.write()
@@ -185,14 +183,8 @@ def arguments(spec: ConvSpec, weights: int, constants: tuple[Array, ...]) -> lis
         ),
     ]
     output = T.arg("output", T.buffer(spec.out_shape, spec.output.dtype))
-    flat = [
-        T.decl_buffer((int(np.prod(shape)),), dtype, data=buffer.data)
-        for buffer, shape, dtype in (
-            (data, spec.in_shape, spec.in_dtype),
-            (output, spec.out_shape, spec.output.dtype),
-        )
-    ]
-    return [flat[0], *buffers, flat[1]]
+    source, target = flat(data), flat(output)
+    return [source, *buffers, target]
 
 
 class _Writer:

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 
 import numpy as np
-from tvm import relax, tirx
 
 from legalize.kernels.conv2d.calls import (
     conv_factor,
@@ -28,54 +25,21 @@ from legalize.kernels.conv2d.mcu.epilogue import (
 from legalize.kernels.conv2d.mcu.helium.plan import plan_helium
 from legalize.kernels.conv2d.mcu.kernel import (
     JOINED,
-    Tile,
     choose_tile,
     conv2d,
     depth_of,
     join,
     packed_rows,
 )
-from legalize.kernels.conv2d.plan import Planner, Weights
+from legalize.kernels.conv2d.plan import Planner, Ready, Weights
 from legalize.kernels.conv2d.rules import ConvRules
 from legalize.kernels.conv2d.spec import UNFUSED, ConvSpec
 from legalize.kernels.ir.vectors import Array
 from legalize.kernels.isa.helium import HELIUM
 from legalize.kernels.isa.mcu import CORES, PAIRS, PLAIN_C, RISCV32
-from legalize.kernels.kernel import Row
+from legalize.kernels.kernel import Builder, Lowered, Operands, Row
 from qnn_ops import quantized_conv2d, quantized_dense
 from qnn_ops.dialect.registry import Attrs, spec_of
-
-
-@dataclass(frozen=True, eq=False)
-class McuPlan:
-    """See ``conv2d.plan.Plan``.
-
-    Attributes:
-        spec: the convolution.
-        tile: the outputs that are computed at a time.
-        epilogue: turns the sums into outputs.
-    """
-
-    spec: ConvSpec
-    tile: Tile
-    epilogue: Epilogue
-    _weights: Weights
-
-    @cached_property
-    def constants(self) -> tuple[Array, ...]:
-        """The arrays, in the order of the function's arguments."""
-        rows = self._weights.kernel.reshape(self.spec.out_channels, -1)
-        packed = packed_rows(rows, self.tile, depth_of(self.spec, self.tile))
-        return (packed, *self.epilogue.constants())
-
-    def pack(self, weights: Weights) -> McuPlan:
-        """Return this: the epilogue was proven for its weights."""
-        assert weights is self._weights
-        return self
-
-    def function(self, _packed: McuPlan) -> tirx.PrimFunc:
-        """Build the function: see ``conv2d``."""
-        return conv2d(self.spec, self.tile, self.epilogue)
 
 
 def is_served(spec: ConvSpec) -> bool:
@@ -85,7 +49,7 @@ def is_served(spec: ConvSpec) -> bool:
 
 def plan_conv2d(
     spec: ConvSpec, weights: Weights, *, has_pairs: bool, is_plain_c: bool = False
-) -> McuPlan | None:
+) -> Ready | None:
     """Plan a convolution, if its rescaling has a form."""
     if not is_served(spec):
         return None
@@ -96,7 +60,8 @@ def plan_conv2d(
         return None
     can_join = has_pairs and _can_join(spec, rows, epilogue)
     tile = choose_tile(spec, has_pairs=has_pairs, can_join=can_join, is_plain_c=is_plain_c)
-    return McuPlan(spec, tile, epilogue, weights)
+    constants = (packed_rows(rows, tile, depth_of(spec, tile)), *epilogue.constants())
+    return Ready(spec, constants, partial(conv2d, spec, tile=tile, epilogue=epilogue))
 
 
 def _can_join(spec: ConvSpec, rows: Array, epilogue: Epilogue) -> bool:
@@ -110,9 +75,7 @@ def _rules(plan: Planner) -> ConvRules:
     return ConvRules(plan, lambda attrs, _: attrs.rounding in ROUNDINGS, "int8", stages=False)
 
 
-def _conv2d(
-    builder: relax.BlockBuilder, attrs: Attrs, operands: Sequence[relax.Expr], *, plan: Planner
-) -> relax.Expr | None:
+def _conv2d(builder: Builder, attrs: Attrs, operands: Operands, *, plan: Planner) -> Lowered:
     """Return a convolution, or one for each group of it."""
     rule = _rules(plan).conv2d
     if attrs.groups == 1:
@@ -121,9 +84,7 @@ def _conv2d(
     return None if attrs.groups == channels else each_group(rule)(builder, attrs, operands)
 
 
-def _dense(
-    builder: relax.BlockBuilder, attrs: Attrs, operands: Sequence[relax.Expr], *, plan: Planner
-) -> relax.Expr | None:
+def _dense(builder: Builder, attrs: Attrs, operands: Operands, *, plan: Planner) -> Lowered:
     """Return a dense layer; None if the kernel would leave its rescaling to floats."""
     if attrs.rounding == "float64" and is_huge(operands_of(operands)[2]):
         return None

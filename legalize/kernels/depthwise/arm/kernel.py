@@ -16,7 +16,6 @@ from functools import cache
 from typing import Any
 
 from tvm import tirx
-from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.conv2d.arm.epilogue import Epilogue
@@ -36,6 +35,7 @@ from legalize.kernels.ir.vectors import (
     unsigned_min,
 )
 from legalize.kernels.isa.neon import LANES, half, multiply_long
+from legalize.written import flat, new_function
 
 
 @cache
@@ -65,10 +65,8 @@ class _Kernel:
         self.kernel_rows = plan.spec.kernel_height if plan.is_looped else 1
 
     def build(self) -> tirx.PrimFunc:
-        with IRBuilder() as builder, T.prim_func(s_tir=True):
-            T.func_name("depthwise_conv2d")
-            # With "noalias" LLVM would lift loads of constants, and spill them, as in conv2d.
-            T.func_attr({"global_symbol": "depthwise_conv2d", "tirx.noalias": False})
+        # As for conv2d: with "noalias" LLVM would lift loads of constants, and spill them.
+        with new_function("depthwise_conv2d", noalias=False) as builder:
             self._declare()
             if self.tasks == 1:
                 self._rows(0, self.turns)
@@ -91,11 +89,7 @@ class _Kernel:
         ]
         output = T.arg("output", T.buffer(spec.out_shape, spec.output.dtype))
         self.tables.flatten()
-        batch, height, width, channels = spec.staged_shape
-        size = batch * height * width * channels
-        self.source = T.decl_buffer((size,), "int8", data=data.data)
-        size = spec.out_pixels * spec.out_channels
-        self.target = T.decl_buffer((size,), spec.output.dtype, data=output.data)
+        self.source, self.target = flat(data), flat(output)
 
     def _rows(self, start: Index, stop: Index) -> None:
         """Write the loop over the output rows of one task."""

@@ -10,7 +10,6 @@ from __future__ import annotations
 from contextlib import ExitStack
 
 from tvm import tirx
-from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.conv2d.mcu.epilogue import Epilogue
@@ -37,6 +36,7 @@ from legalize.kernels.isa.helium_columns import (
 from legalize.kernels.isa.helium_copies import copying, fill
 from legalize.kernels.isa.helium_tiles import having
 from legalize.kernels.isa.mcu import number, reading_words
+from legalize.written import new_function
 
 _NARROWEST, _SMALL = 6, 36  # outputs in a row, and in an image that may have fewer
 
@@ -66,9 +66,7 @@ def depthwise_conv2d(spec: ConvSpec, epilogue: Epilogue) -> tirx.PrimFunc:
         A function of the data; int8 weights [channels, taps]; the epilogue's constants; and the
         output.
     """
-    with IRBuilder() as builder, T.prim_func(s_tir=True):
-        T.func_name("depthwise_columns")
-        T.func_attr({"global_symbol": "depthwise_columns", "tirx.noalias": True})
+    with new_function("depthwise_columns") as builder:
         writer = _Writer(spec, epilogue)
         with ExitStack() as stack:
             parts = hiding(), reading_words(), copying(), spreading(), having(writer.code)

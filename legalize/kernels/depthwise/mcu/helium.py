@@ -10,7 +10,6 @@ from collections.abc import Sequence
 
 import numpy as np
 from tvm import tirx
-from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.conv2d.mcu.epilogue import Epilogue
@@ -21,6 +20,7 @@ from legalize.kernels.depthwise.mcu.band import Band
 from legalize.kernels.ir.vectors import Array, Buffer, Index, Vector, kept, splat
 from legalize.kernels.isa.helium import FOUR, SIZE, narrowed, products, widened
 from legalize.kernels.isa.mcu import reading_words
+from legalize.written import new_function
 
 # The channels, of sixteen, in each vector of four sums, in the order of the products.
 _ORDER = [channel for first in (0, 2, 1, 3) for channel in range(first, SIZE, FOUR)]
@@ -72,9 +72,7 @@ def depthwise_conv2d(
     Returns:
         A function of the data; the arrays from ``packed``; and the output.
     """
-    with IRBuilder() as builder, T.prim_func(s_tir=True):
-        T.func_name("depthwise_conv2d")
-        T.func_attr({"global_symbol": "depthwise_conv2d", "tirx.noalias": True})
+    with new_function("depthwise_conv2d") as builder:
         writer = _Writer(spec, epilogue, groups)
         with reading_words():
             writer.write()

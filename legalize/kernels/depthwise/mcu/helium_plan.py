@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
-from tvm import tirx
 
-from legalize.kernels.conv2d.mcu.epilogue import Epilogue
 from legalize.kernels.conv2d.mcu.helium.plan import helium_epilogue
-from legalize.kernels.conv2d.plan import Weights
+from legalize.kernels.conv2d.plan import Ready, Weights
 from legalize.kernels.conv2d.spec import ConvSpec
 from legalize.kernels.depthwise.mcu import columns
 from legalize.kernels.depthwise.mcu.helium import depthwise_conv2d, lanes_of, packed
@@ -20,35 +18,7 @@ _USUAL = 16  # sums of few products often allow no larger shift
 _MOST_WEIGHTS = 255  # of magnitudes: with int8 their products add up to an int16
 
 
-@dataclass(frozen=True, eq=False)
-class HeliumDepthwise:
-    """See ``conv2d.plan.Plan``.
-
-    Attributes:
-        spec: the convolution.
-        epilogue: turns the sums into outputs.
-        groups: groups of taps whose products are added in 16 bits; None if one instruction adds the
-            products of all taps, as in ``columns``.
-        constants: the arrays, in the order of the function's arguments.
-    """
-
-    spec: ConvSpec
-    epilogue: Epilogue
-    groups: tuple[tuple[int, ...], ...] | None
-    constants: tuple[Array, ...]
-
-    def pack(self, _weights: Weights) -> HeliumDepthwise:
-        """Return this: the epilogue was proven for its weights."""
-        return self
-
-    def function(self, _packed: HeliumDepthwise) -> tirx.PrimFunc:
-        """Build the function: see the two functions ``depthwise_conv2d``."""
-        if self.groups is None:
-            return columns.depthwise_conv2d(self.spec, self.epilogue)
-        return depthwise_conv2d(self.spec, self.epilogue, self.groups)
-
-
-def plan_helium(spec: ConvSpec, weights: Weights) -> HeliumDepthwise | None:
+def plan_helium(spec: ConvSpec, weights: Weights) -> Ready | None:
     """Plan a depthwise convolution of int8.
 
     If ``columns`` does not serve it, sixteen channels must fill a vector, or fewer channels of
@@ -63,11 +33,11 @@ def plan_helium(spec: ConvSpec, weights: Weights) -> HeliumDepthwise | None:
         return None
     if columns.serves(spec) and epilogue.form is not None and epilogue.form.right > 1:
         arrays = np.ascontiguousarray(rows).reshape(-1), *epilogue.constants()
-        return HeliumDepthwise(spec, epilogue, None, arrays)
+        return Ready(spec, arrays, partial(columns.depthwise_conv2d, spec, epilogue=epilogue))
     if lanes_of(spec) is None:
         return None
-    arrays = packed(spec, rows, epilogue)
-    return HeliumDepthwise(spec, epilogue, groups_of(rows), arrays)
+    build = partial(depthwise_conv2d, spec, epilogue=epilogue, groups=groups_of(rows))
+    return Ready(spec, packed(spec, rows, epilogue), build)
 
 
 def groups_of(rows: Array) -> tuple[tuple[int, ...], ...]:

@@ -11,7 +11,6 @@ from contextlib import nullcontext
 
 import numpy as np
 from tvm import tirx
-from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.conv2d.mcu.epilogue import Epilogue
@@ -28,6 +27,7 @@ from legalize.kernels.isa.mcu import (
     word_of,
     words_of,
 )
+from legalize.written import new_function
 
 
 def packed_taps(kernel: Array, *, has_pairs: bool) -> Array:
@@ -56,9 +56,7 @@ def depthwise_conv2d(spec: ConvSpec, epilogue: Epilogue, *, has_pairs: bool) -> 
         A function of the data; weights from ``packed_taps``, the bias and the epilogue's
         constants; and the output.
     """
-    with IRBuilder() as builder, T.prim_func(s_tir=True):
-        T.func_name("depthwise_conv2d")
-        T.func_attr({"global_symbol": "depthwise_conv2d", "tirx.noalias": True})
+    with new_function("depthwise_conv2d") as builder:
         writer = _Writer(spec, epilogue, has_pairs=has_pairs)
         with reading_words() if has_pairs else nullcontext():
             writer.write()

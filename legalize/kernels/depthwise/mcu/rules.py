@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
 
-from tvm import tirx
-
 from legalize.kernels.conv2d.calls import conv_factor, sums_first
-from legalize.kernels.conv2d.mcu.epilogue import ROUNDINGS, Epilogue, epilogue_of, folded_bias
+from legalize.kernels.conv2d.mcu.epilogue import ROUNDINGS, epilogue_of, folded_bias
 from legalize.kernels.conv2d.mcu.rules import is_served
-from legalize.kernels.conv2d.plan import Planner, Weights
+from legalize.kernels.conv2d.plan import Planner, Ready, Weights
 from legalize.kernels.conv2d.rules import ConvRules
 from legalize.kernels.conv2d.spec import ConvSpec
 from legalize.kernels.depthwise.mcu.helium_plan import plan_helium
 from legalize.kernels.depthwise.mcu.kernel import depthwise_conv2d, packed_taps
-from legalize.kernels.ir.vectors import Array
 from legalize.kernels.isa.helium import HELIUM
 from legalize.kernels.isa.mcu import CORES, PAIRS, RISCV32, WORD
 from legalize.kernels.kernel import Row
@@ -24,32 +20,7 @@ from qnn_ops import quantized_conv2d
 _MOST_TAPS = 32  # all are unrolled
 
 
-@dataclass(frozen=True, eq=False)
-class DepthwisePlan:
-    """See ``conv2d.plan.Plan``.
-
-    Attributes:
-        spec: the convolution.
-        epilogue: turns the sums into outputs.
-        has_pairs: whether four channels are computed at a time.
-        constants: the arrays, in the order of the function's arguments.
-    """
-
-    spec: ConvSpec
-    epilogue: Epilogue
-    has_pairs: bool
-    constants: tuple[Array, ...]
-
-    def pack(self, _weights: Weights) -> DepthwisePlan:
-        """Return this: the epilogue was proven for its weights."""
-        return self
-
-    def function(self, _packed: DepthwisePlan) -> tirx.PrimFunc:
-        """Build the function: see ``depthwise_conv2d``."""
-        return depthwise_conv2d(self.spec, self.epilogue, has_pairs=self.has_pairs)
-
-
-def plan_depthwise(spec: ConvSpec, weights: Weights, *, has_pairs: bool) -> DepthwisePlan | None:
+def plan_depthwise(spec: ConvSpec, weights: Weights, *, has_pairs: bool) -> Ready | None:
     """Plan a depthwise convolution, if its rescaling has a form."""
     if not is_served(spec) or spec.dilation != (1, 1):
         return None
@@ -62,7 +33,8 @@ def plan_depthwise(spec: ConvSpec, weights: Weights, *, has_pairs: bool) -> Dept
         return None
     fits = has_pairs and spec.out_channels % WORD == 0
     taps = packed_taps(weights.kernel, has_pairs=fits)
-    return DepthwisePlan(spec, epilogue, fits, (taps, *epilogue.constants()))
+    build = partial(depthwise_conv2d, spec, epilogue, has_pairs=fits)
+    return Ready(spec, (taps, *epilogue.constants()), build)
 
 
 def _row(features: tuple[str, ...], plan: Planner) -> Row:

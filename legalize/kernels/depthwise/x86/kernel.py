@@ -21,7 +21,6 @@ from itertools import chain
 from typing import Any
 
 from tvm import tirx
-from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.conv2d.x86.epilogue.base import Epilogue, row_lanes
@@ -46,6 +45,7 @@ from legalize.kernels.ir.vectors import (
     set_lanes,
     unsigned_min,
 )
+from legalize.written import flat, new_function
 
 _CYCLES_PER_MICROSECOND = 3000
 # TVM takes a "global" buffer of at least this many bytes from its workspace.
@@ -81,10 +81,8 @@ class _Kernel:
         self.tasks = task_count(plan.spec.batch * cycles(plan) / _CYCLES_PER_MICROSECOND)
 
     def build(self) -> tirx.PrimFunc:
-        with IRBuilder() as builder, T.prim_func(s_tir=True):
-            T.func_name("depthwise_conv2d")
-            # With "noalias" LLVM would lift loads of constants, and spill them, as in conv2d.
-            T.func_attr({"global_symbol": "depthwise_conv2d", "tirx.noalias": False})
+        # As for conv2d: with "noalias" LLVM would lift loads of constants, and spill them.
+        with new_function("depthwise_conv2d", noalias=False) as builder:
             self._declare()
             with with_addresses():
                 if self.tasks == 1:
@@ -132,10 +130,7 @@ class _Kernel:
             self.constants.append((self.tables.parameter(f"rescale_{number}", shape, dtype), lanes))
         output = T.arg("output", T.buffer(spec.out_shape, spec.output.dtype))
         self.tables.flatten()
-        size = spec.batch * spec.in_height * spec.in_width * spec.in_channels
-        self.source = T.decl_buffer((size,), spec.in_dtype, data=data.data)
-        size = spec.out_pixels * spec.out_channels
-        self.target = T.decl_buffer((size,), spec.output.dtype, data=output.data)
+        self.source, self.target = flat(data), flat(output)
 
 
 class _Part:

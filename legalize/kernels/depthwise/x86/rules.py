@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from tvm import tirx
+from functools import partial
 
 from legalize.kernels.conv2d.calls import conv_factor, ends_in_floats, sums_first
-from legalize.kernels.conv2d.plan import Weights
+from legalize.kernels.conv2d.plan import Ready, Weights
 from legalize.kernels.conv2d.rules import ConvRules
 from legalize.kernels.conv2d.spec import ConvSpec
 from legalize.kernels.depthwise.x86.kernel import depthwise_conv2d
-from legalize.kernels.depthwise.x86.pack import PackedDepthwise, pack_depthwise
+from legalize.kernels.depthwise.x86.pack import pack_depthwise
 from legalize.kernels.isa.x86 import ISAS, Isa
 from legalize.kernels.kernel import Row
 from qnn_ops import quantized_conv2d
@@ -19,23 +17,11 @@ from qnn_ops import quantized_conv2d
 _ROUNDINGS = ("tflite", "upward", "float32", "onednn")
 
 
-@dataclass(frozen=True)
-class _Plan:
-    """See ``conv2d.plan.Plan``. The rest of the plan depends on the weights."""
-
-    spec: ConvSpec
-    isa: Isa
-
-    def pack(self, weights: Weights) -> PackedDepthwise:
-        return pack_depthwise(self.spec, weights, self.isa)
-
-    def function(self, packed: PackedDepthwise) -> tirx.PrimFunc:
-        return depthwise_conv2d(packed.plan, packed.epilogue)
-
-
 def _rules_of(isa: Isa) -> ConvRules:
-    def plan(spec: ConvSpec, _weights: Weights) -> _Plan:
-        return _Plan(spec, isa)
+    def plan(spec: ConvSpec, weights: Weights) -> Ready:
+        packed = pack_depthwise(spec, weights, isa)
+        build = partial(depthwise_conv2d, packed.plan, packed.epilogue)
+        return Ready(spec, packed.constants, build)
 
     return ConvRules(plan, lambda attrs, _: attrs.rounding in _ROUNDINGS, stages=False)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import pytest
@@ -15,17 +14,13 @@ from qnn_ops import quantized_conv2d
 from qnn_ops.dialect.layouts import permutation
 from qnn_ops.dialect.registry import Attrs, attrs_of
 from tests.support.arrays import full_range
+from tests.support.encodings import encodings
+from tests.support.modules import module
 from tests.support.operators import run
 
-ATTRS: dict[str, Any] = {
-    "input_scale": 0.5,
-    "input_zero_point": 7,
-    "output_scale": 4.0,
-    "output_zero_point": 3,
-    "out_dtype": "int8",
-    "data_layout": "NHWC",
-    "padding": (1, 0, 1, 2),
-}
+ATTRS = encodings(
+    input=(0.5, 7), output=(4.0, 3), out_dtype="int8", data_layout="NHWC", padding=(1, 0, 1, 2)
+)
 
 
 def ungrouped(
@@ -54,18 +49,15 @@ def test_groups_are_joined_in_order(layout: str, groups: int, per_axis: bool) ->
         "kernel_layout": layout,
         "groups": groups,
     }
-    builder = relax.BlockBuilder()
-    parameter = relax.Var("x", relax.TensorType(data.shape, "int8"))
     constants = [relax.const(kernel), relax.const(bias)]
-    with builder.function("main", [parameter]):
-        with builder.dataflow():
-            call = builder.normalize(
-                quantized_conv2d(parameter, constants[0], bias=constants[1], **attrs)
-            )
-            result = each_group(ungrouped)(builder, attrs_of(call), [parameter, *constants])
-            assert result is not None
-            output = builder.emit_output(builder.emit(result))
-        builder.emit_func_output(output)
-    mod = legalize.LegalizeQnn()(builder.get())
+
+    def body(x: relax.Expr) -> relax.Expr:
+        builder = relax.BlockBuilder.current()
+        call = builder.normalize(quantized_conv2d(x, constants[0], bias=constants[1], **attrs))
+        result = each_group(ungrouped)(builder, attrs_of(call), [x, *constants])
+        assert result is not None
+        return result
+
+    mod = legalize.LegalizeQnn()(module({"x": data}, body))
     expected = quantized_conv2d.evaluate(data, kernel, bias=bias, **attrs)
     np.testing.assert_array_equal(run(mod, [data]), expected)

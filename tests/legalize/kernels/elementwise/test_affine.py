@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from legalize.kernels.elementwise.affine import affine_form
 from qnn_ops import quantized_add, quantized_subtract
 from qnn_ops.dialect.registry import Attrs, Operator, attrs_of
+from tests.support.encodings import encodings
 from tests.support.operators import module_of
 
 scales = st.floats(2.0**-8, 1.0, width=32)
@@ -27,17 +28,14 @@ def sums(draw: st.DrawFn) -> tuple[Operator[Any], Attrs, tuple[str, str], int]:
     limits = int(np.iinfo(out).min), int(np.iinfo(out).max)
     ends = sorted(draw(st.tuples(st.integers(*limits), st.integers(*limits))))
     operands = [np.zeros(64, lhs), np.zeros(64, rhs)]
-    attrs = {
-        "lhs_scale": draw(scales),
-        "lhs_zero_point": draw(zero_points(lhs)),
-        "rhs_scale": draw(scales),
-        "rhs_zero_point": draw(zero_points(rhs)),
-        "output_scale": draw(scales),
-        "output_zero_point": draw(zero_points(out)),
-        "out_dtype": out,
-        "out_min": ends[0],
-        "out_max": ends[1],
-    }
+    attrs = encodings(
+        lhs=(draw(scales), draw(zero_points(lhs))),
+        rhs=(draw(scales), draw(zero_points(rhs))),
+        output=(draw(scales), draw(zero_points(out))),
+        out_dtype=out,
+        out_min=ends[0],
+        out_max=ends[1],
+    )
     mod = module_of(operator, operands, **attrs)
     call = mod["main"].body.blocks[0].bindings[0].value
     return operator, attrs_of(call), (lhs, rhs), sign
@@ -72,16 +70,10 @@ def test_a_form_equals_the_reference_for_every_pair(
 @pytest.mark.parametrize(("output_scale", "has_form"), [(0.5, True), (2.0**-30, False)])
 def test_sums_have_a_form_where_int32_holds_them(output_scale: float, has_form: bool) -> None:
     attrs = Attrs(
-        lhs_scale=0.5,
-        lhs_zero_point=0,
-        rhs_scale=0.5,
-        rhs_zero_point=0,
-        output_scale=output_scale,
-        output_zero_point=0,
-        out_dtype="int8",
         out_min=-128,
         out_max=127,
         arithmetic="tflite",
+        **encodings(lhs=(0.5, 0), rhs=(0.5, 0), output=(output_scale, 0), out_dtype="int8"),
     )
     form = affine_form(quantized_add, attrs, ("int8", "int8"), 1)
     assert (form is not None) == has_form
@@ -89,16 +81,12 @@ def test_sums_have_a_form_where_int32_holds_them(output_scale: float, has_form: 
 
 def test_many_ties_take_an_addend_for_sums_below_zero() -> None:
     attrs = Attrs(
-        lhs_scale=2.0**-7,
-        lhs_zero_point=227,
-        rhs_scale=2.0**-4,
-        rhs_zero_point=92,
-        output_scale=2.0**-5,
-        output_zero_point=137,
-        out_dtype="uint8",
         out_min=0,
         out_max=255,
         arithmetic="tflite",
+        **encodings(
+            lhs=(2.0**-7, 227), rhs=(2.0**-4, 92), output=(2.0**-5, 137), out_dtype="uint8"
+        ),
     )
     form = affine_form(quantized_add, attrs, ("uint8", "uint8"), 1)
     assert form is not None

@@ -16,6 +16,7 @@ from qnn_ops import (
 )
 from qnn_ops.dialect.registry import Operator
 from tests.support.arrays import full_range
+from tests.support.encodings import encodings
 from tests.support.kernels import Call, Place, check_calls, each_place, kernels_of, lowered
 
 OPERATORS = [quantized_add, quantized_subtract, quantized_multiply, quantized_squared_difference]
@@ -46,15 +47,12 @@ def random_call(
     if operator is quantized_squared_difference:
         exponents[2] = 2 * exponents[:2].max() + rng.uniform(5, 9)
     scales = np.exp2(np.round(exponents) if powers else exponents)
-    attrs = {
-        "lhs_scale": float(scales[0]),
-        "lhs_zero_point": int(full_range(rng, dtypes[0], ())),
-        "rhs_scale": float(scales[1]),
-        "rhs_zero_point": int(full_range(rng, dtypes[1], ())),
-        "output_scale": float(scales[2]),
-        "output_zero_point": int(full_range(rng, dtypes[2], ())),
-        "out_dtype": dtypes[2],
-    }
+    attrs = encodings(
+        lhs=(float(scales[0]), int(full_range(rng, dtypes[0], ()))),
+        rhs=(float(scales[1]), int(full_range(rng, dtypes[1], ()))),
+        output=(float(scales[2]), int(full_range(rng, dtypes[2], ()))),
+        out_dtype=dtypes[2],
+    )
     if rng.integers(2):
         attrs["out_min"], attrs["out_max"] = np.sort(full_range(rng, dtypes[2], (2,))).tolist()
     operands = [full_range(rng, dtype, shape) for dtype, shape in zip(dtypes, shapes, strict=False)]
@@ -87,14 +85,7 @@ def test_every_pair_of_values(place: Place, operator: Operator[Any]) -> None:
 
 
 # A sum whose terms the reference rounds in a way that no affine form follows.
-IRREGULAR = {
-    "lhs_scale": 0.02,
-    "lhs_zero_point": 3,
-    "rhs_scale": 0.031,
-    "rhs_zero_point": 7,
-    "output_scale": 0.04,
-    "output_zero_point": 12,
-}
+IRREGULAR = encodings(lhs=(0.02, 3), rhs=(0.031, 7), output=(0.04, 12))
 FAR: dict[str, Any] = {"output_scale": 2.0**-25}
 
 

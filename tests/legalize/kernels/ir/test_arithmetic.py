@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.ir.arithmetic import LARGEST, rescaled, rescaled_any
+from legalize.written import new_function
 from qnn_ops.arithmetic.fixed_point import multiply_by_quantized_multiplier
 from tests.support.x86 import run_on
 
@@ -17,9 +17,7 @@ LANES = 8
 
 
 def function(size: int, multiplier: int, shift: int, write: Any = rescaled) -> Any:
-    with IRBuilder() as builder, T.prim_func(s_tir=True):
-        T.func_name("rescale")
-        T.func_attr({"global_symbol": "rescale", "tirx.noalias": True})
+    with new_function("rescale") as builder:
         data = T.arg("data", T.buffer((size,), "int32"))
         output = T.arg("output", T.buffer((size,), "int32"))
         with T.serial(size // LANES) as i:

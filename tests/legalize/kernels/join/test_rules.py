@@ -12,6 +12,7 @@ from legalize.kernels.join.kernel import Part, join
 from legalize.kernels.table import vectors_for
 from qnn_ops import quantized_concat, quantized_lookup, quantized_relu, requantize
 from tests.support.arrays import full_range
+from tests.support.encodings import encodings
 from tests.support.kernels import Call, Place, check_calls, each_place, kernels_of, lowered
 from tests.support.operators import module_of
 from tests.support.programs import Case
@@ -31,14 +32,13 @@ def random_concat(rng: np.random.Generator, dtype: str, axis: int, widths: list[
         shape = [3, 2, 5]
         shape[axis] = width
         inputs.append(full_range(rng, dtype, tuple(shape)))
-    attrs = {
-        "input_scales": [float(np.exp2(rng.uniform(-6, -4))) if o else 0.05 for o in own],
-        "input_zero_points": [int(rng.integers(0, 128)) if o else 3 for o in own],
-        "output_scale": 0.05,
-        "output_zero_point": 3,
-        "out_dtype": dtype,
-        "axis": axis,
-    }
+    attrs = encodings(
+        input_scales=[float(np.exp2(rng.uniform(-6, -4))) if o else 0.05 for o in own],
+        input_zero_points=[int(rng.integers(0, 128)) if o else 3 for o in own],
+        output=(0.05, 3),
+        out_dtype=dtype,
+        axis=axis,
+    )
     return Call(quantized_concat, [inputs], attrs)
 
 
@@ -77,13 +77,11 @@ def test_functions_of_a_byte(place: Place, operator: Any) -> None:
         # A relu of one scale is none of theirs.
         if shape == (64,) and operator is requantize:
             scales[1] = scales[0]
-        attrs = {
-            "input_scale": float(scales[0]),
-            "input_zero_point": int(full_range(rng, dtype, ())),
-            "output_scale": float(scales[1]),
-            "output_zero_point": int(full_range(rng, out_dtype, ())),
-            "out_dtype": out_dtype,
-        }
+        attrs = encodings(
+            input=(float(scales[0]), int(full_range(rng, dtype, ()))),
+            output=(float(scales[1]), int(full_range(rng, out_dtype, ()))),
+            out_dtype=out_dtype,
+        )
         calls.append(Call(operator, [full_range(rng, dtype, shape)], attrs))
     check_calls(place, calls)
 

@@ -10,6 +10,7 @@ import tvm_qnn
 from legalize import lower
 from legalize.kernels.isa.x86 import ISAS
 from qnn_ops import quantized_matmul
+from tests.support.encodings import encodings
 from tests.support.modules import module
 from tests.support.x86 import PROCESSORS, runs_here
 from tvm_qnn.target.target import parse_target
@@ -21,15 +22,9 @@ BYTES = [PROCESSORS[isa][0] for isa in ISAS if isa.has_byte_products]
 
 
 def numbers(dtype: str) -> dict[str, Any]:
-    return {
-        "lhs_scale": 0.1,
-        "lhs_zero_point": 3,
-        "rhs_scale": 0.2,
-        "rhs_zero_point": 124 if dtype == "uint8" else -4,
-        "output_scale": 1.9,
-        "output_zero_point": 1,
-        "out_dtype": dtype,
-    }
+    return encodings(
+        lhs=(0.1, 3), rhs=(0.2, 124 if dtype == "uint8" else -4), output=(1.9, 1), out_dtype=dtype
+    )
 
 
 def product(lhs: Any, rhs: Any, dtype: str, **attrs: Any) -> Any:

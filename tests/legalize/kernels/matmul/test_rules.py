@@ -1,12 +1,11 @@
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
 
 from qnn_ops import quantized_dense, quantized_matmul
 from tests.support.arrays import full_range
+from tests.support.encodings import encodings
 from tests.support.kernels import Call, Place, check_calls, each_place, kernels_of, lowered
 
 AVX2 = {"kind": "llvm", "mcpu": "haswell"}
@@ -29,16 +28,13 @@ def random_product(
         full_range(rng, dtypes[1], ends if shared else (*outer, *ends)),
     ]
     left, right = points or (int(full_range(rng, dtype, ())) for dtype in dtypes[:2])
-    attrs = {
-        "lhs_scale": 0.05,
-        "lhs_zero_point": left,
-        "rhs_scale": 0.04 * float(rng.uniform(0.5, 2)),
-        "rhs_zero_point": right,
-        "output_scale": 0.002 * 90 * 90 * float(np.sqrt(depth)) / 60,
-        "output_zero_point": int(full_range(rng, dtypes[2], ())),
-        "out_dtype": dtypes[2],
-        "transpose_rhs": transposed,
-    }
+    attrs = encodings(
+        lhs=(0.05, left),
+        rhs=(0.04 * float(rng.uniform(0.5, 2)), right),
+        output=(0.002 * 90 * 90 * float(np.sqrt(depth)) / 60, int(full_range(rng, dtypes[2], ()))),
+        out_dtype=dtypes[2],
+        transpose_rhs=transposed,
+    )
     return Call(quantized_matmul, operands, attrs)
 
 
@@ -115,17 +111,14 @@ def test_rows_that_share_a_matrix(place: Place) -> None:
 def test_dense_layers_whose_weights_vary(place: Place) -> None:
     rng = np.random.default_rng(5)
     operands = [full_range(rng, "int8", shape) for shape in ((2, 7, 30), (19, 30))]
-    attrs: dict[str, Any] = {
-        "input_scale": 0.05,
-        "input_zero_point": 3,
-        "kernel_scale": 0.02,
-        "kernel_zero_point": -4,
-        "output_scale": 0.9,
-        "output_zero_point": 9,
-        "out_dtype": "int8",
-        "out_min": -20,
-        "rounding": "tflite",
-    }
+    attrs = encodings(
+        input=(0.05, 3),
+        kernel=(0.02, -4),
+        output=(0.9, 9),
+        out_dtype="int8",
+        out_min=-20,
+        rounding="tflite",
+    )
     check_calls(place, [Call(quantized_dense, operands, attrs)])
 
 

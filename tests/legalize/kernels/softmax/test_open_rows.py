@@ -8,6 +8,7 @@ import tvm_qnn
 from legalize import lower
 from legalize.kernels.table import vectors_for
 from qnn_ops import quantized_softmax
+from tests.support.encodings import encodings
 from tests.support.modules import module
 from tvm_qnn.target.target import parse_target
 
@@ -33,11 +34,6 @@ def test_rows_of_any_length_are_the_reference(dtype: str, scale: float) -> None:
         x = RNG.integers(limits.min, limits.max, (3, 2, columns), endpoint=True).astype(dtype)
         x[0] = x[0, 0, 0]  # all are the largest
         expected = quantized_softmax.evaluate(
-            x,
-            input_scale=scale,
-            input_zero_point=1,
-            output_scale=1 / 256,
-            output_zero_point=point,
-            out_dtype=dtype,
+            x, **encodings(input=(scale, 1), output=(1 / 256, point), out_dtype=dtype)
         )
         np.testing.assert_array_equal(library.run(x), expected)

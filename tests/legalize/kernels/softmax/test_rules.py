@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -13,28 +12,21 @@ from qnn_ops.tables.softmax import exp_table
 from tests.support.arm import CORTEX_A15, CORTEX_A72, Core
 from tests.support.arrays import full_range
 from tests.support.assembly import loops
+from tests.support.encodings import encodings
 from tests.support.kernels import Call, Place, check_calls, each_place, kernels_of, lowered
 
-ATTRS: dict[str, Any] = {
-    "input_scale": 0.1,
-    "input_zero_point": 3,
-    "output_scale": 1 / 256,
-    "output_zero_point": -128,
-    "out_dtype": "int8",
-}
+ATTRS = encodings(input=(0.1, 3), output=(1 / 256, -128), out_dtype="int8")
 
 
 def random_softmax(rng: np.random.Generator, shape: tuple[int, ...], two_values: bool) -> Call:
     dtype, out_dtype = rng.choice(["int8", "uint8"], 2).tolist()
     data = full_range(rng, dtype, shape)
-    attrs = {
-        "input_scale": float(np.exp2(rng.uniform(-12, 3))),
-        "input_zero_point": int(full_range(rng, dtype, ())),
-        "output_scale": 1 / 256,
-        "output_zero_point": -128 if out_dtype == "int8" else 0,
-        "out_dtype": out_dtype,
-        "beta": float(rng.choice([1.0, 0.3])),
-    }
+    attrs = encodings(
+        input=(float(np.exp2(rng.uniform(-12, 3))), int(full_range(rng, dtype, ()))),
+        output=(1 / 256, -128 if out_dtype == "int8" else 0),
+        out_dtype=out_dtype,
+        beta=float(rng.choice([1.0, 0.3])),
+    )
     return Call(quantized_softmax, [data >> 7 if two_values else data], attrs)
 
 

@@ -14,6 +14,7 @@ import tvm_qnn
 from frontends.tflite.quantization import Quantization
 from frontends.tflite.writer import ModelWriter
 from qnn_ops.errors import QnnError
+from tests.support.commands import refused, said
 from tests.support.linking import needs_linker
 from tests.support.rpc import rpc_process
 from tvm_qnn.cli import main
@@ -21,9 +22,7 @@ from tvm_qnn.compare import Comparison, TensorComparison, compare
 
 
 def test_an_exact_model(model: Path) -> None:
-    result = CliRunner().invoke(main, ["compare", str(model), "--primitives", "--json"])
-    assert result.exit_code == 0, result.output
-    found = json.loads(result.stdout)
+    found = json.loads(said(main, ["compare", str(model), "--primitives", "--json"]))
     assert found["equal"]
     assert all(tensor["differing"] == 0 for tensor in found["tensors"])
 
@@ -34,9 +33,8 @@ def test_other_shapes_than_the_file_s(tmp_path: Path) -> None:
     writer.operator("RELU", [x], [y])
     path = tmp_path / "relu.tflite"
     path.write_bytes(writer.finish([x], [y]))
-    result = CliRunner().invoke(main, ["compare", str(path), "--shape", "x=5,3", "--json"])
-    assert result.exit_code == 0, result.output
-    assert [tensor["elements"] for tensor in json.loads(result.stdout)["tensors"]] == [15]
+    text = said(main, ["compare", str(path), "--shape", "x=5,3", "--json"])
+    assert [tensor["elements"] for tensor in json.loads(text)["tensors"]] == [15]
 
 
 def test_a_difference_is_shown_and_told_by_the_exit_code(
@@ -72,9 +70,7 @@ def test_a_difference_is_shown_and_told_by_the_exit_code(
 def test_what_does_not_work_is_told_before_the_work(
     model: Path, options: list[str], message: str
 ) -> None:
-    result = CliRunner().invoke(main, ["compare", str(model), *options])
-    assert result.exit_code == 1
-    assert message in result.stderr
+    assert message in refused(main, ["compare", str(model), *options])
 
 
 @pytest.mark.usefixtures("no_build")
@@ -83,9 +79,7 @@ def test_missing_litert_is_told_before_the_work(
     model: Path, monkeypatch: pytest.MonkeyPatch, command: list[str]
 ) -> None:
     monkeypatch.setitem(sys.modules, "ai_edge_litert", None)
-    result = CliRunner().invoke(main, [*command, str(model)])
-    assert result.exit_code == 1
-    assert "needs the package ai-edge-litert" in result.stderr
+    assert "needs the package ai-edge-litert" in refused(main, [*command, str(model)])
 
 
 @pytest.mark.usefixtures("no_build")

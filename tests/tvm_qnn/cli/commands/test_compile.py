@@ -14,6 +14,7 @@ from frontends.tflite import from_tflite
 from frontends.tflite.quantization import Quantization
 from frontends.tflite.writer import ModelWriter
 from qnn_ops.dialect.signature import signature_of
+from tests.support.commands import refused, said
 from tests.support.disks import small_disk
 from tests.support.linking import needs_linker
 from tvm_qnn import build, digits, load
@@ -23,8 +24,7 @@ from tvm_qnn.oracle import litert_tensors
 
 @needs_linker
 def test_the_library_runs_and_gives_litert_s_answer(model: Path) -> None:
-    result = CliRunner().invoke(main, ["compile", str(model)])
-    assert result.exit_code == 0, result.output
+    said(main, ["compile", str(model)])
     digit = digits.to_input(digits.held_out()[0][:1], "int8")
     expected = litert_tensors(model.read_bytes(), [digit])
     np.testing.assert_array_equal(load("digits.so").run(digit), expected[max(expected)])
@@ -73,8 +73,7 @@ def test_files_for_a_c_compiler(model: Path) -> None:
 def test_a_microcontroller_gets_c_files_and_no_word_of_tvm_s(
     model: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    result = CliRunner().invoke(main, ["compile", str(model), "--target", "cortex-m4"])
-    assert result.exit_code == 0, result.output
+    said(main, ["compile", str(model), "--target", "cortex-m4"])
     assert {path.name for path in Path("digits").iterdir()} == {
         *("digits.o", "digits.h", "digits.hpp", "digits.c", "digits_main.c")
     }
@@ -85,8 +84,7 @@ def test_a_microcontroller_gets_c_files_and_no_word_of_tvm_s(
 
 
 def test_plain_c_says_what_each_function_computes(model: Path) -> None:
-    result = CliRunner().invoke(main, ["compile", str(model), "--target", "c"])
-    assert result.exit_code == 0, result.output
+    said(main, ["compile", str(model), "--target", "c"])
     (file,) = Path.cwd().rglob("digits.c")
     text = file.read_text("utf-8")
     assert " * CONV_2D stem: int8 [1, 8, 8, 1] scale 0.0625 zero point -128, int8" in text
@@ -95,40 +93,32 @@ def test_plain_c_says_what_each_function_computes(model: Path) -> None:
 
 def test_an_arena_is_for_c_files_alone(model: Path) -> None:
     arguments = ["compile", str(model), "--arena"]
-    result = CliRunner().invoke(main, [*arguments, "--target", "cortex-m4"])
-    assert result.exit_code == 0, result.output
+    said(main, [*arguments, "--target", "cortex-m4"])
     assert "DIGITS_INPUT_0_OFFSET" in Path("digits/digits.h").read_text()
-    result = CliRunner().invoke(main, arguments)
-    assert result.exit_code == 2
-    assert "--arena is for C files, which a library is not" in result.output
+    assert "--arena is for C files, which a library is not" in refused(main, arguments, code=2)
     assert not Path("digits.so").exists()
 
 
 def test_a_limit_of_memory_is_kept_in_an_arena(model: Path) -> None:
     arguments = ["compile", str(model), "--ram-limit", "1600"]
-    result = CliRunner().invoke(main, [*arguments, "--target", "cortex-m4"])
-    assert result.exit_code == 0, result.output
+    said(main, [*arguments, "--target", "cortex-m4"])
     header = Path("digits/digits.h").read_text()
     assert "DIGITS_INPUT_0_OFFSET" in header
     assert int(header.split("WORKSPACE_SIZE ")[1].split()[0]) <= 1600
-    result = CliRunner().invoke(main, arguments)
-    assert result.exit_code == 2
-    assert "--ram-limit is for C files, which a library is not" in result.output
+    assert "--ram-limit is for C files, which a library is not" in refused(main, arguments, code=2)
 
 
 @pytest.mark.parametrize("limit", ["0", "64k", "-1", "1.5K", ""])
 def test_a_limit_is_a_number_of_bytes(model: Path, limit: str) -> None:
-    result = CliRunner().invoke(main, ["compile", str(model), "--ram-limit", limit])
-    assert result.exit_code == 2
-    assert "is no number of bytes, as 65536 or 64K" in result.output
+    text = refused(main, ["compile", str(model), "--ram-limit", limit], code=2)
+    assert "is no number of bytes, as 65536 or 64K" in text
 
 
 def test_vectors_are_beside_c_files_alone(model: Path) -> None:
     arguments = ["compile", str(model), "--test-vectors", "2"]
     for output in ("bundle", "bundle.tar"):
         options = ["-o", output, "--target", "cortex-m4", "--json"]
-        result = CliRunner().invoke(main, [*arguments, *options])
-        assert result.exit_code == 0, result.output
+        said(main, [*arguments, *options])
     text = Path("bundle/digits_test.c").read_text()
     assert "#define VECTORS 2\n" in text
     with tarfile.open("bundle.tar") as archive:
@@ -136,44 +126,37 @@ def test_vectors_are_beside_c_files_alone(model: Path) -> None:
         packed = archive.extractfile("digits_test.c")
         assert packed is not None
         assert packed.read().decode() == text
-    result = CliRunner().invoke(main, arguments)
-    assert result.exit_code == 2
-    assert "--test-vectors is for C files, which a library is not" in result.output
+    written = refused(main, arguments, code=2)
+    assert "--test-vectors is for C files, which a library is not" in written
     assert not Path("digits.so").exists()
 
 
 def test_packages_are_folders_or_archives(model: Path) -> None:
     arguments = ["compile", str(model), "--target", "cortex-m4", "--package", "arduino"]
     for output in ("bundle", "bundle.tar"):
-        result = CliRunner().invoke(main, [*arguments, "-o", output])
-        assert result.exit_code == 0, result.output
+        said(main, [*arguments, "-o", output])
     files = {str(path.relative_to("bundle")) for path in Path("bundle").rglob("*.*")}
     assert {"library.properties", "src/cortex-m4/libdigits_code.a"} <= files
     with tarfile.open("bundle.tar") as archive:
         assert set(archive.getnames()) == {name for name in files if Path("bundle", name).is_file()}
-    result = CliRunner().invoke(main, ["compile", str(model), "--package", "cmake"])
-    assert result.exit_code == 2
-    assert "--package is for C files, which a library is not" in result.output
-    result = CliRunner().invoke(main, [*arguments[:-1], "esp-idf", "-o", "other"])
-    assert result.exit_code == 1
-    assert "'esp-idf' is for 32-bit RISC-V" in result.stderr
+    text = refused(main, ["compile", str(model), "--package", "cmake"], code=2)
+    assert "--package is for C files, which a library is not" in text
+    written = refused(main, [*arguments[:-1], "esp-idf", "-o", "other"])
+    assert "'esp-idf' is for 32-bit RISC-V" in written
     assert not Path("other").exists()
 
 
 def test_no_library_is_made_for_what_loads_none(model: Path) -> None:
     arguments = ["compile", str(model), "--target", "cortex-m55", "-o", "digits.so"]
-    result = CliRunner().invoke(main, arguments)
-    assert result.exit_code == 1
-    assert "nothing loads libraries on cortex-m55: name a folder" in result.stderr
+    assert "nothing loads libraries on cortex-m55: name a folder" in refused(main, arguments)
 
 
 def test_the_files_of_other_models_in_the_folder_are_not_told(model: Path) -> None:
     for name in ("digits_i8.tflite", "digits.tflite"):
         model = model.rename(name)
         arguments = ["compile", name, "-o", "bundle", "--target", "aarch64", "--json"]
-        result = CliRunner().invoke(main, arguments)
-        assert result.exit_code == 0, result.output
-    files = json.loads(result.stdout)["files"]
+        text = said(main, arguments)
+    files = json.loads(text)["files"]
     assert files == [f"bundle/digits{end}" for end in (".c", ".h", ".hpp", ".o", "_main.c")]
     assert len(list(Path("bundle").iterdir())) == 2 * len(files)
 
@@ -183,9 +166,8 @@ def test_a_full_disk_leaves_nothing_and_is_an_error_that_names_the_output(
     model: Path, tmp_path: Path, name: str
 ) -> None:
     with small_disk(tmp_path / "small", 64 << 10) as disk:
-        result = CliRunner().invoke(main, ["compile", str(model), "-o", str(disk / name)])
-        assert result.exit_code == 1
-        assert result.output == f"Error: cannot write {disk / name}: No space left on device\n"
+        text = refused(main, ["compile", str(model), "-o", str(disk / name)])
+        assert text == f"Error: cannot write {disk / name}: No space left on device\n"
         assert list(disk.iterdir()) == []
 
 
@@ -194,29 +176,24 @@ def test_another_batch_size(model: Path) -> None:
     (info,) = signature_of(from_tflite(model)[0]).inputs
     shape = ",".join(map(str, (3, *info.shape[1:])))
     arguments = ["compile", str(model), "--shape", f"{info.name}={shape}"]
-    result = CliRunner().invoke(main, arguments)
-    assert result.exit_code == 0, result.output
+    said(main, arguments)
     assert load("digits.so").inputs[0].shape[0] == 3
 
 
 def test_a_folder_named_like_a_library_is_no_output(model: Path) -> None:
     Path("folder.so").mkdir()
-    result = CliRunner().invoke(main, ["compile", str(model), "-o", "folder.so"])
-    assert result.exit_code == 1
-    assert result.stderr == "Error: cannot write folder.so: it is a folder\n"
+    text = refused(main, ["compile", str(model), "-o", "folder.so"])
+    assert text == "Error: cannot write folder.so: it is a folder\n"
 
 
 @pytest.mark.parametrize("shape", ["1,2", "x=", "x=1,-", "x=0,3"])
 def test_a_shape_that_is_none(model: Path, shape: str) -> None:
-    result = CliRunner().invoke(main, ["compile", str(model), "--shape", shape])
-    assert result.exit_code == 2
-    assert "NAME=1,3,224,224" in result.stderr
+    assert "NAME=1,3,224,224" in refused(main, ["compile", str(model), "--shape", shape], code=2)
 
 
 def test_a_shape_of_no_input(model: Path) -> None:
-    result = CliRunner().invoke(main, ["compile", str(model), "--shape", "pictures=1,2"])
-    assert result.exit_code == 1
-    assert result.stderr.startswith("Error: --shape: no input is named 'pictures'; there are ")
+    text = refused(main, ["compile", str(model), "--shape", "pictures=1,2"])
+    assert text.startswith("Error: --shape: no input is named 'pictures'; there are ")
 
 
 @pytest.mark.parametrize(
@@ -229,34 +206,29 @@ def test_a_shape_of_no_input(model: Path) -> None:
     ],
 )
 def test_what_does_not_work_is_one_line(model: Path, arguments: list[str], message: str) -> None:
-    result = CliRunner().invoke(main, ["compile", str(model), *arguments])
-    assert result.exit_code == 1
-    assert message in result.stderr
-    assert len(result.stderr.splitlines()) == 1
+    text = refused(main, ["compile", str(model), *arguments])
+    assert message in text
+    assert len(text.splitlines()) == 1
     assert not list(model.parent.glob("*.so"))
 
 
 @pytest.mark.usefixtures("no_build")
 @pytest.mark.parametrize("output", ["-", "/proc/digits.so", "/proc/digits", "/proc/digits.tar"])
 def test_an_output_that_cannot_be_written_is_told_before_the_work(model: Path, output: str) -> None:
-    result = CliRunner().invoke(main, ["compile", str(model), "-o", output])
-    assert result.exit_code == 1
-    assert f"cannot write {output}" in result.stderr
+    assert f"cannot write {output}" in refused(main, ["compile", str(model), "-o", output])
     assert [path.name for path in model.parent.iterdir()] == [model.name]
 
 
 @needs_linker
 def test_a_model_may_be_named_in_capitals(model: Path) -> None:
     model.rename("KWS.TFLITE")
-    result = CliRunner().invoke(main, ["compile", "KWS.TFLITE"])
-    assert result.exit_code == 0, result.output
+    said(main, ["compile", "KWS.TFLITE"])
     assert load("KWS.so").inputs[0].shape == (1, 8, 8, 1)
 
 
 def test_a_linker_that_links_nothing_is_named(model: Path) -> None:
-    result = CliRunner().invoke(main, ["compile", str(model), "--cc", "/bin/true"])
-    assert result.exit_code == 1
-    assert "/bin/true linked nothing: is it a linker?\n" in result.stderr
+    text = refused(main, ["compile", str(model), "--cc", "/bin/true"])
+    assert "/bin/true linked nothing: is it a linker?\n" in text
 
 
 @needs_linker
@@ -276,11 +248,9 @@ def test_a_model_of_no_operators(model: Path) -> None:
 @needs_linker
 def test_several_targets_are_one_library_for_a_fleet(model: Path) -> None:
     command = ["compile", str(model), "--no-cache", "--target", "x86-sse4.1,x86-avx2"]
-    result = CliRunner().invoke(main, [*command, "--json"])
-    assert result.exit_code == 0, result.output
-    said = json.loads(result.stdout)
-    assert ["nehalem" in said["target"][0], "haswell" in said["target"][1]] == [True, True]
-    told = json.loads(CliRunner().invoke(main, ["info", *said["files"], "--json"]).stdout)
+    told = json.loads(said(main, [*command, "--json"]))
+    assert ["nehalem" in told["target"][0], "haswell" in told["target"][1]] == [True, True]
+    told = json.loads(CliRunner().invoke(main, ["info", *told["files"], "--json"]).stdout)
     assert {each["target"]["mcpu"] for each in told["variants"]} == {"nehalem", "haswell"}
 
 
@@ -296,9 +266,6 @@ def test_several_targets_are_one_library_for_a_fleet(model: Path) -> None:
 def test_targets_that_make_no_library_are_errors(
     model: Path, targets: str, output: str, message: str
 ) -> None:
-    result = CliRunner().invoke(
-        main, ["compile", str(model), "--target", targets, "--output", output]
-    )
-    assert result.exit_code == 1
-    assert message in result.stderr
+    text = refused(main, ["compile", str(model), "--target", targets, "--output", output])
+    assert message in text
     assert not Path(output).exists()

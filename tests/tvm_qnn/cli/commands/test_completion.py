@@ -7,17 +7,17 @@ import subprocess
 import pytest
 from click.testing import CliRunner
 
+from tests.support.commands import said
 from tvm_qnn.cli import main
 from tvm_qnn.target.target import NAMES
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_the_script_asks_this_command(shell: str) -> None:
-    result = CliRunner().invoke(main, ["completion", shell])
-    assert result.exit_code == 0
-    assert "_TVM_QNN_COMPLETE" in result.stdout
+    text = said(main, ["completion", shell])
+    assert "_TVM_QNN_COMPLETE" in text
     if shutil.which(shell):
-        subprocess.run([shell, "-n"], input=result.stdout, text=True, check=True)
+        subprocess.run([shell, "-n"], input=text, text=True, check=True)
 
 
 def completions(words: str, place: int) -> list[str]:

@@ -3,8 +3,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
+from tests.support.commands import refused, said
 from tvm_qnn import digits
 from tvm_qnn.cli import main
 
@@ -12,27 +12,24 @@ from tvm_qnn.cli import main
 def test_an_own_model_is_checked(tmp_path: Path) -> None:
     model = tmp_path / "digits.tflite"
     model.write_bytes(digits.model("uint8"))
-    result = CliRunner().invoke(main, ["demo", "--model", str(model)])
-    assert result.exit_code == 0, result.output
-    assert "digits.tflite" in result.stdout
-    assert "times as fast" in result.stdout
+    text = said(main, ["demo", "--model", str(model)])
+    assert "digits.tflite" in text
+    assert "times as fast" in text
 
 
 def test_both_parts_run_without_a_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     shown = []
     monkeypatch.setattr("tvm_qnn.demo.show_digits", lambda _, folder: shown.append(folder))
     monkeypatch.setattr("tvm_qnn.demo.show_inception", lambda _: shown.append("inception"))
-    result = CliRunner().invoke(main, ["demo", "--output", str(tmp_path)])
-    assert result.exit_code == 0, result.output
+    said(main, ["demo", "--output", str(tmp_path)])
     assert shown == [tmp_path, "inception"]
 
 
 def test_a_file_that_is_no_model_is_one_line(tmp_path: Path) -> None:
     (tmp_path / "text.tflite").write_text("this is not a model")
-    result = CliRunner().invoke(main, ["demo", "--model", str(tmp_path / "text.tflite")])
-    assert result.exit_code == 1
-    assert result.stderr.startswith(f"Error: {tmp_path / 'text.tflite'}: not a TFLite file")
-    assert result.stderr.count("\n") == 1
+    text = refused(main, ["demo", "--model", str(tmp_path / "text.tflite")])
+    assert text.startswith(f"Error: {tmp_path / 'text.tflite'}: not a TFLite file")
+    assert text.count("\n") == 1
 
 
 @pytest.mark.parametrize(
@@ -44,13 +41,9 @@ def test_a_file_that_is_no_model_is_one_line(tmp_path: Path) -> None:
     ],
 )
 def test_wrong_arguments_are_told_with_the_usage(arguments: list[str], message: str) -> None:
-    result = CliRunner().invoke(main, ["demo", *arguments])
-    assert result.exit_code == 2
-    assert message in " ".join(result.stderr.split())
+    assert message in " ".join(refused(main, ["demo", *arguments], code=2).split())
 
 
 @pytest.mark.usefixtures("no_build")
 def test_a_picture_that_cannot_be_written_is_told_before_the_work() -> None:
-    result = CliRunner().invoke(main, ["demo", "--output", "/proc/out"])
-    assert result.exit_code == 1
-    assert "cannot write /proc/out" in result.stderr
+    assert "cannot write /proc/out" in refused(main, ["demo", "--output", "/proc/out"])

@@ -4,9 +4,9 @@ import json
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
 import tvm_qnn
+from tests.support.commands import refused, said
 from tests.support.linking import needs_linker
 from tests.support.modules import adder
 from tvm_qnn.cli import main
@@ -23,9 +23,7 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def answer(*arguments: str) -> str:
-    result = CliRunner().invoke(main, ["info", *arguments])
-    assert result.exit_code == 0, result.output
-    return result.stdout
+    return said(main, ["info", *arguments])
 
 
 def test_it_tells_tensors_needs_versions_and_digest(file: Path) -> None:
@@ -83,7 +81,6 @@ def test_one_for_another_machine_is_told_of_and_why_it_does_not_run(tmp_path: Pa
 
 
 def test_what_is_no_library_is_one_line() -> None:
-    result = CliRunner().invoke(main, ["info", __file__])
-    assert result.exit_code == 1
-    assert result.stderr.startswith("Error: the name of a library must end in .so")
-    assert len(result.stderr.splitlines()) == 1
+    text = refused(main, ["info", __file__])
+    assert text.startswith("Error: the name of a library must end in .so")
+    assert len(text.splitlines()) == 1

@@ -10,17 +10,17 @@ from click.testing import CliRunner
 
 from frontends.tflite.quantization import Quantization
 from frontends.tflite.writer import ModelWriter
+from tests.support.commands import refused, said
 from tests.tvm_qnn.cli.commands.conftest import SHOWN
 from tvm_qnn import digits
 from tvm_qnn.cli import main
 
 
 def test_the_table_has_operators_and_inputs(model: Path) -> None:
-    result = CliRunner().invoke(main, ["inspect", str(model)])
-    assert result.exit_code == 0, result.output
-    assert "CONV_2D" in result.stdout
-    assert "M MACs" in result.stdout
-    assert "zero point" in result.stdout
+    text = said(main, ["inspect", str(model)])
+    assert "CONV_2D" in text
+    assert "M MACs" in text
+    assert "zero point" in text
 
 
 def test_json_for_programs(model: Path) -> None:
@@ -64,30 +64,25 @@ def test_what_cannot_be_imported_is_told_once(tmp_path: Path) -> None:
     writer.operator("SKIP_GRAM", [y], [z])
     path = tmp_path / "odd.tflite"
     path.write_bytes(writer.finish([x], [z]))
-    result = CliRunner().invoke(main, ["inspect", str(path)])
-    assert result.exit_code == 0
-    assert "SKIP_GRAM cannot be imported: no conversion rule" in result.stdout
-    assert "(operator 0, 1)" in result.stdout
+    text = said(main, ["inspect", str(path)])
+    assert "SKIP_GRAM cannot be imported: no conversion rule" in text
+    assert "(operator 0, 1)" in text
 
 
 def test_a_damaged_file_is_one_line(model: Path) -> None:
     model.write_bytes(model.read_bytes()[:300])
-    result = CliRunner().invoke(main, ["inspect", str(model)])
-    assert result.exit_code == 1
-    assert len(result.stderr.splitlines()) == 1
+    assert len(refused(main, ["inspect", str(model)]).splitlines()) == 1
 
 
 def test_the_page_with_times(model: Path) -> None:
     arguments = ["inspect", str(model), "--html", "page.html", "--times"]
-    result = CliRunner().invoke(main, arguments)
-    assert result.exit_code == 0, result.output
+    said(main, arguments)
     assert '"has_times": true' in Path("page.html").read_text("utf-8")
 
 
 def test_a_file_for_model_explorer_with_times(model: Path) -> None:
     arguments = ["inspect", str(model), "--model-explorer", "graph.json", "--times"]
-    result = CliRunner().invoke(main, arguments)
-    assert result.exit_code == 0, result.output
+    said(main, arguments)
     (graph,) = json.loads(Path("graph.json").read_text("utf-8"))["graphs"]
     assert any(each["key"] == "time" for node in graph["nodes"] for each in node.get("attrs", ()))
 
@@ -95,12 +90,9 @@ def test_a_file_for_model_explorer_with_times(model: Path) -> None:
 def test_the_difference_from_another_model(model: Path) -> None:
     Path("other.tflite").write_bytes(digits.model("uint8"))
     line = ["inspect", str(model), "--against", "other.tflite"]
-    result = CliRunner().invoke(main, [*line, "--html", "page.html"])
-    assert result.exit_code == 0, result.output
-    assert "0 operators are equal, 10 changed, 0 added, 0 removed" in " ".join(
-        result.stdout.split()
-    )
-    assert "types, quantization, values" in result.stdout
+    text = said(main, [*line, "--html", "page.html"])
+    assert "0 operators are equal, 10 changed, 0 added, 0 removed" in " ".join(text.split())
+    assert "types, quantization, values" in text
     assert '"change": "changed"' in Path("page.html").read_text("utf-8")
     found = json.loads(CliRunner().invoke(main, [*line, "--json"]).stdout)["against"]
     assert (found["name"], found["equal"], found["added"]) == ("other.tflite", 0, [])
@@ -134,25 +126,21 @@ def test_the_content_tells_what_the_name_does_not(model: Path) -> None:
     other = model.rename("digits.bin")
     assert CliRunner().invoke(main, ["inspect", str(other)]).exit_code == 0
     other.write_bytes(b"?")
-    result = CliRunner().invoke(main, ["inspect", str(other)])
-    assert result.exit_code == 1
-    assert "is no model of a known format" in result.stderr
+    assert "is no model of a known format" in refused(main, ["inspect", str(other)])
 
 
 def test_names_are_shown_as_they_are(hostile: Path) -> None:
-    result = CliRunner().invoke(main, ["inspect", hostile.name])
-    assert result.exit_code == 0, result.output
-    assert result.stdout.startswith(f"{hostile.name}, TFLite: 1 operators")
-    assert f"  input x {SHOWN}  int8" in result.stdout
-    assert f"  output {SHOWN}  int8" in result.stdout
+    text = said(main, ["inspect", hostile.name])
+    assert text.startswith(f"{hostile.name}, TFLite: 1 operators")
+    assert f"  input x {SHOWN}  int8" in text
+    assert f"  output {SHOWN}  int8" in text
 
 
 def test_the_page_of_an_mxnet_model_with_times(tmp_path: Path) -> None:
     symbol = Path(__file__).parents[3] / "fixtures" / "mxnet_digits" / "digits-symbol.json"
     page = tmp_path / "page.html"
     arguments = [str(symbol), "--shape", "data=1,1,8,8", "--html", str(page), "--times"]
-    result = CliRunner().invoke(main, ["inspect", *arguments])
-    assert result.exit_code == 0, result.output
+    said(main, ["inspect", *arguments])
     found = re.search(r'id="data">(.*?)</script>', page.read_text("utf-8"), re.DOTALL)
     assert found
     seconds = {node["code"]: node["seconds"] for node in json.loads(found[1])["nodes"]}

@@ -11,6 +11,7 @@ from click.testing import CliRunner
 from tests.frontends.mxnet.files import array_list, dense, symbol_json
 from tests.frontends.tflite.interface.test_signatures import two_models
 from tests.frontends.tflite.test_notes import unary
+from tests.support.commands import refused, said
 from tests.support.linking import needs_linker
 from tvm_qnn.cli import main
 
@@ -91,9 +92,7 @@ def test_every_command_takes_semantics(
     if command == ["run"]:
         np.save("zero.npy", np.zeros((1, 1, 1, 1), np.float32))
         arguments += ["-i", "zero.npy"]
-    result = CliRunner().invoke(main, arguments)
-    assert result.exit_code == 1
-    assert "bias included, can reach" in result.stderr
+    assert "bias included, can reach" in refused(main, arguments)
 
 
 @pytest.mark.parametrize("command", ["inspect", "compile", "run", "bench", "profile"])
@@ -103,35 +102,30 @@ def test_semantics_of_another_format_are_refused(command: str, model: Path) -> N
         arguments += ["-i", str(model)]
     if command == "compile":
         arguments += ["-o", "bundle"]  # files for C, which no linker makes
-    result = CliRunner().invoke(main, arguments)
-    assert result.exit_code == 1
-    assert result.stderr.startswith("Error: semantics must be one of litert, tflm, got 'mxnet'")
+    text = refused(main, arguments)
+    assert text.startswith("Error: semantics must be one of litert, tflm, got 'mxnet'")
 
 
 def test_semantics_of_a_library_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "net.so"
     path.touch()
-    result = CliRunner().invoke(main, ["bench", str(path), "--semantics", "corrected"])
-    assert result.exit_code == 2
-    assert "are for model files" in result.stderr
+    text = refused(main, ["bench", str(path), "--semantics", "corrected"], code=2)
+    assert "are for model files" in text
 
 
 def test_other_semantics_are_refused(model: Path) -> None:
-    result = CliRunner().invoke(main, ["compile", str(model), "--semantics", "tvm"])
-    assert result.exit_code == 2
-    assert "'litert', 'tflm', 'mxnet', 'corrected'" in result.stderr
+    text = refused(main, ["compile", str(model), "--semantics", "tvm"], code=2)
+    assert "'litert', 'tflm', 'mxnet', 'corrected'" in text
 
 
 @pytest.mark.parametrize("option", ["--semantics", "--reference"])
 def test_a_tflite_model_gives_what_tflm_gives(option: str, tmp_path: Path) -> None:
     path = tmp_path / "gelu.tflite"
     path.write_bytes(unary("GELU", "int8"))
-    result = CliRunner().invoke(main, ["inspect", str(path), option, "tflm", "--ir"])
-    assert result.exit_code == 1
-    assert "what TFLM computes for it is not computed here" in result.stderr
+    text = refused(main, ["inspect", str(path), option, "tflm", "--ir"])
+    assert "what TFLM computes for it is not computed here" in text
     path.write_bytes(unary("TANH", "int8"))
-    result = CliRunner().invoke(main, ["inspect", str(path), option, "tflm"])
-    assert result.exit_code == 0, result.output
+    said(main, ["inspect", str(path), option, "tflm"])
 
 
 @pytest.fixture
@@ -147,9 +141,7 @@ def test_a_signature_is_what_commands_take(two: str) -> None:
         ("compare", ["--primitives"], "1 of 1 tensors"),
         ("report", ["--target", "cortex-m4"], "LOGISTIC"),
     ):
-        result = CliRunner().invoke(main, [command, two, "--signature", "decode", *words])
-        assert result.exit_code == 0, result.output
-        assert told in result.stdout
+        assert told in said(main, [command, two, "--signature", "decode", *words])
 
 
 def test_inspect_lists_all_signatures(two: str) -> None:

@@ -11,6 +11,7 @@ from click.testing import CliRunner
 
 from frontends.tflite.quantization import Quantization
 from frontends.tflite.writer import ModelWriter
+from tests.support.commands import refused, said
 from tests.tvm_qnn.cli.commands.conftest import SHOWN
 from tvm_qnn import digits
 from tvm_qnn.cli import main
@@ -21,11 +22,10 @@ def test_the_table_and_the_picture(tmp_path: Path) -> None:
     model.write_bytes(digits.model("int8"))
     output = tmp_path / "out"
     arguments = ["profile", str(model), "--repeat", "2", "--output", str(output)]
-    result = CliRunner().invoke(main, arguments)
-    assert result.exit_code == 0, result.output
+    text = said(main, arguments)
     # Among the layers, and among the kinds of operators.
-    assert result.stdout.count("CONV_2D") >= 2
-    assert "ms a run" in result.stdout
+    assert text.count("CONV_2D") >= 2
+    assert "ms a run" in text
     assert (output / "profile_digits.png").read_bytes().startswith(b"\x89PNG")
 
 
@@ -33,9 +33,7 @@ def profiled(monkeypatch: pytest.MonkeyPatch, path: Path, columns: int) -> list[
     """Return the lines of the table of layers, cell by cell."""
     monkeypatch.setenv("COLUMNS", str(columns))
     monkeypatch.chdir(path.parent)
-    result = CliRunner().invoke(main, ["profile", path.name, "--rounds", "1"])
-    assert result.exit_code == 0, result.output
-    lines = result.stdout.partition("└")[0].splitlines()
+    lines = said(main, ["profile", path.name, "--rounds", "1"]).partition("└")[0].splitlines()
     assert max(map(len, lines)) <= columns
     return [[cell.strip() for cell in re.split("[│┃]", line)[1:-1]] for line in lines]
 
@@ -68,17 +66,13 @@ def test_names_are_legible_in_eighty_columns(
 
 
 def test_a_missing_model_is_an_error() -> None:
-    result = CliRunner().invoke(main, ["profile", "no.tflite"])
-    assert result.exit_code == 2
-    assert "does not exist" in result.stderr
+    assert "does not exist" in refused(main, ["profile", "no.tflite"], code=2)
 
 
 def test_json_for_programs_and_no_picture(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("digits.tflite").write_bytes(digits.model("int8"))
-    result = CliRunner().invoke(main, ["profile", "digits.tflite", "--rounds", "2", "--json"])
-    assert result.exit_code == 0, result.output
-    found = json.loads(result.stdout)
+    found = json.loads(said(main, ["profile", "digits.tflite", "--rounds", "2", "--json"]))
     assert found["seconds"] > 0
     assert "CONV_2D" in [layer["code"] for layer in found["layers"]]
     assert not Path("out").exists()
@@ -87,9 +81,7 @@ def test_json_for_programs_and_no_picture(tmp_path: Path, monkeypatch: pytest.Mo
 def test_an_mxnet_model_by_its_operators(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(Path(__file__).parents[3] / "fixtures" / "mxnet_digits")
     arguments = ["profile", "digits-symbol.json", "--shape", "data=1,1,8,8", "--rounds", "2"]
-    result = CliRunner().invoke(main, [*arguments, "--json"])
-    assert result.exit_code == 0, result.output
-    found = json.loads(result.stdout)
+    found = json.loads(said(main, [*arguments, "--json"]))
     layers = {layer["code"]: layer for layer in found["layers"]}
     dense = layers["_sg_mkldnn_fully_connected"]
     assert dense["operations"] == 2 * 128 * 10
@@ -100,24 +92,21 @@ def test_an_mxnet_model_by_its_operators(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_what_compare_cannot_read_is_told(tmp_path: Path) -> None:
     path = tmp_path / "net-symbol.json"
     path.write_text("{}")
-    result = CliRunner().invoke(main, ["compare", str(path)])
-    assert result.exit_code == 1
-    assert "is of MXNet: a comparison is of TFLite with litert, ONNX" in result.stderr
+    text = refused(main, ["compare", str(path)])
+    assert "is of MXNet: a comparison is of TFLite with litert, ONNX" in text
 
 
 def test_other_files_are_told_at_once(tmp_path: Path) -> None:
     path = tmp_path / "net.pt"
     path.touch()
-    result = CliRunner().invoke(main, ["profile", str(path)])
-    assert result.exit_code == 1
-    assert "which are .tflite for TFLite, .json for MXNet, .onnx for ONNX" in result.stderr
+    text = refused(main, ["profile", str(path)])
+    assert "which are .tflite for TFLite, .json for MXNet, .onnx for ONNX" in text
 
 
 def test_names_are_shown_as_they_are(hostile: Path) -> None:
-    result = CliRunner().invoke(main, ["profile", hostile.name, "--rounds", "1"])
-    assert result.exit_code == 0, result.output
-    assert SHOWN in result.stdout
-    assert f"Picture: out/profile_{hostile.stem}.png" in result.stdout
+    text = said(main, ["profile", hostile.name, "--rounds", "1"])
+    assert SHOWN in text
+    assert f"Picture: out/profile_{hostile.stem}.png" in text
 
 
 @pytest.mark.usefixtures("no_build")
@@ -128,9 +117,7 @@ def test_names_are_shown_as_they_are(hostile: Path) -> None:
 def test_what_does_not_work_is_told_before_the_work(
     model: Path, options: list[str], message: str
 ) -> None:
-    result = CliRunner().invoke(main, ["profile", str(model), *options])
-    assert result.exit_code == 1
-    assert message in result.stderr
+    assert message in refused(main, ["profile", str(model), *options])
 
 
 def test_without_matplotlib_there_is_no_picture(

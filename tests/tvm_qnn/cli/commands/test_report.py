@@ -8,6 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from tests.legalize.passes.test_drop_constant_channels import Network
+from tests.support.commands import refused, said
 from tests.tvm_qnn.cli.commands.conftest import SHOWN
 from tvm_qnn.cli import main
 from tvm_qnn.target.target import parse_target
@@ -47,9 +48,8 @@ def test_layers_and_totals(model: Path, monkeypatch: pytest.MonkeyPatch) -> None
 
 @pytest.mark.parametrize("target", ["cortex-m4", "x86-avx2", "wasm32"])
 def test_json_is_strict_and_its_layers_are_the_total(model: Path, target: str) -> None:
-    result = CliRunner().invoke(main, ["report", str(model), "--target", target, "--json"])
-    assert result.exit_code == 0, result.output
-    told = json.loads(result.stdout, parse_constant=not_strict)
+    text = said(main, ["report", str(model), "--target", target, "--json"])
+    told = json.loads(text, parse_constant=not_strict)
     layers = told["layers"]
     assert sum(layer["macs"] for layer in layers) == told["macs"]
     if target == "wasm32":
@@ -66,8 +66,7 @@ def test_json_is_strict_and_its_layers_are_the_total(model: Path, target: str) -
 def test_a_hook_is_told_the_names_of_the_report_s_layers(model: Path, tmp_path: Path) -> None:
     arguments = [str(model), "--target", "cortex-m4"]
     told = json.loads(CliRunner().invoke(main, ["report", *arguments, "--json"]).stdout)
-    result = CliRunner().invoke(main, ["compile", *arguments, "-o", str(tmp_path / "c")])
-    assert result.exit_code == 0, result.output
+    said(main, ["compile", *arguments, "-o", str(tmp_path / "c")])
     source = next(tmp_path.glob("c/*[!n].c")).read_text()
     names = dict(re.findall(r'^  [A-Z_0-9]+_HOOK\((\d+), "(.+)"\);$', source, re.MULTILINE))
     expected = {str(call): layer["name"] for layer in told["layers"] for call in layer["calls"]}
@@ -80,15 +79,14 @@ def test_which_channels_are_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyP
     path = tmp_path / "net.tflite"
     path.write_bytes(Network().content("conv"))
     arguments = ["report", str(path), "--target", "cortex-m4"]
-    result = CliRunner().invoke(main, arguments)
-    assert result.exit_code == 0, result.output
-    assert re.search(r"CONV_2D +│ 1×6×6×16 │ +4 │ +11,664 │", result.stdout)
-    assert "75% of the file's" in result.stdout
+    text = said(main, arguments)
+    assert re.search(r"CONV_2D +│ 1×6×6×16 │ +4 │ +11,664 │", text)
+    assert "75% of the file's" in text
     told = json.loads(CliRunner().invoke(main, [*arguments, "--json"]).stdout)
     estimates = [layer["estimated_instructions"] for layer in told["layers"]]
     assert sum(estimates) == told["estimated_instructions"]
     last = f"about {sum(estimates):,} instructions by estimate"
-    assert result.stdout.splitlines()[-1] == last
+    assert text.splitlines()[-1] == last
     assert [4, 5, 9, 12] in [
         channels for layer in told["layers"] for channels in layer["left_out"].values()
     ]
@@ -108,21 +106,15 @@ def test_what_runs_in_strips(model: Path, monkeypatch: pytest.MonkeyPatch) -> No
     told = json.loads(CliRunner().invoke(main, [*arguments, "1M", "--json"]).stdout)
     assert told["strips"] is None
     monkeypatch.setattr("tvm_qnn.standalone.ram_limit._TRIES", 1)
-    result = CliRunner().invoke(main, [*arguments, "100"])
-    assert result.exit_code == 1
-    assert "the model may take 100 bytes of memory" in result.stderr
+    assert "the model may take 100 bytes of memory" in refused(main, [*arguments, "100"])
 
 
 def test_a_target_without_elf_says_that_code_is_not_known(model: Path) -> None:
-    result = CliRunner().invoke(main, ["report", str(model), "--target", "wasm32"])
-    assert result.exit_code == 0, result.output
-    assert "code not known" in result.stdout
+    assert "code not known" in said(main, ["report", str(model), "--target", "wasm32"])
 
 
 def test_names_are_shown_as_they_are(hostile: Path) -> None:
-    result = CliRunner().invoke(main, ["report", hostile.name, "--target", "cortex-m4"])
-    assert result.exit_code == 0, result.output
-    assert SHOWN in result.stdout
+    assert SHOWN in said(main, ["report", hostile.name, "--target", "cortex-m4"])
 
 
 @pytest.mark.parametrize(
@@ -134,7 +126,6 @@ def test_names_are_shown_as_they_are(hostile: Path) -> None:
     ],
 )
 def test_what_does_not_work_is_one_line(model: Path, target: str, message: str) -> None:
-    result = CliRunner().invoke(main, ["report", str(model), "--target", target])
-    assert result.exit_code == 1
-    assert message in result.stderr
-    assert len(result.stderr.splitlines()) == 1
+    text = refused(main, ["report", str(model), "--target", target])
+    assert message in text
+    assert len(text.splitlines()) == 1

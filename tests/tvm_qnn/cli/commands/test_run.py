@@ -11,6 +11,7 @@ from PIL import Image
 from frontends.tflite import from_tflite
 from frontends.tflite.quantization import Quantization
 from frontends.tflite.writer import ModelWriter
+from tests.support.commands import refused, said
 from tests.support.detectors import detector
 from tests.support.linking import needs_linker
 from tests.support.metadata import Tensor, metadata, with_files
@@ -31,10 +32,9 @@ def digit(model: Path) -> np.ndarray:
 
 def test_outputs_are_litert_s_and_can_be_kept(model: Path, digit: np.ndarray) -> None:
     arguments = ["run", str(model), "-i", "digit.npy", "-o", "out.npz", "--top", "3", "--json"]
-    result = CliRunner().invoke(main, arguments)
-    assert result.exit_code == 0, result.output
+    text = said(main, arguments)
     expected = litert_tensors(model.read_bytes(), [digit])
-    (answer,) = json.loads(result.stdout)
+    (answer,) = json.loads(text)
     with np.load("out.npz") as found:
         assert np.array_equal(found[answer["output"]], expected[max(expected)])
     assert len(answer["classes"]) == 3
@@ -50,8 +50,7 @@ def test_outputs_may_be_named_as_arguments_of_numpy_s(tmp_path: Path) -> None:
     np.save(tmp_path / "x.npy", np.array([[-3, 0, 2, 127]], np.int8))
     output = tmp_path / "out.npz"
     arguments = [tmp_path / "net.tflite", "-i", tmp_path / "x.npy", "-o", output]
-    result = CliRunner().invoke(main, ["run", *map(str, arguments)])
-    assert result.exit_code == 0, result.output
+    said(main, ["run", *map(str, arguments)])
     with np.load(output) as found:
         assert found.files == ["file"]
         assert found["file"].tolist() == [[0, 0, 2, 127]]
@@ -82,9 +81,7 @@ def test_an_mxnet_model_takes_a_picture_and_its_channels_come_first(tmp_path: Pa
     answers = []
     for name in ("digit.png", "digit.npy"):
         arguments = ["run", str(symbol), "--shape", "data=1,1,8,8", "-i", str(tmp_path / name)]
-        result = CliRunner().invoke(main, [*arguments, "--json"])
-        assert result.exit_code == 0, result.output
-        answers.append(json.loads(result.stdout))
+        answers.append(json.loads(said(main, [*arguments, "--json"])))
     assert answers[0] == answers[1]
     assert len(answers[0][0]["classes"]) == 5
 
@@ -92,9 +89,8 @@ def test_an_mxnet_model_takes_a_picture_and_its_channels_come_first(tmp_path: Pa
 def test_a_library_takes_no_shape(tmp_path: Path) -> None:
     path = tmp_path / "net.so"
     path.touch()
-    result = CliRunner().invoke(main, ["run", str(path), "-i", str(path), "--shape", "x=1,2"])
-    assert result.exit_code == 2
-    assert "are for model files" in result.stderr
+    text = refused(main, ["run", str(path), "-i", str(path), "--shape", "x=1,2"], code=2)
+    assert "are for model files" in text
 
 
 @pytest.mark.parametrize(
@@ -120,17 +116,14 @@ def test_names_and_labels_are_shown_as_they_are(hostile: Path) -> None:
     np.save("x.npy", np.array([[1, 4, 3, 2]], np.int8))
     Path("labels.txt").write_text("dog [big]\nend [/INST]\n:car:\n\x1b[2Jx\n")
     arguments = [hostile.name, "-i", "x.npy", "--labels", "labels.txt"]
-    result = CliRunner().invoke(main, ["run", *arguments])
-    assert result.exit_code == 0, result.output
+    written = said(main, ["run", *arguments])
     for text in (f"{SHOWN}: int8 1×4", "dog [big]", "end [/INST]", ":car:", r"\x1b[2Jx"):
-        assert text in result.stdout
+        assert text in written
 
 
 def test_an_error_shows_names_as_they_are(hostile: Path) -> None:
     np.save("x.npy", np.zeros((2, 2), np.int8))
-    result = CliRunner().invoke(main, ["run", hostile.name, "-i", "x.npy"])
-    assert result.exit_code == 1
-    assert "\x1b" not in result.stderr
+    assert "\x1b" not in refused(main, ["run", hostile.name, "-i", "x.npy"])
 
 
 @pytest.mark.usefixtures("no_build")
@@ -147,9 +140,7 @@ def test_what_does_not_work_is_told_before_the_work(
 ) -> None:
     np.save("small.npy", np.zeros((2, 2), np.int8))
     Path("labels.txt").write_text("dog\n")
-    result = CliRunner().invoke(main, ["run", str(model), *arguments])
-    assert result.exit_code == 1
-    assert message in result.stderr
+    assert message in refused(main, ["run", str(model), *arguments])
 
 
 def test_json_has_no_nan(tmp_path: Path) -> None:
@@ -160,9 +151,7 @@ def test_json_has_no_nan(tmp_path: Path) -> None:
     np.save(tmp_path / "X.NPY", np.array([[np.inf, 1], [2, 3]], np.float32))
     Path(f"{tmp_path}/X.NPY.npy").rename(tmp_path / "X.NPY")
     arguments = ["run", str(tmp_path / "net.tflite"), "-i", str(tmp_path / "X.NPY"), "--json"]
-    result = CliRunner().invoke(main, arguments)
-    assert result.exit_code == 0, result.output
-    (answer,) = json.loads(result.stdout, parse_constant=pytest.fail)
+    (answer,) = json.loads(said(main, arguments), parse_constant=pytest.fail)
     assert answer["max"] is None
 
 
@@ -185,12 +174,11 @@ def found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_detections_are_printed_and_drawn(found: Path) -> None:
     arguments = ["run", found.name, "-i", "in.png", "--draw", "out.png"]
-    result = CliRunner().invoke(main, arguments)
-    assert result.exit_code == 0, result.output
-    assert "taken for boxes of detections, with classes kinds, scores" in result.stdout
-    assert "2 of 2, score 0.25 or more" in result.stdout
-    assert r"b[red]ee\x1b[2J" in result.stdout
-    assert ":car:" in result.stdout
+    text = said(main, arguments)
+    assert "taken for boxes of detections, with classes kinds, scores" in text
+    assert "2 of 2, score 0.25 or more" in text
+    assert r"b[red]ee\x1b[2J" in text
+    assert ":car:" in text
     with Image.open("out.png") as drawn, Image.open("in.png") as picture:
         assert drawn.size == picture.size == (160, 80)
         assert drawn.getpixel((0, 20)) != picture.getpixel((0, 20))
@@ -199,8 +187,7 @@ def test_detections_are_printed_and_drawn(found: Path) -> None:
 
 def test_what_the_model_sees_is_drawn_on(found: Path) -> None:
     arguments = ["run", found.name, "-i", "in.png", "--resize", "8", "--draw", "out.png"]
-    result = CliRunner().invoke(main, arguments)
-    assert result.exit_code == 0, result.output
+    said(main, arguments)
     with Image.open("out.png") as drawn:
         assert drawn.size == (8, 8)
 
@@ -244,18 +231,14 @@ def test_a_drawing_that_cannot_be_made_is_told_before_the_work(
 ) -> None:
     np.save("in.npy", np.zeros((1, 8, 8, 3), np.uint8))
     Path("labels.txt").write_text("dog\n")
-    result = CliRunner().invoke(main, ["run", found.name, *arguments])
-    assert result.exit_code == 1
-    assert message in result.stderr
+    assert message in refused(main, ["run", found.name, *arguments])
 
 
 @pytest.mark.usefixtures("no_build")
 def test_there_must_be_something_to_draw(model: Path) -> None:
     Image.new("L", (8, 8)).save("digit.png")
     arguments = ["run", str(model), "-i", "digit.png", "--draw", "out.png"]
-    result = CliRunner().invoke(main, arguments)
-    assert result.exit_code == 1
-    assert "no output of the model is known to be" in result.stderr
+    assert "no output of the model is known to be" in refused(main, arguments)
 
 
 def test_metadata_that_cannot_be_read_is_a_warning(found: Path) -> None:
@@ -269,9 +252,7 @@ def test_the_segmentation_of_a_real_network(shared: Path, tmp_path: Path) -> Non
     model = shared / "models" / "tflite" / "deeplab_dm05_u8.tflite"
     picture, drawing = shared / "images" / "cat.bmp", tmp_path / "out.png"
     arguments = ["run", str(model), "-i", str(picture), "--draw", str(drawing), "--json"]
-    result = CliRunner().invoke(main, arguments)
-    assert result.exit_code == 0, result.output
-    regions = json.loads(result.stdout)[0]["mask"]["regions"]
+    regions = json.loads(said(main, arguments))[0]["mask"]["regions"]
     assert {region["index"] for region in regions} == {0, 8}  # background and cat
     with Image.open(drawing) as drawn, Image.open(picture) as given:
         assert drawn.size == given.size
@@ -289,8 +270,7 @@ def test_metadata_normalizes_the_picture_of_a_float_input(tmp_path: Path) -> Non
     Image.new("RGB", (4, 4), (200, 100, 0)).save(tmp_path / "in.png")
     output = tmp_path / "out.npz"
     arguments = [tmp_path / "net.tflite", "-i", tmp_path / "in.png", "-o", output]
-    result = CliRunner().invoke(main, ["run", *map(str, arguments)])
-    assert result.exit_code == 0, result.output
+    said(main, ["run", *map(str, arguments)])
     with np.load(output) as arrays:
         assert (arrays["z"] == [50.0, 50.0, -25.0]).all()
 
@@ -319,16 +299,14 @@ def test_the_range_that_a_model_quantizes_is_that_of_pictures(
         mod, params = from_tflite(float_net)
         model = Path("net.so")
         build(mod, "host", params).export(model)
-    result = CliRunner().invoke(main, ["run", str(model), "-i", "in.png", "-o", "out.npz"])
-    assert result.exit_code == 0, result.output
+    said(main, ["run", str(model), "-i", "in.png", "-o", "out.npz"])
     with np.load("out.npz") as arrays:
         np.testing.assert_allclose(arrays["z"][0, 0, 0], [1, 0.2, 0], atol=1e-6)
 
 
 def test_mean_and_std_say_what_pixels_stand_for(float_net: Path) -> None:
     arguments = ["run", str(float_net), "-i", "in.png", "-o", "out.npz"]
-    result = CliRunner().invoke(main, [*arguments, "--mean", "0,51,0", "--std", "510"])
-    assert result.exit_code == 0, result.output
+    said(main, [*arguments, "--mean", "0,51,0", "--std", "510"])
     with np.load("out.npz") as arrays:
         np.testing.assert_allclose(arrays["z"][0, 0, 0], [0.5, 0, 0], atol=0.51 / 255)
     for option, value, error in [

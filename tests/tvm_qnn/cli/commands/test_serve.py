@@ -4,8 +4,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
+from tests.support.commands import refused
 from tvm_qnn.cli import main
 
 
@@ -14,7 +14,6 @@ def test_missing_mlserver_is_told_before_the_work(
     model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "mlserver", None)
-    result = CliRunner().invoke(main, ["serve", str(model)])
-    assert result.exit_code == 1
-    assert "serve needs the package mlserver" in result.stderr
-    assert "pip install 'tvm-qnn[serve]'" in result.stderr
+    text = refused(main, ["serve", str(model)])
+    assert "serve needs the package mlserver" in text
+    assert "pip install 'tvm-qnn[serve]'" in text

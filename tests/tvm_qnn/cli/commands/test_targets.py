@@ -2,17 +2,15 @@ from __future__ import annotations
 
 import json
 
-from click.testing import CliRunner
-
+from tests.support.commands import said
 from tvm_qnn.cli import main
 from tvm_qnn.target.boards import BOARDS
 from tvm_qnn.target.target import NAMES
 
 
 def test_every_name_is_listed_and_this_machine_runs_its_own() -> None:
-    result = CliRunner().invoke(main, ["targets", "--json"])
-    assert result.exit_code == 0, result.output
-    rows = {row["name"]: row for row in json.loads(result.stdout)}
+    text = said(main, ["targets", "--json"])
+    rows = {row["name"]: row for row in json.loads(text)}
     assert set(rows) == {"host", *NAMES, *BOARDS}
     assert rows["host"]["runs_here"]
     assert rows["raspberrypi4"]["board"] == "Raspberry Pi 4: Cortex-A72"
@@ -20,7 +18,6 @@ def test_every_name_is_listed_and_this_machine_runs_its_own() -> None:
 
 
 def test_the_table() -> None:
-    result = CliRunner().invoke(main, ["targets"])
-    assert result.exit_code == 0
-    assert "armv7-neon" in result.stdout
-    assert "Raspberry Pi 4" in result.stdout
+    text = said(main, ["targets"])
+    assert "armv7-neon" in text
+    assert "Raspberry Pi 4" in text

@@ -21,7 +21,7 @@ from tvm_qnn.relay import op
 from tvm_qnn.relay import op as plain
 from tvm_qnn.relay.expr import clip, const, spec
 from tvm_qnn.relay.qnn import canonical
-from tvm_qnn.relay.qnn.canonical import along, rounded
+from tvm_qnn.relay.qnn.canonical import along
 from tvm_qnn.relay.qnn.op.canonicalizations import create_integer_lookup_op
 from tvm_qnn.relay.qnn.op.legalizations import hardswish_func
 
@@ -126,7 +126,7 @@ def simulated_quantize(
     ``out_dtype`` is a name or an int32 scalar of ``SQNN_DTYPE_TO_CODE``.
     """
     code, shape = _code(out_dtype), spec("simulated_quantize: data", data).shape
-    steps = rounded(op.divide(data, along(output_scale, "float32", shape, axis)))
+    steps = op.round(op.divide(data, along(output_scale, "float32", shape, axis)))
     steps = op.add(steps, along(output_zero_point, "float32", shape, axis))
     result = data
     for dtype in ("int8", "uint8", "int32"):

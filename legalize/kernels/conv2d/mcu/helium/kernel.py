@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 from tvm import tirx
-from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.conv2d.mcu.epilogue import Epilogue
@@ -39,6 +38,7 @@ from legalize.kernels.isa.helium_sums import (
 )
 from legalize.kernels.isa.helium_tiles import MOST_RIGHT, Outputs, compute_tile, having, tile_of
 from legalize.kernels.isa.mcu import number, reading_words
+from legalize.written import new_function
 
 # The order in which four channels are read, if two are computed at a time.
 _ORDER = [0, 2, 1, 3]
@@ -120,9 +120,7 @@ def conv2d(spec: ConvSpec, epilogue: Epilogue) -> tirx.PrimFunc:
         A function of the data; weights from ``packed_rows``, the epilogue's constants;
         and the output.
     """
-    with IRBuilder() as builder, T.prim_func(s_tir=True):
-        T.func_name("conv2d")
-        T.func_attr({"global_symbol": "conv2d", "tirx.noalias": True})
+    with new_function("conv2d") as builder:
         writer = _Writer(spec, epilogue)
         with ExitStack() as stack:
             for each in (hiding(), reading_words(), copying(), writer.adding()):

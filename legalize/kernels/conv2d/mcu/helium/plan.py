@@ -2,54 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cached_property
-
-from tvm import tirx
+from functools import partial
 
 from legalize.kernels.conv2d.mcu.epilogue import Epilogue, epilogue_of, folded_bias
 from legalize.kernels.conv2d.mcu.helium.epilogue import constants
 from legalize.kernels.conv2d.mcu.helium.kernel import conv2d, packed_rows
-from legalize.kernels.conv2d.plan import Weights
+from legalize.kernels.conv2d.plan import Ready, Weights
 from legalize.kernels.conv2d.spec import UNFUSED, ConvSpec
 from legalize.kernels.ir.vectors import Array
 from legalize.kernels.rescale import USUAL
 
 
-@dataclass(frozen=True, eq=False)
-class HeliumPlan:
-    """See ``conv2d.plan.Plan``.
-
-    Attributes:
-        spec: the convolution.
-        epilogue: turns the sums into outputs.
-    """
-
-    spec: ConvSpec
-    epilogue: Epilogue
-    _weights: Weights
-
-    @cached_property
-    def constants(self) -> tuple[Array, ...]:
-        """The arrays, in the order of the function's arguments."""
-        rows = self._weights.kernel.reshape(self.spec.out_channels, -1)
-        return (packed_rows(self.spec, rows), *constants(self.epilogue))
-
-    def pack(self, weights: Weights) -> HeliumPlan:
-        """Return this: the epilogue was proven for its weights."""
-        assert weights is self._weights
-        return self
-
-    def function(self, _packed: HeliumPlan) -> tirx.PrimFunc:
-        """Build the function: see ``conv2d``."""
-        return conv2d(self.spec, self.epilogue)
-
-
-def plan_helium(spec: ConvSpec, weights: Weights) -> HeliumPlan | None:
+def plan_helium(spec: ConvSpec, weights: Weights) -> Ready | None:
     """Plan a convolution of int8, if its rescaling has a form of 32 bits."""
     rows = weights.kernel.reshape(spec.out_channels, -1)
     epilogue = helium_epilogue(spec, weights, rows)
-    return None if epilogue is None else HeliumPlan(spec, epilogue, weights)
+    if epilogue is None:
+        return None
+    arrays = packed_rows(spec, rows), *constants(epilogue)
+    return Ready(spec, arrays, partial(conv2d, spec, epilogue))
 
 
 def helium_epilogue(

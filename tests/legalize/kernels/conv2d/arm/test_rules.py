@@ -15,20 +15,13 @@ from qnn_ops.dialect.registry import Operator
 from tests.support.arm import CORTEX_A15, CORTEX_A72, CORTEX_A76, MAX, Core, each_core
 from tests.support.arm_models import lowered_module, run_lowered
 from tests.support.arrays import full_range
+from tests.support.encodings import encodings
 from tests.support.modules import module
 
 Array = np.ndarray[Any, Any]
 Call = tuple[Operator[Any], Array, Array, Array | None, dict[str, Any]]
 
-ATTRS: dict[str, Any] = {
-    "input_scale": 0.5,
-    "input_zero_point": 7,
-    "kernel_scale": 0.0078125,
-    "kernel_zero_point": 0,
-    "output_scale": 4.0,
-    "output_zero_point": 3,
-    "out_dtype": "int8",
-}
+ATTRS = encodings(input=(0.5, 7), kernel=(0.0078125, 0), output=(4.0, 3), out_dtype="int8")
 NHWC = {**ATTRS, "data_layout": "NHWC", "kernel_layout": "OHWI"}
 RNG = np.random.default_rng(0)
 

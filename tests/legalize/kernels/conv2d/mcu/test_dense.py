@@ -9,6 +9,7 @@ from tvm import relax
 from legalize.kernels.conv2d.mcu import dense
 from legalize.kernels.rescale import Form, prove
 from qnn_ops.arithmetic.rounding import scale_down
+from tests.support.modules import module
 from tests.support.operators import run
 
 Array = np.ndarray[Any, Any]
@@ -18,14 +19,12 @@ INT32 = np.iinfo(np.int32)
 
 def rescaled(sums: Array, multiplier: Array, zero_point: int, bounds: tuple[int, int]) -> Array:
     dtype = "int8" if bounds[0] < 0 else "uint8"
-    builder = relax.BlockBuilder()
-    data = relax.Var("x", relax.TensorType(sums.shape, "int32"))
-    with builder.function("main", [data]):
-        with builder.dataflow():
-            made = dense.rescaled(builder, data, multiplier, zero_point, bounds, dtype)
-            result = builder.emit_output(builder.emit(made))
-        builder.emit_func_output(result)
-    return run(builder.get(), [sums], "llvm")
+
+    def body(x: relax.Expr) -> relax.Expr:
+        builder = relax.BlockBuilder.current()
+        return dense.rescaled(builder, x, multiplier, zero_point, bounds, dtype)
+
+    return run(module({"x": sums}, body), [sums], "llvm")
 
 
 def sums_for(multiplier: Array) -> Array:

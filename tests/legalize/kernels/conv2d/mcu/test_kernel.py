@@ -8,8 +8,16 @@ import numpy as np
 import pytest
 
 from legalize.kernels.conv2d.mcu.epilogue import Epilogue
-from legalize.kernels.conv2d.mcu.kernel import Tile, choose_tile, join, packed_rows, unpacks_anew
-from legalize.kernels.conv2d.mcu.rules import McuPlan, plan_conv2d
+from legalize.kernels.conv2d.mcu.kernel import (
+    Tile,
+    choose_tile,
+    conv2d,
+    join,
+    packed_rows,
+    unpacks_anew,
+)
+from legalize.kernels.conv2d.mcu.rules import plan_conv2d
+from legalize.kernels.conv2d.plan import Ready
 from legalize.kernels.rescale import Form
 from tests.support import mcu
 from tests.support.convolutions import SPEC, Problem, changed, problem_of, random_problem
@@ -21,13 +29,13 @@ from tvm_qnn.target.target import parse_target
 POINTWISE = replace(SPEC, kernel_height=1, kernel_width=1)
 
 
-def planned(problem: Problem, *, has_pairs: bool = False) -> McuPlan:
+def planned(problem: Problem, *, has_pairs: bool = False) -> Ready:
     plan = plan_conv2d(problem.spec, problem.weights, has_pairs=has_pairs)
     assert plan is not None
     return plan
 
 
-def check(problem: Problem, plan: McuPlan) -> None:
+def check(problem: Problem, plan: Ready) -> None:
     spec = problem.spec
     inputs = [problem.data, *plan.constants]
     shape, dtype = spec.out_shape, spec.output.dtype
@@ -70,15 +78,15 @@ def test_every_kind_of_form_is_computed_as_numpy_does(
     form = Form(left, 4, factors, addend)
     plan = planned(problem)
     bias = np.arange(24, dtype=np.int32) * 50 - 600
-    own = replace(plan, epilogue=Epilogue(problem.spec.output, form, bias))
-    inputs = [problem.data, *own.constants]
-    spec = problem.spec
-    result = run_on("nehalem", own.function(own), inputs, spec.out_shape, "int8")
+    spec, own = problem.spec, Epilogue(problem.spec.output, form, bias)
+    inputs = [problem.data, plan.constants[0], *own.constants()]
+    function = conv2d(spec, plan.build.keywords["tile"], own)
+    result = run_on("nehalem", function, inputs, spec.out_shape, "int8")
     sums = problem.data.astype(np.int64) @ problem.kernel[:, 0, 0].T.astype(np.int64) + bias
     np.testing.assert_array_equal(result, np.clip(form(sums), -128, 127))
 
 
-def case_of(problem: Problem, plan: McuPlan) -> Case:
+def case_of(problem: Problem, plan: Ready) -> Case:
     spec, inputs = problem.spec, [problem.data, *plan.constants]
     return Case(plan.function(plan), inputs, spec.out_shape, spec.output.dtype)
 
@@ -98,7 +106,7 @@ def test_pairs_equal_the_definition(tmp_path: Path) -> None:
     drawn += [problem_of(replace(window, in_dtype=dtype), rng) for dtype in ("int8", "uint8")]
     plans = [plan_conv2d(each.spec, each.weights, has_pairs=True) for each in drawn]
     served = [(each, plan) for each, plan in zip(drawn, plans, strict=True) if plan is not None]
-    assert {plan.tile.is_joined for _, plan in served} == {True, False}
+    assert {plan.build.keywords["tile"].is_joined for _, plan in served} == {True, False}
     cases = [case_of(each, plan) for each, plan in served]
     results = mcu.run_cases("cortex-m4", cases, tmp_path)
     for (problem, _), result in zip(served, results, strict=True):
@@ -138,7 +146,7 @@ SIZES = [
 @pytest.mark.parametrize("sizes", SIZES)
 def test_layers_of_many_sizes_are_one_function(sizes: list[tuple[int, int, int]]) -> None:
     plans = [planned(problem, has_pairs=True) for problem in of_sizes(sizes)]
-    assert all(plan.tile.is_joined for plan in plans)
+    assert all(plan.build.keywords["tile"].is_joined for plan in plans)
     functions = {f"f{number}": plan.function(plan) for number, plan in enumerate(plans)}
     compiled = compile_functions(functions, {n: n for n in functions}, parse_target("cortex-m4"))
     merged = compiled.merged({name: {"": ()} for name in functions})
@@ -163,8 +171,8 @@ def test_a_bias_that_the_form_has_joins_no_sum() -> None:
     problem.kernel[-1] = 0
     problem.bias[-1] = 1 << 30
     plan = planned(problem, has_pairs=True)
-    assert plan.epilogue.bias is None
-    assert plan.tile.is_joined
+    assert plan.build.keywords["epilogue"].bias is None
+    assert plan.build.keywords["tile"].is_joined
 
 
 def test_values_of_a_large_dense_layer_are_unpacked_where_they_are_multiplied() -> None:
@@ -175,7 +183,7 @@ def test_values_of_a_large_dense_layer_are_unpacked_where_they_are_multiplied() 
         functions = {"conv": plan.function(plan)}
         compiled = compile_functions(functions, {"conv": "m_conv"}, parse_target("cortex-m4"))
         assert compiled.scratch["conv"] == ((1016,) if channels == 508 else ())
-        assert unpacks_anew(plan.spec, plan.tile) == (channels == 512)
+        assert unpacks_anew(plan.spec, plan.build.keywords["tile"]) == (channels == 512)
     window = replace(SPEC, in_height=3, in_width=3, in_channels=60)
     assert unpacks_anew(window, choose_tile(window, has_pairs=True))
     assert not unpacks_anew(window, choose_tile(window, has_pairs=False))

@@ -12,6 +12,7 @@ import tvm_qnn
 from legalize import lower
 from legalize.kernels.isa.x86 import AVX2, Isa
 from qnn_ops import quantized_dense
+from tests.support.encodings import encodings
 from tests.support.modules import module
 from tests.support.x86 import PROCESSORS, each_isa, runs_here
 from tvm_qnn.target.target import parse_target
@@ -22,14 +23,7 @@ RNG = np.random.default_rng(3)
 DEPTH, UNITS = 20, 70
 KERNEL = RNG.integers(-128, 128, (UNITS, DEPTH)).astype(np.int8)
 BIAS = RNG.integers(-9000, 9000, UNITS).astype(np.int32)
-ATTRS: dict[str, Any] = {
-    "input_scale": 0.5,
-    "input_zero_point": 7,
-    "kernel_scale": 0.0078125,
-    "kernel_zero_point": 0,
-    "output_scale": 4.0,
-    "output_zero_point": 3,
-}
+ATTRS = encodings(input=(0.5, 7), kernel=(0.0078125, 0), output=(4.0, 3))
 
 
 def layer(rows: Any, dtype: str, **attrs: Any) -> Any:

@@ -15,21 +15,15 @@ from legalize.kernels.isa.x86 import AVX2, AVX512_VNNI, AVX512BW, AVX_VNNI, SSE4
 from qnn_ops import quantized_conv2d, quantized_dense
 from qnn_ops.dialect.registry import Operator
 from tests.support.arrays import full_range
-from tests.support.cases.quantized_conv2d import convolutions
-from tests.support.cases.quantized_dense import dense_layers
+from tests.support.cases import convolutions, dense_layers
+from tests.support.encodings import encodings
+from tests.support.modules import module
 from tests.support.operators import run
 from tests.support.x86 import PROCESSORS, TARGET, each_isa, examples, needs_vnni
 
 Array = np.ndarray[Any, Any]
 
-ATTRS: dict[str, Any] = {
-    "input_scale": 0.5,
-    "input_zero_point": 7,
-    "kernel_scale": 0.0078125,
-    "output_scale": 4.0,
-    "output_zero_point": 3,
-    "out_dtype": "uint8",
-}
+ATTRS = encodings(input=(0.5, 7), kernel_scale=0.0078125, output=(4.0, 3), out_dtype="uint8")
 
 
 def lowered(
@@ -40,17 +34,11 @@ def lowered(
     bias: Array | None = None,
     **attrs: Any,
 ) -> tvm.IRModule:
-    builder = relax.BlockBuilder()
-    parameter = relax.Var("data", relax.TensorType(data.shape, str(data.dtype)))
-    with builder.function("main", [parameter]):
-        with builder.dataflow():
-            addend = None if bias is None else relax.const(bias)
-            if "addend" in attrs:
-                attrs["addend"] = relax.const(attrs["addend"])
-            call = builder.emit(operator(parameter, relax.const(kernel), **attrs, bias=addend))
-            result = builder.emit_output(call)
-        builder.emit_func_output(result)
-    return lower(builder.get(), tvm.target.Target(target))
+    if "addend" in attrs:
+        attrs["addend"] = relax.const(attrs["addend"])
+    attrs["bias"] = None if bias is None else relax.const(bias)
+    mod = module({"data": data}, lambda x: operator(x, relax.const(kernel), **attrs))
+    return lower(mod, tvm.target.Target(target))
 
 
 def weights_of(isa: Isa) -> str:

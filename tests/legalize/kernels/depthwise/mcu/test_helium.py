@@ -41,7 +41,9 @@ def of_all_kinds(rng: np.random.Generator) -> list[Problem]:
                 bias = np.where(odd, (1 << bits) - 5000, 0).astype(np.int32)
                 problems.append(replace(problem, real_multiplier=scales, bias=bias))
     plans = [plan_helium(each.spec, each.weights) for each in problems]
-    kinds = [kind_of(plan.spec, plan.epilogue) for plan in plans if plan is not None]
+    kinds = [
+        kind_of(plan.spec, plan.build.keywords["epilogue"]) for plan in plans if plan is not None
+    ]
     for name in ("doubles", "has_multipliers", "has_lefts", "has_signs", "has_bias"):
         assert len({getattr(kind, name) for kind in kinds}) == 2
     return problems
@@ -71,7 +73,7 @@ def test_equals_the_definition(tmp_path: Path) -> None:
             drawn.append(problem_of(spec, rng, how=how, is_depthwise=True))
     plans = [plan_helium(problem.spec, problem.weights) for problem in drawn]
     served = [(each, plan) for each, plan in zip(drawn, plans, strict=True) if plan is not None]
-    by_columns = [plan.groups is None for _, plan in served]
+    by_columns = ["groups" not in plan.build.keywords for _, plan in served]
     assert by_columns.count(True) > 80
     assert by_columns.count(False) > 12
     cases = [

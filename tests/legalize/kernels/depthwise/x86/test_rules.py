@@ -16,6 +16,8 @@ from legalize.kernels.isa.x86 import AVX2, AVX512_VNNI, AVX512BW, AVX_VNNI, SSE4
 from qnn_ops import quantized_conv2d
 from qnn_ops.dialect.layouts import permutation
 from tests.support.arrays import full_range
+from tests.support.encodings import encodings
+from tests.support.modules import module
 from tests.support.operators import run
 from tests.support.x86 import PROCESSORS, each_isa, examples
 
@@ -60,24 +62,24 @@ def depthwise(draw: st.DrawFn) -> tuple[list[Any], dict[str, Any]]:
     bounds = draw(st.sampled_from([(int(info.min), int(info.max)), (low, high)]))
     if draw(st.booleans()):  # a ReLU
         bounds = zero_point, int(info.max)
-    attrs = {
-        "input_scale": 0.125,
-        "input_zero_point": int(values(in_dtype, ())),
-        "kernel_scale": (2.0 ** rng.uniform(-9, -3, out_channels)).tolist(),
-        "kernel_zero_point": draw(st.sampled_from([middle, int(values(kernel_dtype, ()))])),
-        "output_scale": draw(st.sampled_from([0.5, 0.33, 4.0])),
-        "output_zero_point": zero_point,
-        "out_dtype": out_dtype,
-        "out_min": bounds[0],
-        "out_max": bounds[1],
-        "strides": draw(st.tuples(sizes, sizes)),
-        "padding": padding,
-        "dilation": dilation,
-        "groups": channels,
-        "data_layout": "NHWC",
-        "kernel_layout": layout,
-        "rounding": draw(st.sampled_from(["tflite", "upward", "float32", "float64"])),
-    }
+    attrs = encodings(
+        input=(0.125, int(values(in_dtype, ()))),
+        kernel=(
+            (2.0 ** rng.uniform(-9, -3, out_channels)).tolist(),
+            draw(st.sampled_from([middle, int(values(kernel_dtype, ()))])),
+        ),
+        output=(draw(st.sampled_from([0.5, 0.33, 4.0])), zero_point),
+        out_dtype=out_dtype,
+        out_min=bounds[0],
+        out_max=bounds[1],
+        strides=draw(st.tuples(sizes, sizes)),
+        padding=padding,
+        dilation=dilation,
+        groups=channels,
+        data_layout="NHWC",
+        kernel_layout=layout,
+        rounding=draw(st.sampled_from(["tflite", "upward", "float32", "float64"])),
+    )
     bias = rng.integers(-5000, 5000, out_channels, dtype=np.int32)
     operands = [
         values(in_dtype, (draw(st.integers(1, 2)), height, width, channels)),
@@ -89,19 +91,9 @@ def depthwise(draw: st.DrawFn) -> tuple[list[Any], dict[str, Any]]:
 
 def lowered(operands: list[Any], attrs: dict[str, Any], target: tvm.target.Target) -> tvm.IRModule:
     data, kernel, bias = operands
-    builder = relax.BlockBuilder()
-    parameter = relax.Var("data", relax.TensorType(data.shape, str(data.dtype)))
-    with builder.function("main", [parameter]):
-        with builder.dataflow():
-            call = quantized_conv2d(
-                parameter,
-                relax.const(kernel),
-                **attrs,
-                bias=None if bias is None else relax.const(bias),
-            )
-            result = builder.emit_output(builder.emit(call))
-        builder.emit_func_output(result)
-    return lower(builder.get(), target)
+    constants = {"bias": None if bias is None else relax.const(bias), **attrs}
+    mod = module({"data": data}, lambda x: quantized_conv2d(x, relax.const(kernel), **constants))
+    return lower(mod, target)
 
 
 def check(operands: list[Any], attrs: dict[str, Any], target: tvm.target.Target) -> None:
@@ -138,18 +130,15 @@ def test_equals_the_reference(isa: Isa) -> None:
 def test_code_multiplies_as_the_instruction_set_does(isa: Isa, instruction: str) -> None:
     kernel = np.full((1, 3, 3, 64), 255, np.uint8)
     operands = [np.zeros((1, 8, 8, 64), np.uint8), kernel, None]
-    attrs = {
-        "input_scale": 0.5,
-        "input_zero_point": 3,
-        "kernel_scale": 0.5,
-        "kernel_zero_point": 0,
-        "output_scale": 0.5,
-        "output_zero_point": 0,
-        "out_dtype": "uint8",
-        "groups": 64,
-        "data_layout": "NHWC",
-        "kernel_layout": "IHWO",
-    }
+    attrs = encodings(
+        input=(0.5, 3),
+        kernel=(0.5, 0),
+        output=(0.5, 0),
+        out_dtype="uint8",
+        groups=64,
+        data_layout="NHWC",
+        kernel_layout="IHWO",
+    )
     mod = lowered(operands, attrs, TARGETS[isa])
     (name,) = (n for n in mod.get_global_vars() if n.name_hint.startswith("z_depthwise"))
     library = tvm.compile(mod[name].with_attr("global_symbol", "f"), target=TARGETS[isa])

@@ -6,7 +6,8 @@ from pathlib import Path
 import numpy as np
 
 from legalize.kernels.conv2d.mcu.helium.kernel import loop_of, packed_rows, span_of
-from legalize.kernels.conv2d.mcu.helium.plan import HeliumPlan, plan_helium
+from legalize.kernels.conv2d.mcu.helium.plan import plan_helium
+from legalize.kernels.conv2d.plan import Ready
 from legalize.kernels.isa.helium_sums import COLUMNS, FEW, MANY, ONE, ONE_ROWS
 from tests.support import mcu
 from tests.support.convolutions import SPEC, Problem, problem_of, random_problem
@@ -15,13 +16,13 @@ from tests.support.programs import Case
 POINTWISE = replace(SPEC, in_channels=64, kernel_height=1, kernel_width=1)
 
 
-def planned(problem: Problem) -> HeliumPlan:
+def planned(problem: Problem) -> Ready:
     plan = plan_helium(problem.spec, problem.weights)
     assert plan is not None
     return plan
 
 
-def case_of(problem: Problem, plan: HeliumPlan) -> Case:
+def case_of(problem: Problem, plan: Ready) -> Case:
     spec, inputs = problem.spec, [problem.data, *plan.constants]
     return Case(plan.function(plan), inputs, spec.out_shape, spec.output.dtype)
 

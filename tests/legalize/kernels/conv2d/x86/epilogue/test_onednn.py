@@ -13,6 +13,8 @@ from legalize.lower import lower
 from qnn_ops import quantized_conv2d, quantized_dense
 from qnn_ops.dialect.registry import Operator
 from tests.support.arrays import full_range
+from tests.support.encodings import encodings
+from tests.support.modules import module
 from tests.support.operators import run
 from tests.support.x86 import host_has, marks
 
@@ -38,30 +40,17 @@ def lowered(
     **attrs: Any,
 ) -> tvm.IRModule:
     """Return a module of data and, if there is one, addend; weights and bias are constants."""
-    arrays = [data] if addend is None else [data, addend]
-    parameters = [
-        relax.Var(f"x{i}", relax.TensorType(array.shape, str(array.dtype)))
-        for i, array in enumerate(arrays)
-    ]
+    arrays = {"x": data} if addend is None else {"x": data, "addend": addend}
     kernel, bias = (relax.const(array, str(array.dtype)) for array in constants)
-    if addend is not None:
-        attrs["addend"] = parameters[1]
-    builder = relax.BlockBuilder()
-    with builder.function("main", parameters):
-        with builder.dataflow():
-            call = operator(parameters[0], kernel, bias=bias, **attrs)
-            result = builder.emit_output(builder.emit(call))
-        builder.emit_func_output(result)
-    return lower(builder.get(), tvm.target.Target(target))
+
+    def body(x: relax.Expr, *addends: relax.Expr) -> relax.Call:
+        own = {"addend": addends[0]} if addends else {}
+        return operator(x, kernel, bias=bias, **own, **attrs)
+
+    return lower(module(arrays, body), tvm.target.Target(target))
 
 
-ATTRS: dict[str, Any] = {
-    "input_scale": 1.0,
-    "input_zero_point": 0,
-    "kernel_zero_point": 0,
-    "output_scale": 1.0,
-    "rounding": "onednn",
-}
+ATTRS = encodings(input=(1.0, 0), kernel_zero_point=0, output_scale=1.0, rounding="onednn")
 CONV: dict[str, Any] = {**ATTRS, "data_layout": "NHWC", "kernel_layout": "OHWI"}
 
 

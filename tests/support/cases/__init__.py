@@ -1,1 +1,0 @@
-"""Random calls of the operators, one file each, for the tests of every lowering."""
