@@ -1,6 +1,6 @@
-"""Reads one array of an MXNet parameter file, in each of the forms that MXNet has written.
+"""Reads one array of an MXNet parameter file, in all forms that MXNet has written.
 
-All of them are little endian::
+All forms are little endian::
 
     V3, V2:  u32 magic, i32 storage, [shape of the stored part, if sparse], shape, device,
              i32 type, [i32 type, shape of each index array, if sparse], elements, [indices]
@@ -25,8 +25,8 @@ from frontends.mxnet.errors import MXNetFormatError, format_error
 
 Array = np.ndarray[Any, Any]
 
-# Sparse and compressed arrays may grow to so many bytes, and so many for each byte of the file. A
-# sparse matrix with one element in a hundred grows thirtyfold; files that need more are made to
+# The bytes to which sparse and compressed arrays may grow, and the bytes for each byte of the file.
+# A sparse matrix with one element in a hundred grows thirtyfold. Files that need more are made to
 # fill the memory.
 _FREE_GROWTH = 1 << 24
 _GROWTH = 64
@@ -66,7 +66,7 @@ class Cursor:
         """Return the next bytes.
 
         Raises:
-            MXNetFormatError: the file has fewer.
+            MXNetFormatError: the file has fewer bytes.
         """
         if not 0 <= size <= self.left:
             raise self.error(
