@@ -1,4 +1,4 @@
-"""Fixed-point arithmetic of tensors at run time, in int64, which holds every product."""
+"""Fixed-point arithmetic of tensors at run time, in int64, which can hold every product."""
 
 from __future__ import annotations
 
