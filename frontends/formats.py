@@ -49,7 +49,7 @@ class Source(Protocol):
         """Describe it; operators that cannot be imported are part of the answer.
 
         Args:
-            name: what to call the model.
+            name: the model's name in the summary.
             shapes: as for ``convert``.
 
         Raises:

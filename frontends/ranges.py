@@ -1,4 +1,4 @@
-"""Indices along an axis and shapes of the same elements, where sizes may be open."""
+"""Indices along an axis and shapes of the same elements; sizes may be open."""
 
 from __future__ import annotations
 

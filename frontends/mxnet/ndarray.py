@@ -38,7 +38,7 @@ class Cursor:
     """Reads a file from its beginning to its end.
 
     Args:
-        source: what to call the file in messages.
+        source: the file's name in messages.
         data: its bytes.
 
     Attributes:
@@ -136,7 +136,7 @@ def expand(
             the values, followed by their count, and the column of each value.
 
     Returns:
-        The array, 0 where nothing is stored.
+        The array, with 0 for elements that are not stored.
 
     Raises:
         MXNetFormatError: values and indices do not describe an array of this shape, or the array is
@@ -278,7 +278,7 @@ def _read_sparse(
 
 
 def _elements(cursor: Cursor, shape: tuple[int, ...], flag: int, what: str) -> Array:
-    # numpy multiplies the other dimensions even where one is 0.
+    # numpy multiplies the other dimensions even if one is 0.
     if any(size < 0 for size in shape) or math.prod(size or 1 for size in shape) >= _MAX_ELEMENTS:
         raise cursor.error(cursor.position, f"{what} is of shape {shape}, which no array has")
     array = cursor.array(shape, _TYPES[flag], what)

@@ -35,7 +35,7 @@ def parse(source: str, text: str) -> Any:
     """Parse JSON.
 
     Args:
-        source: what to call the file in messages.
+        source: the file's name in messages.
         text: the JSON.
 
     Raises:

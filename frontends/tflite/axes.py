@@ -66,7 +66,7 @@ def sliced_axes(
 
     Args:
         shape: of the data.
-        begins: an entry for each axis, in order, except for what masks say.
+        begins: an entry for each axis, in order, unless masks say otherwise.
         ends: the same.
         steps: the same.
         options: the masks.

@@ -146,7 +146,7 @@ def densified(values: Array, sparsity: Sparsity, shape: Sequence[int], where: st
         raise ModelFormatError(f"{where}: sparse levels {order} begin with those of blocks")
     if prod(shape) * values.itemsize > max(_MOST_BYTES, _MOST_PER_BYTE * values.nbytes):
         raise ModelFormatError(f"{where}: stores {len(values)} values of shape {tuple(shape)}")
-    # What is dense is stored, or has segments.
+    # Each dense element is stored, or a level inside it has segments.
     known = [
         len(values),
         *(0 if each.segments is None else len(each.segments) for each in sparsity.levels),

@@ -82,7 +82,7 @@ _INEXACT = {
     *("celu.default", "clamp_max.default", "instance_norm.default"),
     *("rsub.Scalar", "rsub.Tensor", "std.correction"),
 }
-"""Operators to which TVM's importer gives another meaning."""
+"""Operators that TVM's importer computes differently."""
 
 
 def _is_masked(node: Any) -> bool:

@@ -192,7 +192,7 @@ def _weights(ctx: Context) -> tuple[relax.Expr, Array | relax.Expr]:
 
 
 _RANK = 5  # LiteRT extends both operands to this rank
-_MOST = 1 << 24  # rows whose scales have places
+_MOST = 1 << 24  # rows whose scales have indices
 
 
 def convert_hybrid_batch_matmul(ctx: Context) -> relax.Expr:

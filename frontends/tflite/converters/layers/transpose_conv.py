@@ -190,7 +190,7 @@ def _convolve(ctx: Context, weights: Array, phases: int, padding: tuple[int, ...
         biases = np.tile(ctx.constant(3).reshape(-1), phases)
         bias = ctx.values.add_constant(result, "_bias", biases)
     elif is_int16 and bias_type == "int32":
-        # It says how wide the sums are, even where there is none.
+        # It states the width of the sums, even without a bias.
         bias = ctx.values.add_constant(result, "_bias", np.zeros(len(weights), np.int32))
     low, high = clamp_range(options.activation, result)
     call = quantized_conv2d(
