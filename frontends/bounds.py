@@ -1,7 +1,7 @@
-"""Bounds on the size of what a small file may compute: one rule for all formats.
+"""Bounds on the work and memory that a small file may cause: one rule for all formats.
 
-A file of some bytes can ask for terabytes: of constants that import and build compute, or of
-tensors of a run. Import checks both by shapes, before it computes anything.
+A file of some bytes can ask for terabytes, of constants that import and build compute, or of
+tensors of a run. Import checks both by their shapes, before it computes anything.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ import numpy as np
 from frontends.errors import UnsupportedError
 
 MOST_ELEMENTS = (1 << 31) - 1
-"""Of any tensor: indices of kernels have 32 bits."""
+"""The most elements of a tensor: indices of kernels have 32 bits."""
 
 MOST_MADE = 1 << 28
-"""The most bytes of all results of constants together, beside the share of ``GROWTH``."""
+"""The most bytes of all tensors computed from constants, unless ``GROWTH`` allows more."""
 
 MOST_GROWN = 1 << 30
-"""The most bytes of a tensor of a run, beside the same share."""
+"""The most bytes of a tensor of a run, unless ``GROWTH`` allows more."""
 
 GROWTH = 64
 """Results may be this many times as large as the model's own tensors."""
@@ -29,11 +29,11 @@ MOST_PLACES = 1 << 23
 """The most elements of an axis whose indices are computed at import."""
 
 MOST_TURNS = 1 << 24
-"""The most turns of a loop that only a number ends."""
+"""The most iterations of a loop whose only end is their number."""
 
 
 def bytes_of(shape: Sequence[int], dtype: str) -> int:
-    """Return the least bytes of a tensor; a dtype that numpy lacks has one for each element."""
+    """Return the least bytes of a tensor; one for each element if numpy lacks the dtype."""
     try:
         return prod(map(number_of, shape)) * np.dtype(dtype).itemsize
     except TypeError:
@@ -60,7 +60,7 @@ def check_elements(shape: Sequence[int]) -> None:
 
 
 def check_grown(shape: Sequence[int], dtype: str, given: int) -> None:
-    """Check a tensor of a run, such as what tiles or fills make.
+    """Check a tensor of a run, such as the result of a tile or fill.
 
     Args:
         shape: of the tensor.
@@ -89,17 +89,17 @@ def check_places(count: int) -> None:
 
 
 def check_turns(turns: int) -> None:
-    """Check a loop whose turns are known, and which nothing else ends.
+    """Check a loop that ends only after a known number of iterations.
 
     Raises:
-        UnsupportedError: there are too many.
+        UnsupportedError: it has too many iterations.
     """
     if turns > MOST_TURNS:
         raise UnsupportedError(f"it turns {turns:,} times, the most are {MOST_TURNS:,}")
 
 
 class Allowance:
-    """The bytes that import and build may compute of a model's constants alone."""
+    """The bytes that import and build may compute from a model's constants alone."""
 
     def __init__(self, held: int) -> None:
         """Start with no results.
@@ -114,7 +114,7 @@ class Allowance:
         """Count a result, before it is computed.
 
         Raises:
-            UnsupportedError: it is too large, or all are.
+            UnsupportedError: it, or the sum of all results, is too large.
         """
         check_elements(shape)
         count = bytes_of(shape, dtype)

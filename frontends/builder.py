@@ -1,4 +1,4 @@
-"""The module that a model becomes: its parameters, its function, its names."""
+"""Builds the module of a model: its parameters, its function, its names."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from qnn_ops.dialect.signature import Signature, with_signature
 from qnn_ops.dialect.sizes import is_open
 from qnn_ops.unquantized.loop import loop
 
-# What a variable must not be called in TVMScript.
+# Names that variables must not have in TVMScript.
 _RESERVED = {*keyword.kwlist, "I", "R", "T", "main"}
 
 
@@ -43,7 +43,7 @@ class Imported:
 
 @contextmanager
 def all_ended(block: relax.BlockBuilder) -> Iterator[None]:
-    """End what an error leaves open: TVM would complain of it on the terminal."""
+    """End all open blocks after an error: TVM would complain of them on the terminal."""
     try:
         yield
     except BaseException:
@@ -59,10 +59,11 @@ class ModuleBuilder:
     Attributes:
         parameters: of the function: the model's inputs, then its constants.
         params: the constants' values by parameter name.
-        results: as in ``Imported``; whoever converts operators fills it in.
-        wraps: how far sums of emitted calls go that are known to wrap; whoever tells it clears it.
-        is_certain: whether what is emitted is computed by the model itself, too, so that it may end
-            a run.
+        results: as in ``Imported``; the code that converts operators fills it in.
+        wraps: descriptions of emitted sums that are known to wrap; the code that reports them
+            clears it.
+        is_certain: whether the model itself computes the emitted expressions, too, so that they may
+            end a run.
     """
 
     def __init__(
@@ -71,8 +72,9 @@ class ModuleBuilder:
         """Start without parameters.
 
         Args:
-            home: of the module whose function is built; None if that is ``main``.
-            block: what emits, where a function is begun already, whose constants are no parameters.
+            home: the builder of the module that gets the function; None if the function is
+                ``main``.
+            block: the block builder of a function that has begun; its constants are no parameters.
         """
         self.parameters: list[relax.Var] = []
         self.params: dict[str, tvm.runtime.Tensor] = {}
@@ -85,7 +87,7 @@ class ModuleBuilder:
 
     @contextmanager
     def uncertain(self) -> Iterator[None]:
-        """Emit what the model may not compute, such as a branch that is not taken."""
+        """Emit expressions that the model may not compute, such as a branch that is not taken."""
         before, self.is_certain = self.is_certain, False
         try:
             yield
@@ -93,12 +95,12 @@ class ModuleBuilder:
             self.is_certain = before
 
     def fresh(self, text: str, prefix: str = "node", suffix: str = "") -> str:
-        """Make a name like the text, valid in TVMScript, with a suffix; never one twice.
+        """Make a new name like the text, valid in TVMScript, with a suffix.
 
         Args:
-            text: what the file says; any characters.
+            text: the name in the file, of any characters.
             prefix: put before a text that is empty or begins with a digit.
-            suffix: put behind it.
+            suffix: put after it.
         """
         base = re.sub(r"\W", "_", text, flags=re.ASCII)
         if not base or base[0].isdigit():
@@ -112,12 +114,12 @@ class ModuleBuilder:
         return name
 
     def add_input(self, name: str, shape: Sequence[int], dtype: str) -> relax.Var:
-        """Make a parameter that whoever runs the model gives, under a fresh name."""
+        """Add a parameter for an input of the model, under a fresh name."""
         self.parameters.append(relax.Var(name, relax.TensorType(tuple(shape), dtype)))
         return self.parameters[-1]
 
     def add_constant(self, name: str, array: np.ndarray[Any, Any]) -> relax.Var:
-        """Make an array a parameter with a value, under a fresh name."""
+        """Add a parameter with an array as its value, under a fresh name."""
         # Not ascontiguousarray: that makes a vector of a scalar.
         self.params[name] = tvm.runtime.tensor(np.asarray(array, order="C"))
         return self.add_input(name, array.shape, str(array.dtype))
@@ -131,11 +133,11 @@ class ModuleBuilder:
         return self._block.normalize(expr)
 
     def array(self, expr: relax.Expr) -> Any:
-        """Return an ``Expression``, which computes as numpy arrays do; numpy's types lack it."""
+        """Return an ``Expression``, which computes like a numpy array; numpy's types lack it."""
         return Expression(self._block, expr)
 
     def emit(self, expr: relax.Expr, name: str = "") -> relax.Var:
-        """Emit an expression, so that it is computed once and its type is known.
+        """Emit an expression, so that it is computed once, and return its typed variable.
 
         Raises:
             QnnError: it does not fit its operands, or its sums could leave int32.
@@ -151,14 +153,14 @@ class ModuleBuilder:
         convert: Callable[[], Sequence[relax.Expr]],
         signature: Callable[[Sequence[relax.Expr]], Signature],
     ) -> Imported:
-        """Emit the function and end it; its inputs are the parameters that there are now.
+        """Emit the function and end it; the parameters so far are its inputs.
 
         Args:
             convert: emits the operators and returns the outputs.
-            signature: tells names and quantization of inputs and outputs, given the outputs.
+            signature: returns names and quantization of inputs and outputs, given the outputs.
 
         Raises:
-            QnnError: what ``convert`` raised.
+            QnnError: raised by ``convert``.
         """
         inputs = len(self.parameters)
         mod, outputs = self._module(convert, is_tuple=False)
@@ -173,7 +175,7 @@ class ModuleBuilder:
             convert: emits the operators and returns the results.
 
         Raises:
-            QnnError: what ``convert`` raised.
+            QnnError: raised by ``convert``.
         """
         mod, _ = self._module(convert, is_tuple=True)
         bound = relax.transform.BindParams("main", self.params)(mod) if self.params else mod
@@ -182,7 +184,7 @@ class ModuleBuilder:
     def loop(
         self, condition: relax.Function, body: relax.Function, carried: Sequence[relax.Expr]
     ) -> list[relax.Expr]:
-        """Emit a loop of two functions, which become the module's; see its operator ``loop``.
+        """Emit a loop of two functions, which join the module; see the operator ``loop``.
 
         Raises:
             UnsupportedError: it carries a tensor with an open size.

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from qnn_ops.errors import QnnError
 
-# How TVM writes one of its operators.
+# How TVM writes the name of an operator.
 _OPERATOR = re.compile(r'ir\.Op\(span=.*?name="([^"]*)".*?support_level=\d+\)')
 
 
@@ -16,9 +16,9 @@ class ModelFormatError(QnnError):
 
 
 class UnsupportedError(QnnError):
-    """A rule's word that it cannot convert an operator; importers collect these.
+    """A rule cannot convert an operator; importers collect these errors.
 
-    Its text is the reason alone: the importer knows which operator it is about.
+    The text is the reason alone: the importer knows the operator.
     """
 
 

@@ -24,14 +24,14 @@ def index_of(
 ) -> relax.Expr:
     """Return Relax's argmax or argmin, right for every value.
 
-    TVM starts from index -1 with the worst value of the dtype, which wins where no element is
-    better: -1 was the answer for a row of nothing but 255. A wider dtype has a worse value; only
-    an infinity is worse still, and then nothing in the row is better than the first.
+    TVM starts from index -1 with the worst value of the dtype. This value wins if no element is
+    better: -1 was the answer for a row of 255 alone. A wider dtype has a worse value. Only an
+    infinity is worse still, and then no element of the row is better than the first.
 
     Args:
         function: ``relax.op.argmax`` or ``relax.op.argmin``.
         data: a tensor whose type is known.
-        axis: None: of all elements.
+        axis: the axis; None for all elements.
         keepdims: whether the axis stays, with size 1.
 
     Returns:

@@ -1,4 +1,4 @@
-"""The model formats: what each of them implements, and which one a model is in.
+"""The model formats: their interface, and the choice of a model's format.
 
 A format is a folder beside this file. Its module ``format`` has ``FORMAT``, an object of a class
 that implements ``Format``; importing it must not import TVM, which takes a second.
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     Array = np.ndarray[Any, Any]
 
 FOLDERS = ("tflite", "mxnet", "onnx", "torch")
-"""One for each format."""
+"""The folders of the formats."""
 
 Shapes = Mapping[str, Any]
-"""The sizes of inputs by name: numbers, or where a format takes them, names and ranges."""
+"""The sizes of inputs by name: numbers, or names and ranges if a format takes them."""
 
 _HEAD = 4096  # bytes of a file, which tell its format
 
@@ -38,7 +38,7 @@ class Source(Protocol):
         """Import it.
 
         Args:
-            shapes: of inputs by name, where they are not the file's.
+            shapes: of inputs by name, if they differ from the file's.
 
         Raises:
             UnsupportedOperatorError: it has operators without a conversion; names them all.
@@ -49,7 +49,7 @@ class Source(Protocol):
         """Describe it; operators that cannot be imported are part of the answer.
 
         Args:
-            name: what to call the model.
+            name: the model's name in the summary.
             shapes: as for ``convert``.
 
         Raises:
@@ -57,10 +57,10 @@ class Source(Protocol):
         """
 
     def constants(self) -> Mapping[int, Array]:
-        """Return what the file holds for tensors, by the indices that ``summary`` gives them."""
+        """Return the file's values of tensors, by the indices that ``summary`` gives them."""
 
     def descriptions(self) -> Descriptions:
-        """Return what the file tells of inputs and outputs, beyond what running it needs."""
+        """Return the file's descriptions of inputs and outputs, which a run does not need."""
         from frontends.summary import Descriptions
 
         return Descriptions()
@@ -70,12 +70,12 @@ class Format(Protocol):
     """A model format.
 
     Attributes:
-        name: as people call it.
+        name: its common name.
         suffixes: of its files, in lower case.
         has_params: whether files of parameters lie beside its model files.
         has_signatures: whether a file may hold several models, each under a name.
-        semantics: the names of what a model may be taken to mean, if there is a choice; the first
-            one is meant where none is named.
+        semantics: the names of the meanings that a model may have, if there is a choice; the first
+            one is the default.
     """
 
     name: ClassVar[str]
@@ -88,11 +88,11 @@ class Format(Protocol):
         """Tell whether a model has this format: a file's first bytes, or an object in memory."""
 
     def of_signature(self, model: Any, name: str) -> bytes:
-        """Return a file of one of a file's models alone.
+        """Return a file with only one of a file's models.
 
         Raises:
             ModelFormatError: the file is damaged.
-            QnnError: it has no such signature, or its format ``has_signatures`` not.
+            QnnError: it has no such signature, or its format does not have ``has_signatures``.
             OSError: the file cannot be read.
         """
         del model, name
@@ -103,7 +103,7 @@ class Format(Protocol):
 
         Args:
             model: a path, a file's contents, or an object in memory that the format recognises.
-            params: the path of its parameters, where ``has_params``; None for the file that lies
+            params: the path of its parameters, if the format ``has_params``; None for the file
                 beside the model.
             semantics: one of ``semantics``, or None.
 
@@ -121,15 +121,15 @@ def formats() -> tuple[Format, ...]:
 
 
 def format_of(model: Any, params: Any = None, semantics: str | None = None) -> Format:
-    """Return the format of a model: by its content, or else by the ending of its name.
+    """Return the format of a model: by its content, or otherwise by the ending of its name.
 
     Args:
         model: a path, a file's contents, or an object in memory.
-        params: what is given for ``Format.read``.
-        semantics: the name that is given for it.
+        params: the argument of ``Format.read``.
+        semantics: the argument of ``Format.read``.
 
     Raises:
-        QnnError: it is none that is known, or what is given is not for it.
+        QnnError: its format is unknown, or does not take the given arguments.
         OSError: the file cannot be read.
     """
     is_path = isinstance(model, str | os.PathLike)
@@ -152,17 +152,17 @@ def format_of(model: Any, params: Any = None, semantics: str | None = None) -> F
 
 
 def read_model(model: Any, params: Any = None, semantics: str | None = None) -> Source:
-    """Read a model of any format; as ``format_of`` and ``Format.read`` say."""
+    """Read a model of any format; see ``format_of`` and ``Format.read``."""
     return format_of(model, params, semantics).read(model, params, semantics)
 
 
 def of_signature(model: Any, name: str) -> bytes:
-    """Return a file of one of a file's models alone, as ``Format.of_signature`` says."""
+    """Return a file with only one of a file's models; see ``Format.of_signature``."""
     return format_of(model).of_signature(model, name)
 
 
 def _head(model: Any) -> Any:
-    """Return the first bytes of a file or its contents; any other object as it is."""
+    """Return the first bytes of a file or its contents; any other object unchanged."""
     if isinstance(model, str | os.PathLike):
         with open(model, "rb") as file:
             return file.read(_HEAD)

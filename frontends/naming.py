@@ -1,4 +1,4 @@
-"""Names for the variables of modules that TVM's importers made, so that they tell operators."""
+"""Names variables of modules from TVM's importers after the operators whose results they hold."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ def owners(
     dequantizing: Collection[str],
     clamping: Collection[str],
 ) -> list[int]:
-    """Tell which operator each operator's result is a result of, by their numbers.
+    """Return the operator that owns each operator's result, by their numbers.
 
-    What quantizes a result belongs to the operator that computed it, and so does what clamps it
-    between them: these are one group. Every other operator owns its own result.
+    A quantize belongs to the operator that computed its operand, and so does a clamp between them:
+    these are one group. Every other operator owns its own result.
 
     Args:
         codes: the operators' kinds.
-        operands: the number of the operator that makes each one's first operand, if one does.
+        operands: the number of the operator that makes each operator's first operand, if any.
         quantizing: kinds of operators that quantize.
         dequantizing: kinds of operators that dequantize.
         clamping: kinds of operators that become part of a quantized one.
@@ -51,8 +51,8 @@ def with_results(
 
     Args:
         mod: a module whose ``main`` is not yet rewritten.
-        results: what holds a result, and the number of the operator that owns it, in the order of
-            the file. Of several variables of an operator, the last gets the name.
+        results: the variables of results, and the number of the operator that owns each, in the
+            order of the file. If an operator has several variables, the last gets the name.
         codes: the operators' kinds.
 
     Returns:

@@ -1,4 +1,4 @@
-"""What ``shape_dict`` says of a model's inputs: sizes as numbers, as names, or as bounds."""
+"""Reads ``shape_dict``: the sizes of a model's inputs as numbers, names or bounds."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class GivenShapes:
     Attributes:
         shapes: of inputs by name: a size is a number, the name of an open size, or a sum of these.
         bounds: of open sizes that have any, by name.
-        numbers: of sizes by their names, where a number is given for a name.
+        numbers: of sizes by name, for names that have a number.
     """
 
     shapes: Mapping[str, tuple[int | str, ...]] = field(default_factory=dict)
@@ -34,11 +34,11 @@ class GivenShapes:
         return self.bounds.get(name, ANY)
 
     def symbolic(self, name: str, variables: dict[str, Any]) -> tuple[Any, ...]:
-        """Return an input's shape as TVM takes it.
+        """Return an input's shape in TVM's form.
 
         Args:
             name: of the input.
-            variables: TVM's variables of open sizes, by name; those that are missing are added.
+            variables: TVM's variables of open sizes, by name; missing variables are added.
         """
         from tvm import tirx
 
@@ -61,10 +61,9 @@ def given_shapes(
     """Read shapes of inputs.
 
     Args:
-        shape_dict: for an input's name its sizes, each a number, a name, a sum such as
-            "past + tokens", or a ``range`` of numbers that gives bounds:
-            ``{"ids": ("batch", "length")}``. For the name of a size a ``range`` or a number:
-            ``{"length": range(1, 513)}``.
+        shape_dict: an input's name maps to its sizes, each a number, a name, a sum such as "past +
+            tokens", or a ``range`` of numbers that gives bounds: ``{"ids": ("batch", "length")}``.
+            A size's name maps to a ``range`` or a number: ``{"length": range(1, 513)}``.
         inputs: the names of the model's inputs.
         least: the least number that a size may be.
 
@@ -95,12 +94,12 @@ def given_shapes(
 
 
 def terms_of(size: str) -> list[str]:
-    """Return the names and numbers of a sum; a name alone is one of itself."""
+    """Return the names and numbers of a sum; a single name is a sum, too."""
     return [term.strip() for term in size.split("+")]
 
 
 def _replaced(shape: Iterable[int | str], numbers: Mapping[str, int]) -> Iterator[int | str]:
-    """Yield sizes with numbers in the places of names."""
+    """Yield sizes with numbers in place of names."""
     for size in shape:
         if isinstance(size, int):
             yield size
@@ -110,7 +109,7 @@ def _replaced(shape: Iterable[int | str], numbers: Mapping[str, int]) -> Iterato
 
 
 def own_name(name: str, axis: int) -> str:
-    """Return the name of an input's open size that nobody named."""
+    """Return a name for an input's open size without a name."""
     return f"{name}_{axis}" if name.isidentifier() else f"size_{axis}"
 
 

@@ -1,4 +1,4 @@
-"""Indices along an axis and shapes of the same elements, where sizes may be open."""
+"""Indices along an axis and shapes of the same elements; sizes may be open."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ def count_of(indices: range | OpenRange) -> int:
 
 
 def clamped(index: int, size: int, lowest: int, highest: int) -> int:
-    """Return an index counted from the front, at most as far out as two ends."""
+    """Return an index counted from the front, bounded by two ends."""
     return min(max(index + size if index < 0 else index, lowest), highest)
 
 
 def whole_shape(sizes: Sequence[int], shape: tuple[int, ...]) -> tuple[int, ...]:
-    """Return a new shape of a tensor; one -1 means the size that the others leave.
+    """Return a new shape of a tensor; one -1 means the size that the other sizes leave.
 
-    Where both are empty, sizes of 0 are passed over, as LiteRT does.
+    If both are empty, sizes of 0 are ignored, as LiteRT does.
     """
     if shape.count(-1) != 1:
         return shape

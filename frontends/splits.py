@@ -9,13 +9,13 @@ from tvm import relax
 from tvm.relax import op as R
 
 _MOST = 64
-"""Parts of one split: TVM takes a time that grows with their square, and stack for each."""
+"""The most parts of one split: TVM's time grows with their square, and each takes stack."""
 
 
 def split(
     builder: relax.BlockBuilder, data: relax.Expr, sizes: Sequence[int], axis: int
 ) -> list[relax.Expr]:
-    """Split a tensor along an axis, in steps where the parts are many.
+    """Split a tensor along an axis, in several steps if there are many parts.
 
     Args:
         builder: of the module.

@@ -1,4 +1,4 @@
-"""Layers over time: a loop, whose turns are the steps."""
+"""Layers over time: each step is an iteration of a loop."""
 
 from __future__ import annotations
 
@@ -29,17 +29,17 @@ def run_steps(
 ) -> list[relax.Expr]:
     """Return the outputs of all steps, [batch, steps, size], and the new states.
 
-    Several steps are a loop; of an open batch they follow one another.
+    Several steps become a loop. If the batch is open, they follow one another without a loop.
 
     Args:
-        builder: where to.
+        builder: emits the layer.
         sequences: the data, [batch, steps, columns] each.
         states: [batch, size] each, the first float32.
-        step: writes one.
+        step: emits one step.
         attributes: of the loop's function.
 
     Raises:
-        QnnError: there are too many, or the batch is open and there are more than 128.
+        QnnError: there are too many steps, or more than 128 with an open batch.
     """
     batch, steps, _ = spec_of(sequences[0]).shape
     size = spec_of(states[0]).shape[1]
@@ -66,7 +66,7 @@ def _written_out(
     states: Sequence[relax.Expr],
     step: Step,
 ) -> list[relax.Expr]:
-    """Return the same of steps that follow one another, which take any batch."""
+    """Return the same results from steps without a loop, which take any batch."""
     steps = spec_of(sequences[0]).shape[1]
     if is_open((steps,)) or steps > _MOST_WRITTEN_OUT:
         raise QnnError(
@@ -82,7 +82,7 @@ def _written_out(
 
 
 def _row_of(sequence: relax.Expr) -> relax.Expr:
-    """Return what one step has of a sequence that is of one."""
+    """Return the data of the only step of a sequence."""
     batch, _, columns = spec_of(sequence).shape
     return R.reshape(sequence, (batch, columns))
 
@@ -90,7 +90,7 @@ def _row_of(sequence: relax.Expr) -> relax.Expr:
 def _condition(
     outer: ModuleBuilder, begin: Sequence[relax.Expr], sequences: int, steps: int
 ) -> relax.Function:
-    """Return the function that tells whether there are steps left."""
+    """Return the function that tells whether steps are left."""
     builder = ModuleBuilder(outer)
     turn, *_ = _parameters(builder, begin, sequences)
     return builder.function(
@@ -113,7 +113,7 @@ def _parameters(
 def _body(
     outer: ModuleBuilder, begin: Sequence[relax.Expr], count: int, step: Step
 ) -> relax.Function:
-    """Return the function of a turn, which puts its outputs among those of all."""
+    """Return the function of an iteration, which writes its outputs into those of all steps."""
     inner = ModuleBuilder(outer)
     emit = inner.emit
     turn, *others, outputs = _parameters(inner, begin, count)

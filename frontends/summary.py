@@ -1,4 +1,4 @@
-"""A model as facts to print: the same for every framework."""
+"""A summary of a model, to print: the same for every framework."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ class Description:
     Attributes:
         labels: the names of classes, in order.
         threshold: the least score that counts.
-        mean: what is subtracted from a picture's values from 0 to 255: a number, or one for each
-            channel.
-        std: what the difference is divided by, likewise.
+        mean: the number that is subtracted from a picture's values from 0 to 255, or one number for
+            each channel.
+        std: the divisor of the difference, or one divisor for each channel.
     """
 
     labels: tuple[str, ...] = ()
@@ -31,9 +31,9 @@ class Descriptions:
     """A file's descriptions of its inputs and outputs.
 
     Attributes:
-        inputs: by their places, where the file tells anything.
-        outputs: likewise.
-        notes: what of it could not be read, and why.
+        inputs: the described inputs, by index.
+        outputs: the described outputs, by index.
+        notes: the parts that could not be read, with the reasons.
     """
 
     inputs: Mapping[int, Description] = field(default_factory=dict)
@@ -49,19 +49,19 @@ UNSUPPORTED = "unsupported"
 
 @dataclass(frozen=True)
 class TensorNote:
-    """A tensor that an operator takes or gives.
+    """An operand or a result of an operator.
 
     Attributes:
-        index: what identifies it in the model.
+        index: its index in the model.
         name: in the file.
         shape: in the file.
         dtype: numpy's name for it.
         quantization: in words, empty if there is none.
         is_constant: whether the file holds its value.
-        scales: the real value of one step: one number, or one for each place along ``axis``; none
-            where it is not quantized so.
-        zero_points: the integers that mean 0, as many.
-        axis: that of the numbers; without meaning where there is one.
+        scales: the real value of one step: one number, or one for each index along ``axis``; none
+            if it has no scales.
+        zero_points: the integers that mean 0, as many as scales.
+        axis: the axis of the scales; without meaning if there is one scale.
         limits: the lowest and the highest real value, for a tensor that is quantized by its range.
     """
 
@@ -82,13 +82,13 @@ class OperatorInfo:
     """One operator of a model.
 
     Attributes:
-        index: its place.
-        code: as the framework calls it.
+        index: its position in the order of execution.
+        code: its name in the framework.
         name: of its first output.
-        inputs: what it takes, in order.
-        outputs: what it gives.
+        inputs: its operands, in order.
+        outputs: its results.
         options: its attributes.
-        macs: products that it adds up.
+        macs: the number of its products.
         lowering: INTEGER, FLOAT, FALLBACK or UNSUPPORTED.
         reason: why it is unsupported; empty otherwise.
     """
@@ -109,9 +109,9 @@ class SignatureNote:
     """One of several models that a file holds.
 
     Attributes:
-        name: of it.
-        inputs: what it takes, as the signature calls them.
-        outputs: what it gives, likewise.
+        name: its name.
+        inputs: the names of its inputs in the signature.
+        outputs: the names of its outputs in the signature.
     """
 
     name: str
@@ -129,8 +129,8 @@ class Summary:
         inputs: of the model.
         outputs: of the model.
         operators: in the order of execution.
-        parameters: how many constants there are, in elements.
-        parameter_bytes: what they take.
+        parameters: the number of constants, in elements.
+        parameter_bytes: their size.
         signatures: of the file, if it has several.
     """
 
@@ -145,11 +145,11 @@ class Summary:
 
     @property
     def macs(self) -> int:
-        """Products that a run adds up."""
+        """The number of products of a run."""
         return sum(operator.macs for operator in self.operators)
 
     def counts(self) -> list[tuple[str, str, int, int]]:
-        """Count, for each kind of operator and lowering, operators and MACs; most first."""
+        """Count operators and MACs by kind of operator and lowering; the most frequent first."""
         keys = [(operator.code, operator.lowering) for operator in self.operators]
         macs: Counter[tuple[str, str]] = Counter()
         for key, operator in zip(keys, self.operators, strict=True):

@@ -1,10 +1,10 @@
 """Adding a quantized operator
 ===========================
 
-TFLite's ABS on int8 tensors has no operator in the dialect: it is computed in float32 between a
-dequantize and a quantize. This page gives it one, in the five steps that every operator took, all
-of it outside the project's own files: what it means, how it becomes primitives, a kernel, how the
-importer makes it, and the test against LiteRT.
+The dialect has no operator for TFLite's ABS on int8 tensors: ABS is computed in float32 between a
+dequantize and a quantize. This page adds such an operator, outside the project's own files, in the
+five steps that every operator takes: its meaning, its primitives, a kernel, the importer's rule,
+and the test against LiteRT.
 
 Run it with ``python tutorials/add_an_operator.py``.
 """  # noqa: D205, D415
@@ -43,12 +43,12 @@ from qnn_ops.dialect.traits import Channels, Traits
 # %%
 # What it means
 # -------------
-# The public function is a signature: the decorator registers it with TVM as
-# ``relax.qnn.quantized_abs``, names its tensor operands, and makes calls of it. The other
-# parameters are attributes, whose types in ``qnn_ops.dialect.declared`` say what form they have.
-# The traits are what passes over the whole graph need to know: which zero point moves along where
-# data or result becomes uint8 (none here: they are int8 only), whether the result ends in a clamp
-# to bounds that an activation may narrow, and where the channels are.
+# The public function is a signature. The decorator registers it with TVM as
+# ``relax.qnn.quantized_abs``, names its tensor operands, and lets it make calls of the operator.
+# The other parameters are attributes. Their types in ``qnn_ops.dialect.declared`` define their
+# form. The traits tell passes over the whole graph what they need to know: which zero points change
+# if data or result become uint8 (none here: they are int8 only), whether the result ends in a clamp
+# whose bounds an activation may narrow, and where the channels are.
 
 
 @operator(
@@ -66,7 +66,7 @@ def quantized_abs(
 
 
 # %%
-# The type rule says what fits, and what comes out. Its errors name the operator by themselves.
+# The type rule checks the operands and returns the result's type. Its errors name the operator.
 
 
 @quantized_abs.type_rule
@@ -103,7 +103,7 @@ x = np.array([-128, -3, 0, 2, 127], np.int8)
 print(quantized_abs.evaluate(x, 0.5, -1, 0.75, -128))
 
 # %%
-# Where the framework's own int32 could overflow, an importer refuses the call.
+# An importer refuses the call if the framework's own int32 could overflow.
 
 
 @quantized_abs.overflow_rule
@@ -115,7 +115,8 @@ def _overflow(attrs: Attrs, _known: Known, data: TensorSpec) -> None:
 # %%
 # Primitives
 # ----------
-# The same in Relax's operators on integers. Any processor that TVM compiles for can run this.
+# The primitives compute the same with Relax's operators on integers. They run on every processor
+# that TVM compiles for.
 
 
 @primitive(quantized_abs)
@@ -135,10 +136,10 @@ def _primitive(builder: relax.BlockBuilder, attrs: Attrs, data: relax.Expr) -> r
 # %%
 # A kernel
 # --------
-# Where the scales are equal nothing is scaled, and 16 bits are enough for every step between. A
-# kernel says itself what a vector is: ``Ramp`` is sixteen places in a row. The rule returns None
-# for what its kernel does not serve; primitives do that then. ``"sse2"`` is what the target must
-# have.
+# If the scales are equal, nothing is scaled, and 16 bits are enough for every intermediate value. A
+# kernel states its vectors explicitly: ``Ramp`` is sixteen consecutive indices. The rule returns
+# None for calls that its kernel does not support; primitives compute these calls. ``"sse2"`` names
+# the feature that the target must have.
 
 
 @kernel(quantized_abs, "sse2")
@@ -174,8 +175,8 @@ def _kernel(
 # %%
 # The importer's rule
 # -------------------
-# One function, which becomes the operator's exact rule in the table of TFLite's operators. From now
-# on ABS on int8 tensors no longer falls back to float32.
+# One function becomes the operator's exact rule in the table of TFLite's operators. From now on ABS
+# on int8 tensors no longer falls back to float32.
 
 
 def convert_abs(ctx: Context) -> relax.Expr:
@@ -189,9 +190,9 @@ OPERATORS["ABS"] = replace(OPERATORS["ABS"], quantized=convert_abs)
 # %%
 # The test
 # --------
-# A model of one operator, made by the project's writer, on every int8 value; once with equal
-# scales, which the kernel serves, and once with others. LiteRT's reference kernels say what is
-# right.
+# The project's writer makes a model of one operator. It runs on every int8 value, once with equal
+# scales, which the kernel supports, and once with different scales. LiteRT's reference kernels give
+# the right answers.
 
 
 def model(input_quantization: tuple[float, int], output_quantization: tuple[float, int]) -> bytes:

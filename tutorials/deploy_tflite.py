@@ -1,10 +1,10 @@
 """Deploying a quantized TFLite model
 ==================================
 
-From a ``.tflite`` file to a library that runs: Inception V3, quantized to int8 with one scale for
-each output channel. The network here is one that this project makes itself (its weights are random,
-its structure and its quantization are the real ones), so that nothing has to be downloaded; put the
-path of a file of yours in its place.
+This page compiles a ``.tflite`` file to a library and runs it: Inception V3, quantized to int8 with
+one scale for each output channel. The project makes this network itself, so that nothing has to be
+downloaded: its weights are random, its structure and its quantization are the real ones. Put the
+path of your own file in its place.
 
 Run it with ``python tutorials/deploy_tflite.py``.
 """  # noqa: D205, D415
@@ -32,8 +32,8 @@ print(f"{model.name}: {model.stat().st_size / 1e6:.1f} MB")
 # %%
 # Import
 # ------
-# The importer turns each operator of the file into one of the dialect. Scales and zero points
-# become attributes, weights become parameters.
+# The importer turns each operator of the file into an operator of the dialect. Scales and zero
+# points become attributes, weights become parameters.
 
 start = time.perf_counter()
 mod, params = qnn.from_tflite(model)
@@ -79,8 +79,8 @@ plt.show()
 # %%
 # Is it right?
 # ------------
-# ``compare`` makes every intermediate tensor an output and holds each against LiteRT's reference
-# kernels, element by element. No tolerance: equal is equal.
+# ``compare`` makes every intermediate tensor an output, and compares each with that of LiteRT's
+# reference kernels, element by element. There is no tolerance: equal means equal.
 
 comparison = qnn.compare(model, [image])
 equal = len(comparison.tensors) - len(comparison.differing)
@@ -101,7 +101,7 @@ assert np.array_equal(loaded.run(image), scores)
 # %%
 # How fast is it?
 # ---------------
-# One thread on one core, in turn with LiteRT, so that both see the same machine.
+# One thread runs on one core, in turn with LiteRT, so that both have the same conditions.
 
 with one_core():
     timings = alternate(

@@ -2,11 +2,12 @@
 ============================
 
 A detector says what is in a picture, and where. This page runs one from a picture file to a picture
-with boxes, once with the command line and once in Python. The model is small, and really trained:
-it finds handwritten digits on a page of 48×48 pixels. It belongs to this project (``python -m
-tools.digits.detector`` trains it), so that nothing has to be downloaded. Its form is that of the
-detectors for phones: convolutions in int8, a score and a box for each place of the picture, and
-``TFLite_Detection_PostProcess``, which chooses among the boxes. Put an SSD of yours in its place.
+with boxes, once with the command line and once in Python. The model is small but trained: it finds
+handwritten digits on a page of 48×48 pixels. It belongs to this project
+(``python -m tools.digits.detector`` trains it), so that nothing has to be downloaded. It is built
+like the detectors for phones: convolutions in int8, a score and a box for each position in the
+picture, and ``TFLite_Detection_PostProcess``, which chooses among the boxes. Put your own SSD in
+its place.
 
 Run it with ``python tutorials/detector.py``.
 """  # noqa: D205, D415
@@ -35,8 +36,8 @@ print(f"{model.name}: {model.stat().st_size / 1e3:.1f} kB")
 # %%
 # A picture
 # ---------
-# Six digits that took no part in the training, of any size, at any place of a grainy page. The file
-# is larger than what the model takes, as pictures are; running it scales it.
+# The picture has six digits that the training did not use, of any size and at any position of a
+# grainy page. As usual, the file is larger than the model's input; ``run`` scales it.
 
 page = scene(*digits.held_out(), np.random.default_rng(3), 6)
 large = Image.fromarray(page.pixels).resize((480, 480), Image.Resampling.BICUBIC)
@@ -47,9 +48,9 @@ labels = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight"
 # %%
 # On the command line
 # -------------------
-# ``run`` knows that the outputs are detections, because TFLite_Detection_PostProcess made them, and
-# says so. ``--draw`` draws them. The labels of a model with metadata are in its file; this one has
-# none, and gets them from ``--labels``.
+# ``run`` recognises the outputs as detections, because TFLite_Detection_PostProcess made them, and
+# says so. ``--draw`` draws them. A model with metadata has its labels in its file. This model has
+# none, so ``--labels`` gives them.
 
 command = [sys.executable, "-m", "tvm_qnn", "run", model, "--input", folder / "page.png"]
 options = ["--labels", folder / "labels.txt", "--threshold", "0.5"]
@@ -65,7 +66,7 @@ axes.set_axis_off()
 plt.show()
 
 # %%
-# A program reads the same as JSON. Places are parts of the picture's width and height.
+# A program reads the same as JSON. Positions are parts of the picture's width and height.
 
 answer = subprocess.run([*command, *options, "--json"], check=True, capture_output=True, text=True)
 found = json.loads(answer.stdout)[0]["detections"]
@@ -74,8 +75,8 @@ print(json.dumps(found[0], indent=2))
 # %%
 # In Python
 # ---------
-# The library's outputs are the operator's four: boxes (top, left, bottom, right), classes, scores,
-# and how many of them count. ``role`` tells which is which, whatever a model calls them.
+# The library has the operator's four outputs: boxes (top, left, bottom, right), classes, scores,
+# and the number of valid ones. ``role`` tells which output is which, whatever a model calls them.
 
 mod, params = qnn.from_tflite(model)
 lib = qnn.build(mod, target="host", params=params)
@@ -97,12 +98,12 @@ for box, number, score in zip(
 # %%
 # Is it right?
 # ------------
-# Two questions. Does it find what is there? A box counts if it covers the same pixels as a digit's,
-# except for half of both together.
+# There are two questions. Does it find the digits? A box counts if more than half of the pixels
+# that the box and a digit's box cover together belong to both.
 
 
 def overlap(first: np.ndarray, second: np.ndarray) -> float:
-    """Return what two boxes share, divided by what they cover together."""
+    """Return the common area of two boxes, divided by the area that they cover together."""
     low, high = np.maximum(first[:2], second[:2]), np.minimum(first[2:], second[2:])
     shared = np.prod(np.maximum(0, high - low))
     return float(
@@ -119,7 +120,8 @@ assert len(found) == len(page.labels)
 print(f"all {len(found)} digits found, each in its place")
 
 # %%
-# And does it compute what LiteRT computes? Every tensor, element by element, boxes and scores too.
+# Does it compute what LiteRT computes? Every tensor is compared, element by element, boxes and
+# scores too.
 
 comparison = qnn.compare(model, [image])
 assert comparison.is_equal

@@ -2,7 +2,7 @@
 =================================================
 
 A language model keeps the keys and values of what it has read, so that each new token is a small
-step. This script loads a small trained model whose weights have 4 bits, lets it go on with a text,
+step. This script loads a small trained model whose weights have 4 bits, lets it continue a text,
 compares every token with ONNX Runtime's, and times both.
 
 Run it with ``python tutorials/generate_text.py``; it needs ``pip install '.[onnx]' onnxruntime``.
@@ -23,10 +23,10 @@ from tvm_qnn.timing import one_core
 # %%
 # The model
 # ---------
-# It has 1.1 million parameters and learned the pages of this project, and the help that comes with
-# Python. Its tokens are bytes. ``tools/prose`` trained it, and quantized it with ONNX Runtime's
-# ``MatMulNBitsQuantizer``. Put a model of yours in its place: one of onnxruntime-genai's builder,
-# or of Optimum.
+# It has 1.1 million parameters. It was trained on the pages of this project and on the help that
+# comes with Python. Its tokens are bytes. ``tools/prose`` trained it, and quantized it with ONNX
+# Runtime's ``MatMulNBitsQuantizer``. Put your own model in its place, made by onnxruntime-genai's
+# builder or by Optimum.
 
 path = prose.model("int4")
 print(f"{path.name}: {path.stat().st_size / 1e6:.2f} MB")
@@ -35,7 +35,8 @@ print(f"{path.name}: {path.stat().st_size / 1e6:.2f} MB")
 # ONNX Runtime
 # ------------
 # Each step reads the keys and values of the past and returns those of the present, which are the
-# past of the next step. First, as ONNX Runtime takes other kernels where it then finds one core.
+# past of the next step. ONNX Runtime runs first, because it takes other kernels if it finds itself
+# bound to one core.
 
 options = onnxruntime.SessionOptions()
 options.intra_op_num_threads = 1
@@ -67,9 +68,8 @@ def on_onnxruntime(ids: list[int], count: int) -> tuple[list[int], list[float]]:
 # %%
 # Here
 # ----
-# ``qnn.decoder`` compiles the model and keeps the past: in buffers of a fixed size, of which
-# nothing is copied. ``generate`` chooses the likeliest token each time, unless it gets a
-# temperature.
+# ``qnn.decoder`` compiles the model and keeps the past in buffers of a fixed size. A step copies
+# nothing of them. ``generate`` chooses the likeliest token each time, unless it gets a temperature.
 
 decoder = qnn.decoder(path, num_threads=1)
 ids = list(prompt.encode())
@@ -86,7 +86,7 @@ print(f"{same} of {count} tokens are the same")
 assert found == expected
 
 # %%
-# Drawn at random, the text is livelier. A seed makes it the same each time.
+# Tokens that are drawn at random make the text livelier. A seed makes it the same each time.
 
 decoder.reset()
 drawn = decoder.generate(ids, count, temperature=0.7, top_k=20, seed=1)

@@ -1,9 +1,9 @@
 """A streaming keyword spotter over a wave file
 ============================================
 
-A spotter listens for as long as it is on. Every 20 milliseconds it gets the spectrum of what it has
-just heard, and it keeps the spectra before that by itself: the model has **state**. This page makes
-such a model, gives it a wave file piece by piece, and listens to two streams at a time.
+A spotter listens as long as it is on. Every 20 milliseconds it gets the spectrum of the newest
+sound. It keeps the earlier spectra itself: the model has **state**. This page makes such a model,
+gives it a wave file piece by piece, and listens to two streams at a time.
 
 Its words are whistles, so that nothing has to be downloaded: "up" rises, "down" falls, and "trill"
 goes back and forth.
@@ -73,8 +73,8 @@ print(f"{path.name}: {len(samples) / RATE:.1f} s")
 # %%
 # Features
 # --------
-# The loudness of 16 bands in a window of two hops, on a logarithmic scale, in int8: what the model
-# takes. Nothing but this window is needed to compute it, so it can be done while one listens.
+# The model's input is the loudness of 16 bands in a window of two hops, on a logarithmic scale, in
+# int8. It depends only on this window, so a program can compute it while it listens.
 
 FEATURE = Encoding(6 / 255, -43, "int8")  # from -2 to 4
 edges = np.linspace(8, 104, BANDS + 1).astype(int)  # of the bands, among the spectrum's numbers
@@ -95,10 +95,10 @@ def frames(sound: np.ndarray) -> np.ndarray:
 # %%
 # A small network
 # ---------------
-# What is heard of the last half second goes through a hidden layer to four scores: one for each
-# word, and one for none. It is trained here, in numpy, on other whistles than those of the file: a
-# word counts where it has just ended. Where only a part of it has been heard, it is none yet, and
-# some time after its end it is none any more.
+# A hidden layer turns the spectra of the last half second into four scores: one for each word, and
+# one for no word. The network is trained here, in numpy, on other whistles than those of the file.
+# A word counts when it has just ended. If only a part of it has been heard, or some time after its
+# end, the answer is no word.
 
 
 def example(label: int) -> np.ndarray:
@@ -106,8 +106,8 @@ def example(label: int) -> np.ndarray:
     word = WORDS[label or rng.integers(1, 4)]
     sound = whistle(word)
     sound = np.concatenate([noise(0.8), sound + noise(1)[: len(sound)], noise(0.8)])
-    # Just before the end of a word, and some time after it, either answer may be given: there are
-    # no examples of these.
+    # Just before the end of a word, and some time after it, either answer is allowed: there are no
+    # examples of these times.
     early, late = int(rng.integers(-24, -3)), int(rng.integers(9, 28))
     place = int(rng.integers(0, 7)) if label else (early if rng.random() < 0.6 else late)
     end = len(sound) - int(0.8 * RATE) + place * HOP
@@ -185,7 +185,7 @@ def dense(name: str, data: int, scale: float, layer: int, result: int, activatio
 
 
 def variable(where: ModelWriter) -> int:
-    """Add what names the variable."""
+    """Add the operator that names the variable."""
     handle = where.tensor("handle", (1,), "resource")
     where.operator("VAR_HANDLE", [], [handle], shared_name="heard")
     return handle
@@ -232,7 +232,7 @@ model = writer.finish([newest], [probabilities])
 # %%
 # Listen
 # ------
-# The variable became state of the library: not an input, and yet it lasts from one run to the next.
+# The variable became state of the library. It is not an input, but lasts from one run to the next.
 
 mod, params = qnn.from_tflite(model)
 lib = qnn.build(mod, "host", params)
@@ -247,7 +247,7 @@ windows = [features(sound[start : start + 2 * HOP])[None, None] for start in sta
 chances = np.concatenate([(lib.run(window) + 128.0) / 256 for window in windows])
 
 # %%
-# A word is spotted where three runs in a row are sure of it; for the next 0.4 seconds the spotter
+# A word is spotted when three runs in a row are sure of it. For the next 0.4 seconds the spotter
 # says nothing.
 
 sure = np.where(chances.max(1) > 0.7, chances.argmax(1), 0)
@@ -275,7 +275,7 @@ plt.show()
 # Two streams at a time
 # ---------------------
 # Each ``session`` has a state of its own, so that one library serves any number of microphones.
-# After ``reset`` a stream begins anew, and says the same again.
+# After ``reset`` a stream begins again, and gives the same answers.
 
 first, second = lib.session(), lib.session()
 late = len(windows) // 2
@@ -291,7 +291,7 @@ print("two sessions and a reset: the same", len(again), "answers")
 # %%
 # Is it right?
 # ------------
-# Every tensor of forty runs one after another, held against LiteRT's.
+# Every tensor of forty consecutive runs is compared with LiteRT's.
 
 comparison = qnn.compare(model, [windows[0]], then=[[window] for window in windows[40:79]])
 assert comparison.is_equal

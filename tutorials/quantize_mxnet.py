@@ -1,14 +1,14 @@
 """From a Gluon network to a quantized library
 ===========================================
 
-MXNet is retired, but it quantizes networks well, and what it has quantized can be kept: tvm-qnn
-reads its files without MXNet and computes what MXNet 1.9.1 does on a processor with VNNI, bit for
-bit. This page trains a small Gluon network on handwritten digits, has MXNet quantize it, and makes
-a library of it.
+MXNet is retired, but it quantizes networks well, and its quantized networks can still be used.
+tvm-qnn reads their files without MXNet, and computes what MXNet 1.9.1 computes on a processor with
+VNNI, bit for bit. This page trains a small Gluon network on handwritten digits, lets MXNet quantize
+it, and compiles it to a library.
 
-Run it with ``python tutorials/quantize_mxnet.py``. The first half needs MXNet, for which ``make
-mxnet`` makes an environment, ``.venv-mxnet``. Elsewhere the page takes the files that this very
-script once wrote there.
+Run it with ``python tutorials/quantize_mxnet.py``. The first half needs MXNet; ``make mxnet`` makes
+an environment for it, ``.venv-mxnet``. Without MXNet the page takes files that this script wrote
+earlier in that environment.
 """  # noqa: D205, D415
 
 from __future__ import annotations
@@ -38,7 +38,8 @@ train, test = slice(0, 300), slice(300, 450)
 # %%
 # The float network
 # -----------------
-# Two convolutions with batch normalization and a fully connected layer, trained for a few seconds.
+# The network has two convolutions with batch normalization and a fully connected layer. It is
+# trained for a few seconds.
 
 if mx is None:
     folders = [Path.cwd(), *Path.cwd().parents]  # the script runs somewhere in the checkout
@@ -68,9 +69,9 @@ else:
 # %%
 # Quantized by MXNet
 # ------------------
-# MXNet fuses convolutions with what follows them, measures ranges on some pictures, and writes a
-# symbol in which each operator says in which range its result lies. The weights stay in float:
-# MXNet rounds them when it first runs, tvm-qnn when it imports them, both alike.
+# MXNet fuses convolutions with the operators that follow them, measures ranges on some pictures,
+# and writes a symbol in which each operator states the range of its result. The weights stay in
+# float. MXNet rounds them at its first run, tvm-qnn at import, in the same way.
 
 if mx is not None:
     network.export(str(prefix))
@@ -88,9 +89,9 @@ if mx is not None:
 # %%
 # Import
 # ------
-# The order of the arguments is that of the function which TVM once had: symbol, shape, dtype,
-# parameters. Instead of paths they may be objects of MXNet's: ``from_mxnet(symbol, shape,
-# "float32", arguments, states)``.
+# The order of the arguments is that of TVM's former function: symbol, shape, dtype, parameters. The
+# arguments may be MXNet's objects instead of paths:
+# ``from_mxnet(symbol, shape, "float32", arguments, states)``.
 
 shape = pictures[test].shape
 mod, params = qnn.from_mxnet(
@@ -103,8 +104,8 @@ for line in mod.script(show_meta=False).splitlines():
 # %%
 # The library
 # -----------
-# From here on it is like any other model: compiled for a target, kept in a file, loaded where
-# there is neither MXNet nor TVM's compiler.
+# From here on it is like any other model: it is compiled for a target, kept in a file, and loaded
+# on a machine with neither MXNet nor TVM's compiler.
 
 library = qnn.build(mod, target="host", params=params)
 path = Path(tempfile.mkdtemp()) / "digits.so"
@@ -114,8 +115,8 @@ accuracy = (scores.argmax(axis=1) == labels[test]).mean()
 print(f"{path.name}: {path.stat().st_size / 1e3:.0f} kB, {100 * accuracy:.1f}% right")
 
 # %%
-# The eight digits of which it is least certain, with its answer and, where that is wrong, what was
-# written:
+# These are the eight digits with the least certain answers. Each has its answer and, if this is
+# wrong, the right one:
 
 if plt is not None:
     second, first = np.sort(scores, axis=1)[:, -2:].T
@@ -130,9 +131,9 @@ if plt is not None:
 # %%
 # Is it right?
 # ------------
-# Held against MXNet's own answers. Beside the stored files are those of a processor with VNNI, and
-# the library's are the same numbers. Without VNNI, MXNet adds products in 16 bits, which saturate:
-# there its answers, not the library's, are a little off.
+# The answers are compared with MXNet's own. The stored files have MXNet's answers from a processor
+# with VNNI, and the library gives the same numbers. Without VNNI, MXNet adds products in 16 bits,
+# which saturate: there its answers, not the library's, are a little off.
 
 if mx is None:
     with np.load(f"{prefix}.npz") as stored:
@@ -149,8 +150,8 @@ print(f"{(scores.argmax(1) == answers.argmax(1)).sum()} of {len(scores)} digits 
 # %%
 # MXNet as it was meant
 # ---------------------
-# MXNet has a few faults: it writes a sum into a type too small for it, for instance. They are
-# part of its answers, so the import reproduces them; ``semantics="corrected"`` does not. This
+# MXNet has a few faults. For instance, it writes a sum into a type that is too small. These faults
+# are part of its answers, so the import reproduces them; ``semantics="corrected"`` does not. This
 # network meets none of them.
 
 corrected, params = qnn.from_mxnet(

@@ -2,10 +2,10 @@
 =======================================
 
 ONNX Runtime's ``quantize_static`` gives activations of int8 by default. On x86 ONNX Runtime
-computes much of such a model in float; here all of it that has integers runs in integers, and they
-are those that ONNX Runtime itself computes where it is told to. This script makes a small residual
-network, quantizes it as the defaults do, compiles it, holds every tensor against ONNX Runtime, and
-times both.
+computes much of such a model in float. tvm-qnn computes all its quantized operators in integers,
+and gives the integers that ONNX Runtime computes with the right setting. This script makes a small
+residual network, quantizes it with the defaults, compiles it, compares every tensor with ONNX
+Runtime's, and times both.
 
 Run it with ``python tutorials/quantize_onnx.py``; it needs ``pip install '.[onnx]' onnxruntime``.
 """  # noqa: D205, D415
@@ -33,8 +33,8 @@ folder = Path(tempfile.mkdtemp())
 # %%
 # A float network
 # ---------------
-# Three residual blocks of 64 channels, a mean and a dense layer. The weights are random: put a
-# model of yours in its place.
+# The network has three residual blocks of 64 channels, a mean and a dense layer. Its weights are
+# random: put your own model in its place.
 
 CHANNELS, SIZE = 64, 56
 nodes: list[Any] = []
@@ -83,7 +83,7 @@ float_model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17
 
 
 class Noise(CalibrationDataReader):
-    """Four pictures of noise, which stand for data of yours."""
+    """Four pictures of noise, in place of your own data."""
 
     def __init__(self) -> None:
         """Draw them."""
@@ -103,8 +103,8 @@ print(f"{path.name}: {path.stat().st_size / 1e3:.0f} kB")
 # %%
 # Import and compile
 # ------------------
-# The importer keeps groups of DequantizeLinear, an operator and QuantizeLinear. ``build`` makes one
-# integer operator of each, under the conditions under which ONNX Runtime does.
+# The importer keeps groups of DequantizeLinear, an operator and QuantizeLinear. ``build`` turns
+# each group into one integer operator, under ONNX Runtime's own conditions.
 
 mod, params = qnn.from_onnx(path)
 lib = qnn.build(mod, target="host", params=params)
@@ -114,8 +114,9 @@ print("scores:", np.round(lib.run(image), 3))
 # %%
 # Is it right?
 # ------------
-# ``onnxruntime_tensors`` runs ONNX Runtime with the setting by which it computes int8 in integers,
-# and returns every tensor that the model quantizes. With ``outputs="all"`` so does the library.
+# ``onnxruntime_tensors`` runs ONNX Runtime with the setting that makes it compute int8 in integers,
+# and returns every tensor that the model quantizes. With ``outputs="all"`` the library returns the
+# same tensors.
 
 everything, params = qnn.from_onnx(path, outputs="all")
 found = qnn.build(everything, target="host", params=params).run(image)
@@ -127,8 +128,8 @@ print(f"{len(wanted)} tensors equal, {sum(array.size for array in wanted.values(
 # %%
 # How fast is it?
 # ---------------
-# One thread on one core, in turn. ONNX Runtime runs the same file twice: as it does by default, and
-# in the integers that were just compared.
+# Each program has one thread on one core; they run in turn. ONNX Runtime runs the same file twice:
+# with its defaults, and in the integers that were just compared.
 
 
 def runtime(**settings: str) -> Any:

@@ -2,10 +2,10 @@
 =====================================
 
 A quantized network never touches a real number between its input and its output. This page
-follows one product of two matrices all the way through: real matrices become 8-bit integers, the
-integers are multiplied and summed, the sums are scaled back to 8 bits without a single float
-operation, and what comes out is compared with the real product. At the end stands a bound of the
-error, derived from the scales alone and checked.
+follows one product of two matrices from beginning to end. Real matrices become 8-bit integers. The
+integers are multiplied and summed. The sums are scaled back to 8 bits without a single float
+operation. The result is compared with the real product. At the end a bound of the error is derived
+from the scales alone, and checked.
 
 Run it with ``python tutorials/quantized_matmul.py``.
 """  # noqa: D205, D415
@@ -74,9 +74,9 @@ show("rhs, quantized", rhs_quantized)
 #
 #     Σ (l - zl)(r - zr)  =  Σ l·r  -  zl·Σ r  -  zr·Σ l  +  K·zl·zr
 #
-# The first sum is a plain product of 8-bit matrices in 32-bit accumulators, which is what
-# processors have instructions for. The others take one pass over each matrix, and those of a
-# constant matrix are known before the program runs.
+# The first sum is a plain product of 8-bit matrices in 32-bit accumulators, for which processors
+# have instructions. The other sums take one pass over each matrix. The sums of a constant matrix
+# are known before the program runs.
 
 lhs_zero, rhs_zero = lhs_encoding.zero_point, rhs_encoding.zero_point
 raw = lhs_quantized.astype(np.int32) @ rhs_quantized.astype(np.int32)
@@ -110,8 +110,8 @@ show("its difference from the real product", result - product)
 # %%
 # How large can the difference be?
 # --------------------------------
-# Rounding puts every operand at most half a step off, ``|dl| <= sl/2`` and ``|dr| <= sr/2``. The
-# integer product is exact, so all it carries is::
+# Rounding changes every operand by at most half a step, ``|dl| <= sl/2`` and ``|dr| <= sr/2``. The
+# integer product is exact, so its error is::
 #
 #     (l + dl)(r + dr) - l·r  =  l·dr + r·dl + dl·dr
 #
@@ -120,10 +120,10 @@ show("its difference from the real product", result - product)
 #
 # Scaling down rounds the multiplier (by ``2^-31`` of itself at most), the high multiplication (half
 # of its last bit, which the shift then divides) and the shift (half a step of the result).
-# The clamp brings no value further than half a step from where it belongs.
+# The clamp moves no value further than half a step from its right value.
 
-# Half a step; the small term is what the float32 scale and the float32 quotient, below 256, may
-# add: 256 · 2^-24 each.
+# Half a step; the small term bounds the errors of the float32 scale and of the float32 quotient,
+# below 256: 256 · 2^-24 each.
 half = 0.5 + 2.0**-15
 off_lhs, off_rhs = half * lhs_encoding.scale, half * rhs_encoding.scale
 from_operands = (

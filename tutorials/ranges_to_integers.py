@@ -1,8 +1,8 @@
 """From ranges to integers
 =======================
 
-Where scales and zero points come from, what they cost, and how a real factor becomes an integer
-multiplication. The functions are those that the rest of the project uses.
+This page shows how scales and zero points are chosen, what they cost, and how a real factor becomes
+an integer multiplication. It uses the functions of the project itself.
 
 Run it with ``python tutorials/ranges_to_integers.py``.
 """  # noqa: D205, D415
@@ -27,9 +27,9 @@ rng = np.random.default_rng(0)
 # A scale and a zero point
 # ------------------------
 # Calibration runs a network on examples and notes the range of each tensor, here from -1 to 3.
-# uint8 has 256 integers, so 255 steps: the scale is 4 / 255. The real number 0 must be an integer
-# itself, because padding is made of zeros; the zero point is that integer, and the range moves a
-# little so that it is one.
+# uint8 has 256 integers, so 255 steps: the scale is 4 / 255. The real number 0 must correspond to
+# an integer exactly, because padding consists of zeros. This integer is the zero point. The range
+# moves a little to make it an integer.
 
 encoding = tflite_asymmetric(-1.0, 3.0, "uint8")
 print(f"scale {encoding.scale:.8f}, zero point {encoding.zero_point}")
@@ -50,8 +50,8 @@ below.set_xlabel("real number")
 plt.show()
 
 # %%
-# Inside the range the error is half a step at most; outside it the value is clamped, and the error
-# grows with the distance.
+# Inside the range the error is at most half a step. Outside the range the value is clamped, and the
+# error grows with the distance.
 
 inside = (real >= encoding.real_range[0]) & (real <= encoding.real_range[1])
 print(f"largest error inside: {np.abs(back - real)[inside].max() / encoding.scale:.3f} steps")
@@ -82,8 +82,8 @@ for name, each in table.items():
 # %%
 # The wider the range, the coarser the step
 # -----------------------------------------
-# A single outlier stretches the range, and every other value pays for it. That is why calibration
-# sometimes cuts ranges off, and why weights have a scale for each channel.
+# A single outlier stretches the range, and every other value pays for it. Therefore calibration
+# sometimes cuts ranges off, and weights have a scale for each channel.
 
 spread = rng.normal(0, 1, 20_000).astype(np.float32)
 limits = np.linspace(1, 12, 45)
@@ -105,7 +105,7 @@ print(f"the best range here is about ±{limits[int(np.argmin(errors))]:.1f} stan
 # -------------------------
 # A convolution's sum counts steps of ``sx·sw``, its result steps of ``sy``. The factor between them
 # is known when the model is compiled. gemmlowp writes it as ``q · 2^(shift - 31)`` with a 31-bit
-# integer ``q`` of at least 2^30, so that nothing of its precision is lost:
+# integer ``q`` of at least 2^30, so that no precision is lost:
 
 factor = 0.0123 * 0.0047 / 0.0391
 q, shift = (int(value) for value in quantize_multiplier(factor))
@@ -129,6 +129,6 @@ axes.set_title("what two roundings leave", loc="left")
 plt.show()
 
 # %%
-# Half a step, and a little more where the first rounding has pushed a sum over the tie of the
-# second. A program that rounds once is not wrong. But it does not compute what the network was
-# evaluated with, and this project does.
+# The error is half a step, and a little more if the first rounding pushed a sum over the tie of the
+# second. A program that rounds once is not wrong. But its results are not those with which the
+# network was evaluated. The results of this project are.

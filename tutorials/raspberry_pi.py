@@ -1,18 +1,18 @@
 """Compiling for a Raspberry Pi, and running there
 ===============================================
 
-A laptop compiles; the board only runs. This page shows three ways from one to the other: over the
-network with TVM's own RPC, as a C program that needs nothing on the board, and under an emulator
-where there is no board at all. The answers are the same integers each time.
+A laptop compiles; the board only runs. This page shows three ways to run a model: on the board over
+the network with TVM's own RPC, as a C program that needs nothing on the board, and in an emulator
+without a board. The answers are the same integers each time.
 
-Run it with ``python tutorials/raspberry_pi.py``. With a board at hand, start TVM's server there ::
+Run it with ``python tutorials/raspberry_pi.py``. If you have a board, start TVM's server there ::
 
     pip install "apache-tvm[rpc]"
     python3 -m tvm.exec.rpc_server --host 0.0.0.0 --port 9090
 
-and say where it is: ``BOARD=raspberrypi.local:9090 python tutorials/raspberry_pi.py``. The versions
-of ``apache-tvm`` and ``apache-tvm-ffi`` must be the same on both sides. Without ``BOARD`` this
-machine plays the board.
+and give its address: ``BOARD=raspberrypi.local:9090 python tutorials/raspberry_pi.py``. The
+versions of ``apache-tvm`` and ``apache-tvm-ffi`` must be the same on both sides. Without ``BOARD``
+this machine plays the board.
 """  # noqa: D205, D415
 
 from __future__ import annotations
@@ -54,7 +54,8 @@ images = digits.to_input(pictures[:100], "int8")
 # newer phones and servers          and matrix products         ``aarch64-i8mm``
 # ================================  ==========================  ==============================
 #
-# Code for a later line stops on a board of an earlier one with an illegal instruction.
+# Code for a later row of the table stops on a board of an earlier row with an illegal instruction.
+
 
 board = os.environ.get("BOARD")
 target = os.environ.get("BOARD_TARGET", "aarch64 -mcpu=cortex-a72") if board else "host"
@@ -110,8 +111,8 @@ plt.show()
 # %%
 # A C program
 # -----------
-# The other way needs no Python, no TVM and no network on the board, and is the one for 32-bit
-# systems, for which there is no package of TVM. ``format="c"`` writes an object file with code and
+# The other way needs no Python, no TVM and no network on the board. It is the only way for 32-bit
+# systems, because TVM has no package for them. ``format="c"`` writes an object file with code and
 # weights, a header, a few lines of C and an example program.
 
 standalone = qnn.build(mod, "aarch64", params)
@@ -123,8 +124,8 @@ for line in (folder / "digits.h").read_text().splitlines():
         print(line)
 
 # %%
-# Any C compiler for the board makes a program of them: the board's own, or a cross compiler here.
-# The emulator ``qemu-aarch64`` (package ``qemu-user``) runs it without a board.
+# Any C compiler for the board makes a program of these files: the board's own, or a cross compiler
+# here. The emulator ``qemu-aarch64`` (package ``qemu-user``) runs it without a board.
 
 compiler, emulator = shutil.which("aarch64-linux-gnu-gcc"), shutil.which("qemu-aarch64")
 if compiler and emulator:

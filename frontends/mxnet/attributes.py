@@ -66,7 +66,7 @@ class Attributes:
         return value
 
     def integers(self, name: str, default: Sequence[int] | None = None) -> tuple[int, ...]:
-        """Return a list of whole numbers: '(3, 3)', '[3,3]', '()' or, of one number, '3'."""
+        """Return a list of whole numbers: '(3, 3)', '[3,3]', '()' or '3' for a single one."""
         if default is not None and not self.has(name):
             return tuple(default)
         values = self.optional_integers(name)
@@ -75,7 +75,7 @@ class Attributes:
         return tuple(value for value in values if value is not None)
 
     def optional_integers(self, name: str) -> tuple[int | None, ...]:
-        """Return a list whose items may be 'None', as the ends of slices are."""
+        """Return a list whose items may be 'None', such as the ends of slices."""
         try:
             # Python 2 wrote long numbers with a trailing L.
             value = ast.literal_eval(self._text(name).replace("L", ""))

@@ -1,8 +1,8 @@
-"""MXNet's changes of weights when a quantized network first runs, in numpy float32.
+"""MXNet's changes of weights at the first run of a quantized network, in numpy float32.
 
 Source: sg_mkldnn_conv.cc and mkldnn_conv.cc of MXNet 1.9.1: UpdateConvWeightBias,
-QuantizeConvWeightBias and GetWeightScales. Every operation rounds to float32 as it does there,
-unless a comment says otherwise.
+QuantizeConvWeightBias and GetWeightScales. Every operation rounds to float32 as in MXNet, unless a
+comment says otherwise.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ def fold_batch_norm(
     Args:
         weight: float32 [channels, ...].
         bias: float32 [channels], or None.
-        gamma: float32 [channels], like those that follow; ones if the operator has fix_gamma.
+        gamma: float32 [channels], like the next three; ones if the operator has fix_gamma.
         beta: the addend.
         mean: running mean.
         variance: running variance.
         eps: added to the variance.
     """
-    # eps is a double there, and so is the quotient until it is stored.
+    # In MXNet eps is a double, and so is the quotient until it is stored.
     deviation = np.sqrt(variance.astype(np.float64) + eps)
     alpha = (gamma.astype(np.float64) / deviation).astype(np.float32)
     folded = beta - alpha * mean if bias is None else beta + alpha * (bias - mean)
@@ -76,7 +76,7 @@ def limit_steps(steps: Array, bias: Array, data_steps: Array) -> Array:
 
 
 def most_bias_steps(bias: Array) -> Array:
-    """Return the most steps per unit of sums with which a bias fits int32; infinite for none."""
+    """Return the most steps per unit of sums at which a bias fits int32; infinite for 0."""
     with np.errstate(divide="ignore"):
         return np.asarray(_BIAS_LIMIT / np.abs(bias))
 

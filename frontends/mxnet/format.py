@@ -20,7 +20,7 @@ class MXNet(Format):
     semantics = SEMANTICS
 
     def recognises(self, model: Any) -> bool:
-        """Look for a symbol's list of nodes, or for the methods of such models' classes."""
+        """Look for a symbol's list of nodes, or for the methods of such classes."""
         if isinstance(model, bytes):
             return model.lstrip()[:1] == b"{" and b'"nodes"' in model
         if type(model).__module__ == "frontends.mxnet.graph":

@@ -1,4 +1,4 @@
-"""An MXNet symbol as a small typed graph, from the reader to the converters."""
+"""An MXNet symbol as a small typed graph: the reader makes it, the converters read it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 SEMANTICS = ("mxnet", "corrected")
-"""The results where MXNet deviates from its own intent: its own, or the intended ones."""
+"""The choice where MXNet deviates from its own intent: its own results, or the intended ones."""
 
 VARIABLE = "null"  # MXNet's operator name of a variable
 
@@ -17,7 +17,7 @@ class Entry:
 
     Attributes:
         node: the node's number in its graph.
-        output: which of its outputs, from 0.
+        output: the index of the output.
     """
 
     node: int
@@ -34,8 +34,8 @@ class Node:
         attrs: its attributes in the file, name to text; numbers, booleans and tuples are text, too,
             in the spelling of the file's writer.
         inputs: the outputs of earlier nodes that it reads.
-        subgraphs: the graphs of an operator that has some: the operators in a fused one, or the
-            bodies of control flow.
+        subgraphs: the graphs inside the operator: the operators in a fused one, or the bodies of
+            control flow.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""From an MXNet model to a Relax module of quantized operators.
+"""Imports an MXNet model as a Relax module of quantized operators.
 
 A walk over the graph emits its operators, and collects those that cannot be converted.
 """
@@ -30,7 +30,8 @@ from qnn_ops.serial import serial
 
 Problem = tuple[int, str, str, Sequence[str]]
 
-# The dtypes that MXNet and Relax compute with, for the 64-bit dtypes that Python and numpy make.
+# The dtypes that MXNet and Relax compute with, in place of the 64-bit dtypes that Python and numpy
+# make.
 _NARROWER = {"float64": "float32"}
 
 _NO_RULE = "no conversion rule"
@@ -90,7 +91,7 @@ class Conversion:
         return _Walk(self, graph, values).run()
 
     def convert_subgraph(self, graph: Graph, inputs: Sequence[Value]) -> list[Value]:
-        """Emit the graph that an operator stands for, given its variables in order."""
+        """Emit the graph inside an operator, given its variables in order."""
         entries = [Entry(number) for number, node in enumerate(graph.nodes) if node.is_variable]
         if len(entries) != len(inputs):
             raise QnnError(f"the subgraph has {len(entries)} variables, got {len(inputs)} inputs")
@@ -104,7 +105,7 @@ class Conversion:
 
 
 class _Walk:
-    """One graph while it is converted."""
+    """The conversion of one graph."""
 
     def __init__(self, conversion: Conversion, graph: Graph, values: dict[Entry, Value]) -> None:
         self.conversion = conversion
@@ -215,13 +216,13 @@ def from_mxnet(
         symbol: the path of a symbol file, its JSON text or bytes, or a result of ``read_symbol``;
             an ``mx.sym.Symbol``; or a Gluon ``HybridBlock`` that has run once, which contains its
             parameters.
-        shape: of the inputs by name, or of the only input. Needed if the file does not state it.
+        shape: of the inputs by name, or of the only input; needed if the file does not state it.
         dtype: of all inputs, or by name.
         arg_params: parameters by name, as numpy or MXNet arrays; or the path or bytes of a file
             of parameters, which holds the auxiliary ones, too.
         aux_params: auxiliary parameters by name: running means and variances.
-        semantics: "mxnet" is what MXNet 1.9.1 computes, bit for bit; "corrected" is what it
-            should have computed where it deviates from its own intent (docs/numerics_mxnet.md).
+        semantics: "mxnet" gives the results of MXNet 1.9.1, bit for bit; "corrected" gives the
+            intended results where MXNet deviates from its own intent (docs/numerics_mxnet.md).
 
     Returns:
         The module and its parameters. Its ``main`` takes the model's inputs, then constants,

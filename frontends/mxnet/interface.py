@@ -70,7 +70,7 @@ def _shapes(graph: Graph, inputs: Mapping[str, int], shape: Shapes) -> dict[str,
         return stated
     if isinstance(shape, Mapping):
         return {**stated, **shape}
-    # If there are several, take one whose shape is not known otherwise; labels come last.
+    # If there are several, take one without a known shape; labels come last.
     if not inputs:
         raise QnnError("shape: the model has no input")
     first = next((name for name in inputs if name not in stated), next(iter(inputs)))

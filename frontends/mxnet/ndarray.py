@@ -1,6 +1,6 @@
-"""Reads one array of an MXNet parameter file, in each of the forms that MXNet has written.
+"""Reads one array of an MXNet parameter file, in all forms that MXNet has written.
 
-All of them are little endian::
+All forms are little endian::
 
     V3, V2:  u32 magic, i32 storage, [shape of the stored part, if sparse], shape, device,
              i32 type, [i32 type, shape of each index array, if sparse], elements, [indices]
@@ -25,8 +25,8 @@ from frontends.mxnet.errors import MXNetFormatError, format_error
 
 Array = np.ndarray[Any, Any]
 
-# Sparse and compressed arrays may grow to so many bytes, and so many for each byte of the file. A
-# sparse matrix with one element in a hundred grows thirtyfold; files that need more are made to
+# The bytes to which sparse and compressed arrays may grow, and the bytes for each byte of the file.
+# A sparse matrix with one element in a hundred grows thirtyfold. Files that need more are made to
 # fill the memory.
 _FREE_GROWTH = 1 << 24
 _GROWTH = 64
@@ -38,7 +38,7 @@ class Cursor:
     """Reads a file from its beginning to its end.
 
     Args:
-        source: what to call the file in messages.
+        source: the file's name in messages.
         data: its bytes.
 
     Attributes:
@@ -66,7 +66,7 @@ class Cursor:
         """Return the next bytes.
 
         Raises:
-            MXNetFormatError: the file has fewer.
+            MXNetFormatError: the file has fewer bytes.
         """
         if not 0 <= size <= self.left:
             raise self.error(
@@ -136,7 +136,7 @@ def expand(
             the values, followed by their count, and the column of each value.
 
     Returns:
-        The array, 0 where nothing is stored.
+        The array, with 0 for elements that are not stored.
 
     Raises:
         MXNetFormatError: values and indices do not describe an array of this shape, or the array is
@@ -278,7 +278,7 @@ def _read_sparse(
 
 
 def _elements(cursor: Cursor, shape: tuple[int, ...], flag: int, what: str) -> Array:
-    # numpy multiplies the other dimensions even where one is 0.
+    # numpy multiplies the other dimensions even if one is 0.
     if any(size < 0 for size in shape) or math.prod(size or 1 for size in shape) >= _MAX_ELEMENTS:
         raise cursor.error(cursor.position, f"{what} is of shape {shape}, which no array has")
     array = cursor.array(shape, _TYPES[flag], what)

@@ -124,7 +124,7 @@ def _unpack(cursor: Cursor, archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> 
     offset, what = _offset(info), repr(info.filename)
     if info.compress_type not in _METHODS:
         raise cursor.error(offset, f"{what} is compressed by method {info.compress_type}")
-    # Also for members that are only stored, as members may overlap.
+    # This limit also applies to members that are only stored, as members may overlap.
     cursor.grow(info.file_size, offset, what)
     try:
         content = archive.read(info)
@@ -203,7 +203,7 @@ def read_params(
         widened to float32, and arrays that were never given a shape are left out.
 
     Raises:
-        MXNetFormatError: the file is no parameter file, or a damaged one; the message names the
+        MXNetFormatError: the file is not a parameter file, or is damaged; the message names the
             byte.
         OSError: the path cannot be read.
     """

@@ -1,8 +1,8 @@
 """Ranges and scales: in numpy if they are known, otherwise in the model's function.
 
-MXNet computes ranges in float32, each operation rounded; so does numpy with float32 arrays, and so
-does Relax. So one formula serves calibrated models, where it is computed during import, and others,
-where it becomes part of the function.
+MXNet computes ranges in float32, and rounds each operation. numpy does the same with float32
+arrays, and so does Relax. So one formula serves all models: import computes it for calibrated
+models, and it becomes part of the function of other models.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def scalar(value: Any) -> Array:
 
 
 INT32_LEVELS = scalar(2**31)
-"""MXNet's float(0x7fffffff), which rounds up; also its steps per unit if a range is zero."""
+"""MXNet's float(0x7fffffff), which rounds up; also the steps per unit if a range is zero."""
 
 
 def levels(dtype: str) -> Array:
@@ -60,12 +60,12 @@ def add(a: Value, b: Value) -> Value:
 
 
 def maximum(a: Value, b: Value) -> Value:
-    """Return the larger one."""
+    """Return the larger number."""
     return _apply(np.maximum, R.maximum, a, b)
 
 
 def minimum(a: Value, b: Value) -> Value:
-    """Return the smaller one."""
+    """Return the smaller number."""
     return _apply(np.minimum, R.minimum, a, b)
 
 
@@ -90,7 +90,7 @@ def steps_per_unit(dtype: str, low: Value, high: Value) -> Value:
 
 
 def to_expr(value: Value) -> relax.Expr:
-    """Return a value as an expression, known ones as constants."""
+    """Return a value as an expression; a known value becomes a constant."""
     return relax.const(value, str(value.dtype)) if isinstance(value, np.ndarray) else value
 
 

@@ -1,4 +1,4 @@
-"""Description and import of an MXNet model, with the interface of all formats."""
+"""Describes and imports an MXNet model, with the interface of all formats."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _PRODUCTS_PER_OUTPUT = {
 
 
 class MXNetSource(Source):
-    """An MXNet model; shapes, ranges and products are known if the shapes of its inputs are."""
+    """An MXNet model; shapes, ranges and products are known if its inputs' shapes are known."""
 
     def __init__(self, model: Any, params: Any, semantics: str) -> None:
         """Read a model: the path of its symbol, or an object.

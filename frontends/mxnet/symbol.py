@@ -35,12 +35,12 @@ def parse(source: str, text: str) -> Any:
     """Parse JSON.
 
     Args:
-        source: what to call the file in messages.
+        source: the file's name in messages.
         text: the JSON.
 
     Raises:
-        MXNetFormatError: it is no JSON, nests deeper than symbols do, or has numbers of more
-            than 19 digits.
+        MXNetFormatError: it is not JSON, nests deeper than symbols do, or has numbers of more than
+            19 digits.
     """
     _check_depth(source, text)
     try:
@@ -96,7 +96,7 @@ def _integer(text: str) -> int:
 
 
 def _constant(text: str) -> None:
-    raise _LongNumberError(text)  # NaN and Infinity are no JSON
+    raise _LongNumberError(text)  # NaN and Infinity are not JSON
 
 
 def _child(text: str, position: int, key: str | int) -> int | None:
@@ -136,11 +136,11 @@ _BEFORE_VERSIONS = 800  # files do not name their version before 0.9.0
 _STORES_AUXILIARY = 900
 _OPTIONAL_AXIS = 905
 
-# Operators with states, which files before 0.9.0 do not name: all inputs, in order.
+# Operators with states that files before 0.9.0 do not name: all inputs, in order.
 _NORMALIZED = ("data", "gamma", "beta", "moving_mean", "moving_var")
 _STATES = {"BatchNorm": _NORMALIZED, "CuDNNBatchNorm": _NORMALIZED}
 
-# Attributes for trainers, which were among an operator's arguments before 0.9.
+# Attributes for trainers; they were among an operator's arguments before 0.9.
 _HIDDEN = ("ctx_group", "lr_mult", "wd_mult", "force_mirroring", "mirror_stage")
 
 
@@ -152,7 +152,7 @@ def upgrade(graph: Graph) -> Graph:
 
     Returns:
         The graph with the states of its batch normalizations as variables, and without attributes
-        that are no arguments.
+        that are not arguments.
     """
     version = graph.attrs.get("mxnet_version", _BEFORE_VERSIONS)
     assert isinstance(version, int)  # the reader has checked it
@@ -190,7 +190,7 @@ def _with_states(graph: Graph) -> Graph:
 
 _MAX_INDEX = 2**31 - 1
 
-# Names that a node's attributes have had; if a file has several, the later one wins.
+# The names that a node's attributes have had; if a file has several, the later one wins.
 _ATTRIBUTE_FIELDS = ("param", "attr", "attrs")
 
 
@@ -205,7 +205,7 @@ def read_symbol(symbol: str | os.PathLike[str] | bytes | bytearray | memoryview)
         the running means and variances that its batch normalizations read.
 
     Raises:
-        MXNetFormatError: the file is no symbol, or a damaged one; the message names the byte.
+        MXNetFormatError: the file is not a symbol, or is damaged; the message names the byte.
         OSError: the path cannot be read.
     """
     source, text = _text_of(symbol)
@@ -325,7 +325,7 @@ def _array(fields: dict[str, Any], key: str, path: JsonPath) -> list[Any]:
 def _string(value: Any, path: JsonPath) -> str:
     if not isinstance(value, str):
         raise _MalformedError(path, f"is {_kind(value)}, needs a text")
-    # JSON can spell half of a surrogate pair, which is no valid text.
+    # JSON can spell half of a surrogate pair, which is not valid text.
     if not value.isascii() and re.search("[\ud800-\udfff]", value):
         raise _MalformedError(path, "is no Unicode text")
     return value

@@ -1,8 +1,8 @@
-"""Parts of axes that operators name: for the rules that convert them, and where they are folded.
+"""The parts of axes that slices and splits take: for conversion and for folding.
 
 Source of STRIDED_SLICE: BuildStridedSliceParams of TFLite's kernels/strided_slice.cc, StartForAxis
-and EndForAxis of kernels/internal/reference/strided_slice.h. Entries are those of begin, end and
-strides, which the masks' bits number. Axes are those of the data, with the new ones among them.
+and EndForAxis of kernels/internal/reference/strided_slice.h. An entry is an index into begin, end
+and strides; the masks' bits count entries. Axes are those of the data and the new ones among them.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def split_sizes(given: Sequence[int], size: int, axis: int) -> list[int]:
 def sliced_ranges(
     shape: Sequence[int], begins: Sequence[int], sizes: Sequence[int]
 ) -> list[range | OpenRange]:
-    """Return the indices along each axis that a SLICE takes; a size of -1 means the rest."""
+    """Return the indices that a SLICE takes along each axis; a size of -1 means the rest."""
     if not len(begins) == len(sizes) == len(shape):
         raise QnnError(f"begin {begins} and size {sizes} do not fit shape {shape}")
     ranges = []
@@ -62,17 +62,17 @@ def sliced_axes(
     steps: Sequence[int],
     options: StridedSliceOptions,
 ) -> list[SlicedAxis]:
-    """Return the part that is taken of each axis, in order.
+    """Return the part of each axis that a STRIDED_SLICE takes, in order.
 
     Args:
         shape: of the data.
-        begins: an entry for each axis, in order, except for what masks say.
+        begins: an entry for each axis, in order, unless masks say otherwise.
         ends: the same.
         steps: the same.
         options: the masks.
 
     Raises:
-        QnnError: LiteRT refuses them, or reads beyond its arrays, or leaves the result as it was.
+        QnnError: LiteRT refuses them, or reads beyond its arrays, or leaves the result unwritten.
     """
     inserted = options.new_axis_mask & ~options.ellipsis_mask & ((1 << len(begins)) - 1)
     kinds = list(_kinds(len(shape), len(begins), inserted.bit_count(), options))
@@ -100,7 +100,7 @@ def _kinds(
 ) -> Iterator[int | str]:
     """Yield the kind of each axis: "new", "whole", or the number of its entry."""
     count = rank + inserted
-    # The axes that ellipses stand for; only the last one moves the entries behind it.
+    # The axes that ellipses stand for; only the last ellipsis moves the entries after it.
     kinds: list[str] = [""] * count
     start, extra, axis = count, 0, 0
     while axis < count:
@@ -138,7 +138,7 @@ def _cut(
             raise QnnError(f"element {begin} by steps of {step} is outside a dimension of {size}")
         return SlicedAxis(places(first, first + 1), is_dropped=True)
     if options.offset:
-        # LiteRT writes beyond the result where a mask opens its end.
+        # LiteRT writes beyond the result if a mask opens its end.
         if step < 0 or end < 0 or first + end > size or options.end_mask & bit:
             raise QnnError(f"{end} elements from {first} on by steps of {step} are not in {size}")
         return SlicedAxis(places(first, first + end, step))

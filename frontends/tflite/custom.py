@@ -1,4 +1,4 @@
-"""Custom operators whose rules a user gives."""
+"""Custom operators with a user's own rules."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from qnn_ops.errors import QnnError
 
 @dataclass(frozen=True)
 class CustomCall:
-    """A custom operator of a file, for which a rule gives expressions.
+    """A custom operator of a file; a rule returns its expressions.
 
     Attributes:
         inputs: the operands. Each has ``expr``, the expression of its value, its ``shape``, and
             ``quantization``, its scale and zero point. ``tensor`` is the file's tensor.
         outputs: the file's tensors of the results, with ``dtype`` and ``shape``.
-        options: the options as the file has them.
+        options: the options as bytes of the file.
     """
 
     inputs: tuple[Operand, ...]
@@ -61,17 +61,17 @@ class CustomCall:
 
 
 CustomRule = Callable[[CustomCall], "relax.Expr | list[relax.Expr]"]
-"""Gives the expression of the operator's output, or a list of them if it has several."""
+"""Returns the expression of the operator's output, or a list if it has several."""
 
 
 def custom(name: str) -> Callable[[CustomRule], CustomRule]:
-    """Decorate a function that says what a custom operator computes.
+    """Decorate a function that computes a custom operator.
 
     The function gets a ``CustomCall``. It returns the expression of the result, of Relax or of the
-    dialect's operators, or a list of them. A later function for the same name replaces it.
+    dialect's operators, or a list of expressions. A later function for the same name replaces it.
 
     Args:
-        name: of the operator, as files have it.
+        name: of the operator in files.
 
     Raises:
         QnnError: if tvm-qnn has a rule for this operator itself.

@@ -1,4 +1,4 @@
-"""Names that TFLite files carry, and whose integers they may mean."""
+"""Names inside TFLite files, and the programs whose integers a file may mean."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ IDENTIFIER = b"TFL3"
 """The identifier that every file has at byte 4."""
 
 SEMANTICS = ("litert", "tflm")
-"""Whose integers are meant: those of LiteRT's reference kernels, or those of TFLM, for
+"""The program whose integers are meant: LiteRT with its reference kernels, or TFLM, for
 microcontrollers."""
 
 METADATA = "TFLITE_METADATA"
-"""The name under which a file keeps the metadata for its users."""
+"""The name of the metadata in a file."""

@@ -18,8 +18,8 @@ from frontends.errors import ModelFormatError
 RUNTIME_ERRORS = (struct.error, IndexError, ValueError, OverflowError, TypeError)
 """The errors of the flatbuffers runtime and of numpy on wild offsets and lengths."""
 
-# Vectors may be shared between tables, but only so much: in a malformed file thousands of
-# tables could all point at one vector as long as the file, and reading would never end.
+# Tables may share vectors, but only within limits: in a malformed file thousands of tables could
+# point at one vector as long as the file, and reading would never end.
 _SHARING = 4
 
 # The bytes of a table without fields: reading gives the schema's defaults.
@@ -34,7 +34,7 @@ class Budget:
         self.left = _SHARING * file_size
 
     def spend(self, count: int, item_size: int, where: str, field: str) -> None:
-        """Take a vector's bytes off the budget; an error if it cannot be in the file."""
+        """Subtract a vector's bytes from the budget; raise if the vector cannot be in the file."""
         size = count * item_size
         if size > self.file_size:
             raise ModelFormatError(
@@ -92,7 +92,7 @@ class Table:
             return getattr(self._accessor, field)()
 
     def int32_at(self, slot: int, field: str) -> int:
-        """Read the int32 in a slot of the table, 0 if absent, past the accessor's own method."""
+        """Read the int32 in a slot of the table without the accessor's own method; 0 if absent."""
         with self._reading(field):
             offset = self._accessor._tab.Offset(4 + 2 * slot)
             if offset == 0:
@@ -101,14 +101,14 @@ class Table:
             return int(self._accessor._tab.Get(Int32Flags, position))
 
     def finite(self, field: str) -> float:
-        """Return a float that has to be finite."""
+        """Return a float that must be finite."""
         value = float(self.scalar(field))
         if not np.isfinite(value):
             raise ModelFormatError(f"{self.where}: {field} is {value}, needs a finite number")
         return value
 
     def positive(self, *fields: str) -> tuple[int, ...]:
-        """Read integers that have to be above zero."""
+        """Read integers that must be above zero."""
         values = tuple(int(self.scalar(field)) for field in fields)
         for field, value in zip(fields, values, strict=True):
             if value <= 0:
@@ -155,7 +155,7 @@ class Table:
             return bool(getattr(self._accessor, f"{field}IsNone")())
 
     def table(self, field: str, where: str) -> Table | None:
-        """Return a table this one points at; None if absent."""
+        """Return a table that this one points at; None if absent."""
         with self._reading(field):
             accessor = getattr(self._accessor, field)()
         return None if accessor is None else Table(accessor, where, self._budget)
@@ -171,7 +171,7 @@ class Table:
         return Table(accessor, where, self._budget)
 
     def tables(self, field: str, label: str) -> Sequence[Table]:
-        """Return a vector of tables; `label` and the number say in messages which one it is."""
+        """Return a vector of tables; messages name each one by `label` and its number."""
         tables = []
         for index in range(self.length(field, 4)):
             with self._reading(f"{label} {index}"):
@@ -262,11 +262,11 @@ class Slots:
         return Slots(RawTable(self._raw.Bytes, position), self._where, self._budget)
 
     def _place(self, slot: int) -> int:
-        """Return where a field stands in the table; 0 if it is absent."""
+        """Return the position of a field in the table; 0 if it is absent."""
         return int(self._raw.Offset(4 + 2 * slot))
 
     def _vector(self, slot: int, size: int) -> tuple[int, int]:
-        """Return where a vector's elements begin, and how many there are."""
+        """Return the position of a vector's first element, and the number of elements."""
         place = self._place(slot)
         if not place:
             return 0, 0

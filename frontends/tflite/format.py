@@ -20,13 +20,13 @@ class TFLite(Format):
     semantics = SEMANTICS
 
     def recognises(self, model: Any) -> bool:
-        """Look for the identifier, or for attributes of such models' classes."""
+        """Look for the identifier, or for attributes of such classes."""
         if isinstance(model, bytes):
             return model[4:8] == IDENTIFIER
         return hasattr(model, "_tab") or type(model).__module__ == "frontends.tflite.model"
 
     def of_signature(self, model: Any, name: str) -> bytes:
-        """Return a file whose first subgraph is that of a signature, the only one."""
+        """Return a file with one signature, whose subgraph is the first."""
         from frontends.tflite.reader import read_signature
 
         return read_signature(model, name)

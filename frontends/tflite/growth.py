@@ -1,4 +1,4 @@
-"""Holds the sizes of a model's tensors to the bounds of ``frontends.bounds``."""
+"""Checks the sizes of a model's tensors against the bounds of ``frontends.bounds``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From a TFLite model to a Relax module of quantized operators."""
+"""Imports a TFLite model as a Relax module of quantized operators."""
 
 from __future__ import annotations
 
@@ -57,46 +57,46 @@ def from_tflite(
     semantics: str = SEMANTICS[0],
     signature: str | None = None,
 ) -> tuple[tvm.IRModule, dict[str, tvm.runtime.Tensor]]:
-    """Import a TFLite model, which is quantized as a rule.
+    """Import a TFLite model, usually a quantized one.
 
     Args:
-        model: the file's bytes, its path, a ``tflite.Model``, or what ``read_model`` gave.
-        shape_dict: shapes of inputs by name, where they are not the file's. A size is a number, a
+        model: the file's bytes, its path, a ``tflite.Model``, or a result of ``read_model``.
+        shape_dict: shapes of inputs by name, if they differ from the file's. A size is a number, a
             name, or a ``range``. Sizes without a number stay open: each run decides them. So do
-            dimensions that the file leaves open, unless it is only the batch, which is then 1.
-        dtype_dict: dtypes of inputs by name; only a check, each must be the file's.
-        outputs: what the module returns. None: the model's outputs. "all": every tensor that an
-            operator computes, in the order of the operators. A list of names or numbers of
-            tensors: those alone; operators that none of them depends on are left out.
-        semantics: "litert" is what LiteRT's reference kernels compute; "tflm" what TFLM does
-            (LiteRT for Microcontrollers), which scales the sums of FULLY_CONNECTED with two
-            roundings and leaves the scale of RELU6 as it is.
+            dimensions that the file leaves open. If the file leaves only the batch open, it is 1.
+        dtype_dict: dtypes of inputs by name; only a check: each must be the file's.
+        outputs: the tensors that the module returns. None: the model's outputs. "all": every tensor
+            that an operator computes, in the order of the operators. A list of names or numbers of
+            tensors: only these; operators that they do not depend on are left out.
+        semantics: "litert" gives the results of LiteRT's reference kernels; "tflm" gives those of
+            TFLM (LiteRT for Microcontrollers), which scales the sums of FULLY_CONNECTED with two
+            roundings and keeps the scale of RELU6.
         signature: the name of one of the file's signatures, such as "decode". None: the first
             subgraph, as LiteRT runs it.
 
     Returns:
-        The module and its parameters. Its ``main`` takes the model's inputs, then what the model
-        keeps from one run to the next (variables), then the constants of the file, which are the
-        values of ``params`` by parameter name; the attribute ``num_input`` says how many inputs
+        The module and its parameters. Its ``main`` takes the model's inputs, then the variables,
+        which the model keeps from one run to the next, then the constants of the file, which are
+        the values of ``params`` by parameter name; the attribute ``num_input`` says how many inputs
         and variables there are. It returns the outputs, then the variables' new values: a tensor,
-        or a tuple of them if there are several. ``qnn_ops.dialect.signature.signature_of`` tells
-        the names in the file (with ":number" appended where the file's are not unique), shapes,
-        dtypes and quantization.
+        or a tuple of them if there are several. ``qnn_ops.dialect.signature.signature_of`` returns
+        the names in the file (with ":number" appended if they are not unique), shapes, dtypes and
+        quantization.
 
     Raises:
         ModelFormatError: the file is damaged.
         UnsupportedOperatorError: the model has operators without a conversion; names them all.
-            For "tflm" those are more.
+            For "tflm" there are more of them.
         QnnError: an argument does not fit the model, or an operator its tensors.
         OSError: the path cannot be read.
 
     Warns:
         QuantizedFallbackWarning: once for each quantized operator that has no integer rule and
             is computed in float32.
-        SignatureWarning: once, where a file has signatures of several subgraphs, and none is named.
-        WrappingSumsWarning: once, where sums of products can leave int32, and wrap as LiteRT's do.
-        NotQuantizedWarning: once, where nothing of the model is quantized.
-        WrongInLiteRTWarning: once, where LiteRT compares values wrongly.
+        SignatureWarning: once, if a file has signatures of several subgraphs, and none is named.
+        WrappingSumsWarning: once, if sums of products can leave int32, and wrap as LiteRT's do.
+        NotQuantizedWarning: once, if nothing in the model is quantized.
+        WrongInLiteRTWarning: once, if LiteRT compares values wrongly.
     """
     if signature is not None:
         if isinstance(model, Model):
@@ -196,7 +196,7 @@ def _convert_operators(
 
     Returns:
         The model with folded operators as constants, the operators in float32, and the operators
-        whose sums can wrap, with how far these go.
+        whose sums can wrap, with the bounds of these sums.
     """
 
     def shape_of(tensor: Tensor) -> tuple[int, ...]:
@@ -220,7 +220,7 @@ def _convert_operators(
             if isinstance(error, ElementsError) and values.owner is not None:
                 raise  # the operator that runs the subgraph gives it another list
             problems.append((operator, error, _used(operator, names)))
-            # So that the operators behind it are checked, too.
+            # This way the operators after it are checked, too.
             for index in operator.outputs:
                 values.assume(model.tensors[index])
     _raise_first(problems)
@@ -242,7 +242,7 @@ def _convert(ctx: Context) -> bool:
 
 
 def _raise_first(problems: Sequence[Problem]) -> None:
-    """Raise if there is a problem: name all unsupported operators, or else the first error."""
+    """Raise if there is a problem: name all unsupported operators, or otherwise the first error."""
     unsupported = [
         (operator.index, operator.code, str(error), names)
         for operator, error, names in problems

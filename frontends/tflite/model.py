@@ -1,4 +1,4 @@
-"""A TFLite model as a small typed graph, between the reader and the converters."""
+"""A TFLite model as a small typed graph: the reader makes it, the converters read it."""
 
 from __future__ import annotations
 
@@ -30,18 +30,18 @@ class Tensor:
         index: its number in the subgraph; operators refer to it by this number.
         name: its name in the file; may be empty and need not be unique.
         shape: its dimensions; `()` is a scalar.
-        dtype: its numpy name ("uint8", "int8", "int32", "float32", "bool", ...); types that
-            numpy lacks go by the schema's name in lower case ("string", ...). int4 and int2 are
-            unpacked to int8.
-        quantization: scales and zero points; None where the file states no scale, and for
-            types that are not integers.
+        dtype: its numpy name ("uint8", "int8", "int32", "float32", "bool", ...); types that numpy
+            lacks have the schema's name in lower case ("string", ...). int4 and int2 are unpacked
+            to int8.
+        quantization: scales and zero points; None if the file states no scale, and for types that
+            are not integers.
         data: a constant's values, a read-only view into the file of shape `shape` and type
-            `dtype` (raw bytes, uint8 of rank 1, for types that numpy lacks); None for a
-            tensor that is no constant.
-        shape_signature: the shape with -1 for dimensions that the file leaves open; empty where
-            the file says nothing, which means that `shape` is meant.
+            `dtype` (raw bytes, uint8 of rank 1, for types that numpy lacks); None for a tensor that
+            is not constant.
+        shape_signature: the shape with -1 for dimensions that the file leaves open; empty if the
+            file states none, and `shape` is meant.
         is_variable: whether it keeps its value from one run to the next.
-        packed: the type that it has in the file, if that is int4 or int2; else nothing.
+        packed: the type in the file, if it is int4 or int2; otherwise empty.
         blocks: the scales of weights that have one for each block of a row.
     """
 
@@ -58,7 +58,7 @@ class Tensor:
 
     @property
     def is_constant(self) -> bool:
-        """Whether the file has its value; for a tensor without elements there is none to have."""
+        """Whether the file has its value; a tensor without elements has none."""
         return self.data is not None or (0 in self.shape and not self.is_variable)
 
     @property
@@ -80,7 +80,7 @@ class Operator:
         outputs: tensor numbers.
         options: a dataclass of `frontends.tflite.options`; None for an operator without
             options or with options that are not read.
-        intermediates: numbers of tensors that only say how values inside it are quantized.
+        intermediates: numbers of tensors that only state the quantization of inner values.
     """
 
     index: int
@@ -100,7 +100,7 @@ class Entry:
         key: its name.
         subgraph: the subgraph's number.
         inputs: names of inputs, and the numbers of their tensors there.
-        outputs: likewise.
+        outputs: names of outputs, and the numbers of their tensors there.
     """
 
     key: str
@@ -111,7 +111,7 @@ class Entry:
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """A subgraph of a model, the main one as a rule.
+    """A subgraph of a model, usually the main one.
 
     Attributes:
         tensors: every tensor, by number.
@@ -119,10 +119,11 @@ class Model:
         inputs: numbers of the graph's input tensors.
         outputs: numbers of the graph's output tensors.
         description: free text in the file.
-        subgraphs: every other subgraph of the file, the first of them is number 1; of the main
-            subgraph only.
-        entries: the file's signatures; of the main subgraph only.
-        semantics: whose integers its operators give: one of ``frontends.tflite.format.SEMANTICS``.
+        subgraphs: every other subgraph of the file, the first of them is number 1; only for the
+            main subgraph.
+        entries: the file's signatures; only for the main subgraph.
+        semantics: the program whose integers its operators give, of
+            ``frontends.tflite.format.SEMANTICS``.
     """
 
     tensors: tuple[Tensor, ...]
@@ -136,7 +137,7 @@ class Model:
 
     @property
     def computed(self) -> tuple[int, ...]:
-        """The tensors that operators compute, in their order; no complex ones, and no lists."""
+        """The tensors that operators compute, in their order, except complex ones and lists."""
         return tuple(
             index
             for operator in self.operators
@@ -154,8 +155,8 @@ class State:
     """A tensor that a model keeps.
 
     Attributes:
-        key: which one.
-        tensor: has its name, shape, dtype and quantization; a variable's is a tensor that holds it.
+        key: its identity.
+        tensor: has its name, shape, dtype and quantization; for a variable, a tensor that holds it.
         initial: its value before the first run.
     """
 

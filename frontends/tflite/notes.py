@@ -24,14 +24,14 @@ def warn_of_fallback(where: str) -> None:
 
 
 class WrappingSumsWarning(UserWarning):
-    """Sums of products can leave int32; a model is not made for the results."""
+    """Sums of products can leave int32; models are not meant to use such sums."""
 
 
 def warn_of_wrapping(found: Sequence[tuple[str, str]]) -> None:
     """Warn the caller of the importer once about a model.
 
     Args:
-        found: for each operator whose sums can wrap: which it is, and how far they go.
+        found: each operator whose sums can wrap, with the bounds of these sums.
     """
     (where, reached), *others = found
     more = f"; {len(others)} more operators have such sums" if others else ""

@@ -1,4 +1,4 @@
-"""The table of TFLite's operators: one row has all that the importer knows of one."""
+"""The table of TFLite's operators: one row has all of the importer's facts about an operator."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from frontends.tflite.folding.node import Known
 
 Rule = Callable[["Context"], "relax.Expr | list[relax.Expr]"]
-"""Returns the expression of the operator's output, or a list of them if it has several."""
+"""Returns the expression of the operator's output, or a list if it has several."""
 
 COMPUTED = frozenset({"int8"})
 MOVED = frozenset({"int8", "int32", "bool", HANDLE})
 CONVERTED = frozenset({"int8", "float32"})
-"""Types for which an operator of TFLM computes int8, moves values, or converts to float32."""
+"""The types for which an operator of TFLM computes int8, moves values, or converts to float32."""
 
 
 @dataclass(frozen=True)
@@ -30,23 +30,23 @@ class Row:
     """The importer's facts about one operator. A rule that is None does not exist.
 
     Attributes:
-        data: the rule for tensors of any type; with it the other rules are not asked.
+        data: the rule for tensors of any type; it replaces all other rules.
         quantized: the exact rule for int8 and uint8.
         int16: the exact rule for int16; its weights may be int8.
         floats: the rule for float32. A quantized operator without a rule of its own uses it between
             dequantize and quantize.
-        whole: the rule for int32, int64 and bool, which mean themselves.
-        unscaled: the rule for 8 or 16 bits where a tensor has no scale, or one for each channel.
+        whole: the rule for int32, int64 and bool, which are plain numbers.
+        unscaled: the rule for 8 or 16 bits if a tensor has no scale, or one for each channel.
         hybrid: the rule for float32 data and 8-bit weights.
         by_block: the rule for float32 data and weights, the second operand, with scales by block.
         known: computes results from the values of all operands, when a model is imported.
-        of_shape: likewise, from the shape of its operand alone.
-        is_dense: whether its result is its operand, which was made dense when it was read.
-        refusal: why there is no rule for the data of a run.
+        of_shape: computes results from the operand's shape alone, when a model is imported.
+        is_dense: whether its result is its operand, which the reader has made dense.
+        refusal: the reason why there is no rule for the data of a run.
         dtypes: the types of the first operand that the rule for any type takes; none for all.
-        micro: the types for which TFLM gives the same results; none if it is not known.
-        unpacks: the types of several numbers to a byte that LiteRT's kernel unpacks: "int4" and
-            "int2" of a run, and "constant int2".
+        micro: the types for which TFLM gives the same results; none if this is not known.
+        unpacks: the packed types that LiteRT's kernel unpacks: "int4" and "int2" of a run, and
+            "constant int2".
         data_and_weights: the indices of these operands of a hybrid operator.
         has_computed_weights: whether a run may compute the second operand.
         is_for_every_scale: whether it computes the same for every scale, if there is only one.
@@ -57,11 +57,11 @@ class Row:
         reshapes: whether it gives the same values in another shape, complex ones too.
         takes_complex: whether it reads complex values.
         gives_complex: whether it gives complex values.
-        states_dtype: whether its options say the result's type, whatever the file's tensor says.
-        fills: whether its result may have elements where an operand has none.
-        combines: how a subgraph of it alone reduces numbers: "add", "multiply", "maximum",
-            "minimum", "all" or "any".
-        keeps: what stays of its operand: "numbers", or "scores" up to rounding.
+        states_dtype: whether its options state the result's type, in place of the file's tensor.
+        fills: whether its result may have elements although an operand has none.
+        combines: the reduction of a subgraph that has only this operator: "add", "multiply",
+            "maximum", "minimum", "all" or "any".
+        keeps: the part of its operand that it keeps: "numbers", or "scores" up to rounding.
         products: counts its products, from the shapes of its operands and of its result.
     """
 
@@ -97,7 +97,7 @@ class Row:
 
 
 UNKNOWN_SHAPE = "the shape of its result depends on the data of a run"
-"""Why there is no rule for some operators."""
+"""The reasons why some operators have no rule."""
 
 OPERATORS: dict[str, Row] = {}
 """The rows by operator. The file of each family of operators adds its rows when it is imported."""
@@ -106,12 +106,12 @@ _NOTHING = Row()
 
 
 def row_of(code: str) -> Row:
-    """Return an operator's row; an empty one if nothing is known of it."""
+    """Return an operator's row; an empty row for an unknown operator."""
     return OPERATORS.get(code, _NOTHING)
 
 
 def codes_with(*kinds: str) -> list[str]:
-    """List the operators of LiteRT's own that have a rule of one of these kinds, sorted."""
+    """List LiteRT's own operators that have a rule of one of these kinds, sorted."""
     own = {code: row for code, row in OPERATORS.items() if not code.startswith(FLEX)}
     return sorted(code for code, row in own.items() if any(getattr(row, kind) for kind in kinds))
 
@@ -126,7 +126,7 @@ OPERATORS.update(
             ),
             Row(refusal="its results are random numbers, others in every run"),
         ),
-        # Written by compilers and libraries of vendors; the model is not in it.
+        # Compilers and libraries of vendors write these operators; they do not contain the model.
         "CUSTOM:edgetpu-custom-op": Row(
             refusal="is code for Coral's Edge TPU; import the file that edgetpu_compiler read"
         ),

@@ -10,11 +10,11 @@ import numpy.typing as npt
 
 @dataclass(frozen=True)
 class Blocks:
-    """Scales of the blocks into which the rows of weights are divided.
+    """Scales of the blocks of weights' rows.
 
     Attributes:
         scales: number of the tensor that holds them, row by row.
-        size: how many weights a block has.
+        size: the number of weights of a block.
     """
 
     scales: int
@@ -28,8 +28,7 @@ class Quantization:
     Attributes:
         scale: float32 of shape [n]; n is 1 (per tensor) or the length of ``axis``.
         zero_point: int64 of shape [n].
-        axis: the tensor's axis that the n values run along; 0 and without meaning
-            when n is 1.
+        axis: the tensor's axis of the n values; 0 and without meaning if n is 1.
     """
 
     scale: npt.NDArray[np.float32]

@@ -41,13 +41,13 @@ _INTEGER_RANGES = {
     name: (int(np.iinfo(name).min), int(np.iinfo(name).max))
     for name in ("uint8", "int8", "uint16", "int16", "uint32", "int32", "int64")
 } | {name: (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1) for name, bits in BITS.items()}
-# int32 and int64 tensors are mostly biases, whose scale no kernel reads: a pruned channel may well
-# have scale 0 there, or one that is no number. What reads it checks it.
+# int32 and int64 tensors are usually biases, whose scale no kernel reads: a pruned channel may have
+# the scale 0 there, or NaN. Code that reads the scale checks it.
 _SCALE_MAY_BE_ANY = ("uint32", "int32", "int64")
 
 
 def read_signature(model: bytes | str | os.PathLike[str] | Any, key: str) -> bytes:
-    """Return a TFLite file that keeps one signature only, whose subgraph is the first.
+    """Return a TFLite file with only one signature, whose subgraph is the first.
 
     Args:
         model: as for ``read_model``.
@@ -69,11 +69,11 @@ def read_model(model: bytes | bytearray | memoryview | str | os.PathLike[str] | 
             views into these bytes.
 
     Returns:
-        The first subgraph, with the others as its ``subgraphs``.
+        The first subgraph, with the other ones as its ``subgraphs``.
 
     Raises:
-        ModelFormatError: the file is not a TFLite file, is damaged, or holds tensors,
-            quantizations or options that make no sense; the message says where.
+        ModelFormatError: the file is not a TFLite file, is damaged, or holds invalid tensors,
+            quantizations or options; the message says where.
         OSError: the path cannot be read.
     """
     data = _bytes_of(model)
@@ -171,7 +171,7 @@ def _buffer(table: Table, data: memoryview) -> np.ndarray | None:
 
 def _operator_code(table: Table) -> tuple[str, int]:
     """Name and version."""
-    # The old field is one byte; newer operators only fit the new one, and the larger counts.
+    # The old field is one byte; newer operators only fit the new field, and the larger one counts.
     # (The package's own BuiltinCode() gives the old one for all numbers that fit it.)
     number = max(
         int(table.scalar("DeprecatedBuiltinCode")),
@@ -206,7 +206,7 @@ def _tensor(
         index=index,
         name=name,
         shape=shape,
-        # As which LiteRT's kernels unpack it.
+        # LiteRT's kernels unpack it as this type.
         dtype="int8" if dtype in BITS else dtype,
         quantization=_quantization(table, shape, dtype, is_constant=data is not None),
         data=data,
@@ -232,7 +232,7 @@ def _constant(table: Table, raw: np.ndarray, shape: tuple[int, ...], dtype: str)
             f"{table.where}: buffer holds {raw.size} bytes, "
             f"shape {_brief(shape)} of {dtype} needs {needed}"
         )
-    raw = raw[:needed]  # LiteRT does not look at what is behind it either
+    raw = raw[:needed]  # LiteRT does not read the bytes after it either
     values = unpack(raw, dtype, count) if dtype in BITS else raw.view(dtype)
     try:
         return values.reshape(shape)
@@ -264,8 +264,8 @@ def _quantization(
                 table,
                 f"{scale.size} scales, axis {axis} of shape {_brief(shape)} needs {shape[axis]}",
             )
-    # A constant of zeros may have the scale 0, and any tensor one that is negative or infinite;
-    # what cannot read it says so.
+    # A constant of zeros may have the scale 0, and any tensor a negative or infinite scale. Code
+    # that cannot use such a scale raises an error.
     usable = (np.abs(scale) > 0) | (is_constant and scale.size == 1 and scale == 0)
     if dtype not in _SCALE_MAY_BE_ANY and not usable.all():
         channel = int(np.argmin(usable))
@@ -289,7 +289,7 @@ def _blocks(table: Table, dtype: str, tensor_count: int) -> Blocks | None:
     kind = int(parameters.scalar("DetailsType"))
     if kind in (0, _CUSTOM):
         return None
-    # The package's schema is older than this table: it is read by the numbers of its fields.
+    # The package's schema is older than this table, so the numbers of its fields are used.
     details = parameters.union("Details", tflite.CustomQuantization, table.where)
     if kind != _BY_BLOCK or details is None:
         raise _malformed(table, f"its details are of the unknown type {kind}")
@@ -332,8 +332,9 @@ def _operator(
 def _check_order(model: Model) -> None:
     """Check that every tensor gets its value once, and before it is read.
 
-    LiteRT runs operators in the file's order whatever they read: what memory holds in the first
-    run, and in later ones the values of the run before. Variables have a value from the start.
+    LiteRT runs operators in the file's order even if an operand has no value yet. Such an operand
+    holds uninitialized memory in the first run, and the values of the previous run in later ones.
+    Variables have a value from the start.
     """
     variables = {tensor.index for tensor in model.tensors if tensor.is_variable}
     ready = variables.union(model.inputs)
@@ -342,7 +343,8 @@ def _check_order(model: Model) -> None:
     free = {index for index in ready if 0 in model.tensors[index].shape} | variables
     for operator in model.operators:
         where = f"operator {operator.index} {operator.code}"
-        # What other runtimes' operators read they may have written themselves, as scratch memory.
+        # Operators of other runtimes may read tensors that they wrote themselves, as scratch
+        # memory.
         for index in () if is_foreign(operator.code) else operator.inputs:
             if index >= 0 and index not in ready:
                 raise ModelFormatError(

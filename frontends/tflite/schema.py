@@ -1,4 +1,4 @@
-"""Names of the TFLite schema: enumerations, and which options table an operator has."""
+"""Names of the TFLite schema: enumerations, and the options table of each operator."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ OPERATORS = _members(tflite.BuiltinOperator) | {"STABLEHLO_CASE": 209}
 DTYPES = {name.lower(): value for name, value in _members(tflite.TensorType).items()} | {"int2": 19}
 OPTIONS_TABLES = _members(tflite.BuiltinOptions)
 LATER_OPTIONS_TABLES = _members(tflite.BuiltinOptions2) | {"StablehloCaseOptions": 23}
-"""Those that did not fit the first union of tables."""
+"""The tables that did not fit the first union of tables."""
 
 # An operator's options table has the operator's name, except for these.
 _SHARED_OPTIONS = {
@@ -52,7 +52,7 @@ ENUM_FIELDS: dict[str, dict[str, int]] = {
 
 
 def pascal_case(field: str) -> str:
-    """Return a field as the `tflite` package spells it: stride_h is StrideH."""
+    """Return a field in the spelling of the `tflite` package: stride_h is StrideH."""
     return "".join(part[:1].upper() + part[1:] for part in field.split("_"))
 
 

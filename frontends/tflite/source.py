@@ -1,4 +1,4 @@
-"""A TFLite model as every format's models are: described, and imported."""
+"""Describes and imports a TFLite model, with the interface of all formats."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class TFLiteSource(Source):
         return import_graph(self.graph, shapes)
 
     def summary(self, name: str, shapes: Shapes | None = None) -> Summary:
-        """Describe the file, with the shapes that tensors have for those of the inputs."""
+        """Describe the file, with the tensors' shapes for the given inputs."""
         reasons = self._reasons(shapes)
         graph = _sized(self.graph, shapes) if shapes and not reasons else self.graph
         constants = self.constants().values()
@@ -76,7 +76,7 @@ class TFLiteSource(Source):
         )
 
     def constants(self) -> dict[int, Array]:
-        """Return the tensors whose values stand in the file."""
+        """Return the tensors whose values are in the file."""
         return {
             tensor.index: tensor.data for tensor in self.graph.tensors if tensor.data is not None
         }
@@ -91,7 +91,7 @@ class TFLiteSource(Source):
         """List why operators cannot be imported, by their numbers."""
         try:
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # what falls back is part of the answer
+                warnings.simplefilter("ignore")  # operators that fall back are part of the answer
                 self.convert(shapes)
         except UnsupportedOperatorError as error:
             return {index: reason for index, _, reason, _ in error.operators}
@@ -99,7 +99,7 @@ class TFLiteSource(Source):
 
 
 def _sized(graph: Model, shapes: Shapes) -> Model:
-    """Return a model whose tensors have the shapes that they have for given inputs."""
+    """Return a model whose tensors have their shapes for the given inputs."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         ends = signature_of(import_graph(graph, shapes, outputs="all").mod)
@@ -158,7 +158,7 @@ def _lowering(graph: Model, operator: Operator) -> str:
     try:
         _, is_fallback = rule_for(graph, operator)
     except UnsupportedError:
-        return INTEGER  # it was imported: what it reads, or all of it, followed from constants
+        return INTEGER  # it was imported: its operands, or its result, followed from constants
     except QnnError:
         return UNSUPPORTED
     if is_fallback:

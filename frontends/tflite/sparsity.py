@@ -21,7 +21,7 @@ from frontends.tflite.flatbuffer import Table
 Bytes = npt.NDArray[np.uint8]
 
 BITS = {"int4": 4, "int2": 2}
-"""Of the types that are packed."""
+"""The bits of the packed types."""
 
 
 def packed_size(dtype: str, count: int) -> int:
@@ -38,14 +38,14 @@ def unpack(packed: Bytes, dtype: str, count: int) -> npt.NDArray[np.int8]:
         count: of the numbers.
     """
     bits = BITS[dtype]
-    # Each number's bits at the upper end of a byte, from where they are shifted with their sign.
+    # Each number's bits move to the upper end of a byte. An arithmetic shift then extends the sign.
     ends = np.array(range(8 - bits, -1, -bits), np.uint8)
     parts = (packed[:, None] << ends).reshape(-1)[:count]
     return parts.view(np.int8) >> (8 - bits)
 
 
 def pack(numbers: npt.NDArray[np.int8], dtype: str) -> Bytes:
-    """Do the reverse of ``unpack``, of an array of any shape."""
+    """Do the reverse of ``unpack``, for an array of any shape."""
     bits = BITS[dtype]
     parts = numbers.reshape(-1).view(np.uint8) & ((1 << bits) - 1)
     parts = np.pad(parts, (0, -len(parts) % (8 // bits))).reshape(-1, 8 // bits)
@@ -56,7 +56,7 @@ def pack(numbers: npt.NDArray[np.int8], dtype: str) -> Bytes:
 Array = npt.NDArray[Any]
 
 _DENSE, _SPARSE = 0, 1
-# Beyond these a small file would ask for any memory.
+# Without these limits a small file could ask for any amount of memory.
 _MOST_BYTES, _MOST_PER_BYTE = 1 << 26, 64
 _FEW = 1 << 12
 _VECTORS = {
@@ -68,13 +68,13 @@ _VECTORS = {
 
 @dataclass(frozen=True)
 class Level:
-    """One of the nested loops in whose order the values are stored.
+    """One of the nested loops that define the order of stored values.
 
     Attributes:
-        size: its iterations; it means nothing for a sparse level.
-        segments: for each turn of the loops around it where its places begin, and after the last
-            one where they end; None where it is dense.
-        indices: those of the elements that are stored.
+        size: its number of iterations; without meaning for a sparse level.
+        segments: for each iteration of the loops around it the position where its indices begin,
+            and after the last one the position where they end; None if it is dense.
+        indices: the indices of the stored elements.
     """
 
     size: int
@@ -87,9 +87,9 @@ class Sparsity:
     """The order of stored values.
 
     Attributes:
-        order: for each level the axis it goes along; those from the rank on are within blocks.
+        order: the axis of each level; numbers from the rank on are axes within blocks.
         blocks: the axes that have blocks.
-        levels: from the outermost.
+        levels: the levels, from the outermost.
     """
 
     order: tuple[int, ...]
@@ -130,7 +130,7 @@ def densified(values: Array, sparsity: Sparsity, shape: Sequence[int], where: st
     """Return the whole tensor.
 
     Args:
-        values: those that are stored, of rank 1.
+        values: the stored values, of rank 1.
         sparsity: their order.
         shape: of the tensor.
         where: the tensor, for errors.
@@ -146,7 +146,7 @@ def densified(values: Array, sparsity: Sparsity, shape: Sequence[int], where: st
         raise ModelFormatError(f"{where}: sparse levels {order} begin with those of blocks")
     if prod(shape) * values.itemsize > max(_MOST_BYTES, _MOST_PER_BYTE * values.nbytes):
         raise ModelFormatError(f"{where}: stores {len(values)} values of shape {tuple(shape)}")
-    # What is dense is stored, or has segments.
+    # Each dense element is stored, or a level inside it has segments.
     known = [
         len(values),
         *(0 if each.segments is None else len(each.segments) for each in sparsity.levels),

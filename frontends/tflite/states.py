@@ -1,4 +1,4 @@
-"""The states that a model keeps between runs: variable tensors, and variables with a name."""
+"""The states that a model keeps between runs: variable tensors, and named variables."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def states_of(model: Model) -> tuple[State, ...]:
     """List a model's states: variable tensors that an operator uses, then variables.
 
     Raises:
-        QnnError: a variable has two shapes or types, or what CALL_ONCE runs makes no sense.
+        QnnError: a variable has two shapes or types, or CALL_ONCE runs an invalid subgraph.
         UnsupportedOperatorError: CALL_ONCE does more than give variables their first values.
     """
     used = {index for each in model.operators for index in (*each.inputs, *each.outputs)}
@@ -48,7 +48,7 @@ def states_of(model: Model) -> tuple[State, ...]:
 
 
 def handles_of(model: Model) -> dict[int, tuple[str, str]]:
-    """Return the variables that tensors name, by the numbers of these."""
+    """Return the variables that tensors name, by the numbers of the tensors."""
     return {
         index: (operator.options.container, operator.options.shared_name)
         for operator in model.operators
@@ -61,7 +61,7 @@ def variable_of(operator: Operator, handles: Mapping[int, tuple[str, str]]) -> t
     """Return the variable that an operator reads or assigns.
 
     Raises:
-        QnnError: its first input names none.
+        QnnError: its first input names no variable.
     """
     if not operator.inputs or operator.inputs[0] not in handles:
         raise QnnError("its first input is no result of a VAR_HANDLE")
@@ -76,7 +76,7 @@ def _check_size(tensor: Tensor) -> None:
 
 
 def _reset(tensor: Tensor) -> Array:
-    """Return a variable tensor's first value in LiteRT: zeros, of int8 the zero point."""
+    """Return a variable tensor's first value in LiteRT: zeros, for int8 the zero point."""
     _check_size(tensor)
     if tensor.dtype == "int8" and tensor.quantization is not None:
         return np.full(tensor.shape, tensor.quantization.zero_point[0], np.int8)

@@ -1,4 +1,4 @@
-"""The Relax expressions that stand for a model's tensors while its function is built."""
+"""The Relax expressions of a model's tensors while its function is built."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ class Values:
     """Maps tensors to expressions; constants become parameters when they are first read.
 
     Attributes:
-        builder: of the function that they are values of.
+        builder: of the function that computes them.
         variables: the values of variables, by container and name; assignments change them.
         convert: converts the operators of a subgraph, with values of its own; the importer sets it.
         owner: the number of the main subgraph's operator that runs this subgraph.
-        growth: how large tensors may be; of all functions together.
-        fixed: the numbers of tensors that operators compute of constants alone.
+        growth: the limits of tensors' sizes; all functions share it.
+        fixed: the numbers of tensors that operators compute from constants alone.
     """
 
     convert: Callable[[Model, Values], Model]
@@ -64,7 +64,7 @@ class Values:
 
         Args:
             owner: the number of the operator that runs it.
-            operators: how many the subgraph has.
+            operators: the number of the subgraph's operators.
 
         Raises:
             UnsupportedError: subgraphs run one another without an end, or too often.
@@ -86,7 +86,7 @@ class Values:
 
         Args:
             owner: the number of the operator that runs it.
-            operators: how many the subgraph has.
+            operators: the number of the subgraph's operators.
 
         Raises:
             UnsupportedError: subgraphs run one another without an end.
@@ -101,7 +101,7 @@ class Values:
         self._exprs[tensor.index] = expr
 
     def add_state(self, state: State) -> None:
-        """Make a state a parameter."""
+        """Add a parameter for a state."""
         tensor = state.tensor
         variable = self.builder.add_input(self._fresh(tensor), tensor.shape, tensor.dtype)
         if isinstance(state.key, int):
@@ -118,7 +118,7 @@ class Values:
         self._exprs[tensor.index] = self.builder.emit(expr, self._fresh(tensor))
 
     def add_input(self, tensor: Tensor, shape: tuple[int, ...]) -> None:
-        """Make the tensor a parameter of the given shape."""
+        """Add a parameter of the given shape for the tensor."""
         name = self._fresh(tensor)
         self._exprs[tensor.index] = self.builder.add_input(name, shape, tensor.dtype)
 
@@ -137,7 +137,7 @@ class Values:
         """Return the tensor's value.
 
         Raises:
-            QnnError: it has none.
+            QnnError: it has no value.
             UnsupportedError: it is a constant of a type that Relax and numpy do not share.
         """
         if tensor.index not in self._exprs:
@@ -162,7 +162,7 @@ class Values:
         return self._exprs[tensor.index]
 
     def add_constant(self, tensor: Tensor, suffix: str, data: np.ndarray) -> relax.Var:
-        """Make an array a parameter, named after a tensor."""
+        """Add a parameter with an array as its value, named after a tensor."""
         return self.builder.add_constant(self._fresh(tensor, suffix), data)
 
     def _fresh(self, tensor: Tensor, suffix: str = "") -> str:

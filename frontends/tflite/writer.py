@@ -58,7 +58,7 @@ _INT8_VERSIONS = {
     **dict.fromkeys(("CONV_2D", "DEPTHWISE_CONV_2D", "FLOOR_DIV"), 3),
     "FULLY_CONNECTED": 4,
 }
-# Types of options that are vectors, but of int32.
+# Types of options that are vectors of other types than int32.
 _VECTORS = {
     "boundaries": np.float32,
     "composite_attributes": np.uint8,
@@ -72,7 +72,7 @@ _VECTORS = {
         np.int64,
     ),
 }
-# No runtime has their first version.
+# No runtime has the first version of these operators.
 _FIRST_VERSIONS = {"BROADCAST_TO": 2}
 
 
@@ -88,8 +88,8 @@ class ModelWriter:
         writer.operator("SOFTMAX", [x], [y], beta=1.0)
         model = writer.finish([x], [y])
 
-    Names, dtypes and tensor indices are checked. Whether an operator accepts its tensors and
-    their quantization is not: readers are tested on models where it does not.
+    Names, dtypes and tensor indices are checked. The writer does not check whether an operator
+    accepts its tensors and their quantization: readers are tested on models where it does not.
     """
 
     def __init__(self) -> None:
@@ -118,18 +118,18 @@ class ModelWriter:
             name: the tensor's name.
             shape: the tensor's shape.
             dtype: the dtype's name, as numpy spells it: "uint8", "float32", ...
-            quantization: the scales and zero points, or where the scales by block are; None for a
+            quantization: the scales and zero points, or the position of scales by block; None for a
                 real-valued tensor.
             data: the value of a constant, of that shape and dtype, int8 for int4 and int2; None for
                 an activation.
-            sparsity: the order of the values, where ``data`` has only some, in one row.
+            sparsity: the order of the values, if ``data`` has only some of them, in one row.
             is_variable: whether it keeps its value from one run to the next.
 
         Returns:
             The tensor's index.
 
         Raises:
-            QnnError: if TFLite has no such dtype, or the data is of another shape or dtype.
+            QnnError: if TFLite has no such dtype, or the data has another shape or dtype.
         """
         shape = tuple(int(extent) for extent in shape)
         if dtype not in DTYPES:
@@ -163,14 +163,14 @@ class ModelWriter:
 
         Args:
             code: the operator's name in the TFLite schema, such as "CONV_2D", or "CUSTOM:" and the
-                name of a custom one, whose options are written as a flexbuffers map, or, of the one
-                option ``values``, as a vector.
+                name of a custom operator. Its options are written as a flexbuffers map, or as a
+                vector if ``values`` is the only one.
             inputs: tensor indices; -1 for an optional input that is absent.
             outputs: tensor indices.
             version: the operator's version; by default 1, or the first one that takes int8 if an
                 input is int8.
-            **options: ``intermediates``, the indices of tensors that only say how values inside
-                it are quantized, and the fields of the operator's options table in snake_case.
+            **options: ``intermediates``, the indices of tensors that only state the quantization of
+                inner values, and the fields of the operator's options table in snake_case.
                 Enumerations are given by name (`padding="SAME"`, `output_type="int32"`,
                 `fused_activation_function="RELU6"`), vectors as sequences of integers. A field that
                 is not given keeps the schema's default, which for strides is an unusable 0.
@@ -208,7 +208,7 @@ class ModelWriter:
         )
 
     def subgraph(self) -> ModelWriter:
-        """Add a subgraph, the first one number 1, and return what writes it until ``end``."""
+        """Add a subgraph, the first one number 1, and return its writer, to use until ``end``."""
         other = ModelWriter()
         other._codes, other._buffers = self._codes, self._buffers
         self._subgraphs.append(other)
@@ -216,11 +216,11 @@ class ModelWriter:
 
     @property
     def subgraphs(self) -> int:
-        """How many subgraphs were added: the number of the last one."""
+        """The number of added subgraphs, which is the number of the last one."""
         return len(self._subgraphs)
 
     def dtype(self, index: int) -> str:
-        """Return the dtype of a tensor that was added; nothing for -1."""
+        """Return the dtype of an added tensor; an empty text for -1."""
         return self._tensors[index].dtype if index >= 0 else ""
 
     def end(self, inputs: Sequence[int], outputs: Sequence[int]) -> None:
@@ -262,7 +262,7 @@ class ModelWriter:
         """
         self.end(inputs, outputs)
         graphs = [self, *self._subgraphs]
-        # Large enough from the start: growing the builder copies all that was written.
+        # The builder is large enough from the start, because growing copies everything written.
         parts = sum(len(each._tensors) + len(each._operators) + 1 for each in graphs)
         size = sum(map(len, self._buffers)) + 1024 * parts
         builder = flatbuffers.Builder(size)

@@ -17,12 +17,12 @@ from frontends.tflite.schema import DTYPES, LATER_OPTIONS_TABLES, OPTIONS_TABLES
 from frontends.tflite.sparsity import Level, Sparsity
 
 _BY_BLOCK = 2  # details of a quantization
-_BUFFER_ALIGNMENT = 16  # what the runtime expects of constants; the schema says so too
+_BUFFER_ALIGNMENT = 16  # the runtime expects this of constants, as the schema says
 
 
 @dataclass(frozen=True)
 class TensorToWrite:
-    """A tensor's table, as yet in Python."""
+    """A tensor's table, still in Python."""
 
     name: str
     shape: tuple[int, ...]
@@ -35,7 +35,7 @@ class TensorToWrite:
 
 @dataclass(frozen=True)
 class OperatorToWrite:
-    """An operator's table, as yet in Python."""
+    """An operator's table, still in Python."""
 
     code: int  # position in the model's list of (operator, version, custom name)
     inputs: tuple[int, ...]
@@ -54,7 +54,7 @@ def encode_offsets(builder: Any, offsets: Sequence[int]) -> int:
 
 
 def encode_table(builder: Any, kind: str, **fields: Any) -> int:
-    """Write a table of a kind and return where; fields that are None are left out."""
+    """Write a table of a kind and return its offset; fields that are None are left out."""
     MEMBERS[f"{kind}Start"](builder)
     for field, value in fields.items():
         if value is not None:
@@ -67,12 +67,12 @@ def _integers(builder: Any, values: Sequence[int]) -> int:
 
 
 def encode_buffer(builder: Any, data: bytes) -> int:
-    """Write the bytes of a constant, or none, and return where."""
+    """Write the bytes of a constant, or none, and return the offset."""
     return encode_table(builder, "Buffer", Data=_aligned_bytes(builder, data) if data else None)
 
 
 def encode_entry(builder: Any, entry: Entry) -> int:
-    """Write a signature, and return where."""
+    """Write a signature, and return its offset."""
 
     def named(pairs: Sequence[tuple[str, int]]) -> int:
         maps = [
@@ -142,7 +142,7 @@ def _level(builder: Any, level: Level) -> int:
 
 
 def encode_tensor(builder: Any, tensor: TensorToWrite) -> int:
-    """Write a tensor's table and return where."""
+    """Write a tensor's table and return its offset."""
     name = builder.CreateString(tensor.name)
     return encode_table(
         builder,
@@ -169,7 +169,7 @@ def _options(builder: Any, options_type: str, options: dict[str, Any]) -> int:
 
 
 def encode_operator(builder: Any, operator: OperatorToWrite) -> int:
-    """Write an operator's table and return where."""
+    """Write an operator's table and return its offset."""
     inputs = _integers(builder, operator.inputs)
     outputs = _integers(builder, operator.outputs)
     middle = _integers(builder, operator.intermediates) if operator.intermediates else None
@@ -196,12 +196,12 @@ def encode_operator(builder: Any, operator: OperatorToWrite) -> int:
 
 
 def encode_operator_code(builder: Any, code: int, version: int, name: str) -> int:
-    """Write what operators of one kind and version are, and return where."""
+    """Write the kind and version of operators, and return the offset."""
     text = builder.CreateString(name) if name else None
     return encode_table(
         builder,
         "OperatorCode",
-        # Old readers know one byte only: larger codes put 127 there.
+        # Old readers know only one byte: larger codes put 127 there.
         DeprecatedBuiltinCode=min(code, tflite.BuiltinOperator.PLACEHOLDER_FOR_GREATER_OP_CODES),
         BuiltinCode=code,
         Version=version,
@@ -212,7 +212,7 @@ def encode_operator_code(builder: Any, code: int, version: int, name: str) -> in
 def encode_subgraph(
     builder: Any, tensors: int, inputs: Sequence[int], outputs: Sequence[int], operators: int
 ) -> int:
-    """Write a subgraph's table and return where."""
+    """Write a subgraph's table and return its offset."""
     return encode_table(
         builder,
         "SubGraph",

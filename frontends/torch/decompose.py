@@ -1,6 +1,6 @@
-"""PyTorch's own decompositions of operators that TVM's importer lacks, or lacks some options of.
+"""PyTorch's own decompositions of operators that TVM's importer lacks, or knows only in part.
 
-ExecuTorch also decomposes what it lowers, by the same table.
+ExecuTorch decomposes by the same table when it lowers a program.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def _is_wanted(node: Any, known: Collection[str]) -> bool:
 def _writes(node: Any) -> bool:
     """Tell whether a node changes a tensor that other nodes may read, or keeps its dtype.
 
-    The sum of tensors of two dtypes has the wider one. Written to the first, it has the first's.
+    The sum of tensors of two dtypes has the wider dtype. Written to the first, it has the first's.
     """
     schema = getattr(node.target, "_schema", None)
     if schema is None or not schema.is_mutable:
@@ -82,7 +82,7 @@ _INEXACT = {
     *("celu.default", "clamp_max.default", "instance_norm.default"),
     *("rsub.Scalar", "rsub.Tensor", "std.correction"),
 }
-"""Operators to which TVM's importer gives another meaning."""
+"""Operators that TVM's importer computes differently."""
 
 
 def _is_masked(node: Any) -> bool:

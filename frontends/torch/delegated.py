@@ -61,7 +61,7 @@ def _is_overwritten(node: Any) -> bool:
 
 
 def gelu(node: Any, importer: Any) -> relax.Var:
-    """Compute it by erf: ExecuTorch does not pass ``approximate`` to the delegate."""
+    """Compute GELU by erf: ExecuTorch does not pass ``approximate`` to the delegate."""
     result: relax.Var = importer.block_builder.emit(R.nn.gelu(importer.env[node.args[0]]))
     return result
 

@@ -1,8 +1,8 @@
-"""Networks quantized in PyTorch's eager mode, and TorchScript of any, as programs of torch.export.
+"""Converts networks of PyTorch's quantized eager mode, and TorchScript, to exported programs.
 
-A run on an example is recorded, operator by operator. A quantized tensor becomes its integers; an
-operator on quantized tensors becomes the operator on real numbers between dequantize and quantize,
-as ``convert_pt2e`` writes it.
+A run on an example is recorded, operator by operator. A quantized tensor becomes its integers. An
+operator on quantized tensors becomes the operator on real numbers, between a dequantize and a
+quantize, as ``convert_pt2e`` writes it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _MOVING = {
     *("view", "_unsafe_view", "reshape", "_reshape_alias", "flatten", "squeeze", "unsqueeze"),
     *("transpose", "permute", "slice", "select", "expand", "alias", "detach", "clone"),
 }
-"""Operators that move values: those of quantized tensors move their integers."""
+"""Operators that move values: for quantized tensors they move the integers."""
 
 _COPIES = {"alias", "detach", "clone", "contiguous"}
 
@@ -35,10 +35,10 @@ _ARGUMENTS = {
     "_native_batch_norm_legit_no_training": (0, 1, 2, 3, 4, 6, 7),
     "convolution": range(9),
 }
-"""Which arguments the operator of another name takes."""
+"""The arguments of operators that get another name."""
 
 _POOLS = {"_adaptive_avg_pool2d", "avg_pool2d"}
-"""Averages, whose ties depend on where the zero point is added."""
+"""Averages: their ties depend on the step that adds the zero point."""
 
 _UNARY = {
     "hardswish": ("hardswish", 1),
@@ -47,7 +47,7 @@ _UNARY = {
     "sigmoid": ("sigmoid", 1),
     "softmax": ("softmax.int", 2),
 }
-"""Quantized operators: that of real numbers, and how many arguments it takes."""
+"""For each quantized operator: the operator on real numbers, and the number of its arguments."""
 
 _BINARY = {"add": "add.Tensor", "mul": "mul.Tensor"}
 _BINARY |= {f"{name}_scalar": code for name, code in _BINARY.items()}
@@ -97,7 +97,7 @@ def recorded(model: Any, examples: Sequence[Any]) -> Any:
 
 
 class _Recorder:
-    """Writes the graph of what depends on a run's inputs."""
+    """Writes the graph of the operators that depend on a run's inputs."""
 
     def __init__(self, torch: Any, examples: Sequence[Any]) -> None:
         self.torch, self.aten = torch, torch.ops.aten
@@ -108,7 +108,7 @@ class _Recorder:
             self._keep(example, self.graph.placeholder(f"input_{index}"))
 
     def note(self, func: Any, args: Any, kwargs: Any, result: Any) -> None:
-        """Write a call down, if it depends on an input."""
+        """Record a call, if it depends on an input."""
         tensors = [each for each in _flat((args, kwargs)) if self._is_tensor(each)]
         if not any(id(each) in self.nodes for each in tensors):
             return  # its result is a constant
@@ -156,8 +156,8 @@ class _Recorder:
     def _quantize(self, data: Any, result: Any) -> Any:
         """Return the integers of real numbers: fma(x, 1 / scale, zero point), to the nearest even.
 
-        With one rounding to float32, numbers beside a tie may become it. In float64 the product is
-        exact.
+        One rounding to float32 may turn numbers beside a tie into the tie. In float64 the product
+        is exact.
         """
         scale, point, low, high, dtype = self._encoding(result)
         one = self.torch.tensor(1, dtype=self.torch.float32)
@@ -269,12 +269,12 @@ class _Recorder:
         return self._call(self.aten.add.Tensor, real, self._constant(bias.reshape(-1, 1, 1)))
 
     def _steps(self, data: Any) -> Any:
-        """Return how many steps a quantized tensor's values are from 0."""
+        """Return the distances of a quantized tensor's values from 0, in steps."""
         real = self._call(self.aten._to_copy.default, self._node(data), dtype=self.torch.float32)
         return self._call(self.aten.sub.Scalar, real, data.q_zero_point())
 
     def _store(self, tensor: Any, node: Any) -> None:
-        """Keep a tensor whose real numbers a node gives."""
+        """Store the node that computes a tensor's real numbers."""
         if self._is_tensor(tensor) and tensor.is_quantized:
             quantize = self.torch.ops.quantized_decomposed.quantize_per_tensor.default
             node = self._call(quantize, node, *self._encoding(tensor))
@@ -327,7 +327,7 @@ class _Recorder:
 
 
 def _resize_arguments(args: Any) -> list[Any]:
-    """Return what a resize's other form takes: a size or factors, not both."""
+    """Return the arguments of a resize's other form, which takes a size or factors, not both."""
     data, size, *others, tall, wide = args
     factors = [tall, wide] if tall and wide else None
     return [data, None if factors else size, *others, factors]

@@ -1,4 +1,4 @@
-"""Functions of float32 with PyTorch's own meaning, where the delegate's or TVM's differs."""
+"""Functions of float32 that the delegate or TVM computes differently from PyTorch."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _bounded(node: Any, importer: Any) -> Any:
 
 
 def _extreme(node: Any, importer: Any) -> Any:
-    """Reduce by a maximum or a minimum; one NaN makes it NaN."""
+    """Reduce by a maximum or a minimum; one NaN makes the result NaN."""
     result, emit = extreme(node, importer), importer.block_builder.emit
     data, axes, keeps = values_of(node)
     tensor = importer.env[data]

@@ -18,9 +18,9 @@ class Torch(Format):
     suffixes = (".pt2",)
 
     def recognises(self, model: Any) -> bool:
-        """Look for a zip archive that begins with parts of a program, or for its class.
+        """Look for a zip archive that begins with parts of a program, or for a program's class.
 
-        Networks and their weights are recognised, too: ``why_no_program`` tells the rest.
+        Networks and their weights are recognised, too: ``why_no_program`` then gives advice.
         """
         if isinstance(model, bytes):
             is_ours = any(part in model for part in PARTS)

@@ -17,10 +17,10 @@ _RANDOM = "nondeterministic_seeded"
 
 
 def check_hazards(node: Any, constants: Mapping[str, Array]) -> None:
-    """Check what TVM's importer takes, and computes otherwise.
+    """Check an operator that TVM's importer accepts but may compute differently.
 
     Args:
-        node: calls an operator.
+        node: the call of the operator.
         constants: of the program, by the names of their nodes.
 
     Raises:

@@ -1,4 +1,4 @@
-"""From a PyTorch program to a module of Relax operators between quantize and dequantize."""
+"""Imports a PyTorch program as a module of Relax operators between quantize and dequantize."""
 
 from __future__ import annotations
 
@@ -50,11 +50,10 @@ def from_exported_program(
 
     The program must be quantized by torchao's ``prepare_pt2e`` and ``convert_pt2e`` with
     ExecuTorch's ``XNNPACKQuantizer``, and exported once more afterwards. The integers are those of
-    ExecuTorch's delegate to XNNPACK; the documentation's page on numbers of PyTorch models
-    describes them. uint8 activations, as from ``X86InductorQuantizer``, have oneDNN's integers.
-    ``build`` turns the groups into integer operators. Operators that the delegate leaves in float
-    are computed in float32, with a ``LeftInFloatWarning``; a sum of floats may differ in its last
-    bits.
+    ExecuTorch's delegate to XNNPACK; the documentation's page on PyTorch's numbers describes them.
+    uint8 activations, as from ``X86InductorQuantizer``, have oneDNN's integers. ``build`` turns the
+    groups into integer operators. Operators that the delegate leaves in float are computed in
+    float32, with a ``LeftInFloatWarning``; a sum of floats may differ in its last bits.
 
     Args:
         program: a ``torch.export.ExportedProgram``, or the path or the contents of a .pt2 file
@@ -63,8 +62,8 @@ def from_exported_program(
             pickled, or calls operators other than those of tensors.
         shape_dict: shapes of inputs by name, if the program leaves sizes open
             (``dynamic_shapes``): a number fixes a size, a name names it, and a ``range`` bounds it.
-            Sizes of the same name follow in others. Sizes that have no number stay open: each run
-            decides them.
+            Other inputs follow in sizes of the same name. Sizes without a number stay open: each
+            run decides them.
 
     Returns:
         The module, and no parameters: its constants are part of it.
@@ -81,7 +80,7 @@ def from_exported_program(
 
 
 def known_program(model: Any, shapes: Shapes | None = None) -> Any:
-    """Return a program of known operators, as far as PyTorch decomposes others into them.
+    """Return a program of known operators, as far as PyTorch can decompose other operators.
 
     Args:
         model: see ``read_program``.
@@ -182,7 +181,7 @@ def _with_results(
 
 
 def missing_operators(program: Any) -> dict[int, str]:
-    """Tell why nodes cannot be imported, by their numbers among those that compute."""
+    """Tell why nodes cannot be imported, by their numbers among the nodes that compute."""
     return reasons(program, _known(), constants_of(program))
 
 

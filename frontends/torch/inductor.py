@@ -1,8 +1,8 @@
-"""Programs of X86InductorQuantizer, whose uint8 activations oneDNN multiplies, in its arithmetic.
+"""Computes programs of X86InductorQuantizer, with uint8 activations, in oneDNN's arithmetic.
 
 A convolution or a dense layer gives integer sums, and the rest is float32: the sums times the
-product of both scales, plus the bias, which stays float. If there is at most a bound between that
-and the quantize, Inductor makes one operator of all, and adds the zero point before it rounds.
+product of both scales, plus the bias, which stays float. If at most a bound stands between this and
+the quantize, Inductor makes one operator of all, and adds the zero point before it rounds.
 """
 
 from __future__ import annotations
@@ -145,7 +145,7 @@ def _real(
 
 
 def _quantize(node: Any, importer: Any) -> Any:
-    """Quantize; for a product, the zero point is added before rounding."""
+    """Quantize; a product's zero point is added before rounding."""
     data, scale, point, *_, dtype = values_of(node)
     emit, name = importer.block_builder.emit, str(dtype).removeprefix("torch.")
     value = importer.env[data]

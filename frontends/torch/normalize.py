@@ -15,7 +15,7 @@ BATCH_NORM = "batch_norm.default"
 
 
 def batch_norm(node: Any, importer: Any) -> relax.Var:
-    """Normalize by the stored statistics: TVM's importer uses those of the batch."""
+    """Normalize by the stored statistics: TVM's importer uses the batch's statistics."""
     data, weight, bias, mean, variance, _, _, epsilon, _ = values_of(node)
     parts = [None if part is None else importer.env[part] for part in (weight, bias)]
     channels = spec_of(importer.env[mean]).shape

@@ -1,4 +1,4 @@
-"""The imported operators: own rules for those that quantize, TVM's for the rest."""
+"""The imported operators: own rules for operators that quantize, TVM's rules for the rest."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ from qnn_ops.dialect.registry import spec_of
 Array = np.ndarray[Any, Any]
 
 Rule = Callable[[Any, Any], relax.Var]
-"""Imports a node, given TVM's importer."""
+"""A rule: imports a node, given TVM's importer."""
 
 _PER_TENSOR = ("quantize_per_tensor.default", "dequantize_per_tensor.default")
 _PER_CHANNEL = "dequantize_per_channel.default"
@@ -66,7 +66,7 @@ DEQUANTIZING = (_PER_TENSOR[1], _PER_CHANNEL)
 _PRODUCTS = ("conv2d.default", "linear.default")
 _SUMS = ("add.Tensor", "add_.Tensor")
 _NAMED_PADS = {"conv1d.padding": relax.op.nn.conv1d, "conv2d.padding": relax.op.nn.conv2d}
-"""Convolutions whose padding has a name."""
+"""Convolutions whose padding is a name, such as "same"."""
 
 
 def rules(
@@ -77,7 +77,7 @@ def rules(
     Args:
         constants: of the program, by the names of their nodes.
         of_inductor: whether X86InductorQuantizer quantized it.
-        is_exact: whether functions of float32 are PyTorch's, and not the delegate's.
+        is_exact: whether functions of float32 are PyTorch's, not the delegate's.
     """
 
     def quantize_per_tensor(node: Any, importer: Any) -> relax.Var:
@@ -178,7 +178,7 @@ OWN: dict[str, Rule] = {
     NEAREST: nearest,
     BILINEAR: bilinear,
 }
-"""The rules of operators that TVM's importer lacks, or has with another meaning."""
+"""The rules of operators that TVM's importer lacks or computes differently."""
 
 
 def check_average(node: Any) -> None:
@@ -203,7 +203,7 @@ _CHECKS: dict[str, Callable[[Any], None]] = {
 
 
 def reasons(program: Any, known: Collection[str], constants: Mapping[str, Array]) -> dict[int, str]:
-    """Tell why nodes cannot be imported, by their numbers among those that compute.
+    """Tell why nodes cannot be imported, by their numbers among the nodes that compute.
 
     Args:
         program: the program.
@@ -245,7 +245,7 @@ def _check(node: Any, known: Collection[str], constants: Mapping[str, Array], dt
         and name in _SUMS
         and any(_is_quantized_product(each) for each in node.all_input_nodes)
     ):
-        # Then XNNPACK computes the product in float; here the addend would be a bias.
+        # XNNPACK then computes the product in float; here the addend would become a bias.
         raise UnsupportedError("its operand is a product that is not quantized: make it the bias")
 
 

@@ -1,4 +1,4 @@
-"""Operators that TVM's importer lacks or changes: parts, pads, sums, bounds, extremes."""
+"""Operators that TVM's importer lacks or changes: parts, pads, sums, bounds and extremes."""
 
 from __future__ import annotations
 
@@ -58,9 +58,9 @@ PROMOTED = (
 
 
 def promoted(node: Any, importer: Any) -> Any:
-    """Compute in float32 where integers meet a fraction or are divided, as PyTorch does.
+    """Compute in float32 if integers meet a fraction or are divided, as PyTorch does.
 
-    TVM's importer makes an integer of the fraction.
+    TVM's importer turns the fraction into an integer.
     """
     name, env = operator_of(node).replace("_.", "."), importer.env
     rule = type(importer).create_convert_map(importer)[name]
@@ -76,7 +76,7 @@ def promoted(node: Any, importer: Any) -> Any:
 
 
 def different(node: Any, importer: Any) -> Any:
-    """Tell where numbers differ. TVM's own operator does not find that NaN differs from all."""
+    """Tell where numbers differ. NaN differs from every number; TVM's operator misses this."""
     result = promoted(node, importer)
     for operand in importer.retrieve_args(node)[:2]:
         if isinstance(operand, relax.Expr) and spec_of(operand).dtype.startswith("float"):
@@ -164,7 +164,7 @@ def _parts(node: Any) -> tuple[Any, list[int], str, float]:
 
 
 def select(node: Any, importer: Any) -> relax.Var:
-    """Take one index along an axis, and remove the axis."""
+    """Take the elements at one index of an axis, and remove the axis."""
     data, axis, index = values_of(node)
     tensor, emit = importer.env[data], importer.block_builder.emit
     shape = spec_of(tensor).shape
@@ -186,7 +186,7 @@ def narrow(node: Any, importer: Any) -> relax.Var:
 
 
 def sliced(node: Any, importer: Any) -> relax.Var:
-    """Take a range of indices along an axis; ends may be open, and beyond those of the axis."""
+    """Take a range of indices along an axis; its ends may be open, or lie beyond the axis."""
     data, axis, *ends, step = values_of(node)
     tensor = importer.env[data]
     shape = spec_of(tensor).shape
@@ -209,7 +209,7 @@ def _size(value: Any, importer: Any) -> int:
 
 
 def index(node: Any, importer: Any) -> Any:
-    """Take, or put, the parts at tensors of indices."""
+    """Read or write the parts at tensors of indices."""
     data, places = values_of(node)[:2]
     shape = spec_of(importer.env[data]).shape
     sizes = {each: shape[axis] for axis, each in enumerate(places) if each is not None}
@@ -217,7 +217,7 @@ def index(node: Any, importer: Any) -> Any:
 
 
 def along_axis(node: Any, importer: Any) -> Any:
-    """Take, or put, elements at indices along an axis; negative indices are out of range."""
+    """Read or write elements at indices along an axis; negative indices are out of range."""
     data, axis, places = values_of(node)[:3]
     return _with_counted(node, importer, {places: spec_of(importer.env[data]).shape[axis]})
 
@@ -245,7 +245,7 @@ ALONG_AXIS = (*("gather.default", "index_select.default", "scatter.src", "scatte
 def _with_counted(
     node: Any, importer: Any, sizes: Mapping[Any, int], *, from_end: bool = False
 ) -> Any:
-    """Convert by TVM's rule, which does not check indices; one out of range ends a run."""
+    """Convert by TVM's rule, and add its missing check: an index out of range ends a run."""
     kept = {each: importer.env[each] for each in sizes}
     source = _source(node)
     for each, size in sizes.items():
@@ -262,7 +262,7 @@ def check_index(node: Any) -> None:
     """Check the tensors of indices.
 
     Raises:
-        UnsupportedError: they are no integers, or index several axes together.
+        UnsupportedError: they are not integers, or index several axes together.
     """
     places = [each for each in node.args[1] if each is not None]
     dtypes = {str(each.meta["val"].dtype) for each in places}

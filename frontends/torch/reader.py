@@ -1,4 +1,4 @@
-"""From a file to an ``ExportedProgram``, and the properties of its nodes."""
+"""Reads a file as an ``ExportedProgram``, and tells the properties of its nodes."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ Array = np.ndarray[Any, Any]
 
 
 def read_program(model: Any) -> Any:
-    """Return the program that ``from_exported_program`` is given.
+    """Return the program of ``from_exported_program``'s argument.
 
     Raises:
         ModelFormatError: the file is malformed.
-        QnnError: it is no program (the message tells how to make one), or torch is missing.
+        QnnError: it is not a program (the message tells how to make one), or torch is missing.
         OSError: the file cannot be read.
     """
     if isinstance(model, str | os.PathLike):
@@ -72,7 +72,7 @@ def operator_of(node: Any) -> str:
 
 
 def values_of(node: Any) -> list[Any]:
-    """Return a node's arguments in the order of the operator's, including defaults."""
+    """Return a node's arguments in the order of the operator's signature, including defaults."""
     return [
         node.args[place]
         if place < len(node.args)
@@ -97,7 +97,7 @@ def user_nodes(program: Any) -> tuple[list[Any], list[Any]]:
     """Return the nodes of the inputs and of the outputs.
 
     Raises:
-        QnnError: the program changes its buffers or inputs, or an output is no tensor.
+        QnnError: the program changes its buffers or inputs, or an output is not a tensor.
     """
     by_name = {node.name: node for node in program.graph.nodes}
     signature = program.graph_signature

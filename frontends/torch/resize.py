@@ -18,7 +18,7 @@ _AXES = (2, 3)
 
 
 def nearest(node: Any, importer: Any) -> Any:
-    """Resize an image; TVM's importer rounds where PyTorch takes the pixel before."""
+    """Resize an image; TVM's importer rounds to a pixel, PyTorch takes the pixel before."""
     data, _, factors = values_of(node)
     image, sizes = importer.env[data], node.meta["val"].shape[2:]
     shape = spec_of(image).shape[2:]

@@ -12,11 +12,11 @@ from frontends.torch.package import torch_package
 from qnn_ops.errors import QnnError
 
 OpenSizes = dict[str, tuple[str, Bounds]]
-"""Names and bounds of open sizes, by what a program calls these."""
+"""Names and bounds of open sizes, by their names in a program."""
 
 
 def with_shapes(program: Any, shapes: Shapes | None = None) -> Any:
-    """Return a program of the given sizes, which torch exports anew if it leaves these open.
+    """Return a program of the given sizes; torch exports it again if it leaves these open.
 
     Args:
         program: a ``torch.export.ExportedProgram``.
@@ -27,9 +27,9 @@ def with_shapes(program: Any, shapes: Shapes | None = None) -> Any:
         The program itself, if no open size has a number.
 
     Raises:
-        QnnError: a name is not that of an input, or a size differs from the program's, or is beyond
-            its limits.
-        ModelFormatError: torch cannot export it for these.
+        QnnError: no input has a name, or a size differs from the program's, or is beyond its
+            limits.
+        ModelFormatError: torch cannot export it for these sizes.
     """
     values, tensors = _inputs(program)
     given = given_shapes(shapes, list(tensors))
@@ -50,7 +50,7 @@ def with_shapes(program: Any, shapes: Shapes | None = None) -> Any:
 def open_sizes(program: Any, shapes: Shapes | None = None) -> OpenSizes:
     """Return names and bounds of the sizes that a program of ``with_shapes`` leaves open.
 
-    A size without a name in ``shapes`` keeps the program's.
+    A size without a name in ``shapes`` keeps the program's name.
 
     Raises:
         QnnError: a size has two names, or bounds beyond the program's.
@@ -88,7 +88,7 @@ def open_sizes(program: Any, shapes: Shapes | None = None) -> OpenSizes:
 
 
 def _inputs(program: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the values of inputs, and the shapes of tensors among them, by name."""
+    """Return the values of inputs, and the shapes of those that are tensors, by name."""
     names = program.graph_signature.user_inputs
     values = {n.name: n.meta["val"] for n in program.graph.nodes if n.name in names}
     return values, {name: each.shape for name, each in values.items() if hasattr(each, "shape")}
@@ -130,7 +130,7 @@ def _is_derived(size: Any) -> bool:
 
 
 def _numbers(tensors: Mapping[str, Any], given: GivenShapes) -> dict[Any, int]:
-    """Return the values of the names of open sizes, by the given shapes."""
+    """Return the numbers of open sizes that the given shapes determine, by name."""
     found: dict[Any, int] = {}
     for name, shape in given.shapes.items():
         for size, number in zip(tensors[name], shape, strict=False):

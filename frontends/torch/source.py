@@ -1,4 +1,4 @@
-"""Description and import of a PyTorch program, with the interface of all formats."""
+"""Describes and imports a PyTorch program, with the interface of all formats."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _WEIGHTED = (
 
 _OF_ONEDNN = ("conv2d.default", "linear.default")
 
-# The operators of quantized operands that XNNPACK computes in integers.
+# The operators that XNNPACK computes in integers if their operands are quantized.
 _INTEGER = {
     *_WEIGHTED,
     *(
@@ -61,7 +61,7 @@ class TorchSource(Source):
         return import_program(program, open_sizes(program, shapes))
 
     def summary(self, name: str, shapes: Shapes | None = None) -> Summary:
-        """Describe it, node by node; as numbers, open sizes are those of its example."""
+        """Describe it, node by node; open sizes have the numbers of its example."""
         self.known = program = known_program(self.read, shapes)
         sizes = open_sizes(program, shapes)
         constants = constants_of(program)
@@ -125,7 +125,7 @@ class TorchSource(Source):
 
 
 def _noted(size: Any, sizes: OpenSizes) -> int:
-    """Return a size; one that is open with its name."""
+    """Return a size; an open size with its name."""
     if isinstance(size, int):
         return size
     text = str(size.node.expr)

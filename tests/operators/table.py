@@ -112,18 +112,18 @@ def _table(rows: dict[str, list[str]], heads: Sequence[str]) -> str:
 
 HEAD = """# Operators by type
 
-What LiteRT 2.3.0's reference kernels run of each type, or its default kernels where it has no
-others, and what becomes of it here. This page is written by `python -m tests.operators`, which
-gives one model for each cell to both.
+This page shows which types of each TFLite operator LiteRT 2.3.0 runs, and what tvm-qnn makes of
+them. LiteRT runs its reference kernels, or its default kernels for operators that have no others.
+`python -m tests.operators` writes this page: it gives one model for each cell to both programs.
 
-- **yes**: what LiteRT computes, bit for bit; of float32
-  [where nothing else is said](numerics.md#float32-beside-integers).
-- **float**: in float32 between a dequantize and a quantize, with a warning.
+- **yes**: LiteRT's result, bit for bit; for float32, with
+  [these exceptions](numerics.md#float32-beside-integers).
+- **float**: computed in float32 between a dequantize and a quantize, with a warning.
 - **no**: refused here.
-- **–**: LiteRT has none.
+- **–**: LiteRT does not run this type.
 
-int4, int8, uint8 and int16 are quantized tensors; int32, int64 and bool mean themselves. The types
-are those of the data: QUANTIZE and CAST make int4 of float32, too.
+int4, int8, uint8 and int16 are quantized tensors; int32, int64 and bool are plain numbers. The
+types are those of the data: QUANTIZE and CAST also make int4 from float32.
 
 """
 
@@ -132,36 +132,36 @@ REASONS = """
 ## What is wrong, and computed as LiteRT does
 
 - EQUAL, NOT_EQUAL, GREATER, GREATER_EQUAL, LESS and LESS_EQUAL of int8 or uint8, and EQUAL of
-  int16, with a scale above 1: LiteRT's kernels tell nothing but signs apart. A
-  `WrongInLiteRTWarning` names them.
+  int16, with a scale above 1: LiteRT's kernels distinguish only signs. A `WrongInLiteRTWarning`
+  names these operators.
 
 ## What is refused, and why
 
-- The same comparisons with the scale 1: LiteRT ends the process. With far greater ones
-  its answers depend on how it was compiled.
-- UNIQUE, WHERE of a run's data, and SEGMENT_SUM by segments that a run computes: the shape of the
-  result depends on the data.
+- The same comparisons with the scale 1: LiteRT ends the process. With far greater scales its
+  answers depend on how it was compiled.
+- UNIQUE, WHERE of data that the run computes, and SEGMENT_SUM by segments that the run computes:
+  the shape of the result depends on the data.
 - NOT_EQUAL, PRELU and SUM of int16, EMBEDDING_LOOKUP of int16 and int8, FAKE_QUANT of integers,
   MATRIX_DIAG and MATRIX_SET_DIAG of bool: LiteRT's reference kernels
-  [take the data for that of another type](numerics.md#where-tflites-reference-kernels-surprise).
+  [read the data as another type](numerics.md#where-tflites-reference-kernels-surprise).
 - BROADCAST_TO, DILATE, HASHTABLE_LOOKUP, MATRIX_DIAG and MATRIX_SET_DIAG of int4, and GATHER of
-  rows of an odd number of int4: LiteRT's kernels take two numbers for a byte. BITCAST of int4.
+  rows of an odd number of int4: LiteRT's kernels read two numbers as a byte. BITCAST of int4.
 - CONV_2D of int2 weights, DEPTHWISE_CONV_2D of int16 data and int4 weights, EMBEDDING_LOOKUP of
-  int4 or int2 rows that are not made real: LiteRT's reference kernels do not unpack them there.
-- Weights with a scale for each block, but in FULLY_CONNECTED and EMBEDDING_LOOKUP.
-- ADD, SUB and DIV of tensors without a scale, but
+  int4 or int2 rows that stay integers: LiteRT's reference kernels do not unpack them there.
+- Weights with a scale for each block, except in FULLY_CONNECTED and EMBEDDING_LOOKUP.
+- ADD, SUB and DIV of tensors without a scale, except for
   [some sums of int16](numerics.md#where-tflites-reference-kernels-surprise): LiteRT ends, or its
-  quotients are what rounding leaves. EXP, GELU and TANH whose result has no scale. REDUCE_PROD of
+  quotients are mere rounding errors. EXP, GELU and TANH whose result has no scale. REDUCE_PROD of
   quantized tensors without elements: LiteRT leaves what memory held.
 - MULTINOMIAL, RANDOM_STANDARD_NORMAL, RANDOM_UNIFORM, STABLEHLO_RNG_BIT_GENERATOR: random numbers.
 - BIDIRECTIONAL_SEQUENCE_LSTM of several images with one result, not time major;
   BIDIRECTIONAL_SEQUENCE_RNN that is hybrid and time major, has a second sequence of another size,
-  or one without weights and not time major; LSTM of float32 weights without an activation: LiteRT's
-  reference kernels read beyond tensors there, or what memory held.
+  or one without weights and not time major; LSTM of float32 weights without an activation: there
+  LiteRT's reference kernels read beyond tensors, or read uninitialized memory.
 - HASHTABLE, HASHTABLE_FIND, HASHTABLE_IMPORT, HASHTABLE_SIZE: LiteRT's reference kernels lack them,
-  and its default ones have tables from strings to int64 and back alone; there are no tensors of
-  strings here. SKIP_GRAM is of strings, too.
-- LSH_PROJECTION of items of more than 60 bytes: FarmHash hashes these in another way.
+  and its default kernels only have tables from strings to int64 and back. tvm-qnn has no tensors of
+  strings. SKIP_GRAM needs strings, too.
+- LSH_PROJECTION of items of more than 60 bytes: FarmHash hashes these items in another way.
 """
 
 
@@ -171,7 +171,7 @@ def page() -> str:
     return (
         HEAD
         + _table(rows, DTYPES)
-        + "\nData beside weights of another type or the same:\n\n"
+        + "\nData and weights of the same or of different types:\n\n"
         + _table(weighted, WEIGHTS)
         + "\n## Operators without a row\n\n"
         + _rest([code for code, row in rows.items() if {*row} == {NONE}])
@@ -186,6 +186,6 @@ def _rest(never_run: Sequence[str]) -> str:
     for title, codes in (("Recurrent layers", RECURRENT), ("Others", OTHERS)):
         taken = ", ".join(code for code in sorted(codes) if code in here)
         refused = ", ".join(code for code in sorted(codes) if code not in here)
-        lines.append(f"- {title}: taken are {taken or 'none'}. Refused are {refused or 'none'}.\n")
+        lines.append(f"- {title}: imported: {taken or 'none'}; refused: {refused or 'none'}.\n")
     names = ", ".join(never_run)
     return "".join(lines) + f"- LiteRT runs none of these types in {names}.\n"

@@ -119,7 +119,7 @@ Rule = Callable[[Context], "Value | list[Value]"]
 of them if the operator has several outputs."""
 
 CONVERTERS: dict[str, Rule] = {}
-"""By the operator's name in the file."""
+"""The rules, by the operator's name in the file."""
 
 
 def converter(*operators: str) -> Callable[[Rule], Rule]:

@@ -19,8 +19,9 @@ from qnn_ops.unquantized.comparisons import unequal
 
 _Function = Callable[[relax.Expr, relax.Expr], relax.Expr]
 
-# MXNet's names of a function: for two tensors of one shape, and for two that broadcast. The others
-# are for a tensor and a number, today and before 1.0; an "r" precedes them if the number is first.
+# MXNet's names of a function: first for two tensors of one shape and for two that broadcast. The
+# other names are for a tensor and a number, today and before 1.0; an "r" precedes them if the
+# number is first.
 _NAMES: dict[_Function, tuple[str, str, str, str]] = {
     R.add: ("elemwise_add _add _plus _Plus", "add plus", "plus", "Plus"),
     R.subtract: ("elemwise_sub _sub _minus _Minus", "sub minus", "minus", "Minus"),
@@ -98,7 +99,7 @@ def convert_add_n(ctx: Context) -> relax.Expr:
 
 @converter("where")
 def convert_where(ctx: Context) -> relax.Expr:
-    """Return the second input where the first is not 0, else the third."""
+    """Return the second input where the first is not 0, otherwise the third."""
     condition: Any = ctx.expr(0)
     shapes: Sequence[tuple[int, ...]] = [ctx.shape(position) for position in range(3)]
     if shapes[1] != shapes[2] or shapes[0] not in (shapes[1], shapes[1][:1]):
@@ -132,7 +133,7 @@ UNARY: dict[str, Callable[[relax.Expr], relax.Expr]] = {
     "square": R.square,
     "tanh": R.tanh,
 }
-"""By MXNet's name."""
+"""The functions, by MXNet's name."""
 
 
 def _register_unary(name: str, function: Callable[[relax.Expr], relax.Expr]) -> None:
@@ -162,7 +163,7 @@ def convert_clip(ctx: Context) -> relax.Expr:
 
 _ACTIVATIONS = ("relu", "sigmoid", "softrelu", "softsign", "tanh")
 
-# As MXNet has them.
+# MXNet's own constants.
 _SELU_ALPHA = 1.6732632423543772848170429916717
 _SELU_SCALE = 1.0507009873554804934193349852946
 
@@ -262,8 +263,8 @@ def convert_softmax_output(ctx: Context) -> relax.Expr:
 def convert_softmax_activation(ctx: Context) -> relax.Expr:
     """Apply softmax along the channels or, by mode instance, along the last axis.
 
-    MXNet's documentation says that an instance is a whole item of the batch. That is not what it
-    computes.
+    MXNet's documentation says that an instance is a whole item of the batch. MXNet computes
+    something else.
     """
     if ctx.attrs.text("mode", "instance", ("channel", "instance")) == "channel":
         return R.nn.softmax(ctx.expr(0), check_axis(1, len(ctx.shape(0))))

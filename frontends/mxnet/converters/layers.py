@@ -1,6 +1,6 @@
 """Convolutions, dense layers, products of matrices and pools, and the attributes of windows.
 
-All are of floats, but for the pool of quantized data.
+All work on floats, except for the pool of quantized data.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def pair(ctx: Context, name: str, default: int | None, least: int) -> tuple[int,
 
 @converter("Convolution", "Convolution_v1")
 def convert_convolution(ctx: Context) -> relax.Expr:
-    """Convolve in two dimensions, in groups or not; the kernel has the layout of the data."""
+    """Convolve in two dimensions, in groups or not; the kernel has the data's layout."""
     layout = image_layout(ctx)
     kernel_layout = layout.replace("N", "O").replace("C", "I")
     groups, filters = ctx.attrs.integer("num_group", 1), ctx.attrs.integer("num_filter")
@@ -203,7 +203,7 @@ def convert_batch_dot(ctx: Context) -> relax.Expr:
 
 
 def _product(ctx: Context, axes: list[int]) -> relax.Expr:
-    """Multiply both inputs, with ``axes`` as the order of axes of a transposed one."""
+    """Multiply both inputs; ``axes`` is the order of axes of a transposed input."""
     names = ("transpose_a", "transpose_b")
     flags = [ctx.attrs.flag(name, False) for name in names]
     shapes = [
@@ -229,7 +229,7 @@ class Windows:
     Attributes:
         size: height and width in pixels.
         strides: vertical and horizontal, in pixels.
-        padding: top, left, bottom, right: how far the windows reach beyond the image.
+        padding: top, left, bottom, right: the pixels of the windows beyond the image.
         counts: the divisors of each window's sum in an average, int64 [rows, columns].
     """
 
@@ -268,7 +268,7 @@ def pooling_windows(ctx: Context, layout: str) -> Windows:
 def _along(
     size: int, window: int, stride: int, pad: int, *, is_full: bool, with_padding: bool
 ) -> tuple[int, Array]:
-    """Compute how far windows reach beyond the end of an axis, and how much each covers."""
+    """Compute the padding at the end of an axis, and the number of elements in each window."""
     room = size + 2 * pad - window
     if room < 0:
         raise QnnError(f"the window of {window} does not fit {size} pixels, padded by {pad}")
@@ -324,7 +324,7 @@ def _mean(ctx: Context, windows: Windows, layout: str, *, is_sum: bool) -> relax
 
 @converter("_contrib_quantized_pooling")
 def convert_quantized_pooling(ctx: Context) -> list[Value]:
-    """Return the maximum or average of each window; the range stays what it was.
+    """Return the maximum or average of each window; the range does not change.
 
     An average divides by the size of its window, including padding and positions beyond it, unless
     count_include_pad is false.

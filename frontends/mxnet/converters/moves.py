@@ -1,7 +1,8 @@
-"""Operators that move elements: to another shape or order, into parts, together, or around.
+"""Operators that move elements: reshape, transpose, split, concatenate, gather and pad.
 
-The ring buffers are not operators of MXNet itself. Models for streams have them, which TVM's former
-importer read. A buffer is an input or a parameter of the model. The caller feeds each result back.
+The ring buffers are not operators of MXNet itself. Models for streams have them, and TVM's former
+importer read such models. A buffer is an input or a parameter of the model. The caller feeds each
+result back.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ _COPY, _INFER, _COPY_REST, _MERGE, _SPLIT = 0, -1, -2, -3, -4
 def new_shape(
     shape: Sequence[int], codes: Sequence[int], *, is_reverse: bool = False
 ) -> tuple[int, ...]:
-    """Return the shape that ``codes`` ask for.
+    """Return the shape that ``codes`` describe.
 
     A positive code is a size. 0 copies a size of the old shape, -1 takes the remaining elements, -2
     copies all remaining sizes, -3 is the product of the next two, and -4 splits the next one into
@@ -99,7 +100,7 @@ def convert_flatten(ctx: Context) -> relax.Expr:
 
 @converter("Reshape", "reshape")
 def convert_reshape(ctx: Context) -> relax.Expr:
-    """Return the shape that the attribute's codes say; before 0.9, a target shape."""
+    """Reshape to the shape of the attribute's codes; before 0.9, to a target shape."""
     attrs = ctx.attrs
     codes = attrs.integers("shape", ())
     if codes:
@@ -115,7 +116,7 @@ def convert_reshape(ctx: Context) -> relax.Expr:
 
 @converter("reshape_like")
 def convert_reshape_like(ctx: Context) -> relax.Expr:
-    """Return the shape of the second input."""
+    """Reshape to the shape of the second input."""
     if any(ctx.attrs.has(name) for name in ("lhs_begin", "lhs_end", "rhs_begin", "rhs_end")):
         raise QnnError("only whole shapes are supported")
     return R.reshape(ctx.expr(0), new_shape(ctx.shape(0), ctx.shape(1)))
@@ -171,7 +172,7 @@ def convert_ring_buffer(ctx: Context) -> relax.Expr:
 
 @converter("_contrib_quantized_ring_buffer")
 def convert_quantized_ring_buffer(ctx: Context) -> list[Value]:
-    """Keep the newest slices of quantized data; the range stays what it was.
+    """Keep the newest slices of quantized data; the range does not change.
 
     A buffer of floats in the file is from the model before quantization: it starts with zeros.
     """
@@ -200,7 +201,7 @@ def _append(ctx: Context, buffer: relax.Expr) -> relax.Expr:
 
 @converter("slice", "crop")
 def convert_slice(ctx: Context) -> relax.Expr:
-    """Slice from begin to end by step along the first axes; None for the axis's begin or end."""
+    """Slice from begin to end by step along the first axes; None means the axis's begin or end."""
     begins, ends = (ctx.attrs.optional_integers(name) for name in ("begin", "end"))
     steps = ctx.attrs.optional_integers("step") if ctx.attrs.has("step") else ()
     steps = steps or (None,) * len(begins)
@@ -269,7 +270,7 @@ def convert_split(ctx: Context) -> list[relax.Expr]:
 
 @converter("Embedding")
 def convert_embedding(ctx: Context) -> relax.Expr:
-    """Take the row of the weight at each index; an index out of range is clamped."""
+    """Return the row of the weight at each index; an index out of range is clamped."""
     rows = ctx.attrs.integer("input_dim")
     check_weight(ctx, (rows, ctx.attrs.integer("output_dim")))
     return R.take(ctx.expr(1), _indices(ctx, 0), 0, "clip")
@@ -277,7 +278,7 @@ def convert_embedding(ctx: Context) -> relax.Expr:
 
 @converter("take")
 def convert_take(ctx: Context) -> relax.Expr:
-    """Take the slices at indices along an axis; an index out of range is clamped."""
+    """Return the slices at indices along an axis; an index out of range is clamped."""
     if ctx.attrs.text("mode", "clip") != "clip":
         raise UnsupportedError("only mode clip is supported")
     axis = check_axis(ctx.attrs.integer("axis", 0), len(ctx.shape(0)))

@@ -1,4 +1,4 @@
-"""MXNet's quantized operators, but for fused ones: layers, sums, concatenations, movement.
+"""MXNet's quantized operators, except fused ones: layers, sums, concatenations, movement.
 
 _contrib_quantized_conv and _contrib_quantized_fully_connected give sums of 32 bits.
 """
@@ -61,7 +61,7 @@ def product_range(data_dtype: str, first: Range, second: Range) -> Range:
     Args:
         data_dtype: the data's dtype.
         first: range of an operand.
-        second: range of the other one.
+        second: range of the other operand.
     """
     step = divide(first.magnitude, narrow_levels("int8"))
     other = divide(second.magnitude, narrow_levels(data_dtype))
@@ -108,8 +108,8 @@ def rows_of(ctx: Context, depth: int, *, flatten: bool) -> relax.Expr:
 def convert_quantized_conv(ctx: Context) -> list[Value]:
     """Return the sums of a convolution.
 
-    MXNet reports their range as if the data were int8, and adds the bias unscaled, in its own
-    steps; the corrected semantics do neither.
+    MXNet reports their range as if the data were int8, and adds the bias unscaled, in the bias's
+    own steps. The corrected semantics do neither.
     """
     if len(ctx.shape(0)) != 4 or ctx.attrs.text("layout", "NCHW") != "NCHW":
         raise UnsupportedError("only images of layout NCHW are supported")
@@ -159,7 +159,7 @@ def convert_quantized_fully_connected(ctx: Context) -> list[Value]:
     sums: relax.Expr = quantized_dense(*arguments, rounding="onednn")
     if bias is not None:
         scaled = _scaled_bias(ctx, bias, dtype, ranges)
-        # In float32, as oneDNN adds it.
+        # oneDNN adds the bias in float32.
         total = R.add(R.astype(ctx.emit(sums), "float32"), _as_expr(ctx, scaled))
         sums = saturated_int32(total)
     bounds = product_range(dtype, ranges[0], ranges[1])
@@ -210,7 +210,7 @@ def convert_quantized_elemwise_add(ctx: Context) -> list[Value]:
     """Add two tensors: to 8 bits by the calibrated range, or to 32 bits.
 
     Both are rescaled to the result, and the sum is rounded. If one is uint8 and the other int8, the
-    former is first rounded to int8.
+    uint8 tensor is first rounded to int8.
     """
     dtypes = [check_quantized(ctx, position) for position in (0, 1)]
     ranges = [range_at(ctx, 2), range_at(ctx, 4)]
@@ -250,7 +250,7 @@ def _sum(ctx: Context, dtypes: list[str], factors: list[Value]) -> relax.Expr:
 def convert_quantized_concat(ctx: Context) -> list[Value]:
     """Concatenate tensors, each rescaled to the range that covers all of them.
 
-    The result is int8 if one of them is. Tensors that have its scale are copied.
+    The result is int8 if one of the tensors is. Tensors with the result's scale are copied.
     """
     count = ctx.attrs.integer("num_args")
     if count < 1 or ctx.arity != 3 * count:
@@ -264,7 +264,7 @@ def convert_quantized_concat(ctx: Context) -> list[Value]:
     )
     parts = [_in_range(ctx, number, ranges[number], covering, dtype) for number in range(count)]
     axis = ctx.attrs.integer("dim", 1)
-    # All of them have the same scale now; its value does not matter.
+    # All tensors have the same scale now; its value does not matter.
     joined = quantized_concat(parts, [1.0] * count, [0] * count, 1.0, 0, dtype, axis=axis)
     return [joined, covering.low, covering.high]
 
@@ -283,7 +283,7 @@ def _in_range(
 
 @converter("_contrib_quantized_flatten")
 def convert_quantized_flatten(ctx: Context) -> list[Value]:
-    """Make one axis of all but the first."""
+    """Join all axes except the first into one."""
     shape, bounds = ctx.shape(0), range_at(ctx, 1)
     flat = R.reshape(ctx.expr(0), (shape[0], prod(shape[1:])))
     return [flat, bounds.low, bounds.high]

@@ -60,8 +60,8 @@ class _Convolution:
         data_range: the data's range.
         first: the activation before the sum, or None.
         last: the activation after the sum, or None.
-        addend: the index of the input that is the other term of the sum, or None.
-        addend_range: the range of that term.
+        addend: the index of the input that is added, or None.
+        addend_range: the range of that input.
     """
 
     ctx: Context
@@ -162,7 +162,7 @@ def _folded(ctx: Context, fused: Fused) -> tuple[Array, Array | None]:
 
 
 def _window(ctx: Context, weight: Array) -> dict[str, Any]:
-    """Return the attributes of the convolution itself; ``ctx`` reads those of the subgraph's."""
+    """Return the attributes of the convolution itself; ``ctx`` has those of the subgraph."""
     window = pair(ctx, "kernel", None, 1)
     if weight.shape[2:] != window:
         raise QnnError(f"the weight's window is {weight.shape[2:]}, attribute kernel {window}")
@@ -216,7 +216,7 @@ def _calibrated(conv: _Convolution, calibrated: Range) -> relax.Expr:
 
 
 def _weight_steps(conv: _Convolution, steps: Array) -> Array:
-    """Return the steps by which weights are quantized: in groups, MXNet uses other channels'."""
+    """Return the steps that quantize the weights: in groups, MXNet uses other channels' steps."""
     channels, groups = len(steps), conv.attrs["groups"]
     if conv.ctx.is_corrected or not 1 < groups < channels:
         return steps
@@ -244,7 +244,7 @@ def _rounded(
         rounding="onednn",
         **others,
     )
-    # Bits of uint8 that readers take for int8.
+    # Readers take these bits of uint8 for int8.
     return result if dtype == conv.out_dtype else R.astype(ctx.emit(result), conv.out_dtype)
 
 
@@ -292,7 +292,7 @@ def _leaky(conv: _Convolution, kernel: Array, bias: Array, factors: Array) -> re
 
 
 def _uncalibrated(conv: _Convolution) -> list[Value]:
-    """Return sums of 32 bits, whose range follows from those of data and weight."""
+    """Return sums of 32 bits; their range follows from the ranges of data and weight."""
     ctx = conv.ctx
     weight_range = Range(scalar(conv.weight.min()), scalar(conv.weight.max()))
     weight_steps = folding.tensor_steps(conv.weight)

@@ -171,7 +171,7 @@ def _per_tensor(
     if isinstance(factor, np.ndarray) and isinstance(bias_steps, np.ndarray):
         most = folding.most_bias_steps(bias_range.magnitude) / bias_steps
         if factor > most:
-            # Weights are tiny beside the bias: use fewer steps, so that the bias fits int32.
+            # Weights are tiny compared to the bias: use fewer steps, so that the bias fits int32.
             rescale = most * bias_steps / data_steps / steps
             kernel = round_half_away(kernel.astype(np.float32) * rescale).astype(np.int8)
             steps, factor = scalar(steps * rescale), most
@@ -204,7 +204,7 @@ def _real(dense: _Dense) -> relax.Expr:
 
 
 def _activated(dense: _Dense, value: relax.Expr, unit: Value) -> relax.Expr:
-    """Return the activation of float32 numbers; ``unit`` of them make one unit."""
+    """Return the activation of float32 numbers; ``unit`` is the number that means one unit."""
     if dense.activation is None:
         return value
     return _ACTIVATIONS[dense.activation.kind](dense.ctx.emit(value), dense.activation, unit)
@@ -267,5 +267,5 @@ def _calibrated(dense: _Dense, calibrated: Range) -> relax.Expr:
 
 
 def _activated_dtype(dense: _Dense, activation: Activation) -> str:
-    """Return the dtype of the activation: MXNet takes a LeakyReLU for a ReLU here."""
+    """Return the dtype of the activation: MXNet treats a LeakyReLU as a ReLU here."""
     return "int8" if activation.kind == "leaky" and dense.ctx.is_corrected else "uint8"

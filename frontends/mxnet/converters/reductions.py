@@ -38,7 +38,7 @@ for _function, _names in {
 
 
 def _axes(ctx: Context) -> list[int]:
-    """Return the axes to reduce: the named ones or, with exclude, the others; all if none."""
+    """Return the axes to reduce: the named axes or, with exclude, all others; all by default."""
     rank = len(ctx.shape(0))
     named = [check_axis(axis, rank) for axis in ctx.attrs.integers("axis", ())]
     if len(set(named)) != len(named):
@@ -87,7 +87,7 @@ _EPSILON = 1e-3
 
 @converter("BatchNorm", "BatchNorm_v1", "CuDNNBatchNorm")
 def convert_batch_norm(ctx: Context) -> relax.Expr:
-    """Subtract the running mean, multiply by gamma by the running deviation, add beta."""
+    """Subtract the running mean, multiply by gamma / the running deviation, and add beta."""
     if ctx.attrs.flag("output_mean_var", False):
         raise UnsupportedError("the mean and variance as outputs are of use in training only")
     shape = ctx.shape(0)

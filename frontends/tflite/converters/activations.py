@@ -1,4 +1,4 @@
-"""Activation functions: fused into other operators, and RELU and its kin by themselves."""
+"""Activation functions: fused into other operators, and RELU and similar operators themselves."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from qnn_ops.arithmetic.accumulator_bounds import check_activation
 from qnn_ops.arithmetic.activations import activation_range
 
 _CLAMPS = {"NONE": "none", "RELU": "relu", "RELU6": "relu6", "RELU_N1_TO_1": "relu_n1_to_1"}
-# LiteRT's kernels take these for none.
+# LiteRT's kernels ignore these activations.
 _KINDS = _CLAMPS | {"TANH": "none", "SIGN_BIT": "none"}
 _MOST = float(np.finfo(np.float32).max)
 _FLOAT_RANGES = {
@@ -30,7 +30,7 @@ _FLOAT_RANGES = {
 
 
 def clamp_range(activation: str, output: Tensor) -> tuple[int, int]:
-    """Return the lowest and highest value that the activation leaves to a quantized output."""
+    """Return the lowest and highest value that the activation allows in a quantized output."""
     kind, quantization = _kind(activation), per_tensor(output)
     check_activation(kind, *quantization)
     return activation_range(kind, *quantization, output.dtype)
@@ -47,7 +47,7 @@ def activate(activation: str, expr: relax.Expr) -> relax.Expr:
 
 
 def float_range(activation: str) -> tuple[float, float]:
-    """Return the lowest and highest float32 that the activation leaves to a result."""
+    """Return the lowest and highest float32 that the activation allows in a result."""
     return _FLOAT_RANGES[_kind(activation)]
 
 
@@ -57,7 +57,7 @@ def clamps(activation: str) -> bool:
 
 
 def bounded(activation: str, expr: relax.Expr, dtype: str) -> relax.Expr:
-    """Return the activation applied to integers that mean themselves."""
+    """Return the activation applied to plain integers, which have no scale."""
     low, high = _FLOAT_RANGES[_kind(activation)]
     if low > -_MOST:
         expr = R.maximum(expr, relax.const(int(low), dtype))
@@ -65,13 +65,13 @@ def bounded(activation: str, expr: relax.Expr, dtype: str) -> relax.Expr:
 
 
 def check_clamps(activation: str) -> None:
-    """Raise unless an activation clamps or is none, as LiteRT's dense layers want it."""
+    """Raise unless an activation clamps or is none, as LiteRT's dense layers require."""
     if activation not in _CLAMPS:
         raise UnsupportedError(f"fused activation {activation}")
 
 
 def limited(activation: str, expr: relax.Expr) -> relax.Expr:
-    """Return the activation applied as LiteRT's elementwise operators do: a NaN stays one.
+    """Return the activation applied as in LiteRT's elementwise operators: NaN stays NaN.
 
     Without an activation, infinity becomes the largest finite number. This also keeps compilers
     from merging a product with the next sum, or a sum with its difference.
@@ -87,12 +87,12 @@ def _kind(activation: str) -> str:
 
 
 def convert_relu(ctx: Context) -> relax.Expr:
-    """Return a clamp, and a change of scale where the output has another."""
+    """Return a clamp, and a change of scale if the output has another scale."""
     data, result = ctx.input(0), ctx.output()
     kind = ctx.operator.code.lower()
     expr, encoding, wanted = data.expr, data.quantization, per_tensor(result)
     if ctx.model.semantics == "tflm":
-        # RELU's multiplier is float64's quotient, as QUANTIZE's; RELU6 leaves the scale as it is.
+        # RELU's multiplier is a float64 quotient, like QUANTIZE's; RELU6 keeps the scale.
         if kind == "relu" and encoding != wanted:
             expr = ctx.builder.emit(requantize(expr, *encoding, *wanted, result.dtype))
             encoding = wanted

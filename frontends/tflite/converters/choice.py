@@ -1,4 +1,4 @@
-"""The choice of a rule from an operator's row."""
+"""Chooses a rule from an operator's row."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from qnn_ops.errors import QnnError
 
 
 def checked_rule(ctx: Context) -> tuple[Rule, bool]:
-    """Return what ``rule_for`` does, after checks of complex tensors and of TFLM's types.
+    """Return the result of ``rule_for``, after checks of complex tensors and of TFLM's types.
 
     Raises:
         QnnError: as ``rule_for``.
@@ -37,7 +37,7 @@ def checked_rule(ctx: Context) -> tuple[Rule, bool]:
 
 
 def _check_complex(ctx: Context) -> None:
-    """Raise if an operator reads a complex tensor, and is none of those that do."""
+    """Raise if an operator reads a complex tensor but cannot compute with one."""
     row = row_of(ctx.operator.code)
     for index in ctx.operator.inputs:
         tensor = ctx.model.tensors[index]
@@ -53,7 +53,7 @@ def _check_micro(model: Model, operator: Operator) -> None:
     """Raise unless an operator gives TFLM's results.
 
     Raises:
-        UnsupportedError: it does not, or not for tensors of such types, or of several scales or
+        UnsupportedError: it does not, or not for tensors of these types, or with several scales or
             none.
     """
     dtypes = row_of(operator.code).micro
@@ -135,16 +135,16 @@ def _rule_for(model: Model, operator: Operator) -> tuple[Rule, bool]:
         return row.whole, False
     shapes = [t.label for t in inputs if not t.is_constant and t.dtype in ("int32", "int64")]
     if shapes and {tensor.dtype for tensor in outputs}.isdisjoint(("int32", "int64", "bool")):
-        # Such as paddings, axes or the shape of the result.
+        # Operands such as paddings, axes or the shape of the result.
         raise UnsupportedError(f"{', '.join(shapes)} must be constant")
     raise UnsupportedError(f"no conversion rule for tensors of type {', '.join(sorted(dtypes))}")
 
 
 def _check_types(row: Row, tensors: Sequence[Tensor]) -> None:
-    """Raise for strings, and for packed numbers that LiteRT's kernels read as if they were others.
+    """Raise for strings, and for packed numbers that LiteRT's kernels read as another type.
 
     Raises:
-        UnsupportedError: there are some.
+        UnsupportedError: a tensor has such a type.
     """
     for tensor in tensors:
         if tensor.dtype == "string":
@@ -186,7 +186,7 @@ def _is_hybrid(row: Row, inputs: Sequence[Tensor]) -> bool:
 
 
 def _hint(model: Model, operator: Operator) -> str:
-    """Name the tensors that an operator reads from others, if there are some."""
+    """Name the operand tensors that other operators compute, if there are any."""
     computed = set(model.computed)
     read = [model.tensors[index].name for index in operator.inputs if index in computed]
     if not read:

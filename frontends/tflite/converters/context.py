@@ -24,7 +24,7 @@ Array = np.ndarray[Any, Any]
 
 _O = TypeVar("_O", bound=Options)
 
-# Operators compute with these types; tensors of others tell axes, sizes and the like.
+# Operators compute with these types; tensors of other types hold axes, sizes and the like.
 _COMPUTED = ("float32", "int8", "uint8")
 
 
@@ -37,7 +37,7 @@ class Operand:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The value's shape, which is not the file's if the batch size was changed."""
+        """The value's shape; it differs from the file's if the batch size was changed."""
         return spec_of(self.expr).shape
 
     @property
@@ -78,7 +78,7 @@ class Context:
         return self.operand(self.tensor(position))
 
     def operand(self, tensor: Tensor) -> Operand:
-        """Return a tensor's value; other kinds of context give it another form."""
+        """Return a tensor's value; other kinds of context return another form of it."""
         return Operand(tensor, self.values.of(tensor))
 
     def inputs(self) -> list[Operand]:
@@ -86,7 +86,7 @@ class Context:
         return [self.input(position) for position in range(len(self.operator.inputs))]
 
     def weights(self, position: int) -> Operand:
-        """Return an input that has to be constant but is large: it becomes a parameter."""
+        """Return an input that must be constant but is large: it becomes a parameter."""
         self.constant(position)
         return self.input(position)
 
@@ -124,7 +124,7 @@ class Context:
 
         Args:
             spec: of the tensor.
-            counts: whether it is a result, which counts among all that are made of constants.
+            counts: whether it is a result; results of constants count towards the common limit.
 
         Raises:
             UnsupportedError: it is larger than the model may make.
@@ -140,8 +140,8 @@ class Context:
         """Emit the value of an output.
 
         Raises:
-            UnsupportedError: it is too large, or computed from what has no elements.
-            QnnError: it is of another type than the file says.
+            UnsupportedError: it is too large, or computed from tensors without elements.
+            QnnError: it has another type than the file says.
         """
         row, call = row_of(self.operator.code), self.builder.typed(expr)
         result = spec_of(call)
@@ -163,7 +163,7 @@ class Context:
             tensor = self.model.tensors[index]
             if index < 0 or tensor.dtype not in _COMPUTED:
                 continue
-            # A constant may have become others, and none of the module.
+            # A constant may have become several constants, or be absent from the module.
             shape = tensor.shape if tensor.is_constant else self.operand(tensor).shape
             if 0 in shape:
                 raise UnsupportedError(f"{tensor.label} has no elements")
@@ -176,12 +176,12 @@ class Context:
 
 
 def seen_in(kind: type[Context], rule: Rule) -> Rule:
-    """Return the rule as it computes in another kind of context."""
+    """Return the rule, applied in another kind of context."""
     return lambda ctx: rule(kind(ctx.model, ctx.operator, ctx.builder, ctx.values))
 
 
 def reshaped(expr: relax.Expr, shape: Sequence[int]) -> relax.Expr:
-    """Reshape a tensor; to TVM's own reshape a size of 0 is the size that was there."""
+    """Reshape a tensor; TVM's own reshape takes a size of 0 as the former size."""
     if 0 in shape:
         return R.zeros(shape, spec_of(expr).dtype)
     return R.reshape(expr, shape)

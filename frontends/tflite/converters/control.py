@@ -1,4 +1,4 @@
-"""IF, STABLEHLO_CASE, STABLEHLO_COMPOSITE, and how operators run subgraphs."""
+"""IF, STABLEHLO_CASE, STABLEHLO_COMPOSITE, and the conversion of subgraphs."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from qnn_ops.errors import QnnError
 
 Value: TypeAlias = "Array | relax.Expr"
 
-# Values known at import: counters, shapes and small tables, as in folding.
+# The largest values known at import: counters, shapes and small tables, as in folding.
 _MOST_KNOWN = 1 << 12
 _KNOWN_DTYPES = ("int32", "int64", "bool", "float32")
 _WITHIN = "its subgraph has"
@@ -105,7 +105,7 @@ def check_arguments(graph: Model, arguments: Sequence[object]) -> None:
 
 def expr_of(value: Value) -> relax.Expr:
     """Return a value as an expression."""
-    # Without its name, TVM makes int32 of int64.
+    # Without the dtype's name, TVM turns int64 into int32.
     return relax.const(value, value.dtype.name) if isinstance(value, np.ndarray) else value
 
 
@@ -157,7 +157,7 @@ _MOST_BRANCHES = 256
 def convert_if(ctx: Context) -> list[relax.Expr]:
     """Run the branch that a constant chooses; otherwise run both, and choose between their results.
 
-    If a branch loops, the model runs only the chosen one: the other's loop may never end.
+    If a branch loops, the model runs only the chosen branch: the other's loop may never end.
     """
     options = ctx.options(IfOptions)
     branches = [
@@ -172,7 +172,7 @@ def convert_if(ctx: Context) -> list[relax.Expr]:
 
 
 def convert_case(ctx: Context) -> list[relax.Expr]:
-    """Run the branch with the given number, or the last branch if there is none with it.
+    """Run the branch with the given number, or the last branch if no branch has it.
 
     The rest is as in IF. Source: stablehlo_case.cc of LiteRT.
     """
@@ -220,7 +220,7 @@ def _choice(
     flags: Sequence[relax.Expr],
     arguments: Sequence[Value],
 ) -> list[relax.Expr]:
-    """Run all branches, or only the chosen one if one loops; the last branch has no flag."""
+    """Run all branches, or only the chosen one if any branch loops; the last branch has no flag."""
     if any(_loops(branch, set()) for branch in branches):
         return _one_of(ctx, branches, flags, arguments)
     before = dict(ctx.values.variables)
@@ -241,7 +241,7 @@ def _choice(
 def convert_composite(ctx: Context) -> list[relax.Expr]:
     """Run the subgraph and ignore the name that the file gives its computation."""
     graph = subgraph(ctx, ctx.options(StableHLOCompositeOptions).decomposition_subgraph_index)
-    # Constants, however large, may be weights.
+    # Constants of any size may be weights.
     arguments = [
         ctx.constant(i) if ctx.tensor(i).is_constant else operand(ctx, i)
         for i in range(len(ctx.operator.inputs))
@@ -320,7 +320,7 @@ def _one_of(
 
 
 def _flag_of(ctx: Context, carried: Sequence[relax.Expr]) -> relax.Function:
-    """Return a function that gives the last of its parameters."""
+    """Return a function that returns its last parameter."""
     builder = ctx.values.apart(ctx.operator.index, 1).builder
     for number, each in enumerate(carried):
         spec = spec_of(each)

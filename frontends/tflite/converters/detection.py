@@ -17,13 +17,13 @@ from qnn_ops.errors import QnnError
 
 _CORNERS = 4
 _MOST = 1 << 31  # elements of a result
-_MOST_BOXES = 1 << 24  # of those that overlap no better one
+_MOST_BOXES = 1 << 24  # of boxes that overlap no better one
 
 
 def convert_detection(ctx: Context) -> list[relax.Expr]:
     """Decode boxes, and choose the best.
 
-    If there are too few, LiteRT leaves the rest of its memory as it was; here it is zeros.
+    If there are too few, LiteRT leaves the rest of its memory unwritten; here it is zero.
     """
     options = ctx.options(DetectionPostProcessOptions)
     encodings, predictions, anchors = (ctx.input(position) for position in range(3))
@@ -107,7 +107,7 @@ def _check_shapes(encodings: Operand, predictions: Operand, anchors: Operand, cl
 
 
 def _check_anchors(ctx: Context) -> None:
-    """Raise if an anchor has a negative size: LiteRT ends the run where a box has one."""
+    """Raise if an anchor has a negative size: LiteRT ends the run if a box has one."""
     tensor = ctx.tensor(2)
     if not tensor.is_constant:
         return
@@ -144,7 +144,7 @@ def convert_suppression_with_scores(ctx: Context) -> list[relax.Expr]:
 
 
 def _suppressed(ctx: Context) -> tuple[relax.Expr, relax.Expr]:
-    """Return the indices of boxes, and how many there are."""
+    """Return the indices of boxes, and their number."""
     boxes, scores, most = ctx.input(0), ctx.input(1), ctx.integer(2)
     if (boxes.tensor.dtype, scores.tensor.dtype) != ("float32", "float32"):
         raise UnsupportedError(f"{boxes.tensor.dtype} boxes, {scores.tensor.dtype} scores")

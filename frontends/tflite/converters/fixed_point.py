@@ -1,4 +1,4 @@
-"""Fixed-point arithmetic of tensors at run time, in int64, which holds every product."""
+"""Fixed-point arithmetic of tensors at run time, in int64, which can hold every product."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def _leading_zeros(x: Any) -> Any:
 
 
 def _count_reached(x: Any, limits: list[int]) -> Any:
-    """Count the limits that values reach, whose last axis has the size 1."""
+    """Count the limits that values reach; the values' last axis has the size 1."""
     return (x >= np.array(limits, np.int64)).sum(axis=-1, dtype="int64", keepdims=True)
 
 

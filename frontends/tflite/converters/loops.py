@@ -1,4 +1,4 @@
-"""WHILE, and lists of tensors as TensorFlow has them: FlexTensorListReserve and its kin.
+"""WHILE, and TensorFlow's lists of tensors: FlexTensorListReserve and similar operators.
 
 A list is one tensor here, whose first axis counts its elements. An element that was not set is 0,
 as in TensorFlow's kernels/list_kernels.h.
@@ -42,7 +42,7 @@ _MOST = 1 << 26
 
 
 def convert_reserve(ctx: Context) -> relax.Expr:
-    """Return a list of zeros; sizes that are left open are 1, until an element is set."""
+    """Return a list of zeros; open sizes are 1 until an element is set."""
     shape = ctx.integers(0, ("int32", "int64"))
     known = () if ctx.tensor(0).shape == () else shape
     return _zeros(ctx, ctx.operator, tuple(size if size >= 0 else 1 for size in known))
@@ -110,7 +110,7 @@ def convert_stack(ctx: Context) -> relax.Expr:
 
 
 def _length(_: Operator, shape: Sequence[int]) -> Array | None:
-    """Return how many elements a list of a shape has."""
+    """Return the number of elements of a list of this shape."""
     return closed(np.array(shape[0], object), "int32") if shape else None
 
 
@@ -128,7 +128,7 @@ def _place(ctx: Context, count: int) -> relax.Expr:
 
 
 def outer_list(ctx: Context, graph: Model, error: ElementsError) -> tuple[int, relax.Expr]:
-    """Return a subgraph's list anew, for the shape of the elements that the subgraph sets.
+    """Return a subgraph's list again, with the shape of the elements that the subgraph sets.
 
     Args:
         ctx: the operator that runs the subgraph.
@@ -150,8 +150,8 @@ def outer_list(ctx: Context, graph: Model, error: ElementsError) -> tuple[int, r
     return place, known
 
 
-# Operators of all iterations. Above this, a loop builds and runs faster. Where a loop is not
-# possible, such as for tensors that grow, more are unrolled.
+# The most operators of all iterations. Above this number, a loop builds and runs faster. If a loop
+# is not possible, such as for tensors that grow, more are unrolled.
 _MOST_UNROLLED = 64
 _MOST_COUNTED = 10_000
 _OPEN = "a loop whose turns are many, or depend on the data"
@@ -160,7 +160,7 @@ _OPEN = "a loop whose turns are many, or depend on the data"
 def convert_while(ctx: Context) -> list[relax.Expr]:
     """Repeat the body while the condition holds.
 
-    A few iterations are unrolled if constants tell their number: each then knows its counter.
+    A few iterations are unrolled if constants determine their number: each then knows its counter.
     Otherwise the two subgraphs become functions, and a loop runs them.
     """
     options = ctx.options(WhileOptions)
@@ -199,7 +199,7 @@ def _repeated(
         except QnnError as error:
             reason = reason_of(error)
             if _turns(condition, body, carried, _MOST_COUNTED) is None:
-                # Only one of nested loops says so.
+                # Only one of nested loops reports this.
                 raise UnsupportedError(
                     reason if _OPEN in reason else f"{_OPEN}: {reason}"
                 ) from error
@@ -209,7 +209,7 @@ def _repeated(
 
 
 def _turns(condition: Model, body: Model, carried: Sequence[Value], most: int) -> int | None:
-    """Count the iterations; None if constants do not tell, or if they have too many operators.
+    """Count the iterations; None if constants do not determine them, or for too many operators.
 
     Raises:
         UnsupportedError: the loop has no end.
@@ -244,7 +244,7 @@ def _folded(graph: Model, known: Sequence[Array | None]) -> list[Array | None]:
         try:
             graph = fold(graph, each, lambda tensor: tensor.shape) or graph
         except QnnError:
-            continue  # the conversion says so
+            continue  # the conversion reports the error
     return [graph.tensors[index].data for index in graph.outputs]
 
 

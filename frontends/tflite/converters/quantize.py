@@ -23,7 +23,7 @@ from qnn_ops.arithmetic.rounded import rounded
 from qnn_ops.errors import QnnError
 from qnn_ops.unquantized.comparisons import unequal
 
-# What LiteRT's QUANTIZE takes: from -> to.
+# The types of LiteRT's QUANTIZE: from -> to.
 _QUANTIZE = {
     "float32": ("int8", "uint8", "int16"),
     "int8": ("int8", "uint8", "int16"),
@@ -44,7 +44,7 @@ def convert_quantize(ctx: Context) -> relax.Expr:
         return _packed(ctx, data, result)
     encoding = per_tensor(result)
     known = data.tensor.quantization
-    if known is None or known.is_per_channel:  # LiteRT reads 0 for its scale
+    if known is None or known.is_per_channel:  # LiteRT reads 0 as its scale
         return zero_points(result, data.shape)
     return requantize(data.expr, *data.quantization, *encoding, result.dtype)
 
@@ -66,7 +66,7 @@ def convert_dequantize(ctx: Context) -> relax.Expr:
     if data.tensor.dtype not in ("int8", "uint8", "int16"):
         raise UnsupportedError(f"from {data.tensor.dtype}")
     quantization = data.tensor.quantization
-    if quantization is None:  # to LiteRT a scale of 0, which keeps the sign
+    if quantization is None:  # LiteRT reads a scale of 0, which keeps the sign
         zeros = (relax.const(zero, "float32") for zero in (-0.0, 0.0))
         return R.where(R.less(data.expr, relax.const(0, data.tensor.dtype)), *zeros)
     if 0 in data.shape and quantization is not None and quantization.is_per_channel:
@@ -82,7 +82,7 @@ def quantized(expr: relax.Expr, result: Tensor) -> relax.Expr:
 
 
 def real(operand: Operand) -> relax.Expr:
-    """Return the float32 values that a quantized operand stands for."""
+    """Return the float32 values of a quantized operand."""
     axis = _axis(operand.tensor)
     return dequantize(operand.expr, *per_channel(operand.tensor, axis), axis=axis)
 
@@ -103,7 +103,7 @@ class _RealContext(Context):
 
 
 def in_float(rule: Rule) -> Rule:
-    """Return a float rule for quantized operators; whoever takes it tells the user."""
+    """Return a float rule for quantized operators; its caller must warn the user."""
 
     def convert(ctx: Context) -> relax.Expr | list[relax.Expr]:
         results = seen_in(_RealContext, rule)(ctx)
@@ -115,7 +115,7 @@ def in_float(rule: Rule) -> Rule:
 
 
 def convert_cast(ctx: Context) -> relax.Expr:
-    """Convert numbers, whatever scale the file states; integers wrap, floats saturate."""
+    """Convert numbers without their scales; integers wrap, floats saturate."""
     data, dtype = ctx.input(0), ctx.output().dtype
     source = data.tensor.dtype
     if source not in DTYPES:
@@ -136,7 +136,7 @@ def _saturated(ctx: Context, data: relax.Expr, dtype: str, bits: int) -> relax.E
     """Round towards zero and clamp to a number of bits; NaN becomes the highest number."""
     low, high = (end >> (np.iinfo(dtype).bits - bits) for end in _ends(dtype))
     most = np.float32(high)
-    if int(most) > high:  # int32 and int64: it is no float32
+    if int(most) > high:  # of int32 and int64: it is not a float32
         most = np.nextafter(most, np.float32(0))
     highest = relax.const(most)
     fits = ctx.builder.emit(R.less_equal(data, highest))
@@ -149,7 +149,7 @@ def _ends(dtype: str) -> tuple[int, int]:
 
 
 def convert_fake_quant(ctx: Context) -> relax.Expr:
-    """Round float32 values to evenly spaced ones, 0 among them; half away from the lowest.
+    """Round float32 values to evenly spaced ones that include 0; half away from the lowest.
 
     NaN becomes the lowest value. Source: FakeQuantizeArray of TFLite's
     kernels/internal/quantization_util.h.
@@ -158,7 +158,8 @@ def convert_fake_quant(ctx: Context) -> relax.Expr:
     data = ctx.builder.array(ctx.input(0).expr)
     distance: Any = np.minimum(np.where(data >= low, data, low), high) - low
     steps = distance * (np.float32(1) / scale)
-    # In float64 a half more is exact, and no fused multiply-add takes the product for float32's.
+    # In float64 adding a half is exact, and a fused multiply-add cannot skip the product's
+    # rounding.
     whole = data.to(R.floor((steps.astype("float64") + 0.5).expr))
     return rounded(((whole * float(scale)).astype("float32") + low).expr)
 

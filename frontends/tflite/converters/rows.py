@@ -1,4 +1,4 @@
-"""Finds the operators by which old converters write a row, before DYNAMIC_UPDATE_SLICE."""
+"""Finds the operators that write a row in files of old converters, without DYNAMIC_UPDATE_SLICE."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from frontends.tflite.options.moves import ConcatenationOptions
 def with_rows_put(graph: Model) -> Model:
     """Return a subgraph in which one DYNAMIC_UPDATE_SLICE writes each new row of a list.
 
-    Old converters join the rows before an index, the new row, and the rows behind it. Their shapes
+    Old converters join the rows before an index, the new row, and the rows after it. Their shapes
     depend on the index, which a loop counts.
     """
     finder = _Finder(graph)
@@ -35,7 +35,7 @@ class _Finder:
         self._makers = {each.outputs[0]: each for each in graph.operators if each.outputs}
 
     def put(self, operator: Operator) -> Operator | None:
-        """Return the operands of the row's update, if the operator is one; else None."""
+        """Return the operands of the row's update; None if the operator is not one."""
         options = operator.options
         if not isinstance(options, ConcatenationOptions) or options.activation != "NONE":
             return None
@@ -55,7 +55,7 @@ class _Finder:
             return None
         if not self._follows(place, following) or not self._are_copied(data, operator):
             return None
-        # The sizes of the rows before it are an index, too: -1 is moved inside, to 0.
+        # The sizes of the rows before it are also an index: -1 is moved inside, to 0.
         return replace(
             operator,
             code="DYNAMIC_UPDATE_SLICE",
@@ -89,7 +89,7 @@ class _Finder:
         return index
 
     def _follows(self, place: int, following: int) -> bool:
-        """Tell whether one number is the other plus 1."""
+        """Tell whether the second number is the first plus 1."""
         maker = self._maker(following, "ADD")
         if maker is None:
             return False
@@ -101,7 +101,7 @@ class _Finder:
         )
 
     def _are_copied(self, data: int, operator: Operator) -> bool:
-        """Tell whether all rows keep their bytes; rows of uint8 change where scales differ."""
+        """Tell whether all rows keep their bytes; rows of uint8 change if scales differ."""
         tensors = [self._graph.tensors[i] for i in (data, operator.inputs[1], operator.outputs[0])]
         known = [each.quantization for each in tensors]
         encodings = {each and (float(each.scale[0]), int(each.zero_point[0])) for each in known}

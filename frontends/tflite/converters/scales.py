@@ -1,14 +1,14 @@
-"""Scales and zero points: what operators demand, and what LiteRT makes of strange ones.
+"""Scales and zero points: the requirements of operators, and LiteRT's use of unusual ones.
 
-A tensor of 8 or 16 bits may have no scale in the file, or several where one is read. Where LiteRT
-reads no scale, the integers mean themselves. Where it does, it reads 0. The multiplier of such
-scales is 0, as a product and as a quotient, and what is multiplied becomes the result's zero point.
+A tensor of 8 or 16 bits may have no scale in the file, or several although one is read. If LiteRT
+reads no scale, it computes with the plain integers. If it reads one, it reads 0. The multiplier of
+such scales is 0, as a product and as a quotient, and every result becomes the zero point.
 
 A scale may be negative or infinite. A layer scales its sums by one number for each channel: the
-input's scale times the weights' scale by the output's scale. Where that is negative, its opposite
-and the opposite weights and bias give the same products. Where it is not finite, LiteRT's
-QuantizeMultiplier makes 0 of it, and so do weights and biases of 0. In other operators, bytes of a
-negative scale are other bytes of the opposite scale: s(q - z) is -s(~q - ~z).
+input's scale times the weights' scale divided by the output's scale. If this number is negative,
+its opposite and the opposite weights and bias give the same products. If it is not finite, LiteRT's
+QuantizeMultiplier turns it into 0; weights and biases of 0 have the same effect. In other
+operators, bytes of a negative scale are other bytes of the opposite scale: s(q - z) is -s(~q - ~z).
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ from qnn_ops.errors import QnnError
 
 EIGHT_BITS = ("int8", "uint8")
 ENCODED = (*EIGHT_BITS, "int16")
-"""Types whose tensors mostly have a scale."""
+"""Types whose tensors usually have a scale."""
 
 _UNIT = Quantization.per_tensor(1.0, 0)
-# Its numbers are 0 to every function, and so are their quotients by a scale.
+# Every function reads its numbers as 0, and their quotients by a scale, too.
 _LEAST = Quantization.per_tensor(2.0**-100, 0)
 _WEIGHTS, _BIAS = 1, 2
 _KEEP_THEIR_BOUNDS = ("NONE", "RELU")
@@ -57,14 +57,14 @@ def check_same_quantization(data: Tensor, result: Tensor) -> None:
 
 
 def check_symmetric(*tensors: Tensor) -> None:
-    """Raise unless the zero points of all tensors are 0, as operators on int16 need them."""
+    """Raise unless the zero points of all tensors are 0, as operators on int16 require."""
     for tensor in tensors:
         if per_tensor(tensor)[1] != 0:
             raise QnnError(f"the zero point of {tensor.label} must be 0 for int16")
 
 
 def check_one_scale(tensors: Sequence[Tensor]) -> None:
-    """Raise if LiteRT reads 0 for a tensor's scale."""
+    """Raise if LiteRT reads 0 as a tensor's scale."""
     check_quantized(tensors)
     for tensor in filter(lacks_one_scale, tensors):
         per_tensor(tensor)
@@ -80,7 +80,7 @@ def check_quantized(tensors: Sequence[Tensor]) -> None:
 
 
 def are_plain(operator: Operator, tensors: Sequence[Tensor]) -> bool:
-    """Tell whether an operator's tensors have no scale, or all the same strange one."""
+    """Tell whether an operator's tensors have no scale, or all have one unusual scale."""
     known = [each.quantization for each in tensors if each.dtype in ENCODED]
     scales = {None if each is None else float(each.scale[0]) for each in known}
     return (
@@ -104,12 +104,12 @@ def is_complemented(tensor: Tensor) -> bool:
 
 
 def lacks_scale(tensor: Tensor) -> bool:
-    """Tell whether a tensor has no scale, though its type mostly has one."""
+    """Tell whether a tensor has no scale, although its type usually has one."""
     return tensor.dtype in ENCODED and tensor.quantization is None
 
 
 def lacks_one_scale(tensor: Tensor) -> bool:
-    """Tell whether LiteRT reads 0 for a tensor's scale: it has none, or one for each channel."""
+    """Tell whether LiteRT reads 0 as a tensor's scale: it has none, or one for each channel."""
     known = tensor.quantization
     return tensor.dtype in ENCODED and (known is None or known.is_per_channel)
 
@@ -216,7 +216,7 @@ class _PositiveContext(Context):
 with_unit_scale = partial(seen_in, _PlainContext)
 """Returns the rule for tensors without a scale; LiteRT pads them with 0."""
 with_least_scale = partial(seen_in, _ZeroContext)
-"""Returns the rule that takes tensors without a scale for zeros."""
+"""Returns the rule that reads tensors without a scale as zeros."""
 with_positive_scales = partial(seen_in, _PositiveContext)
 """Returns the rule for layers with a scale that is not a positive number."""
 with_complements = partial(seen_in, _ComplementContext)
@@ -226,7 +226,7 @@ with_complements = partial(seen_in, _ComplementContext)
 def scaled_rule(
     row: Row, rule: Rule | None, operator: Operator, tensors: Sequence[Tensor]
 ) -> Rule | None:
-    """Return the rule for tensors of 8 or 16 bits as it reads their scales."""
+    """Return the rule for tensors of 8 or 16 bits with scales as LiteRT reads them."""
     if rule is None:
         return None
     if row.is_for_every_scale and are_plain(operator, tensors):

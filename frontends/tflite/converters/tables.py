@@ -1,4 +1,4 @@
-"""Tables that are looked up in: EMBEDDING_LOOKUP, HASHTABLE_LOOKUP and LSH_PROJECTION."""
+"""Lookups in tables: EMBEDDING_LOOKUP, HASHTABLE_LOOKUP and LSH_PROJECTION."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from qnn_ops.errors import QnnError
 
 
 def convert_embedding_lookup(ctx: Context) -> relax.Expr:
-    """Take the rows of a table at indices, the first operand; rows of bytes may become real."""
+    """Return a table's rows at indices, the first operand; rows of bytes may become real."""
     indices, table = ctx.input(0), ctx.input(1)
     dtype, is_hybrid = ctx.output().dtype, _is_hybrid(ctx)
     if table.tensor.dtype != dtype and not is_hybrid:
@@ -57,7 +57,7 @@ def _is_hybrid(ctx: Context) -> bool:
 
 
 def convert_embedding_by_block(ctx: Context) -> relax.Expr:
-    """Take rows of a table as real numbers.
+    """Return rows of a table as real numbers.
 
     Source of the arithmetic: EvalBlockwise of LiteRT's embedding_lookup.cc.
     """
@@ -80,7 +80,7 @@ _OF_SPARSE = ("int32", "int32", "int32", "float32", "float32")
 
 
 def convert_embedding_lookup_sparse(ctx: Context) -> relax.Expr:
-    """Take rows of a table times their weights, and add up the rows of each index.
+    """Multiply rows of a table by their weights, and add up the rows of each index.
 
     MEAN divides by the sum of weights, SQRTN by the root of the sum of their squares.
     """
@@ -97,7 +97,7 @@ def convert_embedding_lookup_sparse(ctx: Context) -> relax.Expr:
             f"rows {numbers.shape} at indices {indices.shape} in {wanted}, with weights "
             f"{weights.shape}, of a table of shape {shape}"
         )
-    # The last axis of the indices is that along which rows are added up.
+    # Rows are added up along the last axis of the indices.
     outer = wanted[:-1]
     if min(outer, default=0) < 0:
         raise QnnError(f"sizes must not be negative, got {wanted}")
@@ -134,7 +134,7 @@ _BITS = 32
 
 
 def convert_lsh_projection(ctx: Context) -> relax.Expr:
-    """Return the signs of sums of hashes, one by one or as the bits of one number a function.
+    """Return the signs of sums of hashes, one by one or as bits of one number for each function.
 
     A function's number also has the function's index, above these bits.
     """
@@ -177,7 +177,7 @@ def convert_lsh_projection(ctx: Context) -> relax.Expr:
 
 
 def convert_hashtable_lookup(ctx: Context) -> list[relax.Expr]:
-    """Take the rows of a table with given keys, or zeros, and tell which keys exist."""
+    """Return the rows of a table with given keys, or zeros, and a flag for each existing key."""
     wanted, keys, table = ctx.inputs()
     dtype = table.tensor.dtype
     if {wanted.tensor.dtype, keys.tensor.dtype} != {"int32"} or dtype not in DTYPES:

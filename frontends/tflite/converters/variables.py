@@ -12,17 +12,17 @@ from qnn_ops.errors import QnnError
 
 
 def convert_handle(_ctx: Context) -> list[relax.Expr]:
-    """Compute nothing: names are resolved, and first values known, when the model is imported."""
+    """Compute nothing: import resolves names and computes first values."""
     return []
 
 
 def convert_read(ctx: Context) -> relax.Expr:
-    """Give a variable's value."""
+    """Return a variable's value."""
     return ctx.values.variables[_known(ctx)]
 
 
 def convert_assignment(ctx: Context) -> list[relax.Expr]:
-    """Let a variable have a value from here on."""
+    """Assign a value to a variable."""
     key, value = _known(ctx), ctx.input(1)
     known = spec_of(ctx.values.variables[key])
     if spec_of(value.expr) != known:

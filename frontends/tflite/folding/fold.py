@@ -1,4 +1,4 @@
-"""Operators whose operands are known become constants."""
+"""Turns operators with known operands into constants."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ def fold(
     Args:
         model: with the results of operators before it as constants.
         operator: of it.
-        shape_of: tells the shape of a tensor that is no constant.
+        shape_of: returns the shape of a tensor that is not constant.
 
     Returns:
         The model with the results as constants; None if the operator is to be converted.
 
     Raises:
-        QnnError: if its operands do not go together.
+        QnnError: if its operands do not fit together.
     """
     row, results = row_of(operator.code), [model.tensors[index] for index in operator.outputs]
     if row.is_dense and len(operator.inputs) == len(results) == 1:
@@ -57,7 +57,7 @@ def fold(
 
 
 def _densified(model: Model, operator: Operator) -> Model | None:
-    """Take the operand, which was made dense when it was read, however large it is."""
+    """Return the operand, of any size: the reader has already made it dense."""
     result, data = model.tensors[operator.outputs[0]], model.tensors[operator.inputs[0]].data
     if data is None or data.dtype.name != result.dtype:
         return None

@@ -15,14 +15,14 @@ from qnn_ops.errors import QnnError
 Array = np.ndarray[Any, Any]
 
 MOST = 1 << 12
-"""The most elements of shapes and of small tables made of them; larger tensors are data."""
+"""The most elements of shapes and of small tables made from them; larger tensors are data."""
 
 DTYPES = ("int32", "int64", "bool", "float32")
 
 
 @dataclass(frozen=True)
 class Node:
-    """It, its first result, its operands and their dtypes.
+    """The operator, its first result, its operands and their dtypes.
 
     An operand with an open size is an array of objects: numbers, and ``Size`` objects in TVM's
     arithmetic.
@@ -53,7 +53,7 @@ class Node:
 
     @property
     def is_small(self) -> bool:
-        """Whether the operands, broadcast to one shape, are no larger than a table may be."""
+        """Whether the operands, broadcast to one shape, have at most the size of a table."""
         return prod(broadcast([each.shape for each in self.operands])) <= MOST
 
 

@@ -53,7 +53,7 @@ def elementwise(function: Callable[[Array, Array], Any]) -> Known:
 
 
 def floored(function: Callable[[Array, Array], Any]) -> Known:
-    """Return the rule for whole quotients or rests; a run says where a divisor is 0."""
+    """Return the rule for whole quotients or remainders; a divisor of 0 is left to the run."""
 
     def rule(node: Node) -> Array | None:
         lhs, rhs = node.operands
@@ -81,7 +81,7 @@ def quotient(node: Node) -> Array | list[Array] | None:
         return elementwise(np.divide)(node)
     if (rhs == 0).any() or node.dtypes[0] != "int32":
         return None
-    if is_open(lhs, rhs):  # of which none is negative, or an order is not known
+    if is_open(lhs, rhs):  # none of them is negative, or their order is not known
         return np.asarray(lhs // rhs) if (lhs >= 0).all() and (rhs > 0).all() else None
     return elementwise(lambda lhs, rhs: (lhs - np.fmod(lhs, rhs)) // rhs)(node)
 
@@ -98,7 +98,7 @@ def compared(function: Callable[[Array, Array], Any]) -> Known:
         lhs, rhs = node.operands
         if len({*node.dtypes}) > 1 or not node.is_small:
             return None
-        if is_open(lhs, rhs):  # whose sizes may be equal in some runs
+        if is_open(lhs, rhs):  # their sizes may be equal in some runs
             return np.asarray(function((lhs >= rhs).astype(int), (lhs <= rhs).astype(int)))
         return np.asarray(function(lhs, rhs))
 
@@ -113,7 +113,7 @@ def select(node: Node) -> Array | None:
     if not is_alike or not is_plain or not node.is_small:
         return None
     result = np.where(condition, chosen, other)
-    # LiteRT lets the result of single elements be of the shape that the file says.
+    # LiteRT gives a result of single elements the shape in the file.
     is_single = result.size == prod(node.result.shape) == 1
     return result.reshape(node.result.shape) if is_single else result
 
@@ -175,7 +175,7 @@ def counted(node: Node) -> Array | None:
         count = (abs(limit - start) + abs(step) - 1) // abs(step)
     if count > MOST:
         return None
-    # Each is the one before it plus a step, rounded as often.
+    # Each number is the previous one plus a step, rounded each time.
     steps = np.array([start, *[step] * (count - 1)][:count], dtype)
     return np.add.accumulate(steps, dtype=dtype)
 
@@ -207,7 +207,7 @@ def concatenation(node: Node) -> Array | None:
 
 
 def strided_slice(node: Node) -> Array | None:
-    """Take a part by begins, ends, strides and masks."""
+    """Return a part by begins, ends, strides and masks."""
     data, *bounds = node.operands
     options = node.options(StridedSliceOptions)
     begins, ends, steps = (tuple(int(each) for each in bound.ravel()) for bound in bounds)
@@ -221,7 +221,7 @@ def strided_slice(node: Node) -> Array | None:
 
 
 def sliced(node: Node) -> Array:
-    """Take a part by begins and sizes."""
+    """Return a part by begins and sizes."""
     data, begins, sizes = node.operands
     ranges = sliced_ranges(data.shape, begins.ravel().tolist(), sizes.ravel().tolist())
     return data[tuple(slice(each.start, each.stop) for each in ranges)]
@@ -242,7 +242,7 @@ def split_v(node: Node) -> list[Array]:
 
 
 def unpack(node: Node) -> list[Array]:
-    """Split into parts that lack the axis."""
+    """Split into parts without the axis."""
     (data,) = node.operands
     axis = check_axis(node.options(UnpackOptions).axis, data.ndim)
     return [np.asarray(part) for part in np.moveaxis(data, axis, 0)]
@@ -268,14 +268,14 @@ def tile(node: Node) -> Array | None:
 
 
 def _at(indices: Array, sizes: Sequence[int]) -> tuple[Array, ...] | None:
-    """Return indices, whose last axis tells one, axis by axis; None if one is outside."""
+    """Return indices axis by axis; their last axis holds one index. None if one is outside."""
     if not indices.size or (indices < 0).any() or (indices >= np.array(sizes)).any():
         return None
     return tuple(np.moveaxis(indices, -1, 0))
 
 
 def gather_nd(node: Node) -> Array | None:
-    """Take parts at indices along several axes."""
+    """Return parts at indices along several axes."""
     data, indices = node.operands
     depth = indices.shape[-1] if indices.ndim else 0
     at = _at(indices, data.shape[:depth]) if 0 < depth <= data.ndim else None
@@ -321,7 +321,7 @@ def segments(name: str, begin: Callable[[Any], Any], node: Node) -> Array | None
 
 
 def gather(node: Node) -> Array | None:
-    """Take elements at indices along an axis."""
+    """Return elements at indices along an axis."""
     data, indices = node.operands
     options = node.options(GatherOptions)
     axis = check_axis(options.axis, data.ndim)

@@ -1,1 +1,1 @@
-"""A model from outside: its inputs and outputs, their meaning, its signatures."""
+"""The interface of a model: its inputs and outputs, their meaning, its signatures."""

@@ -22,7 +22,7 @@ from qnn_ops.errors import QnnError
 
 
 def tensor_names(tensors: Sequence[Tensor]) -> tuple[str, ...]:
-    """Name each tensor: the file's name, with ":index" behind it if it is empty or not unique."""
+    """Name each tensor: the file's name, with ":index" appended if it is empty or not unique."""
     counts = Counter(tensor.name for tensor in tensors)
     taken = set(counts)
     names = []
@@ -48,8 +48,8 @@ def input_shapes(
         The shapes, and the bounds of their open sizes, by name.
 
     Raises:
-        QnnError: an input is of a type that Relax does not have, a name is no input's, a dtype is
-            not the file's, or a shape is not of the file's rank.
+        QnnError: an input has a type that Relax lacks, no input has a name, a dtype differs from
+            the file's, or a shape has another rank than the file's.
     """
     indices = {names[index]: index for index in model.inputs}
     for name, index in indices.items():
@@ -84,7 +84,7 @@ def input_shapes(
 
 def _stated(tensor: Tensor, name: str) -> tuple[int | str, ...]:
     """Return the shape that the file states, with names for the dimensions that it leaves open."""
-    # A file that leaves only the batch size open says 1 in its shape, and 1 is meant.
+    # A file that leaves only the batch size open has 1 in its shape, and means 1.
     if -1 not in tensor.shape_signature[1:]:
         return tensor.shape
     names = ("batch", *(own_name(name, axis) for axis in range(1, len(tensor.shape))))
@@ -93,7 +93,7 @@ def _stated(tensor: Tensor, name: str) -> tuple[int | str, ...]:
 
 
 def check_stated(model: Model, names: Sequence[str], shape_dict: Shapes) -> None:
-    """Raise if the file leaves dimensions open beside the batch, and no shape is given."""
+    """Raise if the file leaves dimensions other than the batch open, and no shape is given."""
     for index in model.inputs:
         signature, name = model.tensors[index].shape_signature, names[index]
         if -1 in signature[1:] and name not in shape_dict:
@@ -104,7 +104,7 @@ def check_stated(model: Model, names: Sequence[str], shape_dict: Shapes) -> None
 
 
 def _check_shape(tensor: Tensor, name: str, shape: Sequence[int | str]) -> None:
-    if shape == () and tensor.shape == (1,):  # LiteRT takes a number for one value
+    if shape == () and tensor.shape == (1,):  # LiteRT reads a scalar as one value
         return
     is_large = any(isinstance(size, int) and size >= 1 << 31 for size in shape)
     if len(shape) != len(tensor.shape) or is_large:
@@ -180,7 +180,7 @@ def described_ends(
         outputs: numbers of the output tensors.
         states: the model's states.
         bounds: of open sizes, by name.
-        exprs: the outputs' expressions, and behind them the new states.
+        exprs: the outputs' expressions, followed by the new states.
     """
     for state, expr in zip(states, exprs[len(outputs) :], strict=True):
         spec = spec_of(expr)
@@ -225,6 +225,6 @@ def _info(tensor: Tensor, name: str, spec: TensorSpec) -> TensorInfo:
     if quantization is None or quantization.is_per_channel or spec.dtype != tensor.dtype:
         return TensorInfo(name, spec.shape, spec.dtype)
     scale, zero_point = float(quantization.scale[0]), int(quantization.zero_point[0])
-    if not 0 < scale < inf:  # of an int32 or int64 tensor, which nothing reads
+    if not 0 < scale < inf:  # of an int32 or int64 tensor; nothing reads it
         return TensorInfo(name, spec.shape, spec.dtype)
     return TensorInfo(name, spec.shape, spec.dtype, scale, zero_point)

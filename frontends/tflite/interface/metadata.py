@@ -1,9 +1,8 @@
-"""The metadata of a TFLite file, and the label files that are packed behind its end.
+"""Reads the metadata of a TFLite file, and the label files that are packed after its end.
 
 A buffer of the file holds a second flatbuffer, which the file names "TFLITE_METADATA"; its schema
 is metadata_schema.fbs of TensorFlow Lite Support. It names files of a zip archive, whose bytes
-follow those of the model. Nothing of it is needed to run a model: what is damaged is left out,
-with a note.
+follow the model's. A run does not need the metadata: damaged parts are left out, with a note.
 """
 
 from __future__ import annotations
@@ -106,7 +105,7 @@ def _description(tensor: Slots, files: _Files) -> Description:
             threshold = options.float32(_THRESHOLD)
             if isfinite(threshold):
                 fields["threshold"] = threshold
-    # Those of other languages follow; the schema's first one is meant by default.
+    # Labels of other languages follow; the schema's first language is the default.
     for file in tensor.tables(_TENSOR_FILES):
         if file.uint8(_FILE_TYPE) in _LABELS:
             fields["labels"] = files.labels(file.string(_FILE_NAME))
@@ -126,7 +125,7 @@ def _normalization(options: Slots, notes: list[str]) -> dict[str, tuple[float, .
 
 
 class _Files:
-    """The files behind the end of a model, with notes of errors.
+    """The files after the end of a model, with notes of errors.
 
     Attributes:
         notes: the errors.

@@ -1,4 +1,4 @@
-"""The meaning of a model's outputs, where its operators leave no doubt."""
+"""The meaning of a model's outputs, if its operators leave no doubt."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def roles_of(model: Model, outputs: Sequence[int]) -> dict[int, Role]:
     kept = {index: role for index, role in found.items() if role is not None}
     told = [kept[index]["role"] for index in outputs if index in kept]
     detections = [role for role in told if role in DETECTION]
-    if sorted(detections) != sorted(DETECTION):  # not all of them, or those of two operators
+    if sorted(detections) != sorted(DETECTION):  # some are missing, or they come from two operators
         kept = {index: role for index, role in kept.items() if role["role"] not in DETECTION}
     return kept
 
@@ -73,7 +73,7 @@ def _probabilities(model: Model, makers: dict[int, Operator], index: int) -> Rol
 
 
 def _behind(makers: dict[int, Operator], index: int, what: str) -> Operator | None:
-    """Return the operator that made a tensor, without operators that keep its numbers or scores."""
+    """Return the maker of a tensor, skipping operators that keep its numbers or scores."""
     operator = makers.get(index)
     while operator is not None and row_of(operator.code).keeps == what:
         before = makers.get(operator.inputs[0])

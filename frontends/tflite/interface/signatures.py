@@ -44,7 +44,7 @@ def _names(table: Table, field: str) -> tuple[tuple[str, int], ...]:
 
 
 def with_first(content: bytes, graph: Model, key: str) -> bytes:
-    """Return a copy of a file whose first subgraph, and only signature, is the chosen one.
+    """Return a copy of a file with only the chosen signature, whose subgraph becomes the first.
 
     Args:
         content: of the file.
@@ -81,11 +81,11 @@ def _patched(content: bytes, subgraph: int) -> bytes:
     def set_number(place: int, number: int) -> None:
         struct.pack_into("<I", data, place, number)
 
-    # A vector of tables has their distances from its places, and its length before these.
+    # A vector of tables has its length first, then the distance of each table from its own entry.
     first = first_of(_SUBGRAPHS)
     there = first + 4 * subgraph
     set_number(first, there - first + struct.unpack_from("<I", data, there)[0])
-    # Metadata tells of the subgraph that was the first.
+    # Metadata describes the subgraph that was the first.
     for slot in (_SIGNATURES, _METADATA) if subgraph else (_SIGNATURES,):
         if start := first_of(slot):
             set_number(start - 4, 0)

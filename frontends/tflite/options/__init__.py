@@ -1,8 +1,8 @@
 """The operators' options: one dataclass per options table of the TFLite schema.
 
 Each class has the name of its table. A field has the name of the table's field. Its type or its
-annotation says how it is read. Fields that the importer does not use (hints to other runtimes) are
-left out.
+annotation decides how it is read. Fields that the importer does not use (hints to other runtimes)
+are left out.
 """
 
 from __future__ import annotations

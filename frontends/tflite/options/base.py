@@ -39,11 +39,11 @@ def read_options(code: str, operator: Table) -> Options | None:
         operator: the operator's table.
 
     Returns:
-        The options; with the schema's default values if the file has none for this
-        operator, None if the operator has no options that are read.
+        The options, with the schema's default values if the file has none for this operator; None
+        if the importer reads no options of the operator.
 
     Raises:
-        ModelFormatError: the file has another operator's options, or values that make no sense.
+        ModelFormatError: the file has another operator's options, or invalid values.
     """
     needed = OPTIONS_BY_OPERATOR.get(code, "")
     cls = _CLASSES.get(needed)

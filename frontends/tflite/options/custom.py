@@ -1,4 +1,4 @@
-"""Options of custom operators: flexbuffers maps of LiteRT's own, and TensorFlow's nodes."""
+"""Options of custom operators: LiteRT's flexbuffers maps, and TensorFlow's nodes."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from frontends.tflite.flatbuffer import Table
 from frontends.tflite.options.base import Options
 
 PREFIX = "CUSTOM:"
-"""Begins the names of custom operators."""
+"""The prefix of custom operators' names."""
 
 RAW: set[str] = set()
 """The custom operators for which users gave rules."""
 
 FLEX = f"{PREFIX}Flex"
-"""The names of these operators begin with it."""
+"""The prefix of these operators' names."""
 
 LISTS = frozenset(
     f"{FLEX}TensorList{name}"
@@ -29,7 +29,7 @@ LISTS = frozenset(
 )
 """The imported operators on lists of tensors."""
 
-# Of tensorflow/core/framework/types.proto; others have no tensors here.
+# From tensorflow/core/framework/types.proto; other types have no tensors here.
 _DTYPES = {1: "float32", 3: "int32", 4: "uint8", 5: "int16", 6: "int8", 9: "int64", 10: "bool"}
 # Fields of NodeDef, of an entry of its map, and of AttrValue.
 _ATTRIBUTES, _KEY, _VALUE = 5, 1, 2
@@ -40,9 +40,9 @@ class TensorListOptions(Options):
     """List of tensors.
 
     Attributes:
-        dtype: of its elements; empty for a type that tensors here do not have.
-        count: how many elements it must have; -1 for any number.
-        grows: whether an index behind its end makes it longer.
+        dtype: of its elements; empty for a type without tensors here.
+        count: the required number of elements; -1 for any number.
+        grows: whether an index after its end makes it longer.
     """
 
     dtype: str = "float32"
@@ -114,7 +114,7 @@ def _varint(message: bytes, place: int) -> tuple[int, int]:
     raise ValueError("a number of more than ten bytes")
 
 
-# What the flexbuffers runtime raises on wild offsets, lengths and types.
+# Errors of the flexbuffers runtime on wild offsets, lengths and types.
 RUNTIME_ERRORS = (
     *(struct.error, IndexError, KeyError, OverflowError),
     *(AssertionError, TypeError, ValueError, UnicodeDecodeError),
@@ -122,17 +122,17 @@ RUNTIME_ERRORS = (
 
 
 class RawOptions(Options):
-    """Options of an operator for which a user gave the rule.
+    """Options of an operator with a user's rule.
 
     Attributes:
-        content: as the file has them.
+        content: their bytes in the file.
     """
 
     content: bytes = b""
 
 
 class DetectionPostProcessOptions(Options):
-    """Detection; the fields as the file names them, with LiteRT's values for missing ones."""
+    """Detection: the fields have the file's names, and LiteRT's defaults."""
 
     max_detections: int = 0
     max_classes_per_detection: int = 0
@@ -153,7 +153,7 @@ _CLASSES: dict[str, type[Any]] = {
 
 
 def is_foreign(code: str) -> bool:
-    """Tell whether an operator is a custom one, and none that is known."""
+    """Tell whether an operator is an unknown custom operator."""
     return code.startswith(PREFIX) and code not in {*_CLASSES, *LISTS, *RAW}
 
 
@@ -161,14 +161,14 @@ def read_custom_options(code: str, operator: Table) -> Options | None:
     """Read a custom operator's options.
 
     Args:
-        code: the operator's name, "CUSTOM:" before that in the file.
+        code: the operator's name: "CUSTOM:" and the name in the file.
         operator: the operator's table.
 
     Returns:
-        The options; None if the operator is none that is known.
+        The options; None if the operator is unknown.
 
     Raises:
-        ModelFormatError: they are damaged, or no such options.
+        ModelFormatError: they are damaged, or belong to another operator.
     """
     if is_foreign(code):
         return None

@@ -1,4 +1,4 @@
-"""How the fields of operators' options are read, and the tables that hold them."""
+"""Reads the fields of operators' options, and lists the tables that hold them."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ NewShape = Annotated[
 
 
 class _StablehloCaseOptions(tflite.SqueezeOptions):
-    """One vector of int32, in the place where SqueezeOptions has its own."""
+    """One vector of int32, in the slot of SqueezeOptions' vector."""
 
     BranchSubgraphIndicesAsNumpy = tflite.SqueezeOptions.SqueezeDimsAsNumpy
     BranchSubgraphIndicesLength = tflite.SqueezeOptions.SqueezeDimsLength

@@ -91,7 +91,7 @@ class SVDFOptions(Options):
 
 
 class UnidirectionalSequenceLSTMOptions(Options):
-    """An LSTM; cells and projections are clipped where a number is not 0.
+    """An LSTM; cells and projections are clipped if a number is not 0.
 
     `time_major` says that steps come before the batch.
     """

@@ -26,16 +26,16 @@ class SqueezeOptions(Options):
 
 
 class ResizeOptions(Options, tables="ResizeBilinearOptions ResizeNearestNeighborOptions"):
-    """Resizes: where pixels lie."""
+    """Resizes: the positions of pixels."""
 
     align_corners: bool
     half_pixel_centers: bool
 
 
 class StridedSliceOptions(Options):
-    """Strided slice; bit i of a mask speaks of entry i of begin, end and strides.
+    """Strided slice; bit i of a mask is about entry i of begin, end and strides.
 
-    `offset` says that end is counted from begin.
+    `offset` means that end is counted from begin.
     """
 
     begin_mask: int
@@ -47,7 +47,7 @@ class StridedSliceOptions(Options):
 
 
 class SplitOptions(Options, tables="SplitOptions SplitVOptions"):
-    """Split into parts; the axis is an input, and so are sizes that differ."""
+    """Split into parts; the axis is an input, and so are unequal sizes."""
 
     num_splits: NumSplits
 
@@ -66,13 +66,13 @@ class ReverseSequenceOptions(Options):
 
 
 class PackOptions(Options):
-    """Stack; `axis` is the new one, a negative one counts from the end of the result's."""
+    """Stack; `axis` is the new axis, a negative one counts from the end of the result's axes."""
 
     axis: int
 
 
 class UnpackOptions(Options):
-    """Parts of size 1 along an axis, which they lack."""
+    """Parts of size 1 along an axis, without the axis."""
 
     num: int
     axis: int
@@ -98,7 +98,7 @@ class LSHProjectionOptions(Options):
 
 
 class OneHotOptions(Options):
-    """One-hot; `axis` is the new one, -1 is the last."""
+    """One-hot; `axis` is the new axis, -1 means the last."""
 
     axis: int
 
@@ -116,7 +116,7 @@ class ShapeOptions(Options):
 
 
 class StablehloPadOptions(Options):
-    """The padding of each axis: before it, behind it, and between two neighbours."""
+    """The padding of each axis: before it, after it, and between two neighbours."""
 
     edge_padding_low: tuple[int, ...]
     edge_padding_high: tuple[int, ...]
@@ -124,7 +124,7 @@ class StablehloPadOptions(Options):
 
 
 class StablehloGatherOptions(Options):
-    """The axes of the result that a slice has, and the axes of the data that an index names."""
+    """The axes of the result that come from a slice, and the axes of the data of an index."""
 
     offset_dims: tuple[int, ...]
     collapsed_slice_dims: tuple[int, ...]

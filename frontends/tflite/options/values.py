@@ -13,7 +13,7 @@ class ArithmeticOptions(Options, tables="MulOptions DivOptions"):
 
 
 class SumOptions(ArithmeticOptions, tables="AddOptions SubOptions"):
-    """Sums; `pot_scale_int16` asks for shifts where all scales are powers of two."""
+    """Sums; `pot_scale_int16` asks for shifts if all scales are powers of two."""
 
     pot_scale_int16: bool
 
@@ -31,13 +31,13 @@ class LeakyReluOptions(Options):
 
 
 class GeluOptions(Options):
-    """GELU; `approximate` asks for the one by tanh."""
+    """GELU; `approximate` asks for the form by tanh."""
 
     approximate: bool
 
 
 class FakeQuantOptions(Options):
-    """Rounding to `num_bits` of numbers between two; `narrow_range` leaves out the lowest."""
+    """Rounding to `num_bits` of numbers between two bounds; `narrow_range` drops the lowest."""
 
     min: float
     max: float

@@ -1,1 +1,1 @@
-"""The archives of ``torch.export``, and what a damaged one may hold."""
+"""Reads the archives of ``torch.export`` safely, even damaged or hostile ones."""

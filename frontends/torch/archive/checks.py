@@ -2,8 +2,8 @@
 
 torch writes the source of a function with a program's names, calls any attribute of torch that an
 operator names, imports modules that the structure of inputs and outputs names, and evaluates sizes.
-So names must be identifiers, operators those of tensors, structures Python's own, and sizes
-arithmetic.
+So names must be identifiers, operators must compute with tensors, structures must be Python's own,
+and sizes must be arithmetic.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from frontends.torch.archive.expressions import check_expression
 _DEPTH = 100
 _BITS = 64
 _TERMS = 200
-"""The most sizes in one size computed at run time. Squares of squares would grow without end."""
+"""The most sizes in one size computed at run time. Repeated squares would grow without end."""
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*|")
 _PATH = re.compile(r"[\w.:/ -]*", re.ASCII)

@@ -1,4 +1,4 @@
-"""The expressions of open sizes in .pt2 files, which torch passes to sympy, and sympy to Python."""
+"""Checks expressions of open sizes in .pt2 files: torch gives these to sympy, sympy to Python."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Layers that torchao's ``quantize_`` made: rewritten to the operators that PT2E has for them."""
+"""Rewrites layers that torchao's ``quantize_`` made to the operators that PT2E has for them."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from frontends.torch.reader import calls_of, constants_of, is_call, operator_of,
 Array = np.ndarray[Any, Any]
 
 GROUPS = "dequantize_per_channel_group.default"
-"""Makes real numbers of weights whose rows have a scale for each group of columns."""
+"""The operator that dequantizes weights whose rows have a scale for each group of columns."""
 
 INT4 = (-8, 7)
 WHOLE_GROUPS = 32
-"""The delegate's groups of int4 weights are multiples of this."""
+"""The delegate's groups of int4 weights are multiples of this number."""
 
 _CHOOSE, _QUANTIZE = "choose_qparams_affine.default", "quantize_affine.default"
 _DEQUANTIZE, _LINEAR = "dequantize_affine.default", "linear.default"
@@ -26,11 +26,11 @@ _SPACE = "torchao."
 
 
 def with_pt2e_operators(program: Any) -> Any:
-    """Return a program whose dense layers of torchao's have the operators of PT2E.
+    """Return a program in which torchao's dense layers have the operators of PT2E.
 
-    Weights keep their integers, instead of being decomposed to arithmetic that widens them. Data
-    that is quantized at run time, row by row, is that of PT2E's dynamic layers where ExecuTorch's
-    delegate to XNNPACK multiplies integers; else it stays PyTorch's arithmetic.
+    Weights keep their integers, instead of being decomposed to arithmetic that widens them. Some
+    data is quantized at run time, row by row. If ExecuTorch's delegate to XNNPACK multiplies its
+    integers, it becomes the data of PT2E's dynamic layers. Otherwise it stays PyTorch's arithmetic.
 
     Args:
         program: a ``torch.export.ExportedProgram``; it is not changed.
@@ -56,7 +56,7 @@ def is_integer_layer(weights: Any, constants: Mapping[str, Array]) -> bool:
     """Tell whether the delegate multiplies integers of rows and of such weights.
 
     Args:
-        weights: the node that makes real numbers of them.
+        weights: the node that dequantizes the weights.
         constants: of the program, by the names of their nodes.
     """
     array, scales, points, low, high, _, size = values_of(weights)[:7]
@@ -78,7 +78,7 @@ def is_layer_of(reader: Any, node: Any, operand: int = 1) -> bool:
 
 
 def _is_weight(node: Any, constants: Mapping[str, Array]) -> bool:
-    """Tell whether a node makes float32 of constant bytes, for dense layers alone."""
+    """Tell whether a node widens constant bytes to float32, for dense layers alone."""
     data, block, scales, points, dtype, low, high = values_of(node)[:7]
     names = [getattr(each, "name", "") for each in (data, scales, points)]
     is_constant = set(names) <= set(constants)
@@ -125,7 +125,7 @@ def _is_layer(reader: Any, data: Any, constants: Mapping[str, Array]) -> bool:
 
 
 def _rewrite_data(node: Any) -> None:
-    """Let rows be quantized as PT2E writes it: of the whole tensor, which the delegate reads so."""
+    """Quantize rows in PT2E's form, of the whole tensor, which the delegate reads as rows."""
     pt2e, (data, *_) = _pt2e(), node.args
     dtype, epsilon = node.args[3], float(np.finfo(np.float32).eps)
     node.target, node.args = pt2e.choose_qparams.tensor, (data, *_BYTES, epsilon, dtype)

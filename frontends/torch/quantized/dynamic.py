@@ -61,8 +61,8 @@ def dynamic_rules(constants: Mapping[str, Array]) -> dict[str, Callable[[Any, An
 def _choose(node: Any, importer: Any) -> tuple[relax.Var, relax.Var, relax.Var]:
     """Return the scale, the zero point and the factor of each row.
 
-    All are float32, with one column. Data is multiplied by the factor. The scale is rounded once
-    more than that.
+    All are float32, with one column. Data is multiplied by the factor. The scale is its reciprocal,
+    rounded once more.
     """
     emit, data = importer.block_builder.emit, importer.env[node.args[0]]
     zero = relax.const(0.0, "float32")
@@ -89,7 +89,7 @@ def _quantize(node: Any, importer: Any) -> relax.Var:
 
 
 def _dequantize(node: Any, importer: Any) -> relax.Var:
-    """Return the integers: only dense layers read them, which get the scale separately."""
+    """Return the integers: only dense layers read them, and get the scale separately."""
     result: relax.Var = importer.env[node.args[0]]
     return result
 

@@ -20,14 +20,14 @@ _WIDENED = (
 _WEIGHTS = "float32 data of layers whose integer weights stay bytes in memory"
 _MOVING = ("t.default", "transpose.int", "permute.default", "reshape.default", "view.default")
 INT_PRODUCT = "_int_mm.default"
-"""The product of matrices of bytes, by which PyTorch computes some layers of ``quantize_``."""
+"""The product of byte matrices in PyTorch's own form of some layers of ``quantize_``."""
 
 _KEEPING = (INT_PRODUCT, "sum.dim_IntList", "_assert_tensor_metadata.default")
 _BYTES = (np.int8, np.uint8)
 
 
 def left_in_float(program: Any, constants: Mapping[str, Array]) -> list[str]:
-    """Return why parts of a program are computed in float32.
+    """Return the reasons why parts of a program are computed in float32.
 
     Args:
         program: a program of supported operators.
@@ -69,5 +69,5 @@ def _keeps(reader: Any, constants: Mapping[str, Array]) -> bool:
 
 
 def quantizes_data(node: Any) -> bool:
-    """Tell whether a node makes integers of real numbers, as PT2E writes it."""
+    """Tell whether a node quantizes real numbers, in PT2E's form."""
     return is_quantizing(node) and operator_of(node).startswith("quantize_")

@@ -19,16 +19,16 @@ from qnn_ops.arithmetic.rounded import rounded
 Array = np.ndarray[Any, Any]
 
 PRODUCT = "mm.default"
-"""The product by which PyTorch computes a layer of ``Int8WeightOnlyConfig``."""
+"""The product in PyTorch's own form of a layer of ``Int8WeightOnlyConfig``."""
 
 DEQUANTIZE = "dequantize_per_tensor.tensor"
-"""Makes real numbers of data that a run quantized."""
+"""The operator that dequantizes data that a run quantized."""
 
 _WIDENING = "_to_copy.default"
 _MOVING = ("t.default", "transpose.int")
 _BYTE = 8
 _SUMMED = 16
-"""The weights whose sum the delegate rounds at a time, when it packs them."""
+"""The number of weights whose sum the delegate rounds at a time, when it packs them."""
 
 
 def integer_layer(
@@ -40,14 +40,14 @@ def integer_layer(
 ) -> relax.Var:
     """Multiply integers of rows and of weights, group by group, as XNNPACK does.
 
-    Source of the arithmetic: qd8-f32-qb4w of XNNPACK for AVX512-VNNI, and what packs its weights;
+    Source of the arithmetic: qd8-f32-qb4w of XNNPACK for AVX512-VNNI, and its packing of weights;
     ExecuTorch rounds the scales to bfloat16. Let x be the bytes and z the zero point of a row, and
-    q the weights of a unit. From -(z + 128) · k on, each group adds Σ(x + 128) · q times its scale,
-    with one rounding; k are the sums of q times the scales, of 16 at a time. The scale of the row
-    and the bias follow, each rounded.
+    q the weights of a unit. The sum begins with -(z + 128) · k. Each group adds Σ(x + 128) · q
+    times its scale, with one rounding. k is the sum of q times the scales, of 16 at a time. The
+    scale of the row and the bias follow, each rounded.
 
     Args:
-        rows: the bytes, and the scale and the zero point of each.
+        rows: the bytes, and the scale and the zero point of each row.
         weights: the node that makes real numbers of them.
         bias: of the units, or None.
         importer: TVM's.
@@ -82,7 +82,7 @@ def bfloat16(array: Array) -> Array:
 def weight_layer(
     data: relax.Expr, weights: Any, bias: Any, importer: Any, constants: Mapping[str, Array]
 ) -> relax.Var:
-    """Multiply float32 by weights that stay bytes; a weight is PyTorch's, the sums' order is not.
+    """Multiply float32 by weights that stay bytes; only the sums' order differs from PyTorch's.
 
     Args:
         data: float32 rows.
@@ -98,10 +98,10 @@ def weight_layer(
 
 
 def check_groups(node: Any, constants: Mapping[str, Array]) -> None:
-    """Check what makes real numbers of a layer's weights.
+    """Check the operator that dequantizes a layer's weights.
 
     Raises:
-        UnsupportedError: the weights are no constants, or something else reads them.
+        UnsupportedError: the weights are not constants, or something else reads them.
     """
     if not {getattr(each, "name", "") for each in values_of(node)[:3]} <= set(constants):
         raise UnsupportedError("its weights, scales and zero points are not constant")
@@ -110,7 +110,7 @@ def check_groups(node: Any, constants: Mapping[str, Array]) -> None:
 
 
 def product_rule(constants: Mapping[str, Array]) -> Any:
-    """Return the rule of a product of matrices, of which one may be widened bytes."""
+    """Return the rule of a product of matrices; one of them may be widened bytes."""
 
     def product(node: Any, importer: Any) -> Any:
         if (widened := widened_bytes(node.args[1], constants)) is None:
@@ -123,7 +123,7 @@ def product_rule(constants: Mapping[str, Array]) -> Any:
 
 
 def widened_bytes(node: Any, constants: Mapping[str, Array]) -> Any:
-    """Return the constant of which a node makes a transposed matrix of float32; None if none."""
+    """Return the constant that a node turns into a transposed float32 matrix; None if none."""
     if not is_call(node, _WIDENING) or str(node.meta["val"].dtype) != "torch.float32":
         return None
     moved = node.args[0]
@@ -133,7 +133,7 @@ def widened_bytes(node: Any, constants: Mapping[str, Array]) -> Any:
 
 
 def has_weight_layers(program: Any, constants: Mapping[str, Array]) -> bool:
-    """Tell whether float data meets integer weights in a layer of a program."""
+    """Tell whether a layer of a program multiplies float data by integer weights."""
     return any(map(partial(_is_weight_layer, constants=constants), calls_of(program)))
 
 

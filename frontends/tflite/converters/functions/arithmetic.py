@@ -43,7 +43,7 @@ from qnn_ops.errors import QnnError
 from qnn_ops.tables.pair_tables import LOWEST_EXPONENT, quotient_table, quotient_tables_int16
 from qnn_ops.tables.tables_int16 import power_of_two
 
-# Beyond it, TFLite's shift of an int16 is undefined.
+# Beyond this shift, TFLite's shift of an int16 is undefined.
 _MOST_SHIFT = 15
 
 
@@ -59,8 +59,8 @@ def shifts_powers_of_two(ctx: Context) -> bool:
 def shifted_sum(ctx: Context, bounds: tuple[int, int]) -> relax.Expr:
     """Return the sum or difference.
 
-    Source: Add and BroadcastSub16POTSlow of TFLite's kernels/internal/reference, and what
-    PrepareInt16SubOpPOT of its kernels/sub.cc takes.
+    Source: Add and BroadcastSub16POTSlow of TFLite's kernels/internal/reference, and the conditions
+    of PrepareInt16SubOpPOT of its kernels/sub.cc.
     """
     operands, result = (ctx.input(0), ctx.input(1)), ctx.output()
     exponents = [power_of_two(per_tensor(operand.tensor)[0]) for operand in operands]
@@ -122,7 +122,7 @@ def _floats(function: Callable[..., relax.Expr], *, is_limited: bool = False) ->
 
 
 def whole(function: Callable[..., relax.Expr]) -> Rule:
-    """Return the rule that combines integers, broadcast as in numpy; what int32 lacks wraps."""
+    """Return the rule that combines integers, broadcast as in numpy; results beyond int32 wrap."""
 
     def convert(ctx: Context) -> relax.Expr:
         dtype, operands = ctx.output().dtype, ctx.inputs()
@@ -148,14 +148,14 @@ def _in_64_bits(
 
 
 def _unscaled(needed: Sequence[int], plain: Sequence[int] = ()) -> Rule:
-    """Return the rule where an operand, or the result, has no scale: the multiplier is 0.
+    """Return the rule for an operand or result without a scale: the multiplier is 0.
 
-    LiteRT takes int16 for integers that mean themselves where a product has no scale, and where
-    neither a sum nor its first operand has one.
+    LiteRT computes with plain int16 integers if a product has no scale, or if neither a sum nor its
+    first operand has one.
 
     Args:
-        needed: the tensors that need a scale otherwise: LiteRT ends without. -1 is the result.
-        plain: the tensors without a scale where LiteRT takes all int16 for themselves; none if it
+        needed: the tensors that need a scale otherwise: LiteRT ends without one. -1 is the result.
+        plain: if these tensors have no scale, LiteRT computes with plain int16 integers; none if it
             never does.
     """
 
@@ -175,13 +175,13 @@ def _unscaled(needed: Sequence[int], plain: Sequence[int] = ()) -> Rule:
 
 def _of_zeros(ctx: Context) -> relax.Expr:
     """Return the result's zero point in the shape of two operands."""
-    # Their difference is of the result's shape, as TVM checks it.
+    # Their difference has the result's shape, as TVM checks.
     difference = ctx.builder.typed(R.subtract(ctx.input(0).expr, ctx.input(1).expr))
     return zero_points(ctx.output(), spec_of(difference).shape)
 
 
 def _means_nothing(tensor: Tensor) -> bool:
-    """Tell whether a tensor's scale is 0, which a constant of zeros may have."""
+    """Tell whether a tensor's scale is 0; a constant of zeros may have this scale."""
     known = tensor.quantization
     return known is not None and not known.is_per_channel and known.scale[0] == 0
 
@@ -197,7 +197,7 @@ def convert_prelu(ctx: Context) -> relax.Expr:
 
 
 def convert_unscaled_prelu(ctx: Context) -> relax.Expr:
-    """Return the result's zero point where both multipliers are 0: slopes alone may all be 0."""
+    """Return the result's zero point if both multipliers are 0: slopes alone may all be 0."""
     data, result = ctx.input(0), ctx.output()
     if lacks_one_scale(data.tensor) or lacks_one_scale(result):
         return zero_points(result, data.shape)
@@ -215,7 +215,7 @@ def convert_quantized_squared_difference(ctx: Context) -> relax.Expr:
 
 
 def _extremum(function: Callable[..., relax.Expr]) -> Rule:
-    """Return the rule that takes one of two integers, whatever they mean, as LiteRT does."""
+    """Return the rule that takes one of two stored integers, as LiteRT does."""
 
     def convert(ctx: Context) -> relax.Expr:
         for position in (0, 1):
@@ -291,7 +291,7 @@ def _look_up(ctx: Context, table: Array) -> relax.Expr:
 
 
 def convert_float_prelu(ctx: Context) -> relax.Expr:
-    """Compute x where positive, alpha * x elsewhere; alpha, the second operand, is broadcast."""
+    """Compute x if positive, otherwise alpha * x; alpha, the second operand, is broadcast."""
     data, alpha = ctx.input(0).expr, ctx.input(1).expr
     positive = R.greater_equal(data, relax.const(0.0, "float32"))
     return R.where(positive, data, R.multiply(data, alpha))
@@ -314,7 +314,7 @@ def convert_whole_add_n(ctx: Context) -> relax.Expr:
 def convert_whole_quotient(ctx: Context) -> relax.Expr:
     """Divide integers, and round towards zero.
 
-    LiteRT ends a run with an error where a divisor is 0, which is taken for 1 here.
+    LiteRT ends a run with an error if a divisor is 0; here it counts as 1.
     """
     dtype, one, zero = ctx.output().dtype, relax.const(1, "int64"), relax.const(0, "int64")
     if dtype != "int32":

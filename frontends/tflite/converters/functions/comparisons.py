@@ -28,11 +28,11 @@ from qnn_ops.unquantized.indices import INDEX_DTYPES
 
 @dataclass(frozen=True)
 class _Comparison:
-    """Compares numbers: their integers, or the real values that these stand for.
+    """Compares numbers: their integers, or their real values.
 
     Attributes:
         function: of Relax.
-        refused: the types that LiteRT does not compare so.
+        refused: the types that LiteRT does not compare correctly.
         by_scale: the types that it compares by real value.
     """
 
@@ -52,7 +52,7 @@ class _Comparison:
 
     def _compared(self, ctx: Context, operand: Operand) -> relax.Expr:
         dtype = operand.tensor.dtype
-        if dtype == "bool":  # which TVM compares as if it were float
+        if dtype == "bool":  # TVM compares this type as if it were float
             return R.astype(operand.expr, "int8")
         is_scaled = dtype in self.by_scale and operand.tensor.quantization is not None
         if dtype not in EIGHT_BITS and not is_scaled:
@@ -83,20 +83,20 @@ def _logical(function: Callable[..., relax.Expr]) -> Rule:
 
 
 def convert_select_v2(ctx: Context) -> relax.Expr:
-    """Take elements of the second operand where the first holds, else of the third."""
+    """Return elements of the second operand where the first is true, otherwise of the third."""
     condition, chosen, other = ctx.inputs()
     if condition.tensor.dtype != "bool" or chosen.tensor.dtype != other.tensor.dtype:
         dtypes = [operand.tensor.dtype for operand in (condition, chosen, other)]
         raise QnnError(f"must choose by bool from two tensors of one type, got {dtypes}")
     result = R.where(condition.expr, chosen.expr, other.expr)
     if _are_single(ctx):
-        # LiteRT lets the result of single elements be of the shape that the file says.
+        # LiteRT gives a result of single elements the shape in the file.
         return reshaped(ctx.builder.emit(result), ctx.output().shape)
     return result
 
 
 def convert_select(ctx: Context) -> relax.Expr:
-    """Take elements as SELECT_V2 does; a condition may be one for each part of the first axis."""
+    """Return elements like SELECT_V2; there may be one condition per part of the first axis."""
     chosen = convert_select_v2(ctx)
     shape = ctx.input(1).shape
     if _are_single(ctx):
@@ -135,7 +135,7 @@ def _arg(function: Callable[..., relax.Expr]) -> Rule:
 
     def convert(ctx: Context) -> relax.Expr:
         data = ctx.input(0)
-        # Whatever the file says of the tensor.
+        # The tensor's type in the file does not matter.
         dtype = ctx.options(IndexOptions).output_type
         if dtype not in ("int32", "int64"):
             raise UnsupportedError(f"a result of type {dtype}")
@@ -151,7 +151,7 @@ def _arg(function: Callable[..., relax.Expr]) -> Rule:
 
 
 def convert_top_k(ctx: Context) -> list[relax.Expr]:
-    """Return the largest elements of each row and their indices; equal ones keep their order."""
+    """Return each row's largest elements and their indices; equal elements keep their order."""
     data, count = ctx.input(0), ctx.integer(1)
     dtype = data.tensor.dtype
     if not data.shape or not 0 <= count <= data.shape[-1]:
@@ -175,7 +175,7 @@ OPERATORS.update(
         "EQUAL": Row(
             data=_Comparison(R.equal, (), ENCODED), micro=MOVED, known=known.compared(np.equal)
         ),
-        # LiteRT's reads int16 as another type.
+        # LiteRT's kernel reads int16 as another type.
         "NOT_EQUAL": Row(
             data=_Comparison(unequal, ("int16",)), micro=MOVED, known=known.compared(np.not_equal)
         ),

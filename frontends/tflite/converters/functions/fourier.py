@@ -1,6 +1,6 @@
 """RFFT2D, COMPLEX_ABS, REAL and IMAG.
 
-A complex tensor is one of float32 here, whose last axis holds the two parts.
+A complex tensor is a float32 tensor here; its last axis holds the two parts.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ _MOST = 4096
 
 
 def convert_rfft2d(ctx: Context) -> relax.Expr:
-    """Return a Fourier transform of real matrices, as products with those of cosines and sines.
+    """Return a Fourier transform of real matrices, as products with cosines and sines.
 
-    It is computed in float64, as LiteRT's is, and rounded to float32.
+    It is computed in float64, like LiteRT's, and rounded to float32.
     """
     data, emit = ctx.input(0), ctx.builder.emit
     height, width = lengths = _lengths(ctx)
@@ -77,7 +77,7 @@ def _lengths(ctx: Context) -> Sequence[int]:
 
 
 def _angles(rows: np.ndarray, columns: np.ndarray, length: int) -> np.ndarray:
-    # The product modulo the length: cosines of small angles are the exact ones.
+    # The product is taken modulo the length, because cosines of small angles are exact.
     return 2 * np.pi * (np.outer(rows, columns) % length) / length
 
 

@@ -24,7 +24,7 @@ from qnn_ops.unquantized.float_arithmetic import OTHER
 
 
 def convert_floor_div(ctx: Context) -> relax.Expr:
-    """Round a quotient down, which LiteRT computes in float64."""
+    """Divide and round down; LiteRT computes the quotient in float64."""
     lhs, rhs = (R.astype(ctx.input(place).expr, "float64") for place in (0, 1))
     return R.astype(R.floor(R.divide(lhs, rhs)), "float32")
 
@@ -33,7 +33,7 @@ def convert_floor_mod(ctx: Context) -> relax.Expr:
     """Return the exact remainder, with the divisor's sign."""
     lhs, rhs = (ctx.builder.array(ctx.input(position).expr) for position in (0, 1))
     rest = lhs.to(R.mod(lhs.expr, rhs.expr))
-    # The product of two small numbers may become 0, that of their signs does not.
+    # The product of two small numbers may become 0; the product of their signs does not.
     is_other = np.sign(rest) * np.sign(rhs) < 0
     return np.where(is_other, rest + rhs, rest).expr
 
@@ -45,18 +45,18 @@ def _floored(
     *,
     is_rest: bool,
 ) -> Rule:
-    """Return the rule that divides numbers, whatever they mean, and rounds down, or gives the rest.
+    """Return the rule that divides stored numbers and rounds down, or returns the remainder.
 
-    LiteRT ends a run with an error where a divisor is 0, which is taken for 1 here. The rest of
-    floats is NaN instead. The rule raises a ``QnnError`` if a constant divisor is 0.
+    LiteRT ends a run with an error if a divisor is 0. Here such a divisor counts as 1. The
+    remainder of floats is NaN instead. The rule raises a ``QnnError`` if a constant divisor is 0.
 
     Args:
         function: of Relax, on int64.
         floats: the rule for float32.
         dtypes: the integers that LiteRT takes.
-        is_rest: whether the function gives the rest.
+        is_rest: whether the function returns the remainder.
     """
-    # -1 and 1 leave the same rest, and processors cannot divide the lowest int64 by -1.
+    # -1 and 1 leave the same remainder, and processors cannot divide the lowest int64 by -1.
     never = (0, -1) if is_rest else (0,)
 
     def convert(ctx: Context) -> relax.Expr:
@@ -70,7 +70,7 @@ def _floored(
             raise QnnError(f"from {lhs.tensor.dtype} and {rhs.tensor.dtype} to {dtype}")
         if dtype not in dtypes:
             raise UnsupportedError(f"of {dtype}")
-        # In 64 bits, which hold the quotient of the lowest int32 and -1.
+        # 64 bits hold the quotient of the lowest int32 and -1.
         dividend, divisor = (R.astype(each.expr, "int64") for each in (lhs, rhs))
         divisor = ctx.builder.emit(divisor)
         for each in never:
@@ -86,12 +86,12 @@ _SHIFTED = ("int8", "int16", "int32")
 
 
 def convert_xor(ctx: Context) -> relax.Expr:
-    """Tell where bits differ."""
+    """Compute the exclusive or of bits."""
     return R.bitwise_xor(*_operands(ctx, _INTEGERS))
 
 
 def convert_right_shift(ctx: Context) -> relax.Expr:
-    """Shift to the right, by none at least and by all bits but one at most."""
+    """Shift to the right, by 0 bits at least and by all but one at most."""
     data, count = _operands(ctx, _INTEGERS)
     most = np.iinfo(ctx.output().dtype).bits - 1
     wide = R.astype(count, "int32")
@@ -100,7 +100,7 @@ def convert_right_shift(ctx: Context) -> relax.Expr:
 
 
 def convert_left_shift(ctx: Context) -> relax.Expr:
-    """Shift to the left; all bits leave by a count beyond 31 or below 0, undefined in LiteRT."""
+    """Shift to the left; a count beyond 31 or below 0, undefined in LiteRT, gives 0."""
     # In 64 bits, as TVM lets LLVM assume that nothing overflows.
     data, count = (R.astype(each, "int64") for each in _operands(ctx, _SHIFTED))
     count = ctx.builder.emit(count)
@@ -110,7 +110,7 @@ def convert_left_shift(ctx: Context) -> relax.Expr:
 
 
 def convert_stablehlo_and(ctx: Context) -> relax.Expr:
-    """Keep the bits that both have."""
+    """Compute the bitwise and."""
     operands, is_bool = _operands(ctx, (*_INTEGERS, "int64", "bool")), ctx.output().dtype == "bool"
     return (R.logical_and if is_bool else R.bitwise_and)(*operands)
 
@@ -145,9 +145,9 @@ _BITS = {"int8": 8, "uint8": 8, "int16": 16, "int32": 32, "int64": 64}
 
 
 def convert_bitcast(ctx: Context) -> relax.Expr:
-    """Read numbers as others of the same bytes, the lowest byte first.
+    """Read the bytes of numbers as another type, the lowest byte first.
 
-    Wider numbers are taken apart along a new last axis, narrower ones are joined along it.
+    Wider numbers are split along a new last axis, narrower ones are joined along the last axis.
     """
     data = ctx.input(0)
     return read_as(ctx, data.expr, data.tensor.dtype, ctx.output().dtype)
@@ -193,7 +193,7 @@ def _integers(ctx: Context, data: relax.Expr, source: str, dtype: str) -> relax.
     return R.astype(R.sum(emit(R.left_shift(bits, shifts)), [-1]), dtype)
 
 
-_NEAR = np.float32(1e-5)  # as near an exponent lies to a natural number that it is taken for
+_NEAR = np.float32(1e-5)  # the largest distance at which an exponent counts as a natural number
 
 
 def convert_whole_power(ctx: Context) -> relax.Expr:
@@ -213,14 +213,14 @@ def convert_whole_power(ctx: Context) -> relax.Expr:
         return R.where(R.less(reshaped(exponent.expr, ()), one), one, power)
     base = ctx.builder.array(data.expr).astype("float64")
     exponents = np.maximum(ctx.builder.array(exponent.expr), np.int32(0)).astype("float64")
-    # Of whole numbers a power that int32 holds is exact, or rounded so.
+    # A power of whole numbers within int32 is exact, or becomes exact by rounding.
     power = base.to(R.round(R.power(base.expr, exponents.expr)))
     result: Any = np.where(np.abs(power) < 2.0**31, power, -(2.0**31))
     return R.astype(result.expr, "int32")
 
 
 def convert_float_power(ctx: Context) -> relax.Expr:
-    """Raise float32 to powers; to one that is a natural number, or nearly so, by products."""
+    """Raise float32 to powers; powers close to a natural number become products."""
     data, exponent = ctx.input(0), ctx.input(1)
     power = R.power(data.expr, exponent.expr)
     if not _is_one(data, exponent):
@@ -243,12 +243,12 @@ def convert_float_power(ctx: Context) -> relax.Expr:
 
 
 def _is_one(data: Operand, exponent: Operand) -> bool:
-    """Tell whether LiteRT takes one exponent for all: its shape differs from the data's."""
+    """Tell whether LiteRT uses one exponent for all data: its shape differs from the data's."""
     return prod(exponent.shape) == 1 and exponent.shape != data.shape
 
 
 def _multiplied(ctx: Context, data: Operand, count: relax.Expr) -> relax.Expr:
-    """Return a power by products; of the shape of data and exponent broadcast."""
+    """Return a power by products, in the broadcast shape of data and exponent."""
     shape = data.shape
     rank = len(ctx.input(1).shape)
     shape = (*[1] * (rank - len(shape)), *shape)

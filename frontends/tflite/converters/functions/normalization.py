@@ -48,7 +48,7 @@ def convert_softmax(ctx: Context) -> relax.Expr:
 
 
 def convert_float_softmax(ctx: Context) -> relax.Expr:
-    """Apply softmax along the last axis; beta multiplies the distances from the largest."""
+    """Apply softmax along the last axis; beta multiplies the distances from the largest value."""
     beta = relax.const(ctx.options(SoftmaxOptions).beta, "float32")
     data = _rows(ctx)
     if 0 in ctx.input(0).shape:
@@ -72,7 +72,7 @@ def _rows(ctx: Context) -> relax.Expr:
     """Return the data.
 
     Raises:
-        QnnError: they are a scalar, for which LiteRT returns what memory holds.
+        QnnError: the data is a scalar, for which LiteRT returns uninitialized memory.
     """
     data = ctx.input(0)
     if not data.shape:
@@ -80,13 +80,13 @@ def _rows(ctx: Context) -> relax.Expr:
     return data.expr
 
 
-# The most squares, and exponentials in Q12.19, whose sum fits int32.
+# The largest numbers of squares, and of exponentials in Q12.19, whose sum fits int32.
 _MOST_SQUARES, _MOST_EXPONENTIALS = 33_025, 4_095
 _POINTS = {"int8": (0, 127), "uint8": (128, 255)}
 
 
 def convert_l2_normalization(ctx: Context) -> relax.Expr:
-    """Divide x by its length along the last axis, which is taken to be at least 1e-6."""
+    """Divide x by its length along the last axis; a length below 1e-6 counts as 1e-6."""
     data = ctx.input(0).expr
     length = R.sqrt(R.sum(R.square(data), [-1], keepdims=True))
     return R.divide(data, R.maximum(length, relax.const(1e-6, "float32")))
@@ -133,7 +133,7 @@ def convert_quantized_log_softmax(ctx: Context) -> relax.Expr:
         int(part) for part in quantize_multiplier(min(scale * 2.0**26, 2.0**31 - 1))
     )
     radius = math.floor(31 * 2.0**26 / 2.0**shift)
-    # There are 256 distances of 8-bit values: tables hold what depends on them alone.
+    # There are 256 distances of 8-bit values: tables hold the parts that depend only on them.
     distances = np.minimum(np.arange(256), radius)
     scaled = multiply_by_quantized_multiplier(-distances, multiplier, shift)
     values = ctx.builder.array(data.expr)
@@ -150,7 +150,7 @@ def convert_quantized_log_softmax(ctx: Context) -> relax.Expr:
 
 
 def _check_result(ctx: Context, scale: float, end: int) -> None:
-    """Raise unless the result has the scale and zero point that TFLite asks for."""
+    """Raise unless the result has the scale and zero point that TFLite requires."""
     data, result = ctx.tensor(0), ctx.output()
     if data.dtype != result.dtype:
         raise UnsupportedError(f"from {data.dtype} to {result.dtype}")

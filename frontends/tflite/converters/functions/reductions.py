@@ -35,7 +35,7 @@ from qnn_ops.errors import QnnError
 
 def axes_of(ctx: Context) -> list[int]:
     """Read the axes of a reduction from its second input, each once, counted from the front."""
-    # A scalar has no axes, whatever the operand says.
+    # A scalar has no axes; its operand of axes is ignored.
     rank, axes = len(ctx.input(0).shape), ctx.integers(1)
     return sorted({check_axis(axis, rank) for axis in axes}) if rank else []
 
@@ -43,7 +43,7 @@ def axes_of(ctx: Context) -> list[int]:
 def reduced(
     ctx: Context, reduce: Callable[[relax.Expr, list[int], bool], relax.Expr]
 ) -> relax.Expr:
-    """Return a reduction of the first input; one along no axis is along one more, of size 1."""
+    """Return a reduction of the first input; without axes, it reduces a new axis of size 1."""
     data, axes = ctx.input(0), axes_of(ctx)
     if axes:
         return reduce(data.expr, axes, ctx.options(ReducerOptions).keep_dims)
@@ -56,8 +56,8 @@ def _reduce(function: Callable[..., relax.Expr], begin: str | int | None = None)
 
     Args:
         function: of Relax.
-        begin: the result of no elements: a number, or "min" or "max" of the type; None if there is
-            none.
+        begin: the result without elements: a number, or "min" or "max" of the type; None if it is
+            undefined.
     """
 
     def convert(ctx: Context) -> relax.Expr:
@@ -85,7 +85,8 @@ _product = _reduce(R.prod, 1)
 def convert_sum(ctx: Context) -> relax.Expr | list[relax.Expr]:
     """Add up along constant axes, in int32, and bring the sum to the result's scale.
 
-    LiteRT 2.3.0's reference kernel reads int8 as uint8; this computes int8 as it does uint8.
+    LiteRT 2.3.0's reference kernel reads int8 as uint8. This rule computes int8 as the kernel
+    computes uint8.
     """
     data, result = ctx.input(0), ctx.output()
     if 0 in data.shape:
@@ -101,7 +102,7 @@ def convert_sum(ctx: Context) -> relax.Expr | list[relax.Expr]:
 
 
 def _extremum(rule: Rule) -> Rule:
-    """Return the rule that takes the largest (smallest) integer along constant axes."""
+    """Return the rule that finds the largest (smallest) integer along constant axes."""
 
     def convert(ctx: Context) -> relax.Expr | list[relax.Expr]:
         check_same_quantization(ctx.tensor(0), ctx.output())
@@ -118,7 +119,7 @@ def convert_mean(ctx: Context) -> relax.Expr:
 
 
 def convert_unscaled_mean(ctx: Context) -> relax.Expr:
-    """Return the result's zero point: of scales that are 0, LiteRT makes a multiplier of 0."""
+    """Return the result's zero point: scales of 0 give LiteRT a multiplier of 0."""
 
     def fill(expr: relax.Expr, axes: list[int], keep: bool) -> relax.Expr:
         return zero_points(ctx.output(), spec_of(ctx.builder.typed(R.max(expr, axes, keep))).shape)
@@ -127,10 +128,10 @@ def convert_unscaled_mean(ctx: Context) -> relax.Expr:
 
 
 def _whole(function: Callable[..., relax.Expr], numbers: Rule | None = None) -> Rule:
-    """Return the rule that reduces integers along constant axes, or bool to any or all.
+    """Return the rule that reduces integers or bool along constant axes.
 
     Args:
-        function: ``R.max`` or ``R.min``, for whether any or all of bool hold.
+        function: ``R.max`` or ``R.min``; for bool they mean any or all.
         numbers: the rule for integers, if there is one.
     """
 
@@ -167,14 +168,14 @@ def convert_whole_mean(ctx: Context) -> relax.Expr:
     return reduced(ctx, average)
 
 
-_MOST_FACTORS = 128  # each of them is a step of its own
+_MOST_FACTORS = 128  # each element is an operator of its own
 
 
 def convert_quantized_product(ctx: Context) -> relax.Expr:
     """Multiply along constant axes, one value after the other, each product rescaled.
 
-    Source: QuantizedReduceProd of TFLite's kernels/internal/reference/reduce.h. What a product is
-    multiplied by is the data's scale over the n-th root of the result's, in 15 bits.
+    Source: QuantizedReduceProd of TFLite's kernels/internal/reference/reduce.h. A product's
+    multiplier is the data's scale divided by the n-th root of the result's, in 15 bits.
     """
     data, result, axes = ctx.input(0), ctx.output(), axes_of(ctx)
     if data.tensor.dtype != result.dtype or result.dtype == "uint8":
@@ -211,18 +212,18 @@ def convert_quantized_product(ctx: Context) -> relax.Expr:
 
 
 def convert_unscaled_product(ctx: Context) -> relax.Expr | list[relax.Expr]:
-    """Multiply integers that mean themselves: neither they nor the products have a scale."""
+    """Multiply plain integers: neither they nor the products have a scale."""
     tensors = [ctx.tensor(0), ctx.output()]
     if not all(map(lacks_scale, tensors)):
         check_one_scale(tensors)
     return _product(ctx)
 
 
-_MOST_FLOATS = 128  # each of them is a step of its own
+_MOST_FLOATS = 128  # each element is an operator of its own
 
 
 def convert_cumsum(ctx: Context) -> relax.Expr:
-    """Add up along an axis, from its begin or from its end."""
+    """Add up along an axis, from its beginning or from its end."""
     options, data = ctx.options(CumsumOptions), ctx.input(0)
     dtype, shape = data.tensor.dtype, data.shape
     axis = check_axis(ctx.integer(1), len(shape))
@@ -243,7 +244,7 @@ def convert_cumsum(ctx: Context) -> relax.Expr:
 def _moved(
     ctx: Context, expr: relax.Expr, shape: Sequence[int], axis: int, count: int
 ) -> relax.Expr:
-    """Move elements on, with zeros behind them."""
+    """Shift elements along an axis, and fill with zeros."""
     size = shape[axis]
     zeros = R.zeros([*shape[:axis], min(count, size), *shape[axis + 1 :]], ctx.output().dtype)
     if count >= size:
@@ -253,7 +254,7 @@ def _moved(
 
 
 def _by_doubling(ctx: Context, expr: relax.Expr, shape: Sequence[int], axis: int) -> relax.Expr:
-    """Add up integers, which are the same in any order, in as many steps as the size has bits."""
+    """Add up integers, whose order does not matter, in as many steps as the size has bits."""
     count = 1
     while count < shape[axis]:
         expr = ctx.builder.emit(R.add(expr, _moved(ctx, expr, shape, axis, count)))
@@ -262,7 +263,7 @@ def _by_doubling(ctx: Context, expr: relax.Expr, shape: Sequence[int], axis: int
 
 
 def _one_by_one(ctx: Context, expr: relax.Expr, shape: Sequence[int], axis: int) -> relax.Expr:
-    """Add up in the order in which LiteRT does."""
+    """Add up in LiteRT's order."""
     if shape[axis] > _MOST_FLOATS:
         raise UnsupportedError(f"of {shape[axis]} numbers of float32")
     sums: list[relax.Expr] = []

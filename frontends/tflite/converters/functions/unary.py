@@ -1,4 +1,4 @@
-"""Functions of one operand: float32 ones of Relax, and tables of quantized ones."""
+"""Functions of one operand: Relax's for float32, and tables for quantized tensors."""
 
 from __future__ import annotations
 
@@ -81,12 +81,12 @@ def _approximate(ctx: Context) -> tuple[bool]:
 def _bytes(
     table_of: Callable[..., Array], options: Options = _no_options, *, has_uint8: bool = True
 ) -> Rule:
-    """Return the rule that looks bytes up in a table, made of options, scales and the dtype.
+    """Return the rule that looks up bytes in a table, made from options, scales and the dtype.
 
     Args:
         table_of: makes the table.
         options: returns the operator's options.
-        has_uint8: whether LiteRT has the operator of uint8.
+        has_uint8: whether LiteRT has the operator for uint8.
     """
 
     def convert(ctx: Context) -> relax.Expr:
@@ -118,7 +118,7 @@ def _look_up(ctx: Context, table: Array) -> relax.Expr:
 
 
 def _words(table_of: Callable[..., Array], options: Options = _no_options) -> Rule:
-    """Return the rule that looks int16 up in a table, made of options and scales."""
+    """Return the rule that looks up int16 in a table, made from options and scales."""
 
     def convert(ctx: Context) -> relax.Expr:
         first, data, result = options(ctx), ctx.tensor(0), ctx.output()
@@ -129,12 +129,12 @@ def _words(table_of: Callable[..., Array], options: Options = _no_options) -> Ru
 
 
 def _negative(ctx: Context) -> relax.Expr:
-    """Negate the integers, whatever they mean, as LiteRT does."""
+    """Negate the stored integers, as LiteRT does."""
     return _looked_up(ctx, negative_table, has_uint8=False)
 
 
 def _int16_negative(ctx: Context) -> relax.Expr:
-    """Negate the integers, whatever they mean; the lowest one wraps."""
+    """Negate the stored integers; the lowest one wraps."""
     return _look_up(ctx, (-EVERY_INT16).astype(np.int16))
 
 
@@ -147,7 +147,7 @@ def of_zero(*dtypes: str) -> Rule:
     """Return the rule for a function of data that all stand for 0.
 
     Args:
-        *dtypes: for which the function reads the result's scale alone; it must be there.
+        *dtypes: the types for which the function reads only the result's scale, which must exist.
     """
 
     def convert(ctx: Context) -> relax.Expr | list[relax.Expr]:
@@ -171,7 +171,7 @@ def _square(ctx: Context) -> relax.Expr:
 
 
 def _in_float64(function: Callable[[relax.Expr], relax.Expr], data: relax.Expr) -> relax.Expr:
-    # TVM's tanh and erf of float32 lose digits where they are small.
+    # TVM's tanh and erf of float32 lose digits if their results are small.
     return R.astype(function(R.astype(data, "float64")), "float32")
 
 
@@ -183,16 +183,16 @@ def convert_logistic(ctx: Context) -> relax.Expr:
 
 
 def convert_elu(ctx: Context) -> relax.Expr:
-    """Compute x where it is positive, exp(x) - 1 elsewhere."""
+    """Compute x if it is positive, and exp(x) - 1 otherwise."""
     data = ctx.input(0).expr
     zero, one = relax.const(0.0, "float32"), relax.const(1.0, "float64")
-    # The minimum keeps exp from overflowing where its value is not used.
+    # The minimum keeps an unused exp from overflowing.
     below = _in_float64(lambda x: R.subtract(R.exp(x), one), R.minimum(data, zero))
     return R.where(R.greater(data, zero), data, below)
 
 
 def convert_gelu(ctx: Context) -> relax.Expr:
-    """Compute x times the normal distribution up to x, or an approximation of it by tanh."""
+    """Compute x times the normal distribution up to x, or its approximation by tanh."""
     data = ctx.input(0).expr
 
     def number(value: float) -> relax.Expr:
@@ -218,14 +218,14 @@ def convert_hard_swish(ctx: Context) -> relax.Expr:
 
 
 def convert_leaky_relu(ctx: Context) -> relax.Expr:
-    """Compute x where it is positive, alpha * x elsewhere."""
+    """Compute x if it is positive, and alpha * x otherwise."""
     return R.nn.leakyrelu(ctx.input(0).expr, ctx.options(LeakyReluOptions).alpha)
 
 
 def convert_local_response_normalization(ctx: Context) -> relax.Expr:
     """Divide x by a power of the sum of its neighbours' squares along the last axis.
 
-    Of ``radius`` neighbours on either side LiteRT leaves out the last one.
+    LiteRT leaves out the last of the ``radius`` neighbours on either side.
     """
     options, data = ctx.options(LocalResponseNormalizationOptions), ctx.input(0)
     if not data.shape:

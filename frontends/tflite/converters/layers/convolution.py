@@ -1,4 +1,4 @@
-"""Quantized CONV_2D, DEPTHWISE_CONV_2D and FULLY_CONNECTED; weights, biases, padding of layers."""
+"""Quantized CONV_2D, DEPTHWISE_CONV_2D and FULLY_CONNECTED; weights, biases and padding."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def check_windows(
     padding: tuple[int, int, int, int],
     dilation: Sequence[int] = (1, 1),
 ) -> None:
-    """Raise unless a window fits an image, in terms of ``window_padding``."""
+    """Raise unless a window fits an image; the arguments are those of ``window_padding``."""
     for place, name in enumerate(("height", "width")):
         before, after = padding[place], padding[place + 2]
         sizes = size[place], window[place], stride[place], dilation[place]
@@ -71,7 +71,7 @@ def check_windows(
 
 
 def same_ends(size: int, window: int, stride: int, dilation: int) -> tuple[int, int]:
-    """Return the padding before and behind one axis that SAME asks for."""
+    """Return the padding before and after one axis for SAME."""
     count = -(-size // stride)
     extent = (window - 1) * dilation + 1
     total = max(0, (count - 1) * stride + extent - size)
@@ -81,7 +81,7 @@ def same_ends(size: int, window: int, stride: int, dilation: int) -> tuple[int, 
 def check_kernel(data: Tensor, kernel: Tensor, result: Tensor) -> None:
     """Raise unless data, kernel and result are all int8 or all uint8, as TFLite needs them.
 
-    Or else data and result are int16, and the kernel int8.
+    Alternatively, data and result are int16, and the kernel int8.
     """
     dtypes = [tensor.dtype for tensor in (data, kernel, result)]
     if len(set(dtypes)) > 1 and dtypes != ["int16", "int8", "int16"]:
@@ -92,18 +92,18 @@ def check_kernel(data: Tensor, kernel: Tensor, result: Tensor) -> None:
 
 
 def check_zero_point(kernel: Tensor, zero_point: int | list[int]) -> None:
-    """Raise if an int8 kernel has a zero point other than 0, which TFLite does not take."""
+    """Raise if an int8 kernel has a zero point other than 0, which TFLite does not support."""
     if kernel.dtype == "int8" and zero_point != 0:
         raise QnnError(f"{kernel.label} is an int8 kernel whose zero point is not 0")
 
 
 def bias_of(ctx: Context, position: int, int16_type: str = "int64") -> relax.Expr | None:
-    """Return the bias at an optional input, None if it is left out.
+    """Return the bias at an optional input; None if it is left out.
 
     Args:
         ctx: of a convolution or dense layer.
         position: of the bias.
-        int16_type: of the bias, if the data is int16. TFLite reads another one as if it were this.
+        int16_type: of the bias, if the data is int16. TFLite reads any other type as this one.
     """
     if not ctx.has(position):
         return None
@@ -121,7 +121,7 @@ def check_bias(bias: Tensor, wanted: str = "int32") -> None:
 
 
 def int16_bias_type(stated: str) -> str:
-    """Return the dtype of a bias beside int16 data, from what the operator's options state.
+    """Return the dtype of a bias beside int16 data, from the operator's options.
 
     FLOAT32, the default, states nothing.
     """
@@ -136,7 +136,7 @@ AnyConv2D: TypeAlias = Conv2DOptions | DepthwiseConv2DOptions
 def kind_of(ctx: Context) -> tuple[AnyConv2D, str, int]:
     """Return the options, the kernel's layout and the groups of a convolution.
 
-    CONV_2D has groups where the kernel has fewer input channels than the data. In DEPTHWISE_CONV_2D
+    CONV_2D has groups if the kernel has fewer input channels than the data. In DEPTHWISE_CONV_2D
     each channel is a group, and the kernel is [1, height, width, C * M].
     """
     data, kernel, options = ctx.input(0), ctx.input(1), ctx.operator.options
@@ -153,7 +153,7 @@ def convert_conv_2d(ctx: Context) -> relax.Expr:
     options, kernel_layout, groups = kind_of(ctx)
     is_depthwise = isinstance(options, DepthwiseConv2DOptions)
     if is_depthwise and data.tensor.dtype == "int16" and kernel.tensor.packed:
-        # LiteRT does not unpack them there.
+        # LiteRT does not unpack such weights there.
         raise UnsupportedError("int4 weights beside int16 data")
     if 0 in data.shape[1:3]:
         raise QnnError(f"{data.tensor.label} needs height and width, got {data.shape}")
@@ -223,7 +223,7 @@ def dense_options(ctx: Context) -> FullyConnectedOptions:
 
 
 def convert_fully_connected(ctx: Context) -> relax.Expr:
-    """Return a dense layer; unless the rank is to be kept, the data is seen as rows of K values.
+    """Return a dense layer; unless the rank must be kept, the data becomes rows of K values.
 
     The run may compute the weights.
     """
@@ -232,7 +232,7 @@ def convert_fully_connected(ctx: Context) -> relax.Expr:
     data, weight, result = ctx.input(0), ctx.input(1), ctx.output()
     check_kernel(data.tensor, weight.tensor, result)
     scale, zero_point = per_channel(weight.tensor, 0)
-    # LiteRT reads the zero point of weights with one scale, and takes it for 0 otherwise.
+    # LiteRT reads the zero point of weights with one scale, and uses 0 otherwise.
     if isinstance(scale, list) and zero_point != 0:
         raise QnnError(f"{weight.tensor.label} has a scale per row and a zero point that is not 0")
     outer, depth, _ = rows_of(ctx, options.keep_num_dims)
@@ -256,13 +256,13 @@ def convert_fully_connected(ctx: Context) -> relax.Expr:
 
 
 def rows_of(ctx: Context, keep_num_dims: bool) -> tuple[tuple[int, ...], int, int]:
-    """Tell how a layer sees its data: as rows, in an order of one or more dimensions.
+    """Return the rows of a layer's data; one or more dimensions number them.
 
     Returns:
         The dimensions of the rows, the values in each, and the units of the result.
 
     Raises:
-        QnnError: the data are no whole rows.
+        QnnError: the data are not whole rows.
     """
     data, weight = ctx.input(0), ctx.tensor(1)
     # Files may state no shape of weights that a run computes.
@@ -289,6 +289,6 @@ def rows_of(ctx: Context, keep_num_dims: bool) -> tuple[tuple[int, ...], int, in
 def _bias(ctx: Context, options: FullyConnectedOptions, units: int) -> relax.Expr | None:
     bias_type = int16_bias_type(options.quantized_bias_type)
     if ctx.tensor(0).dtype == "int16" and bias_type == "int32" and not ctx.has(2):
-        # It says how wide the sums are, even where there is none.
+        # It states the width of the sums, even without a bias.
         return ctx.values.add_constant(ctx.output(), "_bias", np.zeros(units, np.int32))
     return bias_of(ctx, 2, bias_type)

@@ -59,7 +59,7 @@ def convert_float_conv_2d(ctx: Context) -> relax.Expr:
 
 
 def convert_float_fully_connected(ctx: Context) -> relax.Expr:
-    """Return a dense layer; unless the rank is to be kept, the data is seen as rows of K values."""
+    """Return a dense layer; unless the rank must be kept, the data becomes rows of K values."""
     options = dense_options(ctx)
     check_clamps(options.activation)
     outer, depth, units = rows_of(ctx, options.keep_num_dims)
@@ -73,7 +73,7 @@ def convert_float_fully_connected(ctx: Context) -> relax.Expr:
 def convert_float_transpose_conv(ctx: Context) -> relax.Expr:
     """Return the transposed convolution of the stated size.
 
-    LiteRT adds up pixel by pixel of the data, which is the order of the convolutions here.
+    LiteRT adds up pixel by pixel of the data; the convolutions here have the same order.
     """
     options, kernel, data = ctx.options(TransposeConvOptions), ctx.input(1), ctx.input(2)
     check_ranks(kernel, data)
@@ -212,7 +212,7 @@ def _check_shapes(data: tuple[int, ...], kernel: tuple[int, ...], depth: int) ->
 def _padding(
     options: Conv3DOptions, size: Sequence[int], window: Sequence[int]
 ) -> list[tuple[int, int]]:
-    """Return the pixels before and behind, along each axis."""
+    """Return the pixels before and after the data, along each axis."""
     if options.padding == "VALID":
         return [(0, 0)] * 3
     sizes = zip(size, window, options.stride, options.dilation, strict=True)

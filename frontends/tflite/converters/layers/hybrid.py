@@ -1,4 +1,4 @@
-"""Parts of hybrid operators: float32 data is made int8 at run time, and weights have 8 bits."""
+"""Parts of hybrid operators: they quantize float32 data at run time, and have weights of 8 bits."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class QuantizedRows:
 def quantized_rows(
     ctx: Context, data: relax.Expr, count: int, each: Sequence[int], *, asymmetric: bool
 ) -> QuantizedRows:
-    """Quantize ``count`` rows of data, each by itself, as LiteRT does.
+    """Quantize ``count`` rows of data separately, as LiteRT does.
 
     Args:
         ctx: the operator.
@@ -69,7 +69,7 @@ def quantized_rows(
 
 
 def weights_of(ctx: Context, position: int) -> tuple[relax.Expr, Array]:
-    """Return constant weights as LiteRT's hybrid operators read them: as int8, whatever they are.
+    """Return constant weights as LiteRT's hybrid operators read them: always as int8.
 
     Returns:
         The parameter, and its value.
@@ -82,10 +82,10 @@ def weights_of(ctx: Context, position: int) -> tuple[relax.Expr, Array]:
 
 
 def scales_of(ctx: Context, position: int, channels: int) -> Array:
-    """Return the scale of weights, or that of each channel; their zero points are not read.
+    """Return the scale of weights, or of each channel; their zero points are not read.
 
     Raises:
-        QnnError: there is none, or another number of them.
+        QnnError: there is no scale, or a wrong number of scales.
     """
     tensor = ctx.tensor(position)
     quantization = tensor.quantization
@@ -104,7 +104,7 @@ def centred(
     Args:
         ctx: the operator.
         sums: of quantized data and weights, int32.
-        rows: whose zero points broadcast with the sums.
+        rows: the quantized data; its zero points broadcast with the sums.
         weight_sums: of the weights of each output channel, the sums' last axis; int32 if the run
             computes them.
     """
@@ -116,7 +116,7 @@ def centred(
 
 
 def with_bias(ctx: Context, product: relax.Expr, position: int) -> relax.Expr:
-    """Add the bias, if the operator has one, to a product that is rounded before."""
+    """Add the bias, if the operator has one, to a product that is rounded first."""
     product = rounded(ctx.builder.emit(product))
     if not ctx.has(position):
         return product

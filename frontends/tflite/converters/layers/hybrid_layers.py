@@ -1,4 +1,4 @@
-"""Hybrid layers: float32 data, made int8 at run time, and 8-bit weights."""
+"""Hybrid layers: they quantize float32 data at run time, and have 8-bit weights."""
 
 from __future__ import annotations
 
@@ -44,11 +44,11 @@ from qnn_ops.errors import QnnError
 
 
 def convert_hybrid_conv_2d(ctx: Context) -> relax.Expr:
-    """Return a convolution of images that are quantized each by itself.
+    """Return a convolution of separately quantized images.
 
     Source of the arithmetic: conv.cc of LiteRT, which has two kinds. With one scale (or several
-    equal ones) images have no zero point, and their scale is multiplied by the kernel's first.
-    Otherwise they have, and a sum is multiplied by the channel's scale, then by the image's.
+    equal ones) images have no zero point, and their scale is first multiplied by the kernel's.
+    Otherwise they have one, and a sum is multiplied by the channel's scale, then by the image's.
     """
     options = ctx.options(Conv2DOptions)
     kernel = ctx.tensor(1)
@@ -68,7 +68,7 @@ def convert_hybrid_conv_2d(ctx: Context) -> relax.Expr:
 
 
 def convert_hybrid_depthwise_conv_2d(ctx: Context) -> relax.Expr:
-    """Return a convolution of every channel by itself; images are quantized with a zero point.
+    """Return a depthwise convolution; images are quantized with a zero point.
 
     Source of the arithmetic: DepthwiseConvHybridPerChannel of LiteRT: a sum is multiplied by the
     product of the channel's and the image's scales.
@@ -87,11 +87,11 @@ def convert_hybrid_depthwise_conv_2d(ctx: Context) -> relax.Expr:
 
 
 def convert_hybrid_transpose_conv(ctx: Context) -> relax.Expr:
-    """Return a transposed convolution of images that are quantized each by itself.
+    """Return a transposed convolution of separately quantized images.
 
     Source: HybridTransposeConv of LiteRT, which scales each product and adds them up in float32.
-    Here the products are added up first: the results lie within 2n · 2^-24 of the sum of the n
-    products' sizes of each other.
+    Here the products are added up first: the two results differ by at most 2n · 2^-24 of the sum of
+    the n products' sizes.
     """
     check_result(ctx)
     data, kernel = ctx.input(2), ctx.tensor(1)
@@ -153,7 +153,7 @@ def _sums(
 
 
 def convert_hybrid_fully_connected(ctx: Context) -> relax.Expr:
-    """Return a dense layer of rows that are quantized each by itself.
+    """Return a dense layer of separately quantized rows.
 
     Source of the arithmetic: EvalHybridDense of LiteRT's fully_connected.cc: the scale of a row
     times that of the weights, times the sum, plus the bias, each rounded to float32.
@@ -191,16 +191,16 @@ def _weights(ctx: Context) -> tuple[relax.Expr, Array | relax.Expr]:
     return given, emit(R.sum(emit(R.astype(given, "int32")), [1]))
 
 
-_RANK = 5  # to which LiteRT extends both operands
-_MOST = 1 << 24  # rows whose scales have places
+_RANK = 5  # LiteRT extends both operands to this rank
+_MOST = 1 << 24  # rows whose scales have indices
 
 
 def convert_hybrid_batch_matmul(ctx: Context) -> relax.Expr:
-    """Multiply rows, quantized each by itself, by constant matrices.
+    """Multiply separately quantized rows by constant matrices.
 
     Source of the arithmetic: EvalHybrid of LiteRT's batch_matmul.cc. Its reference kernel finds
-    a row's scale and the sums of weights by the sum of the batches' indices. If both operands
-    have several axes of batches, these belong to another row.
+    a row's scale and the sums of weights by the sum of the batches' indices. If both operands have
+    several batch axes, these values belong to another row.
     """
     options = ctx.options(BatchMatMulOptions)
     check_result(ctx)
@@ -238,7 +238,7 @@ def convert_hybrid_batch_matmul(ctx: Context) -> relax.Expr:
         return np.asarray(first + np.arange(size), np.int32)
 
     def picked(values: relax.Expr, numbers: Array) -> relax.Expr:
-        """Take the value of its row for each element of the result."""
+        """Return the value of its row for each element of the result."""
         flat = ctx.builder.emit(reshaped(values, (count,)))
         if not np.array_equal(numbers.ravel(), np.arange(count)):
             flat = ctx.builder.emit(R.take(flat, relax.const(numbers.ravel()), 0, "clip"))
@@ -267,15 +267,15 @@ def convert_hybrid_batch_matmul(ctx: Context) -> relax.Expr:
 
 
 def convert_dense_by_block(ctx: Context) -> relax.Expr:
-    """Return a dense layer of rows that are quantized each by itself, with zero points.
+    """Return a dense layer of separately quantized rows, with zero points.
 
     Source of the arithmetic: EvalBlockwise4Bit of LiteRT's fully_connected.cc. The int32 sum of
-    each block times its scale is added to those before it. The zero point's share is subtracted,
-    and the scale of the row and the bias follow, each rounded to float32.
+    each block, times its scale, is added to the blocks before it. The zero point's share is
+    subtracted, and the scale of the row and the bias follow, each rounded to float32.
     """
     options = dense_options(ctx)
     check_result(ctx)
-    if options.activation != "NONE":  # LiteRT's own kernel forgets it, XNNPACK's does not
+    if options.activation != "NONE":  # LiteRT's own kernel forgets the bias, XNNPACK's does not
         raise UnsupportedError(f"{options.activation} behind weights with scales by block")
     outer, depth, units = rows_of(ctx, options.keep_num_dims)
     array, scales = blocks_of(ctx)

@@ -32,7 +32,7 @@ def convert_float_batch_matmul(ctx: Context) -> relax.Expr:
     if options.adj_x:
         left = ctx.builder.emit(R.permute_dims(left, swapped(len(lhs.shape))))
     if rhs.tensor.is_constant and len(rhs.shape) == 2:
-        # A convolution of pixels, whose weights are laid out for it beforehand.
+        # A convolution of pixels; its weights are laid out before the run.
         depth, units = reversed(rhs.shape) if options.adj_y else rhs.shape
         layout = "OHWI" if options.adj_y else "HWIO"
         sizes = [{"H": 1, "W": 1, "I": depth, "O": units}[letter] for letter in layout]
@@ -46,7 +46,7 @@ def convert_float_batch_matmul(ctx: Context) -> relax.Expr:
 
 
 def convert_batch_matmul(ctx: Context) -> relax.Expr:
-    """Multiply quantized matrices; by a constant one it is a dense layer that rounds twice."""
+    """Multiply quantized matrices; a constant matrix makes it a dense layer that rounds twice."""
     options, result = ctx.options(BatchMatMulOptions), ctx.output()
     lhs, rhs = ctx.input(0), ctx.tensor(1)
     dtypes = {lhs.tensor.dtype, rhs.dtype, result.dtype}
@@ -83,13 +83,13 @@ def convert_batch_matmul(ctx: Context) -> relax.Expr:
 
 
 def convert_unscaled_batch_matmul(ctx: Context) -> relax.Expr:
-    """Return the result's zero point, by which sums are moved that a multiplier of 0 scales."""
+    """Return the result's zero point, which is added to sums that a multiplier of 0 scales."""
     options, (lhs, rhs) = ctx.options(BatchMatMulOptions), (ctx.input(0), ctx.input(1))
     return zero_points(ctx.output(), result_shape(lhs.shape, rhs.shape, options))
 
 
 def convert_int16_batch_matmul(ctx: Context) -> relax.Expr:
-    """Multiply matrices of int16 by such, or by constant ones of int8, in sums of 64 bits."""
+    """Multiply int16 matrices by int16 ones, or by constant int8 ones, with sums of 64 bits."""
     options, result = ctx.options(BatchMatMulOptions), ctx.output()
     lhs, rhs = ctx.input(0), ctx.input(1)
     if rhs.tensor.dtype not in ("int16", "int8"):
@@ -127,7 +127,7 @@ def result_shape(
     """Return the shape of a product.
 
     Raises:
-        QnnError: the operands do not go together.
+        QnnError: the operands do not fit together.
     """
     if not all(2 <= len(shape) <= _MOST_DIMENSIONS for shape in (lhs, rhs)):
         raise QnnError(f"must have operands of 2 to 5 dimensions, got {lhs} and {rhs}")

@@ -1,9 +1,9 @@
 """TRANSPOSE_CONV, as ordinary convolutions of the data, one for each phase of the strides.
 
 An output pixel y, with the padding p and the stride s, lies at phase r = (y + p) mod s of step
-q = (y + p) div s. It is reached by the taps r, r + s, r + 2s, … from the pixels q, q - 1, q - 2, …
-of the data: a convolution by every s-th tap, backwards. The phases become channels, which are then
-dealt to their pixels.
+q = (y + p) div s. The taps r, r + s, r + 2s, … reach it from the pixels q, q - 1, q - 2, … of the
+data: a convolution by every s-th tap, backwards. The phases become channels, which are then moved
+to their pixels.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from frontends.tflite.converters.layers.convolution import (
 from frontends.tflite.options.layers import TransposeConvOptions
 from qnn_ops import QnnError, quantized_concat, quantized_conv2d
 
-# Of phases that differ in their taps. More make one convolution, with taps that are 0.
+# The most phases with different taps. More phases become one convolution, with taps of 0.
 _MOST_CONVOLUTIONS = 16
 
 
@@ -69,7 +69,7 @@ class _Axis:
 
     @property
     def taps(self) -> list[int]:
-        """How many taps each phase has; one that has none gets one that is 0."""
+        """The number of taps of each phase; a phase without taps gets one of 0."""
         return [max(1, -(-(self.window - r) // self.stride)) for r in range(self.stride)]
 
     def places(self, phase: int, count: int) -> list[int]:
@@ -77,7 +77,7 @@ class _Axis:
         return [phase + self.stride * (count - 1 - tap) for tap in range(count)]
 
     def span(self, taps: int) -> tuple[int, int]:
-        """Return the number of pixels that a phase reads before and behind the data."""
+        """Return the number of pixels that a phase reads before and after the data."""
         return taps - 1 - self.first, self.first + self.steps - self.size
 
 
@@ -89,7 +89,7 @@ def convert_transpose_conv(ctx: Context) -> relax.Expr:
     check_kernel(data.tensor, ctx.tensor(1), ctx.output())
     window = kernel.shape[1:3]
     check_size(options, shape[1:3], window, data.shape[1:3])
-    # A zero point is one number here, which is a weight of 0.
+    # A zero point is one number here: the weight that means 0.
     zero = np.max(per_channel(ctx.tensor(1), 0)[1])
 
     def join(parts: list[relax.Var]) -> relax.Expr:
@@ -115,8 +115,8 @@ def in_phases(
         ctx: the operator; its third operand is the data.
         shape: of the result.
         kernel: OHWI.
-        convolve: makes the pixels of the steps, given weights in OHWI, how many phases these are
-            for, one after the other, and the padding.
+        convolve: makes the pixels of the steps, given the weights in OHWI of consecutive phases,
+            the number of these phases, and the padding.
         join: concatenates channels.
         zero: the weight that means 0.
     """
@@ -163,7 +163,7 @@ def output_shape(ctx: Context, kernel: tuple[int, ...], data: Operand) -> tuple[
 def check_size(
     options: TransposeConvOptions, size: Sequence[int], window: Sequence[int], data: Sequence[int]
 ) -> None:
-    """Raise unless a convolution would make such data of such an output, as LiteRT demands."""
+    """Raise unless a convolution of the output has the data's size, as LiteRT demands."""
     counts = tuple(
         -(-n // s) if options.padding == "SAME" else (n - k) // s + 1
         for n, k, s in zip(size, window, options.stride, strict=True)
@@ -176,7 +176,7 @@ def check_size(
 
 
 def _convolve(ctx: Context, weights: Array, phases: int, padding: tuple[int, ...]) -> relax.Var:
-    """Return the steps' pixels of some phases, which are its channels, phase by phase."""
+    """Return the steps' pixels of some phases, which become channels, one phase after the other."""
     kernel, data, result = ctx.tensor(1), ctx.input(2), ctx.output()
     scale, zero_point = per_channel(kernel, 0)
     check_zero_point(kernel, zero_point)
@@ -190,7 +190,7 @@ def _convolve(ctx: Context, weights: Array, phases: int, padding: tuple[int, ...
         biases = np.tile(ctx.constant(3).reshape(-1), phases)
         bias = ctx.values.add_constant(result, "_bias", biases)
     elif is_int16 and bias_type == "int32":
-        # It says how wide the sums are, even where there is none.
+        # It states the width of the sums, even without a bias.
         bias = ctx.values.add_constant(result, "_bias", np.zeros(len(weights), np.int32))
     low, high = clamp_range(options.activation, result)
     call = quantized_conv2d(

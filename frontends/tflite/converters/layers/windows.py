@@ -1,4 +1,4 @@
-"""AVERAGE_POOL_2D, MAX_POOL_2D, L2_POOL_2D, and other windows that are reduced."""
+"""AVERAGE_POOL_2D, MAX_POOL_2D, L2_POOL_2D, and other reductions of windows."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from qnn_ops.unquantized.reduce_windows import window_counts
 
 
 def convert_pool_2d(kind: str, ctx: Context) -> relax.Expr:
-    """Pool integers: LiteRT takes the output's scale and zero point for the input's."""
+    """Pool integers: LiteRT assumes that input and output have one scale and zero point."""
     options, data, result = ctx.options(Pool2DOptions), ctx.input(0), ctx.output()
     if len(data.shape) != 4:
         raise QnnError(f"{data.tensor.label} must have 4 dimensions, got {data.shape}")
@@ -56,8 +56,8 @@ def convert_pool_2d(kind: str, ctx: Context) -> relax.Expr:
 def _counts(options: Pool2DOptions, sizes: Sequence[int]) -> list[int]:
     """Count the positions of a window along height and width.
 
-    If a window without padding is wider than the image by two steps or more, LiteRT gives the
-    result no height either.
+    If a window without padding is wider than the image by two steps or more, LiteRT also gives the
+    result no height.
     """
     steps = options.stride
     if options.padding == "SAME":
@@ -71,7 +71,7 @@ def _counts(options: Pool2DOptions, sizes: Sequence[int]) -> list[int]:
 
 
 def convert_float_pool_2d(kind: str, ctx: Context) -> relax.Expr:
-    """Pool what lies inside the image; an L2 pooling is the root of the mean of squares."""
+    """Pool the pixels inside the image; an L2 pooling is the root of the mean of squares."""
     options, data = ctx.options(Pool2DOptions), ctx.input(0)
     if len(data.shape) != 4:
         raise QnnError(f"{data.tensor.label} must have 4 dimensions, got {data.shape}")
@@ -100,7 +100,7 @@ _FUNCTIONS = {reduction: name for name, reduction in _WINDOW_REDUCTIONS.items()}
 
 
 def convert_stablehlo_reduce_window(ctx: Context) -> relax.Expr:
-    """Reduce windows of data that is padded with a value, around and between its elements."""
+    """Reduce windows of data; a value pads the data around and between its elements."""
     options, rank = ctx.options(StablehloReduceWindowOptions), len(ctx.input(0).shape)
     codes = [each.code for each in subgraph(ctx, options.body_subgraph_index).operators]
     function = _FUNCTIONS.get(row_of(codes[0]).combines) if len(codes) == 1 else None

@@ -23,7 +23,7 @@ _INDICES = ("int16", "int32", "int64")
 
 
 def convert_gather(ctx: Context) -> relax.Expr:
-    """Take the elements at indices along an axis, for each batch at indices of its own."""
+    """Return the elements at indices along an axis; each batch has its own indices."""
     options, data, indices = ctx.options(GatherOptions), ctx.input(0), ctx.input(1)
     rank, shape, wanted = len(data.shape), data.shape, indices.shape
     axis, batches = check_axis(options.axis, rank), options.batch_dims
@@ -37,7 +37,7 @@ def convert_gather(ctx: Context) -> relax.Expr:
         raise UnsupportedError(f"rows of {inner} numbers of {kind}, which LiteRT takes for bytes")
     if not batches:
         return take_at(data.expr, found, axis)
-    # The batches and the axis become one, along which each batch's indices are further on.
+    # The batches and the axis become one axis; each batch's indices are shifted along it.
     count, size = prod(shape[:batches]), shape[axis]
     outer = prod(shape[batches:axis])
     parts = ctx.builder.emit(reshaped(data.expr, (count, outer, size, inner)))
@@ -52,14 +52,14 @@ def convert_gather(ctx: Context) -> relax.Expr:
 
 
 def convert_gather_nd(ctx: Context) -> relax.Expr:
-    """Take the parts at indices along several axes; the last axis of the indices tells one."""
+    """Return the parts at indices along several axes; the indices' last axis holds one index."""
     data, indices = ctx.input(0), ctx.input(1)
     depth = indices.shape[-1] if indices.shape else 0
     if not 0 < depth <= len(data.shape):
         raise QnnError(f"indices of shape {indices.shape} are none in a tensor of {data.shape}")
     sizes, rest = data.shape[:depth], data.shape[depth:]
     found = checked_indices(ctx, 1, sizes)
-    # One axis instead of several: the index in memory, each clipped to what there is.
+    # One axis replaces several: the index in memory, from indices clipped to their axes.
     last = np.array([max(size - 1, 0) for size in sizes], np.int32)
     inside = np.minimum(ctx.builder.array(R.astype(found, "int32")), last)
     inside = np.maximum(inside, np.int32(0)) * np.array(strides_of(sizes), np.int32)
@@ -68,15 +68,15 @@ def convert_gather_nd(ctx: Context) -> relax.Expr:
 
 
 def take_at(data: relax.Expr, indices: relax.Expr, axis: int) -> relax.Expr:
-    """Take the elements at indices along an axis."""
+    """Return the elements at indices along an axis."""
     return R.take(data, indices, axis, "clip")
 
 
 def checked_indices(ctx: Context, position: int, sizes: tuple[int, ...]) -> relax.Expr:
-    """Return indices. Constant ones are checked here, others by the run, as in LiteRT.
+    """Return checked indices: constant ones are checked here, others by the run, as in LiteRT.
 
-    Where they tell indices along several axes, these are their last axis. In a branch that may not
-    be taken they are not checked.
+    The last axis of indices along several axes holds one index. In a branch that may not be taken
+    indices are not checked.
 
     Raises:
         QnnError: they are of a wrong type, or constant and outside of these sizes.
@@ -103,13 +103,13 @@ def checked_indices(ctx: Context, position: int, sizes: tuple[int, ...]) -> rela
 
 
 DTYPES = ("int8", "uint8", "int16", "int32", "int64", "float32")
-"""Types that LiteRT gathers and scatters."""
+"""The types that LiteRT gathers and scatters."""
 
 _MOST_ELEMENTS = 1 << 24
 
 
 def convert_stablehlo_gather(ctx: Context) -> relax.Expr:
-    """Take slices of one size at indices; one that would reach beyond an end lies at it."""
+    """Return slices of one size at indices; a slice that would cross an end is moved inside."""
     data, indices, options = ctx.input(0), ctx.input(1), ctx.options(StablehloGatherOptions)
     shape, sizes = data.shape, options.slice_sizes
     rank, dtype = len(shape), data.tensor.dtype
@@ -146,10 +146,10 @@ def convert_stablehlo_gather(ctx: Context) -> relax.Expr:
 
 
 def slice_order(axes: Sequence[int], count: int) -> list[int]:
-    """Return the source of each axis of a result: an axis of the indices or, behind them, a slice.
+    """Return the source of each axis of a result: axes of the indices come before a slice's.
 
     Args:
-        axes: the result's axes that are a slice's.
+        axes: the result's axes that come from a slice.
         count: the number of all axes.
     """
     first = count - len(axes)
@@ -161,7 +161,7 @@ def check_dims(name: str, axes: Sequence[int], rank: int, *, is_sorted: bool = T
     """Check that an option names axes, each once.
 
     Raises:
-        QnnError: it does not, or not in order where that is asked for.
+        QnnError: it does not, or not in order although the order matters.
     """
     is_other = is_sorted and list(axes) != sorted(axes)
     if len(set(axes)) < len(axes) or is_other or not all(0 <= axis < rank for axis in axes):
@@ -169,7 +169,7 @@ def check_dims(name: str, axes: Sequence[int], rank: int, *, is_sorted: bool = T
 
 
 def check_slices(window: Sequence[int]) -> None:
-    """Check that a table may have the index of each element of a slice.
+    """Check that a table may hold the index of each element of a slice.
 
     Raises:
         UnsupportedError: it would be too large.
@@ -179,12 +179,12 @@ def check_slices(window: Sequence[int]) -> None:
 
 
 def without(shape: Sequence[int], axis: int) -> tuple[int, ...]:
-    """Return a shape that lacks an axis."""
+    """Return a shape without an axis."""
     return (*shape[:axis], *shape[axis + 1 :])
 
 
 def strides_of(shape: Sequence[int]) -> list[int]:
-    """Return how many elements a step along each axis is."""
+    """Return the distance in memory of neighbours along each axis, in elements."""
     return [prod(shape[axis + 1 :]) for axis in range(len(shape))]
 
 
@@ -192,7 +192,7 @@ def index_rows(ctx: Context, indices: Operand, axis: int, depth: int) -> relax.E
     """Return indices as rows of int64; ``depth`` numbers along an axis make one row.
 
     Raises:
-        UnsupportedError: they are no integers.
+        UnsupportedError: they are not integers.
         QnnError: there is no such axis, or it has another size.
     """
     shape, dtype = indices.shape, indices.tensor.dtype

@@ -79,11 +79,11 @@ def _widths(ctx: Context, rank: int) -> list[int]:
     return list(ctx.integers(1, ("int32", "int64", "int16", "int8")))
 
 
-_MOST_REVERSED = 1 << 24  # elements of an axis that is padded
+_MOST_REVERSED = 1 << 24  # elements of a padded axis
 
 
 def convert_mirror_pad(ctx: Context) -> relax.Expr:
-    """Pad with the elements behind the edge; REFLECT leaves out the edge itself."""
+    """Pad with the elements inside the edge; REFLECT leaves out the edge itself."""
     data, widths = ctx.input(0), ctx.constant(1)
     if widths.shape != (len(data.shape), 2):
         raise QnnError(f"paddings must have shape ({len(data.shape)}, 2), got {widths.shape}")
@@ -118,7 +118,7 @@ def convert_reverse(ctx: Context) -> relax.Expr:
 
 
 def convert_reverse_sequence(ctx: Context) -> relax.Expr:
-    """Reverse the first elements along an axis; each batch states how many."""
+    """Reverse the first elements along an axis; each batch states their number."""
     data, lengths, options = ctx.input(0), ctx.input(1), ctx.options(ReverseSequenceOptions)
     shape, along, batch = data.shape, options.seq_dim, options.batch_dim
     if data.tensor.dtype in ("int8", "bool") or lengths.tensor.dtype not in ("int32", "int64"):
@@ -154,11 +154,11 @@ def convert_reverse_sequence(ctx: Context) -> relax.Expr:
 
 MOST_AXES = 8  # that LiteRT takes
 _MOST_PADDED = 2**31 - 1
-_MOST_SIZE = 1 << 24  # of an axis: a table has an entry for each of its elements
+_MOST_SIZE = 1 << 24  # of an axis: a table has an entry for each element
 
 
 def convert_stablehlo_pad(ctx: Context) -> relax.Expr:
-    """Put a value before, behind and between elements; less than none leaves elements out."""
+    """Put a value before, after and between elements; negative numbers leave elements out."""
     data, filler, options = ctx.input(0), ctx.input(1), ctx.options(StablehloPadOptions)
     dtype, shape = data.tensor.dtype, data.shape
     if not shape or dtype not in DTYPES:
@@ -180,7 +180,7 @@ def check_axes(name: str, values: Sequence[int], rank: int, least: int) -> tuple
     """Return an option's numbers, one for each axis.
 
     Raises:
-        QnnError: there are more or fewer, or one is below ``least`` or too large.
+        QnnError: there are more or fewer, or a number is below ``least`` or too large.
     """
     if len(values) != rank or rank > MOST_AXES:
         raise QnnError(f"{name} must have a number for each of {rank} axes, got {tuple(values)}")
@@ -197,9 +197,9 @@ def spread(
     high: Sequence[int],
     between: Sequence[int],
 ) -> relax.Expr:
-    """Put one value before, behind and between the elements of each axis.
+    """Put one value before, after and between the elements of each axis.
 
-    Where one would have no elements, no axis has any.
+    If one axis would have no elements, no axis has any.
 
     Raises:
         QnnError: an axis would have too many elements.
@@ -233,7 +233,7 @@ _MOST = 1 << 24  # elements of a matrix
 
 
 def convert_dilate(ctx: Context) -> relax.Expr:
-    """Put a value between neighbours along each axis, one time less than the step."""
+    """Put a value between neighbours along each axis, step - 1 times."""
     data, steps, filler = ctx.input(0), ctx.integers(1), ctx.input(2)
     shape, dtype = data.shape, data.tensor.dtype
     if len(steps) != len(shape) or any(step < 1 for step in steps):
@@ -242,7 +242,7 @@ def convert_dilate(ctx: Context) -> relax.Expr:
         raise QnnError(f"{filler.tensor.label} must be one {dtype}")
     sizes = tuple((size - 1) * step + 1 for size, step in zip(shape, steps, strict=True))
     if 0 in shape:
-        # LiteRT's own kernel ends the process, or gives an axis less than no elements.
+        # LiteRT's own kernel ends the process, or gives an axis a negative size.
         if 0 in shape[:-1] or steps[-1] > 1:
             raise UnsupportedError(f"{data.tensor.label} has no elements")
         return R.zeros([max(0, size) for size in sizes], dtype)
@@ -256,7 +256,7 @@ def convert_dilate(ctx: Context) -> relax.Expr:
 
 
 def convert_matrix_diag(ctx: Context) -> relax.Expr:
-    """Make matrices that have the last axis as their diagonal, and zeros elsewhere."""
+    """Return matrices with the last axis as their diagonal, and zeros elsewhere."""
     data = ctx.input(0)
     _check_no_bool(data)
     if not data.shape:

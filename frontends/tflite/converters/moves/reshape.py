@@ -30,9 +30,9 @@ from qnn_ops.errors import QnnError
 def convert_reshape(ctx: Context) -> relax.Expr:
     """Reshape. The shape comes from an input or, in old files, from the options.
 
-    A constant of the file means what it means to LiteRT. LiteRT refuses one that does not fit. Here
-    the batch size replaces the file's if it then fits. If a run computes the shape, the shape is
-    the one that the file states for the result, with one open size at most.
+    A constant of the file has LiteRT's meaning. LiteRT refuses a shape that does not fit. Here the
+    batch size replaces the file's if the shape then fits. If a run computes the shape, the result
+    has the shape in the file, with one open size at most.
     """
     data = ctx.input(0)
     sizes, parts = _split_shape(data)
@@ -52,14 +52,14 @@ def convert_reshape(ctx: Context) -> relax.Expr:
 
 
 def _is_computed(ctx: Context) -> bool:
-    """Tell whether the shape is an operand that the run gives."""
+    """Tell whether the shape is an operand that the run computes."""
     if not ctx.has(1) or ctx.tensor(1).is_constant:
         return False
     return len(ctx.operand(ctx.tensor(1)).shape) == 1 and ctx.tensor(1).dtype == "int32"
 
 
 def _batches(ctx: Context) -> list[tuple[int, int]]:
-    """List the file's batch sizes with the present ones, if the file states the shape."""
+    """List the batch sizes of the file and of the import, if the file states the shape."""
     if ctx.has(1) and (ctx.tensor(1).index in (*ctx.model.computed, *ctx.model.inputs)):
         return []
     tensors = [ctx.tensor(0), *(ctx.model.tensors[index] for index in ctx.model.inputs)]
@@ -69,19 +69,19 @@ def _batches(ctx: Context) -> list[tuple[int, int]]:
 
 
 def _split_shape(data: Operand) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Return the shape that the file knows, and behind it that of a complex number's parts."""
+    """Return the shape in the file, followed by the shape of a complex number's parts."""
     rank = len(data.shape) - (data.tensor.dtype == COMPLEX)
     return data.shape[:rank], data.shape[rank:]
 
 
 def _new_shape(ctx: Context) -> tuple[int, ...]:
-    """Read the shape: an operand counts only as a vector of int32; without options, a scalar."""
+    """Read the shape: an operand counts only if it is an int32 vector; the default is a scalar."""
     if _is_computed(ctx):
         return ctx.output().shape_signature or ctx.output().shape
     if ctx.has(1) and len(ctx.tensor(1).shape) == 1 and ctx.tensor(1).dtype == "int32":
         return ctx.integers(1)
     new_shape = ctx.options(ReshapeOptions).new_shape or ()
-    # Of the operator's first versions, which had no other word for a scalar.
+    # The operator's first versions had no other form for a scalar.
     return () if new_shape == (0,) else new_shape
 
 
@@ -138,7 +138,7 @@ def convert_tile(ctx: Context) -> relax.Expr:
 
 
 def convert_broadcast_to(ctx: Context) -> relax.Expr:
-    """Repeat the data along axes of size 1 and new ones in front."""
+    """Repeat the data along axes of size 1, and along new axes in front."""
     data, shape = ctx.input(0), _vector_of_sizes(ctx, 1)
     rank = len(data.shape)
     kept = shape[len(shape) - rank :]
@@ -160,7 +160,7 @@ def convert_fill(ctx: Context) -> relax.Expr:
 
 
 def convert_range(ctx: Context) -> relax.Expr:
-    """Count from an integer to another, which open sizes may tell."""
+    """Count from one integer to another; both may be open sizes."""
     ends = [ctx.tensor(position) for position in range(3)]
     if not all(end.is_constant and end.dtype in ("int32", "int64") for end in ends):
         raise UnsupportedError(UNKNOWN_SHAPE)
@@ -178,13 +178,13 @@ def _vector_of_sizes(ctx: Context, position: int) -> tuple[int, ...]:
 
 
 def convert_zeros_like(ctx: Context) -> relax.Expr:
-    """Return a tensor of the operand's shape that is all 0."""
+    """Return zeros in the operand's shape."""
     data = ctx.input(0)
     return R.zeros(data.shape, data.tensor.dtype)
 
 
 def convert_depth_to_space(ctx: Context) -> relax.Expr:
-    """Make a block of pixels of each pixel's channels."""
+    """Turn each pixel's channels into a block of pixels."""
     data, size = _image(ctx), ctx.options(BlockOptions).block_size
     batch, height, width, depth = data.shape
     if size < 1 or depth % (size * size):
@@ -196,7 +196,7 @@ def convert_depth_to_space(ctx: Context) -> relax.Expr:
 
 
 def convert_space_to_depth(ctx: Context) -> relax.Expr:
-    """Make channels of each block of pixels."""
+    """Turn each block of pixels into channels."""
     data, size = _image(ctx), ctx.options(BlockOptions).block_size
     batch, height, width, depth = data.shape
     if size < 1 or height % size or width % size:
@@ -207,7 +207,7 @@ def convert_space_to_depth(ctx: Context) -> relax.Expr:
 
 
 def convert_space_to_batch(ctx: Context) -> relax.Expr:
-    """Pad with the zero point, and make an image of each position in a block."""
+    """Pad with the zero point, and turn each position in a block into an image."""
     data = ctx.input(0)
     sizes, widths = _blocks(ctx, data)
     batch, *space, depth = data.shape
@@ -225,7 +225,7 @@ def convert_space_to_batch(ctx: Context) -> relax.Expr:
 
 
 def convert_batch_to_space(ctx: Context) -> relax.Expr:
-    """Make blocks of pixels from images, and crop the edges."""
+    """Turn images into blocks of pixels, and crop the edges."""
     data = ctx.input(0)
     sizes, widths = _blocks(ctx, data)
     batch, *space, depth = data.shape
@@ -255,7 +255,7 @@ def _image(ctx: Context) -> Operand:
 
 
 def _blocks(ctx: Context, data: Operand) -> tuple[list[int], list[list[int]]]:
-    """Read the sizes of blocks and the widths on both sides, of each axis of space."""
+    """Read the sizes of blocks and the widths on both sides, for each spatial axis."""
     rank = len(data.shape) - 2
     sizes, widths = ctx.integers(1), ctx.constant(2)
     ctx.integers(2)

@@ -18,7 +18,7 @@ from qnn_ops.quantized.resize2d import Taps, float32_taps, nearest_pixels
 
 Array = np.ndarray[Any, Any]
 
-_MOST_PIXELS = 1 << 24  # along an axis; LiteRT counts them in float32
+_MOST_PIXELS = 1 << 24  # along an axis; LiteRT counts pixels in float32
 
 
 def convert_float_resize_bilinear(ctx: Context) -> relax.Expr:

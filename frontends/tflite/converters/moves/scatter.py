@@ -56,7 +56,7 @@ def convert_scatter_nd(ctx: Context) -> relax.Expr:
 
 
 def convert_sparse_to_dense(ctx: Context) -> relax.Expr:
-    """Put values, or one for all, at indices in a tensor that is filled with another."""
+    """Put values, or one for all, at indices in a tensor that is filled with another value."""
     indices, shape = ctx.input(0), ctx.integers(1, ("int32", "int64"))
     values, filler = ctx.input(2), ctx.input(3)
     dtype = values.tensor.dtype
@@ -85,7 +85,7 @@ _SEGMENT_REDUCTIONS: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "PROD": ("multiply", lambda info: 1),
     "SUM": ("add", lambda info: 0),
 }
-"""How each operator reduces a segment: numpy's function, and the result of no rows."""
+"""Each operator's reduction of a segment: numpy's function, and the result without rows."""
 
 
 def convert_segments(reduction: str, begin: Callable[[Any], Any], ctx: Context) -> relax.Expr:
@@ -143,7 +143,7 @@ def _flat_indices(
 ) -> relax.Expr:
     """Return one number for each index, clipped to the axes' sizes.
 
-    LiteRT ends a run where one is outside.
+    LiteRT ends a run if an index is outside.
     """
     depth = len(sizes)
     if indices.tensor.is_constant:
@@ -206,13 +206,13 @@ def _flat_indices_of_slices(
     grid: dict[int, np.ndarray],
     shape: Sequence[int],
 ) -> relax.Expr:
-    """Return one number for each element of each slice; elements outside get the one behind all.
+    """Return one number for each element of each slice; elements outside get the number after all.
 
     Args:
         ctx: the operator.
-        rows: [indices, axes], where slices begin.
-        named: the axes of these.
-        grid: how far each element of a slice is from its begin, along each of its axes.
+        rows: [indices, axes], the beginnings of slices.
+        named: the axes of the beginnings.
+        grid: the distance of each element of a slice from its beginning, along each axis.
         shape: of the data.
     """
     if prod(max(each, 1) for each in shape) >= 1 << 31:  # its indices are int32
@@ -233,14 +233,14 @@ def _flat_indices_of_slices(
         at = array[:, index : index + 1] + grid.get(axis, none)[np.newaxis]
         is_there = (at >= 0) & (at < shape[axis])
         flags = flags & is_there
-        # Outside it may be any number, and its product with a stride too large.
+        # An index outside may be any number, and its product with a stride too large.
         total = total + np.minimum(np.maximum(at, 0), shape[axis]) * strides[axis]
     result: Any = np.where(flags, total, np.int64(size)).astype("int32")
     return result.expr
 
 
 def _reduction(ctx: Context, number: int) -> str:
-    """Return how the one operator of a subgraph combines two numbers."""
+    """Return the function by which the only operator of a subgraph combines two numbers."""
     codes = [operator.code for operator in subgraph(ctx, number).operators]
     if not codes:
         return "update"
@@ -252,7 +252,7 @@ def _reduction(ctx: Context, number: int) -> str:
 
 
 def convert_one_hot(ctx: Context) -> relax.Expr:
-    """Give one value at each index that is named along a new axis, and another elsewhere."""
+    """Put one value at each given index along a new axis, and another value elsewhere."""
     indices, depth = ctx.input(0), ctx.integer(1)
     values = [ctx.input(position) for position in (2, 3)]
     rank, axis = len(indices.shape), ctx.options(OneHotOptions).axis

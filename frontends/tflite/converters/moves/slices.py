@@ -32,9 +32,9 @@ from qnn_ops.errors import QnnError
 
 
 def convert_concatenation(ctx: Context) -> relax.Expr:
-    """Rescale inputs of their own scale for uint8; for int8 they are an error, as in LiteRT.
+    """Rescale uint8 inputs with their own scale; for int8 these are an error, as in LiteRT.
 
-    Of int16, LiteRT does not look at the scales.
+    LiteRT ignores the scales of int16 tensors.
     """
     options, result = ctx.options(ConcatenationOptions), ctx.output()
     if options.activation != "NONE":
@@ -58,10 +58,10 @@ def convert_concatenation(ctx: Context) -> relax.Expr:
 
 
 def convert_unscaled_concatenation(ctx: Context) -> relax.Expr:
-    """Join uint8 tensors. Some state no scale, which LiteRT takes for a scale of 0.
+    """Join uint8 tensors, some without a scale. LiteRT reads a missing scale as 0.
 
-    Such an input becomes the result's zero point. Values rescaled to such a result are NaN, and
-    become 0.
+    An input without a scale becomes the result's zero point. Values rescaled to a result without a
+    scale are NaN, and become 0.
     """
     options, result = ctx.options(ConcatenationOptions), ctx.output()
     if options.activation != "NONE":
@@ -116,7 +116,7 @@ def convert_pack(ctx: Context) -> relax.Expr:
 
 
 def convert_unpack(ctx: Context) -> list[relax.Expr]:
-    """Cut a tensor into parts of size 1 along an axis, which they lack."""
+    """Split a tensor into parts of size 1 along an axis, and remove the axis."""
     options, data = ctx.options(UnpackOptions), ctx.input(0)
     axis = check_axis(options.axis, len(data.shape))
     if options.num != data.shape[axis]:
@@ -129,7 +129,7 @@ def convert_unpack(ctx: Context) -> list[relax.Expr]:
 
 
 def _check_alike(data: Tensor, result: Tensor) -> None:
-    """Raise unless both mean the same by their integers, as LiteRT needs it."""
+    """Raise unless the integers of both mean the same, as LiteRT requires."""
     encodings = [
         None if each is None else (each.scale[0], each.zero_point[0])
         for each in (data.quantization, result.quantization)
@@ -148,7 +148,7 @@ def convert_split(ctx: Context) -> list[relax.Expr]:
 
 
 def convert_split_v(ctx: Context) -> list[relax.Expr]:
-    """Split into given sizes along the axis that the third input names; -1 means the rest."""
+    """Split into given sizes along the third input's axis; -1 means the rest."""
     data, given = ctx.input(0), ctx.integers(1, ("int32", "int64"))
     axis = check_axis(ctx.integer(2), len(data.shape))
     return _parts(ctx, data, split_sizes(given, data.shape[axis], axis), axis)
@@ -166,7 +166,7 @@ def _parts(ctx: Context, data: Operand, sizes: list[int], axis: int) -> list[rel
 
 
 def convert_slice(ctx: Context) -> relax.Expr:
-    """Slice from constant begins as many elements as the sizes say."""
+    """Slice from constant beginnings, with the given sizes."""
     data = ctx.input(0)
     begins, sizes = (ctx.integers(position, ("int32", "int64")) for position in (1, 2))
     return _take(ctx, data, sliced_ranges(data.shape, begins, sizes))
@@ -205,7 +205,7 @@ def _take(ctx: Context, data: Operand, ranges: Sequence[range | OpenRange]) -> r
 
 
 def _taken(ctx: Context, data: Operand, ranges: Mapping[int, range | OpenRange]) -> relax.Expr:
-    """Return the elements at indices by axis, where a slice of TVM's cannot prove its shape."""
+    """Return the elements at indices by axis, if a slice of TVM's cannot prove its shape."""
     expr = data.expr
     for axis, part in ranges.items():
         ends = (as_extent(end) for end in (part.start, part.stop, part.step))
@@ -218,7 +218,7 @@ _PLACES = ("int32", "int64")
 
 
 def convert_dynamic_update_slice(ctx: Context) -> relax.Expr:
-    """Put a tensor into a larger one, at an index that is moved inside."""
+    """Write a tensor into a larger one, at an index that is moved inside."""
     data, part, begins = ctx.inputs()
     rank = len(data.shape)
     if part.tensor.dtype != data.tensor.dtype or begins.tensor.dtype not in _PLACES:

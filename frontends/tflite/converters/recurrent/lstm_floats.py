@@ -40,8 +40,8 @@ def float_lstm(
     """Return the outputs of all steps, the new hidden values and the new cells.
 
     Source of the arithmetic: EvalFloat and EvalHybrid of TFLite's kernels/lstm_eval.cc. Several
-    steps are a loop, whose turns have the products of hidden values. Gates that are normalized get
-    their biases afterwards, the others at first.
+    steps are a loop, whose iterations compute the products of hidden values. Normalized gates get
+    their biases afterwards, other gates at first.
 
     Args:
         ctx: the operator.
@@ -50,7 +50,7 @@ def float_lstm(
         data: float32, [batch, steps, size].
         hidden: float32, [batch, outputs].
         cells: float32, [batch, cells].
-        beside: a second sequence, as the data, for which there are other weights.
+        beside: a second sequence, in the data's form, with weights of its own.
     """
     _check(operands, options)
     emit, (batch, steps, _) = ctx.builder.emit, spec_of(data).shape
@@ -84,7 +84,7 @@ def _check(operands: LstmOperands, options: AnyLSTM) -> None:
 
 @dataclass(frozen=True)
 class _Step:
-    """Writes one step of an LSTM."""
+    """Emits one step of an LSTM."""
 
     operands: LstmOperands
     options: AnyLSTM
@@ -132,7 +132,7 @@ class _Step:
         proposed = emit(bent(ctx, self.options.activation, whole("cell")))
         new = emit(R.add(R.multiply(forget, cells), R.multiply(let_in, proposed)))
         new = _clipped(ctx, new, self.options.cell_clip)
-        # Without an activation LiteRT takes the cell gate's result, not the cells.
+        # Without an activation LiteRT uses the cell gate's result, not the cells.
         activation = self.options.activation
         seen_new = proposed if activation == "NONE" else bent(ctx, activation, new)
         given = emit(R.multiply(opened("output", new), seen_new))
@@ -148,7 +148,7 @@ class _Step:
 def _normalized(
     ctx: Context, sums: relax.Expr, weights: relax.Expr, bias: relax.Expr
 ) -> relax.Expr:
-    """Return a gate's sums, [batch, cells], with a mean of 0 and a deviation of 1, weighed.
+    """Return a gate's sums, [batch, cells], normalized to mean 0 and deviation 1, and weighted.
 
     Source: MeanStddevNormalization of TFLite's kernels/internal/reference/portable_tensor_utils.cc.
     """

@@ -28,7 +28,7 @@ from qnn_ops.tables.tables_int16 import power_of_two
 DATA, HIDDEN, WEIGHTS, BIAS, CELLS = range(5)
 _GATES = 4
 _DTYPES = ["uint8", "uint8", "uint8", "int32", "int16", "uint8", "int16", "uint8", "int16"]
-_MIDDLE = 128  # the zero point of uint8, whatever the tensors say
+_MIDDLE = 128  # the zero point of uint8; LiteRT ignores the tensors' own
 _GATE_ONE = 2 ** (15 - GATE_BITS)
 _CELL_BITS = 4
 
@@ -72,7 +72,7 @@ def basic_lstm(ctx: Context) -> list[relax.Expr]:
 
 
 def _scaled(ctx: Context, sums: relax.Expr, scale: float) -> relax.Expr:
-    """Return the sums as Q3.12: multiplied by 31 bits, shifted, and both rounded half up."""
+    """Return the sums as Q3.12: multiplied by 31 bits and shifted, each rounded half up."""
     multiplier, shift = (int(part) for part in quantize_multiplier(np.float64(scale * _GATE_ONE)))
     _check_sums(ctx, max(shift, 0))
     wide = ctx.builder.array(sums).astype("int64") << max(shift, 0)
@@ -97,15 +97,15 @@ def _product(a: Any, b: Any) -> Any:
 
 
 def check_basic(ctx: Context, needed: Sequence[str]) -> int:
-    """Return how many units there are.
+    """Return the number of units.
 
     Args:
         ctx: the operator.
         needed: the types of its operands and results.
 
     Raises:
-        QnnError: these do not fit one another.
-        UnsupportedError: they are of other types.
+        QnnError: operands and results do not fit together.
+        UnsupportedError: they have other types.
     """
     if len(ctx.operator.inputs) != CELLS + 1 or len(ctx.operator.outputs) != _GATES:
         counts = len(ctx.operator.inputs), len(ctx.operator.outputs)
@@ -207,7 +207,7 @@ def integer_lstm(
     hidden_scale, hidden_point = per_tensor(operands.hidden)
     inner_scale, inner_point = per_tensor(inner)
     data_scale, data_point = per_tensor(ctx.tensor(0))
-    # The first tensor is the input gate's, which may be left out.
+    # The first tensor belongs to the input gate, which may be left out.
     scales = [
         np.float32(per_tensor(tensor)[0]) if operands.norm else _GATE_SCALE
         for tensor in gate_tensors[-len(operands.gates) :]
@@ -276,7 +276,7 @@ def _check(ctx: Context, operands: LstmOperands, data: relax.Expr, *, time_major
             if tensor.dtype != dtype:
                 raise UnsupportedError(f"{tensor.label} is {tensor.dtype}, needs {dtype}")
     if operands.peepholes and operands.outputs != operands.count:
-        # LiteRT takes the number of outputs for that of cells here.
+        # LiteRT uses the number of outputs in place of the number of cells here.
         batch = spec_of(data).shape[0]
         if operands.outputs > operands.count or (time_major and batch > 1):
             raise UnsupportedError(
@@ -299,7 +299,7 @@ def _extras(ctx: Context, operands: LstmOperands, inner_point: int) -> dict[str,
     arrays: dict[str, tuple[Tensor, Array]] = {}
     if operands.peepholes:
         peepholes = np.stack([_value(tensor) for tensor in operands.peepholes])
-        peepholes[:, operands.outputs :] = 0  # which LiteRT does not come to
+        peepholes[:, operands.outputs :] = 0  # LiteRT does not reach them
         arrays["peepholes"] = operands.peepholes[0], peepholes
     if operands.norm:
         for name, tensors in zip(EXTRAS[1:3], (operands.norm, operands.biases), strict=True):
@@ -316,7 +316,7 @@ def _extras(ctx: Context, operands: LstmOperands, inner_point: int) -> dict[str,
 
 
 def _joined(ctx: Context, tensors: Sequence[Tensor]) -> relax.Expr:
-    """Make constants that have the same columns, or are rows of one column, a parameter."""
+    """Join constants with the same columns, or rows of one column, into a parameter."""
     array = np.concatenate([_value(tensor) for tensor in tensors])
     return ctx.values.add_constant(tensors[0], "_gates", array)
 
@@ -332,7 +332,7 @@ def _scale(tensor: Tensor) -> np.float32:
 
 
 def _clip(real: float, scale: float, most: int) -> int:
-    """Return how many steps a clip is, towards zero; 0 for none."""
+    """Return a clip in steps, rounded towards zero; 0 for none."""
     if real < 0:
         raise QnnError(f"clips at {real}, which is below 0")
     return int(min(np.float32(real) / np.float32(scale), np.float32(most)))

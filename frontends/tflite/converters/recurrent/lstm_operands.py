@@ -1,4 +1,4 @@
-"""The operands of an LSTM: which ones are there, and their shapes."""
+"""The operands of an LSTM: their presence and their shapes."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ class Places:
     """The indices of an LSTM's operands: the first of each kind, in the gates' order.
 
     Attributes:
-        counts: how many operands there may be.
+        counts: the allowed numbers of operands.
         data: the data.
         weights: of the data.
         recurrent: weights of the hidden values.
         peepholes: weights of the cells.
         biases: of the gates.
         projection: weights, and after them the bias.
-        hidden: the state of hidden values, and after it that of cells.
-        norm: weights of the normalization; None where the operator has none.
-        beside: a second sequence and its weights; None where there is none.
+        hidden: the state of hidden values, and after it the state of cells.
+        norm: weights of the normalization; None if the operator has none.
+        beside: a second sequence and its weights; None if there is none.
     """
 
     counts: tuple[int, ...]
@@ -43,7 +43,7 @@ class Places:
 
 
 ALONE = Places((20, 24), 0, 1, 5, 9, 12, 16, 18, 20)
-"""The operands' indices of an LSTM that goes one way."""
+"""The operands' indices of a unidirectional LSTM."""
 
 
 @dataclass(frozen=True)
@@ -51,17 +51,17 @@ class LstmOperands:
     """The tensors of an LSTM; lists are by gate.
 
     Attributes:
-        gates: which there are.
+        gates: the existing gates.
         weights: of the data, [cells, size].
         recurrent: weights of the hidden values, [cells, outputs].
-        peepholes: of all gates but the cell's, [cells]; none without them.
+        peepholes: of all gates except the cell's, [cells]; none without them.
         biases: [cells].
         norm: weights of the normalization, [cells]; none without it.
         projection: weights, [outputs, cells], and maybe a bias, [outputs]; none without it.
         hidden: the state of hidden values.
         cells: the state of cells.
-        count: how many cells there are.
-        outputs: how many values a step gives.
+        count: the number of cells.
+        outputs: the number of a step's outputs.
         beside: weights of a second sequence; none without one.
     """
 
@@ -80,10 +80,10 @@ class LstmOperands:
 
     @classmethod
     def of(cls, ctx: Context, at: Places = ALONE) -> LstmOperands:
-        """Take an operator's.
+        """Return an operator's operands.
 
         Raises:
-            QnnError: one is missing, or does not fit the others.
+            QnnError: an operand is missing, or does not fit the others.
         """
         if len(ctx.operator.inputs) not in at.counts:
             needed = " or ".join(map(str, at.counts))

@@ -27,10 +27,10 @@ Step = Callable[[Context, relax.Expr, Sequence[relax.Expr]], Sequence[relax.Expr
 
 
 def state_of(ctx: Context, tensor: Tensor, batch: int, size: int, dtype: str) -> relax.Expr:
-    """Return a state, a row for each of the batch.
+    """Return a state, with a row for each item of the batch.
 
     Raises:
-        QnnError: the tensor does not keep so much.
+        QnnError: the tensor has another size.
     """
     if not tensor.is_variable:
         raise QnnError(f"the state {tensor.label} is no variable tensor")
@@ -54,7 +54,7 @@ def turned(ctx: Context, sequence: relax.Expr, *, time_major: bool) -> relax.Exp
 
 @dataclass(frozen=True)
 class Way:
-    """How a layer goes over a sequence.
+    """The order in which a layer reads a sequence.
 
     Attributes:
         time_major: whether steps come before the batch.
@@ -65,24 +65,24 @@ class Way:
     backward: bool = False
 
     def begin(self, ctx: Context, place: int) -> relax.Expr:
-        """Return an input as [batch, steps, size], in the order of steps; of rank 2 it is one."""
+        """Return an input as [batch, steps, size], in the order of steps; rank 2 means one step."""
         data = ctx.input(place)
         if len(data.shape) == 2:
             return ctx.builder.emit(reshaped(data.expr, (data.shape[0], 1, data.shape[1])))
         return self._reversed(ctx, turned(ctx, data.expr, time_major=self.time_major))
 
     def end(self, ctx: Context, result: relax.Expr, rank: int) -> relax.Expr:
-        """Return results, [batch, steps, size], as the operator gives them."""
+        """Return results, [batch, steps, size], in the operator's form."""
         if rank == 2:
             batch, _, size = spec_of(result).shape
             return reshaped(result, (batch, size))
         return turned(ctx, self._reversed(ctx, result), time_major=self.time_major)
 
     def begin_beside(self, ctx: Context, place: int, first: relax.Expr) -> relax.Expr:
-        """Return a second sequence, which has as many steps as a first one.
+        """Return a second sequence, with as many steps as the first one.
 
         Raises:
-            QnnError: it does not, or is no float32.
+            QnnError: it has another number of steps, or is not float32.
         """
         tensor = ctx.tensor(place)
         if tensor.dtype != "float32" or len(ctx.input(place).shape) != 3:
@@ -99,7 +99,7 @@ class Way:
 
 
 def check_constants(tensors: Sequence[Tensor], dtype: str) -> None:
-    """Raise unless all are constants of a type."""
+    """Raise unless all operands are constants of one type."""
     for tensor in tensors:
         if tensor.dtype != dtype:
             raise UnsupportedError(f"{tensor.label} is {tensor.dtype}, needs {dtype}")
@@ -114,7 +114,7 @@ class RowWeights:
     Attributes:
         array: float32 or int8, [results, size].
         scales: of each result, for int8.
-        asymmetric: whether rows that meet int8 have zero points.
+        asymmetric: whether rows that are multiplied by int8 have zero points.
     """
 
     array: Array
@@ -135,7 +135,7 @@ class RowWeights:
         return cls(joined, np.concatenate(scales), asymmetric)
 
     def product(self, ctx: Context, rows: relax.Expr) -> relax.Expr:
-        """Multiply rows, [count, size], which meet int8 quantized each by itself."""
+        """Multiply rows, [count, size]; for int8 weights each row is quantized separately."""
         emit, count = ctx.builder.emit, spec_of(rows).shape[0]
         name = ctx.builder.fresh("weights")
         if self.scales is None:
@@ -158,7 +158,7 @@ def products_of_rows(
 
 
 def real_of(tensor: Tensor) -> Array:
-    """Return a constant as float32; bytes by their scale."""
+    """Return a constant as float32; bytes are multiplied by their scale."""
     array = _value(tensor)
     if tensor.dtype not in _BYTES:
         return array
@@ -178,7 +178,7 @@ def run_steps(
         ctx: the operator.
         sums: products of the data, [batch, steps, columns].
         states: [batch, size] each.
-        step: writes one.
+        step: emits one step.
     """
 
     def written(

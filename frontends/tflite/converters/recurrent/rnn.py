@@ -1,4 +1,4 @@
-"""RNN, LSTM and their kin, one way and both ways."""
+"""RNN, LSTM and similar layers, unidirectional and bidirectional."""
 
 from __future__ import annotations
 
@@ -61,8 +61,8 @@ def run_lstm(ctx: Context, options: AnyLSTM, at: Places, way: Way) -> relax.Expr
     Args:
         ctx: the operator.
         options: of it.
-        at: where the operands are.
-        way: how it goes over its data.
+        at: the indices of the operands.
+        way: the order in which it reads its data.
     """
     operands = LstmOperands.of(ctx, at)
     data = ctx.input(at.data)
@@ -90,7 +90,7 @@ _RULES = {
     ("int8", "int8"): (integer_lstm, "int8", "int16"),
     **{("float32", weights): (float_lstm, "float32", "float32") for weights in _WEIGHTS},
 }
-"""By types of data and weights: the rule, and the types of hidden values and of cells."""
+"""By types of data and weights: the rule, and the types of hidden values and cells."""
 
 
 _DTYPES = ("float32", "int8", "uint8")
@@ -102,8 +102,8 @@ class RnnPlaces:
 
     Attributes:
         data: the data.
-        weights: of the data; behind them are the weights of hidden values, the bias and the state.
-        beside: a second sequence and its weights; None where there is none.
+        weights: of the data; after them come the weights of hidden values, the bias and the state.
+        beside: a second sequence and its weights; None if there is none.
     """
 
     data: int = 0
@@ -127,8 +127,8 @@ def run_rnn(ctx: Context, options: AnyRNN, at: RnnPlaces, way: Way, rank: int) -
     Args:
         ctx: the operator.
         options: of it.
-        at: where the operands are.
-        way: how it goes over its data.
+        at: the indices of the operands.
+        way: the order in which it reads its data.
         rank: of the data.
     """
     weights, recurrent, bias, kept = (ctx.tensor(at.weights + place) for place in range(4))
@@ -179,7 +179,7 @@ def _check(ctx: Context, at: RnnPlaces, rank: int) -> None:
             raise QnnError(f"{tensor.label} has shape {tensor.shape}, needs {wanted}")
 
 
-# Forward, then backward: a layer each. A second sequence has weights for each, or for none.
+# One layer forward, then one backward. A second sequence has weights for both or for none.
 _LSTMS = (Places((48,), 0, 1, 5, 9, 12, 16, 35), Places((48,), 0, 18, 22, 26, 29, 33, 37))
 _LSTM_BESIDE, _LSTM_WEIGHTS = 39, (40, 44)
 _FORGET = 1  # the first gate that each LSTM has
@@ -221,7 +221,7 @@ def convert_bidirectional_rnn(ctx: Context) -> relax.Expr | list[relax.Expr]:
 
 
 def _check_rnn(ctx: Context, data: tuple[int, int], *, has_weights: bool, time_major: bool) -> None:
-    """Raise where LiteRT takes other numbers than it should, or reads beyond its tensors."""
+    """Raise if LiteRT reads wrong numbers, or reads beyond its tensors."""
     if time_major and ctx.tensor(1).dtype != "float32":
         raise UnsupportedError("hybrid, with steps before the batch: LiteRT mixes up both")
     if data[1] and not time_major:
@@ -231,9 +231,9 @@ def _check_rnn(ctx: Context, data: tuple[int, int], *, has_weights: bool, time_m
 
 
 def _sequences(ctx: Context, beside: int, weights: Sequence[int]) -> tuple[tuple[int, int], bool]:
-    """Return which input each layer reads, and whether both read a second sequence beside it.
+    """Return the input of each layer, and whether both also read a second sequence.
 
-    The backward layer reads a second sequence that has no weights.
+    The backward layer reads a second sequence without weights.
 
     Raises:
         QnnError: there are weights for one layer alone.

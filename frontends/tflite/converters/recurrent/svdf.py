@@ -53,7 +53,7 @@ def hybrid_svdf(ctx: Context) -> relax.Expr:
 
 
 def _weighed(ctx: Context, newest: relax.Expr, times: relax.Expr) -> relax.Expr:
-    """Remember the newest values, and weigh all that are remembered."""
+    """Store the newest values, and return the weighted stored values."""
     options, state, emit = ctx.options(SVDFOptions), ctx.input(4), ctx.builder.emit
     check_result(ctx)
     filters, steps = _checked(ctx, options.rank)
@@ -72,10 +72,10 @@ def _weighed(ctx: Context, newest: relax.Expr, times: relax.Expr) -> relax.Expr:
 
 
 def _checked(ctx: Context, rank: int) -> tuple[int, int]:
-    """Return how many filters there are, and how many steps.
+    """Return the numbers of filters and of steps.
 
     Raises:
-        QnnError: the operands do not fit one another.
+        QnnError: the operands do not fit together.
     """
     data, features, times, state = (ctx.input(place).shape for place in (0, 1, 2, 4))
     shapes = [data, features, times, state]
@@ -107,10 +107,10 @@ def convert_svdf(ctx: Context) -> relax.Expr:
 
 
 def _integer_svdf(ctx: Context) -> relax.Expr:
-    """Filter in integers; the fused activation is in the result's quantization, as in LiteRT."""
+    """Filter in integers; the result's quantization contains the fused activation, as in LiteRT."""
     options = ctx.options(SVDFOptions)
     data, features, times, state = (ctx.input(position) for position in (0, 1, 2, 4))
-    if options.activation != "RELU":  # LiteRT runs no other
+    if options.activation != "RELU":  # LiteRT runs no other activation
         raise UnsupportedError(f"fused activation {options.activation}")
     state_scale, state_zero_point = state.quantization
     # LiteRT reads no zero point of an int16 state.
