@@ -41,7 +41,7 @@ class Computed:
         params: its parameters.
         tensors: a key of ``answers``, a number and an operator for each tensor.
         used: the model as it is imported for use, with its parameters.
-        outputs: the keys of the outputs of ``used``; a key that is not in ``answers`` is an input's.
+        outputs: the keys of the outputs of ``used``. A key that ``answers`` lacks is an input's.
         answers: the framework's tensors of each run; each run is computed when it is read.
         title: the name of the program, if ``Reference.title`` is not its name.
     """

@@ -37,8 +37,8 @@ def compare(
     A TFLite model runs on LiteRT's reference kernels, an ONNX model on ONNX Runtime with the
     settings of ``onnxruntime_tensors``. Each compared tensor becomes an output, so that operators
     are not fused across it. The library that is built for use fuses them; it runs, too, and its
-    outputs are compared. LiteRT's reference SOFTMAX aborts the process if 512 or more logits are nearly
-    equal.
+    outputs are compared. LiteRT's reference SOFTMAX aborts the process if 512 or more logits are
+    nearly equal.
 
     Args:
         model: the contents of a .tflite or .onnx file, its path, or an ``onnx.ModelProto``.

@@ -81,8 +81,8 @@ class Interpreter:
             num_threads: how many threads a run uses; None: as ``tvm_qnn.build`` chooses.
             experimental_op_resolver_type: accepted without effect: the integers are those of the
                 reference kernels.
-            experimental_preserve_all_tensors: whether ``get_tensor`` returns the tensors between the
-                operators, too. This takes time and memory.
+            experimental_preserve_all_tensors: whether ``get_tensor`` returns the tensors between
+                the operators, too. This takes time and memory.
             **kwargs: LiteRT's other options, accepted without effect.
 
         Raises:

@@ -44,7 +44,8 @@ class InferenceSession:
         """Read and check a model, and compile it if its shapes are known.
 
         Args:
-            path_or_bytes: the path of an .onnx file, with its other files beside it; or its contents.
+            path_or_bytes: the path of an .onnx file, with its other files beside it; or the
+                contents.
             sess_options: the session's options.
             providers: "CPUExecutionProvider", the only one; others only cause a warning.
             provider_options: have no effect.
