@@ -54,7 +54,6 @@ def read_coco(path: Path, classes: Classes) -> Data:
     """Read annotations; the pictures lie beside the file, or in a folder ``images`` there.
 
     If every category has the name of a class, it is this class. Otherwise, if there are as many
-
     categories as classes, they are the classes in the order of their numbers. Otherwise the
     category 1 is the class 0.
 
