@@ -1,4 +1,4 @@
-"""From a module of the dialect to a compiled library."""
+"""Builds a library from a module of the dialect."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ from tvm_qnn.target.microcontrollers import is_bare
 from tvm_qnn.target.store import object_store
 from tvm_qnn.target.target import TargetLike, parse_target, parse_targets, requirements
 
-_NAMED = 3  # of the parameters that are missing
+_NAMED = 3  # missing parameters that an error names, at most
 
 
 @serial
@@ -58,30 +58,28 @@ def build(
 ) -> Library:
     """Compile a module of quantized operators into integer code.
 
-    The user's cache keeps what is compiled: the library, so that the same build takes it from there
-    (``tvm_qnn.library.cache``), and the object code of each function, so that a changed model
-    compiles only what changed (``tvm_qnn.target.store``). The environment's TVM_QNN_CACHE names
-    another folder, or is 0 to keep nothing.
+    The user's cache keeps the library, so that the same build loads it from there
+    (``tvm_qnn.library.cache``). It also keeps the object code of each function, so that only the
+    changed functions of a model are compiled (``tvm_qnn.target.store``). The environment's
+    TVM_QNN_CACHE names another folder for the cache, or is 0 for no cache.
 
     Args:
         mod: its ``main`` may mix operators of the dialect with Relax's own.
         target: "host" for this machine, a kind and options such as "llvm -mcpu=znver4", the
             same as a dict, or a ``tvm.target.Target``; plain "llvm" is any machine of this
-            one's architecture. Or a list of such: one library for several processors of one
-            architecture. Each runs the variant that uses most of what it has.
+            one's architecture. Or a list of these: one library for several processors of one
+            architecture. Each processor runs the variant that uses most of its extensions.
         params: constants by parameter name, as an importer returns them.
-        kernels: use the hand-written kernels of the target's instruction set where there is
-            one; without them everything runs through the portable primitives, and the results
-            are the same integers.
+        kernels: whether to use the hand-written kernels for the target's instruction set.
+            Without them everything runs as portable primitives, and gives the same integers.
         num_threads: how many threads a run uses, this one included; results do not depend on
-            it. None: as many as the environment's TVM_NUM_THREADS says, else half of the
-            processors that this process may use. TVM keeps a pool of threads for
-            each Python thread that runs libraries. The number is not part of an exported file:
-            ``load`` takes it again.
-        cache: take the library from the user's cache if the same was built before, else keep it
-            there. Exporting such a library in the formats "tvm" and "c" compiles it again. Nothing
-            is kept where no linker for the target is found, nor while a ``PassContext`` with
-            instruments watches the passes.
+            it. None: TVM_NUM_THREADS of the environment, otherwise half of the processors that
+            this process may use. TVM keeps a pool of threads for each Python thread that runs
+            libraries. An exported file does not have the number: ``load`` takes it again.
+        cache: whether to load the library from the user's cache if it was built before, and
+            otherwise keep it there. The formats "tvm" and "c" compile such a library again.
+            Nothing is kept if there is no linker for the target, or while a ``PassContext``
+            with instruments watches the passes.
 
     Returns:
         The compiled library, ready to run here if this machine can run the target's code.

@@ -53,9 +53,8 @@ def read_npz(path: Path, classes: Classes) -> Data:
 def read_coco(path: Path, classes: Classes) -> Data:
     """Read annotations; the pictures lie beside the file, or in a folder ``images`` there.
 
-    If every category has the name of a class, it is this class. Otherwise, if there are as many
-    categories as classes, they are the classes in the order of their numbers. Otherwise the
-    category 1 is the class 0.
+    If every category has the name of a class, it is this class. Otherwise categories are the
+    classes in the order of their numbers, if there are as many; if not, category 1 is class 0.
 
     Raises:
         QnnError: if something in the file is wrong.

@@ -26,7 +26,7 @@ class Core:
     Attributes:
         compiler: the compiler's name on the path.
         options: the options that name the core.
-        package: Debian's package with the compiler.
+        package: the package of Debian with the compiler.
         board: the emulated board in ``PLAIN_C_BOARDS`` that runs its code; empty if there is none.
         copies_constants: whether a program copies its constants to RAM when it starts.
     """

@@ -133,9 +133,8 @@ def arrange(
         signature: its inputs and outputs.
         target: the target that it was lowered for.
         prefix: the beginning of the functions' names in C.
-        arena: whether inputs and outputs also lie in the workspace, and an output may overlap with
-            an input that its call reads last. This takes the least memory, and some more
-            instructions.
+        arena: whether inputs and outputs also lie in the workspace, and an output may overlap an
+            input that its call reads last: the least memory, for some more instructions.
 
     Raises:
         QnnError: if the model has something that only TVM's runtime can run.

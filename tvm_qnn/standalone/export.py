@@ -53,8 +53,7 @@ def export_standalone(
             files are ``m.o`` (code and constants), ``m.h``, ``m.hpp``, ``m.c`` and ``m_main.c``, a
             program that shows how to call it.
         arena: whether inputs and outputs also lie in the workspace: see ``arrange``.
-        vectors: runs from the first state on, with which ``m_test.c`` compares; empty for no such
-            file.
+        vectors: runs from the first state on, for the test ``m_test.c``; empty for no such test.
         package: the form of the folder; None for these files alone.
         names: returns the layer of each call, for programs that follow a run; None for the
             functions' names.

@@ -135,7 +135,7 @@ def compile_functions(
 
 
 def _stack_of(target: tvm.target.Target) -> int:
-    """Return the size in bytes from which on a function's buffers do not lie on the stack."""
+    """Return the bytes from which on a function's buffers do not lie on the stack."""
     if not saves_flash(target):
         return _STACK
     return _SMALLEST_STACK if has_loops(target) else _SMALL_STACK

@@ -26,8 +26,7 @@ Numbers = tuple[int, ...]
 
 _NAME = "global_symbol"
 
-# Calls with integers that may be computed; other calls, such as LLVM's instructions, need
-# constants.
+# Calls whose integers may be computed; those of LLVM's instructions, and of others, may not.
 _COMPUTED = {
     f"tirx.{name}"
     for name in (
@@ -200,8 +199,7 @@ class _Read:
 
     def _shape(self, node: Any, buffer: Any, data: Any = None) -> None:
         """Read a buffer's shape, which may only state its memory's size."""
-        # A single index is a position in memory, whatever the shape. If every access has a single
-        # index, buffers of more axes are never accessed.
+        # A shape of one axis does not matter, nor one of more axes whose buffer nothing accesses.
         is_plain = (len(buffer.shape) == 1 or self.is_flat) and not len(buffer.strides or ())
         is_plain = is_plain and int(buffer.elem_offset or 0) == 0
         is_plain = is_plain and (data is None or _count(data) == 0)
@@ -260,7 +258,7 @@ def _merged(reads: Sequence[_Read]) -> tuple[tirx.PrimFunc, list[Numbers]]:
 
 
 def _arguments(rows: set[Numbers]) -> list[Numbers]:
-    """Return rows of numbers such that all other rows are multiples of these."""
+    """Return the fewest rows of which all others are multiples."""
     kept: list[Numbers] = []
     for row in sorted(rows, key=lambda row: (sum(map(abs, row)), row)):
         if not any(_factor(row, other) for other in kept):
@@ -269,7 +267,7 @@ def _arguments(rows: set[Numbers]) -> list[Numbers]:
 
 
 def _factor(row: Numbers, other: Numbers) -> int:
-    """Return the factor from a row that is not all 0 to another row; 0 if there is none."""
+    """Return the f with row = f · other; 0 if there is none. Not all of ``other`` are 0."""
     at = next(i for i, each in enumerate(other) if each)
     factor = row[at] // other[at]
     return factor if tuple(factor * each for each in other) == row else 0

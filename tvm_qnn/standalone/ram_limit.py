@@ -38,10 +38,9 @@ def fit(
 ) -> Fitted:
     """Find a schedule that keeps a model within some memory, with few additional products.
 
-    All schedules have an estimate of their memory. Promising ones are planned in full, beginning
-    with the fewest products. A schedule that exceeds the limit corrects the estimates of all. Once
-    one fits, schedules of fewer products that seemed too large are tried, until one exceeds the
-    limit.
+    Schedules have estimates of their memory. Promising ones are planned in full, beginning with the
+    fewest products. One that exceeds the limit corrects all estimates. Once one fits, schedules of
+    fewer products that seemed too large are tried, until one exceeds the limit.
 
     Args:
         lower: lowers the model with layers in strips.

@@ -1,7 +1,6 @@
-"""Keeps LLVM from unrolling loops: this costs some instructions an iteration, and saves much flash.
+"""Keeps LLVM from unrolling loops: some more instructions an iteration, and far less flash.
 
-Innermost loops of products are left to LLVM. Kernels have unrolled other loops where it is worth
-it.
+Innermost loops of products are left to LLVM. Kernels have unrolled the loops that are worth it.
 """
 
 from __future__ import annotations
@@ -20,8 +19,7 @@ from legalize.kernels.isa.mcu import NUMBER
 _EXTENT = "tvm_qnn_extent"
 _TURN = "tvm_qnn_turn"
 
-# LLVM knows nothing about the result of inline assembly, and does not unroll a loop with it on
-# Cortex-M.
+# LLVM knows no result of inline assembly, and on Cortex-M unrolls no loop that has some.
 _IR = f"""
 define i32 @{_EXTENT}(i32 %value) {{
   %same = call range(i32 1, -2147483648) i32 asm sideeffect "", "=r,0"(i32 %value)
@@ -44,9 +42,8 @@ def rolled(function: tirx.PrimFunc, *, has_loops: bool) -> tirx.PrimFunc:
     Args:
         function: a lowered function.
         has_loops: whether the core has instructions for loops. LLVM uses them in loops without
-            inline assembly, and does not unroll these if it does not know the number of
-            iterations. From a loop without vectors it would make vectors, and long code, so that
-            such a loop still gets inline assembly.
+            inline assembly, and does not unroll these if their number of iterations is unknown.
+            A loop without vectors still gets some: LLVM would make vectors, and long code.
     """
 
     def roll(loop: tirx.For) -> tirx.For:

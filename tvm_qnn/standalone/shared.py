@@ -24,8 +24,7 @@ def with_shared_memory(
 
     Args:
         function: a lowered function, with buffers of one dimension.
-        members: the indices of the parameters of these tensors; the buffer begins with the first
-            one.
+        members: the indices of these parameters; the buffer begins with the first one.
 
     Returns:
         The body, the buffer, and by parameter the distance of the others in elements.

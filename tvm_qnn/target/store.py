@@ -83,8 +83,7 @@ class ObjectStore:
 def object_store(target: tvm.target.Target) -> ObjectStore | None:
     """Return the user's store; None if the environment turns it off, or if it is useless here.
 
-    It is of no use without a linker, which makes objects runnable, nor with instruments, which must
-    see all passes run.
+    Objects are of no use without a linker. Instruments need to see all passes run.
     """
     folder = cache_folder()
     if folder is None or tvm.transform.PassContext.current().instruments:
