@@ -1,6 +1,6 @@
-"""The command `tvm-qnn-runtime`: libraries where there is TVM's runtime and no compiler.
+"""The command `tvm-qnn-runtime`, which runs libraries with TVM's runtime and without its compiler.
 
-All that it needs is imported at the top of modules: so the wheel for devices knows what it takes.
+Every module is imported at the top of a file: so the wheel for devices knows what it needs.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def main(debug: bool) -> None:
 def run(
     library: Path, inputs: tuple[str, ...], output: Path | None, threads: int | None, as_json: bool
 ) -> None:
-    """Run LIBRARY on arrays, and print each output's greatest values and where they are.
+    """Run LIBRARY on arrays, and print each output's greatest values with their indices.
 
     Float arrays are quantized for a quantized input.
     """
@@ -84,7 +84,7 @@ def read_inputs(texts: Sequence[str], infos: Sequence[TensorInfo]) -> dict[str, 
     """Read the arrays of a library's inputs, by name.
 
     Args:
-        texts: files, in order or as name=file.
+        texts: files in the inputs' order, or as name=file.
         infos: the inputs.
 
     Raises:
@@ -105,7 +105,7 @@ def read_inputs(texts: Sequence[str], infos: Sequence[TensorInfo]) -> dict[str, 
 
 
 def _answer(tensor: TensorInfo, array: Array) -> dict[str, Any]:
-    """Describe an output, and its greatest values; of equal ones, those that come first."""
+    """Describe an output and its greatest values, the first of equal ones."""
     places = np.argsort(-array.astype(np.float64), axis=None, kind="stable")[:_TOP]
     return {
         "name": tensor.name,

@@ -1,6 +1,7 @@
-"""The command `tvm-qnn`. Each of its commands stands in a file of `tvm_qnn.cli.commands`.
+"""The command `tvm-qnn`. Each of its commands has a file in `tvm_qnn.cli.commands`.
 
-Nothing here imports TVM, nor do the commands before they run: `--help` answers at once.
+Neither this file nor a command imports TVM before the command runs, so that `--help` answers at
+once.
 """
 
 from __future__ import annotations
@@ -42,13 +43,13 @@ COMMANDS = (
 )
 @click.version_option(__version__, package_name="tvm-qnn", message="%(package)s %(version)s")
 def main(debug: bool, rules: str | None) -> None:
-    """Compile quantized models to integer code that computes what their framework computes."""
+    """Compile quantized models to integer code, with the results of the model's own framework."""
     if rules:
         _run_rules(rules)
 
 
 def _run_rules(path: str) -> None:
-    """Run a user's file; what it raises is one line, as other faults of input are."""
+    """Run a user's file of rules; report its errors in one line, like other faults of input."""
     try:
         runpy.run_path(path)
     except Exception as error:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 OURS = "tvm-qnn"
 
-_MOST_ROUNDS = 10**7  # where --seconds ends the rounds
+_MOST_ROUNDS = 10**7  # with this many, --seconds ends the rounds
 
 FILE_TO_WRITE = click.Path(dir_okay=False, path_type=Path)
 
@@ -99,10 +99,11 @@ def bench(
 ) -> None:
     """Time MODEL, a library or a model file.
 
-    A model file is timed in turn with its framework on the same threads, where that is installed:
-    LiteRT, ONNX Runtime or ExecuTorch. One thread is kept on one core. With --streams or --batch,
-    images a second are counted, of OpenVINO, too, where it is installed. More peers: `make bench`
-    in the project's repository. With --device, the runs are timed there, by the device's clock.
+    A model file is timed in turn with its framework on the same threads, if that is installed:
+    LiteRT, ONNX Runtime or ExecuTorch. A single thread stays on one core. --streams and --batch
+    count images a second, also of OpenVINO if it is installed. `make bench` in the project's
+    repository compares with more programs. --device times the runs on a device, by the device's
+    clock.
     """
     for path in filter(None, (csv_file, trace)):
         check_file(path)
@@ -175,7 +176,7 @@ def bench(
 
 
 def _memory(library: Library) -> int:
-    """Return the bytes that a process takes for a library."""
+    """Return the bytes that a process needs for a library."""
     from tvm_qnn.io.outputs import scratch
     from tvm_qnn.throughput import memory_of
 
@@ -194,7 +195,7 @@ def _tell_times(
     memory: int | None = None,
     start: Mapping[str, float] | None = None,
 ) -> None:
-    """Print times, here of so many threads or of a device, and bytes; write times to files."""
+    """Print times, here of some threads or of a device, and bytes; write times to files."""
     from tvm_qnn.cli.model_files import LIBRARY
     from tvm_qnn.demo.report import times_table
     from tvm_qnn.io.terminal import Terminal
@@ -241,7 +242,7 @@ def _on_device(model: ModelFile, device: tuple[str, int], target: str, rounds: i
 
 
 def _warn(timings: Mapping[str, Timing]) -> None:
-    """Warn where the machine had something else to do."""
+    """Warn if other programs disturbed the runs."""
     for name, timing in timings.items():
         if not timing.is_quiet:
             ratio = timing.median / timing.minimum
@@ -253,7 +254,7 @@ def _warn(timings: Mapping[str, Timing]) -> None:
 
 
 def _write_csv(path: Path, figure: str, columns: Mapping[str, Sequence[float]]) -> None:
-    """Write a row for each run or turn of each program."""
+    """Write each run or turn of each program as a row."""
     import csv
     import io
 
@@ -270,7 +271,7 @@ def _write_csv(path: Path, figure: str, columns: Mapping[str, Sequence[float]]) 
 def _count_images(
     model: ModelFile, rounds: int, streams: int, batch: int, csv_file: Path | None, *, as_json: bool
 ) -> None:
-    """Count images a second of every program."""
+    """Count every program's images a second."""
     from contextlib import ExitStack
 
     from tvm_qnn.io.cores import on_cores
@@ -309,7 +310,7 @@ def _count_images(
 def _streams(
     model: ModelFile, streams: int, batch: int, stack: ExitStack
 ) -> tuple[dict[str, Streams], dict[str, str]]:
-    """Start the programs, ours first; return them, and why others are not there, by name."""
+    """Start the programs, ours first; return them, and by name the reasons for missing ones."""
     from dataclasses import replace
 
     from qnn_ops.errors import QnnError

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class _Ids(click.ParamType):
-    """Numbers of tokens, as 1,2,3."""
+    """Numbers of tokens, in the form 1,2,3."""
 
     name = "ids"
 
@@ -75,11 +75,11 @@ def generate(
     max_length: int | None,
     threads: int | None,
 ) -> None:
-    """Let MODEL, a language model, go on with a text.
+    """Let MODEL, a language model, continue a text.
 
     MODEL is an ONNX file, or a folder that `Decoder.export` wrote. --prompt needs tokenizer.json
-    beside MODEL and the package tokenizers, unless the model's tokens are bytes. Prints the new
-    text, or the numbers of its tokens for --prompt-ids.
+    beside MODEL and the package tokenizers, unless the model's tokens are bytes. The command prints
+    the new text, or with --prompt-ids the numbers of the new tokens.
     """
     from tvm_qnn.io.progress import timed
     from tvm_qnn.text.decoder import decoder
@@ -98,13 +98,13 @@ def generate(
 
 
 def _numbers(tokens: Iterator[int]) -> Iterator[str]:
-    """Yield numbers with commas between."""
+    """Yield the numbers, with commas between them."""
     for place, token in enumerate(tokens):
         yield f",{token}" if place else str(token)
 
 
 def _pieces(tokens: Iterator[int], words: Words) -> Iterator[str]:
-    """Yield the text of tokens, each character once it is whole."""
+    """Yield the text of tokens, each character once it is complete."""
     ids: list[int] = []
     shown = text = ""
     for token in tokens:

@@ -1,4 +1,4 @@
-"""The arguments and options that several commands have in common."""
+"""The arguments and options that several commands share."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ class Numbers(click.ParamType):
 
 
 class _Address(click.ParamType):
-    """HOST:PORT as a pair."""
+    """HOST:PORT as a pair of host and port."""
 
     name = "address"
 
@@ -118,7 +118,7 @@ class _Address(click.ParamType):
 
 
 class _Bytes(click.ParamType):
-    """64K or 65536 as a number."""
+    """64K or 65536 as a number of bytes."""
 
     name = "bytes"
 
@@ -136,7 +136,7 @@ _POWERS = {"": 0, "K": 10, "M": 20}
 
 @dataclass(frozen=True)
 class ModelFile:
-    """MODEL, and what was given for it."""
+    """MODEL, and the options that describe it."""
 
     path: Path
     params: Path | None
@@ -147,7 +147,7 @@ class ModelFile:
 
     @cached_property
     def file(self) -> Path:
-        """The file that is read: MODEL, or what is made of it, which is there while this is."""
+        """The file to read: MODEL, or a changed copy, which exists as long as this object."""
         if self.signature is not None:
             content = of_signature(self.path, self.signature)
         elif self.values:
@@ -173,7 +173,7 @@ class ModelFile:
         return bytes(with_values(read_proto(self.path), self.values).SerializeToString())
 
     def refuse_options(self, what: str = "libraries", **others: object) -> None:
-        """Raise, of a library, if an option was given that is for model files, or one of others."""
+        """Refuse options for model files, and the others that are named, if MODEL is a library."""
         own = {name: getattr(self, name) for name in ("params", "semantics", "signature")}
         options = {**own, "shape": self.shapes, "value": self.values, **others}
         if given := [f"--{name}" for name, value in options.items() if value]:
@@ -186,7 +186,7 @@ class ModelFile:
 
 
 def device_option(function: F) -> F:
-    """Add --device, as a pair of host and port."""
+    """Add --device, as a pair of a host and a port."""
     return click.option(
         "--device",
         type=_Address(),
@@ -209,7 +209,7 @@ def shape_option(function: F) -> F:
 
 
 def value_option(function: F) -> F:
-    """Add --value, as pairs of a name and a number, or several."""
+    """Add --value, as pairs of a name and one number or several."""
     return click.option(
         "--value",
         "values",
@@ -262,7 +262,7 @@ def model_argument(
 
 
 def picture_options(function: F) -> F:
-    """Add what is done to a picture: --crop, --resize, --order, --mean and --std."""
+    """Add the options for pictures: --crop, --resize, --order, --mean and --std."""
     options = (
         click.option(
             "--crop",
@@ -308,7 +308,7 @@ def ram_limit_option(function: F) -> F:
 
 
 def target_option(function: F) -> F:
-    """Add --target, for this machine unless another one is named."""
+    """Add --target, which is this machine by default."""
     return click.option(
         "--target",
         default="host",
@@ -319,7 +319,7 @@ def target_option(function: F) -> F:
 
 
 def _targets(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
-    """Return the names of targets that begin with what is typed so far."""
+    """Return the targets' names that begin with the typed text."""
     from tvm_qnn.target.boards import BOARDS
     from tvm_qnn.target.target import NAMES
 
