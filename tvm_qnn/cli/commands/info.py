@@ -46,9 +46,9 @@ _PROCESSORS = {
 def info(library: Path, as_json: bool) -> None:
     """Show the description in LIBRARY, a file ending in .so; none of its code is loaded.
 
-    This is: inputs, outputs and states; the targets of its code, which of them this machine runs, or
-    why it runs none; the versions that made it, and its SHA-256. --json lists each extension of the
-    instruction set that it needs.
+    This is: inputs, outputs and states; the targets of its code, and the one that this machine runs
+    or why it runs none; the versions that made it, and its SHA-256. --json lists each extension of
+    the instruction set that it needs.
     """
     # Imported late, so that `tvm-qnn --help` answers at once.
     from tvm_qnn.io.text import visible
