@@ -17,7 +17,7 @@ from tvm_qnn.io.terminal import Terminal
 if TYPE_CHECKING:
     from tvm_qnn.answers.canvas import Canvas
 
-_COLOURS = (3, 4)  # an output with so many channels may be a picture
+_COLOURS = (3, 4)  # an output with 3 or 4 channels may be a picture
 _BACKGROUND = ("background", "__background__", "bg", "unlabeled", "void")
 
 

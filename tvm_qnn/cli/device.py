@@ -1,6 +1,6 @@
 """The command `tvm-qnn-runtime`, which runs libraries with TVM's runtime and without its compiler.
 
-Every module is imported at the top of a file: so the wheel for devices knows what it needs.
+Every import is at the top of a file, so that the wheel for devices can list what it needs.
 """
 
 from __future__ import annotations

@@ -74,7 +74,7 @@ def compare(
     codes = {key: (index, operator) for key, index, operator in computed.tensors}
     tallies = [
         (key, Tally(*codes[key], info))
-        # The library's outputs end with counts of the rows that some of the others have.
+        # The library's last outputs are counts of rows, for some of the other outputs.
         for (key, *_), info in zip(computed.tensors, library.outputs, strict=False)
     ]
     tallies_of_used = [

@@ -30,7 +30,7 @@ class Journal:
     """The records of samples, one each, in a file or in memory only."""
 
     def __init__(self, path: Path | None, asked: str, keys: Mapping[str, int]) -> None:
-        """Read what a file holds.
+        """Read the records of a file.
 
         Args:
             path: the file, which need not exist; None: the records stay in memory.
@@ -62,7 +62,7 @@ class Journal:
         if self._path is None:
             yield self._taken(records)
             return
-        # Write the whole file anew: a stopped program may have left half a line at its end.
+        # Write the whole file again: a stopped program may have left half a line at its end.
         part = self._path.with_name(f".{NAME}.part")
         with part.open("w", encoding="utf-8") as file:
             file.write(to_json({"asked": self._asked}) + "\n")
@@ -104,7 +104,7 @@ class Evaluation:
     """The result of an evaluation.
 
     Attributes:
-        job: what was asked.
+        job: the job.
         records: of all samples, in their order.
         figures: values that JSON can hold. They depend on the records alone, whichever process
             made these.
@@ -119,7 +119,7 @@ def journal_of(job: Job, model: str, path: Path | None) -> Journal:
     """Return the journal of a job.
 
     Args:
-        job: what is asked.
+        job: the job.
         model: the digest of our model.
         path: the journal's file; None: in memory.
 
@@ -139,7 +139,7 @@ def evaluate(
     """Run the samples that are not in the journal yet, and compute the figures.
 
     Args:
-        job: what is asked.
+        job: the job.
         run: runs samples.
         journal: the records so far.
         advance: called after each sample.

@@ -123,7 +123,7 @@ def _write_csv(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
 def _draw_confusion(
     path: Path, title: str, figures: Mapping[str, Any], classes: Sequence[Mapping[str, Any]]
 ) -> None:
-    """Draw how often each class is taken for each other one; a row's parts add up to 1."""
+    """Draw the confusion matrix: how often each class is predicted as each; rows add up to 1."""
     indices = [row["class"] for row in classes]
     order = {index: place for place, index in enumerate(indices)}
     matrix = np.zeros((len(indices), len(indices)), np.int64)

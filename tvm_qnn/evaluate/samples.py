@@ -11,7 +11,7 @@ from typing import Any
 from qnn_ops.errors import QnnError
 
 CLASSES, MASKS, BOXES, NOTHING = "classes", "masks", "boxes", "nothing"
-"""What the data tell of each sample: its class, its mask, its boxes, or nothing."""
+"""The true answers in the data: a class of each sample, a mask, boxes, or nothing."""
 
 
 @dataclass(frozen=True)

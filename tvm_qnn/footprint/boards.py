@@ -170,7 +170,7 @@ class Result:
 
 
 def missing(family: Family = ARM) -> str | None:
-    """Say what this computer lacks to run programs for a family's boards; None: nothing."""
+    """Say what this computer lacks to run programs for a family's boards; None if nothing."""
     tools = (family.emulator, f"{family.prefix}gcc", "cc")
     absent = [name for name in tools if not shutil.which(name)]
     packages = f"apt install {family.packages}"

@@ -137,7 +137,7 @@ class CachedOrigin:
 
     @property
     def lowered(self) -> tvm.IRModule | None:
-        """The lowered module, made anew: the cache holds only code."""
+        """The lowered module, made again: the cache holds only code."""
         return self._lower()
 
     @property

@@ -359,8 +359,8 @@ def load(
     file from a network, give a digest that you got in a way that you trust. While it is loaded, the
     file may be replaced or removed, but not be written to.
 
-    Of a library for several targets, the variant is loaded that uses most of this processor's
-    extensions.
+    A library for several targets has a variant for each; the variant that uses most of this
+    processor's extensions is loaded.
 
     Args:
         path: the file.

@@ -270,7 +270,7 @@ class _Timed:
         repeat: int = 1,
         **_options: Any,
     ) -> Callable[[], BenchmarkResult]:
-        """Return a function that measures the mean of ``number`` runs, in seconds, ``repeat`` times."""
+        """Return a function that takes ``repeat`` times the mean of ``number`` runs, in seconds."""
         if func_name != "run":
             raise QnnError(f"time_evaluator times 'run', got {func_name!r}")
         executor = self._executor

@@ -32,7 +32,7 @@ class _UnreadableError(Exception):
 def leads(function: tirx.PrimFunc, alignment: int) -> dict[Pair, int]:
     """Return how many bytes an output must begin before an input, at least, to overlap it.
 
-    A negative lead means that the output may even begin so many bytes after the input. There is a
+    With a negative lead the output may begin after the input, by this many bytes. There is a
     lead for each pair of a parameter that is only read and one that is written. Leads are bounds:
     they follow from the order of the function's loads and stores in its loops.
 

@@ -17,8 +17,8 @@ Array = np.ndarray[Any, Any]
 TOKENS, WHOLE = "tokens_", "whole_"
 """The beginnings of the names of the libraries' files."""
 _WORTH = {False: 8, True: 2}
-"""A library runs if at least one token in so many is there, by whether it begins a text. It takes
-as long as a few runs of a library of fewer tokens."""
+"""By whether a library begins a text: it runs if at least one in this many of its tokens is there.
+It takes as long as a few runs of a library of fewer tokens."""
 
 
 class Step:
