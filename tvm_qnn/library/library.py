@@ -356,7 +356,7 @@ def load(
     The file is checked before any of its code is loaded: every byte must be as it was written,
     and this machine and the installed TVM must be able to run it. This protects from damage and
     mistakes, not from malice: a library is code, so load only files that you would execute. For a
-    file from a network, give a digest that you got in a way that you trust. While it is loaded, the
+    file from a network, give a digest from a source that you trust. While it is loaded, the
     file may be replaced or removed, but not be written to.
 
     A library for several targets has a variant for each; the variant that uses most of this

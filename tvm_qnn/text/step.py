@@ -77,7 +77,7 @@ class Step:
         """Return the scores of the next token after each token, [tokens, vocabulary].
 
         Tokens may be missing at the end of the step. Its results for them lie behind the text,
-        where no step reads them. where no step reads it.
+        where no step reads them.
 
         Args:
             tokens: at most ``size`` tokens.

@@ -13,7 +13,7 @@ from tvm_qnn.standalone.cpp import class_name
 from tvm_qnn.standalone.program import Program
 
 VERSION = "1.0.0"
-"""The version of every package; whoever publishes a model replaces it with the model's own."""
+"""The version of every package; a publisher of a model replaces it with the model's own."""
 
 EXAMPLES = "examples"
 """The folder with programs that call the model."""
