@@ -29,7 +29,7 @@ _TOP = 5
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
-@click.option("--debug", is_flag=True, help="Show where in the program an error arose.")
+@click.option("--debug", is_flag=True, help="Show the traceback of an error.")
 @click.version_option(
     __version__, package_name="tvm-qnn-runtime", message="%(package)s %(version)s"
 )
@@ -46,7 +46,7 @@ def main(debug: bool) -> None:
     multiple=True,
     required=True,
     metavar="[NAME=]FILE",
-    help="A .npy file for each input, in order or by name; or one .npz file of all.",
+    help="A .npy file for each input, in order or by name; or one .npz file for all.",
 )
 @click.option(
     "--output",

@@ -34,12 +34,12 @@ COMMANDS = (
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
-@click.option("--debug", is_flag=True, help="Show where in the program an error arose.")
+@click.option("--debug", is_flag=True, help="Show the traceback of an error.")
 @click.option(
     "--rules",
     metavar="FILE",
     type=click.Path(exists=True, dir_okay=False),
-    help="Run this Python file first, which has rules for custom operators of models.",
+    help="A Python file to run first, with rules for custom operators of models.",
 )
 @click.version_option(__version__, package_name="tvm-qnn", message="%(package)s %(version)s")
 def main(debug: bool, rules: str | None) -> None:

@@ -47,7 +47,7 @@ FILE_TO_WRITE = click.Path(dir_okay=False, path_type=Path)
 @click.option(
     "--seconds",
     type=click.FloatRange(min=0, min_open=True),
-    help="Time runs for so long, in place of a number of runs.",
+    help="Time runs for this long, in place of a number of runs.",
 )
 @click.option(
     "--input",
@@ -67,13 +67,13 @@ FILE_TO_WRITE = click.Path(dir_okay=False, path_type=Path)
 @click.option(
     "--streams",
     type=click.IntRange(min=1),
-    help="Count images a second, of so many runs at a time, each on one thread.",
+    help="Count images a second, with this many runs at a time, each on one thread.",
 )
 @click.option(
-    "--batch", type=click.IntRange(min=1), help="Count images a second, so many in a run."
+    "--batch", type=click.IntRange(min=1), help="Count images a second, with this many in a run."
 )
 @click.option(
-    "--memory", is_flag=True, help="Tell, too, the memory that a process takes for the library."
+    "--memory", is_flag=True, help="Also print the memory that a process needs for the library."
 )
 @device_option
 @target_option

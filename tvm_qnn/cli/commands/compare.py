@@ -54,12 +54,12 @@ class _Against(click.ParamType):
     "--against",
     type=_Against(),
     metavar="litert|onnxruntime|xnnpack|FILE",
-    help="What to compare with: by default what MODEL's format is of; or another model, a library, "
-    "or a .npz file of outputs by name.",
+    help="The other side: by default MODEL's own framework; or another model, a library, or a "
+    ".npz file of outputs by name.",
 )
 @device_option
 @target_option
-@click.option("--primitives", is_flag=True, help="Portable code instead of the kernels.")
+@click.option("--primitives", is_flag=True, help="Use portable code instead of the kernels.")
 @click.option(
     "--histogram",
     type=click.Path(dir_okay=False, path_type=Path),

@@ -45,18 +45,18 @@ LIBRARY, ARCHIVE = ".so", ".tar"
     metavar="N",
     default=0,
     type=click.IntRange(min=0),
-    help="Write, too, a program that compares N runs with what they give on this machine.",
+    help="Also write a program that compares N runs with their results on this machine.",
 )
 @click.option(
     "--package",
     type=click.Choice(["cmake", "arduino", "zephyr", "cmsis", "platformio", "esp-idf"]),
-    help="Write C files as a folder that this build system takes.",
+    help="Write C files as a folder for this build system.",
 )
 @click.option(
     "--cache/--no-cache",
     default=True,
     show_default=True,
-    help="Keep what is compiled, and take it from there the next time.",
+    help="Keep the compiled library in the user's cache, and load it from there the next time.",
 )
 @json_option
 def compile_model(

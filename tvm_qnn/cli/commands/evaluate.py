@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 @click.option(
     "--offset",
     type=click.IntRange(min=0),
-    help="What is added to the numbers of labels, as 1 where the model's class 0 is a background.",
+    help="A number to add to labels, such as 1 if the model's class 0 is a background.",
 )
 @picture_options
 @click.option(
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 @click.option(
     "--against",
     type=FILE,
-    help="Another .tflite or .onnx model to run beside it, instead of MODEL in its own framework.",
+    help="Another .tflite or .onnx model to run beside MODEL, instead of MODEL's own framework.",
 )
 @click.option("--alone", is_flag=True, help="Run nothing beside the model.")
 @click.option(
@@ -59,13 +59,13 @@ if TYPE_CHECKING:
     is_flag=False,
     flag_value="",
     metavar="[ADDRESS]",
-    help="Run on a Ray cluster, by default on that of this machine; --jobs is then for all of it.",
+    help="Run on a Ray cluster, by default this machine's; --jobs then counts for the cluster.",
 )
 @click.option(
     "--output",
     "-o",
     type=click.Path(file_okay=False, path_type=Path),
-    help="A folder for the report, tables and figures; what was stopped goes on from there.",
+    help="A folder for the report, tables and figures; a stopped evaluation continues from it.",
 )
 @json_option
 def evaluate(

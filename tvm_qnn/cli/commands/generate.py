@@ -32,8 +32,8 @@ class _Ids(click.ParamType):
 
 @click.command()
 @click.argument("model", type=click.Path(exists=True, path_type=Path))
-@click.option("--prompt", metavar="TEXT", help="What the text begins with.")
-@click.option("--prompt-ids", type=_Ids(), metavar="ID[,…]", help="The same, as numbers of tokens.")
+@click.option("--prompt", metavar="TEXT", help="The beginning of the text.")
+@click.option("--prompt-ids", type=_Ids(), metavar="ID[,…]", help="The same as numbers of tokens.")
 @click.option(
     "--max-new-tokens",
     default=20,
@@ -46,10 +46,10 @@ class _Ids(click.ParamType):
     default=0.0,
     show_default=True,
     type=click.FloatRange(min=0),
-    help="0 for the likeliest token each time; above it, tokens are drawn by their probabilities.",
+    help="0 for the likeliest token each time; above 0, tokens are drawn by their probabilities.",
 )
-@click.option("--top-k", type=click.IntRange(min=1), help="Draw among so many tokens only.")
-@click.option("--seed", type=click.IntRange(min=0), help="Of the random numbers.")
+@click.option("--top-k", type=click.IntRange(min=1), help="Draw among this many tokens only.")
+@click.option("--seed", type=click.IntRange(min=0), help="Seed of random numbers.")
 @click.option(
     "--stop",
     type=click.IntRange(min=0),

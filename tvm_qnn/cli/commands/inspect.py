@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 @click.option(
     "--against",
     type=FILE,
-    help="Another model of the same format: tell what MODEL has otherwise, in the page in colours.",
+    help="Another model of the same format: list how MODEL differs; the page shows it in colours.",
 )
 @json_option
 def inspect(

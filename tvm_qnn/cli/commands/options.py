@@ -191,7 +191,7 @@ def device_option(function: F) -> F:
         "--device",
         type=_Address(),
         metavar="HOST:PORT",
-        help="Run MODEL there, where TVM's RPC server is.",
+        help="Run MODEL on this device, which runs TVM's RPC server.",
     )(function)
 
 
@@ -203,7 +203,7 @@ def shape_option(function: F) -> F:
         type=_Shape(),
         multiple=True,
         metavar="NAME=1,3,224,224",
-        help="An input's shape, where it is not the file's, or the file leaves sizes open; "
+        help="An input's shape, in place of the file's, or if the file leaves sizes open. "
         "PyTorch's open sizes may be names, as x=batch,3, with bounds, as batch=1..16.",
     )(function)
 
@@ -242,16 +242,16 @@ def model_argument(
     decorated = click.option(
         "--signature",
         metavar="NAME",
-        help="Which of the models that a TFLite file holds, as decode; `inspect` lists them.",
+        help="One of the models in a TFLite file, as decode; `inspect` lists them.",
     )(decorated)
     decorated = click.option(
         "--semantics",
         "--reference",
         "semantics",
         type=click.Choice([name for one in formats() for name in one.semantics]),
-        help="Whose results a model gives. Of TFLite: those of LiteRT's reference kernels, by "
-        "default, or of TFLM, for microcontrollers. Of MXNet: those of MXNet 1.9.1, by default, "
-        "or those that MXNet should have given.",
+        help="The framework that defines the results. For TFLite: LiteRT's reference kernels, by "
+        "default, or TFLM, for microcontrollers. For MXNet: MXNet 1.9.1, by default, or the "
+        "results that MXNet should have given.",
     )(decorated)
     decorated = click.option(
         "--params",
@@ -274,21 +274,21 @@ def picture_options(function: F) -> F:
             type=click.IntRange(min=1),
             metavar="PIXELS",
             help="Scale the shorter side to this, and cut out the input's size in the middle; "
-            "without it all of the picture is scaled to the input's size.",
+            "without it the whole picture is scaled to the input's size.",
         ),
-        click.option("--order", type=click.Choice(["rgb", "bgr"]), help="Of the input's colours."),
+        click.option("--order", type=click.Choice(["rgb", "bgr"]), help="The order of colours."),
         click.option(
             "--mean",
             type=Numbers(),
             metavar="NUMBER[,…]",
-            help="What is subtracted from a picture's values from 0 to 255; one number, or one a "
+            help="A number to subtract from a picture's values from 0 to 255, or one for each "
             "channel.",
         ),
         click.option(
             "--std",
             type=Numbers(),
             metavar="NUMBER[,…]",
-            help="What the difference is divided by, likewise.",
+            help="A number to divide the difference by, or one for each channel.",
         ),
     )
     for option in reversed(options):
@@ -302,8 +302,8 @@ def ram_limit_option(function: F) -> F:
         "--ram-limit",
         type=_Bytes(),
         metavar="64K",
-        help="Of microcontrollers: how much memory the model may take, as with --arena. Its first "
-        "layers run in strips of rows where it takes that.",
+        help="For microcontrollers: the most memory that the model may take, as with --arena. Its "
+        "first layers run in strips of rows if necessary.",
     )(function)
 
 
@@ -314,7 +314,7 @@ def target_option(function: F) -> F:
         default="host",
         show_default=True,
         shell_complete=_targets,
-        help="What to compile for; `tvm-qnn targets` lists the names.",
+        help="The target to compile for; `tvm-qnn targets` lists the names.",
     )(function)
 
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 @click.option(
     "--core",
     metavar="CORE",
-    help="With --target c: the core whose compiler says what the C takes: cortex-m0plus, "
+    help="With --target c: the core whose compiler measures the C code: cortex-m0plus, "
     "cortex-m4, xtensa, rv32imc or avr.",
 )
 @click.option(

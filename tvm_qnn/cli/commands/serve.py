@@ -34,13 +34,13 @@ _FILE_OR_FOLDER = click.Path(exists=True, path_type=Path)
     default=1,
     show_default=True,
     type=click.IntRange(min=1),
-    help="Threads of one run; as many runs are made at a time as there are processors for them.",
+    help="Threads of one run; the processors divided by this number are the runs at one time.",
 )
 @click.option(
     "--batch-wait",
     type=click.FloatRange(min=0, min_open=True),
     metavar="MILLISECONDS",
-    help="How long a request waits for others, to be run as rows of the model's batch with them.",
+    help="How long a request waits for others, to run together as rows of the model's batch.",
 )
 @click.option(
     "--host",
