@@ -80,8 +80,8 @@ TAKES: dict[str, dict[str, tuple[float, float, float, float]]] = {
     },
 }
 """The cost of a kernel's call in instructions, by core and kernel: for each product (also those of
-zeros that fill registers), each output, each value that it reads or copies, and the call
-itself. For a depthwise convolution the last is the cost for each channel of a row instead.
+zeros that fill registers), each output, each value that it reads or copies, and the call itself.
+For a depthwise convolution the last is the cost for each channel of a row instead.
 
 They fit the counts of `benchmarks.mcu_instructions --layers` for MLPerf Tiny's four networks: the
 least squares of errors divided by the counts to the power of 0.6. The rows of convolutions are for

@@ -64,7 +64,7 @@ def _check(reader: _Reader, constants: int) -> None:
     if reader.number() != _MAGIC or reader.text() != _VERSION:
         raise _wrong("it is of another version of TVM")
     functions = [_function(reader) for _ in range(reader.count())]
-    for _ in range(reader.count()):  # the devices of constants: not used on processors
+    for _ in range(reader.count()):  # memory scopes of constants: not used on processors
         reader.number()
         reader.text()
     kinds = [_constant(reader) for _ in range(reader.count())]

@@ -176,7 +176,7 @@ class Library(Closing):
         )
 
     def session(self) -> Session:
-        """Return a session: a stream of runs whose state begins as that before the first run."""
+        """Return a session: a stream of runs with its own state, which begins as before any run."""
         return Session(self.signature.states, self._step)
 
     def reset(self) -> None:

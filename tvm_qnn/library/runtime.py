@@ -28,7 +28,7 @@ from tvm_qnn.library.runner import Runner
 Array = np.ndarray[Any, Any]
 
 ALIGNMENT = 64
-"""The bytes by whose multiples TVM's code expects tensors to be aligned."""
+"""The alignment in bytes that TVM's code expects of tensors."""
 
 _CPU, _NAIVE, _POOLED = 1, 1, 2  # TVM's numbers for the device and its allocators
 _OPEN = b"vm.builtin.make_shape"  # bytecode calls it only if sizes are open
