@@ -1,8 +1,8 @@
 """tvm-qnn: models quantized in their own framework, as integer code on Apache TVM.
 
-Importing this package imports TVM only when something needs it. So TVMScript knows the dialect's
-operators, ``R.qnn``, once a model was imported or built, or after an import of any operator, such
-as ``from qnn_ops import quantize``.
+Importing this package does not import TVM; it is imported when something needs it. TVMScript knows
+the dialect's operators, ``R.qnn``, once a model was imported or built, or after an import of any
+operator, such as ``from qnn_ops import quantize``.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ make_lazy(
         "build": ("tvm_qnn.build",),
         "compare": ("tvm_qnn.compare",),
         "decoder": ("tvm_qnn.text.decoder",),
-        # Whatever is done with an imported model, TVM's own passes then know how to lower it.
+        # With ``legalize`` imported, TVM's own passes know how to lower the imported model.
         "from_exported_program": ("legalize", "frontends.torch"),
         "from_mxnet": ("legalize", "frontends.mxnet"),
         "from_onnx": ("legalize", "frontends.onnx"),

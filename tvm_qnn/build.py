@@ -1,4 +1,4 @@
-"""From a module of the dialect to a compiled library."""
+"""Builds a library from a module of the dialect."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ from tvm_qnn.target.microcontrollers import is_bare
 from tvm_qnn.target.store import object_store
 from tvm_qnn.target.target import TargetLike, parse_target, parse_targets, requirements
 
-_NAMED = 3  # of the parameters that are missing
+_NAMED = 3  # missing parameters that an error names, at most
 
 
 @serial
@@ -58,30 +58,28 @@ def build(
 ) -> Library:
     """Compile a module of quantized operators into integer code.
 
-    The user's cache keeps what is compiled: the library, so that the same build takes it from there
-    (``tvm_qnn.library.cache``), and the object code of each function, so that a changed model
-    compiles only what changed (``tvm_qnn.target.store``). The environment's TVM_QNN_CACHE names
-    another folder, or is 0 to keep nothing.
+    The user's cache keeps the library, so that the same build loads it from there
+    (``tvm_qnn.library.cache``). It also keeps the object code of each function, so that only the
+    changed functions of a model are compiled (``tvm_qnn.target.store``). The environment's
+    TVM_QNN_CACHE names another folder for the cache, or is 0 for no cache.
 
     Args:
         mod: its ``main`` may mix operators of the dialect with Relax's own.
         target: "host" for this machine, a kind and options such as "llvm -mcpu=znver4", the
             same as a dict, or a ``tvm.target.Target``; plain "llvm" is any machine of this
-            one's architecture. Or a list of such: one library for several processors of one
-            architecture. Each runs the variant that uses most of what it has.
+            one's architecture. Or a list of these: one library for several processors of one
+            architecture. Each processor runs the variant that uses most of its extensions.
         params: constants by parameter name, as an importer returns them.
-        kernels: use the hand-written kernels of the target's instruction set where there is
-            one; without them everything runs through the portable primitives, and the results
-            are the same integers.
+        kernels: whether to use the hand-written kernels for the target's instruction set.
+            Without them everything runs as portable primitives, and gives the same integers.
         num_threads: how many threads a run uses, this one included; results do not depend on
-            it. None: as many as the environment's TVM_NUM_THREADS says, else half of the
-            processors that this process may use. TVM keeps a pool of threads for
-            each Python thread that runs libraries. The number is not part of an exported file:
-            ``load`` takes it again.
-        cache: take the library from the user's cache if the same was built before, else keep it
-            there. Exporting such a library in the formats "tvm" and "c" compiles it again. Nothing
-            is kept where no linker for the target is found, nor while a ``PassContext`` with
-            instruments watches the passes.
+            it. None: TVM_NUM_THREADS of the environment, otherwise half of the processors that
+            this process may use. TVM keeps a pool of threads for each Python thread that runs
+            libraries. An exported file does not have the number: ``load`` takes it again.
+        cache: whether to load the library from the user's cache if it was built before, and
+            otherwise keep it there. The formats "tvm" and "c" compile such a library again.
+            Nothing is kept if there is no linker for the target, or while a ``PassContext``
+            with instruments watches the passes.
 
     Returns:
         The compiled library, ready to run here if this machine can run the target's code.
@@ -135,31 +133,31 @@ def export_c(
     names: Callable[[Arrangement], Sequence[str]] | None = None,
     notes: Callable[[Arrangement], Sequence[str]] | None = None,
 ) -> list[str]:
-    """Write a model as C files alone: as ``Library.export`` does, without a library.
+    """Write a model as C files, as ``Library.export`` does, but without building a library.
 
     Args:
-        mod: as ``build`` takes it, as are the target and the parameters.
-        target: what to compile for.
-        params: constants by parameter name.
-        path: of the files, without the ends of their names.
-        arena: whether inputs and outputs lie in the workspace, too: see ``export_standalone``.
-        ram_limit: the bytes of memory that the model may take, inputs and outputs among them, which
-            then lie in the workspace. Layers run in strips where it takes that.
-        test_vectors: how many runs on random inputs are part of a program that compares. Their
-            outputs are what a library for this machine computes; the runs of a model that keeps a
-            state are one stream.
-        package: the form of the folder, of ``package_for``; None for the files alone.
-        names: as ``export_standalone`` takes it. The lowering for the target is the last one.
-        notes: likewise.
+        mod: as for ``build``.
+        target: the target of the files.
+        params: constants by parameter name, as for ``build``.
+        path: the path of the files, without their endings.
+        arena: whether inputs and outputs also lie in the workspace: see ``export_standalone``.
+        ram_limit: the most bytes of memory for the model, including inputs and outputs, which then
+            lie in the workspace. Layers run in strips if this is necessary.
+        test_vectors: the number of runs on random inputs in a test program. It compares with the
+            outputs of a library for this machine. If the model has a state, the runs are one
+            stream.
+        package: the form of the folder, from ``package_for``; None for the files alone.
+        names: as for ``export_standalone``. The lowering for the target is the last one.
+        notes: as for ``export_standalone``.
 
     Returns:
-        The files' paths, from the folder on.
+        The files' paths in the folder.
 
     Raises:
-        QnnError: as ``build`` and ``Library.export``.
+        QnnError: as ``build`` and ``Library.export`` raise it.
 
     Warns:
-        LargestSizeWarning: the model leaves sizes open, and the code takes the largest ones.
+        LargestSizeWarning: the model leaves sizes open, and the code uses the largest ones.
     """
     parsed = parse_target(target)
     mod = at_largest(mod)
@@ -198,10 +196,10 @@ def _vectors(mod: tvm.IRModule, params: Mapping[str, Any] | None, count: int) ->
 def lower_model(
     mod: tvm.IRModule, target: tvm.target.Target, params: Mapping[str, Any] | None
 ) -> tuple[tvm.IRModule, Signature]:
-    """Lower a model, as ``build`` takes it; return its inputs and outputs, too.
+    """Lower a model as ``build`` does; return its signature, too.
 
     Raises:
-        QnnError: as ``build``.
+        QnnError: as ``build`` raises it.
     """
     bound = _bind(at_largest(mod), params or {})
     with interruptible():
@@ -212,16 +210,16 @@ def lower_model(
 def lower_within(
     mod: tvm.IRModule, target: tvm.target.Target, params: Mapping[str, Any] | None, limit: int
 ) -> tuple[Fitted, Signature]:
-    """Lower a model as ``lower_model`` does, to take no more memory than a limit.
+    """Lower a model as ``lower_model`` does, within a limit of memory.
 
     Args:
-        mod: as ``build`` takes it, as are the parameters.
-        target: without an operating system.
+        mod: as for ``build``.
+        target: a target without an operating system.
         params: constants by parameter name.
         limit: the bytes of the workspace with inputs and outputs in it, and of states.
 
     Raises:
-        QnnError: as ``build``; or if no schedule is found that keeps within the limit.
+        QnnError: as ``build`` raises it; or if no schedule fits the limit.
     """
     if not is_bare(target):
         raise QnnError(f"a limit of memory is for microcontrollers, got {str(target)!r}")
@@ -239,7 +237,7 @@ def lower_within(
 def _from(
     store: BuildCache, key: str, num_threads: int | None, lower_again: Callable[[], tvm.IRModule]
 ) -> Library | None:
-    """Return a library that is in a cache, and stays usable when its file is removed from there."""
+    """Return a library from a cache. It stays usable if its file is removed from the cache."""
     if not (found := store.find(key)):
         return None
     metadata, origin = found
@@ -248,13 +246,13 @@ def _from(
         if library.metadata.why_not_here() is None:
             library._ready()
     except QnnError:
-        return None  # another process has removed it since
+        return None  # another process has removed it
     return library
 
 
 def _store() -> BuildCache | None:
     folder = cache_folder()
-    # Instruments want to see the passes.
+    # Instruments need to see all passes run.
     watched = tvm.transform.PassContext.current().instruments
     return None if folder is None or watched else BuildCache(folder)
 
@@ -282,7 +280,7 @@ def _compile(
 
 @contextmanager
 def _noted() -> Iterator[list[str]]:
-    """Yield a list that has the texts of the block's LeftInFloatWarnings after it."""
+    """Yield a list. After the block it has the texts of the block's LeftInFloatWarnings."""
     texts: list[str] = []
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")

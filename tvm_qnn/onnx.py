@@ -1,4 +1,4 @@
-"""What extends the import of ONNX models."""
+"""Extensions of the import of ONNX models."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What extends the import of TFLite models."""
+"""Extensions of the import of TFLite models."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Timing on one core, and of several programs in turn."""
+"""Times functions on one core, one alone or several in turn."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from tvm_qnn.io.text import table
 LEAST_ROUNDS = 3
 
 QUIET = 1.25
-"""The largest median of a quiet machine's runs, as a multiple of the fastest."""
+"""The largest median of runs on a quiet machine, as a multiple of the fastest run."""
 
 
 @dataclass(frozen=True, repr=False)
 class Timing:
-    """Seconds of repeated runs: what a clock on the wall shows, if nothing else is said.
+    """Seconds of repeated runs, by the wall clock unless stated otherwise.
 
     Attributes:
-        seconds: of each run.
-        starts: when each began, by the same clock; none where that was not noted.
+        seconds: the time of each run.
+        starts: the start of each run, by the same clock; empty if it was not recorded.
     """
 
     seconds: tuple[float, ...]
@@ -37,8 +37,8 @@ class Timing:
 
     @property
     def median(self) -> float:
-        """The middle run, in seconds: the figure to quote."""
-        import statistics  # takes a twentieth of a start
+        """The median run, in seconds: the figure to quote."""
+        import statistics  # takes a twentieth of the program's start
 
         return statistics.median(self.seconds)
 
@@ -53,13 +53,13 @@ class Timing:
         return max(self.seconds)
 
     def percentile(self, percent: float) -> float:
-        """Return the time, in seconds, that so many percent of the runs did not exceed."""
+        """Return the time, in seconds, that a percentage of the runs did not exceed."""
         rank = math.ceil(percent / 100 * len(self.seconds))
         return sorted(self.seconds)[max(rank, 1) - 1]
 
     @property
     def is_quiet(self) -> bool:
-        """Whether the machine left the runs alone: the median is near the fastest run."""
+        """Whether nothing disturbed the runs: the median is near the fastest run."""
         return self.median <= QUIET * self.minimum
 
     def __repr__(self) -> str:
@@ -77,7 +77,7 @@ class Timing:
 
 
 def milliseconds(seconds: float, digits: int = 3) -> str:
-    """Write a time in milliseconds, with so many digits, or more where they are before the dot."""
+    """Write a time in milliseconds with some significant digits, and all digits before the dot."""
     value = 1e3 * seconds
     return f"{value:.0f}" if value >= 10 ** (digits - 1) else f"{value:.{digits}g}"
 
@@ -91,14 +91,14 @@ def alternate(
 ) -> dict[str, Timing]:
     """Time functions in turn, one call of each in a round.
 
-    Whatever slows the machine down for a while then slows all of them alike.
+    A temporary slowdown of the machine then affects all functions alike.
 
     Args:
-        functions: what to call, by name.
+        functions: the functions by name.
         rounds: how many rounds to time.
         seconds: no new round begins after this time, once LEAST_ROUNDS have run.
-        warmup: how many rounds to run before, untimed.
-        clock: gives the seconds so far, of which a call takes some.
+        warmup: how many untimed rounds run before.
+        clock: returns a time in seconds; differences of it are measured.
     """
     for _ in range(warmup):
         for function in functions.values():
@@ -117,10 +117,10 @@ def alternate(
 
 @contextmanager
 def one_core() -> Iterator[None]:
-    """Keep this thread on one core, and TVM's parallel loops in this thread.
+    """Keep this thread, and TVM's parallel loops in it, on one core during the block.
 
-    Both are as before afterwards. Where the system cannot bind a thread to a core (macOS, Windows),
-    only the second holds.
+    If the system cannot bind a thread to a core (macOS, Windows), the loops still use only one
+    thread.
     """
     variable = "TVM_NUM_THREADS"  # TVM reads it at every parallel loop
     before = os.environ.get(variable)

@@ -1,3 +1,3 @@
-"""The version's one place: setup.py reads it here, too."""
+"""The only place of the version; setup.py reads it, too."""
 
 __version__ = "0.1.0"

@@ -1,7 +1,8 @@
-"""What a model's outputs say: classes, detections, masks and key points, as tables and drawings.
+"""The meaning of a model's outputs: classes, detections, masks and key points.
 
-What an output is taken for follows from the model's operators, from its metadata, or from a shape
-that leaves no doubt. Any other output is only described.
+Each kind can print a table and draw on the picture. The kind of an output follows from the model's
+operators, from its metadata, or from a shape that leaves no doubt. Any other output is only
+described.
 """
 
 from tvm_qnn.answers.answer import Answer, Reading

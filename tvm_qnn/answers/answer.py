@@ -1,4 +1,4 @@
-"""What every kind of answer is able to do."""
+"""The interface of all kinds of answers."""
 
 from __future__ import annotations
 
@@ -17,39 +17,39 @@ Array = np.ndarray[Any, Any]
 
 
 class Answer(Protocol):
-    """What outputs of one run say."""
+    """The meaning of some outputs of one run."""
 
     def fields(self) -> dict[str, Any]:
-        """Return it as JSON can hold it."""
+        """Return the answer as values that JSON can hold."""
 
     def show(self, console: Terminal, size: tuple[int, int] | None) -> None:
-        """Print it.
+        """Print the answer.
 
         Args:
-            console: where.
+            console: the terminal.
             size: the width and height of the picture in pixels, if there is one.
         """
 
     def draw(self, canvas: Canvas) -> None:
-        """Draw it on the picture; what cannot be drawn draws nothing."""
+        """Draw the answer on the picture, as far as it can be drawn."""
 
 
 class Reading(Protocol):
-    """What outputs of a model are taken for.
+    """Reads some outputs of a model as an answer.
 
     Attributes:
-        is_drawable: whether there is anything to draw.
+        is_drawable: whether its answers draw anything.
     """
 
     is_drawable: ClassVar[bool]
 
     @property
     def outputs(self) -> tuple[TensorInfo, ...]:
-        """Which outputs; the answer is that of the first."""
+        """The outputs that it reads; the answer counts as that of the first one."""
 
     @property
     def taken_for(self) -> str:
-        """What for, and why; empty where it goes without saying."""
+        """The kind of the outputs, and the reason for it; empty if it is obvious."""
 
     def answer(self, arrays: Sequence[Array]) -> Answer:
         """Read the outputs of a run."""

@@ -21,27 +21,27 @@ Point = tuple[float, float]
 Colour = tuple[int, int, int]
 
 ENDINGS = (".png", ".jpg", ".jpeg")
-"""Of the files that drawings are written to."""
+"""The endings of drawings' files."""
 
-_LONGEST = 40  # characters of a text
+_LONGEST = 40  # characters of a text, at most
 _SMALLEST_TEXT = 10  # pixels
-_GOLDEN = (5**0.5 - 1) / 2  # its multiples are spread over the circle of hues
-_STRENGTH = 0.6  # of colours that lie over a picture
+_GOLDEN = (5**0.5 - 1) / 2  # its multiples spread over the circle of hues
+_STRENGTH = 0.6  # of colours that are laid over a picture
 
 
 def colour(index: int) -> Colour:
-    """Return the colour of a class: bright, and far from those of the classes beside it."""
+    """Return the colour of a class: bright, and unlike the colours of neighbouring classes."""
     hue = index * _GOLDEN % 1
-    # Hues that come close again after some classes differ in brightness.
+    # Hues become similar again after some classes; then saturation and brightness differ.
     red, green, blue = hsv_to_rgb(hue, 0.9 - 0.3 * (index // 8 % 2), 1 - 0.3 * (index // 16 % 2))
     return round(255 * red), round(255 * green), round(255 * blue)
 
 
 class Canvas:
-    """A picture, and what is drawn on it. Places are parts of its width and height."""
+    """A picture to draw on. Positions are parts of its width and height."""
 
     def __init__(self, picture: Image) -> None:
-        """Begin with an RGB picture, which stays as it is."""
+        """Begin with a copy of an RGB picture."""
         from PIL import ImageDraw, ImageFont
 
         self.image = picture.copy()
@@ -55,8 +55,8 @@ class Canvas:
 
         Args:
             sides: left, top, right and bottom.
-            index: of the colour.
-            text: any.
+            index: the class whose colour is used.
+            text: any text.
         """
         (x0, y0), (x1, y1) = self._pixel(sides[:2]), self._pixel(sides[2:])
         left, right, top, bottom = min(x0, x1), max(x0, x1), min(y0, y1), max(y0, y1)
@@ -82,8 +82,8 @@ class Canvas:
         """Lay colours over the picture.
 
         Args:
-            classes: the classes of its places [height, width], integers.
-            clear: the classes where the picture stays as it is.
+            classes: the class at each position of a grid [height, width], integers.
+            clear: the classes that get no colour.
         """
         from PIL import Image
 
@@ -98,10 +98,10 @@ class Canvas:
         self.image.paste(blended, mask=Image.fromarray(shown[found]))
 
     def legend(self, entries: Sequence[tuple[int, str]]) -> None:
-        """Name colours, in the lower left corner; those that have room.
+        """Name colours in the lower left corner, as many as have room.
 
         Args:
-            entries: colours and names, the most important first.
+            entries: classes and names, the most important first.
         """
         y = self.image.height
         for index, text in entries:
@@ -111,7 +111,7 @@ class Canvas:
             self._tag((0, y), index, text)
 
     def save(self, path: Path) -> None:
-        """Write the picture, in one step.
+        """Write the picture in one step.
 
         Raises:
             QnnError: if it cannot be written.
@@ -119,7 +119,7 @@ class Canvas:
         with replacing(path) as part:
             try:
                 self.image.save(part)
-            except ValueError as error:  # a size that the format does not have
+            except ValueError as error:  # the format does not have this size
                 raise QnnError(str(error)) from error
 
     def _pixel(self, place: Point) -> tuple[int, int]:
@@ -130,7 +130,7 @@ class Canvas:
         )
 
     def _tag(self, corner: tuple[int, int], index: int, text: str) -> None:
-        """Write text on a coloured ground."""
+        """Write text on a coloured background."""
         width, height = self._text_size(text)
         (x, y), ground = corner, colour(index)
         self._draw.rectangle((x, y, x + width - 1, y + height - 1), fill=ground)
@@ -152,5 +152,5 @@ def _short(text: str) -> str:
 
 
 def _nearest(extent: int, among: int) -> Array:
-    """Return for each of some pixels the nearest of fewer or more places."""
+    """Return for each pixel of a row or column the nearest cell of a grid."""
     return ((np.arange(extent) + 0.5) * among / extent).astype(np.int64)

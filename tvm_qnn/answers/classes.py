@@ -32,7 +32,7 @@ class Classes:
         print_guesses(console, self.guesses)
 
     def draw(self, canvas: Canvas) -> None:
-        """Draw nothing: a class is nowhere in a picture."""
+        """Draw nothing: a class has no position in a picture."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""What a detector has found."""
+"""The objects that a detector finds."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ _SIDES = ("left", "top", "right", "bottom")
 
 @dataclass(frozen=True)
 class Detection:
-    """One thing that was found.
+    """One object that was found.
 
     Attributes:
-        index: of its class.
-        label: the name of the class; empty if it has none.
-        score: how sure the model is.
+        index: its class.
+        label: the class's name; empty if it has none.
+        score: the model's score, higher if it is more certain.
         box: the left, top, right and bottom sides, as parts of the picture's width and height.
     """
 
@@ -41,11 +41,11 @@ class Detection:
 
 @dataclass(frozen=True)
 class Detections:
-    """What was found, the best first.
+    """The objects that were found, the best first.
 
     Attributes:
-        found: what has the least score, or a better one.
-        count: of all that the model gives.
+        found: the objects with at least the threshold's score.
+        count: the number of all objects, whatever their score.
         threshold: the least score.
     """
 
@@ -54,7 +54,7 @@ class Detections:
     threshold: float
 
     def fields(self) -> dict[str, Any]:
-        """Return detections; sides of boxes are parts of the picture's width and height."""
+        """Return the detections; sides of boxes are parts of the picture's width and height."""
         return {
             "threshold": self.threshold,
             "detections": [
@@ -64,7 +64,7 @@ class Detections:
         }
 
     def show(self, console: Terminal, size: tuple[int, int] | None) -> None:
-        """Print a table; boxes in pixels where there is a picture."""
+        """Print a table; boxes are in pixels if there is a picture."""
         named = any(each.label for each in self.found)
         title = f"{len(self.found)} of {self.count}, score {self.threshold:.4g} or more"
         table = Table("class", *["name"] * named, title=title, title_justify="left")
@@ -76,7 +76,7 @@ class Detections:
         console.print(table)
 
     def draw(self, canvas: Canvas) -> None:
-        """Draw the boxes with labels and scores, the best on top."""
+        """Draw the boxes with labels and scores, the best one on top."""
         for each in reversed(self.found):
             if all(map(isfinite, each.box)):
                 name = each.label or f"class {each.index}"
@@ -84,7 +84,7 @@ class Detections:
 
 
 def place_text(part: float, axis: int, size: tuple[int, int] | None) -> str:
-    """Return a place in a picture as text: in pixels, or as the part that it is."""
+    """Return a position in a picture as text: in pixels, or without a picture as a part of it."""
     if size is None or not isfinite(part):
         return f"{part:.3f}"
     return f"{part * size[axis]:.0f}"
@@ -102,12 +102,12 @@ class DetectionsReading:
 
     @property
     def taken_for(self) -> str:
-        """The operator that made them."""
+        """The operator that computed them."""
         others = ", ".join(f"{info.role} {info.name}" for info in self.outputs[1:])
         return f"boxes of detections, with {others}: TFLite_Detection_PostProcess made them"
 
     def answer(self, arrays: Sequence[Array]) -> Detections:
-        """Read the first detections, as many as the model counts."""
+        """Read the first detections; the model says how many are valid."""
         boxes, classes, scores, count = (array.astype(np.float64) for array in arrays)
         boxes, classes, scores = boxes.reshape(-1, 4), classes.ravel(), scores.ravel()
         number = int(np.clip(np.nan_to_num(count.ravel()[0]), 0, len(boxes)))
@@ -129,7 +129,7 @@ def find(question: Question) -> list[Reading]:
     if len(by_role) != len(_ROLES):
         return []
     boxes, classes, scores, count = (by_role[role] for role in _ROLES)
-    # The operator takes the background's scores away itself.
+    # The operator itself leaves out the background's scores.
     labels = question.names(classes, classes.classes, add_background=False)
     least = question.least(scores)
     return [DetectionsReading((boxes, classes, scores, count), labels, least)]

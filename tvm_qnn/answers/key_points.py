@@ -1,4 +1,4 @@
-"""The key points of a person."""
+"""The key points of a person's body."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ NAMES = (
     *("left shoulder", "right shoulder", "left elbow", "right elbow", "left wrist", "right wrist"),
     *("left hip", "right hip", "left knee", "right knee", "left ankle", "right ankle"),
 )
-"""Those of COCO, in their order, which MoveNet has."""
+"""COCO's key points in COCO's order, which is MoveNet's, too."""
 
 _SHAPE = (1, 1, len(NAMES), 3)
 
@@ -34,7 +34,7 @@ _LIMBS = (
     *((5, 11), (6, 12), (11, 12), (11, 13), (13, 15), (12, 14), (14, 16)),
 )
 
-_POINT, _LIMB = 1, 3  # colours
+_POINT, _LIMB = 1, 3  # colours of points and limbs
 
 
 @dataclass(frozen=True)
@@ -42,10 +42,10 @@ class KeyPoint:
     """One point of a body.
 
     Attributes:
-        name: of the part of the body.
-        x: its place, as part of the picture's width.
-        y: its place, as part of the picture's height.
-        score: how sure the model is.
+        name: the part of the body.
+        x: the horizontal position, as a part of the picture's width.
+        y: the vertical position, as a part of the picture's height.
+        score: the model's score, higher if it is more certain.
     """
 
     name: str
@@ -72,7 +72,7 @@ class KeyPoints:
         return {"threshold": self.threshold, "key_points": points}
 
     def show(self, console: Terminal, size: tuple[int, int] | None) -> None:
-        """Print a table of those that are seen."""
+        """Print a table of the visible points."""
         seen = [point for point in self.points if self._is_seen(point)]
         title = f"{len(seen)} of {len(self.points)}, score {self.threshold:.4g} or more"
         table = Table("key point", title=title, title_justify="left")
@@ -84,7 +84,7 @@ class KeyPoints:
         console.print(table)
 
     def draw(self, canvas: Canvas) -> None:
-        """Draw points, and limbs between two of them that are both seen."""
+        """Draw the visible points, and the limbs between two of them."""
         for ends in _LIMBS:
             first, second = (self.points[end] for end in ends)
             if self._is_seen(first) and self._is_seen(second):
@@ -99,7 +99,7 @@ class KeyPoints:
 
 @dataclass(frozen=True)
 class KeyPointsReading:
-    """An output as MoveNet has it."""
+    """Reads an output of MoveNet's form."""
 
     outputs: tuple[TensorInfo, ...]
     threshold: float
@@ -117,7 +117,7 @@ class KeyPointsReading:
 
 
 def find(question: Question) -> list[Reading]:
-    """Return the outputs that are key points, beside an input that takes a picture."""
+    """Return the outputs that are key points, for a model whose input is a picture."""
     if question.picture_size is None:
         return []
     return [

@@ -1,4 +1,4 @@
-"""The class of each place of a picture."""
+"""The class of each pixel of a picture."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from tvm_qnn.io.terminal import Terminal
 if TYPE_CHECKING:
     from tvm_qnn.answers.canvas import Canvas
 
-_COLOURS = (3, 4)  # channels of what may be a picture
+_COLOURS = (3, 4)  # an output with 3 or 4 channels may be a picture
 _BACKGROUND = ("background", "__background__", "bg", "unlabeled", "void")
 
 
 @dataclass(frozen=True)
 class Region:
-    """All places of one class.
+    """All pixels of one class.
 
     Attributes:
-        index: of the class.
-        label: its name; empty if it has none.
-        share: the part of the picture that it takes.
+        index: the class.
+        label: the class's name; empty if it has none.
+        share: its part of the picture.
     """
 
     index: int
@@ -38,12 +38,12 @@ class Region:
 
 @dataclass(frozen=True, eq=False)
 class Mask:
-    """The class of each place.
+    """The class of each pixel.
 
     Attributes:
-        places: classes [height, width], int64.
-        regions: of the classes that take most of the picture, the largest first.
-        count: how many classes there are in it.
+        places: the classes [height, width], int64.
+        regions: the classes with the most pixels, the largest first.
+        count: how many classes are in the picture.
     """
 
     places: Array
@@ -68,7 +68,7 @@ class Mask:
         console.print(table)
 
     def draw(self, canvas: Canvas) -> None:
-        """Lay the classes' colours over the picture, with a legend; the background stays clear."""
+        """Lay the classes' colours over the picture, with a legend; the background gets none."""
         clear = {each.index for each in self.regions if _is_background(each)}
         canvas.overlay(self.places, clear)
         named = [each for each in self.regions if each.index not in clear]
@@ -82,13 +82,13 @@ class Mask:
 
 @dataclass(frozen=True)
 class MaskReading:
-    """An output with a class, or scores of classes, for each place.
+    """Reads an output with a class, or with scores of classes, for each pixel.
 
     Attributes:
         labels: the names of classes, or none.
         top: how many regions to name.
-        taken_for: what for, and why.
-        is_map: whether it holds classes, not scores.
+        taken_for: the kind of the output, and the reason for it.
+        is_map: whether it holds classes, and not scores.
     """
 
     outputs: tuple[TensorInfo, ...]
@@ -100,7 +100,7 @@ class MaskReading:
     is_drawable: ClassVar[bool] = True
 
     def answer(self, arrays: Sequence[Array]) -> Mask:
-        """Find the class of each place; the first of equal scores."""
+        """Find the class of each pixel, the first one if scores are equal."""
         array = arrays[0]
         places = (array if self.is_map else array.argmax(-1)).astype(np.int64)
         places = places.reshape(array.shape[1:3])
@@ -117,12 +117,12 @@ class MaskReading:
 
 
 def _is_background(region: Region) -> bool:
-    """Tell whether a class is no thing: by its name, or without names the first one."""
+    """Tell whether a class is the background: by its name or, without names, the first class."""
     return region.label.lower() in _BACKGROUND if region.label else region.index == 0
 
 
 def find(question: Question) -> list[Reading]:
-    """Return the outputs that are masks, beside an input that takes a picture."""
+    """Return the outputs that are masks, for a model whose input is a picture."""
     size = question.picture_size
     if size is None:
         return []
@@ -137,7 +137,7 @@ def find(question: Question) -> list[Reading]:
 
 
 def _why(question: Question, info: TensorInfo, size: tuple[int, int]) -> str:
-    """Return what an output is taken for, and why; empty if it is no mask for sure."""
+    """Return an output's kind and the reason for it; empty unless it is certainly a mask."""
     shape = info.shape
     if info.role == "map":
         is_whole = shape[:1] == (1,) and 0 not in shape

@@ -1,4 +1,4 @@
-"""What is asked of a model's outputs, and what is known of them before a run."""
+"""A person's wishes about a model's outputs, and what is known of the outputs before a run."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ _LEAST = 0.3
 
 @dataclass
 class Question:
-    """What a person asks of a model.
+    """A person's question to a model.
 
     Attributes:
-        signature: the model's.
-        descriptions: what its file tells.
-        labels: a file with the names of classes, before those that the model's file has.
+        signature: the model's signature.
+        descriptions: the texts and numbers in its file.
+        labels: a file with the names of classes; it has priority over names in the model's file.
         top: how many classes to name.
-        threshold: the least score of what is found, before that of the model's file.
-        notes: what of the model's file does not fit, and is left out.
-        has_named: whether the labels were taken for any output.
+        threshold: the least score of objects to find; it has priority over the model's file.
+        notes: remarks on parts of the model's file that do not fit, and are ignored.
+        has_named: whether any output used the labels.
     """
 
     signature: Signature
@@ -38,27 +38,27 @@ class Question:
 
     @property
     def picture_size(self) -> tuple[int, int] | None:
-        """Height and width of the one input that takes a picture; None if there is not just one."""
+        """Height and width of the only input that takes a picture; None if not exactly one does."""
         sizes = [size for info in self.signature.inputs if (size := _size(info)) is not None]
         return sizes[0] if len(sizes) == 1 else None
 
     def described(self, info: TensorInfo) -> Description:
-        """Return what the model's file tells of an output."""
+        """Return the description of an output in the model's file."""
         place = self.signature.outputs.index(info)
         return self.descriptions.outputs.get(place, Description())
 
     def names(
         self, info: TensorInfo, classes: int, *, add_background: bool = True
     ) -> tuple[str, ...]:
-        """Return the names of an output's classes; none if nobody names them.
+        """Return the names of an output's classes; none if they have no names.
 
         Args:
             info: the output.
-            classes: how many classes it has; 0 if that is not known.
+            classes: how many classes it has; 0 if this is unknown.
             add_background: as for ``fitted_labels``.
 
         Raises:
-            QnnError: if there are labels, but not for these classes.
+            QnnError: if the labels do not fit these classes.
         """
         if self.labels is not None:
             self.has_named = True
@@ -75,12 +75,12 @@ class Question:
             return ()
 
     def count_of_names(self, info: TensorInfo) -> int:
-        """Return how many classes are named for an output."""
+        """Return how many names of classes there are for an output."""
         lines = read_lines(self.labels) if self.labels else self.described(info).labels
         return len(lines)
 
     def least(self, info: TensorInfo) -> float:
-        """Return the least score that counts, of an output of scores."""
+        """Return the least score that counts, for an output of scores."""
         if self.threshold is not None:
             return self.threshold
         described = self.described(info).threshold

@@ -1,4 +1,4 @@
-"""What each output of a model is taken for."""
+"""Decides how each output of a model is read."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _FINDERS: tuple[Callable[[Question], list[Reading]], ...] = (
 
 
 def readings_of(question: Question) -> list[Reading]:
-    """Return what a model's outputs are taken for; no output twice, some not at all.
+    """Return the readings of a model's outputs. An output has at most one.
 
     Raises:
         QnnError: if there are labels, but no classes that they fit.

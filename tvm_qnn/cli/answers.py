@@ -1,4 +1,4 @@
-"""What `tvm-qnn run` prints and draws of a model's outputs."""
+"""Prints and draws the outputs of `tvm-qnn run`."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 
 def check_drawing(path: Path, picture: Image | None, readings: Sequence[Reading]) -> None:
-    """Check, before a run, that there is something to draw, and on what.
+    """Check before a run that there is something to draw, and a picture to draw on.
 
     Raises:
-        QnnError: if not.
+        QnnError: if there is not.
     """
     from tvm_qnn.answers.canvas import ENDINGS
 
@@ -39,7 +39,7 @@ def write_drawing(path: Path, picture: Image, answers: Iterable[Answer]) -> None
     """Draw answers on a picture, and write it.
 
     Raises:
-        QnnError: if it cannot be written.
+        QnnError: if the file cannot be written.
     """
     from tvm_qnn.answers.canvas import Canvas
 
@@ -55,13 +55,13 @@ def describe(
     taken: Mapping[str, Reading],
     answers: Mapping[str, Answer],
 ) -> dict[str, Any]:
-    """Describe one output, as JSON can hold it.
+    """Describe one output with values that JSON can hold.
 
     Args:
-        name: of the output.
+        name: the output's name.
         array: its values.
-        taken: what outputs are taken for, by name.
-        answers: what they say, by the name of the first output of each.
+        taken: the kinds of outputs, by name.
+        answers: the answers, by the name of the first output of each.
     """
     fields: dict[str, Any] = {
         "output": name,
@@ -85,13 +85,13 @@ def show(
     answers: Mapping[str, Answer],
     picture: Image | None,
 ) -> None:
-    """Print outputs and what they say; as ``describe``.
+    """Print outputs and answers; see ``describe``.
 
     Args:
         results: the outputs by name.
         taken: as for ``describe``.
         answers: as for ``describe``.
-        picture: the one that the model was run on, if there is one.
+        picture: the picture on which the model ran, if there is one.
     """
     from tvm_qnn.io.terminal import Terminal, styled
 

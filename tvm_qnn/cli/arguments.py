@@ -1,4 +1,4 @@
-"""The inputs of a model from what a person types: pictures, arrays, names."""
+"""Reads the inputs of a model that a person names: pictures and arrays."""
 
 from __future__ import annotations
 
@@ -33,15 +33,16 @@ def read_inputs(
 
     Args:
         texts: for each input a file, in the model's order, or as name=file: a picture, which is
-            scaled to the input's size and brought to its dtype, or a .npy file. One .npz file
-            may hold them all, by name.
+            scaled to the input's size and converted to its dtype, or a .npy file. One .npz file
+            may hold all inputs by name.
         infos: the inputs.
-        descriptions: what the model's file tells of them, by their places.
-        preparation: what is done to pictures; by default they are scaled to the input's size.
-        say: is told what pixels were taken for, where that is not the input's own integers.
+        descriptions: the descriptions of inputs in the model's file, by their indices.
+        preparation: the steps for pictures; by default they are scaled to the input's size.
+        say: called with a text about the real values of pixels, unless they are the input's
+            integers.
 
     Returns:
-        The arrays by the inputs' names, each of its input's shape and dtype. float32 arrays for
+        The arrays by the inputs' names, each with its input's shape and dtype. float32 arrays for
         a quantized input are quantized; a missing first dimension of 1 is added.
 
     Raises:
@@ -94,11 +95,11 @@ def read_inputs(
 
 
 def at_sizes(infos: Sequence[TensorInfo], shapes: Mapping[str, Sequence[Any]]) -> list[TensorInfo]:
-    """Return inputs with a number for each open size: a given one, or else the least.
+    """Return inputs with a number for each open size: a given one, otherwise the least allowed.
 
     Args:
         infos: the inputs.
-        shapes: of inputs by name, or one number for the name of a size.
+        shapes: shapes of inputs by name, or a number for the name of a size.
 
     Raises:
         QnnError: if a name is unknown, or a shape does not fit.
@@ -127,7 +128,7 @@ def at_sizes(infos: Sequence[TensorInfo], shapes: Mapping[str, Sequence[Any]]) -
 def picture_among(
     texts: Sequence[str], infos: Sequence[TensorInfo]
 ) -> tuple[Path, TensorInfo] | None:
-    """Return the file and the input of the one picture among them; None if there is not just one.
+    """Return the file and the input of the only picture; None if there is not exactly one.
 
     Args:
         texts: as for ``read_inputs``.
@@ -150,7 +151,7 @@ def check_files(texts: Sequence[str]) -> None:
     """Check that the files of inputs, as ``read_inputs`` takes them, exist.
 
     Raises:
-        QnnError: if one does not.
+        QnnError: if one does not exist.
     """
     for text in texts:
         _, equals, path = text.partition("=")
@@ -159,7 +160,7 @@ def check_files(texts: Sequence[str]) -> None:
 
 
 def _named(text: str, infos: dict[str, TensorInfo]) -> tuple[str | None, Path]:
-    """Name and path; what has no such name before a "=" is a path as a whole."""
+    """Return name and path; a text without an input's name before "=" is only a path."""
     name, equals, path = text.partition("=")
     if equals and not Path(text).exists():
         if name not in infos:

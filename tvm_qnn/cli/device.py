@@ -1,6 +1,6 @@
-"""The command `tvm-qnn-runtime`: libraries where there is TVM's runtime and no compiler.
+"""The command `tvm-qnn-runtime`, which runs libraries with TVM's runtime and without its compiler.
 
-All that it needs is imported at the top of modules: so the wheel for devices knows what it takes.
+Every import is at the top of a file, so that the wheel for devices can list what it needs.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _TOP = 5
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
-@click.option("--debug", is_flag=True, help="Show where in the program an error arose.")
+@click.option("--debug", is_flag=True, help="Show the traceback of an error.")
 @click.version_option(
     __version__, package_name="tvm-qnn-runtime", message="%(package)s %(version)s"
 )
@@ -46,7 +46,7 @@ def main(debug: bool) -> None:
     multiple=True,
     required=True,
     metavar="[NAME=]FILE",
-    help="A .npy file for each input, in order or by name; or one .npz file of all.",
+    help="A .npy file for each input, in order or by name; or one .npz file for all.",
 )
 @click.option(
     "--output",
@@ -59,7 +59,7 @@ def main(debug: bool) -> None:
 def run(
     library: Path, inputs: tuple[str, ...], output: Path | None, threads: int | None, as_json: bool
 ) -> None:
-    """Run LIBRARY on arrays, and print each output's greatest values and where they are.
+    """Run LIBRARY on arrays, and print each output's greatest values with their indices.
 
     Float arrays are quantized for a quantized input.
     """
@@ -84,7 +84,7 @@ def read_inputs(texts: Sequence[str], infos: Sequence[TensorInfo]) -> dict[str, 
     """Read the arrays of a library's inputs, by name.
 
     Args:
-        texts: files, in order or as name=file.
+        texts: files in the inputs' order, or as name=file.
         infos: the inputs.
 
     Raises:
@@ -105,7 +105,7 @@ def read_inputs(texts: Sequence[str], infos: Sequence[TensorInfo]) -> dict[str, 
 
 
 def _answer(tensor: TensorInfo, array: Array) -> dict[str, Any]:
-    """Describe an output, and its greatest values; of equal ones, those that come first."""
+    """Describe an output and its greatest values, the first of equal ones."""
     places = np.argsort(-array.astype(np.float64), axis=None, kind="stable")[:_TOP]
     return {
         "name": tensor.name,

@@ -1,6 +1,6 @@
-"""Groups of commands that end with one line for what is wrong with their input.
+"""Groups of commands that report faults of their input in one line.
 
-Nothing here imports TVM: `--help` answers at once.
+This file does not import TVM, so that `--help` answers at once.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ from tvm_qnn.cli.tvmc import hint
 from tvm_qnn.io.text import visible
 
 INTERRUPTED = 130
-"""The exit code after Ctrl-C: 128 and the number of the signal, as shells have it."""
+"""The exit code after Ctrl-C: 128 plus the signal's number, as in shells."""
 
 
 class Commands(click.Group):
-    """A group whose commands end with one line for what is wrong with their input."""
+    """A group of commands that report faults of their input in one line."""
 
     def main(self, *args: Any, **options: Any) -> Any:
-        """Run a command, and end the program."""
+        """Run a command, and exit."""
         try:
             with readable_streams():
                 return super().main(*args, **options)
         except OutputError as error:
-            with suppress(OSError):  # they may be one
+            with suppress(OSError):  # it may be the same stream
                 print(f"Error: cannot write the output: {error}", file=sys.stderr, flush=True)
             sys.exit(1)
 
@@ -42,7 +42,7 @@ class Commands(click.Group):
             return super().parse_args(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command that was asked for."""
+        """Run the requested command."""
         if ctx.params["debug"]:
             return super().invoke(ctx)
         try:
@@ -52,23 +52,23 @@ class Commands(click.Group):
             click.echo("Aborted!", err=True)
             ctx.exit(INTERRUPTED)
         except BrokenPipeError:
-            raise  # whoever read the output stopped: click ends without a word
-        except OSError as error:  # a folder that cannot be written, a file that cannot be read
+            raise  # the reader of the output stopped: click ends silently
+        except OSError as error:  # a folder is not writable, a file not readable
             raise click.ClickException(_shown(_reason(error))) from error
         except ValueError as error:
-            # Not before it is needed: it imports numpy.
+            # Imported late: it imports numpy.
             from qnn_ops.errors import QnnError
 
             if not isinstance(error, QnnError):
                 raise
-            # Python's argument is the command line's option.
+            # The command line's options have other names than Python's arguments.
             text = str(error).replace("shape_dict", "--shape").replace("values: ", "--value: ")
             raise click.ClickException(_shown(text)) from error
 
 
 @contextmanager
 def _short_usage_errors() -> Iterator[None]:
-    """Shorten errors of a command's line to one line, without a summary of its usage."""
+    """Shorten errors of a command's arguments to one line, without a summary of its usage."""
     try:
         yield
     except click.UsageError as error:
@@ -82,12 +82,12 @@ def _short_usage_errors() -> Iterator[None]:
 
 
 def _shown(message: str) -> str:
-    """Show an error, in which names of a model may stand; some take several lines."""
+    """Make an error fit to print: it may have names from a model, and several lines."""
     return visible(message, kept="\n")
 
 
 def _reason(error: OSError) -> str:
-    """Say which file is wrong, and how."""
+    """Name the file of an error, and the reason."""
     if error.strerror is None:
         return str(error)
     if error.filename is None:
@@ -97,7 +97,7 @@ def _reason(error: OSError) -> str:
 
 @contextmanager
 def _short_warnings() -> Iterator[None]:
-    """Show warnings as one line of text, without the line of code that gave them."""
+    """Print warnings as one line of text, without the line of code that caused them."""
     before = warnings.formatwarning
     warnings.formatwarning = _one_line
     try:

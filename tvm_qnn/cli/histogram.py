@@ -1,4 +1,4 @@
-"""The differences that a comparison found, as a picture."""
+"""Draws the differences of a comparison."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from tvm_qnn.io.text import visible
 
 
 def save_histogram(path: str | os.PathLike[str], comparison: Comparison, title: str) -> None:
-    """Draw how many elements of integer tensors are how many steps off, zero included.
+    """Draw a histogram of the differences of integer tensors in steps, zero included.
 
     Args:
-        path: of the PNG file.
-        comparison: what to draw.
-        title: above it.
+        path: the PNG file to write.
+        comparison: the comparison to draw.
+        title: a title above it.
 
     Raises:
         QnnError: matplotlib is not installed, or the file cannot be written.

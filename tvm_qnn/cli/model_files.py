@@ -1,4 +1,4 @@
-"""Files that commands take: libraries, and models of one format."""
+"""The files that commands take: libraries, and models of some format."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ LIBRARY = ".so"
 
 
 def ending(path: Path) -> str:
-    """Return the ending of a file's name, in small letters: KWS.TFLITE is a model, too."""
+    """Return the ending of a file's name in lower case: KWS.TFLITE is a model, too."""
     return path.suffix.lower()
 
 
 def is_tflite(path: Path) -> bool:
-    """Tell whether a file that is a library or a model is a model that LiteRT reads.
+    """Tell whether a file, which is a library or a model, is a model for LiteRT.
 
     Raises:
-        QnnError: if it is neither.
+        QnnError: if it is neither a library nor a model.
     """
     return path.suffix != LIBRARY and format_of(path).name == "TFLite"
 
 
 def check_tflite(path: Path) -> None:
-    """Check that a model file is one that LiteRT reads.
+    """Check that a file is a model for LiteRT.
 
     Raises:
-        QnnError: if not.
+        QnnError: if it is not.
     """
     if not is_tflite(path):
         raise QnnError(f"{path} is not a .tflite file, which this command needs")

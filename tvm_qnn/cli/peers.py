@@ -1,4 +1,4 @@
-"""The frameworks beside which a model file is timed."""
+"""The frameworks that a model file is timed with."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from qnn_ops.errors import QnnError
 from tvm_qnn.cli.model_files import LIBRARY
 
 Session = Any
-"""Has ``prepare(inputs)``, which returns a function that runs the model."""
+"""An object with ``prepare(inputs)``, which returns a function that runs the model."""
 
 
 def _litert(model: Path, threads: int, inputs: Sequence[Any]) -> Session:
@@ -46,15 +46,15 @@ _PEERS: dict[str, tuple[str, Callable[[Path, int, Sequence[Any]], Session]]] = {
 def peers(
     model: Path, inputs: Sequence[Any], threads: int
 ) -> tuple[dict[str, Callable[[], object]], dict[str, str]]:
-    """Load a model file into the framework that it is from.
+    """Load a model file into its own framework.
 
     Args:
-        model: the file, or a library, which has no peer.
-        inputs: of each run, in the model's order.
-        threads: of each run.
+        model: the file; a library has no framework.
+        inputs: the inputs of each run, in the model's order.
+        threads: the threads of each run.
 
     Returns:
-        What runs the model, and why that is missing, by the framework's name.
+        Functions that run the model, and reasons for missing frameworks, by the framework's name.
     """
     from tvm_qnn.io.progress import native_code_is_quiet
 

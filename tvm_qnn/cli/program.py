@@ -1,6 +1,7 @@
-"""The command `tvm-qnn`. Each of its commands stands in a file of `tvm_qnn.cli.commands`.
+"""The command `tvm-qnn`. Each of its commands has a file in `tvm_qnn.cli.commands`.
 
-Nothing here imports TVM, nor do the commands before they run: `--help` answers at once.
+Neither this file nor a command imports TVM before the command runs, so that `--help` answers at
+once.
 """
 
 from __future__ import annotations
@@ -33,22 +34,22 @@ COMMANDS = (
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
-@click.option("--debug", is_flag=True, help="Show where in the program an error arose.")
+@click.option("--debug", is_flag=True, help="Show the traceback of an error.")
 @click.option(
     "--rules",
     metavar="FILE",
     type=click.Path(exists=True, dir_okay=False),
-    help="Run this Python file first, which has rules for custom operators of models.",
+    help="A Python file to run first, with rules for custom operators of models.",
 )
 @click.version_option(__version__, package_name="tvm-qnn", message="%(package)s %(version)s")
 def main(debug: bool, rules: str | None) -> None:
-    """Compile quantized models to integer code that computes what their framework computes."""
+    """Compile quantized models to integer code, with the results of the model's own framework."""
     if rules:
         _run_rules(rules)
 
 
 def _run_rules(path: str) -> None:
-    """Run a user's file; what it raises is one line, as other faults of input are."""
+    """Run a user's file of rules; report its errors in one line, like other faults of input."""
     try:
         runpy.run_path(path)
     except Exception as error:

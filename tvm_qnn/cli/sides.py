@@ -1,4 +1,4 @@
-"""The two sides of a comparison of outputs, as the command line names them."""
+"""The two sides of a comparison of outputs, as a command's arguments name them."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ class Side:
     """One side of a comparison.
 
     Attributes:
-        program: what runs.
-        inputs: what it takes; none for outputs that are known already.
-        descriptions: what its file tells of them, by their places.
-        title: as people call it.
+        program: the program that runs.
+        inputs: the inputs that it takes; empty for stored outputs.
+        descriptions: the descriptions of inputs in its file, by their indices.
+        title: its name in sentences.
     """
 
     program: Program
@@ -51,7 +51,7 @@ class Side:
 
 @dataclass(frozen=True)
 class _Session:
-    """A framework's session, whose outputs are described as the model's file does."""
+    """A framework's session; its outputs have the descriptions of the model's file."""
 
     session: Program
     outputs: Sequence[TensorInfo]
@@ -68,15 +68,15 @@ def side_here(
     kernels: bool,
     upload: Upload | None = None,
 ) -> Side:
-    """Return what tvm-qnn computes.
+    """Return our side of a comparison.
 
     Args:
-        path: of a library or a model.
+        path: a library or a model.
         source: the model; None for a library.
-        shapes: of inputs, where they are not the file's.
-        target: to compile a model for.
-        kernels: whether with the kernels.
-        upload: brings a library to the device where it shall run.
+        shapes: shapes of inputs, in place of the file's.
+        target: the target for which a model is compiled.
+        kernels: whether to use kernels.
+        upload: loads a library onto the device where it shall run.
     """
     if source is None:
         library = load(path)
@@ -91,11 +91,11 @@ def side_here(
 
 
 def side_of_framework(path: Path, *, is_other: bool) -> Side | None:
-    """Return what a model computes on its own framework; None if that is not run.
+    """Return a model on its own framework; None if that cannot be run.
 
     Args:
-        path: of the model.
-        is_other: whether it is another model than the one that tvm-qnn runs.
+        path: the model.
+        is_other: whether it is a second model, and not the one that tvm-qnn runs.
     """
     peer = peer_of(path, is_other=is_other)
     if peer is None:
@@ -106,10 +106,10 @@ def side_of_framework(path: Path, *, is_other: bool) -> Side | None:
 
 
 def other_side(path: Path) -> Side:
-    """Return what is compared with: an archive of outputs, a library, or another model.
+    """Return the other side of a comparison: an archive of outputs, a library, or another model.
 
     Raises:
-        QnnError: if the file is none of them.
+        QnnError: if the file is none of these.
     """
     if ending(path) == ".npz":
         return Side(Archive(read_archive(path)), (), {}, path.name)
@@ -122,7 +122,7 @@ def other_side(path: Path) -> Side:
 
 
 def turns(texts: Sequence[str]) -> list[tuple[str, ...]]:
-    """Return the files of each run: one run, or one for each file of a folder.
+    """Return the files of each run: a single run, or one for each file of a folder.
 
     Raises:
         QnnError: if a folder has no pictures or arrays.
@@ -147,13 +147,13 @@ def turns(texts: Sequence[str]) -> list[tuple[str, ...]]:
 def runs_of(
     files: Sequence[Sequence[str]], ours: Side, theirs: Side
 ) -> Iterator[tuple[list[Array], list[Array]]]:
-    """Yield the inputs of both sides, run by run; noise, if there are no files.
+    """Yield the inputs of both sides, run by run; noise if there are no files.
 
-    Where the other side takes what ours does, both get the same. Otherwise files are read for each
-    of them, and noise stands for the same real numbers.
+    If both sides take the same inputs, both get the same arrays. Otherwise each side reads the
+    files itself, and noise stands for the same real numbers on both sides.
 
     Raises:
-        QnnError: if they do not fit.
+        QnnError: if the inputs do not fit.
     """
     for texts in files:
         if texts:
@@ -170,7 +170,7 @@ def _read(texts: Sequence[str], side: Side) -> Iterator[Array]:
 
 
 def _converted(given: Sequence[Array], ours: Side, theirs: Side) -> list[Array]:
-    """Return the same real numbers as another side takes them."""
+    """Return the same real numbers in the encoding of the other side's inputs."""
     pairs = zip(ours.inputs, given, strict=True)
     return input_arrays(
         theirs.inputs, [reals(info, each) for info, each in pairs], {}, quantize=True
@@ -178,7 +178,7 @@ def _converted(given: Sequence[Array], ours: Side, theirs: Side) -> list[Array]:
 
 
 def _is_alike(ours: Side, theirs: Side) -> bool:
-    """Tell whether both take the same arrays; what takes none takes any."""
+    """Tell whether both sides take the same arrays; a side without inputs takes any."""
     one, other = (
         [replace(info, name="", role="", classes=0, low=None, high=None) for info in side.inputs]
         for side in (ours, theirs)

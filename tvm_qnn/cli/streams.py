@@ -1,4 +1,4 @@
-"""The standard output and the standard error, whatever they can show and wherever they lead."""
+"""Makes the standard output and the standard error safe for any text and any destination."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from typing import TypeVar
 
-# What the commands print beyond ASCII, for terminals that show nothing else.
+# The characters beyond ASCII that commands print, for terminals that only show ASCII.
 _ASCII = {"×": "x", "µ": "u", "–": "-", "…": ".", "✓": "*"}
 
 _HANDLER = "tvm-qnn-readable"
@@ -19,11 +19,11 @@ _Result = TypeVar("_Result")
 
 
 class OutputError(Exception):
-    """An output cannot be written, as where a disk is full."""
+    """An output cannot be written, for example because a disk is full."""
 
 
 class _Stream(io.TextIOWrapper):
-    """A stream whose errors cannot be taken for those of other files."""
+    """A stream whose errors have a class of their own, unlike errors of other files."""
 
     def write(self, text: str) -> int:
         return _told(lambda: super(_Stream, self).write(text))
@@ -34,10 +34,10 @@ class _Stream(io.TextIOWrapper):
 
 @contextmanager
 def readable_streams() -> Iterator[None]:
-    """Print what an encoding lacks as what is nearest to it, or by its number.
+    """Print similar characters, or numbers, in place of those that an encoding lacks.
 
     Raises:
-        OutputError: what was printed cannot be written.
+        OutputError: the output cannot be written.
     """
     codecs.register_error(_HANDLER, _readable)
     with ExitStack() as stack:
@@ -49,7 +49,7 @@ def readable_streams() -> Iterator[None]:
 @contextmanager
 def _replaced(name: str) -> Iterator[None]:
     before = getattr(sys, name)
-    if not isinstance(before, io.TextIOWrapper):  # closed, or another program's
+    if not isinstance(before, io.TextIOWrapper):  # a closed stream, or another program's
         yield
         return
     before.flush()
@@ -61,7 +61,7 @@ def _replaced(name: str) -> Iterator[None]:
         setattr(sys, name, before)
         try:
             stream.flush()
-        except BrokenPipeError:  # whoever read it stopped
+        except BrokenPipeError:  # the reader stopped
             _drop(stream)
         except OutputError:
             _drop(stream)
@@ -71,7 +71,7 @@ def _replaced(name: str) -> Iterator[None]:
 
 
 def _drop(stream: io.TextIOWrapper) -> None:
-    """Let what waits to be written go nowhere: Python tries once more at its end."""
+    """Discard what the stream still holds: Python would try to write it again at its end."""
     with suppress(OSError), open(os.devnull, "wb") as nowhere:
         os.dup2(nowhere.fileno(), stream.fileno())
 

@@ -1,4 +1,4 @@
-"""Advice for options and commands of TVM's former command tvmc."""
+"""Advice for the options and commands of TVM's former command tvmc."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _COMMANDS = {
 
 
 def hint(error: click.UsageError) -> str:
-    """Return what to do where an error is about a word of tvmc's, as a sentence; else nothing."""
+    """Return advice as a sentence if an error is about one of tvmc's words; otherwise nothing."""
     word, known = "", _OPTIONS
     if isinstance(error, click.NoSuchOption):
         word = error.option_name

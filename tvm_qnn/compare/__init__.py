@@ -1,4 +1,4 @@
-"""Comparison of what a model computes with what another program does."""
+"""Compares a model's tensors or outputs with those of another program."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The result of a comparison: the differences of each tensor, counted over several runs."""
+"""The result of a comparison: counts of each tensor's differences over several runs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from qnn_ops.dialect.tensor_info import TensorInfo
 from tvm_qnn.io.text import table
 from tvm_qnn.library.arrays import reals
 
-_SHOWN = 10  # of the tensors that differ
+_SHOWN = 10  # differing tensors in the printed text, at most
 
 
 @dataclass(frozen=True)
@@ -22,24 +22,24 @@ class TensorComparison:
     """One tensor, as computed here and by another program, over all runs.
 
     Attributes:
-        index: the tensor's number in a TFLite file; of an ONNX model, its node's; of an output,
-            its place.
+        index: the tensor's number in a TFLite file, or its node's in an ONNX model; for an output,
+            its index.
         name: the tensor's name.
-        operator: the operator that computes it, for instance "CONV_2D"; of what QuantizeLinear
-            gives, the one before it. Empty where it is not known.
-        elements: how many elements it has.
-        differing: how many of them differ; all of them if the shapes or dtypes do.
-        worst: the largest difference, in steps of a quantized tensor, or of real values where the
-            two are not quantized alike; infinite for a difference of shape or dtype, or if one
+        operator: the operator that computes it, for instance "CONV_2D"; for the result of a
+            QuantizeLinear, the operator before that. Empty if it is unknown.
+        elements: its number of elements.
+        differing: how many of them differ; all, if the shapes or dtypes differ.
+        worst: the largest difference, in steps of a quantized tensor, or in real values if the two
+            sides have different encodings; infinite for a difference of shape or dtype, or if one
             side is not a number.
-        steps: of an integer tensor: how many elements are so many steps too large (negative:
-            too small), by that number; without those that are equal.
-        run: the number of the first run, from 0, in which an element differs.
-        sqnr: in decibels, the power of the other program's real values over that of the
-            differences (signal to quantization noise); infinite if there are none. None where
-            real values are not known, or not finite.
-        cosine: of the angle between both sides' real values; None likewise.
-        mismatch: both sides' shapes or dtypes in words, where they differ; else nothing.
+        steps: for an integer tensor, the number of elements by their difference in steps
+            (negative: too small); equal elements are left out.
+        run: the index of the first run in which an element differs.
+        sqnr: the signal to quantization noise in decibels: the power of the other program's real
+            values over that of the differences; infinite without differences. None if real values
+            are unknown or not finite.
+        cosine: the cosine of the angle between both sides' real values; None in the same cases.
+        mismatch: both sides' shapes or dtypes in words if they differ; otherwise empty.
     """
 
     index: int
@@ -65,12 +65,12 @@ class Comparison:
     """Every tensor that was compared, in the order of the operators.
 
     Attributes:
-        tensors: of TFLite models, all that operators compute; of ONNX models what is quantized,
+        tensors: for TFLite models, all that operators compute; for ONNX models, the quantized ones
             and the outputs; otherwise the outputs.
-        reference: what was compared with, as people call it.
-        runs: how many inputs it was compared on.
-        outputs: those of the library that is built for use, whose operators are fused, where
-            ``tensors`` are those of one that keeps them all.
+        reference: the name of the program that was compared with.
+        runs: on how many inputs they were compared.
+        outputs: the outputs of the library that is built for use, whose operators are fused;
+            ``tensors`` come from a library that keeps all tensors.
     """
 
     tensors: tuple[TensorComparison, ...]
@@ -80,7 +80,7 @@ class Comparison:
 
     @property
     def differing(self) -> tuple[TensorComparison, ...]:
-        """The tensors that are not equal, element by element; behind them outputs of the other."""
+        """The tensors with differences, followed by the ``outputs`` with differences."""
         return _differing(self.tensors) + _differing(self.outputs)
 
     @property
@@ -128,11 +128,11 @@ class Tally:
         """Begin without a run.
 
         Args:
-            index: as ``TensorComparison`` has it.
-            operator: likewise.
-            ours: what is known of our side.
-            theirs: and of the other one, if it is not the same. One of our dtype that is not said
-                to be quantized is quantized as ours.
+            index: as in ``TensorComparison``.
+            operator: as in ``TensorComparison``.
+            ours: the description of our tensor.
+            theirs: that of the other tensor, if it differs. If it has our dtype and no encoding, it
+                has ours.
         """
         self._index, self._operator, self._ours = index, operator, ours
         if theirs is None or (theirs.dtype == ours.dtype and theirs.scale is None):
@@ -150,7 +150,7 @@ class Tally:
         self._noise = self._signal = self._own = self._product = 0.0
 
     def add(self, ours: Array, theirs: Array, run: int) -> None:
-        """Count what a run gave."""
+        """Count the differences of a run."""
         self.runs += 1
         self._elements += theirs.size
         alike = ours.dtype == theirs.dtype if self._is_alike else self._has_reals
@@ -166,7 +166,7 @@ class Tally:
             ours, theirs = self._in_reals(ours, theirs)
         both_nan = (ours != ours) & (theirs != theirs)
         unequal = (ours != theirs) & ~both_nan
-        # float64 holds every difference of the dtypes that matter; NaN counts as infinitely far.
+        # float64 holds every difference of these dtypes; NaN is infinitely far from a number.
         with np.errstate(invalid="ignore"):
             gap = ours[unequal].astype(np.float64) - theirs[unequal].astype(np.float64)
         if gap.size:
@@ -181,7 +181,7 @@ class Tally:
             self._sum(ours.ravel(), theirs.ravel())
 
     def result(self) -> TensorComparison:
-        """Return what was found."""
+        """Return the counts."""
         sqnr = cosine = None
         sums = (self._noise, self._signal, self._own, self._product)
         if self._has_reals and all(map(math.isfinite, sums)):

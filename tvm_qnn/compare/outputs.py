@@ -1,4 +1,4 @@
-"""Comparison of the outputs of two programs."""
+"""Compares the outputs of two programs."""
 
 from __future__ import annotations
 
@@ -16,32 +16,32 @@ Array = np.ndarray[Any, Any]
 
 
 class Program(Protocol):
-    """What computes outputs of inputs."""
+    """A program that computes outputs from inputs."""
 
     @property
     def outputs(self) -> Sequence[TensorInfo]:
-        """What it computes, in order."""
+        """The descriptions of its outputs, in order."""
 
     def run(self, inputs: Sequence[Array]) -> Sequence[Array]:
-        """Run it once."""
+        """Run the program once."""
 
 
 class Here:
     """A library, on this machine or on a device, as a program."""
 
     def __init__(self, library: Any) -> None:
-        """Take what ``tvm_qnn.load`` or ``tvm_qnn.remote(…).load`` gives."""
+        """Take a library from ``tvm_qnn.load`` or ``tvm_qnn.remote(…).load``."""
         self._library = library
         self.inputs: Sequence[TensorInfo] = library.inputs
         self.outputs: Sequence[TensorInfo] = library.outputs
 
     def run(self, inputs: Sequence[Array]) -> list[Array]:
-        """Run it once."""
+        """Run the library once."""
         return results_of(self._library.run(*inputs))
 
 
 class Archive:
-    """Outputs that another program gave, as a program that gives them whatever the input is."""
+    """The stored outputs of another program; a run returns them for any input."""
 
     def __init__(self, arrays: Mapping[str, Array]) -> None:
         """Take the outputs by name."""
@@ -51,7 +51,7 @@ class Archive:
         ]
 
     def run(self, inputs: Sequence[Array]) -> list[Array]:
-        """Return them."""
+        """Return the outputs."""
         del inputs
         return self._arrays
 
@@ -64,17 +64,17 @@ def compare_outputs(
 ) -> Comparison:
     """Run two programs, and compare their outputs.
 
-    Those of the same names, or if names differ those at the same places. Integers that are
-    quantized alike are compared as they are, others by the real numbers that they mean.
+    Outputs are paired by their names or, if the names differ, by their order. Integers of the same
+    encoding are compared directly, all others by their real values.
 
     Args:
-        ours: the one whose tensors the comparison names.
-        theirs: the other one.
-        runs: the inputs of both, run by run; each is taken when it is its turn.
-        title: what people call the other one.
+        ours: the program whose tensors the comparison names.
+        theirs: the other program.
+        runs: the inputs of both, run by run; each is read when its run begins.
+        title: a name for the other program.
 
     Raises:
-        QnnError: if they have another number of outputs, or an input does not fit.
+        QnnError: if the numbers of outputs differ, or an input does not fit.
     """
     places = _places([info.name for info in ours.outputs], [info.name for info in theirs.outputs])
     tallies = [
@@ -91,7 +91,7 @@ def compare_outputs(
 
 
 def _places(ours: Sequence[str], theirs: Sequence[str]) -> list[int]:
-    """Return where each of our outputs is among theirs."""
+    """Return the index among their outputs for each of ours."""
     if len(ours) != len(theirs):
         raise QnnError(
             f"outputs are compared one by one: one side has {', '.join(ours)}, the other "

@@ -1,4 +1,4 @@
-"""What models are compared with: their own frameworks, tensor by tensor."""
+"""The frameworks that models are compared with, tensor by tensor."""
 
 from __future__ import annotations
 
@@ -34,16 +34,16 @@ Array = np.ndarray[Any, Any]
 
 @dataclass(frozen=True)
 class Computed:
-    """What is compared.
+    """A model to compare, and the framework's tensors.
 
     Attributes:
-        mod: whose outputs are ``tensors``.
-        params: of it.
-        tensors: key in ``answers``, number and operator of each.
+        mod: the model with all ``tensors`` as outputs.
+        params: its parameters.
+        tensors: a key of ``answers``, a number and an operator for each tensor.
         used: the model as it is imported for use, with its parameters.
-        outputs: keys of what that returns; where one is no key in ``answers``, it is an input.
-        answers: the framework's tensors of each run, which are computed as they are taken.
-        title: as people call what computes them, where that is not ``Reference.title``.
+        outputs: the keys of the outputs of ``used``. A key that ``answers`` lacks is an input's.
+        answers: the framework's tensors of each run; each run is computed when it is read.
+        title: the name of the program, if ``Reference.title`` is not its name.
     """
 
     mod: tvm.IRModule
@@ -120,7 +120,7 @@ def _with_xnnpack(
     shape_dict: Mapping[str, Sequence[int]] | None,
     expected: Mapping[Any, Array] | None,
 ) -> Computed:
-    """Run a program, of which the delegate gives the outputs alone."""
+    """Run a program. The delegate returns only its outputs."""
     mod, params = from_exported_program(model, shape_dict)
     names = [info.name for info in signature_of(mod).outputs]
     answers: Iterator[Mapping[Any, Array]] = iter([dict(expected or {})])
@@ -133,15 +133,15 @@ def _with_xnnpack(
 
 @dataclass(frozen=True)
 class Reference:
-    """What a model is compared with.
+    """A framework that models are compared with.
 
     Attributes:
-        name: as the command line has it.
-        format: of the models that it runs.
-        title: as people call it.
-        package: that has it.
-        check: raises if it is not installed.
-        compute: imports a model, and runs it there.
+        name: its name on the command line.
+        format: the format of the models that it runs.
+        title: its name in sentences.
+        package: the package with it.
+        check: raises an error if the package is not installed.
+        compute: imports a model, and runs it on the framework.
     """
 
     name: str
@@ -171,14 +171,14 @@ REFERENCES = (
 
 
 def reference_of(model: Any, against: str | None = None) -> Reference:
-    """Return what a model is compared with.
+    """Return the framework that a model is compared with.
 
     Args:
         model: as for ``compare``.
-        against: the name of one of ``REFERENCES``.
+        against: a name in ``REFERENCES``.
 
     Raises:
-        QnnError: if there is none for the model's format, or it is not that one.
+        QnnError: if no framework has the model's format, or ``against`` is another one.
         OSError: if the path cannot be read.
     """
     kind = format_of(model).name
@@ -194,7 +194,7 @@ def reference_of(model: Any, against: str | None = None) -> Reference:
 
 
 def _without_leftovers(graph: Model, expected: Mapping[int, Array]) -> dict[int, Array]:
-    """Put zeros where LiteRT leaves what memory held: behind the boxes that a detector found."""
+    """Put zeros behind the boxes that a detector found: LiteRT leaves those elements unwritten."""
     known = dict(expected)
     for operator in graph.operators:
         options = operator.options

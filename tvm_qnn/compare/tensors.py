@@ -1,4 +1,4 @@
-"""Comparison of a model, tensor by tensor, with what its own framework computes."""
+"""Compares a model with its own framework, tensor by tensor."""
 
 from __future__ import annotations
 
@@ -34,26 +34,26 @@ def compare(
 ) -> Comparison:
     """Run a model here and on its own framework, and compare all tensors.
 
-    A TFLite model on LiteRT's reference kernels, an ONNX model on ONNX Runtime with the settings
-    of ``onnxruntime_tensors``. What is compared becomes an output, so operators are not fused
-    across one another. The library that is built for use, in which they are, runs too, and its
-    outputs are compared. LiteRT's reference SOFTMAX aborts the process when 512 or more logits
-    are nearly equal.
+    A TFLite model runs on LiteRT's reference kernels, an ONNX model on ONNX Runtime with the
+    settings of ``onnxruntime_tensors``. Each compared tensor becomes an output, so that operators
+    are not fused across it. The library that is built for use fuses them; it runs, too, and its
+    outputs are compared. LiteRT's reference SOFTMAX aborts the process if 512 or more logits are
+    nearly equal.
 
     Args:
         model: the contents of a .tflite or .onnx file, its path, or an ``onnx.ModelProto``.
         inputs: one array for each input of the model, in the model's order.
-        target: of the compilation, as ``tvm_qnn.build`` takes it; this machine must run it.
-        kernels: use the hand-written kernels of the target, or only the portable primitives.
+        target: the target, as ``tvm_qnn.build`` takes it; this machine must be able to run it.
+        kernels: whether to use the target's hand-written kernels, or only the portable primitives.
         expected: what ``litert_tensors`` or ``onnxruntime_tensors`` gives for this model and these
             inputs, if the caller has it already.
-        shape_dict: shapes of inputs by name, where they are not the file's, as ``from_tflite``
+        shape_dict: shapes of inputs by name, in place of the file's, as ``from_tflite``
             takes them.
-        then: the inputs of further runs, one after the other: a model that keeps something from
-            one to the next keeps it. Each is taken when it is its turn. Not together with
+        then: the inputs of further runs, one after the other; a model with a state keeps it from
+            one run to the next. Each is read when its run begins. Not together with
             ``expected``.
         used: the library that is built for use, if the caller has it already.
-        signature: which of the models that a TFLite file holds, as ``from_tflite`` takes it.
+        signature: the name of one of the models in a TFLite file, as ``from_tflite`` takes it.
 
     Raises:
         QnnError: if the model cannot be imported or is of another format, its framework is missing
@@ -66,7 +66,7 @@ def compare(
     parsed = runnable_target(target)
     ours, theirs = tee(chain([inputs], then))
     computed = reference.compute(model, theirs, shape_dict, expected)
-    first = next(computed.answers)  # it is refused at once what the framework refuses
+    first = next(computed.answers)  # before the build: the framework may refuse
     library = build(computed.mod, parsed, computed.params, kernels=kernels)
     if used is None and computed.used[0] is computed.mod:
         used = library
@@ -74,7 +74,7 @@ def compare(
     codes = {key: (index, operator) for key, index, operator in computed.tensors}
     tallies = [
         (key, Tally(*codes[key], info))
-        # Behind the outputs are counts of the rows that some of them have.
+        # The library's last outputs are counts of rows, for some of the other outputs.
         for (key, *_), info in zip(computed.tensors, library.outputs, strict=False)
     ]
     tallies_of_used = [
@@ -99,7 +99,7 @@ def compare(
 
 
 def _filled(found: Mapping[str, Array], answer: Mapping[Any, Array]) -> list[Array]:
-    """Return what a run gave, without the rows that are beyond an output's count."""
+    """Return the results of a run without rows beyond an output's count."""
     arrays = dict(found)
     for name, array in found.items():
         count, theirs = found.get(name + COUNT), answer.get(name)

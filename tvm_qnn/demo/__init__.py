@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 __all__ = ["show_digits", "show_inception", "show_own_model"]
 
-# Times of a library are shown in tables of ``report``, which need no compiler.
+# Tables of ``report`` show a library's times, too, and need no compiler.
 make_lazy(
     __name__,
     {

@@ -27,9 +27,10 @@ class Checked:
     """The result of the check.
 
     Attributes:
-        outputs: the model's outputs, in order, from the library that was timed.
-        comparison: every intermediate tensor, and these, against LiteRT's reference kernels.
-        timings: of one thread, by program: OURS and THEIRS.
+        outputs: the model's outputs in order, from the library that was timed.
+        comparison: all intermediate tensors and these outputs, compared with LiteRT's reference
+            kernels.
+        timings: the times of one thread, by program: OURS and THEIRS.
     """
 
     outputs: list[Array]
@@ -46,13 +47,13 @@ def compile_here(console: Terminal, mod: Any, params: Mapping[str, Any]) -> Libr
 def check_and_time(
     console: Terminal, model: bytes, library: Library, inputs: Sequence[Array]
 ) -> Checked:
-    """Compare a compiled model with LiteRT's reference kernels, and time it and LiteRT.
+    """Compare a compiled model with LiteRT's reference kernels, and time both programs.
 
     Args:
-        console: where to show what is being done.
+        console: where to show the progress.
         model: the contents of the .tflite file.
-        library: the same, compiled for this machine.
-        inputs: one array for each of its inputs.
+        library: the same model, compiled for this machine.
+        inputs: one array for each of the model's inputs.
     """
     with timed(console, "Run LiteRT's reference kernels, keeping every tensor"):
         expected = litert_tensors(model, inputs)

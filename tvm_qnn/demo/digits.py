@@ -1,4 +1,4 @@
-"""Part 1: a trained model on pictures that it has not seen."""
+"""Part 1 of the demonstration: a trained model on pictures that were not in its training."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ class DigitsResult:
 
     Attributes:
         labels: the true digits [N].
-        scores: the model's answers as computed here, quantized probabilities [N, 10].
-        expected: the same as LiteRT computes them.
+        scores: our answers, quantized probabilities [N, 10].
+        expected: LiteRT's answers.
     """
 
     labels: Array
@@ -42,17 +42,17 @@ class DigitsResult:
 
     @property
     def right(self) -> int:
-        """The number of pictures that are classified right."""
+        """The number of pictures that are classified correctly."""
         return int(np.count_nonzero(self.predictions == self.labels))
 
     @property
     def equal_predictions(self) -> int:
-        """The number of predictions that are LiteRT's."""
+        """The number of predictions that equal LiteRT's."""
         return int(np.count_nonzero(self.predictions == self.expected.argmax(1)))
 
     @property
     def equal_scores(self) -> int:
-        """The number of scores that are LiteRT's."""
+        """The number of scores that equal LiteRT's."""
         return int(np.count_nonzero(self.scores == self.expected))
 
 
@@ -86,7 +86,7 @@ def show_digits(console: Terminal, folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         draw_grid(drawing, pictures, labels, results[digits.STYLES[0]].predictions)
-    except (OSError, QnnError) as error:  # what was shown is true without it, and more follows
+    except (OSError, QnnError) as error:  # the demonstration goes on without a drawing
         console.print(f"Without a picture of them: {error}")
     else:
         console.print(f"Some of them, with prediction and truth: {drawing}")

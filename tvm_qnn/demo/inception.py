@@ -76,7 +76,7 @@ def show_own_model(
     console.print(styled(path.name), f": {len(graph.operators)} operators", sep="")
     with timed(console, "Import it"):
         mod, params = from_tflite(graph)
-    # Before anything slow begins, so that a wrong file is told at once.
+    # Before the slow steps, so that a wrong file is reported at once.
     signature = with_input_ranges(mod, signature_of(mod))
     inputs = _inputs(signature, image)
     names = _names(signature, labels)

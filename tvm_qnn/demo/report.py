@@ -1,4 +1,4 @@
-"""The results of the demonstration, as text, tables and a drawing."""
+"""Shows the results of the demonstration as text, tables and a drawing."""
 
 from __future__ import annotations
 
@@ -22,28 +22,28 @@ if TYPE_CHECKING:
 Array = np.ndarray[Any, Any]
 
 OURS, THEIRS = "tvm-qnn", "LiteRT (XNNPACK)"
-"""The programs, as tables name them."""
+"""The names of the programs in tables."""
 
 ROWS, COLUMNS = 4, 6
-MOST_WRONG = COLUMNS  # a row of them at most
+MOST_WRONG = COLUMNS  # at most one row of them
 RIGHT, WRONG = "tab:green", "tab:red"
 
 
 def chosen(labels: Array, predictions: Array) -> list[int]:
-    """Choose the pictures to draw: some that are classified wrongly, if any are, then others."""
+    """Choose the pictures to draw: first some wrong ones, if there are any, then others."""
     wrong = np.flatnonzero(predictions != labels)[:MOST_WRONG]
     right = np.flatnonzero(predictions == labels)
     return [int(i) for i in [*wrong, *right][: ROWS * COLUMNS]]
 
 
 def draw_grid(path: Path, pictures: Array, labels: Array, predictions: Array) -> None:
-    """Draw some pictures with what they were taken for and what they are.
+    """Draw some pictures with their predicted and true classes.
 
     Args:
-        path: of the PNG file.
-        pictures: [N, height, width], dark where the values are high.
-        labels: what they are [N].
-        predictions: what the model says they are [N].
+        path: the PNG file to write.
+        pictures: [N, height, width]; high values are dark.
+        labels: the true classes [N].
+        predictions: the model's classes [N].
 
     Raises:
         QnnError: if matplotlib is not installed, or the file cannot be written.
@@ -71,7 +71,7 @@ def print_checked(console: Terminal, checked: Checked) -> None:
 
 
 def print_comparison(console: Terminal, comparison: Comparison) -> None:
-    """Print how many tensors are equal, and the first of those that are not."""
+    """Print how many tensors are equal, and the first tensors that differ."""
     console.print(
         f"Equal to {comparison.reference}: ",
         styled(_count(comparison.tensors, "tensors")),
@@ -129,11 +129,11 @@ def times_table(title: str, timings: Mapping[str, Timing]) -> Table:
 
 
 def rates_table(title: str, rates: Mapping[str, Sequence[float]]) -> Table:
-    """List the median, slowest and fastest turn of each program, and the first one's ratio to it.
+    """List the median, slowest and fastest rate of each program, and the first one's ratio to it.
 
     Args:
-        title: of the table.
-        rates: images a second of each turn, by program.
+        title: the table's title.
+        rates: images a second in each turn, by program.
     """
     caption = f"ratio: the images of {next(iter(rates))} divided by the program's"
     table = Table(title=title, title_justify="left", caption=caption, caption_justify="left")

@@ -1,8 +1,8 @@
-"""Really trained models: scikit-learn's handwritten digits, classified and found in 8 bits.
+"""Trained models: scikit-learn's handwritten digits, classified and detected in 8 bits.
 
 The model files and the held-out pictures lie beside the code, so that using them needs neither
-training nor scikit-learn. `python -m tools.digits` makes them anew, in a checkout, and `python -m
-tools.digits.detector` the detector.
+training nor scikit-learn. In a checkout, `python -m tools.digits` makes them again, and `python -m
+tools.digits.detector` makes the detector.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def detector() -> bytes:
 
 
 def held_out() -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
-    """Return the digits that took no part in training.
+    """Return the digits that were not used in training.
 
     Returns:
         Pictures [450, 8, 8], uint8 from 0 (paper) to 16 (ink), and labels [450], int64.
@@ -86,7 +86,7 @@ def to_input(pictures: npt.ArrayLike, style: str) -> npt.NDArray[Any]:
         style: the model's style, "int8" or "uint8".
 
     Returns:
-        [N, 8, 8, 1] of the dtype that the style is named after.
+        An array [N, 8, 8, 1] with the dtype in the style's name.
 
     Raises:
         QnnError: if the pictures have another shape, dtype or range, or there is no such style.

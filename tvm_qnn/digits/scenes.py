@@ -1,4 +1,4 @@
-"""Pictures with several digits, for a detector."""
+"""Makes pictures with several digits, for a detector."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ EXTENT = 48
 """Height and width of a scene in pixels."""
 
 _LEAST, _MOST = 10, 16  # height and width of a digit in it
-_TRIES = 100  # to find a place
+_TRIES = 100  # attempts to find a free position
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,8 +23,8 @@ class Scene:
 
     Attributes:
         pixels: [48, 48], uint8 from 0 (paper) to 255 (ink).
-        boxes: the digits' places [N, 4]: top, left, bottom and right as parts of the picture.
-        labels: what they are [N], int64.
+        boxes: the digits' boxes [N, 4]: top, left, bottom and right as parts of the picture.
+        labels: the digits [N], int64.
     """
 
     pixels: npt.NDArray[np.uint8]
@@ -38,13 +38,13 @@ def scene(
     generator: np.random.Generator,
     count: int = 5,
 ) -> Scene:
-    """Put digits on a page, at any places and of any sizes, where none covers another.
+    """Put digits of any size at any position on a page, without overlaps.
 
     Args:
         pictures: digits [N, 8, 8] from 0 (paper) to 16 (ink), to choose from.
-        labels: what they are [N].
-        generator: of random numbers.
-        count: how many digits, if there is room.
+        labels: the digits that they show [N].
+        generator: draws the random numbers.
+        count: how many digits to put there, if they have room.
     """
     page = generator.uniform(0, 24, (EXTENT, EXTENT))  # grainy paper
     boxes: list[tuple[int, int, int, int]] = []
@@ -72,7 +72,7 @@ def _overlap(first: tuple[int, ...], second: tuple[int, ...]) -> bool:
 
 
 def _resized(picture: npt.NDArray[Any], size: int) -> npt.NDArray[np.float64]:
-    """Scale a picture of 8×8, bilinearly between the centres of its pixels."""
+    """Scale a picture of 8×8, with bilinear interpolation between the centres of its pixels."""
     places = np.clip((np.arange(size) + 0.5) * SIZE / size - 0.5, 0, SIZE - 1)
     low = np.minimum(places.astype(int), SIZE - 2)
     weights = np.zeros((size, SIZE))

@@ -1,7 +1,7 @@
 """A backend of TorchDynamo: ``torch.compile(model, backend="tvm_qnn")``.
 
 PyTorch finds it by the entry point ``torch_dynamo_backends``. Each graph that Dynamo captures is
-exported, imported and built at its first call, and once more for other shapes. The integers are
+exported, imported and built at its first call, and again for other shapes. The integers are
 those of ``from_exported_program``. Parts that cannot be imported run in PyTorch.
 """
 
@@ -28,22 +28,22 @@ def backend(
     """Compile a graph of TorchDynamo.
 
     Args:
-        graph: what Dynamo captured.
-        example_inputs: the graph's inputs. Parameters and buffers of the model are among them, and
+        graph: the graph that Dynamo captured.
+        example_inputs: the graph's inputs. The model's parameters and buffers are among them, and
             become constants of the library.
-        mode: means nothing.
-        options: "target" and "num_threads", as ``tvm_qnn.build`` takes them; the target is "host"
-            by default.
+        mode: has no effect.
+        options: "target" and "num_threads", as for ``tvm_qnn.build``; the target is "host" by
+            default.
 
     Returns:
         A function of the graph's inputs. It returns tensors without gradients. Operators that
         cannot be imported run in PyTorch, with an ``EagerWarning`` that names them; so do views
-        that the graph returns of inputs or of other outputs. The whole graph does if it writes to
-        its inputs, or its parameters want gradients. A call with an input that is not in this
-        machine's memory, or that wants a gradient, runs in PyTorch, too.
+        of inputs or of other outputs that the graph returns. The whole graph runs in PyTorch if
+        it writes to its inputs, or its parameters need gradients. So does a call with an input
+        that is not in this machine's memory, or that needs a gradient.
 
     Raises:
-        QnnError: if there is no such option.
+        QnnError: if an option is unknown.
     """
     del mode
     if unknown := set(options or {}) - set(_OPTIONS):
@@ -53,7 +53,7 @@ def backend(
 
 
 def _is_fixed(value: Any) -> bool:
-    """Tell whether an input is a parameter or buffer, which Dynamo marks, or a size."""
+    """Tell whether an input is a size, or a parameter or buffer, which Dynamo marks."""
     if not isinstance(value, torch.Tensor) or isinstance(value, torch.nn.Parameter):
         return True
     return getattr(value, "_dynamo_static_input_type", None) is not None

@@ -1,4 +1,4 @@
-"""A graph that TorchDynamo captured, as it is called."""
+"""Calls of a graph that TorchDynamo captured."""
 
 from __future__ import annotations
 
@@ -22,24 +22,24 @@ Key = tuple[Any, ...]
 
 
 class EagerWarning(UserWarning):
-    """A graph, or a part of it, runs in PyTorch; the text says why."""
+    """A graph, or a part of it, runs in PyTorch; the text gives the reason."""
 
 
 class Compiled:
-    """A graph, and what it was built to, by the shapes of its inputs."""
+    """A graph, and what was built from it for each list of its inputs' shapes."""
 
     def __init__(
         self, graph: torch.fx.GraphModule, fixed: set[int], options: Mapping[str, Any]
     ) -> None:
-        """Build nothing yet.
+        """Take a graph without building it.
 
         Args:
-            graph: returns a tuple.
-            fixed: the numbers of the inputs that are constants.
-            options: for ``tvm_qnn.build``.
+            graph: a graph that returns a tuple.
+            fixed: the indices of the inputs that are constants.
+            options: the options of ``tvm_qnn.build``.
         """
         self._graph, self._fixed, self._options = graph, fixed, options
-        # The tensors stay with what runs: as long as they live, no other has their ids.
+        # Keep the tensors beside the runs: as long as they live, no other tensors have their ids.
         self._runs: Last[Key, tuple[Run, object]] = Last()
         self._reason = ""
 
@@ -50,9 +50,9 @@ class Compiled:
         if not reason and all(map(_is_plain, values)):
             try:
                 return self._run(inputs, values)(values)
-            except Exception as error:  # whatever PyTorch, TVM or numpy meets
+            except Exception as error:  # PyTorch, TVM and numpy raise many classes
                 reason = " ".join(str(error).split()) or type(error).__name__
-        results = self._graph(*inputs)  # raises, where the call is at fault and not the graph
+        results = self._graph(*inputs)  # raises if the call is wrong, and not the graph
         if reason and not self._reason:
             self._reason = reason
             text = f"a graph runs in PyTorch, not in tvm_qnn: {reason}"
@@ -60,11 +60,11 @@ class Compiled:
         return results
 
     def _run(self, inputs: Sequence[Any], values: Sequence[torch.Tensor]) -> Run:
-        """Return what runs on some inputs; builds it if it is new."""
+        """Return the run for some inputs; build it if it is new."""
         key = tuple([each.shape for each in values] + [_identity(inputs[i]) for i in self._fixed])
         if found := self._runs.get(key):
             return found[0]
-        # Export changes what all threads see of PyTorch. Under this lock none of them compiles.
+        # Export changes PyTorch's state for all threads. With this lock no other thread compiles.
         with compile_lock:
             if found := self._runs.get(key):
                 return found[0]
@@ -77,16 +77,16 @@ class Compiled:
         """Build the graph, or its parts that can be imported.
 
         Raises:
-            QnnError: its results would not be PyTorch's, or none of it is imported.
+            QnnError: its results would differ from PyTorch's, or none of it can be imported.
         """
         if torch.is_grad_enabled() and any(map(_wants_gradient, fixed.values())):
             raise QnnError("its parameters want gradients: call it in torch.no_grad()")
         try:
             program = torch.export.export(_Bound(self._graph, fixed), values)
-        except Exception as error:  # whatever PyTorch meets
+        except Exception as error:  # PyTorch raises many classes
             raise QnnError(f"it cannot be exported: {error}") from error
         program = known_program(program)
-        user_nodes(program)  # raises where it writes to its inputs
+        user_nodes(program)  # raises if it writes to its inputs
         if not (reasons := reasons_of(program)):
             imported = import_program(program, of_pytorch=True)
             return _run_of(build(imported.mod, params=imported.params, **self._options))
@@ -107,7 +107,7 @@ def _run_of(library: Library) -> Run:
 
 
 class _Bound(torch.nn.Module):
-    """A graph whose parameters, buffers and sizes are its own again."""
+    """A graph that holds its parameters, buffers and sizes again."""
 
     def __init__(self, graph: torch.fx.GraphModule, fixed: Mapping[int, Any]) -> None:
         super().__init__()
@@ -132,7 +132,7 @@ def _name(number: int) -> str:
 
 
 def _is_plain(tensor: torch.Tensor) -> bool:
-    """Tell whether numpy can read a tensor, and nobody wants its gradient."""
+    """Tell whether numpy can read a tensor, and it needs no gradient."""
     return tensor.is_cpu and not (tensor.requires_grad and torch.is_grad_enabled())
 
 
@@ -141,7 +141,7 @@ def _wants_gradient(value: Any) -> bool:
 
 
 def _identity(value: Any) -> Any:
-    """Return a size, or for a tensor what changes when it is replaced or written to."""
+    """Return a size; for a tensor, a key that changes if it is replaced or written to."""
     if not isinstance(value, torch.Tensor):
         return value
     version = 0 if value.is_inference() else value._version

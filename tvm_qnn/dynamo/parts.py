@@ -1,4 +1,4 @@
-"""The parts of a program that can be imported, and PyTorch around them."""
+"""Divides a program into parts that can be imported, and the rest, which PyTorch runs."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from frontends.torch.importer import missing_operators
 from frontends.torch.reader import calls_of, operator_of
 
 Run = Callable[[Sequence[torch.Tensor]], tuple[Any, ...]]
-"""Computes a graph's results from its inputs that are no constants."""
+"""Computes a graph's results from its inputs, except those that are constants."""
 
 
 def reasons_of(program: torch.export.ExportedProgram) -> dict[Node, str]:
-    """Tell which nodes cannot be imported with PyTorch's results, and why.
+    """Return the nodes that cannot be imported with PyTorch's results, each with the reason.
 
-    TVM rounds bfloat16 at other points than PyTorch does, and numpy has none. The caller may write
-    to an output, and see that in what shares its memory.
+    TVM rounds bfloat16 at other points than PyTorch, and numpy has no bfloat16. The caller may
+    write to an output, and see the change in an input or output that shares its memory.
 
     Args:
-        program: of ``known_program``.
+        program: a program from ``known_program``.
     """
     nodes = calls_of(program)
     found = {nodes[number]: reason for number, reason in missing_operators(program).items()}
@@ -44,13 +44,13 @@ def reasons_of(program: torch.export.ExportedProgram) -> dict[Node, str]:
 
 
 def _memory(node: Node) -> Any:
-    """Return a key that tensors of one memory share."""
+    """Return a key that is equal for tensors with the same memory."""
     tensor = node.meta.get("val")
     return tensor.untyped_storage()._cdata if isinstance(tensor, torch.Tensor) else object()
 
 
 def _views(node: Node) -> list[Node]:
-    """Return a node and those before it that give the same memory, up to what made it."""
+    """Return the views from a node back to their memory's maker, which counts if it is an input."""
     inputs = [each for each in node.all_input_nodes if _memory(each) == _memory(node)]
     if inputs:
         return [node, *_views(inputs[0])]
@@ -58,7 +58,7 @@ def _views(node: Node) -> list[Node]:
 
 
 def text_of(reasons: Mapping[Node, str]) -> str:
-    """Name operators with their reasons, in one line."""
+    """Name operators with their reasons in one line."""
     names: dict[str, list[str]] = {}
     for node, reason in reasons.items():
         name = operator_of(node) if node.op == "call_function" else node.name
@@ -87,13 +87,14 @@ def divided(
     """Compile the parts of a program that can be imported.
 
     Args:
-        program: of ``known_program``; it is changed.
-        reasons: of its nodes that cannot be imported.
-        compiled: compiles a part, given the numbers of its inputs that are constants. A part
+        program: a program from ``known_program``; it is changed.
+        reasons: the nodes that cannot be imported, each with the reason.
+        compiled: compiles a part, given the indices of its inputs that are constants. A part
             returns a tuple.
 
     Returns:
-        What runs the program, its other operators in PyTorch; None if no part has two operators.
+        A function that runs the program; PyTorch runs its other operators. None if no part has two
+        operators.
     """
     module = program.graph_module
     values = {**program.state_dict, **program.constants}

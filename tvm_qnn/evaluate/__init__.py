@@ -1,4 +1,4 @@
-"""How right a model is on data, and whether it is what its own framework computes."""
+"""Measures a model's accuracy on data, and compares its outputs with its own framework's."""
 
 from tvm_qnn.evaluate.evaluation import Evaluation, evaluate, journal_of
 from tvm_qnn.evaluate.feed import Feed

@@ -16,8 +16,8 @@ from qnn_ops.errors import QnnError, needed
 from tvm_qnn.evaluate.worker import Job, Worker, parts
 from tvm_qnn.io.text import to_json
 
-# Times that workers may end without a single sample in between, and the seconds by which the pause
-# after each grows: for half a minute a lost node may be taken for one that is there.
+# How often in a row the workers may end before they finish a sample, and the seconds that each
+# pause is longer than the one before. Ray may still list a lost node for half a minute.
 _VAIN, _PAUSE = 6, 2.0
 
 
@@ -32,27 +32,27 @@ def check_ray() -> None:
 
 
 class Cluster:
-    """What runs samples on a cluster, as a ``Runner``.
+    """A ``Runner`` that evaluates samples on a Ray cluster.
 
     Attributes:
-        nodes: how many samples each node has run, by its id.
+        nodes: how many samples each node has run, by the node's id.
     """
 
     def __init__(self, address: str, workers: int | None = None) -> None:
         """Name a cluster.
 
         Args:
-            address: of it, as ``ray.init`` takes it; empty: the one that this machine belongs to,
-                or else a new one of this machine alone.
-            workers: how many at most; None: one for each processor of the cluster.
+            address: the cluster's, as ``ray.init`` takes it. If it is empty: the cluster that this
+                machine belongs to, or else a new one of this machine alone.
+            workers: the greatest number of workers; None: one for each processor of the cluster.
         """
         self._address, self._workers = address, workers
         self.nodes: Counter[str] = Counter()
 
     def __call__(self, job: Job, places: Sequence[int]) -> Iterator[dict[str, Any]]:
-        """Yield the record of each sample; once, whatever happens to the workers.
+        """Yield the record of each sample exactly once, even if workers end.
 
-        When a worker or a node ends, what it had not given is run again by those that are left.
+        If a worker or a node ends, the remaining workers run its unfinished samples again.
 
         Raises:
             QnnError: if there is no such cluster, a sample is bad, or all workers end.
@@ -106,12 +106,12 @@ class Cluster:
         """Yield records until all are done, or a worker ends."""
         import ray
 
-        resources: Any = ray.cluster_resources  # without annotations
+        resources: Any = ray.cluster_resources  # Ray does not annotate it
         count = self._workers or max(1, math.floor(resources().get("CPU", 1)))
         turns = parts(places, count)
         count = min(count, len(turns))
         with warnings.catch_warnings():
-            # Of options that a later release drops: setup.py leaves that one out.
+            # Ray warns of options that a later release drops; setup.py excludes that release.
             warnings.simplefilter("ignore", DeprecationWarning)
             rows = ray.data.from_items(
                 [{"places": list(turn)} for turn in turns], override_num_blocks=len(turns)
@@ -121,8 +121,8 @@ class Cluster:
                 batch_size=1,
                 compute=ray.data.ActorPoolStrategy(min_size=1, max_size=count, initial_size=count),
                 num_cpus=1,
-                # A dead one would wait for room that a lost node has taken with it, and its samples
-                # with it: what is left is begun anew instead.
+                # A restarted worker would wait for processors of a lost node, and keep its samples
+                # waiting. The loop in ``_all`` runs the unfinished samples again.
                 max_restarts=0,
             )
         for row in rows.iter_rows():
@@ -134,7 +134,7 @@ class Cluster:
 
 
 class _Actor:
-    """A worker. An error is part of its answer: Ray would wrap it, and lose its class."""
+    """A worker. It returns errors in its answer: Ray would wrap them, and lose their class."""
 
     def __init__(self, job: Any) -> None:
         """Load the models.
@@ -153,7 +153,7 @@ class _Actor:
             self._error = str(error)
 
     def __call__(self, batch: dict[str, Any]) -> dict[str, list[str]]:
-        """Run the samples of a batch of turns."""
+        """Run the samples of a batch, whose rows each list the indices of some samples."""
         records: list[dict[str, Any]] = []
         error = self._error
         worker = self._worker
@@ -167,7 +167,7 @@ class _Actor:
 
 
 def _with_whole_paths(job: Job) -> Job:
-    """Return a job whose files are found from any folder."""
+    """Return the job with absolute paths: a worker has another current folder."""
     samples = tuple(
         replace(
             sample,

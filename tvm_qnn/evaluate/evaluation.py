@@ -1,6 +1,6 @@
-"""Figures of a model on data, from the records of all samples, and the journal of these.
+"""Computes a model's figures on data from the records of all samples.
 
-The journal has one line for each sample, so that an evaluation can be gone on with.
+A journal holds one line for each sample, so that a stopped evaluation can go on.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ from tvm_qnn.io.text import to_json
 Record = Mapping[str, Any]
 
 NAME = "journal.jsonl"
-"""The file of records in the folder of an evaluation."""
+"""The name of the journal's file in an evaluation's folder."""
 
 
 class Journal:
-    """Records of samples, each once, in a file or in memory alone."""
+    """The records of samples, one each, in a file or in memory only."""
 
     def __init__(self, path: Path | None, asked: str, keys: Mapping[str, int]) -> None:
-        """Read what a file holds.
+        """Read the records of a file.
 
         Args:
-            path: of the file, which need not exist; None: in memory alone.
-            asked: what records follow from, beside the samples, as a digest.
-            keys: places of the samples by their keys: records of others are left out.
+            path: the file, which need not exist; None: the records stay in memory.
+            asked: a digest of everything that decides the records, except the samples.
+            keys: the index of each sample by its key. Records with other keys are left out.
 
         Raises:
             QnnError: if the file is of another evaluation.
@@ -58,11 +58,11 @@ class Journal:
 
     @contextmanager
     def kept(self, records: Iterable[Record]) -> Iterator[Iterator[Record]]:
-        """Yield records one by one, which are then in the file; those of known samples are not."""
+        """Yield each new record after it is written; records of known samples are skipped."""
         if self._path is None:
             yield self._taken(records)
             return
-        # Anew, and not at the end: what a stopped program wrote may end in half a line.
+        # Write the whole file again: a stopped program may have left half a line at its end.
         part = self._path.with_name(f".{NAME}.part")
         with part.open("w", encoding="utf-8") as file:
             file.write(to_json({"asked": self._asked}) + "\n")
@@ -82,7 +82,7 @@ class Journal:
     def _taken(self, records: Iterable[Record]) -> Iterator[Record]:
         for record in records:
             if record["place"] not in self.records:
-                # As it would be read: the same figures whether it was stopped or not.
+                # As the file has it: an evaluation gives the same figures after a stop.
                 plain = json.loads(to_json(record))
                 self.records[record["place"]] = plain
                 yield plain
@@ -101,13 +101,13 @@ def _lines(path: Path) -> Iterator[dict[str, Any]]:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """What was found.
+    """The result of an evaluation.
 
     Attributes:
-        job: what was asked.
+        job: the job.
         records: of all samples, in their order.
-        figures: as JSON can hold them. They follow from the records alone, so they are the same
-            whoever made these.
+        figures: values that JSON can hold. They depend on the records alone, whichever process
+            made these.
     """
 
     job: Job
@@ -116,12 +116,12 @@ class Evaluation:
 
 
 def journal_of(job: Job, model: str, path: Path | None) -> Journal:
-    """Return the journal of what is asked.
+    """Return the journal of a job.
 
     Args:
-        job: what is asked.
+        job: the job.
         model: the digest of our model.
-        path: of the journal's file; None: in memory.
+        path: the journal's file; None: in memory.
 
     Raises:
         QnnError: if the file is of another evaluation.
@@ -136,16 +136,16 @@ def journal_of(job: Job, model: str, path: Path | None) -> Journal:
 def evaluate(
     job: Job, run: Runner, journal: Journal, advance: Callable[[], None] = lambda: None
 ) -> Evaluation:
-    """Run the samples that are not in the journal yet, and count.
+    """Run the samples that are not in the journal yet, and compute the figures.
 
     Args:
-        job: what is asked.
-        run: what runs samples.
-        journal: what was done so far.
-        advance: is called after each sample.
+        job: the job.
+        run: runs samples.
+        journal: the records so far.
+        advance: called after each sample.
 
     Raises:
-        QnnError: if a sample cannot be read or does not fit; says which one.
+        QnnError: if a sample cannot be read or does not fit; the message names it.
     """
     places = [place for place in range(len(job.data.samples)) if place not in journal.records]
     with journal.kept(run(job, places) if places else ()) as records:
@@ -186,7 +186,7 @@ def _figures(job: Job, records: Sequence[Record]) -> dict[str, Any]:
 
 
 def _keys(samples: Sequence[Sample]) -> dict[str, int]:
-    """Return the places of samples by their keys, with a number for one that is there twice."""
+    """Return the index of each sample by its key; equal samples get keys with a number."""
     seen: Counter[str] = Counter()
     keys = {}
     for place, sample in enumerate(samples):

@@ -1,4 +1,4 @@
-"""From a sample to the inputs of a model."""
+"""Turns a sample into the inputs of a model."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ Array = np.ndarray[Any, Any]
 
 @dataclass(frozen=True)
 class Feed:
-    """What makes a model's inputs.
+    """Makes a model's inputs.
 
     Attributes:
         infos: the inputs.
-        preparation: of pictures.
-        normalization: what pixels stand for; None for integers that cover the pictures' range.
+        preparation: how pictures are cut, resized and normalized.
+        normalization: the real values of pixels; None for integers that cover the pictures' range.
     """
 
     infos: tuple[TensorInfo, ...]
@@ -46,7 +46,7 @@ class Feed:
         descriptions: Mapping[int, Description],
         preparation: Preparation,
     ) -> Feed:
-        """Decide what pixels stand for; as ``normalization_of``."""
+        """Make the feed of a model; ``normalization_of`` decides the real values of pixels."""
         normalization = None
         if len(infos) == 1:
             given = preparation.normalization
@@ -57,7 +57,7 @@ class Feed:
         """Check that samples of this kind fit the inputs, before anything is compiled.
 
         Raises:
-            QnnError: if not.
+            QnnError: if they do not.
         """
         if sample.row is not None:
             self.arrays(sample)
@@ -75,7 +75,7 @@ class Feed:
         """Return the inputs for a sample.
 
         Raises:
-            QnnError: if it cannot be read or does not fit; says which one.
+            QnnError: if it cannot be read or does not fit; the message names it.
         """
         try:
             if sample.row is None:
@@ -88,7 +88,7 @@ class Feed:
             raise QnnError(told if known else f"{sample.where}: {told}") from error
 
     def truth(self, sample: Sample, height: int, width: int) -> Array:
-        """Return the classes in a sample's mask at places that the model sees [height, width].
+        """Return the class of each pixel that the model sees, from a sample's mask [height, width].
 
         Raises:
             QnnError: if it cannot be read.
@@ -103,7 +103,7 @@ class Feed:
                 seen = Image.fromarray(np.asarray(mask).astype(np.int32))
         except QnnError as error:
             raise QnnError(f"{sample.mask}: {error}") from None
-        except Exception as error:  # of Pillow's formats, any
+        except Exception as error:  # Pillow raises errors of many classes
             raise QnnError(f"{sample.mask} is not a picture that Pillow can read") from error
         size = picture_shape(self.infos[0])[:2]
         seen = self.preparation.frame(seen, *size, smooth=False)
@@ -114,10 +114,10 @@ class Feed:
         return np.asarray(seen).astype(np.int64)
 
     def picture(self, sample: Sample) -> Image:
-        """Return a sample as a picture for a person, as small as the model sees it or larger.
+        """Return a sample as a picture for a person, at least as large as the model sees it.
 
         Raises:
-            QnnError: if it is none.
+            QnnError: if the sample is not a picture.
         """
         from PIL import Image
 
@@ -139,7 +139,7 @@ class Feed:
     def _rows(self, path: Path) -> dict[str, Array]:
         """Return the arrays of an archive by the names of the inputs.
 
-        They go to other processes with this object, once they were read.
+        Arrays that were read are kept, and go with this object to other processes.
         """
         path = path.absolute()
         if path not in self._archives:
@@ -159,7 +159,7 @@ class Feed:
         return {}
 
     def takes_pixels(self, sample: Sample) -> bool:
-        """Tell whether a sample is a picture, whose pixels are normalized.
+        """Tell whether a sample is a picture whose pixels are normalized.
 
         Raises:
             QnnError: if it cannot be read.
@@ -179,7 +179,7 @@ class Feed:
         return channels == (1 if row.ndim == 2 else row.shape[2])
 
     def _fitted(self, row: Array, info: TensorInfo) -> Array:
-        """Bring a row to an input: bytes of a picture like a picture, all else as it is."""
+        """Bring a row to an input: prepare the bytes of a picture, leave all others as they are."""
         if not self._is_picture(row, info):
             return fitted(row, info)
         from PIL import Image

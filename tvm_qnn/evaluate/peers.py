@@ -1,4 +1,4 @@
-"""The model, or another one, on its own framework."""
+"""Runs a model on its own framework."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Session(Protocol):
     outputs: Sequence[TensorInfo]
 
     def run(self, inputs: Sequence[Array]) -> Sequence[Array]:
-        """Run it once."""
+        """Run the model once."""
 
 
 class _LiteRt(LiteRtSession):
@@ -46,7 +46,7 @@ class _OnnxRuntime:
 
 
 class _Xnnpack(XnnpackSession):
-    """What takes and gives tensors without names."""
+    """A session of XNNPACK, whose tensors have no names."""
 
     inputs: Sequence[TensorInfo] = ()
     outputs: Sequence[TensorInfo] = ()
@@ -64,9 +64,9 @@ class Peer:
     """A model that runs on its own framework, beside ours.
 
     Attributes:
-        title: of the framework, with the file if it is another model.
-        format: of the model.
-        content: of its file.
+        title: the framework's name, with the file's name if it is another model.
+        format: the model's format.
+        content: the bytes of the model's file.
     """
 
     title: str
@@ -74,7 +74,7 @@ class Peer:
     content: bytes
 
     def start(self) -> Session:
-        """Load it, for one thread.
+        """Load the model for one thread.
 
         Raises:
             QnnError: if the framework is not installed, or rejects the model.
@@ -84,11 +84,11 @@ class Peer:
 
 
 def peer_of(path: Path, *, is_other: bool) -> Peer | None:
-    """Return a model on its framework; None for a format whose framework is not run.
+    """Return a model on its framework; None for a format whose framework cannot be run.
 
     Args:
         path: of the model.
-        is_other: whether it is another model than the one that is evaluated.
+        is_other: whether it is a second model, and not the one that is evaluated.
     """
     kind = format_of(path).name
     if kind not in _SESSIONS:
@@ -100,7 +100,7 @@ def peer_of(path: Path, *, is_other: bool) -> Peer | None:
 def described(
     path: Path, session: Session
 ) -> tuple[tuple[TensorInfo, ...], tuple[TensorInfo, ...], Mapping[int, Description]]:
-    """Return inputs, outputs and descriptions of another model, which may be of float32 alone."""
+    """Return inputs, outputs and descriptions of a second model, which may be a float32 model."""
     source = read_model(path)
     descriptions = source.descriptions().inputs
     try:

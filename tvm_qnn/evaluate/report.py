@@ -1,4 +1,4 @@
-"""An evaluation as files: tables in CSV, figures in JSON, the confusion matrix, a page."""
+"""Writes an evaluation as files: CSV tables, JSON figures, the confusion matrix, an HTML page."""
 
 from __future__ import annotations
 
@@ -26,24 +26,24 @@ FIGURES, SAMPLES, CLASSES, CONFUSION, PAGE = (
     "confusion.png",
     "report.html",
 )
-"""The files."""
+"""The names of the files."""
 
 _WORST = 24  # pictures on the page
 _SIDE = 160  # pixels of their longer side
-_LETTERS = 24  # of a class's name beside the matrix
-_NAMED = 30  # classes whose names have room beside the matrix
+_LETTERS = 24  # of a class's name beside the matrix, at most
+_NAMED = 30  # the most classes whose names fit beside the matrix
 
 
 def write_report(
     folder: Path, title: str, found: Evaluation, about: Mapping[str, str] | None = None
 ) -> list[Path]:
-    """Write what was found; a matrix and classes only where there are classes.
+    """Write an evaluation to a folder; the matrix and the classes only if the task has classes.
 
     Args:
         folder: where to write.
         title: of the page and the matrix.
         found: the evaluation.
-        about: how it was made, by heading, as the page says it.
+        about: headings and texts of the page that say how the evaluation was made.
 
     Returns:
         The files.
@@ -123,7 +123,7 @@ def _write_csv(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
 def _draw_confusion(
     path: Path, title: str, figures: Mapping[str, Any], classes: Sequence[Mapping[str, Any]]
 ) -> None:
-    """Draw how often which class is taken for which; each row's whole is 1."""
+    """Draw the confusion matrix: how often each class is predicted as each; rows add up to 1."""
     indices = [row["class"] for row in classes]
     order = {index: place for place, index in enumerate(indices)}
     matrix = np.zeros((len(indices), len(indices)), np.int64)
@@ -186,7 +186,7 @@ def _cell(value: Any) -> str:
 
 
 def _worst(found: Evaluation) -> list[str]:
-    """Return the pictures on which the model is most wrong."""
+    """Return the pictures on which the model errs most."""
     job = found.job
     pairs = [
         (job.task.fault(sample, record), place, sample, record)
@@ -197,7 +197,7 @@ def _worst(found: Evaluation) -> list[str]:
     for _, _, sample, record in wrong[:_WORST]:
         try:
             picture = job.feed.picture(sample)
-        except QnnError:  # a row that is no picture
+        except QnnError:  # the row is not a picture
             continue
         scale = _SIDE / max(picture.size)
         sides = [max(1, round(side * scale)) for side in picture.size]

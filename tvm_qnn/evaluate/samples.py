@@ -1,4 +1,4 @@
-"""Data: samples, and what is true of each."""
+"""The samples of a dataset, and the true answer of each."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 from qnn_ops.errors import QnnError
 
 CLASSES, MASKS, BOXES, NOTHING = "classes", "masks", "boxes", "nothing"
-"""What is true of the samples: a class of each, masks, boxes; or nothing is known."""
+"""The true answers in the data: a class of each sample, a mask, boxes, or nothing."""
 
 
 @dataclass(frozen=True)
@@ -19,12 +19,12 @@ class Sample:
     """One picture, or one row of arrays.
 
     Attributes:
-        path: of the picture, or of the archive.
-        where: what stands before an error of it: a file, with its line.
-        row: in the archive; None for a picture.
-        label: its class, where that is what is known.
-        mask: the picture with the class of each place, likewise.
-        image: its number in the annotations of boxes, likewise.
+        path: the picture, or the archive.
+        where: the file and line that errors about the sample name.
+        row: the row in the archive; None for a picture.
+        label: the class, if the data have classes.
+        mask: the picture with the class of each pixel, if the data have masks.
+        image: the image's number in the annotations, if the data have boxes.
     """
 
     path: Path
@@ -36,21 +36,21 @@ class Sample:
 
     @property
     def name(self) -> str:
-        """How it is called in tables."""
+        """The sample's name in tables."""
         return str(self.path) if self.row is None else f"{self.path}[{self.row}]"
 
     @property
     def truth(self) -> int | str | None:
-        """What is known of it, in tables: a class, a mask, or an image's number."""
+        """The true answer in tables: a class, a mask, or an image's number."""
         if self.mask is not None:
             return str(self.mask)
         return self.image if self.label is None else self.label
 
     def key(self) -> str:
-        """Return what changes with the sample: paths, sizes, times of changes, and the truth.
+        """Return a key that changes with the sample's paths, sizes, times and true answer.
 
         Raises:
-            OSError: if a file is not there.
+            OSError: if a file is missing.
         """
         files = [path for path in (self.path, self.mask) if path is not None]
         stats = [(str(path), path.stat().st_size, path.stat().st_mtime_ns) for path in files]
@@ -59,13 +59,13 @@ class Sample:
 
 @dataclass(frozen=True)
 class Data:
-    """What a model is evaluated on.
+    """A dataset that a model is evaluated on.
 
     Attributes:
         kind: one of CLASSES, MASKS, BOXES and NOTHING.
         samples: in their order.
-        notes: what was decided, for a person to read.
-        annotations: of boxes, as COCO has them, with the model's classes as categories.
+        notes: sentences about decisions that were made, for a person.
+        annotations: boxes in COCO's form, with the model's classes as categories.
     """
 
     kind: str
@@ -79,9 +79,9 @@ class Classes:
     """The classes of a model.
 
     Attributes:
-        count: how many there are; 0 if it has none.
-        names: of them, or none.
-        offset: what is added to the numbers in the data.
+        count: the number of classes; 0 if the model has none.
+        names: their names, or none.
+        offset: a number that is added to each class of the data.
     """
 
     count: int
@@ -89,10 +89,10 @@ class Classes:
     offset: int = 0
 
     def index(self, label: str | int, where: str) -> int:
-        """Return the class that a label names, by its name or its number.
+        """Return the class with a label, which is its name or its number.
 
         Raises:
-            QnnError: if there is none, or several have that name.
+            QnnError: if no class has this label, or several have this name.
         """
         if isinstance(label, str):
             if found := [index for index, name in enumerate(self.names) if name == label]:

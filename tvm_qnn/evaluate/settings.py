@@ -1,4 +1,4 @@
-"""Settings of a model's data, in a TOML file."""
+"""Reads the settings of a model's data from a TOML file."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _count(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and value >= 0
 
 
-# For each key: what it needs to be, in words, and whether a value is that.
+# For each key: the value it needs, in words, and a function that checks a value.
 _KEYS: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
     "crop": ("a number above 0, up to 1", lambda value: _number(value) and 0 < value <= 1),
     "resize": ("a positive integer", lambda value: _count(value) and value > 0),
@@ -45,18 +45,18 @@ def _nonzero(value: Any) -> bool:
 
 
 def read_settings(path: Path) -> dict[str, Any]:
-    """Read what a TOML file says of a model's data.
+    """Read a model's data settings from a TOML file.
 
     Returns:
-        Its keys among crop, resize, order, mean, std, offset and labels. mean and std are tuples,
-        labels is a path.
+        The keys that the file has of crop, resize, order, mean, std, offset and labels. mean and
+        std are tuples, labels is a path.
 
     Raises:
-        QnnError: if it is no TOML, or a key or a value is none that is known.
+        QnnError: if the file is not TOML, or has an unknown key or value.
     """
     try:
         found = tomllib.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:  # of the encoding, too
+    except ValueError as error:  # a wrong encoding raises a ValueError, too
         raise QnnError(f"{path} is no TOML: {error}") from error
     for name, value in found.items():
         if name not in _KEYS:

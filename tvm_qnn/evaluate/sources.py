@@ -1,4 +1,4 @@
-"""Where data come from: folders of pictures, tables, archives of numpy, and COCO's annotations."""
+"""Reads datasets: folders of pictures, tables, archives of numpy, and COCO's annotations."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from tvm_qnn.evaluate.samples import BOXES, CLASSES, MASKS, NOTHING, Classes, Da
 from tvm_qnn.io.arrays import read_archive
 
 LABELS = ("labels", "label", "y")
-"""The names that an array of labels may have."""
+"""The names that an archive's array of labels may have."""
 
 
 def read_npz(path: Path, classes: Classes) -> Data:
-    """Read arrays whose rows are samples; one of LABELS has their labels, if there are any.
+    """Read arrays whose rows are samples; the array named in LABELS, if any, has their labels.
 
     Raises:
-        QnnError: if arrays have other numbers of rows, or a label is none.
+        QnnError: if the arrays have different numbers of rows, or a label is not a class.
     """
     arrays = read_archive(path)
     found = [name for name in LABELS if name in arrays]
@@ -53,11 +53,11 @@ def read_npz(path: Path, classes: Classes) -> Data:
 def read_coco(path: Path, classes: Classes) -> Data:
     """Read annotations; the pictures lie beside the file, or in a folder ``images`` there.
 
-    Categories that are all named as the model's classes are these; others are the classes in the
-    order of their numbers, if there are as many; else the category 1 is the class 0.
+    If every category has the name of a class, it is this class. Otherwise categories are the
+    classes in the order of their numbers, if there are as many; if not, category 1 is class 0.
 
     Raises:
-        QnnError: for what is wrong in the file.
+        QnnError: if something in the file is wrong.
     """
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
@@ -116,7 +116,7 @@ def _truth(box: Any, number: int, image: int, index: int, where: str) -> dict[st
 
 
 def _classes(categories: list[Any], classes: Classes, path: Path) -> tuple[dict[int, int], str]:
-    """Return the model's class of each category, and how it was found."""
+    """Return the model's class of each category, and a sentence on how it was found."""
     names = list(classes.names)
     ids: dict[int, str] = {}
     for place, category in enumerate(categories):
@@ -157,9 +157,9 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value)
 
 
-# Those of torchvision's ImageFolder.
+# As torchvision's ImageFolder has them.
 ENDINGS = {".jpg", ".jpeg", ".png", ".ppm", ".bmp", ".pgm", ".tif", ".tiff", ".webp"}
-"""Of files that are pictures."""
+"""The endings of pictures' files."""
 
 _PICTURES, _MASKS = ("images", "pictures"), "masks"
 
@@ -186,13 +186,13 @@ def read_masked(path: Path, classes: Classes) -> Data:
 
 
 def read_folder(path: Path, classes: Classes) -> Data:
-    """Read a folder of class folders, as torchvision's ImageFolder; or of pictures alone.
+    """Read a folder of class folders, as torchvision's ImageFolder does, or of pictures alone.
 
-    Folders that are all named as the model's classes are these; others are the classes in the
-    order of their names, if there are as many.
+    If every folder has the name of a class, it is this class. Otherwise there must be as many
+    folders as classes: they are the classes in the order of the folders' names.
 
     Raises:
-        QnnError: if there is another number of folders than classes, or one has no pictures.
+        QnnError: if the folders are not as many as the classes, or one has no pictures.
     """
     folders = sorted(each for each in path.iterdir() if each.is_dir() and not _is_hidden(each))
     if not folders:
@@ -215,7 +215,7 @@ def _labels(folders: list[str], classes: Classes, path: Path) -> tuple[list[int]
         return [names.index(folder) for folder in folders], "class folders are known by their names"
     offset = classes.offset
     if not offset and (len(folders), classes.count) == (1000, 1001):
-        offset = 1  # ImageNet's, of which the model knows a background as well
+        offset = 1  # ImageNet's classes, for a model that also has a background
     if len(folders) + offset != classes.count:
         counted = f"{len(folders)} class folders, but the model has {classes.count} classes"
         raise QnnError(f"{path} has {counted}: name these with --labels, as the folders are named")
@@ -228,7 +228,7 @@ def _is_hidden(path: Path) -> bool:
 
 
 def _pictures(folder: Path) -> list[Path]:
-    """Return the pictures of a folder and of those within, in ImageFolder's order."""
+    """Return the pictures of a folder and its subfolders, in ImageFolder's order."""
     here = sorted(folder.iterdir())
     found = [path for path in here if path.is_file() and path.suffix.lower() in ENDINGS]
     for inner in here:
@@ -253,19 +253,19 @@ _COLUMNS = ("path", "label")
 
 
 def read_csv(path: Path, classes: Classes) -> Data:
-    """Read paths and labels from the columns of these names, or else from the first two.
+    """Read the columns "path" and "label" or, if they are missing, the first two columns.
 
     Raises:
-        QnnError: for what is wrong in the file, with its line.
+        QnnError: if something in the file is wrong; the message has the line.
     """
     return _read(path, classes, _csv_rows(path))
 
 
 def read_json_lines(path: Path, classes: Classes) -> Data:
-    """Read the fields path and label of an object in each line.
+    """Read an object from each line, with the fields "path" and "label".
 
     Raises:
-        QnnError: as ``read_csv``.
+        QnnError: as ``read_csv`` raises it.
     """
     return _read(path, classes, _json_rows(path))
 
@@ -337,14 +337,14 @@ _READERS: dict[str, Callable[[Path, Classes], Data]] = {
 
 
 def read_data(path: Path, classes: Classes) -> Data:
-    """Read what a model is evaluated on.
+    """Read the dataset that a model is evaluated on.
 
     Args:
         path: a folder, or a file whose ending tells its form.
-        classes: the model's.
+        classes: the model's classes.
 
     Raises:
-        QnnError: for what is wrong, with file and line.
+        QnnError: if something is wrong; the message has the file and the line.
     """
     if path.is_dir():
         data = (read_masked if is_masked(path) else read_folder)(path, classes)

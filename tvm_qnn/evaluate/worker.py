@@ -1,4 +1,4 @@
-"""One sample after another: in this process, or in several with one thread each."""
+"""Runs samples one after another: in this process, or in several of one thread each."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ from tvm_qnn.library.library import Library
 
 Array = np.ndarray[Any, Any]
 
-_FOUND = "count"  # the role of the output that tells how many detections there are
+_FOUND = "count"  # the role of the output with the number of detections
 
 
 @dataclass(frozen=True)
 class Beside:
-    """What runs beside our model.
+    """A second model that runs beside ours.
 
     Attributes:
         peer: the model and its framework.
-        feed: its inputs.
-        task: of its outputs.
+        feed: makes its inputs.
+        task: evaluates its outputs.
     """
 
     peer: Peer
@@ -44,14 +44,14 @@ class Beside:
 
 @dataclass(frozen=True)
 class Job:
-    """All that a worker needs; it goes to other processes and machines.
+    """Everything that a worker needs; it is sent to other processes and machines.
 
     Attributes:
-        library: our model, pickled once for all; empty where it is at hand.
+        library: our model, pickled once for all workers; empty if the worker has it.
         data: all samples.
-        feed: the model's inputs.
-        task: of its outputs.
-        beside: what else runs.
+        feed: makes the model's inputs.
+        task: evaluates its outputs.
+        beside: the second model, if there is one.
     """
 
     library: bytes
@@ -62,17 +62,17 @@ class Job:
 
 
 class Worker:
-    """A model with one thread, and what runs beside it."""
+    """A model with one thread, and the second model if there is one."""
 
     def __init__(self, job: Job, library: Library | None = None) -> None:
         """Load the models.
 
         Args:
-            job: what is asked.
-            library: our model, if it need not be loaded.
+            job: the job.
+            library: our model, if it is already loaded.
 
         Raises:
-            QnnError: if one cannot be loaded here.
+            QnnError: if a model cannot be loaded here.
         """
         self._job = job
         self._library: Library = pickle.loads(job.library) if library is None else library
@@ -80,10 +80,10 @@ class Worker:
         self._peer = self._beside()
 
     def record(self, place: int) -> dict[str, Any]:
-        """Return what is kept of one sample.
+        """Return the record of the sample with an index.
 
         Raises:
-            QnnError: if it cannot be read or does not fit; says which one.
+            QnnError: if it cannot be read or does not fit; the message names it.
         """
         job = self._job
         sample = job.data.samples[place]
@@ -97,7 +97,7 @@ class Worker:
         beside = job.beside
         same = beside.feed is job.feed
         if self._library.signature.states:
-            self._peer = self._beside()  # a state cannot be reset whatever holds it
+            self._peer = self._beside()  # not every framework can reset a state
         assert self._peer is not None
         theirs = self._peer.run(inputs if same else beside.feed.arrays(sample))
         record["beside"] = beside.task.record(beside.feed, sample, theirs)
@@ -113,15 +113,15 @@ def differing(
 ) -> dict[str, Any] | None:
     """Return how many elements differ, and the first that does.
 
-    Of detections only those count that were found: behind them LiteRT leaves what memory held.
+    Only detections that were found count: LiteRT does not write the elements behind them.
 
     Args:
         infos: our outputs.
         ours: their elements.
-        theirs: those of the other model.
+        theirs: the elements of the other model's outputs.
 
     Returns:
-        None where outputs have other shapes or dtypes, so that nothing can be compared.
+        None if outputs differ in shape or dtype and cannot be compared.
     """
     pairs = [*zip(ours, theirs, strict=False)]
     if len(ours) != len(theirs) or any(a.shape != b.shape or a.dtype != b.dtype for a, b in pairs):
@@ -148,15 +148,15 @@ def differing(
 
 
 Runner = Callable[[Job, Sequence[int]], Iterator[dict[str, Any]]]
-"""Yields the record of each of some samples, by their places, in any order."""
+"""Yields the records of the samples with some indices, in any order."""
 
-_TURNS, _MOST = 16, 32  # turns that a worker gets at least; samples of a turn at most
+_TURNS, _MOST = 16, 32  # the fewest parts for each worker; the most samples of a part
 
-_worker: Worker | None = None  # of a process
+_worker: Worker | None = None  # one in each process
 
 
 def in_process(library: Library) -> Runner:
-    """Return what runs samples here."""
+    """Return a runner that runs samples in this process."""
 
     def run(job: Job, places: Sequence[int]) -> Iterator[dict[str, Any]]:
         worker = Worker(job, library)
@@ -167,10 +167,10 @@ def in_process(library: Library) -> Runner:
 
 
 def in_processes(count: int) -> Runner:
-    """Return what runs samples in so many processes."""
+    """Return a runner that runs samples in several processes."""
 
     def run(job: Job, places: Sequence[int]) -> Iterator[dict[str, Any]]:
-        # Not forked: neither TVM's threads nor LiteRT's would come along.
+        # Not forked: a fork has neither TVM's threads nor LiteRT's.
         context = multiprocessing.get_context("spawn")
         executor = ProcessPoolExecutor(count, context, _begin, (job,))
         try:
@@ -189,13 +189,13 @@ def in_processes(count: int) -> Runner:
 
 
 def parts(places: Sequence[int], workers: int) -> list[Sequence[int]]:
-    """Return indices in parts, several for each worker."""
+    """Return the indices in parts, several for each worker."""
     size = max(1, min(_MOST, len(places) // (workers * _TURNS)))
     return [places[start : start + size] for start in range(0, len(places), size)]
 
 
 def _begin(job: Job) -> None:
-    """Load the models in a process, which Ctrl-C is not for."""
+    """Load the models in a new process, which ignores Ctrl-C."""
     global _worker
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     _worker = None
@@ -209,7 +209,7 @@ def _start(job: Job) -> None:
     global _worker, _failed
     try:
         _worker = Worker(job)
-    except QnnError as error:  # an initializer that fails is told without its reason
+    except QnnError as error:  # the executor would not report the error of an initializer
         _failed = error
 
 

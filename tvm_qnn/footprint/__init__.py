@@ -1,4 +1,4 @@
-"""What a model takes of a processor's memory, layer by layer, before anything is linked."""
+"""Computes how much of a processor's memory a model takes, layer by layer, before any linking."""
 
 from __future__ import annotations
 

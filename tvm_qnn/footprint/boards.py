@@ -1,4 +1,4 @@
-"""The emulated boards: programs of exported models, what they compute, and what it takes."""
+"""Runs exported models on emulated boards: their outputs, instructions and memory."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ _HERE = Path(__file__).parent / "board"
 
 @dataclass(frozen=True)
 class Family:
-    """Processors that are emulated and compiled for alike.
+    """A family of processors that share an emulator and a compiler.
 
     Attributes:
-        emulator: QEMU's name of it.
-        prefix: of the compiler's tools.
-        options: of the compiler.
-        start: the source files of how a program starts.
-        packages: what apt calls all that.
+        emulator: the name of QEMU's program.
+        prefix: the prefix of the names of the compiler's tools.
+        options: the compiler's options.
+        start: the source files of a program's start.
+        packages: apt's packages with these tools.
         machine: options of the emulator, beside the name of a board.
     """
 
@@ -50,8 +50,8 @@ ARM = Family(
     "qemu-system-arm gcc-arm-none-eabi libnewlib-arm-none-eabi",
 )
 
-# A C library takes a gigabyte, and a program needs six functions of it, which stand in library.c.
-# The compiler would make their loops calls of themselves.
+# A C library takes a gigabyte, and a program needs only six of its functions: library.c has them.
+# Without the last option the compiler would turn their loops into calls of the same functions.
 _NO_LIBRARY = (
     *("-ffreestanding", "-nostdlib", f"-I{_HERE / 'include'}", "-lgcc"),
     "-fno-tree-loop-distribute-patterns",
@@ -66,7 +66,7 @@ RISCV = Family(
     ("-bios", "none"),
 )
 
-# An instruction loads a literal only from the memory in front of it.
+# A load instruction of a literal reaches only memory in front of it.
 XTENSA = Family(
     "qemu-system-xtensa",
     "xtensa-lx106-elf-",
@@ -80,7 +80,7 @@ _FLAGS = (
     *("-std=gnu11", "-Wall", "-Wextra", "-Werror", "-ffunction-sections", "-nostartfiles"),
     *("-Wl,--gc-sections", "-Wl,--no-warn-rwx-segments"),
 )
-_KINDS_OF_CODE = "tTwW"  # of symbols, in what nm prints
+_KINDS_OF_CODE = "tTwW"  # the kinds of symbols of code, in the output of nm
 
 
 @dataclass(frozen=True)
@@ -88,12 +88,12 @@ class Board:
     """A board that the emulator knows.
 
     Attributes:
-        machine: its name there.
-        vectors: where the processor looks for its start.
-        code: where code and constants lie.
-        memory: where everything else does.
-        core: the compiler's name of its processor, where one name says all.
-        family: of its processor.
+        machine: the emulator's name of it.
+        vectors: the address of the vectors from which the processor starts.
+        code: the address of code and constants.
+        memory: the address of everything else.
+        core: the compiler's name of the processor; empty if the family's options name it.
+        family: the processor's family.
         room: megabytes for code and constants, and as many for everything else.
     """
 
@@ -107,7 +107,7 @@ class Board:
 
     @property
     def map(self) -> str:
-        """For the linker."""
+        """The memory map, as the linker's script takes it."""
         return f"""\
 MEMORY {{
   vectors : ORIGIN = {self.vectors:#x}, LENGTH = 64
@@ -118,7 +118,7 @@ MEMORY {{
 
 
 BOARDS = {
-    # There is none of a Cortex-M0+ with memory enough; its instructions are some of a Cortex-M3's.
+    # No board with a Cortex-M0+ has enough memory; a Cortex-M3 has all its instructions.
     "cortex-m0plus": Board("mps2-an385", 0, 0x400, 0x20000000, "cortex-m0plus"),
     "cortex-m3": Board("mps2-an385", 0, 0x400, 0x20000000, "cortex-m3"),
     "cortex-m4": Board("mps2-an386", 0, 0x400, 0x20000000, "cortex-m4"),
@@ -127,14 +127,14 @@ BOARDS = {
     "cortex-m55": Board("mps3-an547", 0, 0x01000000, 0x21000000, "cortex-m55"),
     "riscv32": Board("virt", 0x80000000, 0x80000400, 0x84000000, family=RISCV, room=48),
 }
-"""By the target whose code they run."""
+"""The boards by the target whose code they run."""
 
 PLAIN_C_BOARDS = {
     **BOARDS,
     # ESP8266's core on a machine with enough memory: Debian has no emulator of an ESP32.
     "xtensa": Board("sim", 0x50000000, 0x50000400, 0x60000000, family=XTENSA, room=30),
 }
-"""Those that run plain C."""
+"""The boards that run plain C."""
 
 LARGE = Board("mps3-an547", 0, 0x70000400, 0x72000000, room=31)
 """A board for large networks; its Cortex-M55 runs the code of other Cortex-Ms."""
@@ -147,15 +147,15 @@ _IMPOSSIBLE = {
 
 @dataclass(frozen=True)
 class Result:
-    """What became of a program.
+    """The result of a program.
 
     Attributes:
         outputs: the bytes of each run's output.
-        instructions: of each run.
-        functions: of the last run, by function, most first.
-        calls: of each call of the last run, with the few that tell of it; none where the program
-            does not tell.
-        stack: the most bytes that a run took.
+        instructions: the number of instructions of each run.
+        functions: the instructions of the last run by function, the most first.
+        calls: the instructions of each call of the last run, with the few that report the call;
+            empty if the program does not report calls.
+        stack: the most bytes of stack that a run took.
         code: bytes of code of the whole program.
         constants: bytes of its constants.
     """
@@ -170,7 +170,7 @@ class Result:
 
 
 def missing(family: Family = ARM) -> str | None:
-    """Say what this computer lacks to run programs for boards of a family."""
+    """Say what this computer lacks to run programs for a family's boards; None if nothing."""
     tools = (family.emulator, f"{family.prefix}gcc", "cc")
     absent = [name for name in tools if not shutil.which(name)]
     packages = f"apt install {family.packages}"
@@ -178,7 +178,7 @@ def missing(family: Family = ARM) -> str | None:
 
 
 def impossible(error: QnnError) -> str | None:
-    """Say why no board can have a program, if this is what its linker's error means."""
+    """Say why no board has room for a program, if that is the linker's error."""
     return next((why for words, why in _IMPOSSIBLE.items() if re.search(words, str(error))), None)
 
 
@@ -194,14 +194,14 @@ def run(
     """Make a program of an export, and run it on a board.
 
     Args:
-        board: which one.
-        export: the folder that has ``model.c``, ``model.h`` and ``model.o``, or for plain C
-            ``model_weights.c``; gets the program.
-        inputs: of each run the model's input.
+        board: the board.
+        export: the folder with ``model.c``, ``model.h`` and ``model.o``, or for plain C
+            ``model_weights.c``; the program is written there.
+        inputs: the model's input of each run.
         hard: whether floats are passed in registers of their own.
-        tells_calls: whether the program tells of each call of a run, for which it takes some
-            instructions more.
-        level: how far the compiler optimizes.
+        tells_calls: whether the program reports each call of a run, which takes some more
+            instructions.
+        level: the compiler's level of optimization.
 
     Raises:
         QnnError: if a tool is missing or a program fails.
@@ -211,7 +211,7 @@ def run(
     program = _link(board, export, level, hard=hard, tells_calls=tells_calls)
     (export / "inputs").write_bytes(b"".join(each.tobytes() for each in inputs))
     spans = _emulate(board, program, export)
-    # Between two runs there is one span; of a run that tells of its calls there are several.
+    # A mark ends a span. Each run begins and ends with a mark, and so do its calls if reported.
     turn = (len(spans) - 1) // len(inputs)
     runs = [spans[start : start + turn - 1] for start in range(1, len(spans) - 1, turn)]
     counts = [_together(run) for run in runs]
@@ -239,19 +239,19 @@ def _link(board: Board, export: Path, level: str, *, hard: bool, tells_calls: bo
     core += [f"-mcpu={board.core}"] if board.core else []
     core += [f"-mfloat-abi={'hard' if hard else 'soft'}"] if family is ARM else []
     core += ["-DMODEL_HOOK=on_call"] if tells_calls else []
-    # Libraries go behind what calls them.
+    # The linker needs libraries after the files that call them.
     words: list[str | Path] = [level, *_FLAGS, *core, *sources, *family.options, "-T", script]
     call([f"{family.prefix}gcc", *words, "-o", program])
     return program
 
 
 def _emulate(board: Board, program: Path, folder: Path) -> list[dict[int, int]]:
-    """Return the instructions from mark to mark, by the address of each block of code."""
+    """Return the instructions between two marks, by the address of each block of code."""
     plugin, out = folder / "count.so", folder / "counts"
     call(["cc", "-O2", "-shared", "-fPIC", "-o", plugin, _HERE / "count.c"])
     (mark,) = (start for start, name in _symbols(board, program) if name == "board_mark")
     devices: list[str | Path] = ["-display", "none", "-monitor", "none", "-serial", "none"]
-    # Names of files are relative to where the emulator was started.
+    # Names of files are relative to the folder where the emulator starts.
     host = ["env", f"--chdir={folder}", board.family.emulator, "-M", board.machine, *devices]
     host += board.family.machine
     files = ["-semihosting-config", "enable=on,target=native"]

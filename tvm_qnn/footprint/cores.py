@@ -1,4 +1,4 @@
-"""What plain C takes on a core, by the core's own compiler."""
+"""Measures plain C on a core: its sizes by the core's own compiler, its emulated instructions."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ class Core:
     """A core, and the compiler for it.
 
     Attributes:
-        compiler: its name on the path.
-        options: that name the core.
-        package: which Debian's compiler is in.
-        board: the emulated one in ``PLAIN_C_BOARDS`` that runs its code; empty for none.
+        compiler: the compiler's name on the path.
+        options: the options that name the core.
+        package: the package of Debian with the compiler.
+        board: the emulated board in ``PLAIN_C_BOARDS`` that runs its code; empty if there is none.
         copies_constants: whether a program copies its constants to RAM when it starts.
     """
 
@@ -57,14 +57,14 @@ CORES: dict[str, Core] = {
         "gcc-riscv64-unknown-elf",
         "riscv32",
     ),
-    # Its loads from flash are other instructions than those from RAM.
+    # It loads from flash and from RAM with different instructions.
     "avr": Core("avr-gcc", ("-mmcu=atmega2560",), "gcc-avr", copies_constants=True),
 }
-"""By name."""
+"""The cores by name."""
 
 _FLAGS = ("-std=c99", "-Os", "-fno-asynchronous-unwind-tables", "-c")
 
-# Debian's compiler for RISC-V has no headers of a C library; sizes take declarations alone.
+# Debian's compiler for RISC-V has no headers of a C library. Declarations are enough for sizes.
 _STRING = """\
 #include <stddef.h>
 void *memcpy(void *to, const void *from, size_t size);
@@ -85,10 +85,10 @@ def check_core(core: str, target: tvm.target.Target) -> None:
 
     Args:
         core: a name in ``CORES``.
-        target: what the model is compiled for.
+        target: the model's target.
 
     Raises:
-        QnnError: there is no such core, its compiler is not here, or the target is not plain C.
+        QnnError: the core is unknown, its compiler is missing, or the target is not plain C.
     """
     if not is_plain_c(target):
         raise QnnError(f"--core {core} is for plain C: give it with --target c")
@@ -104,7 +104,7 @@ def compiled_sizes(core: str, write: Callable[[Path], object]) -> tuple[int, int
 
     Args:
         core: a name in ``CORES``.
-        write: writes ``model.c``, ``model.h`` and ``model_weights.c`` to a folder.
+        write: a function that writes ``model.c``, ``model.h`` and ``model_weights.c`` to a folder.
 
     Raises:
         QnnError: the core's compiler fails.
@@ -125,10 +125,10 @@ def counted_instructions(core: str, write: Callable[[Path], object], size: int) 
     Args:
         core: a name in ``CORES``.
         write: as for ``compiled_sizes``.
-        size: bytes of the input, which are zeros.
+        size: the bytes of the input, which are all zero.
 
     Returns:
-        The instructions of a run; None without an emulator, or if no board can have the program.
+        The instructions of a run; None without an emulator, or if the board has too little memory.
     """
     board = PLAIN_C_BOARDS.get(CORES[core].board)
     if board is None or missing(board.family):

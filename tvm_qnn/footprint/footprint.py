@@ -1,4 +1,4 @@
-"""What a model takes: memory, flash and products."""
+"""The memory, flash and products that a model takes."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ class Block:
 
     Attributes:
         offset: in bytes.
-        size: likewise.
-        first: the call that writes it; -1 for an input.
-        last: the last call that reads it, or of an output the last call of the run.
+        size: in bytes.
+        first: the index of the call that writes it; -1 for an input.
+        last: the index of the last call that reads it; for an output, that of the run's last call.
     """
 
     offset: int
@@ -43,28 +43,29 @@ class Block:
 
 @dataclass(frozen=True)
 class Footprint:
-    """What a model takes as C files, in bytes and products, except for the stack and the C code.
+    """A model's needs as C files, in bytes and products, without the stack and the C code.
 
     Attributes:
-        target: what it was compiled for.
+        target: the target that it was compiled for.
         layers: in the order of a run.
-        model_macs: products of the model in the file, with the channels that are left out.
-        shared_bytes: of flash, in no layer: what several functions read, first values of states.
-        constant_bytes: of all constants.
-        function_bytes: of all machine code; None where it is not known, as of files that are not
-            ELF.
-        workspace: as the header says.
-        arena_workspace: likewise with inputs and outputs in the workspace.
-        inputs: of all inputs.
-        outputs: of all outputs.
-        states: of what is kept between two runs, if there is any.
-        blocks: what lies in the workspace, with inputs and outputs in it.
-        strips: what runs in strips: how many layers, in how many strips, of how many rows, and how
-            many products are computed more than once for that; None: nothing does.
-        core: whose compiler compiled plain C; None for none.
+        model_macs: products of the model in the file, including channels that are left out.
+        shared_bytes: flash that belongs to no layer: constants that several functions read, first
+            values of states.
+        constant_bytes: all constants.
+        function_bytes: the machine code of all functions; None if it is unknown, as for files that
+            are not ELF.
+        workspace: the workspace's size that the header states.
+        arena_workspace: the same, with inputs and outputs in the workspace.
+        inputs: all inputs.
+        outputs: all outputs.
+        states: all states, which are kept between two runs; 0 without states.
+        blocks: the tensors in the workspace, with inputs and outputs in it.
+        strips: the number of layers that run in strips, of strips, of rows in a strip, and of
+            products that are computed more than once; None without strips.
+        core: the core whose compiler compiled plain C; None without one.
         copied_bytes: constants that a program copies to RAM.
-        counted_instructions: of a run on zeros, on the core's emulated board; None without one, or
-            for several inputs or outputs.
+        counted_instructions: the instructions of a run on zeros, on the core's emulated board; None
+            without a board, or for several inputs or outputs.
     """
 
     target: str
@@ -86,30 +87,30 @@ class Footprint:
 
     @property
     def macs(self) -> int:
-        """Products that a run adds up."""
+        """The products that a run adds up."""
         repeated = 0 if self.strips is None else self.strips["repeated_macs"]
         return sum(layer.macs for layer in self.layers) + repeated
 
     @property
     def estimated_instructions(self) -> int | None:
-        """Instructions that a run takes, about; None where a layer has no estimate."""
+        """An estimate of a run's instructions; None if a layer has no estimate."""
         layers = [layer.estimated_instructions for layer in self.layers]
         known = [count for count in layers if count is not None]
         return sum(known) if len(known) == len(layers) else None
 
     @property
     def flash(self) -> int | None:
-        """Constants and machine code; None where that is not known."""
+        """The bytes of constants and machine code; None if these are unknown."""
         return None if self.function_bytes is None else self.constant_bytes + self.function_bytes
 
     @property
     def ram(self) -> int:
-        """The workspace, inputs, outputs and states, and constants that are copied."""
+        """The bytes of workspace, inputs, outputs, states, and constants that are copied."""
         return self.workspace + self.inputs + self.outputs + self.states + self.copied_bytes
 
     @property
     def arena_ram(self) -> int:
-        """The workspace with inputs and outputs in it, states, and constants that are copied."""
+        """As ``ram``, with inputs and outputs in the workspace."""
         return self.arena_workspace + self.states + self.copied_bytes
 
 
@@ -123,20 +124,20 @@ def footprint(
     ram_limit: int | None = None,
     core: str | None = None,
 ) -> Footprint:
-    """Compile a model's functions, plan its memory, and tell what it takes; nothing is linked.
+    """Compile a model's functions, plan its memory, and report its needs; nothing is linked.
 
     Args:
         model: as ``frontends.formats.read_model`` takes it: a path, a file's contents, an object.
         target: as for ``tvm_qnn.build``.
         params: the file of an MXNet model's parameters; by default the one beside the symbol.
-        shapes: of inputs by name, where they are not the file's.
-        semantics: whose results are meant, as ``from_tflite`` and ``from_mxnet`` take them.
+        shapes: shapes of inputs by name, in place of the file's.
+        semantics: the framework whose results are meant, as for ``from_tflite`` and ``from_mxnet``.
         ram_limit: as ``export_c`` takes it.
-        core: for plain C, whose compiler compiles it: one of ``CORES``.
+        core: for plain C, the core whose compiler compiles it: a key of ``CORES``.
 
     Raises:
-        QnnError: the model, target or core does not fit, the core's compiler is not here, or the
-            model does what takes TVM's runtime.
+        QnnError: the model, target or core does not fit, the core's compiler is missing, or the
+            model has something that only TVM's runtime can run.
     """
     parsed = parse_target(target)
     if core is not None:
@@ -194,7 +195,7 @@ def footprint(
 
 
 def _blocks(arranged: Arrangement) -> Iterator[Block]:
-    """Yield the tensors of a workspace that has inputs and outputs."""
+    """Yield the tensors of a workspace, inputs and outputs included."""
     plan, ends = arranged.plan, arranged.arena
     last = len(plan.calls) - 1
     for number, (begin, end) in lives_of(plan).items():

@@ -1,4 +1,4 @@
-"""How many instructions kernels take on microcontrollers, about."""
+"""Estimates how many instructions kernels take on microcontrollers."""
 
 from __future__ import annotations
 
@@ -79,16 +79,16 @@ TAKES: dict[str, dict[str, tuple[float, float, float, float]]] = {
         "softmax": (0, 34.1, 0, 76.7),
     },
 }
-"""What a call of a kernel takes, by core: for each product (also those of zeros that fill
-registers), for each output, for each value that it reads or copies, and for itself. A depthwise
-convolution has instead of the last what it takes for each channel of a row.
+"""The cost of a kernel's call in instructions, by core and kernel: for each product (also those of
+zeros that fill registers), each output, each value that it reads or copies, and the call itself.
+For a depthwise convolution the last is the cost for each channel of a row instead.
 
-They are the least squares of errors, divided by counts to the power of 0.6, of what
-`benchmarks.mcu_instructions --layers` counts of MLPerf Tiny's four networks. Convolutions are those
-of windows, of data of few channels (no whole words), of pixels, and dense layers.
+They fit the counts of `benchmarks.mcu_instructions --layers` for MLPerf Tiny's four networks: the
+least squares of errors divided by the counts to the power of 0.6. The rows of convolutions are for
+windows, for data of few channels (no whole words), for pixels, and for dense layers.
 """
 
-# Cores that have the instructions and the code of another.
+# Cores with the same instructions and code as another.
 _ALIKE = {"cortex-m33": "cortex-m4", "cortex-m85": "cortex-m55"}
 
 
@@ -96,16 +96,16 @@ def estimated_instructions(mod: tvm.IRModule, target: tvm.target.Target) -> dict
     """Estimate how many instructions a call of each kernel takes.
 
     Args:
-        mod: has the kernels' functions, as they are when the operators are lowered.
-        target: what they are for.
+        mod: the module with the kernels' functions, right after operators are lowered.
+        target: the target.
 
     Returns:
-        Estimates by the functions' names, of those kernels for which there are figures; none for
-        other processors than microcontrollers.
+        The estimates by the functions' names, for kernels that have figures; empty if the target is
+        not a microcontroller.
     """
     triple = str(target.attrs.get("mtriple", ""))
     core = str(target.attrs.get("mcpu") or triple.partition("-")[0])
-    # Without these a core has other kernels than its table.
+    # A core without these instructions uses other kernels than the table's.
     is_whole = not {"-dsp", "-mve"}.intersection(map(str, target.attrs.get("mattr") or ()))
     takes = TAKES.get(_ALIKE.get(core, core), {}) if is_whole else {}
     found: dict[str, int] = {}
@@ -124,12 +124,12 @@ def estimated_instructions(mod: tvm.IRModule, target: tvm.target.Target) -> dict
 def _work(
     name: str, shapes: Sequence[Sequence[int]], takes: Container[str]
 ) -> tuple[str, tuple[int, ...]]:
-    """Return a kernel's row in a table, and what it is multiplied with.
+    """Return a kernel's row in a table, and the counts that its figures are multiplied by.
 
     Args:
-        name: of the kernel.
-        shapes: of its arguments: data, weights if it has any, others, output.
-        takes: the rows.
+        name: the kernel's name.
+        shapes: the shapes of its arguments: data, weights if it has any, others, output.
+        takes: the table's rows.
     """
     data, output = shapes[0], shapes[-1]
     outputs = prod(output)
@@ -141,11 +141,11 @@ def _work(
     if name != "conv2d":
         row = name.removeprefix("depthwise_").replace("conv2d", "depthwise")
         return row, (pixels * weights, outputs, prod(data), outputs // output[-2])
-    # Helium has zeros for channels that fill the last four.
+    # Helium's kernels fill the last four channels with zeros.
     together = -(-channels // WORD) * WORD if weights % channels else channels
     depth = weights // together
     if "columns" in takes:
-        # Its loops add up whole vectors, of which what is behind a row counts for nothing.
+        # Its loops add up whole vectors; the elements behind a row add nothing to the sum.
         depth = -(-depth // _VECTOR) * _VECTOR
         weights = depth * together
     reads_pixels = data[:-1] == output[:-1] and depth <= -(-data[-1] // _VECTOR) * _VECTOR

@@ -1,6 +1,6 @@
-"""The layers of a run: the calls that belong together, and the operators that they compute.
+"""Finds the layers of a run: calls that belong together, and the operators that they compute.
 
-A lowering tells the calls, their bytes, and the channels that are left out of the model.
+The lowering reports the calls, their bytes, and the channels that are left out of the model.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ from tvm_qnn.target.options import options_kept
 
 @dataclass(frozen=True)
 class Remains:
-    """What is left of operators, by their numbers.
+    """The parts of operators that are computed, by the operators' numbers.
 
     Attributes:
-        left_out: the channels of an operator's result that are left out, where some are.
-        shares: how much of an operator's products remains.
+        left_out: the indices of the channels that are left out of an operator's result.
+        shares: the part of an operator's products that remains.
     """
 
     left_out: Mapping[int, tuple[int, ...]]
@@ -51,7 +51,7 @@ class WholeModule:
     """Keeps the module as it is before channels are left out."""
 
     def __init__(self) -> None:
-        """Start with none."""
+        """Begin without a module."""
         self.mod: tvm.IRModule | None = None
         self._last = DropConstantChannels().info.name
 
@@ -62,11 +62,11 @@ class WholeModule:
 
 
 def remains_of(mod: tvm.IRModule, operators: Mapping[str, int]) -> Remains:
-    """Tell what is left out of a module.
+    """Find what is left out of a module.
 
     Args:
-        mod: before channels are left out.
-        operators: numbers of operators by the name of the variable that holds their result.
+        mod: the module before channels are left out.
+        operators: an operator's number by the name of the variable that holds its result.
     """
     live = LiveChannels(mod["main"])
     left_out: dict[int, tuple[int, ...]] = {}
@@ -95,7 +95,7 @@ def _share(kept: np.ndarray[Any, Any] | None) -> Fraction:
 
 
 COPY = "memcpy"
-"""What stands for a function where a tensor is copied."""
+"""The name that stands for a function where a tensor is copied."""
 
 
 @dataclass(frozen=True)
@@ -103,13 +103,13 @@ class Step:
     """A call of a function.
 
     Attributes:
-        function: its name; ``COPY`` for a copy.
-        operators: the numbers of those to which it may belong.
-        constant_bytes: of the constants that no earlier call reads.
-        function_bytes: of the function's machine code, if no earlier call has it; None where it is
-            not known.
+        function: the function's name; ``COPY`` for a copy.
+        operators: the numbers of the operators to which the call may belong.
+        constant_bytes: bytes of the constants that no earlier call reads.
+        function_bytes: bytes of the function's code, 0 if an earlier call has it; None if they
+            are unknown.
         workspace: bytes of the workspace that are in use.
-        instructions: an estimate of how many it takes; None where there is none.
+        instructions: an estimate of the call's instructions; None without one.
     """
 
     function: str
@@ -130,12 +130,12 @@ def steps_of(
     """Yield the calls of a run.
 
     Args:
-        arranged: has them, with inputs and outputs beside the workspace.
+        arranged: the arrangement of a run, with inputs and outputs beside the workspace.
         lowered: the calls of the lowered function.
         constants: the bytes of each constant.
-        code: those of each section of the machine code; each function has one. None where
-            they are not known.
-        instructions: estimates of how many a call of a function takes, where there are any.
+        code: the bytes of each section of the machine code; each function has one. None if they are
+            unknown.
+        instructions: estimates of a call's instructions by function; a function may have none.
     """
     plan = arranged.plan
     lives = lives_of(plan)
@@ -161,10 +161,10 @@ def steps_of(
 
 
 def code_sections(arranged: Arrangement) -> dict[str, int] | None:
-    """Compile the functions of a model; return the bytes of what is loaded, by section.
+    """Compile the functions of a model; return the bytes that are loaded, by section.
 
     Returns:
-        The sizes; None where object files are not in the format ELF.
+        The sizes; None if object files are not ELF.
     """
     with tempfile.TemporaryDirectory() as folder, options_kept(arranged.compiled.target):
         file = Path(folder) / "code.o"
@@ -177,20 +177,20 @@ class Layer:
     """A part of a run.
 
     Attributes:
-        name: of the operator's first output in the file; of the function, where it belongs to no
-            operator. Of several operators that cannot be told apart, the last one's.
-        code: of the operator, as "CONV_2D", or of several with + between; empty if there is none.
-        shape: of the operator's first output in the file.
-        calls: their numbers in a run, as the hook of a C export tells them.
-        functions: those that are called, in order.
+        name: the name of the operator's first output in the file, or of the function if there is
+            no operator. If operators cannot be told apart, the last one's.
+        code: the operator's kind, as "CONV_2D", or several joined by +; empty without an operator.
+        shape: the shape of the operator's first output in the file.
+        calls: their numbers in a run, as the hook of a C export reports them.
+        functions: the functions that are called, in order.
         macs: products that it adds up.
-        left_out: the channels that are one number for every input, and are left out, by the name of
-            the operator's first output.
-        constant_bytes: weights, biases and what rescales, as they lie in flash. What an earlier
-            layer has, too, is counted there.
-        function_bytes: of the functions' machine code, likewise; None where it is not known.
+        left_out: the channels that are left out since they are one number for every input, by the
+            name of the operator's first output.
+        constant_bytes: weights, biases and factors as they lie in flash. Constants that an earlier
+            layer reads, too, count there.
+        function_bytes: the functions' machine code, counted in the same way; None if unknown.
         workspace: bytes of the workspace that are in use while it runs.
-        estimated_instructions: how many a run takes, about; None where there is no estimate.
+        estimated_instructions: an estimate of a run's instructions; None without one.
     """
 
     name: str
@@ -207,7 +207,7 @@ class Layer:
 
 
 _Key: TypeAlias = "tuple[frozenset[int], int]"
-"""The operators of a layer, and for one that has none the number of its call, from 1."""
+"""The operators of a layer; a layer without operators also has its call's number, from 1."""
 
 
 def layers_of(
@@ -217,8 +217,8 @@ def layers_of(
 
     Args:
         steps: the calls.
-        operators: of the file, by their numbers.
-        remains: what is left of them.
+        operators: the file's operators by number.
+        remains: the parts of them that are computed.
     """
     keys = [(step.operators, 0 if step.operators else 1 + n) for n, step in enumerate(steps)]
     homes = _homes(keys, operators, remains)
@@ -250,7 +250,7 @@ def layers_of(
 
 
 def macs_left(operator: OperatorInfo, remains: Remains) -> int:
-    """Count the products of an operator that remain."""
+    """Count the products of an operator that are computed."""
     return round(operator.macs * remains.shares.get(operator.index, 1))
 
 
@@ -259,7 +259,7 @@ def _homes(
 ) -> dict[int, _Key]:
     """Return the layer of each operator that has one."""
     homes: dict[int, _Key] = {}
-    # Calls of one operator each say where it is; others tell of what is not found otherwise.
+    # A call of a single operator is certain; a call of several only settles the remaining ones.
     for key in sorted(keys, key=lambda key: len(key[0]) != 1):
         for number in key[0] - homes.keys():
             homes[number] = key
@@ -267,7 +267,7 @@ def _homes(
     for number, operator in sorted(operators.items()):
         for tensor in operator.inputs:
             readers.setdefault(tensor.index, number)
-    # A kernel may compute an operator with the one that reads it.
+    # A kernel may compute an operator together with its reader.
     for number, operator in sorted(operators.items(), reverse=True):
         if number in homes or not (operator.macs or number in remains.left_out):
             continue
@@ -286,12 +286,12 @@ def _shape(operator: OperatorInfo) -> tuple[int, ...]:
 
 
 class Follower:
-    """Follows the lowering of a model in ``context``, and says which layers its calls are.
+    """Follows the lowering of a model in ``context``, and assigns its calls to layers.
 
     Args:
         source: the model's file.
-        imported: what it gave.
-        shapes: of inputs by name, where they are not the file's.
+        imported: the result of its import.
+        shapes: shapes of inputs by name, in place of the file's.
     """
 
     def __init__(
@@ -303,7 +303,7 @@ class Follower:
         self._lowered: Any = LoweredModule()
 
     def context(self) -> tvm.transform.PassContext:
-        """Return what is entered for the lowering, which must be the last one in it."""
+        """Return a context for the lowering. The model's lowering must be the last one in it."""
         return tvm.transform.PassContext(opt_level=2, instruments=[self._whole, self._lowered])
 
     def layers(
@@ -324,7 +324,7 @@ class Follower:
         )
 
     def names(self, arranged: Arrangement) -> list[str]:
-        """Return of each call of a run its layer's name."""
+        """Return the layer's name for each call of a run."""
         names = {
             call: layer.name
             for layer in self.layers(arranged, [0] * len(arranged.plan.constants), None)
@@ -333,7 +333,7 @@ class Follower:
         return [names[call] for call in range(len(arranged.plan.calls))]
 
     def notes(self, arranged: Arrangement) -> list[str]:
-        """Return of each call of a run its operator, with the types and scales of its tensors."""
+        """Return for each call of a run its operator, with types and scales of its tensors."""
         known = {info.name: info for info in self.operators.values()}
         return [_note(name, known.get(name)) for name in self.names(arranged)]
 

@@ -1,4 +1,4 @@
-"""The page of a report: a model's memory over time, and its flash by layer."""
+"""Writes the page of a report: a model's memory over time, and its flash by layer."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from tvm_qnn.footprint.footprint import Footprint
 from tvm_qnn.footprint.layers import Layer
 from tvm_qnn.io.pages import page, page_table, text
 
-# Beside white and black each has a contrast of three at least.
+# Each has a contrast of at least three to white and to black.
 _COLOURS = ("#2f7ed8", "#c2571a", "#2e8b57", "#9467bd", "#b8860b", "#c2457e", "#5f8a99", "#7f7f7f")
-_WIDTH, _HEIGHT, _LEFT, _BELOW = 960, 320, 90, 40  # of the picture, in its own units
+_WIDTH, _HEIGHT, _LEFT, _BELOW = 960, 320, 90, 40  # of the picture, in units of its own
 _LINES = 4
 
 
@@ -18,9 +18,9 @@ def report_page(title: str, found: Footprint, about: Mapping[str, str]) -> str:
     """Write the page of a report.
 
     Args:
-        title: of the page.
-        found: what the model takes.
-        about: how it was found, by heading.
+        title: the page's title.
+        found: the model's needs.
+        about: headings and texts that say how the model was measured.
     """
     colours = _colours(found.layers)
     parts = [page_table([], _totals(found))]
@@ -55,7 +55,7 @@ def _layer_of(found: Footprint, call: int) -> Layer | None:
 
 
 def _colours(layers: Sequence[Layer]) -> dict[str, str]:
-    """Return a colour for each kind of operator; the last one is for all that are left."""
+    """Return a colour for each kind of operator; all further kinds share the last colour."""
     kinds = list(dict.fromkeys(layer.code or "other" for layer in layers))
     return {kind: _COLOURS[min(i, len(_COLOURS) - 1)] for i, kind in enumerate(["input", *kinds])}
 

@@ -1,4 +1,4 @@
-"""A model's graph, drawn, and beside another one."""
+"""Draws a model's graph, also beside another model's."""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
-"""What one model has otherwise than another: operators added, removed and changed.
+"""The differences between two versions of a model: operators added, removed and changed.
 
-Operators are paired in three steps: in their order, by the name of their first output where both
-models have it once, else by their kind and shapes; between those pairs, by their kind alone; last,
-by their names wherever they stand, since a file's order may change and its graph not.
+Operators are paired in three steps. The first step goes along both models in order. It compares the
+names of first outputs if each model has the name once, and otherwise kinds and shapes. The second
+step compares only kinds, between two pairs. The third step pairs equal names, wherever they stand:
+a file may order the same graph in another way.
 """
 
 from __future__ import annotations
@@ -23,11 +24,11 @@ Array = np.ndarray[Any, Any]
 
 
 class Described(NamedTuple):
-    """A model as it is compared.
+    """A model to compare.
 
     Attributes:
-        summary: of it.
-        constants: what the file holds, by the index of the tensor.
+        summary: the model's summary.
+        constants: the constants that the file holds, by the index of the tensor.
     """
 
     summary: Summary
@@ -35,7 +36,7 @@ class Described(NamedTuple):
 
 
 class Change(NamedTuple):
-    """What an operator has otherwise: a word for it, and all of it in words."""
+    """One difference of an operator: a word for it, and a sentence."""
 
     what: str
     text: str
@@ -43,14 +44,14 @@ class Change(NamedTuple):
 
 @dataclass(frozen=True)
 class Changes:
-    """The difference of a model from another.
+    """The differences of a model from another.
 
     Attributes:
-        other: the other one.
-        partners: for operators that both have: the place in the model, and that in the other.
-        changes: what such an operator has otherwise, by its place; nothing if it is equal.
-        added: the places of operators that the other lacks.
-        removed: the places in the other of operators that the model lacks.
+        other: the other model.
+        partners: the operators that both have: an index in the model, and that in the other one.
+        changes: the differences of such an operator by its index; none if it is equal.
+        added: the indices of operators that the other model lacks.
+        removed: the indices in the other model of operators that this model lacks.
     """
 
     other: Described
@@ -61,7 +62,7 @@ class Changes:
 
     @property
     def changed(self) -> tuple[int, ...]:
-        """The places of operators that both have, and that are not equal."""
+        """The indices of operators that both models have with differences."""
         return tuple(place for place, found in sorted(self.changes.items()) if found)
 
 
@@ -92,7 +93,7 @@ def changes_of(model: Described, other: Described) -> Changes:
 
 
 def makers_of(summary: Summary) -> dict[int, int]:
-    """Return the place of the operator that gives a tensor, by the tensor's index."""
+    """Return the index of the operator that computes a tensor, by the tensor's index."""
     return {
         note.index: place
         for place, operator in enumerate(summary.operators)
@@ -136,7 +137,7 @@ def _single(operators: Iterable[OperatorInfo]) -> set[str]:
 
 
 def _moves(ours: Summary, theirs: Summary, partners: Mapping[int, int]) -> dict[int, list[Change]]:
-    """Tell which operands come from other operators, where all of these have partners."""
+    """Describe operands that come from other operators now, if all of these have partners."""
     our_makers, their_makers = makers_of(ours), makers_of(theirs)
     paired = set(partners.values())
     found: dict[int, list[Change]] = {}
@@ -156,7 +157,7 @@ def _moves(ours: Summary, theirs: Summary, partners: Mapping[int, int]) -> dict[
 def _told(
     model: Described, new: OperatorInfo, other: Described, old: OperatorInfo
 ) -> Iterator[Change]:
-    """Say what an operator has otherwise than its partner."""
+    """Describe the differences of an operator from its partner."""
     if new.code != old.code:
         yield Change("kind", f"{new.code}, was {old.code}")
     for key in dict.fromkeys((*old.options, *new.options)):

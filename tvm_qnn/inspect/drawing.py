@@ -1,6 +1,6 @@
-"""What is drawn of a model: its operators between its inputs and its outputs, in their order.
+"""The boxes of a model's drawing: its inputs, its operators in order, its outputs.
 
-Beside another model, operators that only the other one has are drawn, too.
+Beside another model, the operators that only the other model has are drawn, too.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ class Node:
 
     Attributes:
         kind: OPERATOR, INPUT, OUTPUT or REMOVED.
-        operator: what it shows; of an end of the model, one that takes or gives its tensor.
-        order: what it is drawn after is lower.
+        operator: the operator in it; for a model's input or output, a stand-in with its tensor.
+        order: a box has a greater order than the boxes above it.
     """
 
     kind: str
@@ -32,7 +32,7 @@ class Node:
 
 
 def nodes_of(summary: Summary, changes: Changes | None = None) -> list[Node]:
-    """List the boxes: operators first, at their places, then the ends, then what was removed."""
+    """List the boxes: operators in their order, inputs, outputs, removed operators."""
     nodes = [Node(OPERATOR, op, (place, 0)) for place, op in enumerate(summary.operators)]
     last = len(nodes)
     for number, note in enumerate(summary.inputs):
@@ -47,9 +47,9 @@ def nodes_of(summary: Summary, changes: Changes | None = None) -> list[Node]:
 def edges_of(
     nodes: list[Node], summary: Summary, changes: Changes | None = None
 ) -> dict[int, list[int]]:
-    """List for each box the ones whose results it takes, by their places in the list.
+    """List for each box the boxes whose results it reads, by their indices in the list.
 
-    Keys come in an order in which a box stands behind those that it takes results of.
+    Keys are ordered: a box comes after the boxes whose results it reads.
     """
     inputs = len(summary.operators)
     givers = {note.index: inputs + number for number, note in enumerate(summary.inputs)}
@@ -76,7 +76,7 @@ def _end(
 
 
 def _removed(changes: Changes) -> Iterator[Node]:
-    """Give what the other model alone has, behind the partner of what comes before it there."""
+    """Yield boxes of the removed operators, each after the partner of the operator before it."""
     places = {their: place for place, their in changes.partners.items()}
     before = -1
     for place, operator in enumerate(changes.other.summary.operators):
@@ -88,7 +88,7 @@ def _removed(changes: Changes) -> Iterator[Node]:
 def _others_edges(
     nodes: list[Node], summary: Summary, changes: Changes
 ) -> Iterator[tuple[int, int]]:
-    """Give the edges of the other model from and to what it alone has."""
+    """Yield the edges of the other model that begin or end at a removed operator."""
     other = changes.other.summary
     first = len(nodes) - len(changes.removed)
     own = {their: first + number for number, their in enumerate(changes.removed)}

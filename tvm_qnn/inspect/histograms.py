@@ -1,4 +1,4 @@
-"""How the values of a tensor are spread, and how the ranges of its channels are."""
+"""Histograms of a tensor's values, and of the ranges of its channels."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from frontends.summary import TensorNote
 Array = np.ndarray[Any, Any]
 
 _BINS = 32
-_FEWEST = 16  # values; fewer say more as numbers
-_QUANTIZED = ("int8", "uint8", "int16")  # types whose values all mean something
+_FEWEST = 16  # values; the page shows fewer values as numbers
+_QUANTIZED = ("int8", "uint8", "int16")  # types of integers that stand for real values
 
 
 class Histogram(NamedTuple):
     """Counts of values in bins of one width.
 
     Attributes:
-        low: where the first bin begins; of integers, the lowest one.
-        high: where the last bin ends; of integers, the highest one.
-        counts: of each bin.
+        low: the lower end of the first bin; for integers, the lowest integer in it.
+        high: the upper end of the last bin; for integers, the highest integer in it.
+        counts: the number of values in each bin.
     """
 
     low: float
@@ -30,9 +30,9 @@ class Histogram(NamedTuple):
 
 
 def histogram(values: Array) -> Histogram | None:
-    """Count values; None for few, and for what are no numbers.
+    """Count values; None for few values, and for values that are not numbers.
 
-    A bin of integers has as many of them as any other, so that none sticks out by its width.
+    Each bin has room for equally many integers, so that no bin is higher only since it is wider.
     """
     flat = values.ravel()
     if flat.dtype.kind == "f":
@@ -51,7 +51,7 @@ def histogram(values: Array) -> Histogram | None:
 
 
 def real_range(note: TensorNote) -> tuple[float, float] | None:
-    """Return the lowest and the highest real value that a tensor of one scale can have."""
+    """Return the lowest and the highest real value of a tensor with one scale."""
     if len(note.scales) != 1 or note.dtype not in _QUANTIZED:
         return None
     lows, highs = _ends(note)
@@ -59,7 +59,7 @@ def real_range(note: TensorNote) -> tuple[float, float] | None:
 
 
 def channel_ranges(note: TensorNote) -> Histogram | None:
-    """Count channels by the largest magnitude that their scale and zero point reach."""
+    """Count channels by the largest magnitude that their scale and zero point allow."""
     if len(note.scales) < 2 or note.dtype not in _QUANTIZED:
         return None
     lows, highs = _ends(note)

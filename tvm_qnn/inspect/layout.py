@@ -1,8 +1,8 @@
-"""The places of a graph's operators in its drawing.
+"""Computes where a graph's operators stand in its drawing.
 
-The usual steps for drawing a directed graph in layers: each node one layer below the lowest of
-those that it depends on; within a layer, in the order of the middle of its neighbours, so that
-edges cross little.
+The steps are the usual ones for layered drawings of directed graphs. A node stands one layer below
+the lowest node that it depends on. Within a layer, nodes are ordered by the middle of their
+neighbours, so that few edges cross.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ _SWEEPS = 4
 
 
 def layers(edges: Mapping[int, Sequence[int]]) -> list[list[int]]:
-    """Return the nodes in layers, from the top, and in their order within each.
+    """Return the nodes in layers from the top, each layer in order.
 
     Args:
-        edges: for each node those that it depends on, all of them keys that come before it.
+        edges: for each node the nodes that it depends on, all of them keys that come before it.
     """
     depth: dict[int, int] = {}
     for node, before in edges.items():
@@ -36,7 +36,7 @@ def layers(edges: Mapping[int, Sequence[int]]) -> list[list[int]]:
 
 
 def positions(rows: Sequence[Sequence[int]]) -> dict[int, tuple[float, float]]:
-    """Return column and row of each node; the middle of a layer is column 0."""
+    """Return the column and the row of each node; the middle of a layer is column 0."""
     return {
         node: (place - (len(row) - 1) / 2, float(level))
         for level, row in enumerate(rows)

@@ -1,7 +1,7 @@
-"""A model's graph as a file for Google's Model Explorer.
+"""Writes a model's graph as a file for Google's Model Explorer.
 
-The format is its JSON: a collection of graphs, whose nodes name the nodes that they take results
-of (``GraphCollection`` in the package ai-edge-model-explorer, 0.1.34).
+Its format is JSON: a collection of graphs, whose nodes name the nodes that they read results from
+(``GraphCollection`` in the package ai-edge-model-explorer, 0.1.34).
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 
 from frontends.summary import FALLBACK, FLOAT, UNSUPPORTED, OperatorInfo, Summary, TensorNote
 
-_INPUTS, _OUTPUTS = "GraphInputs", "GraphOutputs"  # as Model Explorer calls them itself
+_INPUTS, _OUTPUTS = "GraphInputs", "GraphOutputs"  # Model Explorer's own names of them
 _COLOURS = {FLOAT: "#fef3c7", FALLBACK: "#fed7aa", UNSUPPORTED: "#fecaca"}
 
 
@@ -21,8 +21,8 @@ def model_explorer_graph(
     """Return the collection with a model's graph, as plain values.
 
     Args:
-        summary: of the model.
-        seconds: what operators take, by the name of their first output, where it was measured.
+        summary: the model's summary.
+        seconds: the time of operators by the name of their first output, if it was measured.
     """
     makers = {note.index: (_INPUTS, str(n)) for n, note in enumerate(summary.inputs)}
     nodes = [_node(_INPUTS, _INPUTS, outputs=summary.inputs)]
@@ -94,10 +94,10 @@ def _facts(operator: OperatorInfo, seconds: float | None) -> dict[str, object]:
 
 
 def _pairs(facts: Mapping[str, object]) -> list[dict[str, str]]:
-    """Return attributes as Model Explorer has them: all are text, and empty ones are left out."""
+    """Return attributes in Model Explorer's form: all are text, and empty ones are left out."""
     return [{"key": key, "value": str(value)} for key, value in facts.items() if str(value)]
 
 
 def _namespace(name: str) -> str:
-    """Return the groups that a tensor's name tells; of a fused operator, those of the first."""
+    """Return the groups in a tensor's name; for a fused operator, those of the first name."""
     return "/".join(filter(None, name.split(";")[0].split("/")[:-1]))

@@ -1,4 +1,4 @@
-"""A model as one HTML page that needs nothing but a browser."""
+"""Writes a model as one HTML page that needs nothing but a browser."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ def html_report(
     """Write a page with the drawn graph, a search, each operator's details and the counts.
 
     Args:
-        summary: of the model.
-        seconds: what operators take, by the name of their first output, where it was measured.
-        differences: the fields of ``TensorComparison`` of their outputs, by the name of the first
-            one, where they were compared.
-        constants: the tensors whose values the file holds, by their indices: their spread is shown.
-        changes: the difference from another model, which is drawn as well.
-        verdict: what the differences amount to, in one sentence.
+        summary: the model's summary.
+        seconds: the time of operators by the name of their first output, if it was measured.
+        differences: the fields of ``TensorComparison`` of the operators' outputs, by the name of
+            the first one, if they were compared.
+        constants: the tensors whose values the file holds, by index. The page shows histograms.
+        changes: the differences from another model, which the page draws, too.
+        verdict: a sentence that sums up the differences.
     """
     nodes = nodes_of(summary, changes)
     edges = edges_of(nodes, summary, changes)
@@ -81,13 +81,13 @@ def html_report(
     return Template(read["html"]).substitute(
         css=read["css"],
         js="".join(read[name] for name in _SCRIPTS),
-        # No text of the model may end the element that it stands in.
+        # A "<" in a text of the model could end the script element.
         data=to_json(data).replace("<", "\\u003c"),
     )
 
 
 def _notes(notes: Iterable[TensorNote], constants: Mapping[int, Array]) -> list[dict[str, Any]]:
-    """Return what the page shows of tensors."""
+    """Return the fields of tensors that the page shows."""
     shown = []
     for note in notes:
         values = constants.get(note.index)
@@ -102,7 +102,7 @@ def _notes(notes: Iterable[TensorNote], constants: Mapping[int, Array]) -> list[
 
 
 def _change(number: int, node: Node, changes: Changes | None) -> dict[str, Any]:
-    """Return what the page shows of a box's difference from the other model."""
+    """Return the fields with a box's differences from the other model."""
     if changes is None:
         return {"change": None, "changes": []}
     told = changes.changes.get(number, ())

@@ -1,1 +1,1 @@
-"""Input and output: pictures, text on a terminal, files that are written whole."""
+"""Input and output: pictures, text on a terminal, files that appear as a whole."""

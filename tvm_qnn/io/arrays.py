@@ -1,4 +1,4 @@
-"""Arrays in numpy's files."""
+"""Reads and writes arrays in numpy's files."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def read_array(path: Path) -> Array:
     """Read a .npy file.
 
     Raises:
-        QnnError: if it is missing, damaged or another file.
+        QnnError: if it is missing, damaged or not such a file.
     """
     found = _read(path, "array")
     if isinstance(found, dict):
@@ -35,7 +35,7 @@ def read_archive(path: Path) -> dict[str, Array]:
     """Read the arrays of a .npz file, by name.
 
     Raises:
-        QnnError: if it is missing, damaged or another file.
+        QnnError: if it is missing, damaged or not such a file.
     """
     found = _read(path, "archive")
     if not isinstance(found, dict):
@@ -44,12 +44,12 @@ def read_archive(path: Path) -> dict[str, Array]:
 
 
 def write_archive(path: Path, arrays: Mapping[str, Array]) -> None:
-    """Write arrays of any names to a .npz file.
+    """Write arrays with any names to a .npz file.
 
     Raises:
         QnnError: if it cannot be written.
     """
-    # numpy.savez takes the arrays as keywords, beside its own: none could be named "file".
+    # numpy.savez has a parameter "file", so that it cannot write an array with that name.
     with replacing(path) as part, zipfile.ZipFile(part, "w") as archive:
         for name, array in arrays.items():
             with archive.open(f"{name}.npy", "w", force_zip64=True) as file:
@@ -82,7 +82,7 @@ def _read(path: Path, kind: str) -> Array | dict[str, Array]:
     if not path.is_file():
         raise QnnError(f"there is no file {path}")
     with path.open("rb") as file:
-        # Anything else numpy takes for pickled objects, and says how to read them unsafely.
+        # Numpy takes any other file for pickled objects, and its error explains how to load them.
         if not file.read(6).startswith(_BEGINNINGS):
             raise QnnError(f"{path} is no .npy or .npz file")
     try:
@@ -92,14 +92,14 @@ def _read(path: Path, kind: str) -> Array | dict[str, Array]:
         with found:
             return {name: _array(name, found[name]) for name in found.files}
     except Exception as error:
-        # Damage shows as whatever numpy, zipfile, zlib and tokenize happen to raise: which of a
-        # dozen classes, SyntaxError and MemoryError among them, depends on the byte.
+        # Numpy, zipfile, zlib and tokenize raise any of a dozen classes for a damaged file,
+        # SyntaxError and MemoryError among them. Which one depends on the damaged byte.
         reason = str(error) or type(error).__name__
         raise QnnError(f"{path} is not an {kind} that numpy can read: {reason}") from error
 
 
 def _array(name: str, found: Any) -> Array:
-    """Read one name of an archive: of files that are not numpy's, numpy gives the bytes."""
+    """Read one array of an archive. Numpy returns the bytes of a member that is not an array."""
     if not isinstance(found, np.ndarray):
         raise ValueError(f"{name!r} in it is no array")
     return found

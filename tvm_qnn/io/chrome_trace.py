@@ -1,4 +1,4 @@
-"""Traces in the format of Chrome, which Perfetto and chrome://tracing open."""
+"""Writes traces in Chrome's format, which Perfetto and chrome://tracing open."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ def chrome_trace(title: str, spans: Mapping[str, Iterable[tuple[float, float]]])
     """Return a trace as JSON: a row for each name, with a span for each of its runs.
 
     Args:
-        title: of all rows.
-        spans: for each name the start and the length of its runs, in seconds by one clock.
+        title: the title of all rows.
+        spans: for each name the start and the length of its runs, in seconds of the same clock.
     """
     rows = {name: list(runs) for name, runs in spans.items()}
     first = min((start for runs in rows.values() for start, _ in runs), default=0.0)

@@ -1,4 +1,4 @@
-"""Folders with a file beside them that ends with its process, as Windows has such files."""
+"""Folders with a file beside each that vanishes with its process; Windows has such files."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from pathlib import Path
 
 PREFIX, SUFFIX, CLAIM = ".tvm-qnn-", ".part", ".claim"
 
-# Windows removes such a file when its process closes it or ends, however it ends.
+# Windows removes such a file when its process closes it or ends in any way.
 _CLAIM_FLAGS = os.O_CREAT | os.O_EXCL | os.O_RDWR | getattr(os, "O_TEMPORARY", 0)
 
 
 @contextmanager
 def own_folder(folder: Path) -> Iterator[Path]:
-    """Yield a new folder that ``sweep`` leaves alone, in this process and in others."""
+    """Yield a new folder that ``sweep`` in any process leaves alone."""
     inside = folder / f"{PREFIX}{uuid.uuid4().hex}{SUFFIX}"
-    # First the claim: there is never a folder without one whose process is alive.
+    # The claim comes first: a folder of a living process always has one.
     claim = os.open(inside.with_suffix(CLAIM), _CLAIM_FLAGS, 0o600)
     try:
         inside.mkdir(0o700)
@@ -30,7 +30,7 @@ def own_folder(folder: Path) -> Iterator[Path]:
 
 
 def sweep(folder: Path) -> None:
-    """Remove what processes left that were killed: the folders without a claim."""
+    """Remove the folders that killed processes left: those without a claim."""
     with suppress(OSError):
         for stale in folder.glob(f"{PREFIX}*{SUFFIX}"):
             if not stale.is_symlink() and not stale.with_suffix(CLAIM).exists():

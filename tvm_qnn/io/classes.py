@@ -1,4 +1,4 @@
-"""The scores of a classifier as classes with names."""
+"""Turns the scores of a classifier into classes with names."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ class Guess:
     """One class of a classifier's answer.
 
     Attributes:
-        index: of the class among the model's outputs.
-        score: what the model gives it, as a real number.
+        index: its index among the model's outputs.
+        score: the model's score as a real number.
         label: its name; empty if the classes have no names.
     """
 
@@ -40,8 +40,8 @@ def read_labels(path: str | os.PathLike[str], classes: int) -> tuple[str, ...]:
     """Read the names of a model's classes from a text file, one a line.
 
     Raises:
-        QnnError: if the file cannot be read or has not the right number of lines, as
-            ``fitted_labels`` says.
+        QnnError: if the file cannot be read, or ``fitted_labels`` refuses its number of
+            lines.
     """
     return fitted_labels(read_lines(path), classes, os.fspath(path))
 
@@ -61,20 +61,20 @@ def read_lines(path: str | os.PathLike[str]) -> tuple[str, ...]:
 def fitted_labels(
     labels: tuple[str, ...], classes: int, where: str, *, add_background: bool = True
 ) -> tuple[str, ...]:
-    """Return the names of a model's classes, without or with one for the background.
+    """Return the names of a model's classes, with or without a name for the background.
 
-    A first name that says background is taken away where it is one too many, as in the labels of
-    detectors. A background is put in front for the 1,001 classes of a network for ImageNet whose
-    1,000 are named. No other number of names fits: one line too few would shift every name.
+    If there is one name too many and the first says background, it is removed, as for the labels of
+    detectors. If a network for ImageNet has 1,001 classes and 1,000 names, a background is put in
+    front. No other number of names fits: one missing line would shift every name.
 
     Args:
         labels: the names.
-        classes: how many the model has.
-        where: what the names are from, for the error.
-        add_background: whether the model may have a background that the names leave out.
+        classes: how many classes the model has.
+        where: the source of the names, for the error.
+        add_background: whether the model may have a background without a name.
 
     Raises:
-        QnnError: if there is another number of them.
+        QnnError: if their number does not fit.
     """
     has_background = bool(labels) and labels[0].strip().casefold() in _BACKGROUNDS
     if len(labels) == classes + 1 and has_background:
@@ -90,7 +90,7 @@ def fitted_labels(
 
 
 def is_classifier(info: TensorInfo) -> bool:
-    """Tell whether an output holds one score for each of several classes, and nothing else."""
+    """Tell whether an output holds nothing but one score for each of several classes."""
     if info.dtype in _NO_SCORES:
         return False
     return math.prod(info.shape) == max(info.shape, default=1) > 1
@@ -99,13 +99,13 @@ def is_classifier(info: TensorInfo) -> bool:
 def best_classes(
     scores: np.ndarray[Any, Any], info: TensorInfo, labels: Sequence[str] = (), count: int = 5
 ) -> list[Guess]:
-    """Return the classes with the highest scores, best first; equals in their order.
+    """Return the classes with the highest scores, best first, equal ones in their order.
 
     Args:
         scores: a classifier's output.
-        info: what the output is; scores of a quantized one are turned into reals.
+        info: the output's description; scores of a quantized one are turned into real numbers.
         labels: the name of each class, or none.
-        count: how many classes to give.
+        count: how many classes to return.
     """
     reals = reals_of(scores, info).ravel()
     order = np.argsort(-reals, kind="stable")[:count]
@@ -113,7 +113,7 @@ def best_classes(
 
 
 def reals_of(array: np.ndarray[Any, Any], info: TensorInfo) -> np.ndarray[Any, Any]:
-    """Return what a tensor's values stand for, as float64."""
+    """Return the real values of a tensor, as float64."""
     reals: np.ndarray[Any, Any] = array.astype(np.float64)
     if info.scale is not None and info.zero_point is not None:
         reals = (reals - info.zero_point) * info.scale

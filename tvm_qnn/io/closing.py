@@ -1,4 +1,4 @@
-"""Objects that are closed at the end of a ``with`` block."""
+"""A base class for objects that a ``with`` block closes."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ class Closing(ABC):
 
     @abstractmethod
     def close(self) -> None:
-        """Give back what the object holds."""
+        """Free what the object holds."""
 
     def __enter__(self: T) -> T:
         """Return the object itself."""
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Close it."""
+        """Close the object."""
         self.close()

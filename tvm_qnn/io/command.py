@@ -1,4 +1,4 @@
-"""Running other programs."""
+"""Runs other programs."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from qnn_ops.errors import QnnError
 
 
 def call(words: Sequence[str | Path]) -> str:
-    """Run a command and give what it prints.
+    """Run a command and return its output.
 
     Raises:
-        QnnError: if it fails; says what it said.
+        QnnError: if it fails; the message has the command's output.
     """
     line = [str(word) for word in words]
     done = subprocess.run(line, capture_output=True, text=True, check=False)

@@ -1,4 +1,4 @@
-"""The processors that a thread may run on, where the system lets a program choose them."""
+"""Chooses the processors that a thread may run on, if the system allows it."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from contextlib import contextmanager
 
 @contextmanager
 def on_cores(count: int) -> Iterator[None]:
-    """Keep this thread, and the threads and processes that it starts, on so many cores.
+    """Keep this thread, and the threads and processes that it starts, on a number of cores.
 
-    Where the system cannot bind a thread to a core (macOS, Windows), nothing is done.
+    If the system cannot bind a thread to a core (macOS, Windows), this does nothing.
     """
     if sys.platform != "linux":
         yield

@@ -1,4 +1,4 @@
-"""Pictures that matplotlib draws, where it is installed."""
+"""Pictures that matplotlib draws, if it is installed."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from tvm_qnn.io.outputs import replacing
 
 
 def check_picture(path: str | os.PathLike[str]) -> None:
-    """Check that a picture can be drawn, in the format that a file's name ends with.
+    """Check that a picture can be drawn, in the format of a file's ending.
 
     Raises:
-        QnnError: if not.
+        QnnError: if it cannot.
     """
     kinds = new_figure(1, 1).canvas.get_supported_filetypes()
     kind = os.path.splitext(path)[1].lstrip(".").lower()
@@ -23,13 +23,13 @@ def check_picture(path: str | os.PathLike[str]) -> None:
 
 
 def new_figure(width: float, height: float) -> Any:
-    """Begin a figure of matplotlib's, in inches.
+    """Make a new figure of matplotlib, with a size in inches.
 
     Raises:
         QnnError: matplotlib is not installed.
     """
     try:
-        # Figure and not pyplot: no window system is looked for, no global state is left.
+        # Figure, not pyplot: it neither looks for a window system nor leaves a global state.
         from matplotlib.figure import Figure
     except ImportError as error:
         raise QnnError("drawing needs matplotlib: pip install matplotlib") from error
@@ -37,7 +37,7 @@ def new_figure(width: float, height: float) -> Any:
 
 
 def save_figure(figure: Any, path: str | os.PathLike[str], dots_per_inch: int = 130) -> None:
-    """Write a figure in the format that the file's name ends with.
+    """Write a figure in the format of the file's ending.
 
     Raises:
         QnnError: the file cannot be written, or there is no such format.

@@ -1,4 +1,4 @@
-"""Pictures as a model's input."""
+"""Reads pictures as a model's input."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ if TYPE_CHECKING:
 Array = np.ndarray[Any, Any]
 
 _CHANNELS = (1, 3)
-_NARROW = 16  # pixels of a grey picture that may be narrow, as a line of text
+_NARROW = 16  # pixels of a grey picture that may be narrow, such as a line of text
 _WHITE_OF_16_BITS = 65535
 _USUAL: dict[str, Callable[[tuple[int, ...]], Any]] = {
     r"(attention|input|padding)_?mask|^mask": lambda _: 1,
     r"(token_type|segment)_?ids": lambda _: 0,
     r"position_?ids": lambda shape: np.arange(shape[-1] if shape else 1),
 }
-"""What an input has whose name holds a pattern, by its shape."""
-_BITS_OF_DATA, _NUMBERS = 16, (0, 1)  # wider integers number or count something
+"""Usual elements of an input whose name has this pattern, as a function of its shape."""
+_BITS_OF_DATA, _NUMBERS = 16, (0, 1)  # wider integers are indices or counts
 
 
 def read_picture(path: str | os.PathLike[str], height: int, width: int, channels: int) -> Array:
     """Read a picture file, at the size a model wants.
 
     Args:
-        path: of a file in any format that Pillow reads.
+        path: a file in any format that Pillow reads.
         height: the height to which the whole picture is scaled (bilinear), whatever its shape.
         width: the width to which it is scaled.
         channels: 1 for grey, 3 for red, green and blue.
@@ -44,7 +44,7 @@ def read_picture(path: str | os.PathLike[str], height: int, width: int, channels
         uint8 of shape [height, width, channels].
 
     Raises:
-        QnnError: if Pillow is not installed, or the file is missing or no picture.
+        QnnError: if Pillow is not installed, or the file is missing or not a picture.
     """
     picture = open_picture(path, "RGB" if channels == 3 else "L")
     from PIL.Image import Resampling
@@ -57,7 +57,7 @@ def pillow() -> ModuleType:
     """Return Pillow's module of pictures.
 
     Raises:
-        QnnError: it is not installed.
+        QnnError: if it is not installed.
     """
     try:
         from PIL import Image
@@ -69,17 +69,17 @@ def pillow() -> ModuleType:
 def open_picture(
     path: str | os.PathLike[str] | IO[bytes], mode: str = "RGB", name: str = ""
 ) -> Image:
-    """Read a picture file, at its own size, upright: turned as its EXIF data say.
+    """Read a picture file at its own size, turned upright as its EXIF data say.
 
     Args:
-        path: of a file in any format that Pillow reads, or what to read it from. Grey of 16 bits
+        path: a file in any format that Pillow reads, or a stream of its bytes. Grey of 16 bits
             is brought to 8.
         mode: "RGB", or "L" for grey.
-        name: for errors; by default the path.
+        name: the name in errors; by default the path.
 
     Raises:
-        QnnError: if Pillow is not installed, the file is missing or no picture, or its pixels
-            have 32 bits: no format says which of their numbers is white.
+        QnnError: if Pillow is not installed, the file is missing or not a picture, or its pixels
+            have 32 bits: no format says which of these numbers is white.
     """
     module = pillow()
     from PIL import ImageOps, UnidentifiedImageError
@@ -93,12 +93,12 @@ def open_picture(
     except UnidentifiedImageError as error:
         raise QnnError(f"{name} is not a picture that Pillow can read") from error
     except Exception as error:
-        # For damaged files Pillow's formats raise SyntaxError, DecompressionBombError and others.
+        # Pillow's formats raise SyntaxError, DecompressionBombError and others for damaged files.
         raise QnnError(f"cannot read the picture {name}: {error}") from error
 
 
 def _in_eight_bits(image: Image) -> Image:
-    """Bring grey of more than 8 bits to 8: Pillow's own conversion cuts off what is above 255."""
+    """Bring grey of more than 8 bits to 8; Pillow's own conversion cuts off values above 255."""
     from PIL.Image import fromarray
 
     if not image.mode.startswith(("I", "F")):
@@ -113,11 +113,11 @@ def _in_eight_bits(image: Image) -> Image:
 
 
 def picture_shape(info: TensorInfo) -> tuple[int, int, int]:
-    """Return height, width and channels of the one picture that an input takes.
+    """Return height, width and channels of an input that takes one picture.
 
     Raises:
-        QnnError: if the input's shape is not [1, height, width, 1 or 3], as TFLite has it, or
-            [1, 1 or 3, height, width], as MXNet does; or if no picture is so small and narrow.
+        QnnError: if the input's shape is neither [1, height, width, 1 or 3], as in TFLite, nor
+            [1, 1 or 3, height, width], as in MXNet; or if it is too small or narrow for a picture.
     """
     if _is_channels_first(info):
         _, channels, height, width = info.shape
@@ -141,7 +141,7 @@ def picture_shape(info: TensorInfo) -> tuple[int, int, int]:
 
 
 def _is_channels_first(info: TensorInfo) -> bool:
-    """Tell whether the channels of a picture come first; never where they may come last."""
+    """Tell whether the channels of a picture come first; False if they may come last."""
     return (
         len(info.shape) == 4
         and info.shape[0] == 1
@@ -157,7 +157,7 @@ def as_input(pixels: Array, info: TensorInfo, normalization: Normalization | Non
         pixels: uint8 [height, width, channels].
         info: the input, of shape [1, height, width, channels] or [1, channels, height, width] and
             dtype uint8, int8 or float32.
-        normalization: what the pixels stand for, as ``normalization_of`` decides.
+        normalization: the real values of pixels, as ``normalization_of`` decides.
 
     Raises:
         QnnError: if the shape, the dtype or the normalization does not fit.
@@ -174,8 +174,8 @@ def noise(info: TensorInfo, seed: int = 0) -> Array:
     """Draw random values for any input.
 
     All integers of 8 and 16 bits, reals from -1 to 1, and truth values. Integers of 32 and 64 bits
-    are 0 or 1: they number words, and there may be no more, or count the turns of a loop.
-    Inputs of a transformer that are not data get what a whole sentence has: a mask of ones, one
+    are 0 or 1, since they may be indices in a short table, or counts of a loop's iterations.
+    A transformer's other inputs get the values for a whole sentence: a mask of ones, one
     segment, ascending positions.
     """
     for pattern, usual in _USUAL.items():

@@ -1,4 +1,4 @@
-"""Ctrl-C that is not lost."""
+"""Keeps Ctrl-C from getting lost."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from types import FrameType
 
 @contextmanager
 def interruptible() -> Iterator[Callable[[], None]]:
-    """Run a block that Ctrl-C ends, even where Python drops the interrupt.
+    """Run a block that Ctrl-C ends, even if Python drops the interrupt.
 
-    A ``KeyboardInterrupt`` that is raised while an object is finalized, or in the callback of a
-    weak reference, is only printed, and what runs goes on. Here it is noted as well, and raised
-    again by the function that the block gets, and at its end. In other threads than the main one,
-    and where the program handles the signal in its own way, nothing changes.
+    If a ``KeyboardInterrupt`` is raised while an object is finalized, or in the callback of a weak
+    reference, Python only prints it, and the program goes on. Here it is also noted. The function
+    that the block gets raises it again, and so does the end of the block. Nothing changes in other
+    threads than the main one, and in programs that handle the signal in their own way.
 
     Yields:
-        A function to call between steps.
+        A function to call between two steps.
     """
     pressed = False
 

@@ -1,6 +1,6 @@
-"""Folders of files that are kept for the user, as long as there is room.
+"""Caches: folders of files that are kept for the user as long as there is room.
 
-Nothing in them is needed: what is not found, or cannot be kept, is made anew.
+No program depends on them: whatever is missing, or cannot be kept, is made again.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from contextlib import suppress
 from pathlib import Path
 
 VARIABLE = "TVM_QNN_CACHE"
-"""The environment's variable: "0" for no cache at all, or the folder to use."""
+"""The environment's variable for it: "0" turns all caches off; a path names the folder."""
 
 DIGEST_SIZE = 24
-"""Bytes of the digests that name entries."""
+"""The bytes of the digests that name entries."""
 
 _KEY = re.compile(f"[0-9a-f]{{{2 * DIGEST_SIZE}}}")
 
 
 def cache_folder() -> Path | None:
-    """Return the user's folder for entries; None if the environment wants no cache."""
+    """Return the user's folder for entries; None if the environment turns caches off."""
     chosen = os.environ.get(VARIABLE, "")
     if chosen == "0":
         return None
@@ -35,26 +35,26 @@ def cache_folder() -> Path | None:
         return Path(base) / "tvm-qnn"
     try:
         home = Path.home()
-    except RuntimeError:  # the environment names none, and the system does not know this user
+    except RuntimeError:  # neither the environment nor the system has a home folder
         return None
     return home / ("Library/Caches" if sys.platform == "darwin" else ".cache") / "tvm-qnn"
 
 
 def stranger_of(folder: Path) -> str | None:
-    """Say who else may write to a folder, or move it away; None if only this user and root may.
+    """Say who else may write to a folder or move it away; None if only this user and root may.
 
-    Entries are code, so an entry that somebody else has written must not run. A folder that does
-    not exist yet is as safe as its nearest parent.
+    Entries are code, so an entry that another user wrote must not run. A folder that does not exist
+    yet is as safe as its nearest parent.
     """
     if sys.platform == "win32":
-        return None  # the user's own folders are closed to others there
+        return None  # there other users cannot write to this user's folders
     place = folder.resolve()
     for depth, each in enumerate((place, *place.parents)):
         try:
             status = each.stat()
         except OSError:
             continue
-        sticky = status.st_mode & stat.S_ISVTX and depth  # others cannot move what is inside
+        sticky = status.st_mode & stat.S_ISVTX and depth  # other users cannot move its contents
         if status.st_uid not in (0, os.getuid()):
             return f"{each} belongs to another user"
         open_to = stat.S_IWOTH if depth else stat.S_IWOTH | stat.S_IWGRP
@@ -64,15 +64,15 @@ def stranger_of(folder: Path) -> str | None:
 
 
 class Kept:
-    """Files in a folder, named by the digests of what they were made from."""
+    """Files in a folder, named by digests of their sources."""
 
     def __init__(self, folder: Path, limit: int, suffix: str) -> None:
-        """Use a folder; it is made when something is stored.
+        """Use a folder; it is made when the first file is stored.
 
         Args:
-            folder: of the entries.
-            limit: bytes that they may take together.
-            suffix: of their names.
+            folder: the files' folder.
+            limit: the most bytes of all files together.
+            suffix: the ending of their names.
         """
         self.folder = folder
         self._limit = limit
@@ -80,17 +80,17 @@ class Kept:
 
     @functools.cached_property
     def is_safe(self) -> bool:
-        """Whether nobody else may write there; there is a warning if somebody may."""
+        """Whether no other user may write there; if one may, this warns."""
         if reason := stranger_of(self.folder):
             warnings.warn(f"the cache is not used: {reason}", stacklevel=2)
         return reason is None
 
     def path(self, key: str) -> Path:
-        """Return the place of an entry."""
+        """Return the path of an entry."""
         return self.folder / f"{key}{self._suffix}"
 
     def make_folder(self) -> None:
-        """Make the folder, for this user only.
+        """Make the folder, with access for this user only.
 
         Raises:
             OSError: if it cannot be made.
@@ -98,10 +98,10 @@ class Kept:
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
 
     def make_room(self, *newest: Path) -> None:
-        """Remove the entries that were not used longest, but these, until all are in the limit."""
+        """Remove the least recently used entries, except these, until all are within the limit."""
         entries = []
         for path in filter(self._is_entry, self.folder.iterdir()):
-            with suppress(OSError):  # another process has removed it
+            with suppress(OSError):  # if another process has removed it
                 status = path.stat()
                 entries.append((status.st_mtime_ns, path, status.st_size))
         total = sum(size for _, _, size in entries)
@@ -118,5 +118,5 @@ class Kept:
             path.unlink(missing_ok=True)
 
     def _is_entry(self, path: Path) -> bool:
-        """Tell whether a key gives this name; the folder may hold the user's own files, too."""
+        """Tell whether an entry may have this name: the folder may hold the user's own files."""
         return path.suffix == self._suffix and bool(_KEY.fullmatch(path.stem))

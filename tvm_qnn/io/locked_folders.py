@@ -1,4 +1,4 @@
-"""Folders with a lock that ends with its process, on systems that lock folders."""
+"""Folders with a lock that ends with its process, for systems that lock folders."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-assert sys.platform != "win32"  # which has claimed_folders.py instead
+assert sys.platform != "win32"  # Windows has claimed_folders.py instead
 
 PREFIX, SUFFIX = ".tvm-qnn-", ".part"
 
 
 @contextmanager
 def own_folder(folder: Path) -> Iterator[Path]:
-    """Yield a new folder that ``sweep`` leaves alone, in this process and in others."""
+    """Yield a new folder that ``sweep`` in any process leaves alone."""
     inside, lock = _locked(folder)
     try:
         yield inside
@@ -27,7 +27,7 @@ def own_folder(folder: Path) -> Iterator[Path]:
 
 
 def sweep(folder: Path) -> None:
-    """Remove what processes left that were killed: the folders that nobody locks."""
+    """Remove the folders that killed processes left: those without a lock."""
     with suppress(OSError):
         for stale in folder.glob(f"{PREFIX}*{SUFFIX}"):
             with suppress(OSError):
@@ -40,12 +40,12 @@ def sweep(folder: Path) -> None:
 
 
 def _locked(folder: Path) -> tuple[Path, int]:
-    """Return a new folder and its lock, which the system opens when this process ends."""
+    """Return a new folder and its lock; the system unlocks it when this process ends."""
     while True:
         inside = Path(tempfile.mkdtemp(SUFFIX, PREFIX, folder))
-        with suppress(FileNotFoundError):  # swept by another process before it was locked
+        with suppress(FileNotFoundError):  # if another process swept it before it was locked
             lock = os.open(inside, os.O_RDONLY)
-            with suppress(OSError):  # a file system without locks, where nobody sweeps
+            with suppress(OSError):  # on a file system without locks; nobody sweeps there
                 fcntl.flock(lock, fcntl.LOCK_EX)
             if inside.is_dir():
                 return inside, lock

@@ -1,4 +1,4 @@
-"""What the pixels of a picture stand for at a model's input."""
+"""The real values of a picture's pixels at a model's input."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ class Normalization:
 
     Attributes:
         mean: on the scale from 0 to 255: one number, or one for each channel.
-        std: likewise.
-        reason: who says so, for a person to read.
-        is_guess: whether nobody does.
+        std: on the same scale: one number, or one for each channel.
+        reason: the source of these numbers, for a person.
+        is_guess: whether they have no source.
     """
 
     mean: tuple[float, ...]
@@ -38,19 +38,19 @@ class Normalization:
     def between(
         black: float, white: float, reason: str, *, is_guess: bool = False
     ) -> Normalization:
-        """Return the one that takes black and white to two reals."""
+        """Return the normalization that takes black and white to two real numbers."""
         std = _WHITE / (white - black)
         return Normalization((-black * std,), (std,), reason, is_guess)
 
     def reals(self, pixels: Array, name: str) -> Array:
-        """Return what pixels stand for, as float32 of the same shape.
+        """Return the real values of pixels, as float32 of the same shape.
 
         Args:
             pixels: uint8 [height, width, channels].
-            name: of the input, for the error.
+            name: the input's name, for the error.
 
         Raises:
-            QnnError: if there are numbers for another number of channels.
+            QnnError: if it has numbers for another number of channels.
         """
         for numbers in (self.mean, self.std):
             if len(numbers) not in (1, pixels.shape[2]):
@@ -62,7 +62,7 @@ class Normalization:
         return ((pixels - mean) / std).astype(np.float32)
 
     def describe(self) -> str:
-        """Say what black and white become, and who says so."""
+        """Name the real values of black and white, and the source of the normalization."""
         count = max(len(self.mean), len(self.std))
         ends = np.broadcast_to(np.array([[0.0], [_WHITE]]), (2, count))
         reals = (ends - self.mean) / self.std
@@ -75,20 +75,21 @@ def normalization_of(
     description: Description | None = None,
     given: Normalization | None = None,
 ) -> Normalization | None:
-    """Decide what pixels stand for at an input.
+    """Decide the real values of pixels at an input.
 
-    A person's word comes first. A float32 input is normalized as the model's file says; else
-    black and white are the ends of the range that the model quantizes it to; else -1 and 1.
+    A person's numbers have priority. Otherwise a float32 input is normalized as the model's file
+    says. If it says nothing, black and white are the ends of the range to which the model quantizes
+    the input or, if it does not quantize it, -1 and 1.
 
     Args:
         info: the input.
-        description: what the model's file tells of it.
-        given: what a person says.
+        description: the input's description in the model's file.
+        given: a person's normalization.
 
     Returns:
-        None for an input of 8-bit integers that nothing describes: they cover the range
-        that pictures have in the model's training, whatever it was, [0, 1], [-1, 1], [0, 255] or
-        a normalised one. So the lowest of them stands for black and the highest for white, up to
+        None for an input of 8-bit integers without a description. Such integers cover the range
+        of pictures in the model's training, whatever it was: [0, 1], [-1, 1], [0, 255] or a
+        normalized one. So the lowest integer stands for black and the highest for white, up to
         half a step.
     """
     if given is not None:
@@ -112,7 +113,7 @@ def normalized(pixels: Array, info: TensorInfo, normalization: Normalization | N
         normalization: as ``normalization_of`` decides.
 
     Raises:
-        QnnError: if the dtype does not take a picture, or the normalization does not fit.
+        QnnError: if the dtype is not a picture's, or the normalization does not fit.
     """
     if info.dtype not in ("uint8", "int8", _FLOAT):
         raise QnnError(f"input {info.name!r} of dtype {info.dtype} does not take a picture")

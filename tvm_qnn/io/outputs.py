@@ -1,4 +1,4 @@
-"""Files that are written: beside their place first, and moved there when they are whole."""
+"""Writes files in another folder first, and moves them to their place when they are complete."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ _DEVICES = (Path("/dev"), Path("/dev/fd"), Path("/proc/self/fd"))
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """Yield a path to write a file to; moved to ``path`` at the end, removed on an error.
+    """Yield a path to write a file to. It is moved to ``path`` at the end, removed on an error.
 
-    It has the same name, in a folder of its own, which may hold what else is needed until then.
-    Devices and pipes are not replaced: they get what was written.
+    It has the same name, in a new folder, which may hold other temporary files, too. Devices and
+    pipes are not replaced: the file's contents are written to them.
 
     Raises:
-        QnnError: for what goes wrong with files, or a QnnError of the block: it names ``path``.
+        QnnError: for errors of files, or a QnnError of the block; the message names ``path``.
     """
     is_device = path.parent in _DEVICES or path.is_fifo() or path.is_char_device()
     with _naming(path), scratch(None if is_device else path.parent) as inside:
@@ -43,10 +43,10 @@ def replacing(path: Path) -> Iterator[Path]:
 
 @contextmanager
 def filling(folder: Path) -> Iterator[Path]:
-    """Yield an empty folder, whose files and folders are moved to ``folder`` at the end.
+    """Yield an empty folder; at the end its files and folders are moved to ``folder``.
 
     Raises:
-        QnnError: as ``replacing``.
+        QnnError: as ``replacing`` raises it.
     """
     with _naming(folder), scratch(folder) as inside:
         yield inside
@@ -59,7 +59,7 @@ def filling(folder: Path) -> Iterator[Path]:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a file of text in one step.
+    """Write a text file in one step.
 
     Raises:
         QnnError: if it cannot be written.
@@ -70,10 +70,10 @@ def write_text(path: Path, text: str) -> None:
 
 @contextmanager
 def scratch(folder: Path | None = None) -> Iterator[Path]:
-    """Yield a new folder, removed at the end, as are those that killed processes left.
+    """Yield a new folder, which is removed at the end. Folders of killed processes are, too.
 
     Args:
-        folder: the place where it is made; None: the system's for temporary files.
+        folder: its parent folder; None: the system's folder for temporary files.
     """
     folder = folder or Path(tempfile.gettempdir())
     sweep(folder)
@@ -85,15 +85,15 @@ def scratch(folder: Path | None = None) -> Iterator[Path]:
 
 
 def _move(part: Path, path: Path) -> None:
-    """Move in one step, even if the power fails: what a link points to is replaced."""
-    with part.open("r+b") as file:  # for writing: Windows writes out no other file
+    """Move in one step, even if the power fails; a link stays, and its target is replaced."""
+    with part.open("r+b") as file:  # for writing: Windows flushes no other file
         os.fsync(file.fileno())
     os.replace(part, path.resolve() if path.is_symlink() else path)
 
 
 @contextmanager
 def _naming(path: Path) -> Iterator[None]:
-    """Turn errors of the block into one that names the file that was to be written."""
+    """Turn errors of the block into one error that names the file."""
     try:
         yield
     except OSError as error:

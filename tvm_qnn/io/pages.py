@@ -1,4 +1,4 @@
-"""Pages of HTML that need nothing but a browser: text, tables and pictures, light and dark."""
+"""Writes HTML pages that need nothing but a browser: text, tables, pictures, light and dark."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ def page(title: str, parts: Iterable[str]) -> str:
     """Return a page.
 
     Args:
-        title: of the page, as plain text.
-        parts: of its body, in HTML.
+        title: the page's title, as plain text.
+        parts: the parts of its body, in HTML.
     """
     template = Template((files("tvm_qnn.io") / "page.html").read_text("utf-8"))
     return template.substitute(title=escape(visible(title)), body="\n".join(parts))
@@ -36,9 +36,9 @@ def page_table(heads: Sequence[str], rows: Iterable[Sequence[str]], kind: str = 
     """Return a table of plain texts.
 
     Args:
-        heads: of its columns; none for a table without.
-        rows: its cells.
-        kind: "words" where it has no numbers.
+        heads: the columns' heads; empty for a table without heads.
+        rows: the cells.
+        kind: "words" for a table without numbers.
     """
 
     def line(cells: Iterable[str], tag: str) -> str:
@@ -54,7 +54,7 @@ def how_made(*packages: str) -> dict[str, str]:
     """Return how a page was made: the command, the date, and versions.
 
     Args:
-        packages: beside tvm-qnn; those that are missing are left out.
+        packages: packages beside tvm-qnn; missing ones are left out.
     """
     versions = [f"tvm-qnn {__version__}"]
     for package in packages:

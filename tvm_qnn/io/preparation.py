@@ -1,4 +1,4 @@
-"""How pictures become a model's input: cut, scaled, in which order of colours."""
+"""How pictures are cut, scaled and ordered by colour for a model's input."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ if TYPE_CHECKING:
 Array = np.ndarray[Any, Any]
 
 ORDERS = ("rgb", "bgr")
-"""Of the colours in an input's channels."""
+"""The orders of colours in an input's channels."""
 
 
 @dataclass(frozen=True)
 class Preparation:
-    """What is done to a picture before it is normalized.
+    """The steps before a picture is normalized.
 
     Attributes:
-        crop: the middle part of width and height that is kept, first of all.
-        resize: the pixels to which the shorter side is then scaled, before the middle of the
-            input's size is cut out; None: all is scaled to the input's size.
-        order: of the colours.
-        normalization: what pixels stand for, where a person says it.
+        crop: the middle part of width and height that is kept, as the first step.
+        resize: the length in pixels to which the shorter side is then scaled, before the middle of
+            the input's size is cut out; None: the whole picture is scaled to the input's size.
+        order: the order of the colours.
+        normalization: the real values of pixels, if a person states them.
     """
 
     crop: float = 1.0
@@ -45,7 +45,7 @@ class Preparation:
         """Check that pictures are large enough for an input.
 
         Raises:
-            QnnError: if not.
+            QnnError: if they are not.
         """
         if self.resize is not None and self.resize < max(height, width):
             raise QnnError(
@@ -53,12 +53,12 @@ class Preparation:
             )
 
     def frame(self, picture: Image, height: int, width: int, *, smooth: bool = True) -> Image:
-        """Return what the model sees of a picture, at its input's size.
+        """Return the part of a picture that the model sees, at its input's size.
 
         Args:
-            picture: of any size.
-            height: of the input.
-            width: of the input.
+            picture: a picture of any size.
+            height: the input's height.
+            width: the input's width.
             smooth: whether neighbouring pixels are mixed (bilinear), or the nearest one is taken.
         """
         from PIL.Image import Resampling
@@ -70,7 +70,7 @@ class Preparation:
             picture = picture.crop((left, top, left + kept[0], top + kept[1]))
         if self.resize is None:
             return picture.resize((width, height), sampling)
-        # Sizes and corners as torchvision's Resize and CenterCrop round them.
+        # Sizes and corners are rounded as in torchvision's Resize and CenterCrop.
         shorter = min(picture.size)
         scaled = [max(1, int(self.resize * side / shorter)) for side in picture.size]
         picture = picture.resize((scaled[0], scaled[1]), sampling)
@@ -78,13 +78,13 @@ class Preparation:
         return picture.crop((left, top, left + width, top + height))
 
     def pixels(self, picture: Image, height: int, width: int, channels: int) -> Array:
-        """Return what the model sees of a picture, as uint8 [height, width, channels].
+        """Return the part of a picture that the model sees, as uint8 [height, width, channels].
 
         Args:
-            picture: of any size, in the mode "RGB", or "L" for one channel.
-            height: of the input.
-            width: of the input.
-            channels: of the input.
+            picture: a picture of any size, in the mode "RGB", or "L" for one channel.
+            height: the input's height.
+            width: the input's width.
+            channels: the input's channels.
         """
         seen = self.frame(picture, height, width)
         found = np.asarray(seen, np.uint8).reshape(height, width, channels)

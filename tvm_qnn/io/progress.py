@@ -1,4 +1,4 @@
-"""The progress of the program, on the terminal."""
+"""Shows the progress of the program on the terminal."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ from tvm_qnn.io.terminal import styled
 from tvm_qnn.io.text import visible
 
 PATIENCE = 2.0
-"""The seconds after which a task says what it is about, where no terminal shows it."""
+"""The seconds after which a task prints its steps if the output is not a terminal."""
 
 
 @contextmanager
 def timed(console: Console, text: str) -> Iterator[None]:
-    """Show that something is under way, and when it is done, how long it took.
+    """Show that a task runs and, at its end, how long it took.
 
-    A console that is no terminal gets the time at the end. If the task lasts longer than
-    ``PATIENCE``, it also gets a line for each step, even if the console is quiet.
+    If the console is not a terminal, it only gets the time at the end. If the task lasts longer
+    than ``PATIENCE``, it also gets a line for each step, even if the console is quiet.
     """
     start = time.perf_counter()
     with (_spinner if console.is_terminal else _lines)(console, text):
@@ -46,10 +46,10 @@ def timed(console: Console, text: str) -> Iterator[None]:
 
 @contextmanager
 def counted(console: Console, text: str, total: int, done: int = 0) -> Iterator[Callable[[], None]]:
-    """Show how many of so many things are done, how many a second, and the time that is left.
+    """Show how many items are done, the items per second, and the remaining time.
 
     Yields:
-        A function to call for each of them.
+        A function to call after each item.
     """
     what = TextColumn("  {task.description}", markup=False)
     columns = (what, BarColumn(20), MofNCompleteColumn(), _Rate(), TimeRemainingColumn())
@@ -60,16 +60,16 @@ def counted(console: Console, text: str, total: int, done: int = 0) -> Iterator[
 
 
 class _Rate(ProgressColumn):
-    """Things done in a second."""
+    """Items per second."""
 
     def render(self, task: Task) -> Text:
-        """Return it as text, empty until it is known."""
+        """Return the rate as text, empty until it is known."""
         return Text("" if task.speed is None else f"{task.speed:,.1f}/s", "dim")
 
 
 @contextmanager
 def native_code_is_quiet() -> Iterator[None]:
-    """Drop what native code writes to the process's error stream meanwhile: LiteRT's notes."""
+    """Drop what native code, such as LiteRT's, writes to the error stream during the block."""
     kept = os.dup(2)
     try:
         with open(os.devnull, "wb") as nowhere:
@@ -93,7 +93,7 @@ def _spinner(console: Console, text: str) -> Iterator[None]:
 
 @contextmanager
 def _lines(console: Console, text: str) -> Iterator[None]:
-    """Print the step that a task is at once it has lasted for long, and each that follows."""
+    """Once the task has lasted for long, print its present step and all later ones."""
     now, is_long, lock = text, False, threading.Lock()
 
     def show() -> None:

@@ -1,7 +1,7 @@
-"""The steps of a build, for whoever asks what it is about.
+"""The steps of a build, for programs that show its progress.
 
-Each is logged at level INFO by the logger "tvm_qnn.steps", which nobody hears by default:
-``logging.basicConfig(level=logging.INFO)`` shows them.
+The logger "tvm_qnn.steps" logs each at level INFO, which no program shows by default. To see them,
+call ``logging.basicConfig(level=logging.INFO)``.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ _LOGGER = logging.getLogger("tvm_qnn.steps")
 
 
 def step(text: str) -> None:
-    """Say what is done from now on, until the next step or the end."""
+    """Report the step that begins now."""
     _LOGGER.info("%s", text)
 
 
 def compile_step(count: int) -> None:
-    """Say that so many functions are compiled from now on."""
+    """Report that the compilation of this many functions begins now."""
     step(f"compile {count} function{'s' if count != 1 else ''}")
 
 
 @contextmanager
 def heard(hear: Callable[[str], None]) -> Iterator[None]:
-    """Call a function with the text of each step meanwhile."""
+    """Call a function with the text of each step during the block."""
     handler, level = _Handler(hear), _LOGGER.level
     _LOGGER.addHandler(handler)
     _LOGGER.setLevel(logging.INFO)

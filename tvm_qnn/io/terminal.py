@@ -1,4 +1,4 @@
-"""A terminal on which text is shown as it is, and a classifier's best classes there."""
+"""A terminal that shows texts unchanged, and prints a classifier's best classes."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from tvm_qnn.io.text import visible
 
 
 class Terminal(Console):
-    """A console to which no text is a command: neither markup nor emoji codes nor controls.
+    """A console that prints texts as they are, without markup, emoji codes and control characters.
 
-    What is to be bold or coloured is made by ``styled``.
+    ``styled`` makes text bold or coloured.
     """
 
     def __init__(self, **options: Any) -> None:
-        """Write to the standard output, or where the options of ``rich.console.Console`` say."""
+        """Write to the standard output, or as the options of ``rich.console.Console`` say."""
         super().__init__(**options, highlight=False, markup=False, emoji=False)
 
     def render_str(self, text: str, **options: Any) -> Text:
-        """Return a printed string, one in a table as well, as rich takes it."""
+        """Return a printed string, also one in a table, as rich's text."""
         plain = {"emoji": False, "markup": False, "highlight": False}
         return super().render_str(visible(text), **{**options, **plain})
 
 
 def styled(text: str, style: str = "bold") -> Text:
-    """Style a text that is to be shown as it is."""
+    """Style a text that is shown unchanged."""
     return Text(visible(text), style)
 
 

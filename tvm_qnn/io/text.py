@@ -1,4 +1,4 @@
-"""Text made fit to be shown: without hidden characters, as HTML in a notebook, as JSON."""
+"""Makes text fit to show: without hidden characters, as HTML for a notebook, as JSON."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import Any
 
 
 def to_json(value: Any, indent: int | None = None) -> str:
-    """Write plain Python values as JSON; floats that are no finite numbers as null.
+    """Write plain Python values as JSON; floats that are not finite become null.
 
-    JSON has no NaN and no infinity; those that Python would write only Python reads.
+    JSON has no NaN and no infinity, and only Python reads those that Python writes.
     """
     return json.dumps(_finite(value), indent=indent, allow_nan=False)
 
@@ -31,9 +31,9 @@ def table(title: str, heads: Sequence[str], rows: Iterable[Sequence[object]]) ->
     """Return a table in HTML.
 
     Args:
-        title: above it, text.
-        heads: of the columns.
-        rows: what their cells say.
+        title: a text above the table.
+        heads: the heads of the columns.
+        rows: the values in the cells.
     """
     from html import escape  # few processes write a page
 
@@ -44,19 +44,19 @@ def table(title: str, heads: Sequence[str], rows: Iterable[Sequence[object]]) ->
     return f"<table><caption>{escape(title)}</caption>{''.join(lines)}</table>"
 
 
-# Controls (ANSI sequences among them), marks that turn writing around, halves of characters, ends
-# of lines and paragraphs.
+# Control characters (with ANSI sequences), marks that change the direction of writing, halves of
+# characters, ends of lines and paragraphs.
 _HIDDEN = frozenset(("Cc", "Cf", "Cs", "Zl", "Zp"))
 
-# Joiners, which several scripts and many emoji need.
+# Joiners: several scripts and many emoji need them.
 _JOINERS = frozenset("\u200c\u200d")
 
 
 def visible(text: str, kept: str = "") -> str:
-    r"""Write what cannot be seen, or acts on a terminal, as Python does: ``\x1b``.
+    r"""Replace characters that are invisible or control a terminal by Python's escapes: ``\x1b``.
 
     Args:
-        text: any.
+        text: any text.
         kept: characters that stay as they are.
     """
     return "".join(

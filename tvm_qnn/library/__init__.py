@@ -1,1 +1,1 @@
-"""Compiled models: run here or on a device, written to files, loaded, kept in a cache."""
+"""Compiled models: runs them here or on a device, writes, loads and caches them."""

@@ -1,4 +1,4 @@
-"""The arrays that runs take and give, held against what the library says of its tensors."""
+"""Checks the arrays of runs against the library's description of its tensors."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from qnn_ops.errors import QnnError
 
 Array = np.ndarray[Any, Any]
 Given = Array | Mapping[str, Array]
-"""An input by position; or, alone, inputs by name."""
+"""An input by position; or a single mapping with all inputs by name."""
 
 
 def input_arrays(
@@ -25,16 +25,16 @@ def input_arrays(
     *,
     quantize: bool = False,
 ) -> list[Array]:
-    """Return the inputs of a run, in order, from those given by position and by name.
+    """Return the inputs of a run in order, from inputs by position and by name.
 
     Args:
-        infos: of the inputs.
-        arrays: by position; or one mapping, of inputs by name.
-        named: by name.
+        infos: the inputs' descriptions.
+        arrays: inputs by position; or one mapping of inputs by name.
+        named: inputs by name.
         quantize: whether float arrays are quantized.
 
     Raises:
-        QnnError: if one is missing, unknown or given twice, or does not fit.
+        QnnError: if an input is missing, unknown or given twice, or does not fit.
     """
     names = [info.name for info in infos]
     if len(arrays) == 1 and isinstance(only := next(iter(arrays)), Mapping):
@@ -60,11 +60,11 @@ def sizes_in(infos: Sequence[TensorInfo], arrays: Sequence[Array]) -> dict[str, 
     """Return the open sizes of a run, by name.
 
     Args:
-        infos: of the inputs.
-        arrays: for them, of their ranks.
+        infos: the inputs' descriptions.
+        arrays: the inputs, with the right ranks.
 
     Raises:
-        QnnError: if a size is beyond its bounds, or two of one name differ.
+        QnnError: if a size is beyond its bounds, or sizes of one name differ.
     """
     found: dict[str, int] = {}
     places = [
@@ -73,7 +73,7 @@ def sizes_in(infos: Sequence[TensorInfo], arrays: Sequence[Array]) -> dict[str, 
         for axis, size in enumerate(info.shape)
         if isinstance(size, OpenSize)
     ]
-    # What follows from others comes after them.
+    # Expressions of other sizes come after all plain names.
     for name, axis, size, given in sorted(
         places, key=lambda place: not place[2].name.isidentifier()
     ):
@@ -94,12 +94,12 @@ def given_outputs(
     """Return the arrays that outputs are written to, by name.
 
     Args:
-        infos: of the outputs.
+        infos: the outputs' descriptions.
         out: the arrays.
         dequantize: whether quantized outputs are written as real values.
 
     Raises:
-        QnnError: if one is unknown, or does not fit, or cannot be written to.
+        QnnError: if an array is unknown, does not fit, or cannot be written to.
     """
     by_name = {info.name: info for info in infos}
     for name, array in out.items():
@@ -116,7 +116,7 @@ def given_outputs(
 
 
 def written(array: Array, target: Array | None) -> Array:
-    """Return the target that holds the array's elements now; the array if there is no target."""
+    """Write the array's elements to the target, and return it; without a target, the array."""
     if target is None:
         return array
     if array is not target:
@@ -127,7 +127,7 @@ def written(array: Array, target: Array | None) -> Array:
 def benchmark_arrays(
     infos: Sequence[TensorInfo], arrays: Sequence[Given], named: Mapping[str, Array], repeat: int
 ) -> list[Array]:
-    """Return the inputs of runs to time, in order: those given, or zeros if none are given at all.
+    """Return the inputs of timed runs in order: the given ones, or zeros if none are given at all.
 
     Raises:
         QnnError: as ``input_arrays``, or if there is no run to time.
@@ -143,7 +143,7 @@ def _fitting(info: TensorInfo, value: Array, quantize: bool) -> Array:
     """Return an array for an input.
 
     Raises:
-        QnnError: if it does not fit.
+        QnnError: if the value does not fit.
     """
     array = np.asarray(value)
     if quantize and np.issubdtype(array.dtype, np.floating) and (encoding := _encoding(info)):
@@ -167,10 +167,10 @@ def _got(value: Any) -> str:
 
 
 def checked(infos: Sequence[TensorInfo], found: list[Array]) -> list[Array]:
-    """Return the arrays that a run gave.
+    """Return the results of a run.
 
     Raises:
-        QnnError: if they are not what the library's description says.
+        QnnError: if they differ from the library's description.
     """
     if len(found) != len(infos) or not all(map(_fits, infos, found)):
         given = [(array.shape, str(array.dtype)) for array in found]
@@ -185,24 +185,24 @@ def _fits(info: TensorInfo, array: Array) -> bool:
 
 @cache
 def _dtype(name: str) -> np.dtype[Any]:
-    # To compare an array's dtype with a name takes numpy longer than a small network's layer.
+    # Numpy takes longer to compare a dtype with a name than a small network takes for a layer.
     return np.dtype(name)
 
 
 def results_of(found: Array | Mapping[str, Array]) -> list[Array]:
-    """Return what a run gave, in the order of the outputs, also where there is only one."""
+    """Return the results of a run in the outputs' order, even if there is only one."""
     return list(found.values()) if isinstance(found, Mapping) else [found]
 
 
 def named_results(
     infos: Sequence[TensorInfo], found: Array | Mapping[str, Array]
 ) -> dict[str, Array]:
-    """Return what a run gave by the names of the outputs, also where there is only one."""
+    """Return the results of a run by the outputs' names, even if there is only one."""
     return dict(zip((info.name for info in infos), results_of(found), strict=True))
 
 
 def reals(info: TensorInfo, array: Array) -> Array:
-    """Return the real numbers of a quantized tensor; another one as it is."""
+    """Return the real numbers of a quantized tensor; any other tensor unchanged."""
     encoding = _encoding(info)
     return array if encoding is None else dequantize_array(array, encoding)
 

@@ -1,4 +1,4 @@
-"""Libraries that were compiled in this process."""
+"""The code of libraries that were compiled in this process."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from tvm_qnn.target.linker import find_linker, shared_library_linker
 
 
 class BuiltOrigin:
-    """Code that was just compiled; see ``tvm_qnn.library.origin.Origin``."""
+    """Newly compiled code; see ``tvm_qnn.library.origin.Origin``."""
 
     def __init__(self, compiled: Compiled, lowered: tvm.IRModule) -> None:
-        """Wrap it.
+        """Wrap compiled code.
 
         Args:
             compiled: the code.
-            lowered: what it was compiled from, for other forms of it.
+            lowered: the module that it was compiled from, for other forms of it.
         """
         self.lowered: tvm.IRModule | None = lowered
         self._compiled = compiled
@@ -46,7 +46,7 @@ class BuiltOrigin:
         write_package(path, [Variant(metadata, link, self._compiled.bytecode, self.constants())])
 
     def constants(self) -> list[np.ndarray[Any, Any]]:
-        """Return the constants as arrays of the same memory."""
+        """Return the constants as arrays that share their memory."""
         return [np.from_dlpack(tensor) for tensor in self._compiled.constants]
 
     def _link(self, command: list[str]) -> Callable[[Path], None]:

@@ -1,7 +1,7 @@
-"""Checks of the bytecode of TVM's virtual machine before it runs.
+"""Checks the bytecode of TVM's virtual machine before it runs.
 
-TVM's machine trusts its bytecode: it takes registers, constants, functions and instructions by
-numbers that it does not check, and kernels take what they get for tensors. The format is that of
+TVM's machine trusts its bytecode. It does not check the numbers of registers, constants, functions
+and instructions, and kernels treat every argument as a tensor. The format is that of
 ``src/runtime/vm/executable.cc`` of TVM 0.27.
 """
 
@@ -17,19 +17,19 @@ from qnn_ops.errors import QnnError
 _MAGIC, _VERSION = 0xD225DE2F4214151E, b"0.14"
 
 _CALL, _RETURN, _GOTO, _IF = 1, 2, 3, 4
-_SIZES = {_CALL: 4, _RETURN: 2, _GOTO: 2, _IF: 3}  # in words; arguments of a call come after these
+_SIZES = {_CALL: 4, _RETURN: 2, _GOTO: 2, _IF: 3}  # in words; a call's arguments follow
 
 _REGISTER, _IMMEDIATE, _CONSTANT, _FUNCTION = range(4)
-_VOID, _MACHINE = 1 << 54, (1 << 54) + 1  # in place of a register
+_VOID, _MACHINE = 1 << 54, (1 << 54) + 1  # they stand in place of a register
 
-_BYTECODE = 1  # a kind of functions; the others are kernels, or of the runtime
+_BYTECODE = 1  # the kind of functions of bytecode; others are kernels, or belong to the runtime
 _BUILTIN = "vm.builtin."
 _OF_MACHINE = {_BUILTIN + "alloc_storage", _BUILTIN + "invoke_closure"}
-"""What takes its first argument for the machine, whatever it is."""
+"""Functions that treat their first argument as the machine, whatever it is."""
 _NO_TENSOR = {_BUILTIN + "null_value", _BUILTIN + "alloc_storage"}
-"""Functions whose results kernels cannot take."""
+"""Functions with results that kernels cannot take."""
 
-# TVM FFI's numbers for types, and the bytes that follow them.
+# TVM FFI's numbers of types, and the bytes that follow each.
 _FIXED = {0: 0, 1: 8, 2: 8, 3: 8, 5: 4}
 _BYTES, _SHAPE, _TENSOR = (65, 66), 69, 70
 
@@ -45,14 +45,14 @@ class _Function:
 
 
 def check_bytecode(code: bytes, constants: int) -> None:
-    """Check that bytecode uses only what there is.
+    """Check that bytecode uses only things that exist.
 
     Args:
         code: a serialized executable.
-        constants: how many main takes after the model's inputs.
+        constants: the number of main's parameters after the model's inputs.
 
     Raises:
-        QnnError: if it is none of such a model.
+        QnnError: if it is not the bytecode of such a model.
     """
     try:
         _check(_Reader(code), constants)
@@ -64,7 +64,7 @@ def _check(reader: _Reader, constants: int) -> None:
     if reader.number() != _MAGIC or reader.text() != _VERSION:
         raise _wrong("it is of another version of TVM")
     functions = [_function(reader) for _ in range(reader.count())]
-    for _ in range(reader.count()):  # where memory is, by constant: not used on processors
+    for _ in range(reader.count()):  # memory scopes of constants: not used on processors
         reader.number()
         reader.text()
     kinds = [_constant(reader) for _ in range(reader.count())]
@@ -105,7 +105,7 @@ def _check_function(
     functions: Sequence[_Function],
     constants: Sequence[int],
 ) -> None:
-    """Check a function's instructions, one after the other, by what each register holds then."""
+    """Check a function's instructions in order, with the kinds of values in its registers."""
     start, end = function.start, function.end
     if not 0 <= start < end <= len(instructions):
         raise _wrong(f"function {function.name!r} has instructions that there are not")
@@ -147,7 +147,7 @@ def _is_argument(word: int, there: Mapping[int, Container[int]]) -> bool:
 
 
 def _signed(word: int) -> int:
-    """Return the lower 56 bits."""
+    """Return the lower 56 bits as a signed number."""
     value = word & (1 << 56) - 1
     return value - (1 << 56) if value >> 55 else value
 
@@ -163,7 +163,7 @@ def _function(reader: _Reader) -> _Function:
 
 
 def _constant(reader: _Reader) -> int:
-    """Return the type of the next constant; the reader is behind it then."""
+    """Read the next constant, and return its type."""
     (kind,) = reader.take("<i")
     if kind in _FIXED:
         reader.skip(_FIXED[kind])
@@ -190,7 +190,7 @@ def _check_shape(shape: Sequence[int]) -> None:
 
 
 class _Reader:
-    """Reads numbers and texts of a serialized executable one after the other."""
+    """Reads numbers and texts of a serialized executable in order."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data
@@ -205,7 +205,7 @@ class _Reader:
         return self.take("<Q")[0]
 
     def count(self) -> int:
-        """Read the number of things that follow, each of a byte or more."""
+        """Read the number of items that follow; each takes a byte or more."""
         count = self.number()
         if count > len(self._data) - self._place:
             raise _wrong("it is cut short")

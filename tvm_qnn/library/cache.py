@@ -1,11 +1,11 @@
-"""A cache of builds: the same model for the same target is compiled once.
+"""A cache of builds, so that the same model for the same target is compiled once.
 
-An entry is the file of a library, named by a digest of everything that decides what is compiled:
-the module, its constants, target and options, the sources of tvm-qnn, and the versions of TVM,
-LLVM, Python and numpy. What is changed has another name, so nothing becomes stale; what is not
-used for long makes room. Entries are checked when they are read, as all libraries are, and one
-that is damaged is removed and built again. Files appear in one step, so processes can share a
-cache; two that build the same at the same time both do, and either's result stays.
+An entry is a library's file. Its name is a digest of everything that decides the result: the
+module, its constants, target and options, the sources of tvm-qnn, and the versions of TVM, LLVM,
+Python and numpy. Any change leads to another name, so that no entry becomes stale. The least
+recently used entries make room. Entries are checked when they are read, as all libraries are; a
+damaged one is removed and built again. Files appear in one step, so that processes can share a
+cache. If two build the same at the same time, the result of either stays.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ if TYPE_CHECKING:
     import tvm
 
 _SOURCES = [*map(folder_of, ("qnn_ops", "legalize")), Path(__file__).parents[1]]
-"""The folders of what turns a module into code."""
+"""The folders of the code that turns a module into a library."""
 
 LIMIT = 2_000_000_000
-"""Bytes that the entries may take together. Then those are removed that were not used longest."""
+"""The most bytes of all entries together. Beyond it the least recently used ones are removed."""
 
 _SUFFIX = ".so"
 
@@ -46,13 +46,13 @@ def build_key(
     target: tvm.target.Target,
     options: Mapping[str, Any],
 ) -> str:
-    """Return a digest of everything that decides what a build gives.
+    """Return a digest of everything that decides the result of a build.
 
     Args:
         mod: the module to build.
         params: its constants by parameter name.
-        target: to build for.
-        options: of the build, such as JSON can hold.
+        target: the target.
+        options: the build's options, as JSON can hold them.
     """
     import tvm
 
@@ -75,16 +75,16 @@ class BuildCache:
     """Libraries in a folder, by the keys of their builds."""
 
     def __init__(self, folder: Path, limit: int = LIMIT) -> None:
-        """Use a folder; it is made when something is stored.
+        """Use a folder; it is made when the first entry is stored.
 
         Args:
-            folder: of the entries.
-            limit: bytes that they may take together.
+            folder: the entries' folder.
+            limit: the most bytes of all entries together.
         """
         self._kept = Kept(folder, limit, _SUFFIX)
 
     def find(self, key: str) -> tuple[Metadata, Origin] | None:
-        """Return the library of a build, or None if it must be built."""
+        """Return the library of a build; None if it must be built."""
         path = self._kept.path(key)
         if not self._kept.is_safe:
             return None
@@ -92,7 +92,7 @@ class BuildCache:
             origin = FileOrigin(path)
             if origin.metadata.key != key:
                 raise QnnError("this is the entry of another build")
-            os.utime(path)  # it was used now
+            os.utime(path)  # mark it as used now
         except QnnError:
             self._kept.remove(path)
             return None
@@ -101,14 +101,14 @@ class BuildCache:
         return origin.metadata, origin
 
     def keep(self, key: str, metadata: Metadata, origin: Origin) -> bool:
-        """Keep a library that was built; whether that was possible.
+        """Store a library after its build; return whether this was possible.
 
-        It is not where the folder cannot be written to, or where nothing links for the target.
+        It is impossible if the folder cannot be written to, or no linker is there for the target.
 
         Args:
-            key: of the build.
-            metadata: of the library.
-            origin: of its code.
+            key: the build's key.
+            metadata: the library's description.
+            origin: the library's code.
         """
         path = self._kept.path(key)
         try:
@@ -123,21 +123,21 @@ class BuildCache:
 
 
 class CachedOrigin:
-    """Code from a cache, for all formats; see ``tvm_qnn.library.origin.Origin``."""
+    """Code from a cache, in all forms; see ``tvm_qnn.library.origin.Origin``."""
 
     def __init__(self, origin: Origin, lower: Callable[[], tvm.IRModule]) -> None:
-        """Wrap it.
+        """Wrap code from a cache.
 
         Args:
-            origin: of the code.
-            lower: gives what it was compiled from.
+            origin: the code.
+            lower: lowers the model again.
         """
         self._origin = origin
         self._lower = lower
 
     @property
     def lowered(self) -> tvm.IRModule | None:
-        """The lowered module, made anew: the cache holds code only."""
+        """The lowered module, made again: the cache holds only code."""
         return self._lower()
 
     @property

@@ -1,7 +1,6 @@
-"""Connections to devices that end in time, whatever becomes of the device.
+"""Connections to devices with time limits, for devices that stop answering.
 
-TVM's client waits for ever: for a host that is not there as for one that was switched off in the
-middle of a run.
+TVM's client waits for ever if a host is missing, or is switched off in the middle of a run.
 """
 
 from __future__ import annotations
@@ -17,20 +16,20 @@ from pathlib import Path
 from typing import Any
 
 PATIENCE = 10.0
-"""Seconds that a host may take to answer at all."""
+"""The seconds that a host has for its first answer."""
 
-# A host of which nothing is heard is asked after 10 s and every 5 s then, three times; what it does
-# not acknowledge in 25,000 ms is an error.
+# The system probes a silent host after 10 s, and then every 5 s, three times. Data that the host
+# does not acknowledge within 25,000 ms are an error.
 _TCP = {
     "TCP_KEEPIDLE": 10,
-    "TCP_KEEPALIVE": 10,  # what macOS calls it
+    "TCP_KEEPALIVE": 10,  # macOS's name of it
     "TCP_KEEPINTVL": 5,
     "TCP_KEEPCNT": 3,
     "TCP_USER_TIMEOUT": 25_000,
 }
 
 _NUMBERS = Path("/dev/fd")
-"""What this process has open, by number, on systems that tell."""
+"""A folder with the numbers of this process's open files, on systems that have it."""
 
 
 def connected(
@@ -38,19 +37,19 @@ def connected(
 ) -> tuple[Any, list[socket.socket]]:
     """Return the session that ``connect`` makes, and handles of its connection.
 
-    Windows does not tell of a connection that another library made: there are none then, and who
-    waits for a device that falls silent afterwards waits as long as TVM's client does.
+    Windows does not list connections that another library made. There are no handles then, and a
+    caller waits for a silent device as long as TVM's client does.
 
     Args:
         host: the name or address of the server.
-        port: of the server.
-        connect: makes a session of TVM's.
-        timeout: seconds to wait for it, where the host is there and busy; and seconds that it may
-            be silent afterwards.
+        port: the server's port.
+        connect: makes a session of TVM.
+        timeout: seconds to wait for the session if the host is there and busy, and seconds that the
+            host may later be silent.
 
     Raises:
         OSError: if the host does not answer.
-        Exception: that ``connect`` raised.
+        Exception: whatever ``connect`` raises.
     """
     result: list[Any] = []
     failure: list[BaseException] = []
@@ -66,7 +65,7 @@ def connected(
     thread.start()
     thread.join(min(PATIENCE, timeout))
     if thread.is_alive():
-        answers(host, port)  # a server that is busy does: its system accepts
+        answers(host, port)  # also true of a busy server, whose system accepts
         thread.join(max(timeout - PATIENCE, 0))
     if thread.is_alive():
         raise TimeoutError(f"no answer within {timeout:g} s")
@@ -79,7 +78,7 @@ def connected(
 
 
 def answers(host: str, port: int) -> None:
-    """Ask whether a host takes connections.
+    """Check that a host accepts connections.
 
     Raises:
         OSError: if it does not.
@@ -88,7 +87,7 @@ def answers(host: str, port: int) -> None:
 
 
 def _sockets() -> dict[tuple[Any, Any], socket.socket]:
-    """Return this process's TCP connections, as further handles, by the addresses of their ends."""
+    """Return new handles of this process's TCP connections, by the addresses of their ends."""
     found = {}
     for number in map(int, os.listdir(_NUMBERS) if _NUMBERS.is_dir() else ()):
         with suppress(OSError):
@@ -101,10 +100,10 @@ def _sockets() -> dict[tuple[Any, Any], socket.socket]:
 
 
 def limit(connection: socket.socket, timeout: float) -> None:
-    """Let what waits on a connection fail in time."""
+    """Set time limits for all calls that wait on a connection."""
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     for name, value in _TCP.items():
-        if option := getattr(socket, name, None):  # not every system has them all
+        if option := getattr(socket, name, None):  # systems have different options
             connection.setsockopt(socket.IPPROTO_TCP, option, value)
     interval = struct.pack("@ll", int(timeout), int(timeout % 1 * 1e6))
     for option in (socket.SO_RCVTIMEO, socket.SO_SNDTIMEO):

@@ -1,4 +1,4 @@
-"""Libraries from files."""
+"""The code of libraries in files."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import tvm
 
 _NUMBERS: dict[tuple[Path, bytes], int] = {}
-"""Of what was loaded in this process, by path and contents."""
+"""Numbers of the files that this process loaded, by path and contents."""
 
 _NEXT = count()
 
@@ -31,14 +31,14 @@ class FileOrigin:
     lowered: tvm.IRModule | None = None
 
     def __init__(self, path: Path, digest: str | None = None) -> None:
-        """Read and check the file; none of its code is loaded.
+        """Read and check the file without loading any of its code.
 
         Args:
-            path: of the file.
-            digest: the one that it must have; see ``tvm_qnn.load``.
+            path: the file.
+            digest: the digest that it must have; see ``tvm_qnn.load``.
 
         Raises:
-            QnnError: if it is damaged or no library.
+            QnnError: if it is damaged or not a library.
             OSError: if it cannot be read.
         """
         self._path = path.absolute()
@@ -57,7 +57,7 @@ class FileOrigin:
         """Load the code.
 
         Raises:
-            QnnError: if the system's loader refuses it.
+            QnnError: if the system's loader refuses the code.
         """
         package, variant = self._package, self._package.variants[self._taken]
         runtime.load_runtime()
@@ -69,17 +69,17 @@ class FileOrigin:
             reason = str(error).strip().splitlines()[-1]
             raise QnnError(f"{self._path} cannot be loaded here: {reason}") from error
         if not is_still(self._path, package):
-            # Other contents may have been loaded by its name.
+            # This spelling may have loaded other contents.
             _NUMBERS.pop((self._path, package.end), None)
             raise QnnError(f"{self._path} was replaced while it was loaded")
         return program
 
     def _kernels(self, variant: Variant) -> Any:
-        """Return the module of a variant's kernels, not kept alive beyond the program."""
+        """Return the module of a variant's kernels; only the program keeps it alive."""
         if not self._taken:
             name = _own_name(self._path, self._package)
             return tvm_ffi.load_module(name, keep_module_alive=False)
-        # The system's loader takes no shared library from the middle of a file.
+        # The system's loader cannot load a shared library from the middle of a file.
         with scratch() as folder:
             variant.link(folder / self._path.name)
             return tvm_ffi.load_module(str(folder / self._path.name), keep_module_alive=False)
@@ -91,16 +91,16 @@ class FileOrigin:
 
 
 def _own_name(path: Path, package: Package) -> str:
-    """Return a spelling of a file's path by which no other contents were loaded.
+    """Return a spelling of a file's path with which no other contents were loaded.
 
-    The system's loader takes a library for the one that it has loaded by the same name, whatever
-    file bears the name now: kernels of the old file would meet the constants of the new one.
+    The system's loader goes by the name: it would return the library that it once loaded with this
+    name, even if the file was replaced since. Old kernels would then run on new constants.
     """
-    if sys.platform == "win32":  # which replaces no file that is loaded
+    if sys.platform == "win32":  # Windows cannot replace a loaded file
         return str(path)
     key = path, package.end
     if key not in _NUMBERS:
         _NUMBERS[key] = next(_NEXT)
-    # "/a/./b" and "/a//b" are the same file: the digits of a number, in base 2.
+    # "/a/./b" and "/a//b" are the same file: they spell the digits of a number in base 2.
     digits = "".join("/." if digit == "1" else "/" for digit in f"{_NUMBERS[key]:b}")
     return f"{path.parent}{digits}/{path.name}"

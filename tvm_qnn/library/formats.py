@@ -1,4 +1,4 @@
-"""The forms in which ``Library.export`` writes a library."""
+"""The formats that ``Library.export`` writes."""
 
 from __future__ import annotations
 
@@ -57,11 +57,11 @@ FORMATS: dict[str, Callable[[Origin, Metadata, Path, str | None], None]] = {
     "tvm": _write_tvm,
     "c": _write_c,
 }
-"""By the name that ``Library.export`` takes."""
+"""The writers by the format's name."""
 
 
 def check_shared_library_path(path: Path) -> None:
-    """Check where a shared library is to be written.
+    """Check the path of a new shared library.
 
     Raises:
         QnnError: if the name or the folder does not fit.

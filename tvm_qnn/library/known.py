@@ -1,8 +1,8 @@
-"""Models that were compiled before: their libraries are found without TVM's compiler.
+"""Finds the libraries of models that were compiled before, without importing TVM's compiler.
 
-``tvm_qnn.build`` keeps libraries under keys of imported modules. Here are those keys, by digests of
-all that decides what a model's import and build give: the model, its shapes, the processor, and
-what imports and compiles.
+``tvm_qnn.build`` keeps libraries by keys of imported modules. This file keeps these keys, by
+digests of everything that decides the result of a model's import and build: the model, its shapes,
+the processor, and the versions of all that imports and compiles.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ from tvm_qnn.library.metadata import runtime_versions
 from tvm_qnn.target.sources import add, folder_of, sources_digest
 
 FOLDER = "models"
-"""The keys' place in the folder of the user's cache."""
+"""The subfolder of the user's cache with the keys."""
 
 LIMIT = 1_000_000
-"""Bytes that the keys may take together."""
+"""The most bytes of all keys together."""
 
 _SUFFIX = ".key"
 _SOURCES = ("qnn_ops", "legalize", "frontends", "tvm_qnn")
@@ -40,25 +40,25 @@ _PROCESSOR = re.compile(
     r"^(?:vendor_id|cpu family|model|model name|stepping|flags|Features|CPU \w+)\s*:.*$",
     re.MULTILINE,
 )
-"""The lines that tell of a processor in /proc/cpuinfo."""
+"""Finds the lines of /proc/cpuinfo that describe a processor."""
 
 
 class Known:
-    """The place of one model's library, for shapes of its inputs."""
+    """One model's entry, for some shapes of its inputs."""
 
     def __init__(self, folder: Path, key: str) -> None:
-        """Look nowhere yet.
+        """Take a folder and a key, without reading anything.
 
         Args:
             folder: the user's cache.
-            key: a digest of what decides on the library.
+            key: a digest of everything that decides on the library.
         """
         self._builds = BuildCache(folder)
         self._kept = Kept(folder / FOLDER, LIMIT, _SUFFIX)
         self._key = key
 
     def find(self, num_threads: int | None) -> Library | None:
-        """Return the library if it was compiled before and is still there.
+        """Return the library if it was compiled before and still exists.
 
         Warns:
             LeftInFloatWarning: as the build warned.
@@ -73,7 +73,7 @@ class Known:
             return None
         library = Library(*found, num_threads=num_threads)
         try:
-            library._ready()  # while there is the file
+            library._ready()  # load the code while its file exists
         except QnnError:
             return None
         for text in library.metadata.left_in_float:
@@ -81,7 +81,7 @@ class Known:
         return library
 
     def keep(self, library: Library) -> None:
-        """Keep the key of a library's build, if the user's cache has the library."""
+        """Store the key of a library's build if the user's cache has the library."""
         if not (library.metadata.key and self._kept.is_safe):
             return
         path = self._kept.path(self._key)
@@ -93,12 +93,12 @@ class Known:
 
 
 def known(packages: Iterable[str], parts: Iterable[Any]) -> Known | None:
-    """Return the place of a model's library; None where nothing is kept.
+    """Return the entry of a model's library; None if nothing is cached.
 
     Args:
-        packages: that read the model, by the names of their distributions.
-        parts: the model, its format, shapes, and what else the importer is asked for: bytes, or
-            contiguous arrays behind what tells their lengths.
+        packages: the distributions of the packages that read the model.
+        parts: the model, its format, shapes, and other options of the importer, as bytes; or
+            contiguous arrays, with bytes before each that tell its length.
     """
     folder = cache_folder()
     if folder is None or _has_passes() or _has_rules():
@@ -118,13 +118,13 @@ def library_of(
     compiled: Callable[[], Library],
     num_threads: int | None,
 ) -> Library:
-    """Return a model's library, which is compiled if it was not before.
+    """Return a model's library; compile it if it was not compiled before.
 
     Args:
-        packages: as ``known`` takes them, as are the parts.
-        parts: of the key.
+        packages: as for ``known``.
+        parts: as for ``known``.
         compiled: imports and builds the model for "host", with the cache.
-        num_threads: as ``tvm_qnn.build`` takes it.
+        num_threads: as for ``tvm_qnn.build``.
     """
     place = known(packages, parts)
     library = place.find(num_threads) if place else None
@@ -136,7 +136,7 @@ def library_of(
 
 
 def _has_passes() -> bool:
-    """Tell whether the program changes TVM's passes, so that a build gives something else."""
+    """Tell whether the program changes TVM's passes, which would change the build's result."""
     if "tvm" not in sys.modules:
         return False
     import tvm
@@ -149,14 +149,14 @@ def _has_passes() -> bool:
 
 
 def _has_rules() -> bool:
-    """Tell whether the program has rules for custom operators, which no key tells apart."""
+    """Tell whether the program has rules for custom operators; keys do not depend on these."""
     tables = (("frontends.tflite.options.custom", "RAW"), ("frontends.onnx.read.names", "CUSTOM"))
     return any(getattr(sys.modules.get(module), table, ()) for module, table in tables)
 
 
 @functools.cache
 def _makers() -> dict[str, str]:
-    """Return what tells of all that imports and compiles."""
+    """Return the versions of everything that imports and compiles."""
     sources = sources_digest(*map(folder_of, _SOURCES))
     makers = {"sources": sources, "python": sys.version, "numpy": version("numpy")}
     return {**runtime_versions(), **makers}

@@ -1,4 +1,4 @@
-"""What was used last, such as the libraries of one model by the shapes of its inputs."""
+"""Keeps the values that were used last, such as a model's libraries by their inputs' shapes."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ Key = TypeVar("Key")
 Value = TypeVar("Value")
 
 MOST = 8
-"""How many are kept. The one that was not used longest makes room."""
+"""The most values that are kept. The least recently used one makes room."""
 
 
 class Last(Generic[Key, Value]):
-    """Values by keys, as many as ``MOST``; threads may share them."""
+    """At most ``MOST`` values by keys; threads may share them."""
 
     def __init__(self) -> None:
-        """Begin with none."""
+        """Begin without values."""
         self._kept: OrderedDict[Key, Value] = OrderedDict()
         self._lock = threading.Lock()
 
@@ -35,12 +35,12 @@ class Last(Generic[Key, Value]):
                 self._kept.popitem(last=False)
 
     def __iter__(self) -> Iterator[Key]:
-        """Yield the keys, the one used last at the end."""
+        """Yield the keys, from the least to the most recently used."""
         with self._lock:
             return iter(list(self._kept))
 
     def get(self, key: Key) -> Value | None:
-        """Return the value of a key, which counts as a use; None if there is none."""
+        """Return the value of a key, and count this as a use; None if there is none."""
         try:
             return self[key]
         except KeyError:

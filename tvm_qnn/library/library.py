@@ -1,4 +1,4 @@
-"""A compiled model: run it, time it, write it to a file and load it again."""
+"""A compiled model: runs, times, writes and loads it."""
 
 from __future__ import annotations
 
@@ -45,32 +45,32 @@ _PICKLED = "pickled.so"
 
 
 class Library(Closing):
-    """A model compiled for one target. Made by ``tvm_qnn.build`` or ``tvm_qnn.load``.
+    """A model compiled for one target; ``tvm_qnn.build`` and ``tvm_qnn.load`` make it.
 
-    Threads may run one library at the same time. A model with a state, such as a streaming one,
-    keeps it in the library from one run to the next: the runs of threads then come one after
-    another, and a ``session`` for each stream has a state of its own. A process that was forked
-    from one that ran libraries runs them, too; it must not be forked while another thread runs one.
+    Threads may run one library at the same time. If a model has a state, such as a streaming one,
+    the library keeps it from one run to the next, and the runs of threads come one after another.
+    A ``session`` for each stream has a state of its own. A process may be forked after it ran
+    libraries, and the new process runs them, too; but no other thread may run one during the fork.
     A pickled library is its file's bytes, and the state: other processes load it from them.
 
-    As a context, ``with tvm_qnn.load(path) as library``, it is closed at the end.
+    The context ``with tvm_qnn.load(path) as library`` closes it at the end.
     """
 
     num_threads: int | None
-    """How many threads a run uses; None: as many as TVM takes by itself. Can be changed."""
+    """How many threads a run uses; None: TVM decides. It can be changed."""
 
     metadata: Metadata
-    """The library's description of itself; of a library for several targets, of the variant that
-    this machine runs best, and ``metadata.others`` of the rest."""
+    """The library's description of itself. For a library for several targets: that of the variant
+    that runs best on this machine; ``metadata.others`` has the rest."""
 
     def __init__(
         self, metadata: Metadata, origin: Origin, *, num_threads: int | None = None
     ) -> None:
-        """Wrap what was compiled or loaded.
+        """Wrap code that was compiled or loaded.
 
         Args:
-            metadata: what the library knows of itself.
-            origin: of its code.
+            metadata: the library's description.
+            origin: the library's code.
             num_threads: how many threads a run uses.
         """
         self.num_threads = check_num_threads(num_threads)
@@ -78,7 +78,7 @@ class Library(Closing):
         self._origin: Origin | None = origin
         self._program: runtime.Program | None = None
         self._lock = threading.Lock()
-        # Through a proxy: a circle of references would keep the file mapped after the last use.
+        # A proxy: a circle of references would keep the file mapped after the last use.
         library = weakref.proxy(self)
         self._own = Session(
             self.signature.states, lambda *run, **named: library._step(*run, **named)
@@ -103,8 +103,8 @@ class Library(Closing):
     def digest(self) -> str:
         """SHA-256 of the library's file, in hexadecimal, as ``sha256sum`` prints it.
 
-        ``load`` takes it. The digest of a library that was compiled here is that of what it is
-        exported to: load the file.
+        ``load`` takes it. A library that was compiled here does not know its digest until it is
+        exported: load the file.
         """
         digest = self._open().digest
         if digest is None:
@@ -113,7 +113,7 @@ class Library(Closing):
 
     @property
     def target(self) -> tvm.target.Target:
-        """The target that the library was compiled for. Asking for it imports TVM."""
+        """The target that the library was compiled for. Reading it imports TVM."""
         return self.metadata.target
 
     def run(
@@ -125,20 +125,20 @@ class Library(Closing):
         out: Any = None,
         **named: Array,
     ) -> Any:
-        """Run the model once; if it has a state, from the one that the run before it left.
+        """Run the model once. If it has a state, the run begins with the last run's state.
 
         Args:
             *arrays: the inputs in order; each must have its input's exact shape and dtype. Or one
                 mapping of all inputs by name, as ONNX Runtime takes them.
-            quantize_inputs: take float arrays for quantized inputs, too: they are divided by the
+            quantize_inputs: also take float arrays for quantized inputs: they are divided by the
                 input's scale, rounded half away from zero and saturated, as TFLite does.
-            dequantize_outputs: give the real values of quantized outputs, as float32.
-            out: arrays by the names of outputs, which these outputs are written to. Each has its
+            dequantize_outputs: return the real values of quantized outputs, as float32.
+            out: arrays by the names of outputs; these outputs are written to them. Each has its
                 output's exact shape and dtype.
-            **named: or by name, for the inputs that are not given by position.
+            **named: inputs by name, if they are not given by position.
 
         Returns:
-            The output as an array; a model of several outputs gives a dict by name, in order. An
+            The output as an array; a model of several outputs returns a dict by name, in order. An
             output in ``out`` is the array given there.
 
         Raises:
@@ -176,7 +176,7 @@ class Library(Closing):
         )
 
     def session(self) -> Session:
-        """Return a stream of runs with a state of its own, which is that before the first run."""
+        """Return a session: a stream of runs with its own state, which begins as before any run."""
         return Session(self.signature.states, self._step)
 
     def reset(self) -> None:
@@ -185,7 +185,7 @@ class Library(Closing):
 
     @property
     def state(self) -> dict[str, Array]:
-        """Copies of what the model keeps from one run to the next, by name."""
+        """Copies of the values that the model keeps from one run to the next, by name."""
         return self._own.state
 
     def _step(
@@ -198,15 +198,15 @@ class Library(Closing):
         out: Any = None,
         **named: Array,
     ) -> tuple[Any, list[Array]]:
-        """Run once on a state; return what ``run`` does, and the new state."""
+        """Run once on a state; return the result of ``run``, and the new state."""
         program, infos = self._ready(), self.outputs
-        if out is not None and not isinstance(out, Mapping):  # an input may have this name
+        if out is not None and not isinstance(out, Mapping):  # an input may be called "out"
             named, out = {**named, "out": out}, None
         given = given_outputs(infos, out or {}, dequantize=dequantize_outputs)
         values = input_arrays(self.inputs, arrays, named, quantize=quantize_inputs)
         tensors = [runtime.tensor(value, copy=False) for value in values]
         tensors += [runtime.tensor(state) for state in states]
-        # A run may not write over what it still reads.
+        # A run may not write over arrays that it still reads.
         free = {
             place: given[info.name]
             for place, info in enumerate(infos)
@@ -226,10 +226,10 @@ class Library(Closing):
         return {info.name: array for info, array in zip(infos, found, strict=True)}, kept
 
     def prepare(self, /, *arrays: Given, **named: Array) -> Callable[[], None]:
-        """Return a function that runs the model on these inputs each time it is called, for timing.
+        """Return a function that runs the model on these inputs at each call, for timing.
 
-        The inputs, as ``run`` takes them, are copied once, here; outputs are dropped. One thread at
-        a time may call it. Every run begins with the state before the first one.
+        The inputs, as ``run`` takes them, are copied once, here; outputs are dropped. Only one
+        thread at a time may call it. Every run begins with the state before the first one.
         """
         states = [info.array() for info in self.signature.states]
         values = input_arrays(self.inputs, arrays, named)
@@ -241,16 +241,16 @@ class Library(Closing):
         return run
 
     def bind(self, inputs: Mapping[str, Array], out: Mapping[str, Array]) -> Callable[[], None]:
-        """Return a function that runs the model on these very arrays each time it is called.
+        """Return a function that runs the model on these very arrays at each call.
 
-        Each run reads what the inputs then have, and writes the outputs: neither is copied, and
-        nothing is checked. One thread at a time may call it. An output must not share memory with
-        an input or another output.
+        Each run reads the inputs' present elements, and writes the outputs. It copies and checks
+        nothing. Only one thread at a time may call it. An output must not share memory with an
+        input or another output.
 
         Args:
-            inputs: all of them by name, in memory as ``tvm_qnn.library.runtime.aligned_zeros``
+            inputs: all inputs by name, in memory as ``tvm_qnn.library.runtime.aligned_zeros``
                 returns it.
-            out: all outputs, likewise.
+            out: all outputs by name, in such memory.
 
         Raises:
             QnnError: if an array is missing, unknown or does not fit, or the model has a state.
@@ -276,7 +276,7 @@ class Library(Closing):
         Args:
             *arrays: inputs as ``run`` takes them; zeros if none are given at all.
             repeat: how many runs to time, at least one.
-            warmup: how many runs to make before these.
+            warmup: how many runs come before these.
             **named: inputs by name.
 
         Raises:
@@ -292,12 +292,12 @@ class Library(Closing):
     ) -> None:
         """Write the model for other programs.
 
-        A library that was loaded from a file can be written in the format "so" only: that is a
-        copy of the file.
+        A library that was loaded from a file can only be written in the format "so": this copies
+        the file.
 
         Args:
-            path: of the file. For "so" and "tvm" it must end in ``.so``. For "c" its last part, a
-                name in C such as ``m``, is what the files and the functions in them begin with.
+            path: the file to write. For "so" and "tvm" it must end in ``.so``. For "c" its last
+                part is a name in C such as ``m``: the files and their functions begin with it.
             cc: the linker to use; default: one for the target on the path, or the ziglang
                 package. Only for "so" and "tvm".
             format: "so": a shared library that ``tvm_qnn.load`` loads, written in one step.
@@ -308,8 +308,8 @@ class Library(Closing):
 
         Raises:
             QnnError: if there is no linker, linking fails, the path does not fit, the library
-                was loaded and the format is another one, there is no such format, the library
-                was closed, or for "c" the model does what takes TVM's runtime.
+                was loaded and the format is not "so", there is no such format, the library was
+                closed, or for "c" the model has something that only TVM's runtime can run.
         """
         if format not in formats.FORMATS:
             known = ", ".join(map(repr, formats.FORMATS))
@@ -317,7 +317,7 @@ class Library(Closing):
         formats.FORMATS[format](self._open(), self.metadata, Path(path), cc)
 
     def close(self) -> None:
-        """Give back the library's memory and file. Running it is an error from then on.
+        """Free the library's memory and file. Later runs are an error.
 
         Runs that other threads have begun end as usual.
         """
@@ -336,7 +336,7 @@ class Library(Closing):
         return self._origin
 
     def _ready(self) -> runtime.Program:
-        """Return the program. It is made at first use: code for another machine can be exported."""
+        """Return the program, made at first use: code for another machine can still be exported."""
         if (program := self._program) is not None:
             return program
         with self._lock:
@@ -353,22 +353,23 @@ def load(
 ) -> Library:
     """Load a library that ``Library.export`` wrote.
 
-    The file is checked before any of its code is loaded: that every byte is as it was written,
-    and that this machine and the TVM that is installed can run it. That protects from damage and
-    mistakes, not from malice: a library is code, so load only what you would execute. Of a file
-    that comes over a network, give the digest that you got by a way that you trust. The file may
-    be replaced or removed while it is loaded, but not be written to.
+    The file is checked before any of its code is loaded: every byte must be as it was written,
+    and this machine and the installed TVM must be able to run it. This protects from damage and
+    mistakes, not from malice: a library is code, so load only files that you would execute. For a
+    file from a network, give a digest from a source that you trust. While it is loaded, the
+    file may be replaced or removed, but not be written to.
 
-    Of a library for several targets the variant is taken that uses most of what this processor has.
+    A library for several targets has a variant for each; the variant that uses most of this
+    processor's extensions is loaded.
 
     Args:
-        path: of the file.
+        path: the file.
         num_threads: as for ``build``.
-        digest: SHA-256 of the file that is expected, as ``sha256sum`` and ``Library.digest``
-            have it; any other file is refused.
+        digest: SHA-256 of the expected file, as ``sha256sum`` and ``Library.digest`` have it;
+            any other file is refused.
 
     Raises:
-        QnnError: if the file is missing, another one than expected, damaged or not such a
+        QnnError: if the file is missing, is not the expected one, is damaged or not such a
             library, or cannot run here.
     """
     check_num_threads(num_threads)
@@ -384,7 +385,7 @@ def load(
 
 
 def read_origin(path: Path) -> FileOrigin:
-    """Read and check a library's file, also one for another machine; none of its code is loaded.
+    """Read and check a library's file, also for another machine, without loading its code.
 
     Raises:
         QnnError: if the file is missing, damaged or not such a library.
@@ -395,26 +396,26 @@ def read_origin(path: Path) -> FileOrigin:
 
 @contextmanager
 def _naming(file: Path) -> Iterator[None]:
-    """Check a library's name; turn errors of the block, which reads it, into one that has it."""
+    """Check a library's name, and name the file in errors of the block, which reads it."""
     if not file.is_file():
         raise QnnError(f"no library at {file}")
     if file.suffix != ".so":
         raise QnnError(f"the name of a library must end in .so, got {file}")
     try:
         yield
-    except Exception as error:  # of a description or code that was changed, TVM raises any
+    except Exception as error:  # TVM raises any error for a changed description or code
         reason = (str(error).strip().splitlines() or [type(error).__name__])[-1]
         raise QnnError(f"{file} is not a library that can be loaded here: {reason}") from error
 
 
 def _unpickled(contents: bytes, num_threads: int | None, state: Sequence[Array]) -> Library:
-    """Return the library of a file's contents; one for another machine can be sent on from here."""
+    """Return the library of a file's contents; if it is for another machine, it can be sent on."""
     with scratch() as folder:
         path = folder / _PICKLED
         path.write_bytes(contents)
         origin = FileOrigin(path)
         library = Library(origin.metadata, origin, num_threads=num_threads)
         if library.metadata.why_not_here() is None:
-            library._ready()  # while there is the file
+            library._ready()  # load the code while its file exists
     library._own.restore(state)
     return library

@@ -31,17 +31,17 @@ _RUNTIME = {"tvm": "apache-tvm", "tvm-ffi": "apache-tvm-ffi"}
 
 @dataclass(frozen=True)
 class Metadata:
-    """The description that stands in a library beside its code.
+    """The description in a library's file, beside the code.
 
     Attributes:
         signature: its inputs and outputs.
-        target_text: what it was compiled for, as TVM writes it.
-        requirements: what a machine must have to run it.
-        versions: of the programs that made it, by name.
-        digest: of its bytecode and constants, in hexadecimal: equal for equal models.
-        key: of the build, where a cache holds it; else empty.
-        left_in_float: what the build warned of, for a build that takes it from a cache.
-        others: of the library's variants for other targets, where it was built for several.
+        target_text: the target that it was compiled for, as TVM writes it.
+        requirements: the properties that a machine needs to run it.
+        versions: the versions of the programs that made it, by name.
+        digest: a digest of its bytecode and constants, in hexadecimal: equal for equal models.
+        key: the build's key if a cache holds the library; otherwise empty.
+        left_in_float: the build's warnings, repeated when a cache serves the build.
+        others: the descriptions of its variants for other targets, if it was built for several.
     """
 
     signature: Signature
@@ -55,14 +55,14 @@ class Metadata:
 
     @functools.cached_property
     def target(self) -> tvm.target.Target:
-        """The target that it was compiled for; this imports TVM."""
+        """The target that it was compiled for; reading it imports TVM."""
         import tvm
 
         return tvm.target.Target(json.loads(self.target_text))
 
     @property
     def processor(self) -> str:
-        """The processor's name that it was compiled for, or its extensions; this needs no TVM."""
+        """The name or extensions of the processor that it was compiled for; this needs no TVM."""
         fields = json.loads(self.target_text)
         return str(fields.get("mcpu") or " ".join(fields.get("mattr", ())) or "any processor")
 
@@ -89,10 +89,10 @@ class Metadata:
 
     @staticmethod
     def from_fields(fields: Mapping[str, Any]) -> Metadata:
-        """Read what ``to_fields`` gave.
+        """Make a description from the result of ``to_fields``.
 
         Raises:
-            KeyError, TypeError, ValueError: if it is something else.
+            KeyError, TypeError, ValueError: if the fields are something else.
         """
         needs = fields["requirements"]
         versions = dict(fields["versions"])
@@ -120,12 +120,12 @@ class Metadata:
 def _is_size(size: Any) -> bool:
     if not isinstance(size, OpenSize):
         return type(size) is int and size >= 0
-    size.value({})  # raises unless the name can be read
+    size.value({})  # raises if the name cannot be parsed
     return size.low >= 0 and (size.high is None or size.high >= size.low)
 
 
 def _check(info: TensorInfo) -> None:
-    """Check what a description says of an input or output."""
+    """Check the description of an input or output."""
     size = np.dtype(info.dtype).itemsize
     is_shape = all(map(_is_size, info.shape))
     is_named = isinstance(info.name, str) and isinstance(info.role, str)
@@ -148,10 +148,10 @@ def _check(info: TensorInfo) -> None:
 
 @functools.cache
 def runtime_versions() -> dict[str, str]:
-    """Return versions of the packages that run libraries, by name.
+    """Return the versions of the packages that run libraries, by name.
 
     Raises:
-        QnnError: if one is not installed.
+        QnnError: if a package is not installed.
     """
     try:
         return {name: _version(package) for name, package in _RUNTIME.items()}
@@ -160,7 +160,7 @@ def runtime_versions() -> dict[str, str]:
 
 
 def _version(package: str) -> str:
-    """Return the version of a package that is installed, or came with tvm-qnn-runtime."""
+    """Return the version of a package that is installed, or that tvm-qnn-runtime contains."""
     try:
         return version(package)
     except PackageNotFoundError:
@@ -172,7 +172,7 @@ def _version(package: str) -> str:
 
 @functools.cache
 def compiler_versions() -> dict[str, str]:
-    """Return versions of what makes libraries, by name; this imports TVM."""
+    """Return the versions of the programs that make libraries, by name; this imports TVM."""
     from tvm.target import codegen
 
     return {
@@ -184,7 +184,7 @@ def compiler_versions() -> dict[str, str]:
 
 
 def contents_digest(bytecode: bytes, constants: Iterable[Array]) -> str:
-    """Return a digest of bytecode and constants, their dtypes and shapes."""
+    """Return a digest of bytecode and constants, including the constants' dtypes and shapes."""
     digest = hashlib.blake2b(bytecode, digest_size=32)
     for array in constants:
         digest.update(f"{array.dtype}{array.shape}".encode())

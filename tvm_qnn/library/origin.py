@@ -1,4 +1,4 @@
-"""The origin of a library's code."""
+"""The interface of a library's code."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Origin(Protocol):
         """SHA-256 of the library's file, in hexadecimal, if there is one."""
 
     def program(self) -> runtime.Program:
-        """Return the code, ready to run on this machine."""
+        """Return the code in a form that runs on this machine."""
 
     def write(self, path: Path, metadata: Metadata, cc: str | None) -> None:
-        """Write the file of the library."""
+        """Write the library's file."""

@@ -1,15 +1,15 @@
-"""The file of a library: a shared library of kernels, and after its end what belongs to it.
+"""The file of a library: a shared library of kernels, followed by the library's other parts.
 
-The system's loader maps the shared library and does not see the rest. In order:
+The system's loader maps the shared library and ignores the rest. The parts are in order:
 
     shared library | bytecode | constants, each at a multiple of 64 bytes | description | end
 
-A library for several targets has what stands before the description once for each, its variants;
-constants that several have are there once. The description is JSON: for each variant its metadata
-and where its shared library, its bytecode and each of its constants are. The end has a fixed size:
-where the description is, and a digest of every byte before it. So a file is known to be whole, and
-what it needs is known, before any of its code is loaded; and constants are used where the system
-maps them from the file, which all processes share.
+A library for several targets repeats the parts before the description for each variant; a constant
+of several variants is stored once. The description is JSON: for each variant its metadata, and the
+positions of its shared library, bytecode and constants. The end has a fixed size: the position of
+the description, and a digest of every byte before it. So a damaged file, and the requirements of a
+whole one, are known before any code is loaded. Constants are used in place: the system maps them
+from the file, and all processes share them.
 """
 
 from __future__ import annotations
@@ -46,10 +46,10 @@ class Variant:
     """A library's code for one target.
 
     Attributes:
-        metadata: what the code tells of itself.
-        link: writes the shared library of its kernels to a path; the folder may be used.
-        bytecode: of TVM's virtual machine: the code that uses the kernels.
-        constants: the arrays that it takes, contiguous; of a file that was read, views of it.
+        metadata: the code's description.
+        link: writes the shared library of its kernels to a path; it may use the path's folder.
+        bytecode: the code of TVM's virtual machine, which calls the kernels.
+        constants: the constants, contiguous; those of a file are views of it.
     """
 
     metadata: Metadata
@@ -60,10 +60,10 @@ class Variant:
 
 @dataclass(frozen=True)
 class Package:
-    """A file that was read and is whole.
+    """A file that was read and is undamaged.
 
     Attributes:
-        variants: its code; the shared library of the first one is where the file begins.
+        variants: its code; the file begins with the first variant's shared library.
         memory: the mapped file.
     """
 
@@ -77,19 +77,19 @@ class Package:
 
     @property
     def end(self) -> bytes:
-        """The end of the file, with the digest: files of the same end are the same file."""
+        """The end of the file, with the digest: files with equal ends are equal."""
         return self.memory[-_END.size :]
 
 
 def write_package(path: Path, variants: Sequence[Variant]) -> None:
-    """Write a library's file in one step: there is the old one, or the whole new one.
+    """Write a library's file in one step: the old file stays until the whole new one is there.
 
     Args:
-        path: of the file.
-        variants: its code, at least for one target.
+        path: the file.
+        variants: the code for each target, at least one.
 
     Raises:
-        QnnError: if it cannot be written.
+        QnnError: if the file cannot be written.
     """
     with replacing(path) as part:
         first, *others = variants
@@ -118,22 +118,22 @@ def write_package(path: Path, variants: Sequence[Variant]) -> None:
 
 
 def copy_package(package: Package, path: Path) -> None:
-    """Write the file that a package was read from to another place, in one step."""
+    """Copy the file of a package to another path, in one step."""
     with replacing(path) as part:
         part.write_bytes(package.memory)
         part.chmod(0o755)
 
 
 def read_package(path: Path, digest: str | None = None) -> Package:
-    """Read a library's file, and check that it is one and that no byte of it has changed.
+    """Read a file, and check that it is a library and that no byte of it has changed.
 
     Args:
-        path: of the file.
-        digest: SHA-256 of the whole file, in hexadecimal, if only that one will do.
+        path: the file.
+        digest: SHA-256 of the expected file in hexadecimal, if only that file is allowed.
 
     Raises:
-        QnnError: if it is not.
-        OSError: if it cannot be read.
+        QnnError: if a check fails.
+        OSError: if the file cannot be read.
     """
     with path.open("rb") as stream:
         length = os.fstat(stream.fileno()).st_size
@@ -151,13 +151,13 @@ def read_package(path: Path, digest: str | None = None) -> Package:
         stream.seek(0)
         if _digest(stream, length - _END.size, hashlib.blake2b(digest_size=32)) != own:
             raise QnnError("the file is damaged: its digest is not that of its contents")
-        # A private mapping: DLPack takes only memory that could be written to.
+        # A private mapping can be written to: DLPack takes no other memory.
         memory = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_COPY)
     try:
         fields = json.loads(memory[offset : offset + size])
         first, *others = (_variant(memory, **each) for each in fields["variants"])
     except (KeyError, TypeError, ValueError, OverflowError, RecursionError) as error:
-        # Whole, but of another version of this format.
+        # The digest is right, so this is another version of the format.
         raise QnnError(f"its description cannot be understood: {error!r}") from error
     for variant in (first, *others):
         check_bytecode(variant.bytecode, len(variant.constants))
@@ -165,7 +165,7 @@ def read_package(path: Path, digest: str | None = None) -> Package:
 
 
 def is_still(path: Path, package: Package) -> bool:
-    """Tell whether a path still names the file that a package was read from."""
+    """Tell whether a path still names the file of a package."""
     with suppress(OSError), path.open("rb") as stream:
         stream.seek(-_END.size, os.SEEK_END)
         return stream.read() == package.end
@@ -179,7 +179,7 @@ def _variant(
     bytecode: Sequence[int],
     constants: Sequence[Mapping[str, Any]],
 ) -> Variant:
-    """Return the variant whose description tells where its parts are."""
+    """Return the variant whose parts are at the positions that the description states."""
     (start, size), (begin, count) = kernels, bytecode
     return Variant(
         Metadata.from_fields(metadata),
@@ -192,7 +192,7 @@ def _variant(
 def _constant(
     stream: BinaryIO, array: Array, stored: dict[bytes, tuple[int, int]]
 ) -> dict[str, Any]:
-    """Write a constant where its bytes are not stored yet, and describe it."""
+    """Write a constant unless its bytes are stored already, and describe it."""
     key = hashlib.blake2b(array.data).digest()
     if key not in stored:
         stored[key] = _append(stream, array.data)
@@ -200,7 +200,7 @@ def _constant(
 
 
 def _append(stream: BinaryIO, data: memoryview) -> tuple[int, int]:
-    """Write at the next multiple of ALIGNMENT; where that is, and how many bytes."""
+    """Write data at the next multiple of ALIGNMENT; return position and size."""
     end = stream.tell()
     stream.write(bytes(-end % ALIGNMENT))
     start = stream.tell()
@@ -209,7 +209,7 @@ def _append(stream: BinaryIO, data: memoryview) -> tuple[int, int]:
 
 
 def _digest(stream: BinaryIO, length: int, digest: Any) -> bytes:
-    """Hash the next ``length`` bytes, piece by piece: mapped, they would all count as memory."""
+    """Hash the next ``length`` bytes in pieces: a mapped file would all count as used memory."""
     piece = memoryview(bytearray(min(_CHUNK, length)))
     while length and (count := stream.readinto(piece[: min(_CHUNK, length)])):  # type: ignore[attr-defined]
         digest.update(piece[:count])

@@ -1,7 +1,7 @@
-"""Running libraries on another machine, through TVM's own RPC.
+"""Runs libraries on another machine through TVM's own RPC.
 
-The device runs TVM's stock server, ``python -m tvm.exec.rpc_server``; nothing of this project is
-there, or on the wire.
+The device runs TVM's unchanged server, ``python -m tvm.exec.rpc_server``. Nothing of this project
+is on the device or in the protocol.
 """
 
 from __future__ import annotations
@@ -30,29 +30,29 @@ Array = np.ndarray[Any, Any]
 T = TypeVar("T")
 
 _MAIN = "main"
-_CALL = "invoke_stateful"  # the machine's function that runs what set_input prepared
+_CALL = "invoke_stateful"  # the machine's function that runs on the values of set_input
 _NAMES = (f"tvm_qnn_{os.getpid()}_{number}.so" for number in itertools.count())
 
 
 def remote(host: str, port: int, *, key: str | None = None, timeout: float = 600.0) -> Remote:
     """Connect to a device.
 
-    A server, or all the devices of a key, may be busy with others' sessions: this waits for them.
-    A host that does not answer is an error after 20 seconds. So is one that vanishes in the middle
-    of a run (switched off, cut off) after some 25, and one that is there and says nothing after
-    ``timeout``; a server that ends is one at once.
+    A server, or all devices of a key, may be busy with other sessions: this waits for them. A host
+    that does not answer is an error after 20 seconds. A host that vanishes in the middle of a run
+    (switched off, cut off) is an error after some 25 seconds, and one that stays connected but
+    silent after ``timeout``. If the server ends, this is an error at once.
 
     Args:
-        host: where the RPC server runs; or with ``key`` the tracker.
-        port: its port: 9090 (server) and 9190 (tracker) if nothing else was said there.
-        key: the devices' name with the tracker, which gives a free one of them.
-        timeout: in seconds, for waiting, and for the whole session; the server ends it then.
+        host: the host of the RPC server; with ``key``, that of the tracker.
+        port: its port. The defaults of TVM's programs are 9090 (server) and 9190 (tracker).
+        key: the devices' name at the tracker, which assigns a free one of them.
+        timeout: seconds to wait, and seconds of the whole session, after which the server ends it.
 
     Raises:
-        QnnError: if nothing answers there, or what answers does not speak TVM's RPC, or no
-            device is registered under the key.
+        QnnError: if nothing answers, the answer is not that of TVM's RPC, or no device is
+            registered with the key.
     """
-    # Not before it is needed: this imports TVM's compiler.
+    # Imported late: this imports TVM's compiler.
     from tvm import rpc
 
     def connect() -> Any:
@@ -60,7 +60,7 @@ def remote(host: str, port: int, *, key: str | None = None, timeout: float = 600
             return rpc.connect(host, port, session_timeout=timeout)
         answers(host, port)  # TVM would try for a minute
         tracker = rpc.connect_tracker(host, port)
-        # A request for a key that nobody has would wait for ever.
+        # A request for an unknown key would wait for ever.
         servers = tracker.summary()["server_info"]
         known = sorted({str(server["key"]).partition(":")[2] for server in servers})
         if key not in known:
@@ -73,13 +73,13 @@ def remote(host: str, port: int, *, key: str | None = None, timeout: float = 600
 
 
 class Remote(Closing):
-    """A session on a device. Made by ``remote``; as a context it is closed at the end."""
+    """A session on a device; ``remote`` makes it. As a context it is closed at the end."""
 
     def __init__(self, session: Any, connection: Sequence[socket.socket] = ()) -> None:
         """Wrap a session of TVM's RPC.
 
         Args:
-            session: TVM's.
+            session: TVM's session.
             connection: handles of its connection.
         """
         self._session: Any = session
@@ -90,7 +90,7 @@ class Remote(Closing):
         """Upload a library and make it ready to run.
 
         Args:
-            library: what ``tvm_qnn.build`` compiled for the device.
+            library: a library that ``tvm_qnn.build`` compiled for the device.
 
         Raises:
             QnnError: if it cannot be exported, the device cannot load it, or the session was
@@ -113,12 +113,12 @@ class Remote(Closing):
         return self._loaded[-1]
 
     def close(self) -> None:
-        """End the session; the server is free for another one."""
+        """End the session; the server is then free for another one."""
         for library in self._loaded:
             library._machine = library._session = None
         self._loaded.clear()
         self._session = None
-        # TVM ends the connection with the last object that knows it, and has cycles of these.
+        # TVM ends the connection with the last object that refers to it, and these have cycles.
         gc.collect()
         for handle in self._connection:
             handle.close()
@@ -133,7 +133,7 @@ class Remote(Closing):
 
 
 class RemoteLibrary:
-    """A library on a device. Made by ``Remote.load``, and usable until that is closed."""
+    """A library on a device; ``Remote.load`` makes it. It works until the session is closed."""
 
     def __init__(
         self,
@@ -145,10 +145,10 @@ class RemoteLibrary:
         """Wrap a virtual machine on the device.
 
         Args:
-            library: what was uploaded.
-            session: of TVM's RPC.
-            machine: TVM's, on the device.
-            connection: handles of the session's.
+            library: the library that was uploaded.
+            session: the session of TVM's RPC.
+            machine: TVM's machine on the device.
+            connection: handles of the session's connection.
         """
         self._connection = connection
         self.signature = library.signature
@@ -172,10 +172,10 @@ class RemoteLibrary:
 
         Args:
             *arrays: the inputs in order, as ``Library.run`` takes them.
-            **named: or by name.
+            **named: inputs by name.
 
         Returns:
-            The output as an array; a model of several outputs gives a dict by name, in order.
+            The output as an array; a model of several outputs returns a dict by name, in order.
 
         Raises:
             QnnError: if an input does not fit, or the device fails.
@@ -203,12 +203,12 @@ class RemoteLibrary:
     def benchmark(
         self, /, *arrays: Given, repeat: int = 20, warmup: int = 3, **named: Array
     ) -> Timing:
-        """Time the model on the device, by the device's clock: the network is not in it.
+        """Time the model by the device's clock, without the network.
 
         Args:
             *arrays: inputs as ``run`` takes them; zeros if none are given at all.
             repeat: how many runs to time, at least one.
-            warmup: how many runs to make before these.
+            warmup: how many runs come before these.
             **named: inputs by name.
 
         Raises:
@@ -247,14 +247,14 @@ class RemoteLibrary:
 
 
 def _told(what: str, action: Callable[[], T], connection: Sequence[socket.socket] = ()) -> T:
-    """Return the action's result; what it raises as one error in one line."""
+    """Return the action's result; turn its errors into one error of one line."""
     try:
         return action()
     except (RuntimeError, OSError, ValueError, AttributeError, TypeError) as error:
         lines = [line.strip() for line in str(error).splitlines() if line.strip()]
         reason = lines[-1] if lines else type(error).__name__
         if "SockChannel::" in reason:
-            # Nothing waits for this device again, neither the next call nor the session's end.
+            # Let nothing wait for this device again: neither the next call nor the session's end.
             for handle in connection:
                 with suppress(OSError):
                     limit(handle, 0.01)

@@ -1,8 +1,8 @@
-"""Runs of a compiled model: through TVM's virtual machine, or past it.
+"""Runs a compiled model: through TVM's virtual machine, or by a direct call of its kernel.
 
-The machine takes a microsecond to check inputs and to make tensors, a third of what the kernel of a
-small network takes. Where there is one kernel only, it is called without the machine: it checks
-what it gets itself.
+The machine takes a microsecond to check inputs and to make tensors: a third of the time of a small
+network's kernel. If the program has only one kernel, it is called directly; it checks its arguments
+itself.
 """
 
 from __future__ import annotations
@@ -22,36 +22,36 @@ _CHECKS_AND_MEMORY = {
         *("make_tuple", "alloc_shape_heap", "make_shape"),
     )
 }
-"""What the machine does beside kernels, and need not do again for inputs that the kernel checks.
+"""The machine's other steps, which need no repetition if the kernel checks the inputs.
 
-A tuple is of the results, whose memory stays.
+A tuple consists of the results, whose memory stays the same.
 """
 
 _SIZES = "shape_func"
-"""How the names of the functions begin that compute sizes from an input's."""
+"""The prefix of the functions that compute sizes from an input's sizes."""
 
 _VIEWS = {_BUILTIN + name for name in ("copy", "reshape", "tuple_getitem")}
-"""What the machine does with tensors whatever they hold."""
+"""The machine's steps that do not depend on the tensors' elements."""
 
-_GO_ON, _SKIP = 0, 1  # what a function that watches the machine answers
+_GO_ON, _SKIP = 0, 1  # the answers of a function that watches the machine
 
 _Call = tuple[Callable[..., object], tuple[Any, ...]]
 """A kernel and its operands."""
 
 
 class Runner:
-    """A virtual machine, or the kernel that is all it calls; for one thread at a time.
+    """A virtual machine, or the only kernel that it calls; for one thread at a time.
 
-    Before the first run, the machine goes through its program without running kernels, and tells
-    what it would call. If that is one kernel, which takes the inputs first and gives the results
-    last, as ``legalize``'s OneFunction makes it, runs call the kernel with the same memory.
+    Before the first run, the machine goes through its program without running kernels, and reports
+    its calls. OneFunction of ``legalize`` makes programs with one kernel, whose first operands are
+    the inputs and whose last ones are the results. Then runs call the kernel with the same memory.
 
-    If sizes are open, only runs of the same sizes as the run before do. The machine makes results
-    of other sizes.
+    If sizes are open, a run calls the kernel directly if it has the sizes of the run before. The
+    machine makes results of other sizes.
     """
 
     def __init__(self, machine: Any, *, is_open: bool = False) -> None:
-        """Take a machine whose function ``run`` takes the inputs.
+        """Take a machine with a function ``run`` of the inputs.
 
         Args:
             machine: runs the program.
@@ -66,12 +66,12 @@ class Runner:
         self._is_known = False
 
     def __call__(self, *tensors: Any, out: Mapping[int, Any] | None = None) -> Any:
-        """Run; the results' memory may be that of the next run's.
+        """Run; the next run may reuse the results' memory.
 
         Args:
             *tensors: the inputs.
-            out: tensors for results, by the results' indices, or None for an index. The kernel
-                writes them itself; the machine does not.
+            out: tensors for results by the results' indices; None for an index means no tensor. The
+                kernel writes them directly; the machine ignores them.
         """
         if self._kernel is not None:
             if self._is_open and self._shapes != (shapes := _shapes_of(tensors)):
@@ -90,7 +90,7 @@ class Runner:
         return self(*tensors, out=out)
 
     def _into(self, out: Mapping[int, Any], tensors: tuple[Any, ...]) -> Any:
-        """Let the kernel write results to other tensors than its own."""
+        """Let the kernel write results to the given tensors in place of its own."""
         assert self._kernel is not None
         own = _tensors_of(self._result)
         results = [out.get(place) or tensor for place, tensor in enumerate(own)]
@@ -98,7 +98,7 @@ class Runner:
         return results
 
     def bound(self, *tensors: Any, out: Sequence[Any] = ()) -> Callable[[], object]:
-        """Return the shortest call that runs on these inputs, once it has run.
+        """Return the shortest call that runs on these inputs; call this after a first run.
 
         Args:
             *tensors: the inputs.
@@ -111,8 +111,8 @@ class Runner:
         return partial(_copy, run, [np.from_dlpack(each) for each in out]) if out else run
 
     def _find_kernel(self, tensors: tuple[Any, ...]) -> None:
-        # In a thread of its own: Ctrl-C interrupts the main one, and where that happens in a
-        # function that the machine calls, TVM 0.27 spoils its memory.
+        # Another thread does this: Ctrl-C interrupts the main thread. If that happens in a function
+        # that the machine calls, TVM 0.27 corrupts its memory.
         with ThreadPoolExecutor(1) as thread:
             called, result = thread.submit(_only_call, self._machine, tensors).result()
         self._is_known = True
@@ -124,7 +124,7 @@ class Runner:
             if (
                 _are_same(first, tensors)
                 and _are_same(rest[-len(results) :], results)
-                and not is_again  # an input that the kernel takes twice is another in each run
+                and not is_again  # the kernel takes an input twice: a run would pass another tensor
             ):
                 self._kernel, self._rest, self._result = function, rest, result
                 self._shapes = _shapes_of(tensors)
@@ -146,7 +146,7 @@ def _copy(run: Callable[[], Any], out: Sequence[Any]) -> None:
 
 
 def _only_call(machine: Any, tensors: tuple[Any, ...]) -> tuple[_Call | None, Any]:
-    """Return the kernel that the machine calls, if it is only one, and what the machine returns.
+    """Return the machine's only kernel, if there is only one, and the machine's result.
 
     The kernel is not run.
     """

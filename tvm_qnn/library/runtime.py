@@ -1,8 +1,8 @@
-"""TVM's runtime without its compiler: all that a compiled library needs.
+"""TVM's runtime without its compiler: everything that a compiled library needs.
 
-``import tvm`` loads the compiler, 260 MB of it, and takes most of a second. Functions of the
-runtime are reached through ``tvm_ffi`` instead, in the one runtime library that the compiler uses
-too: if ``tvm`` is imported before or afterwards, both work on the same runtime.
+``import tvm`` loads the compiler's 260 MB and takes most of a second. This file reaches the
+runtime's functions through ``tvm_ffi``, in the one runtime library that the compiler uses, too. If
+``tvm`` is imported earlier or later, both share the same runtime.
 """
 
 from __future__ import annotations
@@ -21,25 +21,25 @@ from typing import Any
 import numpy as np
 import tvm_ffi
 
-import qnn_ops.errors  # noqa: F401 (code calls its function)
+import qnn_ops.errors  # noqa: F401 (code of libraries calls its function)
 from qnn_ops.errors import QnnError
 from tvm_qnn.library.runner import Runner
 
 Array = np.ndarray[Any, Any]
 
 ALIGNMENT = 64
-"""In bytes: what TVM's code expects of the addresses of tensors."""
+"""The alignment in bytes that TVM's code expects of tensors."""
 
 _CPU, _NAIVE, _POOLED = 1, 1, 2  # TVM's numbers for the device and its allocators
-_OPEN = b"vm.builtin.make_shape"  # what bytecode calls only if sizes are open
-# How often a worker of TVM's looks for work before it sleeps, a millisecond's worth. TVM's own
-# 300,000 take minutes where other programs want the processor, as each look lets them run; and a
-# worker that is to end looks on first.
+_OPEN = b"vm.builtin.make_shape"  # bytecode calls it only if sizes are open
+# How often an idle worker of TVM looks for work before it sleeps: a millisecond. TVM's own 300,000
+# looks take minutes if other programs use the processor, since each look yields to them. A worker
+# that is told to end finishes its looks first.
 _LOOKS = ("TVM_THREAD_POOL_SPIN_COUNT", "2000")
-# TVM's default binds the thread that asks for the pool, or for its size, to one processor.
+# By default TVM binds the thread that asks for the pool, or for its size, to one processor.
 _BINDS = ("TVM_BIND_THREADS", "0")
 BUNDLED = Path(__file__).parents[1] / "lib"
-"""The runtime's folder in the distribution for devices, which has no compiler; else not there."""
+"""The runtime's folder in the distribution for devices, which has no compiler; else missing."""
 
 _FILES = {
     "linux": "libtvm_runtime.so",
@@ -50,11 +50,10 @@ _FILES = {
 
 @functools.cache
 def load_runtime() -> None:
-    """Load TVM's runtime library, if that was not done.
+    """Load TVM's runtime library, unless this was done before.
 
-    Its threads wait for work in a way that leaves the processor to others, and no thread is bound
-    to a processor. The environment's TVM_THREAD_POOL_SPIN_COUNT and TVM_BIND_THREADS stay as they
-    are where they are set.
+    Idle threads leave the processor to other programs, and no thread is bound to a processor. If
+    the environment sets TVM_THREAD_POOL_SPIN_COUNT or TVM_BIND_THREADS, they stay as they are.
 
     Raises:
         QnnError: if TVM is not installed.
@@ -66,21 +65,21 @@ def load_runtime() -> None:
         [Path(folder) / "lib" for folder in spec.submodule_search_locations or ()] if spec else []
     )
     folders.append(BUNDLED)
-    if chosen := os.environ.get("TVM_LIBRARY_PATH"):  # as TVM itself searches
+    if chosen := os.environ.get("TVM_LIBRARY_PATH"):  # TVM itself searches there
         folders.insert(0, Path(chosen))
     name = _FILES.get(sys.platform)
     for file in (folder / name for folder in folders if name):
         if file.is_file():
-            # Global, as TVM loads it: the kernels of libraries find its functions.
+            # Global, as TVM loads it: the kernels of libraries need its functions.
             ctypes.CDLL(str(file), ctypes.RTLD_GLOBAL)
             return
     if spec is None or not spec.submodule_search_locations:
         raise QnnError("running a library needs TVM: pip install apache-tvm")
-    importlib.import_module("tvm")  # another way to install it; it knows its own
+    importlib.import_module("tvm")  # TVM is installed in another way, and finds its runtime itself
 
 
 def function(name: str) -> Callable[..., Any]:
-    """Return a global function of TVM's runtime.
+    """Return a global function of TVM's runtime, by its name.
 
     Raises:
         QnnError: if TVM is not installed.
@@ -91,14 +90,14 @@ def function(name: str) -> Callable[..., Any]:
 
 
 def tensor(array: Array, *, copy: bool = True) -> Any:
-    """Return an array as a tensor of TVM's, on the processor.
+    """Return an array as one of TVM's tensors, on the processor.
 
     Args:
-        array: of any shape and of a dtype that TVM knows.
-        copy: False: the array's own memory may serve, as long as the tensor lives. It is copied
-            all the same if it is not contiguous, not aligned or cannot be written to.
+        array: an array of any shape, with a dtype that TVM knows.
+        copy: False: the tensor may share the array's memory for all of its life. The array is
+            still copied if it is not contiguous, not aligned or cannot be written to.
     """
-    if not array.size:  # numpy's strides of such a one are not those that TVM's code expects
+    if not array.size:  # numpy gives an empty array strides that TVM's code does not expect
         strides = np.cumprod((array.itemsize, *array.shape[:0:-1]))[::-1]
         array = np.lib.stride_tricks.as_strided(np.zeros_like(array), strides=strides.tolist())
         return tvm_ffi.from_dlpack(array)
@@ -109,27 +108,27 @@ def tensor(array: Array, *, copy: bool = True) -> Any:
 
 
 def array_of(value: Any) -> Array:
-    """Return a tensor of TVM's as an array of its own memory."""
+    """Return one of TVM's tensors as an array that shares its memory."""
     return np.array(np.from_dlpack(value))
 
 
 class Program:
-    """A compiled model as TVM's virtual machine runs it.
+    """A compiled model in TVM's virtual machine.
 
-    Its ``main`` takes the model's inputs, and after them constants that ``bytecode`` does not
-    hold. Machines are made for as many threads as run it at once, and kept: each has a state.
+    Its ``main`` takes the model's inputs, and after them the constants that ``bytecode`` does not
+    hold. Each thread that runs at the same time has its own machine, since a machine has a state.
     """
 
     def __init__(
         self, bytecode: bytes, kernels: Sequence[Any], constants: Sequence[Any], keeps: object
     ) -> None:
-        """Put the parts together.
+        """Assemble the parts of a program.
 
         Args:
-            bytecode: a serialized VM executable.
-            kernels: modules of the functions that it calls.
+            bytecode: a serialized executable of the virtual machine.
+            kernels: the modules with the functions that it calls.
             constants: tensors, in the order of main's parameters.
-            keeps: what must live as long as these, such as their memory.
+            keeps: objects that must live as long as these, such as their memory.
         """
         self._constants = tuple(constants)
         self._keeps = keeps
@@ -140,9 +139,9 @@ class Program:
         self._idle: list[Runner] = []
 
     def machine(self) -> Any:
-        """Return a new virtual machine: a module whose function ``run`` takes the inputs only."""
+        """Return a new virtual machine: a module with a function ``run`` of the inputs only."""
         machine = self._executable["vm_load_executable"]()
-        # A pool keeps memory for each size that it was asked for.
+        # A pool would keep memory for every size that it was ever asked for.
         machine["vm_initialization"](_CPU, 0, _NAIVE if self._is_open else _POOLED)
         machine["save_function"]("main", "run", True, *self._constants)
         return machine
@@ -155,14 +154,14 @@ class Program:
 
         Args:
             *tensors: the inputs.
-            out: arrays that results are written to, by the results' indices; each of its result's
-                shape and dtype, and apart from the inputs.
+            out: arrays that results are written to, by the results' indices. Each has its result's
+                shape and dtype, and shares no memory with the inputs.
 
         Returns:
             The results, in memory of their own or in ``out``.
 
         Raises:
-            QnnError: for what TVM raises, or if the code gives no tensors.
+            QnnError: if TVM raises an error, or the code returns something else than tensors.
         """
         try:
             run = self._idle.pop()
@@ -172,7 +171,7 @@ class Program:
             run = run or self._runner()
             out = out or {}
             result = run(*tensors, out={place: direct(one) for place, one in out.items()})
-            # Before another thread takes the machine, whose next run may write there.
+            # Copy first: the next run of this machine, by any thread, may write there.
             return _arrays_of(result, out)
         except (MemoryError, QnnError):
             raise
@@ -183,13 +182,13 @@ class Program:
                 self._idle.append(run)
 
     def prepare(self, *tensors: Any, out: Sequence[Any] = ()) -> Callable[[], None]:
-        """Return a function that runs on these inputs; one thread may call it.
+        """Return a function that runs on these inputs; only one thread may call it.
 
-        It raises what ``__call__`` does.
+        It raises the errors of ``__call__``.
 
         Args:
             *tensors: the inputs.
-            out: tensors that it writes all results to; by default it drops them.
+            out: tensors for all results; without them results are dropped.
         """
         call: Callable[[], object] | None = None
 
@@ -212,16 +211,16 @@ class Program:
 
 
 def direct(array: Array) -> Any:
-    """Return an array's own memory as a tensor of TVM's; None where TVM's code cannot write it."""
+    """Return a tensor that shares an array's memory; None if TVM's code cannot write to it."""
     fits = array.size and array.flags.c_contiguous and not _address(array) % ALIGNMENT
     return tvm_ffi.from_dlpack(array) if fits else None
 
 
 def _arrays_of(result: Any, out: Mapping[int, Array]) -> list[Array]:
-    """Return what a run gave as arrays: in ``out``, where it has one that fits.
+    """Return the results of a run as arrays; an array of ``out`` that fits is used.
 
     Raises:
-        QnnError: if it gave something else than tensors.
+        QnnError: if a result is not a tensor.
     """
     try:
         results = [result] if hasattr(result, "__dlpack__") else result
@@ -252,7 +251,7 @@ def _aligned_copy(array: Array) -> Array:
 
 
 def aligned_zeros(shape: Sequence[int], dtype: Any) -> Array:
-    """Return zeros at an address that is a multiple of ALIGNMENT: a run reads them in place."""
+    """Return zeros at an address that a run can read in place: a multiple of ALIGNMENT."""
     kind, count = np.dtype(dtype), math.prod(shape)
     memory = np.zeros(count * kind.itemsize + ALIGNMENT, np.uint8)
     start = -_address(memory) % ALIGNMENT

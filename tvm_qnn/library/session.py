@@ -1,4 +1,4 @@
-"""Runs of a library one after another, with what the model keeps from one to the next."""
+"""Streams of runs: a session keeps a model's state from one run to the next."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from tvm_qnn.library.arrays import Given
 Array = np.ndarray[Any, Any]
 
 Step = Callable[..., tuple[Any, list[Array]]]
-"""Runs a model on its state and what ``run`` takes: what that gives, and the new state."""
+"""Runs a model on its state and the arguments of ``run``; returns its result and the new state."""
 
 
 class Session:
-    """A stream of runs of one library, with a state of its own. Made by ``Library.session``.
+    """A stream of runs of one library, with a state of its own; ``Library.session`` makes it.
 
-    Each run begins with the state that the one before it left. Several sessions of one library do
-    not know each other. Threads may share a session; its runs then come one after another. A
-    pickled session is the library's file and the state: the copy goes on from there by itself.
+    Each run begins with the state that the run before it left. Sessions of one library do not
+    affect each other. Threads may share a session; its runs then come one after another. A
+    pickled session is the library's file and the state: the copy goes on from there alone.
     """
 
     def __init__(self, states: Sequence[StateInfo], step: Step) -> None:
         """Begin with the state before the first run.
 
         Args:
-            states: what the model keeps.
-            step: runs it.
+            states: the values that the model keeps.
+            step: runs the model once.
         """
         self._states = tuple(states)
         self._step = step
@@ -41,7 +41,7 @@ class Session:
         """Run the model once, as ``Library.run`` does, and keep its new state.
 
         Raises:
-            QnnError: as ``Library.run``; the state is then as it was.
+            QnnError: as ``Library.run`` raises it; the state is then unchanged.
         """
         with self._lock:
             result, self._arrays = self._step(self._arrays, *arrays, **options)
@@ -54,18 +54,18 @@ class Session:
 
     @property
     def state(self) -> dict[str, Array]:
-        """Copies of what the model keeps, by name; none for a model that keeps nothing."""
+        """Copies of the values that the model keeps, by name; empty if it keeps none."""
         with self._lock:
             arrays = self._arrays
         return {info.name: array.copy() for info, array in zip(self._states, arrays, strict=True)}
 
     def kept(self) -> list[Array]:
-        """Return what the model keeps, in order, for another session of the same library."""
+        """Return the model's kept values in order, for another session of the same library."""
         with self._lock:
             return list(self._arrays)
 
     def restore(self, arrays: Sequence[Array]) -> None:
-        """Go to a state that ``kept`` returned."""
+        """Set the state to values that ``kept`` returned."""
         with self._lock:
             self._arrays = list(arrays)
 

@@ -1,7 +1,7 @@
-"""The number of threads of TVM's parallel loops.
+"""Sets the number of threads of TVM's parallel loops.
 
-TVM keeps a pool of threads for each Python thread that starts parallel loops. It makes the pool
-when it is first needed, and its size stays; how many of its threads are used can be changed.
+TVM has a pool of threads for each Python thread that starts parallel loops. It makes the pool at
+the first use. The pool's size then stays; the number of threads that are used can be changed.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from qnn_ops.errors import QnnError
 from tvm_qnn.library import runtime
 from tvm_qnn.target.processor import processors
 
-# Far more than processors have; a system that has no room for more ends the process.
+# Far more than processors have; a system without room for more ends the process.
 MOST_THREADS = 1024
 
-# TVM's names for these: workers may run on any of the processors given, or on the fast ones.
+# TVM's names for: workers may run on any of the given processors, or only on the fast ones.
 _SHARE_ALL, _BIG = -3, 1
 
 _NEVER = -1
-"""In place of a count that calls were made ready for."""
+"""Stands for: calls are not ready for any count."""
 
 _local = threading.local()
 _environment = threading.Lock()
@@ -34,8 +34,8 @@ _environment = threading.Lock()
 class _Forked:
     """The state of a forked process, which lacks the pool of the thread that forked.
 
-    That pool's workers are gone, and whoever waits for them waits forever. So what this thread
-    runs, another one runs for it, with a pool of its own.
+    The pool's workers are gone, and a wait for them would never end. So another thread, with a pool
+    of its own, runs everything for this thread.
     """
 
     thread: int | None = None
@@ -43,7 +43,7 @@ class _Forked:
 
     @classmethod
     def happened(cls) -> None:
-        """Take note, in the new process."""
+        """Note in the new process that it was forked."""
         if cls.thread is not None or getattr(_local, "has_run", False):
             cls.thread = threading.get_ident()
             cls.helper = None
@@ -54,18 +54,18 @@ if hasattr(os, "register_at_fork"):
 
 
 def call_in_threads(count: int | None, function: Callable[..., Any], *arguments: Any) -> Any:
-    """Call a function of TVM's, with so many threads for the parallel loops in it.
+    """Call one of TVM's functions with a number of threads for its parallel loops.
 
     Args:
         count: as for ``use_threads``.
-        function: one that starts parallel loops.
-        *arguments: of the function.
+        function: a function that starts parallel loops.
+        *arguments: the function's arguments.
 
     Raises:
         QnnError: as ``use_threads``.
     """
     if _Forked.thread is None and getattr(_local, "ready", _NEVER) == count:
-        return function(*arguments)  # as most calls, for which all this takes long
+        return function(*arguments)  # the usual case, kept short: the rest takes long
     if _Forked.thread == threading.get_ident():
         if _Forked.helper is None:
             _Forked.helper = ThreadPoolExecutor(1, "tvm-qnn")
@@ -81,7 +81,7 @@ def _call(count: int | None, function: Callable[..., Any], arguments: tuple[Any,
 
 
 def check_num_threads(count: int | None) -> int | None:
-    """Return the number of threads if it is one.
+    """Return a number of threads after checking it.
 
     Raises:
         QnnError: if it is not an integer from 1 to ``MOST_THREADS``.
@@ -101,8 +101,8 @@ def use_threads(count: int | None) -> None:
     They run on the processors that this thread may use, and are not bound to single ones.
 
     Args:
-        count: the calling thread is one of them. None: as many as the environment's TVM_NUM_THREADS
-            or OMP_NUM_THREADS says, else half of the processors that this thread may use.
+        count: the number, including the calling thread. None: TVM_NUM_THREADS or OMP_NUM_THREADS
+            of the environment, otherwise half of the processors that this thread may use.
 
     Raises:
         QnnError: if other code has made a smaller pool in this thread before.
@@ -113,7 +113,7 @@ def use_threads(count: int | None) -> None:
     configure = runtime.function("runtime.config_threadpool")
     with _unbound(), keeping_processors():
         if not hasattr(_local, "count"):
-            # This makes the pool, which kernels that ask for the number of threads make else.
+            # This makes the pool; otherwise a kernel that asks for the number of threads would.
             _use(configure, max(count or 1, os.cpu_count() or 1))
         if count is None:
             configure(_BIG, _default())
@@ -129,7 +129,7 @@ def use_threads(count: int | None) -> None:
 
 
 def _use(configure: Callable[..., Any], count: int) -> None:
-    # The processors count, and are not looked at: nothing is bound to them.
+    # Only the number of processors counts: nothing is bound to them.
     configure(_SHARE_ALL, count, ["0"] * count)
 
 
@@ -142,7 +142,7 @@ def _default() -> int:
 
 @contextmanager
 def keeping_processors() -> Iterator[None]:
-    """Give this thread back the processors that it may use, should TVM change them meanwhile."""
+    """Restore the processors that this thread may use, if TVM changes them in the block."""
     if sys.platform != "linux":
         yield
         return
@@ -156,7 +156,7 @@ def keeping_processors() -> Iterator[None]:
 
 @contextmanager
 def _unbound() -> Iterator[None]:
-    """Keep TVM from binding threads, this one too, to processors."""
+    """Keep TVM from binding threads, including this one, to processors."""
     name = "TVM_BIND_THREADS"
     with _environment:
         before = os.environ.get(name)

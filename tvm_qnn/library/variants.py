@@ -1,4 +1,4 @@
-"""Libraries of several variants: the same model, compiled for several targets."""
+"""Libraries with several variants: the same model, compiled for several targets."""
 
 from __future__ import annotations
 
@@ -18,17 +18,16 @@ if TYPE_CHECKING:
 
 
 def best_variant(variants: Sequence[Metadata]) -> int:
-    """Return the place of the variant that runs best on this machine; 0 if none runs.
+    """Return the index of the variant that runs best on this machine; 0 if none runs.
 
-    That is the one which uses most extensions of the instruction set; of those that use equally
-    many, the first.
+    The best variant uses the most extensions of the instruction set; of equals, the first one.
     """
     running = [place for place, each in enumerate(variants) if each.why_not_here() is None]
     return max(running, key=lambda place: len(variants[place].requirements.extensions), default=0)
 
 
 def with_others(variants: Sequence[Metadata], taken: int) -> Metadata:
-    """Return what a library tells of itself when one of its variants was taken."""
+    """Return a library's description of itself, for the variant that was chosen."""
     others = (*variants[:taken], *variants[taken + 1 :])
     return replace(variants[taken], others=others)
 
@@ -40,10 +39,10 @@ class VariantsOrigin:
     digest: str | None = None
 
     def __init__(self, variants: Sequence[tuple[Metadata, Origin]]) -> None:
-        """Join what was built for one target each.
+        """Join the code for several targets.
 
         Args:
-            variants: what each library tells of itself, and the origin of its code.
+            variants: each library's description, and its code.
         """
         self._variants = tuple(variants)
         described = [metadata for metadata, _ in variants]
@@ -52,7 +51,7 @@ class VariantsOrigin:
         """The library's description of itself."""
 
     def program(self) -> runtime.Program:
-        """Make the program of the variant that runs best here."""
+        """Return the program of the variant that runs best here."""
         return self._variants[self._taken][1].program()
 
     def write(self, path: Path, metadata: Metadata, cc: str | None) -> None:

@@ -1,4 +1,4 @@
-"""The time of each function in a library's run."""
+"""Measures the time of each function in a library's run."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ Call = tuple[str, float]
 """A function's name and its seconds."""
 
 WARMUP = 3
-"""Runs before those that are timed."""
+"""The number of runs before the timed ones."""
 
 
 def functions_apart(*instruments: Any) -> tvm.transform.PassContext:
-    """Return a context to build in, for calls to be watched.
+    """Return a context for a build whose calls can be watched.
 
-    What runs in one function cannot be told apart.
+    In it the compiler does not join several calls to one function.
     """
     return tvm.transform.PassContext(
         opt_level=2, disabled_pass=["OneFunction", "OverBatch"], instruments=list(instruments)
@@ -34,7 +34,7 @@ def functions_apart(*instruments: Any) -> tvm.transform.PassContext:
 def watch(library: Library, inputs: Sequence[Array], repeat: int) -> list[list[Call]]:
     """Return the calls of each of some runs, in order.
 
-    Watching adds up to a microsecond to each.
+    Watching makes each call up to a microsecond longer.
     """
     machine = library._ready().machine()
     main = machine["run"]

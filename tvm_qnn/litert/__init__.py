@@ -19,7 +19,7 @@ from tvm_qnn.litert.interpreter import Interpreter, InterpreterWithCustomOps, Op
 from tvm_qnn.litert.signatures import SignatureRunner
 
 experimental = SimpleNamespace(load_delegate=load_delegate, OpResolverType=OpResolverType)
-"""``tf.lite.experimental``: what programs ask it for."""
+"""``tf.lite.experimental``, as far as programs use it."""
 
 __all__ = [
     "Delegate",

@@ -1,4 +1,4 @@
-"""Delegates, which are refused."""
+"""LiteRT's delegates: calls that load one are refused."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ REASON = (
 
 
 class Delegate:
-    """A delegate of LiteRT's. There are none here."""
+    """A delegate of LiteRT. None can be made here."""
 
     def __init__(self, library: str, options: Mapping[str, Any] | None = None) -> None:
         """Refuse to load one.
@@ -29,11 +29,11 @@ class Delegate:
 def load_delegate(library: str, options: Mapping[str, Any] | None = None) -> Delegate:
     """Refuse to load a delegate.
 
-    Programs that catch LiteRT's ValueError go on without one.
+    Programs that catch LiteRT's ValueError then run without a delegate.
 
     Args:
         library: the name of the delegate's shared library.
-        options: of the delegate.
+        options: the delegate's options.
 
     Raises:
         QnnError: always.

@@ -1,4 +1,4 @@
-"""The dicts that LiteRT describes tensors with."""
+"""LiteRT's descriptions of tensors, as dicts."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ _OTHER_TYPES: dict[str, type] = {
 
 @dataclass(frozen=True)
 class Stored:
-    """What a file says of a tensor, and a model that was read of it does not keep.
+    """Facts of a tensor that a file states, and that the model read from it does not keep.
 
     Attributes:
-        scales: float32, one for the tensor or one for each index along an axis.
-        zero_points: int32, likewise.
+        scales: float32, one for the tensor, or one for each index along an axis.
+        zero_points: int32, as many as scales.
         axis: the axis that scales run along.
         sparsity: the order in which values are stored; empty for a dense tensor.
     """
@@ -42,11 +42,11 @@ class Stored:
 
 
 def read_stored(content: bytes, subgraph: int) -> list[Stored]:
-    """Read this of every tensor of a subgraph.
+    """Read these facts for every tensor of a subgraph.
 
     Args:
-        content: of a file that ``frontends.tflite.reader`` has read.
-        subgraph: its number.
+        content: the contents of a file that ``frontends.tflite.reader`` has read.
+        subgraph: its index.
 
     Raises:
         ModelFormatError: the file is damaged.
@@ -92,9 +92,9 @@ def details(tensor: Tensor, stored: Stored, shape: Sequence[int]) -> dict[str, A
     """Return LiteRT's description of a tensor.
 
     Args:
-        tensor: as the reader gives it.
-        stored: what else the file says of it.
-        shape: that it has at present.
+        tensor: the tensor, as the reader returns it.
+        stored: the facts that the reader does not keep.
+        shape: its present shape.
     """
     one = len(stored.scales) == len(stored.zero_points) == 1
     legacy = (float(stored.scales[0]), int(stored.zero_points[0])) if one else (0.0, 0)
@@ -116,7 +116,7 @@ def details(tensor: Tensor, stored: Stored, shape: Sequence[int]) -> dict[str, A
 
 
 def numpy_type(name: str) -> type:
-    """Return the class of numpy that LiteRT names for a type of the schema."""
+    """Return numpy's class for a type of the schema, as LiteRT returns it."""
     if name == "bfloat16":
         kind: type = import_module("ml_dtypes").bfloat16
         return kind

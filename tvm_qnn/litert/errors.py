@@ -1,6 +1,6 @@
-"""Errors that are both the project's and of the class that LiteRT raises in the same case.
+"""The errors of LiteRT's calls: each is a ``QnnError`` and an error of LiteRT's class.
 
-A ``QnnError`` is a ValueError, as most of LiteRT's are.
+LiteRT raises mostly ValueErrors, and a ``QnnError`` is one.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from qnn_ops.errors import QnnError
 
 
 class CallError(QnnError, RuntimeError):
-    """A call that does not fit the interpreter's state, or a model that cannot run."""
+    """A call does not fit the interpreter's state, or a model cannot run."""
 
 
 class ArgumentError(QnnError, TypeError):
-    """An argument of another type."""
+    """An argument has another type."""

@@ -1,4 +1,4 @@
-"""A subgraph as an interpreter runs it: the memory of its tensors, and a library for each shape."""
+"""A subgraph of an interpreter: the memory of its tensors, and a library for each shape."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ _NO_MEMORY = "Tensor data is null. Run allocate_tensors() first"
 
 @dataclass
 class _Built:
-    """What was compiled for some shapes of the inputs, and the memory of its results.
+    """The library for some shapes of the inputs, and the memory of its results.
 
     Attributes:
-        library: what was compiled.
-        session: a stream of its runs, if it keeps a state.
+        library: the library.
+        session: a session that holds the state, if the model has one.
         outputs: the memory of each result, by the tensor's index.
-        results: the same, in the library's order; a file may name a tensor twice.
+        results: the same memory, in the library's order; a file may name a tensor twice.
     """
 
     library: Library
@@ -64,10 +64,10 @@ class Graph:
         """Take a subgraph.
 
         Args:
-            content: of the file.
-            model: the subgraph, as the main one, without signatures.
-            variables: of the interpreter.
-            number: of the subgraph in the file.
+            content: the contents of the file.
+            model: the subgraph, read as a main one, without signatures.
+            variables: the interpreter's variables.
+            number: the subgraph's index in the file.
             num_threads: how many threads a run uses.
             keep: whether the values of all tensors are kept.
         """
@@ -85,7 +85,7 @@ class Graph:
 
     @property
     def model(self) -> Model:
-        """The subgraph, as the file has it."""
+        """The subgraph, as in the file."""
         return self._model
 
     @cached_property
@@ -109,7 +109,7 @@ class Graph:
         """Return the tensor of an index.
 
         Raises:
-            QnnError: there is none.
+            QnnError: the index is out of range.
         """
         count = len(self._model.tensors)
         if not 0 <= index < count:
@@ -117,7 +117,7 @@ class Graph:
         return self._model.tensors[index]
 
     def resize(self, index: int, shape: Shape, *, strict: bool = False) -> None:
-        """Give an input another shape; another tensor's shape follows from the inputs'.
+        """Give an input another shape; the shapes of other tensors depend on the inputs'.
 
         Raises:
             QnnError: the tensor cannot have this shape.
@@ -143,7 +143,7 @@ class Graph:
         self._is_ready = False
 
     def allocate(self) -> None:
-        """Compile the model for the present shapes, unless that was done.
+        """Compile the model for the present shapes, unless this was done before.
 
         Raises:
             CallError: the model cannot be compiled for these shapes.
@@ -186,7 +186,7 @@ class Graph:
 
     @property
     def _outputs(self) -> str | None:
-        """What the library returns, as ``from_tflite`` takes it."""
+        """The argument ``outputs`` of ``from_tflite``."""
         return "all" if self._keep else None
 
     def _compiled(self) -> Library:
@@ -208,13 +208,13 @@ class Graph:
         return from_tflite(self._model, shapes, outputs=outputs)
 
     def _find_shapes(self) -> None:
-        """Find the shapes that tensors between the operators have with the present inputs."""
+        """Find the shapes of tensors between operators for the inputs' present shapes."""
         if self._is_exact:
             return
         from qnn_ops.dialect.signature import signature_of
 
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # they were given when the model was compiled
+            warnings.simplefilter("ignore")  # the compilation gave these warnings before
             infos = signature_of(self._imported("all")[0]).outputs
         found = zip(self._model.computed, infos, strict=True)
         self._shapes |= {index: info.shape for index, info in found}
@@ -224,7 +224,7 @@ class Graph:
         """Copy a value into a tensor's memory.
 
         Raises:
-            QnnError: it does not fit, or the tensor has no memory to write to.
+            QnnError: the value does not fit, or the tensor has no memory to write to.
         """
         memory = self._inputs.get(index)
         if memory is None:
@@ -267,7 +267,7 @@ class Graph:
                 )
 
     def invoke(self) -> None:
-        """Run on what the inputs' memory holds.
+        """Run the model on the inputs' memory.
 
         Raises:
             CallError: the tensors are not allocated, or the run fails.
@@ -287,7 +287,7 @@ class Graph:
             np.copyto(memory, array)
 
     def view(self, index: int) -> Array:
-        """Return a tensor's memory: of an input or output what later runs read or write, too.
+        """Return a tensor's memory. Later runs read that of an input, and write that of an output.
 
         Raises:
             QnnError: the tensor has no memory, or keeps no value.
@@ -326,7 +326,7 @@ class Graph:
 
 
 def _check_strictly(tensor: Tensor, before: Shape, shape: Shape) -> None:
-    """Check that only dimensions change that the file leaves open."""
+    """Check that only dimensions change that are open in the file."""
     if len(shape) != len(before):
         raise CallError(
             f"tensor {tensor.index} has {len(before)} dimensions, cannot have {len(shape)}"

@@ -1,4 +1,4 @@
-"""``Interpreter``: set tensors, invoke, get tensors."""
+"""``Interpreter``: sets tensors, invokes the model, gets tensors."""
 
 from __future__ import annotations
 
@@ -44,11 +44,11 @@ _OPTIONS = (
     "experimental_disable_delegate_node_fusion",
     "experimental_force_delegate_node_profiling",
 )
-"""Options of delegates and of memory, which mean nothing here."""
+"""Options of delegates and of memory, which have no effect here."""
 
 
 class OpResolverType(enum.Enum):
-    """LiteRT's sets of kernels. Whichever is named, the integers are those of BUILTIN_REF."""
+    """LiteRT's sets of kernels. With each of them, the integers are those of BUILTIN_REF."""
 
     AUTO = 0
     BUILTIN = 1
@@ -57,9 +57,9 @@ class OpResolverType(enum.Enum):
 
 
 class Interpreter:
-    """A model with memory for its tensors, as LiteRT's class of this name.
+    """A model with memory for its tensors; it has the calls of LiteRT's class of this name.
 
-    Tensors go by the indices that they have in the file. One thread at a time may use it.
+    A tensor's index is that in the file. Only one thread at a time may use an interpreter.
     """
 
     def __init__(
@@ -75,15 +75,15 @@ class Interpreter:
         """Read a model. It is compiled by ``allocate_tensors``.
 
         Args:
-            model_path: of a .tflite file.
-            model_content: or the contents of one.
+            model_path: the path of a .tflite file.
+            model_content: the contents of such a file, in place of a path.
             experimental_delegates: refused.
             num_threads: how many threads a run uses; None: as ``tvm_qnn.build`` chooses.
-            experimental_op_resolver_type: is taken, and means nothing: the integers are those of
-                the reference kernels.
-            experimental_preserve_all_tensors: whether ``get_tensor`` gives the tensors between the
-                operators, too. That takes time and memory.
-            **kwargs: LiteRT's other options are taken, and mean nothing.
+            experimental_op_resolver_type: accepted without effect: the integers are those of the
+                reference kernels.
+            experimental_preserve_all_tensors: whether ``get_tensor`` returns the tensors between
+                the operators, too. This takes time and memory.
+            **kwargs: LiteRT's other options, accepted without effect.
 
         Raises:
             QnnError: an argument does not fit, a delegate is given, or the file is no TFLite file.
@@ -111,13 +111,13 @@ class Interpreter:
         self._main = self._graph(0)
 
     def allocate_tensors(self) -> None:
-        """Compile the model for the shapes that its inputs have.
+        """Compile the model for the present shapes of its inputs.
 
-        What was compiled for the last shapes is kept, and across processes in the user's cache.
+        Libraries for earlier shapes are kept, and other processes find them in the user's cache.
 
         Raises:
             QnnError: the model cannot be compiled: it has operators that are not supported, or does
-                not take these shapes. It is a RuntimeError, too.
+                not take these shapes. The error is a RuntimeError, too.
         """
         self._main.allocate()
 
@@ -125,9 +125,9 @@ class Interpreter:
         """Give an input another shape; ``allocate_tensors`` then compiles the model for it.
 
         Args:
-            input_index: of the tensor.
-            tensor_size: its shape.
-            strict: whether only dimensions may change that the file leaves open.
+            input_index: the tensor's index.
+            tensor_size: the new shape.
+            strict: whether only dimensions may change that are open in the file.
 
         Raises:
             QnnError: the shape does not fit.
@@ -148,11 +148,11 @@ class Interpreter:
         return [self._main.details(index) for index in self._main.model.inputs]
 
     def get_output_details(self) -> list[dict[str, Any]]:
-        """Return a description of each output, as ``get_input_details`` does of inputs."""
+        """Return a description of each output, with the keys of ``get_input_details``."""
         return [self._main.details(index) for index in self._main.model.outputs]
 
     def get_tensor_details(self, subgraph_index: int = 0) -> list[dict[str, Any]]:
-        """Return a description of each tensor that the file has in a subgraph.
+        """Return a description of each tensor of a subgraph in the file.
 
         Raises:
             QnnError: there is no such subgraph.
@@ -169,11 +169,11 @@ class Interpreter:
         """Copy a value into an input.
 
         Args:
-            tensor_index: of the tensor.
-            value: of the tensor's shape and dtype.
+            tensor_index: the tensor's index.
+            value: a value with the tensor's shape and dtype.
 
         Raises:
-            QnnError: it does not fit, or the tensors are not allocated.
+            QnnError: the value does not fit, or the tensors are not allocated.
         """
         self._main.set(_index(tensor_index), value)
 
@@ -189,7 +189,7 @@ class Interpreter:
         """Return a copy of a tensor: an input, an output, a constant or a variable.
 
         Raises:
-            QnnError: there is no such tensor, or it keeps no value: that takes
+            QnnError: there is no such tensor, or its value was not kept: this needs
                 ``experimental_preserve_all_tensors``.
         """
         graph = self._main
@@ -203,11 +203,11 @@ class Interpreter:
         return graph.view(_index(tensor_index)).copy()
 
     def tensor(self, tensor_index: int) -> Callable[[], Array]:
-        """Return a function that gives a tensor's memory.
+        """Return a function that returns a tensor's memory.
 
-        What is written to an input is what the next run reads; an output holds what the last run
-        gave. The array may be held across runs. After an input was resized, call the function anew.
-        Constants and variables can be read alone; ``set_tensor`` changes a variable.
+        The next run reads what the program writes to an input; an output holds the last run's
+        result. The array stays valid across runs. After an input was resized, call the function
+        again. Constants and variables can only be read; ``set_tensor`` changes a variable.
         """
         return lambda: self._main.view(_index(tensor_index))
 
@@ -240,7 +240,7 @@ class Interpreter:
         """Return the subgraph of a signature.
 
         Raises:
-            QnnError: the file does not have it.
+            QnnError: the file does not have the subgraph.
         """
         number = self._entries[key].subgraph
         if not 0 <= number < self.num_subgraphs():
@@ -263,7 +263,7 @@ class Interpreter:
 
     @property
     def experimental_compress_quantization_zero_points(self) -> bool:
-        """The option of this name, which means nothing here."""
+        """The option of this name, which has no effect here."""
         return bool(self._compresses)
 
     def _get_full_signature_list(self) -> dict[str, dict[str, dict[str, int]]]:
@@ -300,7 +300,7 @@ class Interpreter:
         }
 
     def _safe_to_run(self) -> bool:
-        """Tell that arrays of ``tensor`` never keep the model from running."""
+        """Return True: arrays of ``tensor`` never keep the model from running."""
         return True
 
     def _graph(self, number: int) -> Graph:
@@ -318,7 +318,7 @@ class Interpreter:
 
 
 class InterpreterWithCustomOps(Interpreter):
-    """An interpreter that would register operators of the caller's, which are refused."""
+    """An interpreter that takes the caller's own operators, which are refused here."""
 
     def __init__(self, custom_op_registerers: Sequence[Any] | None = None, **kwargs: Any) -> None:
         """Read a model.
@@ -328,7 +328,7 @@ class InterpreterWithCustomOps(Interpreter):
             **kwargs: as ``Interpreter`` takes them.
 
         Raises:
-            QnnError: as ``Interpreter``, or if an operator is given.
+            QnnError: as ``Interpreter``, or an operator is given.
         """
         if custom_op_registerers:
             raise QnnError(

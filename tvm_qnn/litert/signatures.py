@@ -15,7 +15,7 @@ Array = np.ndarray[Any, Any]
 
 
 class SignatureRunner:
-    """A function of one signature. Made by ``Interpreter.get_signature_runner``."""
+    """A function for one signature. ``Interpreter.get_signature_runner`` makes it."""
 
     def __init__(
         self, interpreter: Interpreter | None = None, signature_key: str | None = None
@@ -23,7 +23,7 @@ class SignatureRunner:
         """Take a signature.
 
         Args:
-            interpreter: of the model.
+            interpreter: the model's interpreter.
             signature_key: the signature's name.
 
         Raises:
@@ -70,7 +70,7 @@ class SignatureRunner:
         return {name: self._graph.view(index).copy() for name, index in self._outputs.items()}
 
     def get_input_details(self) -> dict[str, dict[str, Any]]:
-        """Return the description of each input by name, as ``Interpreter.get_input_details``."""
+        """Return each input's description by name, as ``Interpreter.get_input_details`` does."""
         return {name: self._graph.details(index) for name, index in self._inputs.items()}
 
     def get_output_details(self) -> dict[str, dict[str, Any]]:

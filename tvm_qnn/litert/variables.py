@@ -24,12 +24,12 @@ class Variables:
         self._values: dict[Key, Array] = {}
 
     def add(self, keys: Sequence[Key], states: Sequence[StateInfo], number: int) -> None:
-        """Take note of the variables that a subgraph has.
+        """Add the variables of a subgraph.
 
         Args:
-            keys: of what the subgraph keeps.
-            states: what that is.
-            number: of the subgraph.
+            keys: the keys of the subgraph's states.
+            states: the states themselves.
+            number: the subgraph's index.
 
         Raises:
             QnnError: a variable of this name has another shape, dtype or first value in another
@@ -53,7 +53,7 @@ class Variables:
             self._values.setdefault(key, value)
 
     def run(self, session: Session, keys: Sequence[Key], inputs: Iterable[Array]) -> Any:
-        """Run a subgraph from the variables' present values, and keep those that it leaves."""
+        """Run a subgraph on the variables' present values, and keep the values that it leaves."""
         if not self._values:
             return session.run(*inputs)
         state = session.kept()

@@ -5,7 +5,7 @@ Change the import line and keep the rest::
     import tvm_qnn.onnxruntime as onnxruntime       # was: import onnxruntime
     from tvm_qnn.onnxruntime import InferenceSession    # was: from onnxruntime import …
 
-The package onnxruntime is not needed, nor imported.
+The package onnxruntime is neither needed nor imported.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ __version__ = "1.32.0"
 
 
 def get_available_providers() -> list[str]:
-    """Return the one provider that there is."""
+    """Return the only provider."""
     return [CPU]
 
 
 def get_all_providers() -> list[str]:
-    """Return the one provider that there is."""
+    """Return the only provider."""
     return [CPU]
 
 
@@ -65,14 +65,14 @@ def get_build_info() -> str:
 
 
 def set_default_logger_severity(severity: int) -> None:
-    """Do nothing: there are no lines of ONNX Runtime's log."""
+    """Do nothing: nothing here writes to ONNX Runtime's log."""
 
 
 def set_default_logger_callback(callback: Callable[..., object] | None, severity: int = 2) -> None:
-    """Check the arguments, and call nothing: there are no lines of ONNX Runtime's log.
+    """Check the arguments, and do nothing: nothing here writes to ONNX Runtime's log.
 
     Raises:
-        WrongState: it cannot be called, or there is no such severity.
+        WrongState: the callback cannot be called, or there is no such severity.
     """
     if severity not in range(5):
         raise WrongState(f"Invalid logging severity: {severity}. They are 0 to 4.")
@@ -81,19 +81,19 @@ def set_default_logger_callback(callback: Callable[..., object] | None, severity
 
 
 def set_default_logger_verbosity(verbosity: int) -> None:
-    """Do nothing: there are no lines of ONNX Runtime's log."""
+    """Do nothing: nothing here writes to ONNX Runtime's log."""
 
 
 def set_seed(seed: int) -> None:
-    """Do nothing: no operator here draws numbers."""
+    """Do nothing: no operator here draws random numbers."""
 
 
 def disable_telemetry_events() -> None:
-    """Do nothing: there are none."""
+    """Do nothing: there are no such events."""
 
 
 def enable_telemetry_events() -> None:
-    """Do nothing: there are none."""
+    """Do nothing: there are no such events."""
 
 
 __all__ = [

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class IOBinding:
-    """Inputs and outputs of a session's runs, by name. Made by ``InferenceSession.io_binding``."""
+    """Inputs and outputs of a session's runs, by name; ``InferenceSession.io_binding`` makes it."""
 
     def __init__(self, session: InferenceSession) -> None:
         """Bind nothing yet."""
@@ -29,10 +29,10 @@ class IOBinding:
         self._outputs: list[OrtValue] = []
 
     def bind_cpu_input(self, name: str, arr_on_cpu: Array) -> None:
-        """Bind an input to an array; what is written there, the next run reads.
+        """Bind an input to an array. Each run reads what the array holds then.
 
         Raises:
-            WrongState: there is no such input, or it is no array.
+            WrongState: there is no such input, or the value is not an array.
         """
         if not isinstance(arr_on_cpu, np.ndarray):
             raise WrongState("Unable to create OrtValue from the given python object")
@@ -47,15 +47,15 @@ class IOBinding:
         shape: Sequence[int],
         buffer_ptr: int,
     ) -> None:
-        """Bind an input to memory, which must stay.
+        """Bind an input to memory, which must stay valid.
 
         Args:
-            name: of the input.
+            name: the input's name.
             device_type: cpu.
-            device_id: means nothing.
+            device_id: has no effect.
             element_type: numpy's type, or ONNX's number of one.
-            shape: of the tensor.
-            buffer_ptr: its address.
+            shape: the tensor's shape.
+            buffer_ptr: the memory's address.
 
         Raises:
             WrongState: there is no such input, type or device.
@@ -68,7 +68,7 @@ class IOBinding:
 
         Raises:
             WrongState: there is no such input.
-            WrongObject: it is no ``OrtValue``.
+            WrongObject: the value is not an ``OrtValue``.
         """
         self._bind(name, _checked(ortvalue))
 
@@ -81,18 +81,18 @@ class IOBinding:
         shape: Sequence[int] | None = None,
         buffer_ptr: int | None = None,
     ) -> None:
-        """Ask for an output, in memory that must stay, or in new memory of each run.
+        """Ask for an output: in given memory, which must stay valid, or in new memory for each run.
 
         Args:
-            name: of the output.
+            name: the output's name.
             device_type: cpu.
-            device_id: means nothing.
-            element_type: numpy's type, or ONNX's number of one; of given memory.
-            shape: of given memory.
-            buffer_ptr: the address of memory.
+            device_id: has no effect.
+            element_type: numpy's type, or ONNX's number of one; for given memory.
+            shape: the tensor's shape; for given memory.
+            buffer_ptr: the address of given memory.
 
         Raises:
-            QnnError: there is no such type or device, or memory without a type or shape.
+            QnnError: there is no such type or device, or given memory has no type or shape.
         """
         check_device(device_type)
         if buffer_ptr is None:
@@ -108,7 +108,7 @@ class IOBinding:
         """Let runs write an output into a value.
 
         Raises:
-            WrongObject: it is no ``OrtValue``.
+            WrongObject: the value is not an ``OrtValue``.
         """
         self._places[name] = _checked(ortvalue)
 
@@ -119,11 +119,11 @@ class IOBinding:
         """Do nothing: outputs are in this process's memory."""
 
     def get_outputs(self) -> list[OrtValue]:
-        """Return the outputs of the run before, in the order in which they were bound."""
+        """Return the outputs of the last run, in the order in which they were bound."""
         return list(self._outputs)
 
     def copy_outputs_to_cpu(self) -> list[Array]:
-        """Return copies of the outputs of the run before."""
+        """Return copies of the outputs of the last run."""
         return [value.array.copy() for value in self._outputs]
 
     def clear_binding_inputs(self) -> None:
@@ -139,7 +139,7 @@ class IOBinding:
         """Run the session once; see ``InferenceSession.run_with_iobinding``.
 
         Raises:
-            WrongState: as ONNX Runtime.
+            WrongState: as ONNX Runtime raises it.
         """
         try:
             self._run(run_options)
@@ -190,7 +190,7 @@ def _at(address: int, element_type: Any, shape: Sequence[int]) -> OrtValue:
 
 
 def _written(name: str, place: OrtValue | None, array: Array) -> OrtValue:
-    """Return a result in its memory."""
+    """Return a result, written to the memory that it is bound to, if any."""
     if place is None:
         return OrtValue(array)
     if place.array.shape != array.shape:

@@ -10,7 +10,7 @@ from tvm_qnn.onnxruntime.errors import WrongState
 
 Array = np.ndarray[Any, Any]
 
-# By their numbers in ONNX, and numpy's names of those that have others.
+# ONNX's numbers of element types, with numpy's names if these differ.
 _NUMBERS = {
     1: "float", 2: "uint8", 3: "int8", 4: "uint16", 5: "int16", 6: "int32", 7: "int64",
     8: "string", 9: "bool", 10: "float16", 11: "double", 12: "uint32", 13: "uint64",
@@ -27,12 +27,12 @@ _TEXTS = "USOT"
 
 
 def type_of(number: int) -> str:
-    """Return the type of tensors by the number of their elements' type in ONNX."""
+    """Return the type of tensors with ONNX's number of an element type."""
     return f"tensor({_NUMBERS.get(number, 'undefined')})"
 
 
 def number_of(type_name: str) -> int:
-    """Return the number in ONNX of the elements' type of tensors."""
+    """Return ONNX's number of a tensor type's elements."""
     return next(number for number in _NUMBERS if type_of(number) == type_name)
 
 
@@ -42,10 +42,10 @@ def dtype_of(type_name: str) -> np.dtype[Any] | None:
 
 
 def type_of_dtype(dtype: np.dtype[Any]) -> str:
-    """Return the type of tensors of a dtype of numpy's; its byte order does not count.
+    """Return the type of tensors with a dtype of numpy; the byte order does not count.
 
     Raises:
-        WrongState: ONNX has no such elements.
+        WrongState: ONNX has no such element type.
     """
     name = "string" if dtype.kind in _TEXTS else _OF_NUMPY.get(dtype.name, dtype.name)
     if name not in _NUMBERS.values():
@@ -54,10 +54,10 @@ def type_of_dtype(dtype: np.dtype[Any]) -> str:
 
 
 def dtype_to_use(element_type: Any) -> np.dtype[Any]:
-    """Return the dtype that numpy's type or ONNX's number stands for.
+    """Return the dtype for numpy's type or ONNX's number.
 
     Raises:
-        WrongState: numpy has no such elements, or ONNX has none.
+        WrongState: numpy or ONNX has no such element type.
     """
     if not isinstance(element_type, int):
         dtype = np.dtype(element_type)

@@ -1,4 +1,4 @@
-"""ONNX Runtime's errors, by its names and with its texts; each is a ``QnnError``, too."""
+"""ONNX Runtime's errors, with its names and its texts; each is a ``QnnError``, too."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from qnn_ops.errors import QnnError
 
 
 class StatusError(QnnError):
-    """An error with a status, as all that ONNX Runtime itself raises are."""
+    """An error with a status, as every error that ONNX Runtime's own code raises."""
 
     code: int
     label: str
@@ -15,14 +15,14 @@ class StatusError(QnnError):
         """Write the text as ONNX Runtime does.
 
         Args:
-            reason: of the error, which stands behind the status.
+            reason: the error's reason, which follows the status.
         """
         super().__init__(f"[ONNXRuntimeError] : {self.code} : {self.label} : {reason}")
         self.reason = reason
 
 
 class Fail(StatusError):
-    """The model cannot be run on these shapes, or a run was told to end."""
+    """The model cannot run with these shapes, or the program told a run to end."""
 
     code, label = 1, "FAIL"
 
@@ -34,7 +34,7 @@ class InvalidArgument(StatusError):
 
 
 class NoSuchFile(StatusError):
-    """There is no file of this name."""
+    """There is no file with this name."""
 
     code, label = 3, "NO_SUCHFILE"
 
@@ -58,13 +58,13 @@ class RuntimeException(StatusError):
 
 
 class InvalidProtobuf(StatusError):
-    """The file or the bytes are no model."""
+    """The file or the bytes are not a model."""
 
     code, label = 7, "INVALID_PROTOBUF"
 
 
 class ModelLoaded(StatusError):
-    """A model is there already; nothing raises it here."""
+    """A model is loaded already; nothing raises it here."""
 
     code, label = 8, "MODEL_LOADED"
 
@@ -76,7 +76,7 @@ class NotImplemented(StatusError):
 
 
 Unsupported = NotImplemented
-"""The same by a name that is not one of Python's."""
+"""The same class, with a name that Python does not use."""
 
 
 class InvalidGraph(StatusError):

@@ -1,4 +1,4 @@
-"""What a run is given: made to arrays, and held against the model in ONNX Runtime's order."""
+"""Turns the values that a program gives a run into arrays, and checks them as ONNX Runtime does."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from tvm_qnn.onnxruntime.values import OrtValue
 
 
 def arrays_of(model: Model, feed: Any) -> dict[str, Array]:
-    """Return the arrays of a run: the model's inputs in order, and constants that are given.
+    """Return the arrays of a run: the model's inputs in order, then constants that are given.
 
     Args:
-        model: what they are for.
+        model: the model.
         feed: arrays, nested lists or values (``OrtValue``) by name.
 
     Raises:
-        QnnError: one is missing or of an unknown name, or does not fit; as ONNX Runtime's error.
+        QnnError: a value is missing, has an unknown name or does not fit; as ONNX Runtime's error.
     """
     if not isinstance(feed, Mapping):
         raise WrongObject(f"{type(feed).__name__!r} object has no attribute 'keys'")

@@ -1,4 +1,4 @@
-"""Libraries of one model, by the shapes of what runs give."""
+"""The libraries of one model, by the shapes of a run's inputs."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ if TYPE_CHECKING:
 
 Shape = tuple[int, ...]
 Key = tuple[Shape, ...] | tuple[tuple[Any, ...], tuple[Shape, ...]]
-"""Shapes of the inputs; before these what else decides on the library, if anything does.
+"""The key of a library: the inputs' shapes, and before them the rest that decides on the library.
 
-These are the names of all that is given, if that is more than the inputs, and the elements of
-inputs that become constants.
+The rest is usually empty. It has the names of all values if a run gives more than the inputs, and
+the elements of inputs that become constants.
 """
 
 
 class Cut(NamedTuple):
-    """An output whose length the data decide.
+    """An output whose length depends on the data.
 
     Attributes:
-        output: its number.
-        axis: that is cut.
-        counted_by: the number of the output that counts.
+        output: the output's index.
+        axis: the axis to cut.
+        counted_by: the index of the output with the length.
     """
 
     output: int
@@ -48,7 +48,7 @@ class Cut(NamedTuple):
 
 
 class Runner:
-    """A library, as a session calls it."""
+    """Runs a library for a session."""
 
     def __init__(
         self,
@@ -57,13 +57,13 @@ class Runner:
         outputs: int,
         inputs: Sequence[int] | None = None,
     ) -> None:
-        """Wrap it.
+        """Wrap a library.
 
         Args:
-            library: of one list of shapes.
-            cuts: for outputs whose length the data decide.
-            outputs: how many the model has itself; counts stand behind them.
-            inputs: the numbers of the inputs that it takes; None for all.
+            library: compiled for one list of shapes.
+            cuts: the outputs whose length depends on the data.
+            outputs: the number of the model's own outputs; counts follow them.
+            inputs: the indices of the inputs that the library takes; None for all.
         """
         self._inputs = inputs
         self.library = library
@@ -87,13 +87,13 @@ class Runner:
 
 
 class Libraries:
-    """What a session built and used last; threads may share it."""
+    """The libraries that a session built and used last; threads may share it."""
 
     def __init__(self, model: Model, num_threads: int | None) -> None:
-        """Begin with none.
+        """Begin without libraries.
 
         Args:
-            model: of the session.
+            model: the session's model.
             num_threads: as ``tvm_qnn.build`` takes it.
         """
         self._model = model
@@ -102,10 +102,10 @@ class Libraries:
         self.runners: Last[Key, Runner] = Last()
 
     def runner_for(self, arrays: dict[str, Array]) -> Runner:
-        """Return what runs on inputs of these names; build it if it is not there.
+        """Return the runner for inputs of these names; build it if it is missing.
 
         Args:
-            arrays: the model's inputs in order, and constants behind them.
+            arrays: the model's inputs in order, then constants.
 
         Raises:
             QnnError: as ``runner_of``.
@@ -116,14 +116,14 @@ class Libraries:
     def runner_of(
         self, given: dict[str, Shape], values: Mapping[str, Array] = MappingProxyType({})
     ) -> Runner:
-        """Return what runs on inputs of these names and shapes; build it if it is not there.
+        """Return the runner for inputs of these names and shapes; build it if it is missing.
 
         Args:
-            given: shapes of the model's inputs in order, and of constants behind them.
-            values: of inputs that become constants.
+            given: shapes of the model's inputs in order, then of constants.
+            values: the elements of inputs that become constants.
 
         Raises:
-            Unsupported: the model has what is not imported.
+            Unsupported: the model has something that cannot be imported.
             Fail: the shapes do not fit the model.
         """
         shapes = tuple(given.values())
@@ -161,7 +161,7 @@ class Libraries:
             raise Unsupported(str(error)) from error
 
     def _cuts(self, library: Library, proto: Any, shapes: dict[str, Shape]) -> list[Cut]:
-        """Return what cuts outputs to the length that the data gave them."""
+        """Return the cuts of outputs whose length depends on the data."""
         if len(library.outputs) == len(self._model.outputs):
             return []
         from frontends.onnx.graph.shapes import with_shapes
@@ -172,7 +172,7 @@ class Libraries:
         counts = [(k, name) for k, name in counts[len(names) :] if name in names]
         bare = type(proto)()
         bare.CopyFrom(proto)
-        for value in bare.graph.output:  # a file may state what one run's data decided
+        for value in bare.graph.output:  # a file may state the shape of one run
             value.type.tensor_type.ClearField("shape")
         sized = with_shapes(bare, shapes).output
         return [
@@ -180,7 +180,7 @@ class Libraries:
         ]
 
     def _with_inputs(self, shapes: dict[str, Shape]) -> Any:
-        """Return the model, of which constants that a run gives are inputs."""
+        """Return the model; constants that a run gives become inputs of it."""
         known = {arg.name for arg in self._model.inputs}
         given = [name for name in shapes if name not in known]
         if not given:
@@ -194,7 +194,7 @@ class Libraries:
 
 
 def _parts(proto: Any, shapes: dict[str, Shape]) -> Iterator[Any]:
-    """Yield what decides on the library of a model: it, its shapes and data in other files."""
+    """Yield all that decides on a model's library: shapes, the model, data in other files."""
     from frontends.onnx.read.mapped import is_mapped, mapped_array, without_mapped
 
     mapped = list(filter(is_mapped, proto.graph.initializer))
@@ -207,6 +207,6 @@ def _parts(proto: Any, shapes: dict[str, Shape]) -> Iterator[Any]:
 
 
 def _open_axis(value: Any) -> int:
-    """Return the axis of an output whose length is not known before a run."""
+    """Return the axis of an output whose length only a run tells."""
     dims = value.type.tensor_type.shape.dim
     return next((axis for axis, dim in enumerate(dims) if not dim.HasField("dim_value")), 0)

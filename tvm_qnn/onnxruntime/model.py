@@ -1,4 +1,4 @@
-"""A model as a session has it: read, checked, and described as ONNX Runtime describes it."""
+"""A session's model: reads it, checks it, and describes it as ONNX Runtime does."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 Dims = list[int | str | None]
 
 _FREE_CONSTANTS = 4
-"""The first version of the format in which an input with a value is one that runs may change."""
+"""The first version of the format in which runs may change an input that has a value."""
 
 _ORT_FORMAT = slice(4, 8), b"ORTM"
 _MADE_UP = "unk__"
-"""How the package onnx names sizes that it does not know."""
+"""The prefix that the package onnx gives to names of unknown sizes."""
 
 
 @dataclass(frozen=True)
@@ -38,9 +38,9 @@ class NodeArg:
     """An input or output.
 
     Attributes:
-        name: of the tensor.
-        type: such as "tensor(float)".
-        shape: a number, a name or None for each dimension; empty, too, if it has no shape.
+        name: the tensor's name.
+        type: the tensor's type, such as "tensor(float)".
+        shape: a number, a name or None for each dimension; also empty if the shape is unknown.
     """
 
     name: str
@@ -54,16 +54,16 @@ class NodeArg:
 
 @dataclass(frozen=True)
 class ModelMetadata:
-    """What a file says of the model.
+    """The description of a model in its file.
 
     Attributes:
         producer_name: the program that wrote it.
-        graph_name: of the graph.
-        domain: of the model.
-        description: of the model.
-        graph_description: of the graph.
-        version: of the model.
-        custom_metadata_map: what its makers added, by name.
+        graph_name: the graph's name.
+        domain: the model's domain.
+        description: the model's description.
+        graph_description: the graph's description.
+        version: the model's version.
+        custom_metadata_map: texts that the model's makers added, by name.
     """
 
     producer_name: str
@@ -80,13 +80,14 @@ class Model:
     """A model that was read.
 
     Attributes:
-        proto: as ``frontends.onnx.read.reader.read_proto`` gives it; None once it has served.
-        inputs: those that a run must give.
-        overridable: those that a run may give, as they have values.
-        outputs: what a run gives.
-        metadata: of the file.
-        without_shape: inputs that may have any number of dimensions.
-        deciding: inputs whose values a run's library is compiled for, such as axes.
+        proto: as ``frontends.onnx.read.reader.read_proto`` returns it; None when nothing more is
+            compiled.
+        inputs: the inputs that a run must give.
+        overridable: the inputs that a run may give: they have values.
+        outputs: the results of a run.
+        metadata: the file's description of the model.
+        without_shape: names of inputs with any number of dimensions.
+        deciding: names of inputs whose values decide on the library, such as axes.
     """
 
     proto: Any
@@ -99,11 +100,11 @@ class Model:
 
     @property
     def is_static(self) -> bool:
-        """Whether all that decides on the library is known without a run."""
+        """Whether the library can be compiled before a run."""
         return not self.deciding and not any(self.is_open(each) for each in self.inputs)
 
     def is_open(self, arg: NodeArg) -> bool:
-        """Tell whether only a run tells the shape of an input; 0 stands for any size, too."""
+        """Tell whether an input's shape is only known in a run; 0, too, stands for any size."""
         sizes = (isinstance(size, int) and size > 0 for size in arg.shape)
         return arg.name in self.without_shape or not all(sizes)
 
@@ -112,11 +113,11 @@ def read_model(source: str | bytes, options: SessionOptions) -> Model:
     """Read and check a model.
 
     Args:
-        source: its path, or the contents of its file.
-        options: of the session.
+        source: the path, or the contents of the file.
+        options: the session's options.
 
     Raises:
-        StatusError: it cannot be read, or is malformed; of ONNX Runtime's class.
+        StatusError: the file cannot be read, or is malformed; of ONNX Runtime's class.
     """
     from frontends.onnx.read.mapped import map_constants
     from frontends.onnx.read.reader import read_proto
@@ -157,7 +158,7 @@ def _parsed(source: str | bytes) -> Any:
         proto.ParseFromString(content)
     except Unsupported:
         raise
-    except Exception as error:  # DecodeError, of whatever library protobuf uses; OSError
+    except Exception as error:  # DecodeError, whose class depends on protobuf; OSError
         raise InvalidProtobuf(where + text) from error
     if not proto.HasField("graph"):
         where = where if isinstance(source, str) else ""
@@ -171,7 +172,7 @@ def _content(path: str) -> bytes:
 
 
 def _set_sizes(proto: Any, by_name: Mapping[str, int], by_denotation: Mapping[str, int]) -> None:
-    """Give open dimensions of inputs the sizes that a session is told."""
+    """Give open dimensions of inputs the sizes that the session's options state."""
     for value in proto.graph.input:
         for dim in value.type.tensor_type.shape.dim:
             size = by_name.get(dim.dim_param) or by_denotation.get(dim.denotation)
@@ -193,7 +194,7 @@ def _set_constants(proto: Any, values: Mapping[str, OrtValue]) -> None:
 
 
 def _set_files(proto: Any, files: Mapping[str, bytes]) -> None:
-    """Give constants their values from files that a session is given.
+    """Give constants their values from files that the session's options hold.
 
     Raises:
         Fail: a file is too short.
@@ -259,7 +260,7 @@ def _size(dim: Any) -> int | str | None:
 
 
 def _outputs(proto: Any, told: Any) -> list[NodeArg]:
-    """Return the outputs; their shapes are those that follow, with the names that the file has."""
+    """Return the outputs with their inferred shapes; sizes have the names that the file states."""
     from frontends.onnx.read.mapped import without_mapped
     from frontends.onnx.read.package import onnx_package
 
@@ -269,7 +270,7 @@ def _outputs(proto: Any, told: Any) -> list[NodeArg]:
     try:
         infer = onnx_package().shape_inference.infer_shapes
         inferred = infer(bare, data_prop=True).graph.output
-    except Exception:  # of what it does not know, it raises any; the file's own shapes are left
+    except Exception:  # the inference raises any error; then the file's own shapes stay
         inferred = bare.graph.output
     return [_merged(one, other) for one, other in zip(told, inferred, strict=True)]
 
@@ -290,7 +291,7 @@ def _merged(told: Any, inferred: Any) -> NodeArg:
     is_strange = any(
         isinstance(one, int) and isinstance(other, int) and one != other for one, other in pairs
     )
-    if is_strange:  # as ONNX Runtime, which then believes neither
+    if is_strange:  # ONNX Runtime, too, then believes neither size
         return NodeArg(arg.name, arg.type, [one if one == other else None for one, other in pairs])
     merged = [other if isinstance(other, int) or one is None else one for one, other in pairs]
     return NodeArg(arg.name, arg.type, merged)

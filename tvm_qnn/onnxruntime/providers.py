@@ -1,4 +1,4 @@
-"""Execution providers: there is one, and others are passed over."""
+"""Execution providers: there is only one, and others are ignored with a warning."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from tvm_qnn.onnxruntime.errors import WrongState
 CPU = "CPUExecutionProvider"
 
 _LEVEL = 4
-"""From a warning to the line that makes a session."""
+"""The number of stack frames between a warning and the line that makes a session."""
 
 
 def check_providers(providers: Any, options: Any, *, falls_back: bool) -> None:
-    """Check what a session is told of providers; warn of those that are not there.
+    """Check a session's arguments about providers; warn of unknown providers.
 
     Args:
-        providers: names, or pairs of a name and options; None for whatever there is.
-        options: for each of them, or None.
-        falls_back: whether a fault is a warning, and the session goes on with what there is.
+        providers: names, or pairs of a name and options; None for the only provider.
+        options: options for each provider, or None.
+        falls_back: whether a fault is only a warning, and the session uses the only provider.
 
     Raises:
-        QnnError: they are malformed.
+        QnnError: the arguments are malformed.
     """
     try:
         names = [] if providers is None else _names(providers, options)

@@ -1,4 +1,4 @@
-"""``InferenceSession``: a model that is compiled when its shapes are known."""
+"""``InferenceSession``: a model that is compiled as soon as its shapes are known."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ from tvm_qnn.onnxruntime.values import OrtMemoryInfo, OrtValue
 
 
 class InferenceSession:
-    """A model, compiled for this machine: at once if its shapes are known, else by the runs.
+    """A model, compiled for this machine: at once if its shapes are known, otherwise by its runs.
 
-    A run on shapes that are new compiles the model for them; ``Last`` keeps some of these.
+    A run with new shapes compiles the model for them; ``Last`` keeps some of these libraries.
     Threads may share a session.
     """
 
@@ -41,14 +41,15 @@ class InferenceSession:
         provider_options: Sequence[Mapping[Any, Any]] | None = None,
         **kwargs: Any,
     ) -> None:
-        """Read, check and, if its shapes are known, compile a model.
+        """Read and check a model, and compile it if its shapes are known.
 
         Args:
-            path_or_bytes: the path of an .onnx file, with what it names beside it; or its contents.
-            sess_options: what the session is asked for.
-            providers: the one that there is, "CPUExecutionProvider"; a warning tells of others.
-            provider_options: mean nothing.
-            **kwargs: ``enable_fallback=0`` makes errors of what is wrong with providers.
+            path_or_bytes: the path of an .onnx file, with its other files beside it; or the
+                contents.
+            sess_options: the session's options.
+            providers: "CPUExecutionProvider", the only one; others only cause a warning.
+            provider_options: have no effect.
+            **kwargs: with ``enable_fallback=0`` faults of providers are errors.
 
         Raises:
             QnnError: the model cannot be read or imported; as ONNX Runtime's error.
@@ -69,7 +70,7 @@ class InferenceSession:
         if self._model.is_static:
             self._libraries.runner_of({arg.name: arg.sizes() for arg in self._model.inputs})
             if not self._model.overridable:
-                self._model.proto = None  # nothing else will be compiled of it
+                self._model.proto = None  # nothing more will be compiled
 
     def run(
         self,
@@ -80,9 +81,9 @@ class InferenceSession:
         """Run the model once.
 
         Args:
-            output_names: what is wanted; None or nothing for all outputs.
+            output_names: the names of the wanted outputs; None or nothing for all.
             input_feed: arrays by the names of the inputs.
-            run_options: of the run.
+            run_options: the run's options.
 
         Returns:
             The outputs, in the order of their names.
@@ -91,7 +92,7 @@ class InferenceSession:
             QnnError: something is missing, unknown or does not fit; as ONNX Runtime's error.
         """
         try:
-            # What costs more than a look is checked when this fails.
+            # This way checks nothing that takes time. If it fails, the other way checks everything.
             arrays = [input_feed[name] for name in self._names]
             runner = self._libraries.runners[tuple([array.shape for array in arrays])]
             goes_on = run_options is None or run_options.terminate is False
@@ -118,7 +119,7 @@ class InferenceSession:
             found = runner(list(arrays.values()))
         except StatusError:
             raise
-        except QnnError as error:  # such as an index that a table does not have
+        except QnnError as error:  # such as an index beyond the end of a table
             raise InvalidArgument(f"Non-zero status code returned: {error}") from error
         return [found[number] for number in numbers]
 
@@ -146,9 +147,9 @@ class InferenceSession:
         Args:
             output_names: as ``run`` takes them.
             input_feed: as ``run`` takes it.
-            callback: is called with the outputs, ``user_data``, and the text of an error or "".
-            user_data: anything.
-            run_options: of the run.
+            callback: called with the outputs, ``user_data``, and the text of an error or "".
+            user_data: any object.
+            run_options: the run's options.
         """
 
         def work() -> None:
@@ -166,10 +167,10 @@ class InferenceSession:
         input_dict_ort_values: Mapping[str, OrtValue],
         run_options: RunOptions | None = None,
     ) -> list[OrtValue]:
-        """Run the model once on values; return values.
+        """Run the model once on ``OrtValue`` objects, and return such objects.
 
         Raises:
-            QnnError: as ``run``.
+            QnnError: as ``run`` raises it.
         """
         for name, value in input_dict_ort_values.items():
             if not isinstance(value, OrtValue):
@@ -182,11 +183,11 @@ class InferenceSession:
         return IOBinding(self)
 
     def run_with_iobinding(self, iobinding: IOBinding, run_options: Any = None) -> None:
-        """Run the model once on what is bound.
+        """Run the model once on a binding's inputs and outputs.
 
         Raises:
             WrongState: something is missing or does not fit.
-            WrongObject: it is no binding.
+            WrongObject: the argument is not a binding.
         """
         if not isinstance(iobinding, IOBinding):
             raise WrongObject(f"runs take an IOBinding, got {type(iobinding).__name__}")
@@ -205,15 +206,15 @@ class InferenceSession:
         return list(self._model.overridable)
 
     def get_input_memory_infos(self) -> list[OrtMemoryInfo]:
-        """Tell for each input that it is in this process's memory."""
+        """Return the memory of each input: that of this process."""
         return [OrtMemoryInfo() for _ in self._model.inputs]
 
     def get_output_memory_infos(self) -> list[OrtMemoryInfo]:
-        """Tell for each output that it is in this process's memory."""
+        """Return the memory of each output: that of this process."""
         return [OrtMemoryInfo() for _ in self._model.outputs]
 
     def get_modelmeta(self) -> ModelMetadata:
-        """Return what the file says of the model."""
+        """Return the file's description of the model."""
         return self._model.metadata
 
     def get_session_options(self) -> SessionOptions:
@@ -221,11 +222,11 @@ class InferenceSession:
         return copy.copy(self._options)
 
     def get_providers(self) -> list[str]:
-        """Return the one provider that there is."""
+        """Return the only provider."""
         return [CPU]
 
     def get_provider_options(self) -> dict[str, dict[str, str]]:
-        """Return the options of the one provider: none."""
+        """Return the options of the only provider: none."""
         return {CPU: {}}
 
     def set_providers(
@@ -236,20 +237,20 @@ class InferenceSession:
         """Check providers, without falling back; nothing else changes.
 
         Raises:
-            QnnError: they are malformed, or unknown.
+            QnnError: they are malformed or unknown.
         """
         check_providers(providers, provider_options, falls_back=False)
 
     def enable_fallback(self) -> None:
-        """Let what is wrong with providers be a warning."""
+        """Let faults of providers be warnings."""
         self._falls_back = True
 
     def disable_fallback(self) -> None:
-        """Let what is wrong with providers be an error."""
+        """Let faults of providers be errors."""
         self._falls_back = False
 
     def end_profiling(self) -> str:
-        """Return the name of no file: nothing was profiled."""
+        """Return an empty name: nothing was profiled."""
         return ""
 
     def get_profiling_start_time_ns(self) -> int:

@@ -1,4 +1,4 @@
-"""What a program asks of sessions and runs; what has no meaning here is said once."""
+"""The options of sessions and runs; a warning names each option without effect once."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from tvm_qnn.onnxruntime.errors import WrongObject, WrongState, WrongType
 from tvm_qnn.onnxruntime.values import OrtValue
 
 Check = Callable[[Any], Any]
-"""Returns a setting's value as it is kept; raises TypeError."""
+"""Returns a setting's value in the form that is kept; raises TypeError."""
 
 _MOST_KEY = 1024
 _said: set[str] = set()
-"""The settings of which this process was told that they mean nothing."""
+"""The settings that a warning of this process has named."""
 
 
 class MeaninglessSettingWarning(UserWarning):
-    """A program asks ONNX Runtime for something that tvm-qnn does not do; the run goes on."""
+    """A setting of ONNX Runtime has no effect in tvm-qnn; the run goes on."""
 
 
 class _Choice(Enum):
-    """A choice that is equal to its number, as ONNX Runtime's are."""
+    """A choice that is equal to its number, as ONNX Runtime's choices are."""
 
     def __int__(self) -> int:
         return int(self.value)
@@ -39,7 +39,7 @@ class _Choice(Enum):
 
 
 class GraphOptimizationLevel(_Choice):
-    """How much of the graph ONNX Runtime rewrites; numbers here are those of all of it."""
+    """How far ONNX Runtime rewrites the graph. Numbers here are always those of ORT_ENABLE_ALL."""
 
     ORT_DISABLE_ALL = 0
     ORT_ENABLE_BASIC = 1
@@ -49,7 +49,7 @@ class GraphOptimizationLevel(_Choice):
 
 
 class ExecutionMode(_Choice):
-    """Whether ONNX Runtime runs nodes beside one another."""
+    """Whether ONNX Runtime runs nodes in parallel."""
 
     ORT_SEQUENTIAL = 0
     ORT_PARALLEL = 1
@@ -85,13 +85,13 @@ def _one_of(choices: type[_Choice]) -> Check:
 
 
 _CHECKS: dict[type, Check] = {bool: _flag, int: operator.index, str: _text}
-"""By the type of a setting."""
+"""Checks by the type of a setting."""
 
 
 class _Settings:
-    """An object with named settings, and entries by key, that takes no other names.
+    """An object with named settings and entries by key; it refuses other names.
 
-    A setting is an attribute of the class, which has ONNX Runtime's default.
+    A setting is an attribute of the class; its value there is ONNX Runtime's default.
     """
 
     log_severity_level: int = -1
@@ -120,7 +120,7 @@ class _Settings:
         self._tell(name, taken)
 
     def _tell(self, name: str, value: Any) -> None:
-        """Say once what a setting does not do."""
+        """Warn once of a setting without effect."""
 
     def _add_entry(self, key: Any, value: Any) -> None:
         if not (isinstance(key, str) and isinstance(value, str)):
@@ -153,10 +153,10 @@ _INSTEAD: dict[str, tuple[Callable[[Any], bool], str]] = {
     "enable_profiling": (bool, "no profile is written; tvm-qnn profile shows a model's times"),
     "optimized_model_filepath": (bool, "no optimized model is written"),
 }
-"""The settings that ask for something: when they do, and what happens in place of it."""
+"""The settings without effect: the condition for a warning, and what happens in their place."""
 
 _MET = {("session.qdqisint8allowed", "1"), ("session.x64quantprecision", "1")}
-"""Entries that ask for the numbers which every session here gives."""
+"""Entries that ask for the numbers that every session here computes."""
 
 
 def _say_once(name: str, happens: str, frames: int) -> None:
@@ -167,10 +167,10 @@ def _say_once(name: str, happens: str, frames: int) -> None:
 
 
 class SessionOptions(_Settings):
-    """What a session is asked for.
+    """The options of a session.
 
-    ``intra_op_num_threads``, initializers and sizes of free dimensions count. Other settings are
-    kept, and one that asks for what tvm-qnn does not do gets one ``MeaninglessSettingWarning``.
+    ``intra_op_num_threads``, initializers and sizes of free dimensions have an effect. Others are
+    kept, and one that asks for something else causes one ``MeaninglessSettingWarning``.
     """
 
     enable_cpu_mem_arena: bool = True
@@ -219,7 +219,7 @@ class SessionOptions(_Settings):
         """Return an entry of the configuration.
 
         Raises:
-            WrongState: there is none.
+            WrongState: there is no such entry.
         """
         return self._entry(key)
 
@@ -228,7 +228,7 @@ class SessionOptions(_Settings):
         self.initializers[name] = value
 
     def add_external_initializers(self, names: list[str], values: list[OrtValue]) -> None:
-        """Give constants, which may lie in other files, their values."""
+        """Give constants their values; they may be constants that lie in other files."""
         self.initializers.update(zip(names, values, strict=True))
 
     def add_external_initializers_from_files_in_memory(
@@ -237,12 +237,12 @@ class SessionOptions(_Settings):
         """Give files of constants their contents.
 
         Args:
-            names: of the files, as the model has them.
-            buffers: bytes, or what shows its memory.
-            lengths: of the files, in bytes.
+            names: the files' names, as in the model.
+            buffers: bytes, or objects with the buffer protocol.
+            lengths: the files' lengths in bytes.
 
         Raises:
-            WrongState: a file is given twice, or the lists are not of one length.
+            WrongState: a file is given twice, or the lists have different lengths.
             WrongType: a content is not bytes.
         """
         if not len(names) == len(buffers) == len(lengths):
@@ -257,15 +257,15 @@ class SessionOptions(_Settings):
                 raise WrongType(f"the content of {name!r} must be bytes, got {kind}") from None
 
     def add_free_dimension_override_by_name(self, name: str, size: int) -> None:
-        """Say how long the dimensions of this name are."""
+        """Set the size of the dimensions with this name."""
         self.sizes_by_name[name] = size
 
     def add_free_dimension_override_by_denotation(self, denotation: str, size: int) -> None:
-        """Say how long the dimensions of this denotation are."""
+        """Set the size of the dimensions with this denotation."""
         self.sizes_by_denotation[denotation] = size
 
     def has_providers(self) -> bool:
-        """Tell whether providers were added: they are given to the session here."""
+        """Return whether providers were added: never, since sessions take them as an argument."""
         return False
 
     def register_custom_ops_library(self, path: str) -> None:
@@ -278,7 +278,7 @@ class SessionOptions(_Settings):
 
 
 class RunOptions(_Settings):
-    """What a run is asked for; ``terminate`` counts, before a run begins."""
+    """The options of a run; only ``terminate`` has an effect, and only before a run begins."""
 
     only_execute_path_to_fetches: bool = False
     terminate: bool = False
@@ -291,6 +291,6 @@ class RunOptions(_Settings):
         """Return an entry of the configuration.
 
         Raises:
-            WrongState: there is none.
+            WrongState: there is no such entry.
         """
         return self._entry(key)

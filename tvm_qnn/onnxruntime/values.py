@@ -1,4 +1,4 @@
-"""``OrtValue``, a tensor in this process's memory, and what ONNX Runtime says of memory."""
+"""``OrtValue``, a tensor in this process's memory, and ONNX Runtime's words about memory."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class OrtAllocatorType(IntEnum):
 
 
 class OrtMemType(IntEnum):
-    """What ONNX Runtime uses memory for."""
+    """The uses that ONNX Runtime makes of memory."""
 
     CPU_INPUT = -2
     CPU_OUTPUT = -1
@@ -34,7 +34,7 @@ class OrtMemType(IntEnum):
 
 
 class OrtDeviceMemoryType(IntEnum):
-    """Who can read memory."""
+    """Devices that can read memory."""
 
     DEFAULT = 0
     HOST_ACCESSIBLE = 5
@@ -42,15 +42,15 @@ class OrtDeviceMemoryType(IntEnum):
 
 @dataclass(frozen=True)
 class OrtMemoryInfo:
-    """A kind of memory, as ONNX Runtime tells it. Only the processor's is there.
+    """A kind of memory, as ONNX Runtime describes it; only the processor's can be made.
 
     Attributes:
         name: "Cpu".
-        allocator_type: means nothing, as do the next two.
-        device_id: of the device.
-        mem_type: of the memory.
-        device_mem_type: of the device's memory.
-        device_vendor_id: of the device's vendor.
+        allocator_type: has no effect, like the fields below.
+        device_id: the device's number.
+        mem_type: the memory's use.
+        device_mem_type: the kind of the device's memory.
+        device_vendor_id: the device's vendor.
     """
 
     name: str = CPU_NAME
@@ -77,7 +77,7 @@ def check_device(device_type: str) -> None:
     """Raise if a device is not this processor.
 
     Raises:
-        WrongState: it is another one.
+        WrongState: the device is another one.
     """
     if not isinstance(device_type, str) or device_type.lower() != _CPU:
         raise WrongState(
@@ -86,13 +86,13 @@ def check_device(device_type: str) -> None:
 
 
 class OrtValue:
-    """A tensor, which may share its memory with an array of numpy's."""
+    """A tensor, which may share its memory with a numpy array."""
 
     def __init__(self, array: Array) -> None:
         """Hold an array without copying it.
 
         Args:
-            array: whose elements lie one after another.
+            array: a contiguous array.
         """
         self.array = array
 
@@ -100,16 +100,16 @@ class OrtValue:
     def ortvalue_from_numpy(
         cls, numpy_obj: Array, /, device_type: str = _CPU, device_id: int = 0, vendor_id: int = -1
     ) -> OrtValue:
-        """Return a value that shares an array's memory; a copy if that has gaps.
+        """Return a value that shares an array's memory; a copy if the array is not contiguous.
 
         Args:
             numpy_obj: the array.
             device_type: cpu.
-            device_id: means nothing.
-            vendor_id: means nothing.
+            device_id: has no effect.
+            vendor_id: has no effect.
 
         Raises:
-            WrongState: it is no array of numbers, or the device is another one.
+            WrongState: the object is not an array of numbers, or the device is another one.
         """
         check_device(device_type)
         if not isinstance(numpy_obj, np.ndarray) or numpy_obj.dtype.kind in "USO":
@@ -121,14 +121,14 @@ class OrtValue:
 
     @classmethod
     def ortvalue_from_numpy_with_onnx_type(cls, data: Array, /, onnx_element_type: int) -> OrtValue:
-        """Return a value of an array's memory, whose bytes are read as another type.
+        """Return a value in an array's memory, with the bytes read as another type.
 
         Args:
             data: the array.
             onnx_element_type: ONNX's number of a type of the same size.
 
         Raises:
-            WrongState: numpy has no such type, or its size is another one.
+            WrongState: numpy has no such type, or its size differs.
         """
         dtype = dtype_to_use(onnx_element_type)
         if dtype.itemsize != data.dtype.itemsize:
@@ -144,17 +144,17 @@ class OrtValue:
         device_id: int = 0,
         vendor_id: int = -1,
     ) -> OrtValue:
-        """Return a value of its own memory.
+        """Return a value with memory of its own.
 
         Args:
-            shape: of the tensor.
+            shape: the tensor's shape.
             element_type: numpy's type, or ONNX's number of one.
             device_type: cpu.
-            device_id: means nothing.
-            vendor_id: means nothing.
+            device_id: has no effect.
+            vendor_id: has no effect.
 
         Raises:
-            WrongState: a size is negative, or there are no such elements or device.
+            WrongState: a size is negative, or there is no such element type or device.
         """
         check_device(device_type)
         if any(size < 0 for size in shape):
@@ -163,12 +163,12 @@ class OrtValue:
 
     @classmethod
     def from_dlpack(cls, data: Any, /) -> OrtValue:
-        """Return a value that shares the memory of what speaks DLPack, or of its capsule."""
+        """Return a value that shares the memory of a DLPack object or of a DLPack capsule."""
         source = data if hasattr(data, "__dlpack__") else _Capsule(data)
         return cls(_dense(np.from_dlpack(source)))
 
     def numpy(self) -> Array:
-        """Return the tensor as an array of the same memory."""
+        """Return the tensor as an array that shares its memory."""
         return self.array.view()
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
@@ -187,12 +187,12 @@ class OrtValue:
         """Write other numbers into the tensor's memory.
 
         Args:
-            data: of the same shape and dtype.
+            data: an array or value of the same shape and dtype.
 
         Raises:
-            WrongType: it is no array.
-            WrongState: its size is another one.
-            QnnError: its dtype is another one.
+            WrongType: the data is not an array.
+            WrongState: its size differs.
+            QnnError: its dtype differs.
         """
         if isinstance(data, OrtValue):
             data = data.array
@@ -215,7 +215,7 @@ class OrtValue:
         return type_of_dtype(self.array.dtype)
 
     def element_type(self) -> int:
-        """Return the number of the elements' type in ONNX."""
+        """Return ONNX's number of the element type."""
         return number_of(self.data_type())
 
     def device_name(self) -> str:
@@ -227,28 +227,28 @@ class OrtValue:
         return int(self.array.ctypes.data)
 
     def tensor_size_in_bytes(self) -> int:
-        """Return how many bytes the elements take."""
+        """Return the number of bytes of the elements."""
         return int(self.array.nbytes)
 
     def has_value(self) -> bool:
-        """Tell that there is a value."""
+        """Return True: there is a value."""
         return True
 
     def is_tensor(self) -> bool:
-        """Tell that it is a tensor."""
+        """Return True: it is a tensor."""
         return True
 
     def is_sparse_tensor(self) -> bool:
-        """Tell that it is no sparse tensor."""
+        """Return False: it is not a sparse tensor."""
         return False
 
     def is_tensor_sequence(self) -> bool:
-        """Tell that it is no sequence."""
+        """Return False: it is not a sequence."""
         return False
 
 
 class _Capsule:
-    """What numpy takes in place of a capsule alone."""
+    """Wraps a DLPack capsule as an object that numpy takes."""
 
     def __init__(self, capsule: Any) -> None:
         self._capsule = capsule
@@ -261,5 +261,5 @@ class _Capsule:
 
 
 def _dense(array: Array) -> Array:
-    # Not np.ascontiguousarray, which makes a vector of a single number.
+    # Not np.ascontiguousarray: it turns a scalar into a vector.
     return array if array.flags.c_contiguous else array.copy()

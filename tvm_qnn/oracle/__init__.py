@@ -1,4 +1,4 @@
-"""The frameworks themselves: each says what its models compute."""
+"""The frameworks themselves, which compute the expected results of their models."""
 
 from tvm_qnn.oracle.litert import LiteRtSession, check_litert, litert_runs, litert_tensors
 from tvm_qnn.oracle.onnx_runtime import (

@@ -1,4 +1,4 @@
-"""LiteRT: its reference kernels, as the oracle, and its others, to be timed against."""
+"""LiteRT: its reference kernels as the oracle, and its other kernels for comparisons of speed."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ from qnn_ops.dialect.tensor_info import TensorInfo
 from qnn_ops.errors import QnnError, needed
 
 _WITHOUT_ELEMENTS = (tflite.TensorType.RESOURCE, tflite.TensorType.VARIANT)
-_BY_BLOCK = 2  # details of a quantization, of which the package's schema is too old to know
+_BY_BLOCK = 2  # a kind of quantization that the package's old schema does not have
 
 
 def litert_tensors(
     model: bytes, inputs: Sequence[np.ndarray], num_threads: int = 1, *, resize: bool = False
 ) -> dict[int, np.ndarray]:
-    """Run a TFLite model on LiteRT's reference kernels and return every tensor it computes.
+    """Run a TFLite model on LiteRT's reference kernels, and return every computed tensor.
 
-    The reference kernels (resolver BUILTIN_REF) are the ones whose integer arithmetic this
-    project reproduces; the default ones round differently. They are slow, and their SOFTMAX
-    aborts the process when 512 or more logits are nearly equal. A model whose weights have scales
-    by block, which they take for 0, runs on the default ones, without XNNPACK.
+    This project reproduces the integers of the reference kernels (resolver BUILTIN_REF); the
+    default kernels round differently. The reference kernels are slow, and their SOFTMAX aborts the
+    process if 512 or more logits are nearly equal. They read scales by block as 0: a model with
+    such weights runs on the default kernels, without XNNPACK.
 
     Args:
         model: the contents of a .tflite file.
-        inputs: one array for each input of the model, in the model's order, of exactly its
+        inputs: one array for each input of the model, in the model's order, with its exact
             shape and dtype.
         num_threads: how many threads LiteRT may use.
-        resize: let the inputs have other shapes than the file's, and the model follow.
+        resize: whether inputs may have other shapes than in the file; the model is resized.
 
     Returns:
         The outputs of all operators of the main subgraph: tensor index to array.
@@ -50,25 +50,25 @@ def litert_runs(
     *,
     resize: bool = False,
 ) -> Iterator[dict[int, np.ndarray]]:
-    """Run a TFLite model on LiteRT's reference kernels several times, and keep its state.
+    """Run a TFLite model on LiteRT's reference kernels several times; it keeps its state.
 
     Args:
         model: as for ``litert_tensors``.
-        runs: the inputs of each run, at least one; each is taken when it is its turn.
+        runs: the inputs of each run, at least one; each is read when its run begins.
         num_threads: as for ``litert_tensors``.
-        resize: as for ``litert_tensors``; by the inputs of the first run.
+        resize: as for ``litert_tensors``, by the inputs of the first run.
 
     Yields:
-        What ``litert_tensors`` gives, for each run; without what LiteRT did not compute.
+        The result of ``litert_tensors`` for each run, without tensors that LiteRT did not compute.
 
     Raises:
-        QnnError: as ``litert_tensors``.
+        QnnError: as ``litert_tensors`` raises it.
     """
     turns = iter(runs)
     first = next(turns)
     shapes = [np.shape(each) for each in first] if resize else []
     interpreter = _interpreter(model, num_threads, "BUILTIN_REF", shapes=shapes, keep=True)
-    graph = tflite.Model.GetRootAs(model).Subgraphs(0)  # which LiteRT has found to be one
+    graph = tflite.Model.GetRootAs(model).Subgraphs(0)  # LiteRT has checked that there is one
     if _is_by_block(graph):
         default = "BUILTIN_WITHOUT_DEFAULT_DELEGATES"
         interpreter = _interpreter(model, num_threads, default, shapes=shapes, keep=True)
@@ -87,14 +87,14 @@ def litert_runs(
 
 
 def _is_by_block(graph: tflite.SubGraph) -> bool:
-    """Tell whether weights have scales by block, which the reference kernels take for 0."""
+    """Tell whether weights have scales by block, which the reference kernels read as 0."""
     tensors = [graph.Tensors(index) for index in range(graph.TensorsLength())]
     known = [each.Quantization() for each in tensors]
     return any(each is not None and each.DetailsType() == _BY_BLOCK for each in known)
 
 
 def _data(interpreter: Any, index: int) -> np.ndarray | None:
-    """Return a tensor, None for one without data: results of loops that nothing reads."""
+    """Return a tensor; None if it has no data, as results of loops that nothing reads."""
     try:
         return np.asarray(interpreter.get_tensor(index))
     except ValueError:
@@ -113,9 +113,9 @@ def check_litert() -> Any:
 
 
 class LiteRtSession:
-    """A model on LiteRT as its users run it.
+    """A model on LiteRT, run as LiteRT's users run it.
 
-    Made once and run many times, which is what a comparison of speed needs.
+    It is made once and run many times, as a comparison of speed needs it.
     """
 
     def __init__(
@@ -133,10 +133,10 @@ class LiteRtSession:
         Args:
             model: the contents of a .tflite file.
             num_threads: how many threads LiteRT may use.
-            xnnpack: whether to use XNNPACK's kernels, as LiteRT does by default, or only the
-                optimized ones of its own.
-            batch: images of a run of a model that takes single ones.
-            shapes: of the inputs, where they are not the file's.
+            xnnpack: whether to use XNNPACK's kernels, as LiteRT does by default, or only LiteRT's
+                own optimized kernels.
+            batch: the number of images in a run, for a model that takes single images.
+            shapes: shapes of the inputs, in place of the file's.
             reference: whether to use the reference kernels, whatever ``xnnpack`` says.
 
         Raises:
@@ -160,10 +160,10 @@ class LiteRtSession:
         return [_info(each) for each in self._interpreter.get_output_details()]
 
     def prepare(self, inputs: Sequence[np.ndarray]) -> Callable[[], None]:
-        """Return a function that runs the model on these inputs each time it is called, for timing.
+        """Return a function that runs the model on these inputs at each call, for timing.
 
         Args:
-            inputs: one array for each input of the model, in the model's order, of exactly its
+            inputs: one array for each input of the model, in the model's order, with its exact
                 shape and dtype. They are copied once, here.
 
         Raises:
@@ -179,7 +179,7 @@ class LiteRtSession:
             inputs: as for `prepare`.
 
         Returns:
-            The model's outputs, in its order.
+            The model's outputs in its order.
 
         Raises:
             QnnError: if an input does not fit.
@@ -209,10 +209,10 @@ def _interpreter(
     Args:
         model: the contents of a .tflite file.
         num_threads: how many threads LiteRT may use.
-        resolver: of OpResolverType.
-        batch: images of a run of a model that takes single ones.
-        shapes: of the inputs, where they are not the file's.
-        keep: keep the tensors between the operators.
+        resolver: the name of an OpResolverType.
+        batch: the number of images in a run, for a model that takes single images.
+        shapes: shapes of the inputs, in place of the file's.
+        keep: whether to keep the tensors between the operators.
     """
     litert = check_litert()
     try:
@@ -236,7 +236,7 @@ def _interpreter(
 
 
 def _set_inputs(interpreter: Any, inputs: Sequence[np.ndarray]) -> None:
-    """Check the inputs against what the model declares, and hand them over."""
+    """Check the inputs against the model's declarations, and set them."""
     details = interpreter.get_input_details()
     if len(inputs) != len(details):
         raise QnnError(f"LiteRT: number of inputs: needs {len(details)}, got {len(inputs)}")

@@ -1,4 +1,4 @@
-"""ONNX Runtime, with the settings under which its integers are those of this project."""
+"""ONNX Runtime, with the settings for the integers that this project reproduces."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from qnn_ops.errors import QnnError, needed
 
 
 def onnxruntime_tensors(model: Any, inputs: Sequence[np.ndarray]) -> dict[str, np.ndarray]:
-    """Run an ONNX model on ONNX Runtime and return every tensor that it quantizes.
+    """Run an ONNX model on ONNX Runtime, and return every tensor that it quantizes.
 
     See ``onnxruntime_outputs``.
 
@@ -37,9 +37,9 @@ def onnxruntime_tensors(model: Any, inputs: Sequence[np.ndarray]) -> dict[str, n
 def onnxruntime_outputs(model: Any, inputs: Sequence[np.ndarray]) -> dict[str, np.ndarray]:
     """Run an ONNX model on ONNX Runtime.
 
-    With all optimizations, ``session.qdqisint8allowed=1``, and for models of uint8 activations
-    ``session.x64quantprecision=1``: the integers that this project reproduces. See the
-    documentation's page on numbers of ONNX models.
+    The settings are: all optimizations, ``session.qdqisint8allowed=1``, and for models of uint8
+    activations ``session.x64quantprecision=1``. This project reproduces the resulting integers; see
+    the documentation's page on numbers of ONNX models.
 
     Args:
         model: as for ``onnxruntime_tensors``.
@@ -70,16 +70,16 @@ def check_onnxruntime() -> Any:
 
 
 class OnnxRuntimeSession:
-    """An ONNX model on ONNX Runtime, made once and run many times; as ``onnxruntime_outputs``."""
+    """An ONNX model on ONNX Runtime, made once and run many times; see ``onnxruntime_outputs``."""
 
     def __init__(self, proto: Any, num_threads: int = 0, *, by_default: bool = False) -> None:
         """Load an ``onnx.ModelProto``.
 
         Args:
             proto: the model.
-            num_threads: how many threads it uses; 0: as many as it takes by itself.
-            by_default: take its own settings, as most users do, not those of this project's
-                integers.
+            num_threads: how many threads it uses; 0: ONNX Runtime decides.
+            by_default: whether to use ONNX Runtime's default settings, as most users do, and not
+                those of ``onnxruntime_outputs``.
 
         Raises:
             QnnError: if onnxruntime is not installed, or ONNX Runtime rejects the model.
@@ -90,11 +90,11 @@ class OnnxRuntimeSession:
         options = onnxruntime.SessionOptions()
         options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL
         options.intra_op_num_threads = num_threads
-        options.log_severity_level = 3  # it warns of constants that nothing reads
+        options.log_severity_level = 3  # otherwise it warns of constants that nothing reads
         if not by_default:
             options.add_session_config_entry("session.qdqisint8allowed", "1")
         if not by_default and not _has_int8_activations(proto):
-            # It would make uint8 weights of int8 ones, with which int8 activations have no kernel.
+            # It would turn int8 weights into uint8 ones, for which int8 activations have no kernel.
             options.add_session_config_entry("session.x64quantprecision", "1")
         providers = ["CPUExecutionProvider"]
         proto = with_data(proto)
@@ -118,15 +118,15 @@ class OnnxRuntimeSession:
         return dict(zip([info.name for info in self.outputs], results, strict=True))
 
     def prepare(self, inputs: Sequence[np.ndarray]) -> Callable[[], list[Any]]:
-        """Return a function that runs the model on these inputs each time it is called, for timing.
+        """Return a function that runs the model on these inputs at each call, for timing.
 
         Raises:
-            QnnError: if there are more inputs, or fewer.
+            QnnError: if the number of inputs is wrong.
         """
         names = [info.name for info in self.inputs]
         if len(names) != len(inputs):
             raise QnnError(f"ONNX Runtime: number of inputs: needs {len(names)}, got {len(inputs)}")
-        # It takes no scalars of numpy, such as an element of an array.
+        # ONNX Runtime takes no numpy scalars, such as an element of an array.
         given = {name: np.asarray(array) for name, array in zip(names, inputs, strict=True)}
         return lambda: list(self._session.run(None, given))
 
@@ -139,22 +139,22 @@ def _run(proto: Any, inputs: Sequence[np.ndarray]) -> dict[str, np.ndarray]:
 def _told() -> Iterator[None]:
     try:
         yield
-    except Exception as error:  # of onnxruntime.capi, a dozen classes
+    except Exception as error:  # onnxruntime.capi has a dozen classes
         raise QnnError(f"ONNX Runtime rejects the model: {error}") from error
 
 
 def _info(each: Any) -> TensorInfo:
-    """Return what ONNX Runtime says of an input or output; a size that is open is 1."""
+    """Return ONNX Runtime's description of an input or output; an open size becomes 1."""
     dtype = each.type.removeprefix("tensor(").removesuffix(")")
     shape = tuple(size if isinstance(size, int) else 1 for size in each.shape)
     return TensorInfo(each.name, shape, {"float": "float32", "double": "float64"}.get(dtype, dtype))
 
 
 def _has_int8_activations(proto: Any) -> bool:
-    """Tell whether a node's result has a zero point of int8."""
+    """Tell whether the result of a node has an int8 zero point."""
     int8 = {tensor.name for tensor in proto.graph.initializer if tensor.data_type == tensor.INT8}
     nodes = (node for node in proto.graph.node if node.op_type != "DequantizeLinear")
-    # Weights have one, too: what tells is the last operand, or a data operand's.
+    # Weights have a zero point, too, so look only at the result's or a data operand's.
     places = {"QuantizeLinear": 2, "QLinearConv": 7, "QLinearMatMul": 7, "QLinearConcat": 1}
     return any(
         len(node.input) > places.get(node.op_type, 2)

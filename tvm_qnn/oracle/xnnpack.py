@@ -1,4 +1,4 @@
-"""ExecuTorch's delegate to XNNPACK, which is how PyTorch deploys what PT2E quantized."""
+"""ExecuTorch's delegate to XNNPACK, which runs the models that PyTorch's PT2E quantized."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from qnn_ops.errors import QnnError, needed
 def xnnpack_outputs(program: Any, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     """Run a quantized PyTorch program on ExecuTorch's delegate to XNNPACK.
 
-    Its integers are those that this project reproduces; see the documentation's page on numbers of
-    PyTorch models.
+    This project reproduces its integers; see the documentation's page on numbers of PyTorch
+    models.
 
     Args:
         program: a ``torch.export.ExportedProgram``, or the path or the contents of a .pt2 file.
@@ -32,14 +32,14 @@ def xnnpack_outputs(program: Any, inputs: Sequence[np.ndarray]) -> list[np.ndarr
 
 
 class XnnpackSession:
-    """A quantized PyTorch program on the delegate, made once and run many times."""
+    """A quantized PyTorch program on the delegate; it is made once and run many times."""
 
     def __init__(self, program: Any, num_threads: int = 0) -> None:
         """Lower a program.
 
         Args:
             program: as for ``xnnpack_outputs``.
-            num_threads: of all such sessions of the process; 0: as many as they have.
+            num_threads: the threads of all such sessions of the process together; 0: unchanged.
 
         Raises:
             ModelFormatError: the file is malformed.
@@ -57,12 +57,12 @@ class XnnpackSession:
             portable_lib._unsafe_reset_threadpool(num_threads)
         with _told():
             lowered = to_edge_transform_and_lower(exported, partitioner=[XnnpackPartitioner()])
-            # The runtime reads from this buffer, and does not keep it.
+            # The runtime reads from this buffer, but does not keep it alive.
             self._content = lowered.to_executorch().buffer
             self._method = portable_lib._load_for_executorch_from_buffer(self._content)
 
     def prepare(self, inputs: Sequence[np.ndarray]) -> Callable[[], list[Any]]:
-        """Return a function that runs the program on these inputs each time it is called.
+        """Return a function that runs the program on these inputs at each call.
 
         Args:
             inputs: one array for each input of the program, in its order. They are copied here.
@@ -101,5 +101,5 @@ def check_executorch() -> Any:
 def _told() -> Iterator[None]:
     try:
         yield
-    except Exception as error:  # of torch and executorch, dozens of classes
+    except Exception as error:  # torch and executorch have dozens of classes
         raise QnnError(f"ExecuTorch rejects the program: {error}") from error

@@ -1,4 +1,4 @@
-"""The time of a run, operator by operator, beside the processor's peak."""
+"""Measures the time of a run, operator by operator, and compares it with the processor's peak."""
 
 from __future__ import annotations
 

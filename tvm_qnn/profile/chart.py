@@ -1,4 +1,4 @@
-"""A profile as a picture."""
+"""Draws a profile as a picture."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from tvm_qnn.io.figures import new_figure, save_figure
 from tvm_qnn.io.text import visible
 from tvm_qnn.profile.layers import Layer, Profile
 
-_LETTERS_OF_AN_INCH = 12  # of a title, at its size
+_LETTERS_OF_AN_INCH = 12  # letters of a title in an inch, at its size
 
 
 def save_chart(path: str | os.PathLike[str], profile: Profile, title: str) -> None:
     """Draw the time and the speed of each layer.
 
     Args:
-        path: of the PNG file.
-        profile: what to draw.
-        title: above it.
+        path: the PNG file to write.
+        profile: the profile to draw.
+        title: a title above it.
 
     Raises:
         QnnError: matplotlib is not installed, or the file cannot be written.
@@ -54,6 +54,6 @@ def _bars(axes: Any, layers: Sequence[Layer], values: Sequence[float]) -> None:
     for number, code in enumerate(codes):
         places = [place for place, layer in enumerate(layers) if layer.code == code]
         heights = [values[place] for place in places]
-        # Matplotlib hides names that begin with an underscore, as MXNet's do.
+        # Matplotlib hides names that begin with an underscore; MXNet's names do.
         label = code.lstrip("_") or "other"
         axes.bar(places, heights, color=f"C{number % 10}", label=label)

@@ -1,4 +1,4 @@
-"""Profiles a model: the time of each operator in a run."""
+"""Profiles a model: measures the time of each operator in a run."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ from tvm_qnn.timing import one_core
 
 @dataclass(frozen=True)
 class Layer:
-    """A part of a run that took time.
+    """A part of a run with a time of its own.
 
     Attributes:
-        name: of the operator's first output in the file; of the function that ran, where it
-            does not belong to a single operator.
-        code: of the operator, as "CONV_2D"; empty if there is none.
-        shape: of the operator's first output.
-        functions: the ones that ran for it, in order.
-        seconds: of these together.
+        name: the name of the operator's first output in the file; the function's name if it does
+            not belong to a single operator.
+        code: the operator's kind, as "CONV_2D"; empty without an operator.
+        shape: the shape of the operator's first output.
+        functions: the functions that ran for it, in order.
+        seconds: the time of these functions together.
         operations: the operator's products and additions.
-        peak: operations per second that the processor can do with the instruction that these
-            functions multiply with, measured; None if that is not known for the target.
+        peak: the processor's measured peak, in operations per second, for the instruction with
+            which these functions multiply; None if it is unknown for the target.
     """
 
     name: str
@@ -53,14 +53,14 @@ class Layer:
 
 @dataclass(frozen=True)
 class Profile:
-    """The time of a run's layers on one thread of this machine.
+    """The times of a run's layers on one thread of this machine.
 
     Attributes:
         layers: in the order of a run.
-        seconds: of the processor's time, of a whole run that is not watched.
-        operations: of the whole model.
-        peaks: operations per second that the processor can do, measured, by the name of the
-            instruction; of those that the layers multiply with.
+        seconds: the processor's time of a whole run that is not watched.
+        operations: the products and additions of the whole model.
+        peaks: the processor's measured peaks in operations per second, by the name of the
+            instruction; only those with which the layers multiply.
     """
 
     layers: tuple[Layer, ...]
@@ -70,16 +70,16 @@ class Profile:
 
     @property
     def share(self) -> float | None:
-        """The speed of a run in that which its layers would have at their peaks."""
+        """The speed of a run, divided by the speed of its layers at their peaks."""
         return share_of_peak(self.layers, self.seconds)
 
 
 def share_of_peak(layers: Sequence[Layer], seconds: float | None = None) -> float | None:
-    """Divide the speed of layers by that of their peaks; None if it is not known.
+    """Divide the speed of layers by their speed at their peaks; None if a peak is unknown.
 
     Args:
-        layers: some of a profile.
-        seconds: what they take; by default what was measured of each.
+        layers: some layers of a profile.
+        seconds: the time that they take; by default the sum of their measured times.
     """
     working = [layer for layer in layers if layer.operations]
     least = [layer.operations / layer.peak for layer in working if layer.peak]
@@ -96,18 +96,18 @@ def profile(
     shapes: Mapping[str, Sequence[int]] | None = None,
     semantics: str | None = None,
 ) -> Profile:
-    """Compile a model, run it with noise as its input and time each operator.
+    """Compile a model, run it on noise, and measure the time of each operator.
 
-    One thread on one core. Watching adds up to a microsecond to each function that runs, so the
-    layers of a small model take longer together than ``Profile.seconds``.
+    It runs on one thread on one core. Watching makes each function up to a microsecond longer, so
+    that the layers of a small model together take longer than ``Profile.seconds``.
 
     Args:
         model: as ``frontends.formats.read_model`` takes it: a path, a file's contents, an object.
         target: as for ``tvm_qnn.build``; this machine must be able to run its code.
-        repeat: how many runs to take the medians of.
+        repeat: the number of runs whose medians are taken.
         params: the file of an MXNet model's parameters; by default the one beside the symbol.
-        shapes: of an MXNet model's inputs by name, where the file does not say.
-        semantics: whose results are meant, as ``from_tflite`` and ``from_mxnet`` take them.
+        shapes: shapes of an MXNet model's inputs by name, if the file does not have them.
+        semantics: the framework whose results are meant, as for ``from_tflite`` and ``from_mxnet``.
 
     Raises:
         QnnError: the model or target does not fit.
@@ -148,7 +148,7 @@ def _operations(operator: OperatorInfo) -> int:
 
 
 def _processor_seconds(run: Callable[[], object]) -> float:
-    # Not the wall's: a whole run is long enough for other programs to get in between.
+    # Not the wall clock: other programs run in between if a whole run takes long.
     start = time.thread_time()
     run()
     return time.thread_time() - start
@@ -160,7 +160,7 @@ def _layers(
     owners: Sequence[int | None],
 ) -> tuple[Layer, ...]:
     seconds = [statistics.median(run[place][1] for run in runs) for place in range(len(runs[0]))]
-    # A function that belongs to no operator makes a layer of its own.
+    # A function that belongs to no operator is a layer of its own.
     groups: dict[tuple[int | None, int], list[int]] = {}
     for place, owner in enumerate(owners):
         groups.setdefault((owner, place if owner is None else 0), []).append(place)

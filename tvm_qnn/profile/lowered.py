@@ -1,8 +1,9 @@
-"""The functions of a compiled model, and the operators of the file that they compute.
+"""Assigns the functions of a compiled model to the file's operators.
 
-Names of tensors last until the operators are lowered; TVM's own passes then fuse and rename. But
-these leave the hand-written kernels as they are, and in order. So the kernels that run tell where
-in the lowered function a run is, and what runs between two of them comes from between them there.
+Tensors keep their names until the operators are lowered; then TVM's own passes fuse and rename. But
+these passes keep the hand-written kernels, and their order. So each kernel that runs marks a
+position in the lowered function, and a function that runs between two kernels comes from between
+their calls.
 """
 
 from __future__ import annotations
@@ -18,10 +19,10 @@ from legalize.kernels.kernel import IS_KERNEL
 from tvm_qnn.profile.peak import TILES
 
 LAST_PASS = "LegalizeQnn"
-"""The pass after which no operator of the dialect is left."""
+"""The pass that leaves no operator of the dialect."""
 
 
-# Runs no function.
+# A reshape runs no function.
 _RESHAPE = tvm.ir.Op.get("relax.reshape")
 
 
@@ -31,7 +32,7 @@ class LoweredCall:
 
     Attributes:
         kernel: the name of the kernel that it calls, if it calls one.
-        operator: the number of the operator that it belongs to, if it is known.
+        operator: the number of its operator, if this is known.
     """
 
     kernel: str | None
@@ -40,24 +41,24 @@ class LoweredCall:
 
 @tvm.instrument.pass_instrument
 class LoweredModule:
-    """Keeps the module as it is once its operators are lowered."""
+    """Keeps the module as it is right after its operators are lowered."""
 
     def __init__(self) -> None:
-        """Start with none."""
+        """Begin without a module."""
         self.mod: tvm.IRModule | None = None
 
     def run_after_pass(self, mod: tvm.IRModule, info: Any) -> None:
-        """Keep the module that the last pass leaves; TVM calls this."""
+        """Keep the module after the last pass; TVM calls this."""
         if info.name == LAST_PASS:
             self.mod = mod
 
 
 def lowered_calls(mod: tvm.IRModule, operators: Mapping[str, int]) -> list[LoweredCall]:
-    """Return the calls in ``main``, in order, each with the operator whose result it leads to.
+    """Return the calls in ``main`` in order, each with the operator to whose result it leads.
 
     Args:
         mod: the lowered module.
-        operators: numbers of operators by the name of the variable that holds their result.
+        operators: an operator's number by the name of the variable that holds its result.
     """
     kernels = {
         variable.name_hint
@@ -89,7 +90,7 @@ def functions_on_tiles(mod: tvm.IRModule) -> set[str]:
 
 
 def assign(calls: Sequence[str], lowered: Sequence[LoweredCall]) -> list[int | None]:
-    """Return the operator of each function that ran, None where it cannot be told.
+    """Return the operator of each function that ran, None if it is unclear.
 
     Args:
         calls: names of the functions, in the order in which they ran.
@@ -99,7 +100,7 @@ def assign(calls: Sequence[str], lowered: Sequence[LoweredCall]) -> list[int | N
 
 
 def candidates(calls: Sequence[str], lowered: Sequence[LoweredCall]) -> list[frozenset[int | None]]:
-    """Return the operators that each function that ran may belong to; none where nothing is known.
+    """Return for each function that ran the operators that it may belong to; empty if unknown.
 
     Args:
         calls: names of the functions, in the order in which they ran.

@@ -1,4 +1,4 @@
-"""The processor's peaks in products of 8-bit integers, measured."""
+"""Measures the processor's peaks in products of 8-bit integers."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from legalize.kernels.isa.targets import has_feature
 from legalize.kernels.isa.x86_instructions import dot_bytes
 
 VECTORS, TILES = "vpdpbusd", "tdpbusd"
-"""The instructions whose peaks are measured, on vectors and on AMX's tiles."""
+"""The instructions whose peaks are measured: on vectors, and on AMX's tiles."""
 
-# As many sums as hide the latency of adding to one, with registers left for the factors.
+# So many sums hide the latency of an addition, and leave registers for the factors.
 _SUMS = 20
 _TILE_SUMS = 4
 _ROUNDS = 100_000
@@ -32,16 +32,16 @@ _OPERATIONS_PER_TILE = 2 * _TILE_LANES * amx.ROW_BYTES
 
 
 def measure_peaks(target: tvm.target.Target) -> dict[str, float]:
-    """Measure operations per second of each instruction on this core, at its widest.
+    """Measure operations per second of each instruction on this core, with its widest registers.
 
-    Measure them beside what they are compared with: the clock depends on what else runs.
+    Measure peaks next to the times that they are compared with: other programs change the clock.
 
     Args:
-        target: code for it must be able to run here.
+        target: the target; this machine must be able to run its code.
 
     Returns:
-        By the instruction's name the fastest of a few tries; a product and an addition are two
-        operations. Without those that the target does not have.
+        The fastest of a few tries, by the instruction's name. A product and an addition are two
+        operations. Instructions that the target lacks are left out.
     """
     peaks = {}
     lanes = next((n for name, n in _WIDTHS.items() if has_feature(target, name)), None)

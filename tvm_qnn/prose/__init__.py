@@ -1,7 +1,7 @@
-"""A really trained language model: it goes on with a text, byte by byte.
+"""A trained language model, which continues a text byte by byte.
 
-It has 1.1 million parameters, and learned this project's pages and the help that comes with Python.
-`python -m tools.prose` trains it anew, in a checkout.
+It has 1.1 million parameters, and was trained on this project's pages and on the help that comes
+with Python. In a checkout, `python -m tools.prose` trains it again.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ def model(style: str) -> Path:
     """Return the file of the trained and quantized model.
 
     Args:
-        style: "int4" has products with weights of 4 bits, "int8" has integer products of data that
-            is quantized when the model runs.
+        style: "int4" has products with weights of 4 bits; "int8" has integer products of data that
+            is quantized at run time.
 
     Returns:
-        An ONNX model as onnxruntime-genai's builder writes such models. Its tokens are bytes; a
-        text has at most 512.
+        An ONNX model in the form of onnxruntime-genai's builder. Its tokens are bytes; a text has
+        at most 512.
 
     Raises:
         QnnError: if there is no such style.

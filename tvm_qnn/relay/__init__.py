@@ -7,7 +7,7 @@ Change the import lines and keep the rest::
     from tvm_qnn.relay import tvm                # was: import tvm; only for what TVM has lost:
                                                  # tvm.nd.array, tvm.context, text targets, …
 
-Below these names stands today's TVM: modules are Relax modules, and quantized operators are
+With these names today's TVM does the work: modules are Relax modules, and quantized operators are
 those of ``qnn_ops``.
 """
 
@@ -53,10 +53,10 @@ TensorType = Named(relax.TensorType, expr.TensorType)
 Function = Named(relax.Function, expr.Function)
 build_config = PassContext
 analysis = SimpleNamespace(free_vars=free_vars)
-"""``relay.analysis``: what scripts ask it for."""
+"""``relay.analysis``, as far as scripts use it."""
 
 op.nn, op.image = nn, image  # type: ignore[attr-defined]
-"""Relay had its operators in ``relay``, and in ``relay.op``, too."""
+"""Relay's operators were in ``relay``, and in ``relay.op``, too."""
 
 add_names()
 
@@ -67,7 +67,7 @@ build_module.create_executor = create_executor  # type: ignore[attr-defined]
 def optimize(
     mod: IRModule, target: object = None, params: Mapping[str, object] | None = None
 ) -> tuple[IRModule, Mapping[str, object]]:
-    """Return the module as it is: the build optimizes it."""
+    """Return the module unchanged: the build optimizes it."""
     del target
     return mod, params or {}
 

@@ -1,4 +1,4 @@
-"""``relay.backend``: how Relay's programs ran and on which runtime; both mean nothing today."""
+"""``relay.backend``: the executors and runtimes of Relay's programs, which have no effect today."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``relay.build`` and what it gives."""
+"""``relay.build`` and its result."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ from tvm_qnn.relay.expr import as_array, module_of
 _IN_ARCHIVE = "library.so"
 
 _EXPORTED: weakref.WeakValueDictionary[Path, Library] = weakref.WeakValueDictionary()
-"""The libraries of this process by the file that each was written to."""
+"""The libraries of this process, by the file to which each was written."""
 
 
 class FactoryModule:
-    """A compiled model, as ``relay.build`` gave it.
+    """A compiled model, as ``relay.build`` returns it.
 
-    ``lib["default"](device)`` makes what ``graph_executor.GraphModule`` takes. It also unpacks
-    as the three of former times: ``graph, lib, params = relay.build(...)``.
+    ``lib["default"](device)`` makes the argument of ``graph_executor.GraphModule``. It can also be
+    unpacked as in old scripts: ``graph, lib, params = relay.build(...)``.
     """
 
     def __init__(
@@ -42,14 +42,14 @@ class FactoryModule:
         """Wrap a library.
 
         Args:
-            library: of tvm-qnn's, or one on a device.
-            build_apart: compiles it once more, for its functions to be timed one by one.
+            library: a library of tvm-qnn, or one on a device.
+            build_apart: compiles it again with separate functions, to time them one by one.
         """
         self.library = library
         self._build_apart = build_apart
 
     def to_watch(self) -> Library:
-        """Return the library to time function by function; one from a file is taken as it is.
+        """Return the library to time function by function; a library from a file is used unchanged.
 
         Raises:
             QnnError: if the library is on a device.
@@ -75,21 +75,21 @@ class FactoryModule:
 
     @property
     def graph_json(self) -> str:
-        """What ``get_graph_json`` returns."""
+        """The result of ``get_graph_json``."""
         return self.get_graph_json()
 
     @property
     def lib(self) -> FactoryModule:
-        """What ``get_lib`` returns."""
+        """The result of ``get_lib``."""
         return self
 
     @property
     def params(self) -> dict[str, Any]:
-        """What ``get_params`` returns."""
+        """The result of ``get_params``."""
         return self.get_params()
 
     def get_graph_json(self) -> str:
-        """Write names, shapes and dtypes of inputs and outputs as JSON: there is no graph."""
+        """Return names, shapes and dtypes of inputs and outputs as JSON: there is no graph."""
         return to_json(asdict(self.library.signature))
 
     def get_params(self) -> dict[str, Any]:
@@ -97,7 +97,7 @@ class FactoryModule:
         return {}
 
     def get_lib(self) -> FactoryModule:
-        """Return this object: there is no library apart from the graph any more."""
+        """Return this object: the library is not separate from the graph any more."""
         return self
 
     def export_library(
@@ -106,11 +106,11 @@ class FactoryModule:
         """Write a shared library; ``tvm_qnn.relay.tvm.runtime.load_module`` loads it.
 
         Args:
-            file_name: ending in .so, or in .tar for an archive of it.
+            file_name: the file, which ends in .so, or in .tar for an archive of it.
             cc: the linker to use.
 
         Raises:
-            QnnError: as ``tvm_qnn.Library.export``.
+            QnnError: as ``tvm_qnn.Library.export`` raises it.
         """
         if not isinstance(self.library, Library):
             raise QnnError("export_library: a library on a device is not written again")
@@ -129,11 +129,11 @@ class FactoryModule:
 
     @property
     def imported_modules(self) -> list[FactoryModule]:
-        """This module: its kernels are not apart from it."""
+        """This module: its kernels are not separate from it."""
         return [self]
 
     def get_source(self, fmt: str = "") -> str:
-        """Return the kernels as TVMScript, whatever form is asked for.
+        """Return the kernels as TVMScript, whatever form is requested.
 
         Raises:
             QnnError: if the library was loaded from a file.
@@ -152,10 +152,10 @@ class FactoryModule:
 
 
 def load_module(path: str | os.PathLike[str]) -> FactoryModule:
-    """Load what ``export_library`` wrote, a shared library or an archive of one.
+    """Load a file that ``export_library`` wrote, a shared library or an archive of one.
 
     Raises:
-        QnnError: if it is no such file.
+        QnnError: if it is not such a file.
     """
     if Path(path).suffix != ".tar":
         return FactoryModule(load(path))
@@ -174,7 +174,7 @@ def exported(path: str | os.PathLike[str]) -> Library:
     """Return the library of this process that was written to a file.
 
     Raises:
-        QnnError: if there is none, or it is gone.
+        QnnError: if there is none, or it was deleted.
     """
     if (library := _EXPORTED.get(Path(path).resolve())) is None:
         raise QnnError(f"{path}: a device takes what this process built; build and export it here")
@@ -194,16 +194,17 @@ def build(
     """Compile a module for a target.
 
     Args:
-        ir_mod: of ``relay.frontend``, or ``tvm.IRModule.from_expr`` of a ``relay.Function``.
-        target: as ``tvm_qnn.build`` takes it; also a dict of one target by device.
-        target_host: nothing else than ``target``.
+        ir_mod: a module of ``relay.frontend``, or ``tvm.IRModule.from_expr`` of a
+            ``relay.Function``.
+        target: as for ``tvm_qnn.build``; also a dict of one target by device.
+        target_host: must be ``target``, or be left out.
         params: constants by parameter name. An importer's parameters must be given here.
-        mod_name: is accepted and means nothing, as are the two below.
-        executor: there is one.
-        runtime: there is one.
+        mod_name: has no effect.
+        executor: has no effect: there is only one.
+        runtime: has no effect: there is only one.
 
     Raises:
-        QnnError: as ``tvm_qnn.build``.
+        QnnError: as ``tvm_qnn.build`` raises it.
     """
     del mod_name, executor, runtime
     given = module_of(ir_mod), _one_target(target), params
@@ -211,7 +212,7 @@ def build(
 
 
 def bind_params_by_name(func: relax.Function, params: Mapping[str, Any]) -> relax.Function:
-    """Return a function with constants in place of the parameters of these names."""
+    """Return a function in which constants replace the parameters with these names."""
     names = {each.name_hint for each in func.params}
     known = {name: tvm.runtime.tensor(as_array(value)) for name, value in params.items()}
     bind = relax.transform.BindParams("main", {k: v for k, v in known.items() if k in names})

@@ -1,4 +1,4 @@
-"""``tvm.contrib`` as Relay's scripts knew it: today's names, those TVM has moved, and executors."""
+"""``tvm.contrib`` as in Relay's scripts: today's names, names that TVM has moved, and executors."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ util = utils
 
 
 def _debug_module(module: FactoryModule, *_options: Any, **_named: Any) -> GraphModule:
-    """Make an executor; what the debugger was told besides means nothing."""
+    """Make an executor; other arguments of the debugger have no effect."""
     return GraphModule(module)
 
 
@@ -48,7 +48,7 @@ _MODULES: dict[str, Any] = {
     "util": utils,
     "utils": utils,
 }
-"""What scripts import from by name, as in ``from tvm.contrib.debugger import debug_executor``."""
+"""Modules that scripts import by name, as ``from tvm.contrib.debugger import debug_executor``."""
 sys.modules.update({f"{__name__}.{name}": module for name, module in _MODULES.items()})
 
 _INSTALLED = Overlay(tvm.contrib, tvm.support)

@@ -10,7 +10,7 @@ from tvm_qnn.relay.op import field_of, where
 
 
 def Let(variable: relax.Var, value: relax.Expr, body: relax.Expr) -> relax.Expr:
-    """Return ``body`` with a value in the place of a variable."""
+    """Return ``body`` with a value in place of a variable."""
 
     def made(part: relax.Expr) -> relax.Expr:
         if isinstance(part, relax.TupleGetItem):
@@ -24,12 +24,12 @@ def If(cond: relax.Expr, true_branch: relax.Expr, false_branch: relax.Expr) -> r
     """Return one of two tensors, both of which a run computes.
 
     Args:
-        cond: a bool without axes.
-        true_branch: the result where it holds.
-        false_branch: the result where it does not.
+        cond: a bool scalar.
+        true_branch: the result if it is true.
+        false_branch: the result if it is false.
 
     Raises:
-        QnnError: if something does not fit.
+        QnnError: if an argument does not fit.
     """
     of_cond = spec("If: cond", cond)
     one, other = spec("If: true_branch", true_branch), spec("If: false_branch", false_branch)

@@ -1,4 +1,4 @@
-"""Expressions in Relay's manner: calls stand in each other, a function closes over them."""
+"""Expressions in Relay's form: calls are operands of calls, and a function encloses them."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ from qnn_ops.dialect.registry import TensorSpec, check_expr, spec_of
 from qnn_ops.errors import QnnError
 
 Constant = tvm.ir.GenericConst
-"""Scripts had it here, as they had Call, Expr, Tuple, TupleGetItem and Var."""
+"""Scripts find it here, as Call, Expr, Tuple, TupleGetItem and Var."""
 
 
 _ANY = "any"
 
 
 def any_size() -> tvm.tirx.Var:
-    """Return a size that each run decides; no other size is equal to it."""
+    """Return a new open size, which each run decides; it equals no other size."""
     return tvm.tirx.Var(_ANY, "int64")
 
 
 def sizes_of(name: str, shape: Any) -> list[Any]:
-    """Return the sizes of a shape, which may be one number.
+    """Return the sizes of a shape, which may be a single number.
 
     Raises:
         QnnError: if a size is neither a number nor open.
@@ -61,17 +61,17 @@ def var(
     """Return a function's parameter.
 
     Args:
-        name_hint: its name.
-        type_annotation: its type, or its shape.
-        shape: numbers, or ``relay.Any()`` for an open size; default: that of a scalar.
-        dtype: numpy's name for it.
+        name_hint: the parameter's name.
+        type_annotation: its type or its shape.
+        shape: numbers, or ``relay.Any()`` for an open size; default: a scalar's shape.
+        dtype: numpy's name of the dtype.
 
     Raises:
         QnnError: if a size is neither a number nor open.
     """
     if isinstance(type_annotation, relax.TensorType):
         shape, dtype = type_annotation.shape, str(type_annotation.dtype)
-    if type_annotation is not None and isinstance(shape, str):  # a shape, and then its dtype
+    if type_annotation is not None and isinstance(shape, str):  # a shape, followed by its dtype
         shape, dtype = None, shape
     given = type_annotation if shape is None else shape
     sizes = sizes_of(f"var {name_hint!r}", () if given is None else given)
@@ -85,8 +85,8 @@ def const(value: Any, dtype: str | None = None) -> relax.Expr:
     """Return a constant tensor.
 
     Args:
-        value: a number, a numpy array or a tensor of TVM's.
-        dtype: default: the array's; int32 or float32 for Python's integers and floats.
+        value: a number, a numpy array or one of TVM's tensors.
+        dtype: default: the array's dtype; int32 or float32 for Python's integers and floats.
     """
     if dtype is None and isinstance(value, (bool, int, float)):
         dtype = {bool: "bool", int: "int32", float: "float32"}[type(value)]
@@ -94,17 +94,17 @@ def const(value: Any, dtype: str | None = None) -> relax.Expr:
         value = np.asarray(value, dtype)
     elif dtype is not None and str(value.dtype) != dtype:
         value = as_array(value).astype(dtype)
-    # Without a dtype, Relax makes int32 of int64 and float32 of float64.
+    # Without a dtype, Relax turns int64 into int32 and float64 into float32.
     return relax.const(value, dtype or str(value.dtype))
 
 
 def as_array(value: Any) -> np.ndarray[Any, Any]:
-    """Return a numpy array of a tensor of TVM's, an array, a number or nested lists."""
+    """Return a tensor, an array, a number or nested lists as a numpy array."""
     return np.asarray(value.numpy() if hasattr(value, "numpy") else value)
 
 
 def typed(call: relax.Call) -> relax.Call:
-    """Return the call with its type, so that other calls can be made on it before it is emitted.
+    """Return the call with its type, so that it can be an operand before it is emitted.
 
     Raises:
         QnnError: if an operand does not fit.
@@ -132,13 +132,13 @@ def typed(call: relax.Call) -> relax.Call:
 
 
 def _reason(error: Exception) -> str:
-    """Return what TVM says about operands that do not fit, without its description of the call."""
+    """Return TVM's reason why operands do not fit, without its description of the call."""
     text = re.sub(r"^In ir\.Op\(.*?support_level=\d+\), ", "", str(error), flags=re.DOTALL)
     return " ".join(re.sub(r"T\.int64\((-?\d+)\)", r"\1", text).split())[:300]
 
 
 def rebuilt(expr: relax.Expr, change: Callable[[relax.Expr], relax.Expr]) -> relax.Expr:
-    """Return an expression whose operands are changed; itself if none is."""
+    """Return an expression with changed operands; the expression itself if none changes."""
     operands = _operands(expr)
     changed = [change(operand) for operand in operands]
     if all(new is old for new, old in zip(changed, operands, strict=True)):
@@ -148,12 +148,12 @@ def rebuilt(expr: relax.Expr, change: Callable[[relax.Expr], relax.Expr]) -> rel
 
 
 def nested(body: relax.SeqExpr) -> relax.Expr:
-    """Return the body of a function, which binds its calls one by one, as calls in each other."""
+    """Return a function's body as nested calls; the body binds its calls one by one."""
     return nested_values(body)[-1]
 
 
 def nested_values(body: relax.SeqExpr) -> list[relax.Expr]:
-    """List what a function binds, and its result, as calls in each other; operands come first."""
+    """List a function's bindings and its result as nested calls; operands come first."""
     values: dict[relax.Var, relax.Expr] = {}
 
     def inlined(expr: relax.Expr) -> relax.Expr:
@@ -171,7 +171,7 @@ def nested_values(body: relax.SeqExpr) -> list[relax.Expr]:
 
 
 def is_untyped(value: Any) -> bool:
-    """Tell whether something is a call without a type, such as ``a * b`` makes."""
+    """Tell whether a value is a call without a type, as ``a * b`` makes it."""
     return isinstance(value, relax.Call) and type(value.ty) is tvm.ir.Type
 
 
@@ -185,11 +185,11 @@ def Function(params: Iterable[relax.Var], body: relax.Expr) -> relax.Function:
     """Return a function ``main`` for ``tvm.IRModule.from_expr``.
 
     Args:
-        params: its parameters, in order.
-        body: what it returns: calls may stand in each other, and one may be used twice.
+        params: the function's parameters, in order.
+        body: the result. Calls may be nested, and one may be used twice.
 
     Raises:
-        QnnError: if ``body`` is no expression.
+        QnnError: if ``body`` is not an expression.
     """
     check_expr("Function: body", body)
     builder = relax.BlockBuilder()
@@ -201,7 +201,7 @@ def Function(params: Iterable[relax.Var], body: relax.Expr) -> relax.Function:
 
 
 def closed(body: relax.Expr) -> relax.Function:
-    """Return an expression as a function of the variables that it depends on."""
+    """Return an expression as a function of its variables."""
     return Function(free_vars(body), body)
 
 
@@ -215,7 +215,7 @@ def module_of(value: Any) -> tvm.IRModule:
 
 
 def spec(name: str, value: Any) -> TensorSpec:
-    """Return shape and dtype of an operand that an error calls ``name``."""
+    """Return shape and dtype of an operand; errors call it ``name``."""
     check_expr(name, value)
     if is_untyped(value):
         typed(value)
@@ -223,10 +223,10 @@ def spec(name: str, value: Any) -> TensorSpec:
 
 
 def number(name: str, value: Any) -> Any:
-    """Return a scale or zero point, as Relay wrote it, as Python numbers: one, or a list of them.
+    """Return a scale or zero point in Relay's form as Python numbers: one, or a list.
 
     Raises:
-        QnnError: if it is an expression that depends on an input.
+        QnnError: if it depends on an input.
     """
     if isinstance(value, relax.Call) and not free_vars(value):
         value = computed(value)
@@ -240,12 +240,12 @@ def number(name: str, value: Any) -> Any:
 
 
 def is_known(*values: Any) -> bool:
-    """Tell whether ``number`` can return all of some values."""
+    """Tell whether ``number`` can return each of some values."""
     return not any(isinstance(value, relax.Expr) and free_vars(value) for value in values)
 
 
 def free_vars(expr: relax.Expr) -> list[relax.Var]:
-    """Return the variables that an expression depends on, in the order in which it meets them."""
+    """Return the variables of an expression, in the order of their first use."""
     found: dict[Any, None] = {}
     seen: set[Any] = set()
     stack = [expr]
@@ -262,7 +262,7 @@ def free_vars(expr: relax.Expr) -> list[relax.Var]:
 
 
 def computed(call: relax.Call) -> relax.Expr:
-    """Return what a call of constants gives, as a constant where TVM can fold it."""
+    """Return the result of a call on constants; it is a constant if TVM can fold the call."""
     mod = tvm.IRModule.from_expr(Function([], call))
     passes = [relax.transform.FoldConstant(), relax.transform.CanonicalizeBindings()]
     body = tvm.transform.Sequential(passes)(mod)["main"].body
@@ -271,7 +271,7 @@ def computed(call: relax.Call) -> relax.Expr:
 
 
 def _on_leaves(call: relax.Call) -> relax.Call:
-    """Return the same call on variables in place of the calls that it stands on."""
+    """Return the call with variables in place of its operands that are calls."""
     return relax.Call(call.op, [_leaf(arg) for arg in call.args], call.attrs, call.ty_args)
 
 
@@ -288,12 +288,12 @@ def emitted(
     emit: Callable[[relax.Expr], relax.Expr],
     known: Mapping[relax.Expr, relax.Expr] = MappingProxyType({}),
 ) -> relax.Expr:
-    """Emit every call once, operands first. A loop: networks are deeper than Python's stack.
+    """Emit every call once, operands first; in a loop, since networks exceed Python's stack.
 
     Args:
-        body: depends on all of them.
-        emit: returns what stands in a call's place.
-        known: what stands in the place of others.
+        body: an expression that contains all of the calls.
+        emit: returns the replacement of a call.
+        known: replacements of other expressions.
     """
     done = dict(known)
     stack = [body]

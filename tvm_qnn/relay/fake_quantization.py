@@ -1,11 +1,11 @@
 """``relay.transform.FakeQuantizationToInteger``: integers between dequantize and quantize.
 
-A quantize ends a group: the operators before it, up to dequantizes and constants. A group whose
-operators all have a rule (``tvm_qnn.relay.integer_rules``) is computed in integers; others stay
-floats.
+A group ends with a quantize, and has the operators before it, up to dequantizes and constants. If
+all of its operators have a rule (``tvm_qnn.relay.integer_rules``), it is computed in integers.
+Other groups stay float.
 
-Quantization-aware training leaves operators that no quantize ends. With ``use_qat`` those become
-integers, too, as far as their rules ask for no encoding of the result; a dequantize follows them.
+Quantization-aware training leaves operators without a quantize at their end. ``use_qat`` turns
+these into integers, too, followed by a dequantize, if their rules need no encoding of the result.
 """
 
 from __future__ import annotations
@@ -32,17 +32,17 @@ def fold(
     """Compute the groups of ``main`` in integers.
 
     Args:
-        mod: its ``main`` is a function of ``relay.Function``.
-        hard_fail: whether a group without a rule is an error; else it stays float.
-        use_qat: whether groups that no quantize ends are computed in integers, too.
+        mod: its ``main`` comes from ``relay.Function``.
+        hard_fail: whether a group without a rule is an error; otherwise it stays float.
+        use_qat: whether groups without a quantize are computed in integers, too.
         optional: operators that Relay left in float unless they were named, as "nn.softmax".
 
     Raises:
-        QnnError: if ``hard_fail`` and something has no rule; it names the operator.
+        QnnError: if an operator has no rule, and ``hard_fail``; the message names the operator.
     """
     main = mod["main"]
     for folder in (_Folder(hard_fail, optional), *([_OpenFolder(False, optional)] * use_qat)):
-        # In their order: networks are deeper than Python's stack.
+        # In the order of bindings, without recursion: networks exceed Python's stack.
         *_, result = map(folder.rewritten, nested_values(main.body))
         main = Function(main.params, result)
     return tvm.IRModule.from_expr(main)
@@ -52,7 +52,7 @@ class _Folder:
     """Rewrites an expression, each part once."""
 
     left_in_float: tuple[str, ...] = ()
-    """Operators that stay as they are, although they have a rule."""
+    """Operators that stay float although they have a rule."""
 
     def __init__(self, hard_fail: bool, optional: Sequence[str]) -> None:
         self.hard_fail = hard_fail
@@ -72,10 +72,10 @@ class _Folder:
         attrs = attrs_of(expr)
         wanted = Wanted(attrs.scale, attrs.zero_point, attrs.out_dtype)
         if not isinstance(expr.args[0], (relax.Call, relax.TupleGetItem)):
-            return None  # quantizes an input or a constant
+            return None  # it quantizes an input or a constant
         try:
             return ended(self._integers(expr.args[0], wanted), wanted)
-        except QnnError as error:  # of a rule's, or of an operator that takes other integers
+        except QnnError as error:  # from a rule, or from an operator that needs other integers
             if not self.hard_fail:
                 return None
             if isinstance(error, NoRuleError):
@@ -83,7 +83,7 @@ class _Folder:
             raise
 
     def _integers(self, expr: relax.Expr, wanted: Any) -> Any:
-        """Return what ``_encoded`` does, for each part of an expression once."""
+        """Return the result of ``_encoded``; each part of an expression is computed once."""
         known: dict[relax.Expr, Any] = {}
 
         def encoded(part: relax.Expr) -> Any:
@@ -96,15 +96,15 @@ class _Folder:
     def _encoded(
         self, expr: relax.Expr, wanted: Wanted, encoded: Callable[[relax.Expr], Any]
     ) -> Any:
-        """Return the integers of a real tensor; a constant as it is.
+        """Return the integers of a real tensor; a constant is returned unchanged.
 
         Args:
             expr: the tensor.
-            wanted: by the group's quantize.
-            encoded: returns this of an operand.
+            wanted: the encoding of the group's quantize.
+            encoded: returns the result for an operand.
 
         Raises:
-            NoRuleError: if it has none.
+            NoRuleError: if the tensor's operator has no rule.
         """
         if isinstance(expr, relax.TupleGetItem):
             whole = encoded(expr.tuple_value)
@@ -126,12 +126,12 @@ class _Folder:
             raise NoRuleError(name.removeprefix("relax."))
         parts = [encoded(arg) for arg in expr.args]
         if not any(isinstance(part, (Encoded, list)) for part in parts):
-            return computed(expr)  # of constants that are floats
+            return computed(expr)  # all operands are float constants
         return rule(expr, parts, wanted)
 
 
 class _OpenFolder(_Folder):
-    """Rewrites what no quantize ends."""
+    """Rewrites groups without a quantize."""
 
     # A constant may be less than half a step of the other operand, and would be lost.
     left_in_float = ("relax.add", "relax.subtract", "relax.multiply")
@@ -150,7 +150,7 @@ class _OpenFolder(_Folder):
 
 
 class _Nothing:
-    """What a group without a quantize asks for."""
+    """The encoding of a group without a quantize: it has none."""
 
     def __getattr__(self, name: str) -> Any:
         raise NoRuleError(f"a group whose result has no {name}")

@@ -1,4 +1,4 @@
-"""``graph_executor``: set inputs, run, get outputs."""
+"""``graph_executor``: sets inputs, runs, gets outputs."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from tvm_qnn.timing import Timing, one_core
 Array = np.ndarray[Any, Any]
 
 _REPEAT = 10
-"""Runs that a profile takes the medians of."""
+"""The number of runs whose medians a profile takes."""
 
 
 class GraphModule:
-    """An executor: holds inputs and outputs of a compiled model between the calls."""
+    """An executor, which holds a compiled model's inputs and outputs between calls."""
 
     def __init__(self, module: FactoryModule) -> None:
         """Make an executor.
@@ -46,16 +46,16 @@ class GraphModule:
         self._outputs: list[Array] | None = None
 
     def set_input(self, key: str | int | None = None, value: Any = None, **params: Any) -> None:
-        """Set inputs; they are converted to the input's dtype, as they were.
+        """Set inputs; they are converted to the input's dtype, as in Relay.
 
         Args:
-            key: name or number of one input.
-            value: its new contents: a numpy array, a tensor of TVM's or nested lists.
-            **params: inputs by name. Names that are no inputs are passed over: constants are
-                part of the library.
+            key: name or index of one input.
+            value: its new contents: a numpy array, one of TVM's tensors or nested lists.
+            **params: inputs by name. Other names are ignored: constants are part of the
+                library.
 
         Raises:
-            QnnError: if there is no input ``key``, or a shape does not fit.
+            QnnError: if there is no input ``key``, or the shape does not fit.
         """
         if key is not None:
             self._set(self._index(key), value)
@@ -65,18 +65,18 @@ class GraphModule:
                 self._set(index, item)
 
     def __getitem__(self, key: str) -> Callable[..., Any]:
-        """Return a function of this object by its name, as ``module["run"]``."""
+        """Return a method of this object by its name, as ``module["run"]``."""
         if key not in _FUNCTIONS:
             raise QnnError(f"an executor has the functions {', '.join(_FUNCTIONS)}, not {key!r}")
         function: Callable[..., Any] = getattr(self, key)
         return function
 
     def set_input_zero_copy(self, key: str | int, value: Any) -> None:
-        """Let an input be the memory of a tensor: what is written there, the next run reads.
+        """Let an input share a tensor's memory. The next run reads what is written there.
 
         Args:
-            key: name or number of the input.
-            value: a tensor of the input's shape and dtype.
+            key: name or index of the input.
+            value: a tensor with the input's shape and dtype.
 
         Raises:
             QnnError: if there is no such input, or the tensor does not fit.
@@ -92,17 +92,17 @@ class GraphModule:
         self._inputs[index] = array
 
     def load_params(self, params_bytes: bytes) -> None:
-        """Set inputs from what ``relay.save_param_dict`` wrote; others are part of the library."""
+        """Set inputs from the bytes of ``relay.save_param_dict``; other names are ignored."""
         self.set_input(**tvm.runtime.load_param_dict(bytes(params_bytes)))
 
     def share_params(self, other: GraphModule, params_bytes: bytes) -> None:
-        """Share weights with another executor: executors of one library always do."""
+        """Do nothing: executors of one library always share its weights."""
         if other._library is not self._library:
             raise QnnError("share_params: the other executor must be of the same library")
         self.load_params(params_bytes)
 
     def debug_get_output(self, node: Any, out: Any = None) -> Any:
-        """Refuse: a compiled model keeps no tensors but its outputs."""
+        """Refuse: a compiled model keeps only its outputs."""
         raise QnnError(
             f"debug_get_output({node!r}): a compiled model keeps no inner tensors; import the "
             "model with outputs='all', or use tvm_qnn.compare"
@@ -111,11 +111,11 @@ class GraphModule:
     def profile(self, collectors: Any = None, **input_dict: Any) -> Report:
         """Time each function of a run, on one thread, after ``set_input(**input_dict)``.
 
-        A model that this process built is compiled once more, so that small functions stay apart.
+        A model that this process built is compiled again, with small functions kept separate.
         ``tvm-qnn profile`` times a file's model by its layers.
 
         Args:
-            collectors: is accepted and means nothing.
+            collectors: has no effect.
             **input_dict: inputs by name.
 
         Raises:
@@ -147,31 +147,31 @@ class GraphModule:
         return self.get_num_outputs()
 
     def get_input(self, index: int | str, out: Any = None) -> Any:
-        """Return an input as a tensor of TVM's, or in ``out``."""
+        """Return an input as one of TVM's tensors, or in ``out``."""
         return _tensor(self._inputs[self._index(index)], out)
 
     def get_input_index(self, name: str) -> int:
-        """Return the number of the input of this name, -1 if there is none."""
+        """Return the index of the input with this name, -1 if there is none."""
         names = [info.name for info in self._library.inputs]
         return names.index(name) if name in names else -1
 
     def get_input_info(self) -> tuple[dict[str, tuple[int, ...]], dict[str, str]]:
-        """Return shapes and dtypes of the inputs, each by name."""
+        """Return the shapes and the dtypes of the inputs, both by name."""
         infos = self._library.inputs
         return {i.name: i.shape for i in infos}, {i.name: i.dtype for i in infos}
 
     def get_output_index(self, name: str) -> int:
-        """Return the number of the output of this name, -1 if there is none."""
+        """Return the index of the output with this name, -1 if there is none."""
         names = [info.name for info in self._library.outputs]
         return names.index(name) if name in names else -1
 
     def get_output_info(self) -> tuple[dict[str, tuple[int, ...]], dict[str, str]]:
-        """Return shapes and dtypes of the outputs, each by name."""
+        """Return the shapes and the dtypes of the outputs, both by name."""
         infos = self._library.outputs
         return {i.name: i.shape for i in infos}, {i.name: i.dtype for i in infos}
 
     def get_output(self, index: int, out: Any = None) -> Any:
-        """Return an output of the last run as a tensor of TVM's, or in ``out``.
+        """Return an output of the last run as one of TVM's tensors, or in ``out``.
 
         Raises:
             QnnError: if the model has not run or has no such output.
@@ -195,22 +195,23 @@ class GraphModule:
         repeats_to_cooldown: int = 1,
         **inputs: Any,
     ) -> BenchmarkResult:
-        """Time the model on its present inputs.
+        """Time the model with its present inputs.
 
         Args:
-            device: nothing else than ``tvm.cpu()``.
+            device: must be ``tvm.cpu()``, or be left out.
             func_name: run.
-            repeat: how many figures to take.
-            number: how many runs to average for each; more where ``min_repeat_ms`` asks for them.
-            min_repeat_ms: what a figure must last at least.
-            limit_zero_time_iterations: is accepted and means nothing.
+            repeat: how many figures to measure.
+            number: the runs that a figure averages; more if ``min_repeat_ms`` requires them.
+            min_repeat_ms: the least duration of a figure.
+            limit_zero_time_iterations: has no effect.
             end_to_end: whether setting inputs and getting outputs counts, too.
-            cooldown_interval_ms: is accepted and means nothing.
-            repeats_to_cooldown: is accepted and means nothing.
-            **inputs: to set before.
+            cooldown_interval_ms: has no effect.
+            repeats_to_cooldown: has no effect.
+            **inputs: inputs to set before.
 
         Returns:
-            Its ``mean``, ``median``, ``min``, ``max``, ``std`` and ``results`` are in seconds.
+            The figures: ``mean``, ``median``, ``min``, ``max``, ``std`` and ``results``, in
+            seconds.
         """
         del limit_zero_time_iterations, cooldown_interval_ms, repeats_to_cooldown
         self.set_input(**inputs)
@@ -252,11 +253,11 @@ _FUNCTIONS = (
     *("share_params", "debug_get_output", "get_num_inputs", "get_num_outputs", "profile"),
     *("get_input_index", "get_output_index", "get_input_info", "get_output_info"),
 )
-"""What ``module[name]`` gives."""
+"""The methods that ``module[name]`` returns."""
 
 
 class _Timed:
-    """The ``module`` of an executor: what scripts asked for its ``time_evaluator``."""
+    """The ``module`` of an executor, whose ``time_evaluator`` scripts call."""
 
     def __init__(self, executor: GraphModule) -> None:
         self._executor = executor
@@ -269,7 +270,7 @@ class _Timed:
         repeat: int = 1,
         **_options: Any,
     ) -> Callable[[], BenchmarkResult]:
-        """Return a function that times ``repeat`` times the mean of ``number`` runs, in seconds."""
+        """Return a function that takes ``repeat`` times the mean of ``number`` runs, in seconds."""
         if func_name != "run":
             raise QnnError(f"time_evaluator times 'run', got {func_name!r}")
         executor = self._executor
@@ -289,7 +290,7 @@ def _check_counts(repeat: int, number: int) -> None:
 
 
 def create(graph_json_str: str, libmod: FactoryModule, device: Any) -> GraphModule:
-    """Make an executor of the three that ``relay.build`` unpacks to; the graph means nothing."""
+    """Make an executor from the three results of ``relay.build``; the graph has no effect."""
     return GraphModule(libmod["default"](device))
 
 

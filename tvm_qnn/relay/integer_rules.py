@@ -1,7 +1,7 @@
-"""How operators between dequantize and quantize are computed in integers, with Relay's arithmetic.
+"""Rules for operators between dequantize and quantize in integers, with Relay's arithmetic.
 
-Source of the rules: fake_quantization_to_integer.py of TVM 0.19. Unlike there, averages keep
-fractions of a step until they are brought to the group's scale.
+They come from fake_quantization_to_integer.py of TVM 0.19, with one difference: averages keep
+fractions of a step until they are rescaled to the group's scale.
 """
 
 from __future__ import annotations
@@ -26,25 +26,25 @@ from tvm_qnn.relay.qnn.op.elementwise import erf_of
 
 _BYTES = ("int8", "uint8")
 _LARGEST = 1 << 22
-"""Constants have fewer steps: with a byte's 9 bits their product is an int32."""
+"""Constants have fewer steps than this: their product with 9 bits of a byte fits into int32."""
 
 _FRACTION = 6
-"""The most bits of a step that an average keeps: with 9 of the step they are int16."""
+"""The most fractional bits of an average: with the 9 bits of a step they fit into int16."""
 
 
 class NoRuleError(QnnError):
-    """Something has no integers."""
+    """An operator or operand cannot be computed in integers."""
 
 
 @dataclass(frozen=True)
 class Encoded:
-    """Integers, and the real numbers that they stand for: (data - point) · scale.
+    """Integers and their encoding; their real numbers are (data - point) · scale.
 
     Attributes:
         data: the integers.
         scale: float32, one or one per channel.
         point: the zero point, one or one per channel.
-        axis: of the channels; means nothing where there is one scale and one zero point.
+        axis: the axis of the channels; it does not matter if there is one scale and zero point.
     """
 
     data: relax.Expr
@@ -54,7 +54,7 @@ class Encoded:
 
     @property
     def is_whole(self) -> bool:
-        """Whether one scale and one zero point serve all channels."""
+        """Whether all channels have the same scale and zero point."""
         return np.size(self.scale) == np.size(self.point) == 1
 
     @property
@@ -69,12 +69,12 @@ class Encoded:
 
 @dataclass(frozen=True)
 class Wanted:
-    """The encoding that a group's quantize asks for.
+    """The encoding of a group's quantize.
 
     Attributes:
-        scale: of the result.
-        point: the zero point of the result.
-        dtype: of the result.
+        scale: the result's scale.
+        point: the result's zero point.
+        dtype: the result's dtype.
     """
 
     scale: Any
@@ -86,7 +86,7 @@ Rule = Callable[[relax.Call, Sequence[Any], Wanted], Encoded]
 
 
 def ended(encoded: Any, wanted: Wanted) -> relax.Expr:
-    """Bring a group's integers to what its quantize asks for."""
+    """Convert a group's integers to the encoding of its quantize."""
     if not isinstance(encoded, Encoded):
         raise NoRuleError("a constant")
     if _same(encoded.scale, wanted.scale) and np.array_equal(encoded.point, wanted.point):
@@ -100,7 +100,7 @@ def _same(scale: Any, other: Any) -> bool:
 
 
 def _rescaled(encoded: Encoded, wanted: Wanted, dtype: str = "int32") -> relax.Expr:
-    """Return the integers in the scale of the group."""
+    """Return the integers at the scale of the group."""
     if np.size(wanted.scale) > 1 or np.size(wanted.point) > 1:
         raise NoRuleError("quantize with a scale per channel")
     have = (_listed(encoded.scale), _listed(encoded.point))
@@ -113,10 +113,10 @@ def _listed(value: Any) -> Any:
 
 
 def _only(parts: Sequence[Any]) -> Encoded:
-    """Return the one operand that is no constant.
+    """Return the only operand that is not a constant.
 
     Raises:
-        NoRuleError: if it has a scale per channel.
+        NoRuleError: if it has one scale per channel.
     """
     (encoded,) = (part for part in parts if isinstance(part, Encoded))
     if not encoded.is_whole:
@@ -125,14 +125,14 @@ def _only(parts: Sequence[Any]) -> Encoded:
 
 
 def _moved(call: relax.Call, parts: Sequence[Any], _wanted: Wanted) -> Encoded:
-    """Move, choose or compare values, which integers of one encoding do as their reals."""
+    """Move, choose or compare values: with one encoding, integers behave like real numbers."""
     encoded = _only(parts)
     operands = [part.data if isinstance(part, Encoded) else part for part in parts]
     return replace(encoded, data=typed(relax.Call(call.op, operands, call.attrs, call.ty_args)))
 
 
 def _reshaped(call: relax.Call, parts: Sequence[Any], wanted: Wanted) -> Encoded:
-    """Reshape; a vector with a scale per value may get axes of size 1."""
+    """Reshape; a vector with one scale per value may only get axes of size 1."""
     encoded = parts[0]
     if encoded.is_whole:
         return _moved(call, parts, wanted)
@@ -160,10 +160,10 @@ def _bound(encoded: Encoded, real: float) -> relax.Expr:
 
 
 def _steps(encoded: Encoded, real: float) -> Any:
-    """Return the integer of a real number for each channel, within the dtype."""
+    """Return the integer of a real number for each channel, clamped to the dtype."""
     steps = round_half_away(np.float32(real) / encoded.scale) + np.float32(encoded.point)
     info = np.iinfo(encoded.dtype)
-    # In float64, which has the highest int32.
+    # float64 can represent the highest int32.
     return np.clip(steps.astype(np.float64), info.min, info.max).astype(encoded.dtype)
 
 
@@ -192,7 +192,7 @@ def _leaky(call: relax.Call, parts: Sequence[Any], wanted: Wanted) -> Encoded:
 
 
 def _averaged(call: relax.Call, parts: Sequence[Any], _wanted: Wanted) -> Encoded:
-    """Average integers with some bits more than a step has."""
+    """Average integers, with some more bits than a step has."""
     encoded = _only(parts)
     if encoded.dtype not in _BYTES:
         raise NoRuleError("an average of sums or averages")
@@ -210,13 +210,13 @@ def _averaged(call: relax.Call, parts: Sequence[Any], _wanted: Wanted) -> Encode
 
 
 def _resized(call: relax.Call, parts: Sequence[Any], wanted: Wanted) -> Encoded:
-    """Take pixels, or average them."""
+    """Choose pixels, or average them."""
     is_choice = str(call.attrs.method) == "nearest_neighbor"
     return (_moved if is_choice else _averaged)(call, parts, wanted)
 
 
 def _products(call: relax.Call, parts: Sequence[Any], _wanted: Wanted) -> Encoded:
-    """Multiply matrices, or a picture by a kernel; the second may have a scale for each channel."""
+    """Multiply matrices, or convolve; the second operand may have one scale per channel."""
     data, weights = parts
     if not all(isinstance(part, Encoded) for part in parts) or not data.is_whole:
         raise NoRuleError("a product with a constant of floats")
@@ -248,7 +248,7 @@ def _products(call: relax.Call, parts: Sequence[Any], _wanted: Wanted) -> Encode
 
 
 def _operands(parts: Sequence[Any]) -> list[Encoded]:
-    """Return two operands; a constant takes the other's scale."""
+    """Return both operands; a constant gets the other operand's scale."""
     encoded = next((part for part in parts if isinstance(part, Encoded)), None)
     if encoded is None:
         raise NoRuleError("constants alone")
@@ -343,7 +343,7 @@ def _softmax(call: relax.Call, parts: Sequence[Any], wanted: Wanted) -> Encoded:
 
 
 OPTIONAL = {"relax.nn.softmax": "nn.softmax"}
-"""Operators that stay float unless Relay's name of them is given."""
+"""Operators that stay float unless their Relay name is listed."""
 
 RULES: dict[str, Rule] = {
     **dict.fromkeys(
@@ -385,4 +385,4 @@ RULES: dict[str, Rule] = {
     "relax.log": _by_table(np.log),
     "relax.nn.softmax": _softmax,
 }
-"""What computes an operator in integers."""
+"""The integer rules by operator."""

@@ -1,4 +1,4 @@
-"""``relay.nn``: what stands beside ``relay.qnn.op`` in a hand-written quantized network."""
+"""``relay.nn``: the operators beside ``relay.qnn.op`` in hand-written quantized networks."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ def bias_add(data: relax.Expr, bias: relax.Expr, axis: int = 1) -> relax.Call:
     """Add one value per channel.
 
     Args:
-        data: any shape and dtype.
-        bias: the data's dtype, a vector as long as the data's ``axis``.
-        axis: of the channels; may count from the end.
+        data: a tensor of any shape and dtype.
+        bias: a vector with the data's dtype, as long as the data's ``axis``.
+        axis: the axis of the channels; it may count from the end.
 
     Raises:
         QnnError: if the bias does not fit.
@@ -78,14 +78,14 @@ def max_pool2d(
 
 
 def global_avg_pool2d(data: relax.Expr, layout: str = "NCHW") -> relax.Call:
-    """Return the average of each channel of a float32 image; height and width stay, as 1."""
+    """Return the average of each channel of a float32 image; height and width become 1."""
     spec("nn.global_avg_pool2d: data", data)
     axes = [layout.index(letter) for letter in "HW"]
     return typed(relax.op.mean(data, axes, keepdims=True))
 
 
 def batch_flatten(data: relax.Expr) -> relax.Call:
-    """Make one row of each item of a batch."""
+    """Flatten each item of a batch to a row."""
     batch = spec("nn.batch_flatten: data", data).shape[0]
     return typed(relax.op.reshape(data, [batch, -1]))
 
@@ -104,8 +104,8 @@ def conv2d(
     out_layout: str = "",
     out_dtype: str = "",
 ) -> relax.Call:
-    """Return a convolution of floats or integers; a depthwise kernel has (channels, multiplier)."""
-    del channels, kernel_size  # the weights tell
+    """Return a convolution of floats or integers; depthwise kernels have (channels, multiplier)."""
+    del channels, kernel_size  # the weights have them
     of_data = spec("nn.conv2d: data", data)
     image = op.layout_transform(data, data_layout, "NCHW")
     kernel = op.layout_transform(weight, kernel_layout, "OIHW")
@@ -119,13 +119,13 @@ def conv2d(
 def depthwise_kernel(
     data: relax.Expr, kernel: relax.Expr, groups: int, data_layout: str, kernel_layout: str
 ) -> relax.Expr:
-    """Return a kernel with one input channel where Relay's has a multiplier of channels instead."""
+    """Return a kernel with one input channel in place of Relay's multiplier of channels."""
     shape = list(spec("nn.conv2d: weight", kernel).shape)
     outer, inner = (kernel_layout.index(letter) for letter in "OI")
     channels = spec("nn.conv2d: data", data).shape[data_layout.index("C")]
     if groups == 1 or groups != channels or shape[outer] != channels or shape[inner] == 1:
         return kernel
-    # The multiplier counts faster than the channel, so its axis must follow the channel's.
+    # The multiplier counts faster than the channel, so its axis must be after the channel's.
     order = [axis for axis in range(4) if axis != inner]
     order.insert(order.index(outer) + 1, inner)
     sizes = [shape[axis] for axis in range(4) if axis != inner]
@@ -148,7 +148,7 @@ def conv1d(
     out_dtype: str = "",
 ) -> relax.Call:
     """Return a convolution along rows, of floats or integers."""
-    del channels, kernel_size  # the weights tell
+    del channels, kernel_size  # the weights have them
     of_data = spec("nn.conv1d: data", data)
     row = op.layout_transform(data, data_layout, "NCW")
     kernel = op.layout_transform(weight, kernel_layout, "OIW")
@@ -173,7 +173,7 @@ def conv2d_transpose(
     out_dtype: str = "",
 ) -> relax.Call:
     """Return a transposed convolution of floats or integers."""
-    del channels, kernel_size  # the weights tell
+    del channels, kernel_size  # the weights have them
     of_data = spec("nn.conv2d_transpose: data", data)
     made = relax.op.nn.conv2d_transpose(
         op.layout_transform(data, data_layout, "NCHW"),
@@ -188,7 +188,7 @@ def dense(
     data: relax.Expr, weight: relax.Expr, units: int | None = None, out_dtype: str = ""
 ) -> relax.Call:
     """Multiply rows by weights of (units, features): floats or integers."""
-    del units  # the weights tell
+    del units  # the weights have them
     dtype = out_dtype or spec("nn.dense: data", data).dtype
     return typed(relax.op.matmul(data, op.transpose(weight, [1, 0]), dtype))
 
@@ -200,7 +200,7 @@ def contrib_dense_pack(
     units: int | None = None,
     out_dtype: str = "",
 ) -> relax.Call:
-    """Multiply rows by weights in blocks: those of layout "NC8n" are (units / 8, features, 8)."""
+    """Multiply rows by weights in blocks: with layout "NC8n" they are (units / 8, features, 8)."""
     return dense(data, op.layout_transform(weight, weight_layout, "NC"), units, out_dtype)
 
 
@@ -229,7 +229,7 @@ def avg_pool2d(
     ceil_mode: bool = False,
     count_include_pad: bool = False,
 ) -> relax.Call:
-    """Return the average of each window of an image: of floats, or of integers, cut off."""
+    """Return the average of each window of an image; averages of integers are truncated."""
     spec("nn.avg_pool2d: data", data)
     window = (pool_size, strides, padding, dilation, ceil_mode, count_include_pad)
     layouts = {"layout": layout, "out_layout": out_layout or layout}
@@ -242,7 +242,7 @@ def pad(
     pad_value: float = 0,
     pad_mode: str = "constant",
 ) -> relax.Call:
-    """Surround a tensor with a value, as many before and after each axis as ``pad_width`` says."""
+    """Pad a tensor with a value; ``pad_width`` has the numbers before and after each axis."""
     spec("nn.pad: data", data)
     width = [int(each) for pair in pad_width for each in pair]
     value = float(number("nn.pad: pad_value", pad_value))
@@ -250,13 +250,13 @@ def pad(
 
 
 def leaky_relu(data: relax.Expr, alpha: float = 0.01) -> relax.Call:
-    """Compute x, or alpha · x where x is negative, of floats."""
+    """Compute x, or alpha · x if x is negative, for floats."""
     spec("nn.leaky_relu: data", data)
     return typed(relax.op.nn.leakyrelu(data, alpha))
 
 
 def prelu(data: relax.Expr, alpha: relax.Expr, axis: int = 1) -> relax.Call:
-    """Compute x, or alpha · x where x is negative, of floats; ``alpha`` has one value a channel."""
+    """Compute x, or alpha · x if x is negative, for floats; ``alpha`` has a value per channel."""
     shape = spec("nn.prelu: data", data).shape
     sizes = [-1 if each == axis % len(shape) else 1 for each in range(len(shape))]
     return op.where(op.greater(data, op.zeros_like(data)), data, data * op.reshape(alpha, sizes))
@@ -303,7 +303,7 @@ def log_softmax(data: relax.Expr, axis: int = -1) -> relax.Call:
 
 
 def dropout(data: relax.Expr, rate: float = 0.5) -> relax.Expr:
-    """Return the data: nothing is dropped where a network is run."""
+    """Return the data: dropout only drops values in training."""
     del rate
     spec("nn.dropout: data", data)
     return data
@@ -316,9 +316,9 @@ def depth_to_space(
 
     Args:
         data: an image.
-        block_size: of the blocks' sides.
+        block_size: the sides of the blocks.
         layout: NCHW or NHWC.
-        mode: "DCR" where the channels that stay count fastest, "CRD" where they count slowest.
+        mode: "DCR" if the channels that remain count fastest, "CRD" if they count slowest.
     """
     image = op.layout_transform(data, layout, "NCHW")
     batch, channels, height, width = spec("nn.depth_to_space: data", image).shape
@@ -337,7 +337,7 @@ def depth_to_space(
 
 
 def global_max_pool2d(data: relax.Expr, layout: str = "NCHW") -> relax.Call:
-    """Return the maximum of each channel of an image; height and width stay, as 1."""
+    """Return the maximum of each channel of an image; height and width become 1."""
     spec("nn.global_max_pool2d: data", data)
     return op.max(data, [layout.index(letter) for letter in "HW"], keepdims=True)
 

@@ -1,6 +1,6 @@
-"""Names that Relay's objects had, on the classes of today's TVM.
+"""Adds names that Relay's objects had to the classes of today's TVM.
 
-Importing ``tvm_qnn.relay`` adds them; it replaces no name that TVM has.
+Importing ``tvm_qnn.relay`` adds them. It replaces none of TVM's names.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def _checked_type(expr: relax.Expr) -> Any:
 
 
 def _astext(mod: tvm.IRModule, *_options: Any, **_named: Any) -> str:
-    """Return the module as TVMScript: Relay's text has no reader any more."""
+    """Return the module as TVMScript: nothing can read Relay's text any more."""
     return str(mod.script())
 
 
@@ -45,15 +45,15 @@ def add_names() -> None:
 
 
 class Named:
-    """A class of today's TVM that is called as Relay's was; ``isinstance`` knows its objects."""
+    """A class of today's TVM with Relay's constructor; ``isinstance`` recognizes its objects."""
 
     def __init__(self, own: type, make: Callable[..., Any], **names: Any) -> None:
-        """Describe it.
+        """Describe the class.
 
         Args:
             own: the class.
-            make: makes an object, with the arguments that Relay's class took.
-            **names: what Relay's class had, and this one has not.
+            make: makes an object from the arguments of Relay's class.
+            **names: members of Relay's class that today's class does not have.
         """
         self.own, self.make = own, make
         vars(self).update(names)
@@ -71,14 +71,14 @@ class Named:
 
 
 class Overlay(SimpleNamespace):
-    """Some modules as one, with names of its own before theirs."""
+    """Several modules as one, with names of its own that have priority."""
 
     def __init__(self, *bases: ModuleType, **names: Any) -> None:
-        """Describe it.
+        """Combine modules.
 
         Args:
-            *bases: the modules; a name is taken from the first that has it.
-            **names: what is found before theirs.
+            *bases: the modules; a name is taken from the first module that has it.
+            **names: names with priority over the modules'.
         """
         super().__init__(**names)
         self._bases = bases
@@ -87,7 +87,7 @@ class Overlay(SimpleNamespace):
         for base in self._bases:
             try:
                 return getattr(base, name)
-            except AttributeError:  # perhaps a submodule that nobody has imported yet
+            except AttributeError:  # perhaps a submodule that is not imported yet
                 path = f"{base.__name__}.{name}"
             try:
                 return importlib.import_module(path)

@@ -1,6 +1,6 @@
-"""Relay's plain operators, as hand-written quantized networks use them around the quantized ones.
+"""Relay's plain operators, as hand-written quantized networks use them beside quantized ones.
 
-Each makes the Relax operator of the same meaning; operands and results have any dtype.
+Each function makes the Relax operator with the same meaning; operands and results have any dtype.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ greater_equal = _binary("greater_equal", relax.op.greater_equal)
 
 
 def _rounded(data: relax.Expr) -> relax.Call:
-    """Round halves away from zero; Relax rounds them to even."""
+    """Round halves away from zero; Relax's operator rounds them to even."""
     dtype = spec("round: data", data).dtype
     if "float" not in dtype:
         return relax.op.round(data)
@@ -121,7 +121,7 @@ ones_like = _unary("ones_like", relax.op.ones_like)
 
 
 def _of_bools(made: Callable[..., relax.Call]) -> Callable[..., relax.Call]:
-    """Return a reduction of bytes as one of truth values."""
+    """Return a reduction of truth values, made from a reduction of bytes."""
 
     def reduction(data: relax.Expr, axis: Any, keepdims: bool) -> relax.Call:
         of_bytes = typed(made(cast(cast(data, "bool"), "int8"), axis, keepdims))
@@ -150,10 +150,10 @@ def variance(
     """Return the variance of floats along axes.
 
     Args:
-        data: any shape.
-        axis: default: all.
-        keepdims: whether axes stay, with size 1.
-        exclude: whether ``axis`` names those that stay.
+        data: a tensor of any shape.
+        axis: default: all axes.
+        keepdims: whether reduced axes stay, with size 1.
+        exclude: whether ``axis`` names the axes that stay.
         unbiased: whether the sum of n squares is divided by n - 1.
         with_mean: the mean, if it is known, with axes of size 1.
     """
@@ -181,16 +181,16 @@ ones = _filled("ones", 1)
 
 
 def full(fill_value: relax.Expr, shape: Sequence[int], dtype: str = "") -> relax.Call:
-    """Return a tensor of a shape that holds one value, a constant or a scalar, everywhere."""
+    """Return a tensor filled with one value, which is a constant or a scalar."""
     wanted = dtype or spec("full: fill_value", fill_value).dtype
     return broadcast_to(cast(fill_value, wanted), shape)
 
 
 def get(op_name: str) -> tvm.ir.Op:
-    """Return an operator of today's TVM by Relay's name for it, such as "nn.conv2d".
+    """Return an operator of today's TVM by Relay's name, such as "nn.conv2d".
 
     Raises:
-        QnnError: if there is none of this name.
+        QnnError: if there is no operator with this name.
     """
     try:
         return tvm.ir.Op.get(f"relax.{op_name}")
@@ -199,24 +199,24 @@ def get(op_name: str) -> tvm.ir.Op:
 
 
 def argmax(data: relax.Expr, axis: int | None = None, keepdims: bool = False) -> relax.Call:
-    """Return the int32 index of the largest value along an axis, or among all."""
+    """Return the int32 index of the largest value along an axis, or of all values."""
     spec("argmax: data", data)
     return cast(typed(relax.op.argmax(data, axis, keepdims)), "int32")
 
 
 def argmin(data: relax.Expr, axis: int | None = None, keepdims: bool = False) -> relax.Call:
-    """Return the int32 index of the smallest value along an axis, or among all."""
+    """Return the int32 index of the smallest value along an axis, or of all values."""
     spec("argmin: data", data)
     return cast(typed(relax.op.argmin(data, axis, keepdims)), "int32")
 
 
 def stack(data: Sequence[relax.Expr] | relax.Tuple, axis: int) -> relax.Call:
-    """Join tensors of one shape along a new axis."""
+    """Stack tensors of one shape along a new axis."""
     return concatenate([expand_dims(field, axis) for field in fields_of(data)], axis)
 
 
 def reshape(data: relax.Expr, newshape: int | Sequence[int]) -> relax.Call:
-    """Reshape: one size may be -1, and 0 keeps the data's size there."""
+    """Reshape: one size may be -1, and 0 copies the data's size."""
     shape = spec("reshape: data", data).shape
     sizes = [newshape] if isinstance(newshape, int) else list(newshape)
     if 0 in sizes[len(shape) :]:
@@ -226,13 +226,13 @@ def reshape(data: relax.Expr, newshape: int | Sequence[int]) -> relax.Call:
 
 
 def transpose(data: relax.Expr, axes: Sequence[int] | None = None) -> relax.Call:
-    """Return the axes in another order; by default, reversed."""
+    """Permute the axes; by default, reverse them."""
     spec("transpose: data", data)
     return typed(relax.op.permute_dims(data, None if axes is None else list(axes)))
 
 
 def squeeze(data: relax.Expr, axis: int | Sequence[int] | None = None) -> relax.Call:
-    """Drop axes of size 1: those given, or all."""
+    """Remove axes of size 1: the given ones, or all."""
     spec("squeeze: data", data)
     return typed(relax.op.squeeze(data, axis))
 
@@ -252,7 +252,7 @@ def concatenate(data: Sequence[relax.Expr] | relax.Tuple, axis: int) -> relax.Ca
 
 
 def fields_of(data: Any) -> list[relax.Expr]:
-    """List the tensors of a Python sequence, a tuple, or a call that gives one."""
+    """List the tensors of a Python sequence, a tuple, or a call that returns one."""
     if isinstance(data, relax.Tuple):
         return list(data.fields)
     if isinstance(data, relax.Call) and isinstance(data.ty, relax.TupleType):
@@ -275,13 +275,13 @@ def cast(data: relax.Expr, dtype: str) -> relax.Call:
 
 
 def split(data: relax.Expr, indices_or_sections: int | Sequence[int], axis: int = 0) -> relax.Call:
-    """Divide a tensor along an axis, into equal parts or at indices; a tuple of tensors."""
+    """Split a tensor along an axis, into equal parts or at indices; returns a tuple of tensors."""
     spec("split: data", data)
     return typed(relax.op.split(data, indices_or_sections, axis))
 
 
 def where(condition: relax.Expr, x: relax.Expr, y: relax.Expr) -> relax.Call:
-    """Take ``x`` where the condition holds, and ``y`` elsewhere; shapes broadcast."""
+    """Take ``x`` where the condition is true, and ``y`` elsewhere; shapes broadcast."""
     for name, operand in (("condition", condition), ("x", x), ("y", y)):
         spec(f"where: {name}", operand)
     return typed(relax.op.where(condition, x, y))

@@ -1,4 +1,4 @@
-"""What ``profile`` of an executor returns: the time of each function in a run."""
+"""The result of an executor's ``profile``: the time of each function in a run."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ class Ratio(NamedTuple):
 
 
 class Report:
-    """The functions of a run, and how long each took.
+    """The functions of a run, and the time of each.
 
     Attributes:
         calls: in the order of a run; each is a dict with "Name", "Duration (us)" (its
             ``microseconds``), "Percent" (its ``ratio``), "Device" and "Count".
-        device_metrics: the whole run's, by device.
+        device_metrics: the totals of the run, by device.
     """
 
     def __init__(self, runs: Sequence[Sequence[Call]]) -> None:
@@ -66,12 +66,12 @@ class Report:
         return to_json({"calls": calls, "device_metrics": totals})
 
     def table(self, sort: bool = True, aggregate: bool = True, col_sums: bool = True) -> str:
-        """Return lines to print.
+        """Return the report as text.
 
         Args:
-            sort: the slowest first; else in the order of a run.
-            aggregate: calls of one function together.
-            col_sums: with a line of the whole run.
+            sort: whether the slowest comes first; otherwise in the order of the run.
+            aggregate: whether calls of one function are added up.
+            col_sums: whether the last line has the totals.
         """
         rows = _joined(self.calls) if aggregate else self.calls
         if sort:

@@ -1,7 +1,7 @@
-"""``tvm.rpc`` as Relay's scripts used it: upload a library, load it by its name, run it there.
+"""``tvm.rpc`` as Relay's scripts use it: uploads a library, loads it by its name, runs it there.
 
-A device runs TVM's own server. It gets the library in TVM's own form, so that this process must
-have built what it uploads.
+The device runs TVM's own server. It gets the library in TVM's own form, so this process must have
+built the library that it uploads.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class RPCSession:
         """Wrap a session.
 
         Args:
-            device: None for this machine.
+            device: the device's session; None for this machine.
         """
         self._device = device
         self._uploaded: dict[str, Path] = {}
@@ -36,7 +36,7 @@ class RPCSession:
 
         Args:
             data: the file that ``export_library`` wrote.
-            target: what ``load_module`` calls it; default: the file's name.
+            target: the name for ``load_module``; default: the file's name.
 
         Raises:
             QnnError: if there is no such file.
@@ -50,8 +50,8 @@ class RPCSession:
         """Load an uploaded library by its name.
 
         Raises:
-            QnnError: if nothing of this name was uploaded, another process built it, or the device
-                cannot load it.
+            QnnError: if nothing was uploaded with this name, another process built it, or the
+                device cannot load it.
         """
         if path not in self._uploaded:
             raise QnnError(f"load_module: nothing was uploaded as {path!r}")
@@ -79,13 +79,13 @@ class TrackerSession:
     """A tracker, which knows devices by their keys."""
 
     def __init__(self, url: str, port: int) -> None:
-        """Name it; ``request`` connects."""
+        """Keep the tracker's address; ``request`` connects."""
         self._address = url, port
 
     def request(
         self, key: str, priority: int = 1, session_timeout: float = 0, max_retry: int = 5
     ) -> RPCSession:
-        """Return a session on a free device of a key; arguments as ``tvm_qnn.remote``."""
+        """Return a session on a free device with a key; arguments as for ``tvm_qnn.remote``."""
         del priority, max_retry
         return RPCSession(remote(*self._address, key=key, timeout=session_timeout or _SECONDS))
 
@@ -96,13 +96,13 @@ def connect(
     """Return a session on a device.
 
     Args:
-        url: its name or address.
-        port: of its server.
-        key: means nothing: a server has one device.
+        url: the device's name or address.
+        port: the port of its server.
+        key: has no effect: a server has only one device.
         session_timeout: in seconds; 0 for 600.
 
     Raises:
-        QnnError: as ``tvm_qnn.remote``.
+        QnnError: as ``tvm_qnn.remote`` raises it.
     """
     del key
     return RPCSession(remote(url, port, timeout=session_timeout or _SECONDS))

@@ -1,4 +1,4 @@
-"""Relay's operators that choose, order, count or lay out elements; ``relay.op`` offers them.
+"""Relay's operators that select, order, count or arrange elements; ``relay.op`` offers them.
 
 A layout has a letter for each axis; "NCHW4c" has channels in blocks of 4.
 """
@@ -17,14 +17,14 @@ from tvm_qnn.relay.expr import clip, const, number, spec, typed
 
 
 def arange(start: Any, stop: Any = None, step: Any = None, dtype: str = "float32") -> relax.Expr:
-    """Return the numbers from ``start`` (default 0) to before ``stop``; all must be known."""
+    """Return the numbers from ``start`` (default 0) to below ``stop``; all must be known."""
     given = [0, start] if stop is None else [start, stop]
     ends = [number("arange", each) for each in (*given, 1 if step is None else step)]
     return const(np.arange(*ends).astype(dtype))
 
 
 def gather(data: relax.Expr, axis: int, indices: relax.Expr) -> relax.Call:
-    """Take one element along an axis for each index; an index out of range takes the nearest."""
+    """Take one element along an axis for each index; an index out of range is clamped."""
     shape = spec("gather: data", data).shape
     spec("gather: indices", indices)
     inside = clip(indices, 0, shape[axis] - 1)
@@ -34,15 +34,15 @@ def gather(data: relax.Expr, axis: int, indices: relax.Expr) -> relax.Call:
 def one_hot(
     indices: relax.Expr, on_value: Any, off_value: Any, depth: Any, axis: int, dtype: str
 ) -> relax.Call:
-    """Return ``on_value`` at each index along a new axis of ``depth``, and ``off_value`` elsewhere.
+    """Return ``on_value`` at each index along a new axis, and ``off_value`` elsewhere.
 
     Args:
-        indices: integers; one out of range has no ``on_value``.
+        indices: integers; an index out of range has no ``on_value``.
         on_value: a number or a constant.
         off_value: a number or a constant.
-        depth: a number or a constant.
-        axis: the new one; -1 for the last.
-        dtype: of the result.
+        depth: the new axis's size, a number or a constant.
+        axis: the new axis; -1 for the last.
+        dtype: the result's dtype.
     """
     of_indices = spec("one_hot: indices", indices)
     rank, count = len(of_indices.shape) + 1, int(number("one_hot: depth", depth))
@@ -54,7 +54,7 @@ def one_hot(
 
 
 def sort(data: relax.Expr, axis: int = -1, is_ascend: int = 1) -> relax.Call:
-    """Return the values along an axis in their order."""
+    """Sort the values along an axis."""
     spec("sort: data", data)
     return typed(relax.op.sort(data, axis, not is_ascend))
 
@@ -62,7 +62,7 @@ def sort(data: relax.Expr, axis: int = -1, is_ascend: int = 1) -> relax.Call:
 def argsort(
     data: relax.Expr, axis: int = -1, is_ascend: int = 1, dtype: str = "int32"
 ) -> relax.Call:
-    """Return the indices that bring the values along an axis into their order."""
+    """Return the indices that sort the values along an axis."""
     spec("argsort: data", data)
     return typed(relax.op.argsort(data, axis, not is_ascend, dtype))
 
@@ -70,9 +70,9 @@ def argsort(
 def cumsum(
     data: relax.Expr, axis: int | None = None, dtype: str | None = None, exclusive: bool = False
 ) -> relax.Call:
-    """Return the sums of each element and those before it along an axis, or of flattened data.
+    """Return cumulative sums along an axis, or of the flattened data.
 
-    ``exclusive`` leaves the element itself out.
+    With ``exclusive``, an element's sum does not contain the element itself.
     """
     spec("cumsum: data", data)
     return typed(relax.op.cumsum(data, axis, dtype, bool(exclusive)))
@@ -91,9 +91,10 @@ def strided_slice(
     Args:
         data: any shape and dtype.
         begin: the first index in each axis.
-        end: the index after the last; with ``slice_mode`` "size" how many, where -1 takes all.
+        end: the index after the last one; with ``slice_mode`` "size" the number, where -1 takes
+            all.
         strides: default 1.
-        axes: which axes; default: the first ones.
+        axes: the sliced axes; default: the first ones.
         slice_mode: "end" or "size".
     """
     shape = spec("strided_slice: data", data).shape
@@ -109,8 +110,8 @@ def take(
 ) -> relax.Call:
     """Take elements along an axis, or of the flattened data.
 
-    ``mode`` says what an index out of range gives: the nearest element ("clip"), one counted from
-    the other end ("wrap"), or NaN ("nan"). "fast" read whatever memory held; here it clips.
+    ``mode`` decides about an index out of range: it takes the nearest element ("clip"), counts from
+    the other end ("wrap"), or gives NaN ("nan"). Relay's "fast" read any memory; here it clips.
     """
     mode = "clip" if mode == "fast" else mode
     spec("take: data", data), spec("take: indices", indices)
@@ -131,22 +132,22 @@ def topk(
     Args:
         data: any shape and dtype.
         k: how many; 0 for all.
-        axis: of the search.
+        axis: the axis of the search.
         ret_type: "both", "values" or "indices".
-        is_ascend: whether the smallest values are wanted.
-        dtype: of the indices.
+        is_ascend: whether the smallest values are returned.
+        dtype: the dtype of the indices.
     """
     size = spec("topk: data", data).shape[axis]
     return typed(relax.op.topk(data, k if k > 0 else size, axis, ret_type, not is_ascend, dtype))
 
 
 def layout_transform(data: relax.Expr, src_layout: str, dst_layout: str) -> relax.Expr:
-    """Return a tensor whose axes stand in another order, or in other blocks.
+    """Return a tensor with its axes in another order, or in other blocks.
 
     Args:
         data: any dtype.
-        src_layout: of the data, such as "NCHW".
-        dst_layout: of the result, such as "NCHW4c".
+        src_layout: the data's layout, such as "NCHW".
+        dst_layout: the result's layout, such as "NCHW4c".
 
     Raises:
         QnnError: if the layouts do not fit the data or each other.
@@ -175,7 +176,7 @@ def layout_transform(data: relax.Expr, src_layout: str, dst_layout: str) -> rela
 
 
 def _blocks(layout: str) -> dict[str, int]:
-    """Return the letters of a layout, in their order, with the sizes that it states."""
+    """Return the letters of a layout in order, with the sizes that it states."""
     found = re.findall(r"(\d*)([A-Za-z])", layout)
     sizes = {letter: int(size or 1) for size, letter in found}
     is_whole = "".join(size + letter for size, letter in found) == layout
@@ -185,7 +186,7 @@ def _blocks(layout: str) -> dict[str, int]:
 
 
 def _split(letters: Sequence[str], layout: dict[str, int]) -> list[str]:
-    """Return each letter, and behind it that of its blocks if the layout has them."""
+    """Return each letter, followed by the letter of its blocks if the layout has blocks."""
     pairs = ((letter, letter.lower()) for letter in letters)
     return [each for pair in pairs for each in pair if each in layout]
 

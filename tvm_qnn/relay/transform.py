@@ -1,6 +1,6 @@
-"""``relay.transform``: passes of Relay's that scripts run before they build.
+"""``relay.transform``: Relay's passes that scripts run before they build.
 
-The build does by itself what most of them did. Those return the module as it is.
+The build does the work of most of them. These return the module unchanged.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 
 import tvm
 from tvm import relax
-from tvm.ir.transform import PassContext as PassContext  # scripts had it here, too
+from tvm.ir.transform import PassContext as PassContext  # scripts find it here, too
 
 from qnn_ops.errors import QnnError
 from tvm_qnn.relay.fake_quantization import fold
@@ -29,14 +29,14 @@ _DONE_BY_BUILD = (
     *("EtaExpand", "FastMath", "FlattenAtrousConv", "FoldScaleAxis", "ForwardFoldScaleAxis"),
     *("FuseOps", "InferType", "Inline", "Legalize", "RemoveUnusedFunctions", "SimplifyExpr"),
     *("SimplifyInference", "ToANormalForm", "ToBasicBlockNormalForm", "ToGraphNormalForm"),
-    "ToMixedPrecision",  # results in float32 are nearer to the model's
+    "ToMixedPrecision",  # float32 results are closer to the model's
 )
 
 _OF_VENDORS = ("AnnotateTarget", "MergeCompilerRegions", "PartitionGraph")
 
 
 def FoldConstant(fold_qnn: bool = False) -> tvm.transform.Pass:
-    """Compute what depends on constants alone."""
+    """Compute everything that depends only on constants."""
     del fold_qnn
     passes = [relax.transform.FoldConstant(), relax.transform.DeadCodeElimination()]
     return tvm.transform.Sequential(passes)
@@ -45,11 +45,11 @@ def FoldConstant(fold_qnn: bool = False) -> tvm.transform.Pass:
 def FakeQuantizationToInteger(
     hard_fail: bool = False, use_qat: bool = False, optional_qnn_ops: Sequence[str] | None = None
 ) -> tvm.transform.Pass:
-    """Compute in integers what stands between ``dequantize`` and ``quantize``.
+    """Compute operators between ``dequantize`` and ``quantize`` in integers.
 
     Args:
-        hard_fail: whether an operator without a rule is an error; else its group stays float.
-        use_qat: whether operators that no quantize ends become integers, too.
+        hard_fail: whether an operator without a rule is an error; otherwise its group stays float.
+        use_qat: whether operators without a quantize at their end become integers, too.
         optional_qnn_ops: operators that stay float unless they are named: "nn.softmax".
 
     Raises:

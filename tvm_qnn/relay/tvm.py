@@ -1,6 +1,6 @@
-"""``tvm`` as Relay's scripts knew it: today's package, and beside it what it has lost.
+"""``tvm`` as Relay's scripts use it: today's package, and the names that it has lost.
 
-``from tvm_qnn.relay import tvm`` instead of ``import tvm`` gives ``tvm.relay``, ``tvm.nd``,
+``from tvm_qnn.relay import tvm`` in place of ``import tvm`` adds ``tvm.relay``, ``tvm.nd``,
 ``tvm.contrib.graph_executor`` (and its former name ``graph_runtime``), ``tvm.context``,
 ``tvm.device("llvm")``, targets from text and ``tvm.runtime.load_module`` for libraries of
 ``relay.build``. Every other name is that of the installed TVM.
@@ -31,18 +31,18 @@ _GONE = {
     "meta_schedule": _UNTUNED,
     "micro": "write C for microcontrollers with tvm_qnn.Library.export(path, format='c')",
 }
-"""What to do in place of packages that TVM has lost."""
+"""Advice about packages that TVM has lost."""
 
 
 def array(value: Any, device: Any = None, ctx: Any = None) -> Any:
-    """Return a tensor of TVM's from a numpy array or nested lists, in this machine's memory."""
+    """Return one of TVM's tensors from a numpy array or nested lists, in this machine's memory."""
     return tvm.runtime.tensor(np.asarray(value))
 
 
 def context(device_type: str, device_id: int = 0) -> Any:
-    """Return the device of a name or a target's text, as ``tvm.device``: "llvm" is the CPU."""
+    """Return the device of a name or a target's text, like ``tvm.device``: "llvm" is the CPU."""
     kind = device_type.split(" ")[0]
-    if kind.startswith("{"):  # what str(target) gives today
+    if kind.startswith("{"):  # the text of str(target) today
         kind = json.loads(device_type)["kind"]
     return tvm.device("cpu" if kind in ("llvm", "c", "stackvm") else kind, device_id)
 
@@ -51,36 +51,36 @@ device = context
 
 
 def make_target(target: Any, host: Any = None) -> tvm.target.Target:
-    """Return a target as ``tvm.target.Target`` made it, from what ``tvm_qnn.build`` takes.
+    """Return a target as ``tvm.target.Target`` does, from an argument of ``tvm_qnn.build``.
 
     Args:
         target: a text, a dict or a target.
-        host: is accepted and means nothing: code for a processor has no other host.
+        host: has no effect: code for a processor has no other host.
     """
     del host
     return parse_target(target)
 
 
 def empty(shape: Any, dtype: str = "float32", device: Any = None) -> Any:
-    """Return a tensor of a shape whose values are not set."""
+    """Return a tensor of a shape with undefined values."""
     sizes = [shape] if isinstance(shape, int) else shape
     return tvm.runtime.empty(tuple(sizes), dtype, device or tvm.cpu())
 
 
 def pass_context(*arguments: Any, config: Any = None, **named: Any) -> tvm.transform.PassContext:
-    """Return ``tvm.transform.PassContext``; settings of Relay's passes are left out.
+    """Return ``tvm.transform.PassContext``; settings of Relay's passes are ignored.
 
     Args:
-        *arguments: as TVM's.
-        config: those settings that TVM still has take effect.
-        **named: as TVM's.
+        *arguments: as for TVM's class.
+        config: only the settings that TVM still has take effect.
+        **named: as for TVM's class.
     """
     kept = {k: v for k, v in (config or {}).items() if not k.startswith("relay.")}
     return tvm.transform.PassContext(*arguments, config=kept, **named)
 
 
 def cuda_target() -> tvm.target.Target:
-    """Refuse: kernels are for processors."""
+    """Refuse: kernels only run on processors."""
     raise QnnError("target.cuda: kernels are for processors; write 'llvm', or another target")
 
 
@@ -129,6 +129,6 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name in _GONE:
         raise QnnError(f"tvm.{name}: {_GONE[name]}")
-    if name.startswith("__"):  # what Python's import system asks every module
+    if name.startswith("__"):  # Python's import system asks every module for such names
         raise AttributeError(name)
     return getattr(Overlay(tvm), name)

@@ -1,4 +1,4 @@
-"""``relay.vm`` and ``relay.create_executor``: compile a module or an expression, and call it."""
+"""``relay.vm`` and ``relay.create_executor``: compiles a module or an expression, and calls it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Executor:
     """Compiles functions and calls them."""
 
     def __init__(self, mod: tvm.IRModule | None, target: Any, params: Any) -> None:
-        """Keep what ``create_executor`` got."""
+        """Keep the arguments of ``create_executor``."""
         self.mod, self.target, self.params = mod, target, params
 
     def evaluate(self, expr: Any = None, binds: Mapping[Any, Any] | None = None) -> Any:
@@ -31,7 +31,7 @@ class Executor:
             binds: values of variables.
 
         Returns:
-            For an expression that depends on no variable, its value; else a function of arrays, by
+            For an expression without variables, its value; otherwise a function of arrays, by
             order or by name, that returns a tensor, or a list of several.
         """
         mod = self.mod if expr is None else module_of(expr)
@@ -57,10 +57,10 @@ def create_executor(
     """Make an executor.
 
     Args:
-        kind: "graph", "vm", "aot", "debug" or "interpreter"; all of them are the same today.
-        mod: what ``evaluate`` compiles where it gets nothing else.
-        device: nothing else than ``tvm.cpu()``.
-        target: of the code.
+        kind: "graph", "vm", "aot", "debug" or "interpreter"; today they are all the same.
+        mod: the module that ``evaluate`` compiles by default.
+        device: must be ``tvm.cpu()``, or be left out.
+        target: the code's target.
         params: constants by parameter name.
     """
     del device
@@ -70,7 +70,7 @@ def create_executor(
 
 
 class VirtualMachine:
-    """Calls the functions of what ``relay.vm.compile`` gave."""
+    """Calls the functions of a module that ``relay.vm.compile`` made."""
 
     def __init__(self, exe: FactoryModule, device: Any = None, *_options: Any) -> None:
         """Wrap a compiled module."""
@@ -81,16 +81,16 @@ class VirtualMachine:
         """Call ``main`` and return its tensor, or a list of several.
 
         Raises:
-            QnnError: if another function is asked for.
+            QnnError: if another function is named.
         """
         self.set_input(func_name, *arguments, **named)
         return _outputs(self._module, (), {})
 
     def set_input(self, func_name: str, *arguments: Any, **named: Any) -> None:
-        """Keep inputs of ``main`` for the runs that come.
+        """Keep inputs of ``main`` for later runs.
 
         Raises:
-            QnnError: if another function is asked for.
+            QnnError: if another function is named.
         """
         if func_name != "main":
             raise QnnError(f"a compiled module has the function 'main', not {func_name!r}")
@@ -99,13 +99,13 @@ class VirtualMachine:
         self._module.set_input(**named)
 
     def get_outputs(self) -> list[Any]:
-        """List what the last run gave."""
+        """List the outputs of the last run."""
         return [self._module.get_output(i) for i in range(self._module.num_outputs)]
 
     def benchmark(
         self, device: Any, *arguments: Any, func_name: str = "main", **options: Any
     ) -> Any:
-        """Time runs of ``main``; options as ``GraphModule.benchmark``."""
+        """Time runs of ``main``; the options are those of ``GraphModule.benchmark``."""
         self.set_input(func_name, *arguments)
         return self._module.benchmark(device, **options)
 
@@ -132,5 +132,5 @@ def compile(
     target_host: Any = None,
     params: Mapping[str, Any] | None = None,
 ) -> FactoryModule:
-    """Compile a module for ``VirtualMachine``; arguments as ``relay.build``."""
+    """Compile a module for ``VirtualMachine``; the arguments are those of ``relay.build``."""
     return build(mod, target, target_host, params=params)

@@ -1,4 +1,4 @@
-"""The bodies of HTTP requests: as large as the model's inputs can be, and no larger."""
+"""Reads the bodies of HTTP requests, up to the size that the model's inputs need."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 App = Callable[[Message, Receive, Send], Awaitable[None]]
 
-# How much of a body that is refused is read and dropped: a client that still sends it may not read
-# the answer.
+# The bytes of a refused body that are read and dropped. A client that still sends may not read the
+# answer.
 _DROPPED = 64 << 20
 
-# Beside the numbers of a request or an answer; none takes more text than this.
+# Bytes of text beside the numbers of a request or answer, and bytes of a number: no more is needed.
 _ENVELOPE, _NUMBER = 1 << 20, 32
-_PICTURE = 32 << 20  # of a model that takes pictures
-_MOST = (1 << 31) - 1  # of gRPC, which keeps the size in an int
+_PICTURE = 32 << 20  # bytes of a request to a model that takes pictures
+_MOST = (1 << 31) - 1  # gRPC keeps the size in an int
 
 _TYPE = (b"content-type", b"application/json")
 
@@ -41,7 +41,7 @@ _REFUSED_HEADERS = {
 
 
 def most_bytes(library: Library) -> int:
-    """Return the bytes of a library's largest request or answer."""
+    """Return the bytes of the largest request or answer of a library."""
     numbers = max(map(_count, (library.inputs, library.outputs)))
     least = _PICTURE if any(map(takes_pictures, library.inputs)) else 0
     return min(max(_ENVELOPE + _NUMBER * numbers, least), _MOST)
@@ -52,14 +52,14 @@ def _count(infos: tuple[TensorInfo, ...]) -> int:
 
 
 class Bodies:
-    """What reads bodies for an application of ASGI, and refuses those that are too large."""
+    """Reads whole bodies for an ASGI application, and refuses bodies that are too large."""
 
     def __init__(self, app: App, limit: int) -> None:
-        """Stand before an application.
+        """Wrap an application.
 
         Args:
-            app: gets each body whole.
-            limit: in bytes.
+            app: the application, which gets each body as a whole.
+            limit: the largest body in bytes.
         """
         self._app, self._limit = app, limit
 
@@ -93,13 +93,13 @@ class Bodies:
         async def replay() -> Message:
             return waiting.pop() if waiting else await receive()
 
-        # Whatever a client calls it, as curl does, it is JSON or an error.
+        # The content type is set to JSON, whatever the client states (curl states a form).
         kept = [(name, value) for name, value in scope["headers"] if name.lower() != _TYPE[0]]
         await self._app({**scope, "headers": [*kept, _TYPE]}, replay, send)
 
 
 def _of_picture(content: bytes, query: bytes) -> bytes:
-    """Return the request for a picture that is a body; ``?classification=3`` asks for classes."""
+    """Return the request for a body that is a picture; ``?classification=3`` asks for classes."""
     top = parse_qs(query.decode("latin-1")).get("classification", [""])[-1]
     data = base64.b64encode(content).decode()
     request: Message = {"inputs": [{"name": "", "datatype": TEXT, "shape": [1], "data": [data]}]}
@@ -109,7 +109,7 @@ def _of_picture(content: bytes, query: bytes) -> bytes:
 
 
 async def _refuse(send: Send, status: int, reason: str) -> None:
-    """Answer with an error as the protocol has it."""
+    """Answer with an error in the protocol's form."""
     body = json.dumps({"error": reason}).encode()
     headers = [
         _TYPE,

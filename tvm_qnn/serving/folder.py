@@ -1,4 +1,4 @@
-"""The models of a folder, which may change while a server offers them."""
+"""The models of a folder, which may change while a server runs."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from tvm_qnn.io.outputs import scratch
 from tvm_qnn.serving.served import Served
 
 Key = tuple[str, str]
-"""Name and version of a model; a version of "" is none."""
+"""A model's name and version; the version is "" if there is none."""
 
 LIBRARY, LABELS = ".so", ".txt"
 
 _Stamp = tuple[tuple[int, int, int], ...]
-_SYMBOLS = ".json"  # many files that are no models end so, too
+_SYMBOLS = ".json"  # many files with this ending are not models
 
 
 def find_models(folder: Path) -> dict[Key, Path]:
-    """Return the models of a folder: NAME.so, or NAME/VERSION.so, and model files likewise.
+    """Return the models of a folder: NAME.so, NAME/VERSION.so, and model files with such names.
 
-    A library stands for a model file of the same name.
+    If a library and a model file have the same name, the library is taken.
 
     Raises:
-        QnnError: if two files are the same model, or a model has versions and none.
+        QnnError: if two files are the same model, or a model is there with and without versions.
         OSError: if the folder cannot be read.
     """
     found: dict[Key, Path] = {}
@@ -45,7 +45,7 @@ def find_models(folder: Path) -> dict[Key, Path]:
 
 
 class Folder:
-    """A folder of models, and what of it was loaded."""
+    """A folder of models, and the models that were loaded from it."""
 
     def __init__(
         self,
@@ -53,13 +53,13 @@ class Folder:
         make: Callable[[Path, Path | None], Served],
         say: Callable[[str], None],
     ) -> None:
-        """Follow a folder.
+        """Observe a folder.
 
         Args:
-            path: of the folder.
-            make: makes a model of a file, and of the file of its classes' names if there is one:
+            path: the folder.
+            make: makes a model from a file, and from the file of its class names if there is one:
                 the file of the same name that ends in ``.txt``.
-            say: is told which files cannot be served, and why.
+            say: called with a text about each file that cannot be served.
         """
         self._path, self._make, self._say = path, make, say
         self._taken: dict[Key, _Stamp] = {}
@@ -70,7 +70,7 @@ class Folder:
         """Load all models.
 
         Raises:
-            QnnError: if there is none that can be served.
+            QnnError: if no model can be served.
         """
         found = find_models(self._path)
         self._seen = {key: _stamp(path) for key, path in found.items()}
@@ -80,9 +80,9 @@ class Folder:
         return made
 
     def changes(self) -> list[tuple[Key, Served | None]]:
-        """Return the models that are new or changed since the last call; None for one that is gone.
+        """Return models that are new or changed since the last call, and None for each removed one.
 
-        A file is read when two calls have found it the same: until then it may be in the making.
+        A file is read once two calls found it unchanged: before that, someone may still write it.
         """
         try:
             found = find_models(self._path)
@@ -115,7 +115,7 @@ class Folder:
         names = labels if labels.is_file() else None
         if path.suffix != LIBRARY:
             return self._make(path, names)
-        # A copy: whoever writes over a library's file changes the code of those who run it.
+        # Use a copy: writing over a loaded library changes the code that runs.
         with scratch() as folder:
             copy = folder / path.name
             shutil.copyfile(path, copy)
@@ -145,7 +145,7 @@ def _add(found: dict[Key, Path], key: Key, path: Path) -> None:
 
 
 def _stamp(path: Path) -> _Stamp:
-    """Return what changes when a model's file or that of its labels is replaced or written to."""
+    """Return a value that changes if a model's file or its labels' file is replaced or written."""
     files = [each for each in (path, path.with_suffix(LABELS)) if each.exists()]
     stats = [each.stat() for each in files]
     return tuple((stat.st_mtime_ns, stat.st_size, stat.st_ino) for stat in stats)

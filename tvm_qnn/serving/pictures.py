@@ -22,33 +22,33 @@ from tvm_qnn.io.preparation import Preparation
 Array = np.ndarray[Any, Any]
 
 FORMATS = ("JPEG", "PNG")
-"""The formats of pictures, as Pillow calls them."""
+"""The formats of pictures, by Pillow's names."""
 
 MOST_PIXELS = 1 << 26
-"""The most pixels of a picture. A small file may hold a picture that takes gigabytes."""
+"""The most pixels of a picture: a small file may hold a picture that takes gigabytes."""
 
 
 @dataclass(frozen=True)
 class Pictures:
-    """How the pictures of requests become a model's inputs.
+    """Turns the pictures of requests into a model's inputs.
 
     Attributes:
-        preparation: what is done to them.
-        descriptions: what the model's file tells of its inputs, by name.
+        preparation: how they are cut, resized and normalized.
+        descriptions: what the model's file states about its inputs, by name.
     """
 
     preparation: Preparation = field(default_factory=Preparation)
     descriptions: Mapping[str, Description] = field(default_factory=dict)
 
     def read(self, tensor: Any, info: TensorInfo) -> Array:
-        """Return the pictures of a tensor as an input, a row for each.
+        """Return a tensor's pictures as an input, one row for each.
 
         Args:
-            tensor: MLServer's, with ``shape`` and ``data``: files as bytes, or as text in base64.
+            tensor: MLServer's, with ``shape`` and ``data``: files as bytes or as base64 text.
             info: the input.
 
         Raises:
-            QnnError: if there is no picture, or the input takes none.
+            QnnError: if there is no picture, or the input does not take pictures.
         """
         what = f"input {info.name!r}"
         data = getattr(tensor.data, "root", tensor.data)
@@ -81,7 +81,7 @@ def takes_pictures(info: TensorInfo) -> bool:
 
 
 def _content(file: Any, what: str) -> bytes:
-    """Return a picture's file: bytes, or text in base64, as JSON holds it."""
+    """Return a picture's file from bytes, or from the base64 text that JSON holds."""
     if isinstance(file, bytes):
         return file
     try:
@@ -91,7 +91,7 @@ def _content(file: Any, what: str) -> bytes:
 
 
 def _check_size(content: bytes, what: str) -> None:
-    """Check the kind and the size of a picture, from its first bytes."""
+    """Check the format and the size of a picture, from its first bytes."""
     image_module = pillow()
     try:
         with image_module.open(BytesIO(content), formats=FORMATS) as image:

@@ -1,4 +1,4 @@
-"""Any number of rows on a library that takes a fixed number of them."""
+"""Runs any number of rows on a library that takes a fixed number of them."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ Array = np.ndarray[Any, Any]
 
 
 def run_once(library: Library, arrays: Sequence[Array]) -> dict[str, Array]:
-    """Run a library; return its outputs by name, also where there is only one."""
+    """Run a library; return its outputs by name, even if there is only one."""
     return named_results(library.outputs, library.run(*arrays))
 
 
 def run_rows(library: Library, rows: int, arrays: Sequence[Array]) -> dict[str, Array]:
-    """Run a library as often as the rows of its inputs take, the last time on zeros beside them.
+    """Run a library as often as the rows need; zeros fill up the last run.
 
     Args:
-        library: one that ``independent_rows`` took.
-        rows: how many it takes, as that function says.
-        arrays: the inputs, with equally many rows, at least one.
+        library: a library that ``independent_rows`` accepts.
+        rows: the number of rows that it takes, as that function returns it.
+        arrays: the inputs, with equal numbers of rows, at least one.
     """
     count = len(arrays[0])
     parts = []
@@ -37,10 +37,10 @@ def run_rows(library: Library, rows: int, arrays: Sequence[Array]) -> dict[str, 
 
 
 def independent_rows(library: Library) -> int:
-    """Return how many rows a library takes at a time; each row has an answer of its own.
+    """Return how many rows a library takes at a time, if each row's answer is independent.
 
-    That is the first dimension of all its inputs and outputs. That no row has a share in another
-    one's answer is tried out, on random inputs.
+    This number is the first dimension of all its inputs and outputs. Runs on random inputs test
+    that no row changes another row's answer.
 
     Raises:
         QnnError: if the library is for one row, or its rows are not independent.
@@ -73,7 +73,7 @@ def _filled(array: Array, rows: int) -> Array:
 
 
 def _any(info: TensorInfo, generator: np.random.Generator) -> Array:
-    """Return random values of an input; small ones where they may be places in a table."""
+    """Return random values of an input; small ones if they may be indices in a table."""
     dtype = np.dtype(info.dtype)
     if dtype.kind == "f":
         low = 0.0 if info.low is None else info.low

@@ -32,21 +32,21 @@ from tvm_qnn.serving.tensors import TEXT, datatype_of
 from tvm_qnn.target.processor import processors
 
 _FAILED = 500
-_LETTERS = 256  # of Latin-1, which headers hold
+_LETTERS = 256  # headers hold characters of Latin-1
 _EXTRA = ("digest", "labels", "num_threads", "served")
 
 
 class Runtime(MLModel):
     """A library, as MLServer serves it: the ``implementation`` of a model's settings.
 
-    The setting ``parameters.uri`` is the library's file. In ``parameters.extra`` may stand:
-    ``num_threads`` of each run, 1 if it is missing; ``labels``, a file with the names of the
-    classes; ``digest``, as ``tvm_qnn.load`` takes it; and in this process, instead of a file,
-    ``served``. As many runs are made at the same time as there are processors for their threads.
+    The setting ``parameters.uri`` is the library's file. ``parameters.extra`` may have:
+    ``num_threads`` of each run, by default 1; ``labels``, a file with the names of the
+    classes; ``digest``, as ``tvm_qnn.load`` takes it; and ``served``, an object of this process in
+    place of a file. At a time there are as many runs as processors for their threads.
 
-    With ``max_batch_size`` and ``max_batch_time`` MLServer's adaptive batching joins requests:
-    they may have any number of rows, of which the library takes several at a time. Requests are
-    checked before they are joined, so that none spoils another one's answer; that takes
+    With ``max_batch_size`` and ``max_batch_time``, MLServer's adaptive batching joins requests.
+    They may have any number of rows, and the library takes several at a time. Requests are
+    checked before they are joined, so that none spoils another one's answer. This needs
     ``parallel_workers`` 0.
     """
 
@@ -69,7 +69,7 @@ class Runtime(MLModel):
         self._pool = _pool(max(1, runs))
         self._inner = self._run
         if batching:
-            # In place of what MLServer has put before ``predict``, where requests are not checked.
+            # Remove the batching that MLServer has put before ``predict``: it checks no requests.
             self.__dict__.pop("predict", None)
             joined = SimpleNamespace(settings=self.settings, predict=self._run)
             self._inner = AdaptiveBatcher(joined).predict
@@ -94,13 +94,13 @@ class Runtime(MLModel):
                     name=info.name,
                     shape=[*array.shape],
                     datatype=datatype_of(info.dtype),
-                    data=[array],  # lists are what batching joins
+                    data=[array],  # batching joins lists
                 )
                 for info, array in zip(infos, arrays, strict=True)
             ]
         )
         try:
-            # A client that gives up takes only its own request with it, not those joined with it.
+            # A client that gives up cancels only its own request, not those joined with it.
             answer = await asyncio.shield(asyncio.ensure_future(self._inner(request)))
         except QnnError as error:
             raise MLServerError(str(error), _FAILED) from error
@@ -120,7 +120,7 @@ class Runtime(MLModel):
         return await loop.run_in_executor(self._pool, self._served.inputs_of, payload.inputs)
 
     async def _run(self, request: InferenceRequest) -> InferenceResponse:
-        """Run on the arrays of one request, or of several that were joined; answer with arrays."""
+        """Run on the arrays of one request, or of several joined ones; answer with arrays."""
         joined = [tensor.data.root for tensor in request.inputs]
         arrays = [np.concatenate(some) if len(some) > 1 else some[0] for some in joined]
         loop = asyncio.get_running_loop()
@@ -137,7 +137,7 @@ class Runtime(MLModel):
         return InferenceResponse(model_name=self.name, model_version=self.version, outputs=outputs)
 
     async def _made(self, batching: bool) -> Served:
-        """Load what the settings name."""
+        """Load the library that the settings name."""
         if batching and multiprocessing.parent_process() is not None:
             raise QnnError("batching takes parallel_workers 0 in MLServer's settings")
         parameters = self.settings.parameters
@@ -165,6 +165,6 @@ def _pool(runs: int) -> ThreadPoolExecutor:
 
 
 def _check_id(text: str) -> None:
-    """Refuse a request's id that MLServer cannot repeat in a header of its answer."""
+    """Refuse a request's id if MLServer cannot repeat it in a header of its answer."""
     if not (text.isprintable() and all(ord(letter) < _LETTERS for letter in text)):
         raise QnnError(f"a request's id is printable Latin-1 text, got {text!r}")

@@ -1,4 +1,4 @@
-"""A library as a server offers it: what it takes of requests, and what it answers."""
+"""A library in a server: reads its requests, and makes its answers."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ Array = np.ndarray[Any, Any]
 
 @dataclass(frozen=True)
 class Wish:
-    """An output that a request wants.
+    """An output that a request asks for.
 
     Attributes:
-        info: of the output.
-        top: how many of the best classes, instead of the tensor; 0: the tensor.
+        info: the output.
+        top: how many of the best classes are wanted in place of the tensor; 0: the tensor.
         is_real: whether the real values of a quantized output are wanted.
     """
 
@@ -36,10 +36,10 @@ class Wish:
 
 
 class Served:
-    """A library as a server offers it. Threads may share it."""
+    """A library that a server offers. Threads may share it."""
 
     rows: int
-    """How many rows a run takes. A request may have any number; 0: its own shape only."""
+    """The rows that a run takes; a request may have any number. 0: requests have its own shape."""
 
     def __init__(
         self, library: Library, *, batching: bool = False, pictures: Pictures | None = None
@@ -47,10 +47,9 @@ class Served:
         """Take a library.
 
         Args:
-            library: to run.
-            batching: whether the first dimension counts rows, of which requests may have any
-                number.
-            pictures: how pictures become inputs.
+            library: the library to run.
+            batching: whether the first dimension counts rows, so that requests may have any number.
+            pictures: turns pictures into inputs.
 
         Raises:
             QnnError: if the model has a state, or ``batching`` does not fit it.
@@ -66,15 +65,15 @@ class Served:
         self._labels: dict[str, tuple[str, ...]] = {}
 
     def name_classes(self, labels: tuple[str, ...], where: str, output: str = "") -> None:
-        """Name the classes of one output, or without a name of all that are classifiers'.
+        """Name the classes of one output or, if no name is given, of all classifiers' outputs.
 
         Args:
             labels: a name for each class.
-            where: what the names are from, for errors.
-            output: its name.
+            where: the source of the names, for errors.
+            output: the output's name.
 
         Raises:
-            QnnError: if there are no such classes, or another number of them.
+            QnnError: if there are no such classes, or their number differs.
         """
         found = [
             info
@@ -98,14 +97,14 @@ class Served:
             yield fields
 
     def inputs_of(self, tensors: Sequence[Any]) -> list[Array]:
-        """Return the inputs of a request in order; reals for integers are quantized.
+        """Return the inputs of a request in order; real numbers for integer inputs are quantized.
 
         Args:
             tensors: as ``read_tensor`` takes them, or pictures. The name of a picture may be
-                empty if the model has one input.
+                empty if the model has only one input.
 
         Raises:
-            QnnError: if one is missing, unknown, given twice, or does not fit.
+            QnnError: if an input is missing, unknown, given twice, or does not fit.
         """
         infos = self.library.inputs
         known = {info.name: info for info in infos}
@@ -128,10 +127,10 @@ class Served:
         return input_arrays(infos, (), named, quantize=True)
 
     def wishes_of(self, request: Any) -> list[Wish]:
-        """Return the outputs that a request wants; all, if it names none.
+        """Return the outputs that a request asks for; all, if it names none.
 
         Raises:
-            QnnError: if it wants what there is not.
+            QnnError: if it asks for something that does not exist.
         """
         is_real = _parameter(request, "dequantize_outputs") or False
         if type(is_real) is not bool:
@@ -167,11 +166,11 @@ class Served:
         return run_once(self.library, arrays)
 
     def answer(self, wish: Wish, array: Array) -> dict[str, Any]:
-        """Return what a wish is answered with, as MLServer's fields.
+        """Return the answer to a wish, as MLServer's fields.
 
         Args:
-            wish: for one output.
-            array: that output, of any number of rows.
+            wish: the wish.
+            array: its output, with any number of rows.
         """
         info = wish.info
         if wish.top:
@@ -181,7 +180,7 @@ class Served:
         return tensor_fields(info.name, array)
 
     def _classes(self, info: TensorInfo, array: Array, top: int) -> Array:
-        """Return the best classes of each row as texts: score, number and, where known, name."""
+        """Return the best classes of each row as texts: score, number and, if known, name."""
         labels = self._labels.get(info.name, ())
         texts = [
             [
@@ -193,12 +192,12 @@ class Served:
         return np.array(texts if self.rows or len(info.shape) > 1 else texts[0], np.str_)
 
     def _row(self, info: TensorInfo) -> TensorInfo:
-        """Return what an output of one row is."""
+        """Return the description of an output's single row."""
         return replace(info, shape=(1, *info.shape[1:])) if self.rows else info
 
 
 def _top_of(holder: Any, what: str) -> int:
-    """Return how many classes are wanted of a request or of one of its outputs."""
+    """Return how many classes a request, or one of its outputs, asks for."""
     top = _parameter(holder, "classification") or 0
     if type(top) is not int or top < 0:
         raise QnnError(f"{what} is a number, got {top!r}")

@@ -1,4 +1,4 @@
-"""MLServer with libraries."""
+"""Runs MLServer with libraries."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from tvm_qnn.serving.served import Served
 
 _MOST_SHOWN = 3
 _WRONG, _FAILED = 400, 500
-_PERIOD = 1.0  # seconds between two looks at a folder
+_PERIOD = 1.0  # seconds between two looks at the folder
 
 
 @dataclass(frozen=True)
 class Address:
-    """Where a server listens."""
+    """The host and the ports of a server."""
 
     host: str
     http_port: int
@@ -38,10 +38,10 @@ class Address:
     metrics_port: int
 
     def check(self) -> None:
-        """Check that nobody else listens there.
+        """Check that no other program listens there.
 
         Raises:
-            QnnError: if a port is taken, or the host is none of this machine.
+            QnnError: if a port is taken, or the host is not this machine.
         """
         ports = (self.http_port, self.grpc_port, self.metrics_port)
         if len(set(ports)) < len(ports):
@@ -67,9 +67,9 @@ def start(
     Args:
         models: the libraries, by name and version.
         address: where to listen.
-        wait: how many seconds a request waits for others, to be run together with them; only for
+        wait: how many seconds a request waits for others, to run together with them; only for
             libraries that were made for batching.
-        folder: that the libraries are from; what changes in it is loaded while the server runs.
+        folder: the folder of the libraries; its changes are loaded while the server runs.
 
     Raises:
         QnnError: if the address is taken.
@@ -83,8 +83,8 @@ def start(
         grpc_max_message_length=max(most_bytes(served.library) for served in models.values()),
         server_name="tvm-qnn",
         debug=False,
-        parallel_workers=0,  # runs let other threads run
-        model_repository_root="",  # what else lies in the current folder is not offered
+        parallel_workers=0,  # a run does not block other threads
+        model_repository_root="",  # MLServer shall not offer other files of the current folder
         load_models_at_startup=False,
     )
 
@@ -112,7 +112,7 @@ def _settings(key: Key, served: Served, wait: float) -> ModelSettings:
 
 
 class _Server(MLServer):
-    """MLServer, whose errors over HTTP all are what the protocol calls an error."""
+    """MLServer with all of its HTTP errors in the protocol's form."""
 
     def _create_servers(self) -> None:
         super()._create_servers()
@@ -122,10 +122,10 @@ class _Server(MLServer):
         app.add_middleware(Bodies, limit=self._settings.grpc_max_message_length)
 
     async def follow(self, folder: Folder | None, wait: float) -> None:
-        """Load what changes in a folder; what it replaces answers until then.
+        """Load changes of a folder; a replaced model answers until its new version is loaded.
 
         Args:
-            folder: None: nothing changes.
+            folder: the folder; None: nothing changes.
             wait: as for ``start``.
         """
         await asyncio.sleep(_PERIOD)
@@ -148,10 +148,10 @@ class _Server(MLServer):
 
 
 def _settle() -> None:
-    """Collect garbage, and leave all that is there out of later collections.
+    """Collect garbage, and leave all present objects out of later collections.
 
-    Each of them would go through the hundred thousand objects of the packages, for a tenth of a
-    second or more in which no request is answered.
+    A collection would visit the hundred thousand objects of the packages. This takes a tenth of a
+    second or more, in which the server answers no request.
     """
     gc.unfreeze()
     gc.collect()
@@ -159,14 +159,14 @@ def _settle() -> None:
 
 
 async def _invalid(_request: Any, error: Any) -> Response:
-    """Answer a body that is no request of the protocol."""
+    """Answer a body that is not a request of the protocol."""
     reasons = [f"{_joined(each['loc'], '.')}: {each['msg']}" for each in error.errors()]
     text = "; ".join(reasons[:_MOST_SHOWN])
     return Response(status_code=_WRONG, content={"error": f"this is no request: {text}"})
 
 
 async def _failed(_request: Any, error: Exception) -> Response:
-    """Answer where MLServer itself fails."""
+    """Answer if MLServer itself fails."""
     return Response(status_code=_FAILED, content={"error": f"the server failed: {error}"})
 
 

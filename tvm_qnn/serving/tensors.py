@@ -1,4 +1,4 @@
-"""Tensors of the Open Inference Protocol, as arrays."""
+"""Converts tensors of the Open Inference Protocol to arrays and back."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from qnn_ops.errors import QnnError
 Array = np.ndarray[Any, Any]
 
 TEXT = "BYTES"
-"""The datatype of texts."""
+"""The datatype of texts and bytes."""
 
 
 def datatype_of(dtype: str) -> str:
-    """Return what the protocol calls a dtype: "FP32" for "float32"."""
+    """Return the protocol's name of a dtype: "FP32" for "float32"."""
     return dtype.upper().replace("FLOAT", "FP")
 
 
@@ -24,20 +24,20 @@ _NAMES = ("bool", *(f"{sign}int{bits}" for sign in ("u", "") for bits in (8, 16,
 _DTYPES = {datatype_of(name): np.dtype(name) for name in (*_NAMES, *("float16", "float32"))}
 _DTYPES["FP64"] = np.dtype("float64")
 
-# Of the numbers that a request has, the kinds that each kind of dtype takes.
+# For each kind of dtype: the kinds of numbers in a request that it takes.
 _KINDS = {"b": "b", "i": "iu", "u": "iu", "f": "iuf"}
 
 
 def read_tensor(tensor: Any) -> Array:
-    """Return an input of a request as an array, exactly as the request has it.
+    """Return an input of a request as an array of the stated datatype.
 
     Args:
         tensor: MLServer's, with ``name``, ``datatype``, ``shape`` and ``data``: a list of numbers,
             or of lists of them as the shape says.
 
     Raises:
-        QnnError: if its datatype is no number's, or its data are not of it, hold NaN, or do not
-            fill its shape.
+        QnnError: if its datatype is not a number's, or its data have another type, hold NaN, or do
+            not fill its shape.
     """
     what, datatype = f"input {tensor.name!r}", str(tensor.datatype)
     dtype = _DTYPES.get(datatype)
@@ -51,7 +51,7 @@ def read_tensor(tensor: Any) -> Array:
         raise QnnError(f"{what} has shape {[*shape]}, but its data have {[*found.shape]}")
     if found.size:
         _check_values(found, dtype, f"{what} is {datatype}, but")
-    with np.errstate(over="ignore"):  # what is too large is infinite
+    with np.errstate(over="ignore"):  # values that are too large become infinite
         array = found.astype(dtype).reshape(shape)
     if dtype.kind == "f" and np.isnan(array).any():
         raise QnnError(f"{what} has NaN")
@@ -59,14 +59,14 @@ def read_tensor(tensor: Any) -> Array:
 
 
 def tensor_fields(name: str, array: Array) -> dict[str, Any]:
-    """Return an output of an answer as MLServer's fields: texts, or numbers."""
+    """Return an output of an answer as MLServer's fields, with texts or numbers."""
     datatype = TEXT if array.dtype.kind == "U" else datatype_of(str(array.dtype))
     data = array.ravel().tolist()
     return {"name": name, "shape": [*array.shape], "datatype": datatype, "data": data}
 
 
 def _numbers(data: Any, what: str) -> Array:
-    """Return data as an array of whatever dtype they are."""
+    """Return the data as an array, with the dtype that numpy chooses."""
     try:
         return np.array(data if isinstance(data, list) else list(data))
     except (TypeError, ValueError, OverflowError, RecursionError) as error:
@@ -74,7 +74,7 @@ def _numbers(data: Any, what: str) -> Array:
 
 
 def _check_values(found: Array, dtype: np.dtype[Any], what: str) -> None:
-    """Check that numbers are of a dtype: none is rounded, wrapped or read from a text."""
+    """Check that numbers fit a dtype without rounding or wrapping, and were not texts."""
     if found.dtype.kind not in _KINDS[dtype.kind]:
         raise QnnError(f"{what} has data that are none, such as null, a text or another type")
     if dtype.kind in "iu":

@@ -1,4 +1,4 @@
-"""Export of models that run without TVM: an object file and a few lines of C."""
+"""Exports models as files that run without TVM: an object file and a few lines of C."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A lowered model as calls of functions, with a place in memory for each tensor."""
+"""A lowered model as calls of functions, with an address in memory for each tensor."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ from tvm_qnn.target.microcontrollers import alignment_of
 _LONGEST = 40
 
 OVER = "_over"
-"""The end of the name in C of a function whose tensors lie over one another."""
+"""The end of the C name of a function whose tensors overlap in memory."""
 
 
 @dataclass(frozen=True)
 class Arrangement:
-    """What a run calls, and where its tensors lie.
+    """The calls of a run, and the positions of its tensors in memory.
 
     Attributes:
         plan: the calls.
         compiled: the functions.
-        symbols: the functions' names in C by those in the plan.
-        alignment: of every pointer, in bytes.
-        layout: where each temporary tensor lies.
-        arena: the inputs and outputs that lie in the workspace; None: they do not.
+        symbols: the functions' names in C, by their names in the plan.
+        alignment: the alignment of every pointer, in bytes.
+        layout: the position of each temporary tensor.
+        arena: the inputs and outputs, if they lie in the workspace; otherwise None.
     """
 
     plan: Plan
@@ -50,12 +50,12 @@ class Arrangement:
 
     @property
     def workspace(self) -> int:
-        """The bytes of memory that a run takes beside its inputs, outputs and states."""
+        """The bytes of memory that a run needs beside its inputs, outputs and states."""
         return max(self.layout.size, self.alignment)
 
     @cached_property
     def shared(self) -> dict[str, tuple[int, ...]]:
-        """The arguments that share their memory in a call of a function, where some do."""
+        """The arguments that share memory in some call of a function, by the function's name."""
         found: dict[str, set[int]] = {}
         for call in self.plan.calls:
             if call.function and (members := self._overlap(call)):
@@ -63,7 +63,7 @@ class Arrangement:
         return {name: tuple(sorted(members)) for name, members in found.items()}
 
     def _overlap(self, call: Call) -> set[int]:
-        """Return the numbers of the arguments that lie over others."""
+        """Return the indices of the arguments that overlap with others."""
         sizes, offsets = self.plan.temporaries, self.layout.offsets
         spans = {
             i: (offsets[place.number], offsets[place.number] + sizes[place.number])
@@ -79,24 +79,24 @@ class Arrangement:
         }
 
     def members_of(self, call: Call) -> tuple[int, ...]:
-        """Return the arguments of a call that its function takes as parts of one memory."""
+        """Return the indices of a call's arguments that its function takes as one memory."""
         members = self.shared.get(call.function or "", ())
         places = [call.arguments[i] for i in members]
-        # Such a function serves all calls whose tensors lie in the workspace.
+        # The variant for shared memory serves every call whose tensors lie in the workspace.
         return members if all(isinstance(place, Temporary) for place in places) else ()
 
     @cached_property
     def merged(self) -> Merged:
-        """The functions that have code: see ``Compiled.merged``."""
+        """The functions to compile: see ``Compiled.merged``."""
         return self.compiled.merged(self.variants)
 
     def name_of(self, call: Call) -> str:
-        """Return the name of what a call runs, with its end."""
+        """Return the name of a call's function, with its end."""
         return f"{call.function}{OVER if self.members_of(call) else ''}"
 
     @property
     def variants(self) -> dict[str, dict[str, tuple[int, ...]]]:
-        """What is to be compiled: see ``Compiled.merged``."""
+        """The variants to compile: see ``Compiled.merged``."""
         found: dict[str, dict[str, tuple[int, ...]]] = {}
         for call in self.plan.calls:
             if call.function:
@@ -110,8 +110,8 @@ class Arena:
     """Inputs and outputs that lie in the workspace.
 
     Attributes:
-        inputs: the temporary tensor of each input, by number.
-        outputs: that of each output.
+        inputs: the index of each input's temporary tensor.
+        outputs: the index of each output's temporary tensor.
     """
 
     inputs: tuple[int, ...]
@@ -129,15 +129,15 @@ def arrange(
     """Read the calls of a model, and plan its memory.
 
     Args:
-        lowered: what ``legalize.lower`` made of it.
+        lowered: the model, lowered by ``legalize.lower``.
         signature: its inputs and outputs.
-        target: what it was lowered for.
-        prefix: what the functions' names in C begin with.
-        arena: whether inputs and outputs lie in the workspace, too, and an output may lie over an
+        target: the target that it was lowered for.
+        prefix: the beginning of the functions' names in C.
+        arena: whether inputs and outputs also lie in the workspace, and an output may overlap an
             input that its call reads last: the least memory, for some more instructions.
 
     Raises:
-        QnnError: if the model does what takes TVM's runtime.
+        QnnError: if the model has something that only TVM's runtime can run.
     """
     with target:
         mod = calls_pipeline(target)(lowered)
@@ -149,7 +149,7 @@ def arrange(
             "export it as .so instead"
         ) from error
     functions = {call.function: mod[call.function] for call in plan.calls if call.function}
-    # Names of fused functions tell all that was fused.
+    # The name of a fused function names everything in it, so cut it.
     symbols = {name: f"{prefix}_{i}_{name[:_LONGEST]}" for i, name in enumerate(functions)}
     compiled = compile_functions(functions, symbols, target)
     alignment = alignment_of(target) or ALIGNMENT
@@ -162,7 +162,7 @@ def in_arena(arranged: Arrangement, signature: Signature) -> Arrangement:
     """Return the same calls with inputs and outputs in the workspace; see ``arrange``.
 
     Args:
-        arranged: with inputs and outputs beside it.
+        arranged: an arrangement with inputs and outputs beside the workspace.
         signature: the model's inputs and outputs.
     """
     compiled, alignment = arranged.compiled, arranged.alignment
@@ -174,11 +174,11 @@ def in_arena(arranged: Arrangement, signature: Signature) -> Arrangement:
 
 
 def _with_scratch(plan: Plan, scratch: Mapping[str, Sequence[int]]) -> Plan:
-    """Return the plan with the memory that functions need for themselves as their last arguments.
+    """Return the plan with the functions' own memory as their last arguments.
 
     Args:
-        plan: without it.
-        scratch: the sizes in bytes of each block that a function takes.
+        plan: the plan without it.
+        scratch: the size in bytes of each block of memory that a function needs.
     """
     temporaries = list(plan.temporaries)
     calls = []
@@ -219,10 +219,10 @@ def _with_arena(plan: Plan, signature: Signature) -> tuple[Plan, Arena]:
 
 
 def check_sizes(signature: Signature) -> None:
-    """Check that a model leaves no size open: a plan of memory needs them all.
+    """Check that all of a model's sizes are known: a plan of memory needs them.
 
     Raises:
-        QnnError: if it leaves one open; names them.
+        QnnError: if sizes are open; the message names them.
     """
     if found := signature.open_sizes:
         raise QnnError(

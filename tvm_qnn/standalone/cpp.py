@@ -1,4 +1,4 @@
-"""A C++ class over the C interface of a standalone export."""
+"""Writes a C++ class over the C interface of a standalone export."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from tvm_qnn.standalone.program import Program, c_type
 
 
 def class_name(program: Program) -> str:
-    """Return the name of the class of a model."""
+    """Return the name of a model's class."""
     return f"{program.prefix}_model"
 
 
 def cpp_header(program: Program) -> str:
-    """Return the header that has the class."""
+    """Return the header with the class."""
     m, prefix, signature = program.macro, program.prefix, program.signature
     arena = program.arranged.arena
     ends = ("input", signature.inputs), ("output", signature.outputs)

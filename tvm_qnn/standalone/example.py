@@ -1,4 +1,4 @@
-"""Programs beside an exported model: one runs it on files, one checks what it computes."""
+"""Writes programs beside an exported model: one runs it on files, one checks its outputs."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from tvm_qnn.target.microcontrollers import is_plain_c
 
 @dataclass(frozen=True)
 class Memory:
-    """What a program in C declares for a model.
+    """The declarations of a model's memory in a C program.
 
     Attributes:
-        declarations: of all memory.
-        tensors: arrays of pointers, ``inputs`` and ``outputs``, and of sizes.
-        arguments: of the function that runs the model, where there are these arrays.
-        begin: a statement to begin a stream of runs, if there is a state.
+        declarations: all memory.
+        tensors: arrays of the pointers ``inputs`` and ``outputs``, and of their sizes.
+        arguments: the arguments of the function that runs the model, if these arrays exist.
+        begin: a statement that begins a stream of runs, if the model has a state.
     """
 
     declarations: str
@@ -32,7 +32,7 @@ class Memory:
 
 
 def memory_of(program: Program) -> Memory:
-    """Return what a program declares to run a model."""
+    """Return the declarations that a program needs to run a model."""
     m, signature, arena = program.macro, program.signature, program.arranged.arena
     ends = ("input", len(signature.inputs)), ("output", len(signature.outputs))
     blocks = {"workspace": f"{m}_WORKSPACE_SIZE"}
@@ -158,7 +158,7 @@ class Vector:
 
 
 def vectors_program(program: Program, vectors: Sequence[Vector]) -> str:
-    """Return the program that runs a model on test vectors, one after the other."""
+    """Return the program that runs a model on one test vector after another."""
     m, prefix = program.macro, program.prefix
     memory = memory_of(program)
     given = [*zip(*(vector.inputs for vector in vectors), strict=True)]

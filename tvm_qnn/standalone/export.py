@@ -1,4 +1,4 @@
-"""From a lowered model to the files of a standalone export."""
+"""Writes the files of a standalone export from a lowered model."""
 
 from __future__ import annotations
 
@@ -43,28 +43,28 @@ def export_standalone(
     names: Callable[[Arrangement], Sequence[str]] | None = None,
     notes: Callable[[Arrangement], Sequence[str]] | None = None,
 ) -> list[str]:
-    """Write a model as files that a C compiler makes a program of, without TVM.
+    """Write a model as files from which a C compiler makes a program, without TVM.
 
     Args:
-        lowered: what ``legalize.lower`` made of it.
+        lowered: the model, lowered by ``legalize.lower``.
         signature: its inputs and outputs.
-        target: what it was lowered for.
-        path: its last part, say ``m``, is what the names of the C functions begin with. The
+        target: the target that it was lowered for.
+        path: its last part, say ``m``, begins the names of the files and of the C functions. The
             files are ``m.o`` (code and constants), ``m.h``, ``m.hpp``, ``m.c`` and ``m_main.c``, a
             program that shows how to call it.
-        arena: whether inputs and outputs lie in the workspace, too: see ``arrange``.
-        vectors: runs from the first state on, to which ``m_test.c`` compares; none for no such
-            file.
+        arena: whether inputs and outputs also lie in the workspace: see ``arrange``.
+        vectors: runs from the first state on, for the test ``m_test.c``; empty for no such test.
         package: the form of the folder; None for these files alone.
-        names: tells the layer of each call, for who follows a run; None for functions' names.
-        notes: tells what each call computes, for comments in plain C; None for ``names``.
+        names: returns the layer of each call, for programs that follow a run; None for the
+            functions' names.
+        notes: returns a text about each call, for comments in plain C; None for ``names``.
 
     Returns:
-        The files' paths, from the folder on.
+        The files' paths in the folder.
 
     Raises:
-        QnnError: if the name is none in C, the folder cannot be written to, or the model does
-            what takes TVM's runtime.
+        QnnError: if the name is not allowed in C, the folder cannot be written to, or the model
+            has something that only TVM's runtime can run.
     """
     prefix = path.name
     if not _C_NAME.fullmatch(prefix):
@@ -112,7 +112,7 @@ def export_standalone(
 def _in_plain_c(
     program: Program, constants: bytes, notes: Sequence[str] | None
 ) -> tuple[Program, dict[str, str]]:
-    """Return a model with its functions in C, and the file of its constants."""
+    """Return a model with its functions in C, and the file with its constants."""
     step("write C")
     source = code_in_c(program.arranged, program.prefix, notes)
     program = replace(program, code=source.text, needs=sorted(source.calls))
@@ -125,7 +125,7 @@ def _in_plain_c(
 
 
 def _packed(package: Package, program: Program, file: Path) -> Path:
-    """Put an object file where a package has it."""
+    """Put an object file into its place in a package."""
     place = file.parent / package.place_of_code(program)
     place.parent.mkdir(parents=True, exist_ok=True)
     if package.library is None:
@@ -137,13 +137,13 @@ def _packed(package: Package, program: Program, file: Path) -> Path:
 
 
 def pack_constants(arranged: Arrangement, signature: Signature) -> tuple[bytes, tuple[int, ...]]:
-    """Return the constants of a model, behind them its first states, and where each begins."""
+    """Return a model's constants followed by its first states, and the offset of each."""
     kept = [constant.numpy() for constant in arranged.plan.constants]
     kept += [info.array() for info in signature.states]
     return pack(kept, arranged.alignment)
 
 
 def code_of(arranged: Arrangement) -> str:
-    """Return the functions of a model as LLVM's text."""
+    """Return a model's functions as LLVM's text."""
     module = arranged.compiled.module_of(arranged.merged.functions)
     return lean(str(module.inspect_source("ll")), arranged.compiled.target)

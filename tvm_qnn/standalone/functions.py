@@ -1,4 +1,4 @@
-"""TIR functions as machine code with C's calling convention, in need of no runtime."""
+"""Compiles TIR functions to machine code with C's calling convention that needs no runtime."""
 
 from __future__ import annotations
 
@@ -23,29 +23,29 @@ from tvm_qnn.target.indices import wide_indices
 from tvm_qnn.target.microcontrollers import has_loops, saves_flash
 from tvm_qnn.target.passes import on_cpu
 
-# TVM keeps smaller buffers of a function on the stack, and asks its runtime for the others.
+# TVM keeps smaller buffers of a function on the stack, and asks its runtime for larger ones.
 _STACK = 1024
 
-# On small cores from these bytes on, so that more of the layers alike keep them in one place.
+# The limit on small cores: more of the similar layers then keep their buffers in the same way.
 _SMALL_STACK = 480
-_SMALLEST_STACK = 96  # where a kernel's loops are an assembler's
+_SMALLEST_STACK = 96  # the limit on cores whose kernels have loops in assembly
 
 _CALL = tvm.ir.Op.get("tirx.tvm_call_packed")
-_C_CALLS = 2  # tvm::CallingConv: what TVM passes over when it wraps functions for its runtime
+_C_CALLS = 2  # tvm::CallingConv: TVM does not wrap these functions for its runtime
 
-# They take functions for their wrapped form; no 8- or 16-bit floats occur.
+# They expect wrapped functions; no 8- or 16-bit floats occur.
 _WRAPPING = ["tirx.MakePackedAPI", "tirx.FP8StorageLegalize", "tirx.BF16StorageLegalize"]
 
 
 @dataclass(frozen=True)
 class Compiled:
-    """Functions as loops, which LLVM makes code of, by name.
+    """Functions as loops by name, which LLVM compiles.
 
     Attributes:
-        target: what they are for.
+        target: their target.
         functions: the loops.
-        scratch: of each the sizes in bytes of the blocks of memory that it takes as further, last
-            arguments.
+        scratch: for each function the sizes in bytes of the blocks of memory that it takes as
+            additional last arguments.
     """
 
     target: tvm.target.Target
@@ -53,23 +53,23 @@ class Compiled:
     scratch: dict[str, tuple[int, ...]]
 
     def leads(self, alignment: int) -> dict[str, dict[Pair, int]]:
-        """Return of each function how its outputs may lie over its inputs; see ``overlap.leads``.
+        """Return for each function how its outputs may overlap its inputs; see ``overlap.leads``.
 
         Args:
-            alignment: of tensors in bytes; those of larger elements do not lie over others.
+            alignment: of tensors in bytes; tensors with larger elements do not overlap others.
         """
         return {name: leads(function, alignment) for name, function in self.functions.items()}
 
     @property
     def module(self) -> Any:
-        """A module that has LLVM's code, of functions that take pointers to separate memory."""
+        """A module with LLVM's code of the functions, whose pointers lead to separate memory."""
         return self.module_of(self._with_ends({name: {"": ()} for name in self.functions}))
 
     def module_of(self, functions: Mapping[str, tirx.PrimFunc]) -> Any:
-        """Return a module that has LLVM's code.
+        """Return a module with LLVM's code.
 
         Args:
-            functions: that ``merged`` has.
+            functions: functions of ``merged``.
         """
         if saves_flash(self.target):
             functions = {name: self._rolled(function) for name, function in functions.items()}
@@ -79,21 +79,21 @@ class Compiled:
 
     def _rolled(self, function: tirx.PrimFunc) -> tirx.PrimFunc:
         core_has = has_loops(self.target)
-        # Of loops that are no kernel's LLVM makes vectors.
+        # LLVM makes vectors from loops outside of kernels.
         if core_has and IS_KERNEL not in function.attrs:
             return function
         return rolled(function, has_loops=core_has)
 
     def merged(self, variants: Mapping[str, Mapping[str, Sequence[int]]]) -> Merged:
-        """Return the functions that are to have code; on Cortex-M, one for several alike.
+        """Return the functions to compile; on Cortex-M, one for several similar functions.
 
         Args:
-            variants: of each function the arguments that share their memory, by the end of the
-                variant's name in C. The first of them is a pointer to it; for each other one the
-                function takes how many elements behind that it begins.
+            variants: for each function and each end of a variant's name in C, the indices of the
+                arguments that share memory. The first of them is a pointer to the memory. For each
+                other one the function takes the number of elements before it.
 
         Returns:
-            Functions by their names with those ends.
+            The functions by their names with these ends.
         """
         functions = self._with_ends(variants)
         return merge(functions) if saves_flash(self.target) else apart(functions)
@@ -116,9 +116,9 @@ def compile_functions(
     """Compile functions that take a pointer for each of their tensors, and run in one thread.
 
     Args:
-        functions: by name.
-        symbols: the name of each in C.
-        target: what to compile for.
+        functions: the functions by name.
+        symbols: each function's name in C.
+        target: the target.
     """
     compile_step(len(functions))
     mod = tvm.IRModule({name: _prepared(f, symbols[name]) for name, f in functions.items()})
@@ -135,7 +135,7 @@ def compile_functions(
 
 
 def _stack_of(target: tvm.target.Target) -> int:
-    """Return of how many bytes on a function's buffers do not lie on the stack."""
+    """Return the bytes from which on a function's buffers do not lie on the stack."""
     if not saves_flash(target):
         return _STACK
     return _SMALLEST_STACK if has_loops(target) else _SMALL_STACK
@@ -154,7 +154,7 @@ def _serial(loop: tirx.For) -> tirx.For:
 
 
 def _alone(call: tvm.ir.Call) -> Any:
-    """Return what stands for a call of the runtime: there is one thread, and no error."""
+    """Replace a call of the runtime by its result: there is one thread, and no error."""
     if not call.op.same_as(_CALL):
         return call
     numbers = {NUM_THREADS: 1, REFUSE_INDEX: 0}
@@ -165,11 +165,11 @@ def _alone(call: tvm.ir.Call) -> Any:
 def _with_pointers(
     function: tirx.PrimFunc, members: Sequence[int], stack: int
 ) -> tuple[tirx.PrimFunc, tuple[int, ...]]:
-    """Rewrite a function to take pointers for buffers, its own large ones too; and their sizes.
+    """Rewrite a function to take pointers for buffers and for its own large ones; return its sizes.
 
     Args:
-        function: lowered.
-        members: the arguments that share their memory.
+        function: a lowered function.
+        members: the indices of the arguments that share memory.
         stack: the bytes from which on a buffer is large.
     """
     body, buffers = function.body, list(function.params)
@@ -180,8 +180,8 @@ def _with_pointers(
         shifts[i] if i in shifts else tirx.Var(f"argument_{i}", "handle")
         for i in range(len(buffers))
     ]
-    # TVM takes the memory of a buffer that is a parameter itself for nobody else's, also where the
-    # function has no "noalias"; LLVM then lifts loads out of loops, and spills them.
+    # If a parameter is itself a buffer, TVM assumes that no other pointer leads to its memory, even
+    # if the function has no "noalias". LLVM then lifts loads out of loops, and spills them.
     declared = [
         tirx.DeclBuffer(buffer, data=tirx.reinterpret("handle", pointer))
         for i, (buffer, pointer) in enumerate(zip(buffers, parameters, strict=True))

@@ -1,4 +1,4 @@
-"""The header of a standalone export."""
+"""Writes the header of a standalone export."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tvm_qnn.standalone.program import Program, c_type
 
 
 def header(program: Program) -> str:
-    """Return the header of a model: its sizes, types and functions."""
+    """Return a model's header: its sizes, types and functions."""
     m, prefix, signature = program.macro, program.prefix, program.signature
     tensors = [
         line
@@ -104,7 +104,7 @@ def _holders(program: Program) -> str:
 
 
 def _needs(program: Program) -> str:
-    """List the functions that the object calls, in lines of the header's comment."""
+    """List the functions that the object file calls, in lines of the header's comment."""
     names = program.needs
     if names is None:
         text = f"what `nm -u {program.prefix}.o` lists."

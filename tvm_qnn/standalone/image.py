@@ -1,4 +1,4 @@
-"""Code and constants of a model in one object file, and a static library of it."""
+"""Writes a model's code and constants as one object file, or as a static library of it."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ import tvm
 from tvm_qnn.target import objects
 
 _MAGIC = b"!<arch>\n"
-_HEADER = 60  # bytes before a member
+_HEADER = 60  # bytes before a member's contents
 
 
 def archive(contents: bytes, symbols: Sequence[str]) -> bytes:
-    """Return a library in the format of GNU's ar: an index of symbols, then the file.
+    """Return a library in the format of GNU's ar: an index of symbols, then the object file.
 
     Args:
-        contents: of the object file.
-        symbols: the names that it has for others.
+        contents: the contents of the object file.
+        symbols: the names that it defines for other files.
     """
     names = b"".join(name.encode() + b"\0" for name in symbols)
     length = 4 + 4 * len(symbols) + len(names)
@@ -34,7 +34,7 @@ def _member(name: str, contents: bytes) -> bytes:
     return header.encode() + contents + b"\n" * (len(contents) % 2)
 
 
-# Each byte as LLVM's assembly writes it in a string.
+# Each byte as a character of a string in LLVM's assembly.
 _ESCAPED = np.array([list(b"\\%02X" % byte) for byte in range(256)], np.uint8)
 
 
@@ -42,17 +42,17 @@ def write_object(path: Path, code: str, symbol: str, constants: bytes, alignment
     """Write an object file.
 
     Args:
-        path: of the file.
+        path: the file to write.
         code: a module as LLVM's text.
         symbol: the name of the constants in C.
         constants: read-only data; empty for none.
-        alignment: of the data in bytes.
+        alignment: the alignment of the data in bytes.
     """
     text = _ESCAPED[np.frombuffer(constants, np.uint8)].tobytes().decode()
     definition = (
         f'@{symbol} = hidden constant [{len(constants)} x i8] c"{text}", align {alignment}\n'
     )
-    # A module for the constants alone would be an object file of its own.
+    # A module with the constants alone would become a second object file.
     source = path.with_suffix(".ll")
     source.write_text(f"{code}\n{definition}")
     linked = tvm.runtime.load_module(str(source))

@@ -1,4 +1,4 @@
-"""LLVM's text of a module, made fit for small machines and their linkers."""
+"""Changes LLVM's text of a module for small machines and their linkers."""
 
 from __future__ import annotations
 
@@ -6,30 +6,30 @@ import re
 
 import tvm
 
-# TVM's other name of the first function, with all of its code once more.
+# TVM's second name for the first function, which repeats all of its code.
 _ENTRY = re.compile(r"^define [^\n]*@__tvm_ffi_main\(.*?^}\n", re.MULTILINE | re.DOTALL)
 
 _DEFINITION = re.compile(
     r"^(define [^\n]*@([\w.$]+)\([^\n]*?)((?: section [^\n]*)?)((?: ![^\n]*)?) \{$", re.MULTILINE
 )
 
-# Object files that are not ELF name sections in other ways.
+# Other formats than ELF have other names of sections.
 _NO_ELF = re.compile(r"apple|darwin|macos|windows|wasm")
 
-# TVM aligns a function's own buffers to 16 bytes. Where the stack is aligned to 8, a function that
-# has one then aligns the stack, and keeps a register to find its arguments by.
+# TVM aligns a function's own buffers to 16 bytes. If the stack is aligned to 8, such a function
+# has to align the stack, and needs a register to find its arguments.
 _ALIGNED = re.compile(r"\balign 16\b")
 _M_PROFILE = re.compile(r"thumb")
 
 
 def lean(code: str, target: tvm.target.Target) -> str:
-    """Return code whose functions have sections of their own, and need no table to unwind by.
+    """Return code in which each function has a section of its own, and no table for unwinding.
 
-    Those of Cortex-M take the stack as it is aligned.
+    Functions for Cortex-M do not align the stack further.
 
     Args:
         code: a module as LLVM's text.
-        target: what it is for.
+        target: the target.
     """
     triple = str(target.attrs.get("mtriple", ""))
     has_sections = not _NO_ELF.search(triple)

@@ -1,10 +1,10 @@
-"""One function of several that differ in numbers alone, which it takes as arguments.
+"""Merges functions that differ only in numbers, which the merged function takes as arguments.
 
-Layers of a network are often of one kind, and of other sizes: so are their functions. What is the
-same in all of them is needed once in flash.
+Layers of a network often have one kind and different sizes, and so have their functions. Merging
+keeps their common code in flash only once.
 
-An integer of a function is known by its place among all. Functions have the same places if they
-are equal except for the integers: a walk visits every occurrence, in one order.
+An integer of a function is identified by its index among all its integers. Functions that differ
+only in their integers have the same indices: a walk visits every occurrence in one order.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Numbers = tuple[int, ...]
 
 _NAME = "global_symbol"
 
-# Calls whose integers may be computed; those of others, such as LLVM's instructions, may not.
+# Calls whose integers may be computed; those of LLVM's instructions, and of others, may not.
 _COMPUTED = {
     f"tirx.{name}"
     for name in (
@@ -38,12 +38,12 @@ _COMPUTED = {
 
 @dataclass(frozen=True)
 class Merged:
-    """Functions to compile, and how they are called.
+    """The functions to compile, and how they are called.
 
     Attributes:
-        functions: by name.
-        calls: of each function that there was, the name of the one that computes it, and the
-            numbers that this one takes behind its pointers.
+        functions: the functions by name.
+        calls: for each original function, the name of the function that replaces it, and the
+            numbers to pass after its pointers.
     """
 
     functions: dict[str, tirx.PrimFunc]
@@ -51,15 +51,15 @@ class Merged:
 
 
 def apart(functions: Mapping[str, tirx.PrimFunc]) -> Merged:
-    """Return functions as they are."""
+    """Return the functions unchanged."""
     return Merged(dict(functions), {name: (name, ()) for name in functions})
 
 
 def merge(functions: Mapping[str, tirx.PrimFunc]) -> Merged:
-    """Return as few functions as compute the same.
+    """Return as few functions as possible that compute the same.
 
     Args:
-        functions: with pointers for parameters, by name; the first of several alike stays.
+        functions: functions by name, with pointers as parameters; the first of similar ones stays.
     """
     groups: list[dict[str, _Read]] = []
     for name, function in functions.items():
@@ -80,16 +80,16 @@ def merge(functions: Mapping[str, tirx.PrimFunc]) -> Merged:
 
 @dataclass
 class _Read:
-    """A function's integers, in their order.
+    """A function's integers in order.
 
     Attributes:
-        function: which one.
-        integers: all of them.
-        fixed: the places of those which LLVM has to know.
-        shapes: the places of those in shapes of buffers, which mean nothing but their memory.
-        sizes: elements of the function's own buffers.
-        is_flat: whether what is read and written has one index.
-        skeleton: the function without what an argument can be.
+        function: the function.
+        integers: all its integers.
+        fixed: the indices of integers that LLVM has to know.
+        shapes: the indices of integers in shapes of buffers that only state the memory's size.
+        sizes: the elements of each of the function's own buffers.
+        is_flat: whether every load and store has a single index.
+        skeleton: the function with zeros in place of the integers that arguments can replace.
     """
 
     function: tirx.PrimFunc
@@ -126,8 +126,8 @@ class _Read:
         """Return the body with other integers.
 
         Args:
-            change: gives what is at a place, of the place and the integer there.
-            rules: others of ``structural_map``.
+            change: returns the new value for an index and the integer there.
+            rules: more rules of ``structural_map``.
         """
         places = iter(range(len(self.integers)))
         body = structural_map(
@@ -138,7 +138,7 @@ class _Read:
         return body
 
     def is_like(self, other: _Read) -> bool:
-        """Tell whether functions differ only in what an argument can be."""
+        """Tell whether functions differ only in integers that arguments can replace."""
         mine, its = (each.function for each in (self, other))
         kinds = [[str(param.ty) for param in each.params] for each in (mine, its)]
         if kinds[0] != kinds[1] or len(self.integers) != len(other.integers):
@@ -163,12 +163,12 @@ class _Read:
         self.is_flat = self.is_flat and len(node.indices) == 1
 
     def _last(self, node: Any) -> range:
-        """Return the places of a node's integers, which was read just now."""
+        """Return the indices of the integers of the node that the walk read last."""
         end = len(self.integers)
         return range(end - _count(node), end)
 
     def _fix(self, node: Any, parts: Sequence[Any]) -> Any:
-        """Keep what stands last in a node."""
+        """Fix the integers of a node's last parts."""
         count = sum(map(_count, parts))
         self.fixed.update(self._last(node)[-count:] if count else ())
         return node
@@ -198,8 +198,8 @@ class _Read:
         return node
 
     def _shape(self, node: Any, buffer: Any, data: Any = None) -> None:
-        """Read the shape of a buffer, which may be nothing but its memory's size."""
-        # One index is a place in memory; what of more is never read has its shape for nothing.
+        """Read a buffer's shape, which may only state its memory's size."""
+        # A shape of one axis does not matter, nor one of more axes whose buffer nothing accesses.
         is_plain = (len(buffer.shape) == 1 or self.is_flat) and not len(buffer.strides or ())
         is_plain = is_plain and int(buffer.elem_offset or 0) == 0
         is_plain = is_plain and (data is None or _count(data) == 0)
@@ -223,7 +223,7 @@ def _count(node: Any) -> int:
 
 
 def _merged(reads: Sequence[_Read]) -> tuple[tirx.PrimFunc, list[Numbers]]:
-    """Return a function for several alike, and the numbers that each of them stands for."""
+    """Return one function for several similar ones, and the numbers to pass for each of them."""
     first, *_ = reads
     rows = [
         tuple(int(each.value) for each in own)
@@ -258,7 +258,7 @@ def _merged(reads: Sequence[_Read]) -> tuple[tirx.PrimFunc, list[Numbers]]:
 
 
 def _arguments(rows: set[Numbers]) -> list[Numbers]:
-    """Return the rows of numbers that all others are multiples of."""
+    """Return the fewest rows of which all others are multiples."""
     kept: list[Numbers] = []
     for row in sorted(rows, key=lambda row: (sum(map(abs, row)), row)):
         if not any(_factor(row, other) for other in kept):
@@ -267,7 +267,7 @@ def _arguments(rows: set[Numbers]) -> list[Numbers]:
 
 
 def _factor(row: Numbers, other: Numbers) -> int:
-    """Return how often one row is another one, in which not all are 0; or 0."""
+    """Return the f with row = f · other; 0 if there is none. Not all of ``other`` are 0."""
     at = next(i for i, each in enumerate(other) if each)
     factor = row[at] // other[at]
     return factor if tuple(factor * each for each in other) == row else 0

@@ -1,4 +1,4 @@
-"""How far a function's output may lie over its input: what is read before it is written over."""
+"""How far a function's output may overlap its input, so that no element is lost before its use."""
 
 from __future__ import annotations
 
@@ -21,28 +21,28 @@ from legalize.kernels.isa.mcu import NUMBER, TWO_WORDS
 from tvm_qnn.standalone.spans import Span, combined, exactly, joined, negated
 from tvm_qnn.standalone.uses import Pair, Uses
 
-# Loops are followed turn by turn, all inside one another, up to so many turns.
+# Nested loops are followed iteration by iteration, up to this many iterations in all.
 _TURNS = 1 << 16
 
 
 class _UnreadableError(Exception):
-    """A function does what is not understood here."""
+    """A function contains something that this code does not understand."""
 
 
 def leads(function: tirx.PrimFunc, alignment: int) -> dict[Pair, int]:
-    """Return how many bytes an output must begin before an input, at least, to lie over it.
+    """Return how many bytes an output must begin before an input, at least, to overlap it.
 
-    A lead below 0 says that the output may as well begin that much behind the input. There is a
-    lead for each parameter that is only read and each one that is written. They are bounds, from
-    the order of the function's loads and stores in its loops.
+    With a negative lead the output may begin after the input, by this many bytes. There is a
+    lead for each pair of a parameter that is only read and one that is written. Leads are bounds:
+    they follow from the order of the function's loads and stores in its loops.
 
     Args:
-        function: lowered, with buffers of one dimension.
+        function: a lowered function, with buffers of one dimension.
         alignment: the most bytes of an element.
 
     Returns:
-        The leads, between tensors of the first output's dtype; none if the function does what is
-        not understood here.
+        The leads between tensors of the first output's dtype; empty if the function contains
+        something that this code does not understand.
     """
     reader = _Reader(function)
     try:
@@ -64,7 +64,7 @@ def leads(function: tirx.PrimFunc, alignment: int) -> dict[Pair, int]:
 
 
 def size_of_buffer(buffer: Any) -> int:
-    """Count the bytes of a buffer of known shape."""
+    """Count the bytes of a buffer whose shape is known."""
     return prod(int(extent) for extent in buffer.shape) * _item_size(buffer)
 
 
@@ -74,14 +74,14 @@ def _item_size(buffer: Any) -> int:
 
 
 class _Reader:
-    """Follows a function's code in its order, in all turns of the loops around at once."""
+    """Follows a function's code in order, for all iterations of the surrounding loops at once."""
 
     def __init__(self, function: tirx.PrimFunc) -> None:
         self.written: set[int] = set()
         self._numbers = {parameter: n for n, parameter in enumerate(function.params)}
-        # The memory that a buffer is in, by its first name.
+        # The memory in which a buffer lies, identified by its first buffer.
         self._memory: dict[Any, Any] = {parameter: parameter for parameter in function.params}
-        # What is known of variables, and of memory of one number.
+        # The known values of variables, and of memory that holds one number.
         self._values: dict[Any, Span] = {}
         self._turns = 1
         structural_walk(function.body, lambda node: self._declare(node))
@@ -133,7 +133,7 @@ class _Reader:
         return uses.then(self._written(node.buffer, place, 0))
 
     def _written(self, buffer: Any, place: Span, most: int) -> Uses:
-        """Return the uses of a store to an argument, ``most`` elements behind a place or nearer."""
+        """Return the uses of a store to an argument, up to ``most`` elements behind an index."""
         number = self._numbers[self._memory_of(buffer)]
         self.written.add(number)
         end = np.array([size_of_buffer(buffer)])
@@ -158,7 +158,7 @@ class _Reader:
         if turns < 1 or (node.step is not None and int(node.step) != 1):
             raise _UnreadableError
         known = dict(self._values)
-        # What a turn finds there may be of the turn before it.
+        # An iteration may find values that the iteration before it has stored.
         changed = self._changed(node)
         self._values = {key: span for key, span in known.items() if key not in changed}
         is_followed = outer * turns <= _TURNS
@@ -182,7 +182,7 @@ class _Reader:
         return int(span[0][0])
 
     def _changed(self, loop: tirx.For) -> set[Any]:
-        """Return the memory that a loop stores to."""
+        """Return the memory to which a loop stores."""
         stored: set[Any] = set()
         note = (tirx.BufferStore, lambda node: stored.add(self._memory_of(node.buffer)))
         structural_walk(loop.body, note)
@@ -201,12 +201,12 @@ class _Reader:
         return self.value(indices[0])
 
     def _forget(self, known: dict[Any, Span]) -> None:
-        """Forget what has changed since; what was known of it then may be so or not."""
+        """Forget values that have changed: an earlier value may hold or not."""
         changed = {key for key, span in self._values.items() if known.get(key) is not span}
         self._values = {key: None if key in changed else span for key, span in known.items()}
 
     def value(self, node: Any) -> tuple[Uses, Span]:
-        """Return what computing an expression reads, and its span."""
+        """Return the reads of an expression's computation, and its span."""
         if isinstance(node, tirx.IntImm):
             return Uses(), exactly(int(node.value))
         rule = _VALUES.get(type(node))
@@ -228,7 +228,7 @@ class _Reader:
 
     def _variable(self, node: tirx.Var) -> tuple[Uses, Span]:
         if not isinstance(node.ty, tvm.ir.PrimType):
-            raise _UnreadableError  # a pointer that goes who knows where
+            raise _UnreadableError  # a pointer to unknown memory
         return Uses(), self._values.get(node)
 
     def _cast(self, node: tirx.Cast) -> tuple[Uses, Span]:
@@ -258,7 +258,7 @@ class _Reader:
     def _call(self, node: tvm.ir.Call) -> tuple[Uses, Span]:
         if isinstance(node.op, tvm.ir.Op) and node.op.name in _EXTERN:
             return self._extern(*node.args)
-        # What gives a pointer hides what is read through it.
+        # A function that returns a pointer hides what is read through it.
         is_number = isinstance(node.ty, tvm.ir.PrimType) and str(node.ty.dtype) != "handle"
         if not isinstance(node.op, tvm.ir.Op) or not is_number:
             raise _UnreadableError
@@ -286,16 +286,16 @@ class _Reader:
     def _tile(self, to: Any, *others: Any) -> Uses:
         groups, pitch = map(self._number, others[-2:])
         uses = self._moved(to, others, (PIXELS - 1) * pitch + groups * FOUR - 1)
-        # What is read may be read again after something was written.
+        # It may read again after it has written.
         return uses.then(uses)
 
     def _moved(self, place: Any, others: Sequence[Any], most: int | None) -> Uses:
-        """Return the uses of a function that writes from a place on.
+        """Return the uses of a function that writes from an element on.
 
         Args:
             place: the first element.
-            others: its further arguments, among them places from which on it reads.
-            most: how many elements behind the first it writes; None for nobody knows how many.
+            others: its further arguments; addresses among them are elements from which it reads on.
+            most: how many elements behind the first it writes at most; None if unknown.
         """
         uses = Uses()
         for each in others:
@@ -324,7 +324,7 @@ def _is_number(buffer: Any) -> bool:
 
 
 def _spread(span: Span, turns: int) -> Span:
-    """Return a span of the turns of a loop: what is known of each turn around it."""
+    """Return a span in each iteration of a loop, from that in each iteration around the loop."""
     if span is None or (span[0].size == 1 and span[1].size == 1):
         return span
     low, high = (np.repeat(each, turns) if each.size > 1 else each for each in span)

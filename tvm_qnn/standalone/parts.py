@@ -1,4 +1,4 @@
-"""Tensors that are some bytes of others, and need no copies of their own."""
+"""Finds tensors that are parts of other tensors' memory, and need no copies."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from legalize.image_rows import JOINS, TAKES
 
 
 def with_parts(plan: Plan, functions: Mapping[str, Any], alignment: int) -> Plan:
-    """Return the plan without the copies of bytes between two temporary tensors.
+    """Return the plan without copies from one temporary tensor to a part of another.
 
     Args:
         plan: the calls.
-        functions: those that they call, by name.
-        alignment: of each tensor in bytes; what would begin elsewhere is copied.
+        functions: the functions by name.
+        alignment: of each tensor in bytes; a part that would begin elsewhere is still copied.
     """
     sizes, parts = plan.temporaries, dict(plan.parts)
     calls = []
@@ -33,7 +33,7 @@ def with_parts(plan: Plan, functions: Mapping[str, Any], alignment: int) -> Plan
 def _parts_of(
     call: Call, functions: Mapping[str, Any], sizes: Sequence[int]
 ) -> list[tuple[int, int, int]]:
-    """Return which tensors are parts by a call: each one's number, of which one, and from where."""
+    """Return the tensors that a call makes parts of others: index, index of the whole, offset."""
     attrs = functions[call.function].attrs if call.function else {}
     numbers = [place.number for place in call.arguments if isinstance(place, Temporary)]
     if len(numbers) < len(call.arguments):
@@ -49,7 +49,7 @@ def _parts_of(
 
 
 def _home(number: int, parts: Mapping[int, tuple[int, int]]) -> tuple[int, int]:
-    """Return the tensor that is in no other one, in which one lies, and where."""
+    """Return the outermost tensor that contains a tensor, and the offset in it."""
     start = 0
     while number in parts:
         number, offset = parts[number]

@@ -1,4 +1,4 @@
-"""A model as C99 alone, for any compiler."""
+"""Writes a model as C99 only, for any compiler."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ def code_in_c(arranged: Arrangement, prefix: str, told: Sequence[str] | None) ->
 
     Args:
         arranged: the calls.
-        prefix: what every name begins with.
-        told: of each call what it computes; None for the functions' names.
+        prefix: the beginning of every name.
+        told: a text about each call; None for the functions' names.
     """
     notes: dict[str, list[str]] = {}
     for number, call in enumerate(arranged.plan.calls):
@@ -35,7 +35,7 @@ def code_in_c(arranged: Arrangement, prefix: str, told: Sequence[str] | None) ->
 
 
 def weights_file(program: Program, states: bytes) -> str:
-    """Return the file that has a model's constants.
+    """Return the file with a model's constants.
 
     Args:
         program: the contents of the other files.

@@ -1,4 +1,4 @@
-"""What the files of a standalone export are written from."""
+"""The contents of a standalone export's files, before they are written as C."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ class Program:
     """The contents of the files.
 
     Attributes:
-        prefix: what every name in C begins with.
+        prefix: the beginning of every name in C.
         signature: the inputs and outputs.
-        target: what the code is for.
-        arranged: the calls of a run, and where its tensors lie.
-        offsets: where each constant begins, and behind them the states before the first run.
-        needs: the functions of other libraries that the object calls; None: not known.
-        names: of the layers to which the calls of a run belong; None where a call is named after
-            its function.
-        code: its functions as C99; None where an object file has them.
+        target: the code's target.
+        arranged: the calls of a run, and the positions of its tensors.
+        offsets: the offset of each constant, and then of the states before the first run.
+        needs: the functions of other libraries that the object file calls; None if unknown.
+        names: the layer of each call of a run; None if calls are named after their
+            functions.
+        code: the functions as C99; None if they are in an object file.
     """
 
     prefix: str
@@ -42,7 +42,7 @@ class Program:
 
     @property
     def alignment(self) -> int:
-        """Of every pointer, in bytes."""
+        """The alignment of every pointer, in bytes."""
         return self.arranged.alignment
 
     @property
@@ -52,34 +52,34 @@ class Program:
 
     @property
     def units(self) -> tuple[str, ...]:
-        """The files that a program is linked of, beside its own."""
+        """The files that a program links beside its own."""
         ends = (".c", ".o") if self.code is None else (".c", "_weights.c")
         return tuple(f"{self.prefix}{end}" for end in ends)
 
     @property
     def macro(self) -> str:
-        """The beginning of every macro."""
+        """The beginning of every macro's name."""
         return self.prefix.upper()
 
     @property
     def weights(self) -> str:
-        """The name of the constants."""
+        """The name of the constants in C."""
         return weights(self.prefix)
 
     @property
     def state_offsets(self) -> tuple[int, ...]:
-        """Where each state begins in the memory of all."""
+        """The offset of each state in the memory of all states."""
         first = len(self.plan.constants)
         return tuple(offset - self.offsets[first] for offset in self.offsets[first:])
 
     @property
     def state_size(self) -> int:
-        """The bytes of all states; behind them their new values are written."""
+        """The bytes of all states; space for their new values follows them."""
         return state_size(self.signature, self.alignment)
 
     @property
     def arguments(self) -> str:
-        """The arguments of the function that runs the model, in C."""
+        """The arguments in C of the function that runs the model."""
         given = [] if self.arranged.arena else ["const void *inputs[]", "void *outputs[]"]
         keeps = ["void *state"] if self.signature.states else []
         return ", ".join([*given, "void *workspace", *keeps])

@@ -1,4 +1,4 @@
-"""Keep a model within some memory: find which layers run in strips, and of how many rows."""
+"""Keeps a model within some memory: chooses layers to run in strips, and the rows of a strip."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from legalize.passes.stems import Stem
 from qnn_ops.errors import QnnError
 from tvm_qnn.standalone.schedules import Schedule, peak, schedules
 
-# Schedules that are planned in full; each takes as long as compiling the model. The last
-# ones are those that take least.
+# The number of schedules that are planned in full; each takes as long as compiling the model. The
+# last ones are those with the least estimated memory.
 _TRIES, _LAST = 8, 2
 
 
 @dataclass(frozen=True)
 class Fitted:
-    """A model that keeps within a limit.
+    """A model that does not exceed a limit of memory.
 
     Attributes:
         lowered: the module.
-        schedule: what runs in strips; None: nothing does.
+        schedule: the layers in strips; None if there are none.
     """
 
     lowered: tvm.IRModule
@@ -36,19 +36,19 @@ def fit(
     memory_of: Callable[[tvm.IRModule], int],
     limit: int,
 ) -> Fitted:
-    """Find a schedule that keeps a model within some memory, with few products more.
+    """Find a schedule that keeps a model within some memory, with few additional products.
 
-    Schedules are estimated, and those that may do are planned in full, of few products first. What
-    is missing from an estimate is learnt from those that do not keep within the limit; so once one
-    does, those of fewer products are tried that were passed over, as long as they do.
+    Schedules have estimates of their memory. Promising ones are planned in full, beginning with the
+    fewest products. One that exceeds the limit corrects all estimates. Once one fits, schedules of
+    fewer products that seemed too large are tried, until one exceeds the limit.
 
     Args:
-        lower: lowers the model, with layers in strips.
+        lower: lowers the model with layers in strips.
         memory_of: plans a lowered model's memory; returns the bytes.
-        limit: the bytes that it may take.
+        limit: the most bytes of memory.
 
     Raises:
-        QnnError: if none is found; says the least that was.
+        QnnError: if no schedule fits; the message has the least memory that was found.
     """
     pending: list[Schedule] = []
     estimates: list[int] = []
@@ -83,7 +83,7 @@ def fit(
         if not pending:
             break
     if found:
-        # What the caller keeps of lowering is of the last module.
+        # The caller has observed the last lowering, so the last one must be that of the result.
         return Fitted(lowered if chosen is found else lower(_always(found.strips)), found)
     raise QnnError(
         f"the model may take {limit:,} bytes of memory, and the least for which a schedule was "

@@ -1,6 +1,6 @@
-"""Loops that LLVM does not write out: some instructions more a turn, and far less flash.
+"""Keeps LLVM from unrolling loops: some more instructions an iteration, and far less flash.
 
-Innermost loops of products are left to LLVM. Kernels have written out what is worth it.
+Innermost loops of products are left to LLVM. Kernels have unrolled the loops that are worth it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from legalize.kernels.isa.mcu import NUMBER
 _EXTENT = "tvm_qnn_extent"
 _TURN = "tvm_qnn_turn"
 
-# LLVM knows nothing of what an assembler's line gives, and on Cortex-M unrolls no loop with one.
+# LLVM knows no result of inline assembly, and on Cortex-M unrolls no loop that has some.
 _IR = f"""
 define i32 @{_EXTENT}(i32 %value) {{
   %same = call range(i32 1, -2147483648) i32 asm sideeffect "", "=r,0"(i32 %value)
@@ -31,19 +31,19 @@ define void @{_TURN}() {{
 }}
 """
 
-_SHORT = 8  # turns of a loop of products that LLVM may write out
+_SHORT = 8  # iterations of a loop of products that LLVM may unroll
 
 _PRODUCTS = ("llvm.arm.smlad", "llvm.arm.smlabb", "llvm.arm.smlatt")
 
 
 def rolled(function: tirx.PrimFunc, *, has_loops: bool) -> tirx.PrimFunc:
-    """Return a function whose loops stay loops.
+    """Return a function whose loops LLVM keeps.
 
     Args:
-        function: lowered.
-        has_loops: whether the core has instructions for loops, which LLVM takes for loops without
-            an assembler's line. Those whose turns it does not know it does not write out. It makes
-            long code of vectors of a loop that has none, so that has such a line.
+        function: a lowered function.
+        has_loops: whether the core has instructions for loops. LLVM uses them in loops without
+            inline assembly, and does not unroll these if their number of iterations is unknown.
+            A loop without vectors still gets some: LLVM would make vectors, and long code.
     """
 
     def roll(loop: tirx.For) -> tirx.For:
@@ -83,14 +83,14 @@ def _has(body: Any, kind: type, is_one: Callable[[Any], bool] = lambda _: True) 
 
 
 def _adds(call: tvm.ir.Call) -> bool:
-    """Tell whether a call is an instruction that adds products."""
+    """Tell whether a call is an instruction that adds products to a sum."""
     if call.op.name != "tirx.call_llvm_pure_intrin":
         return False
     return int(call.args[0].value) in {llvm_lookup_intrinsic_id(name) for name in _PRODUCTS}
 
 
 def _multiplies(product: tirx.Mul) -> bool:
-    """Tell whether an int32 product is of data, not of places."""
+    """Tell whether an int32 product is one of data, and not of indices."""
     return str(product.ty.dtype) == "int32" and all(map(_is_loaded, (product.a, product.b)))
 
 

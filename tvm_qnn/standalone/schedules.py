@@ -1,4 +1,4 @@
-"""Estimates of the memory that a network takes with some of its layers in strips."""
+"""Estimates the memory of a network with some of its layers in strips."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tvm import relax
 from legalize.passes.in_strips import Strips
 from legalize.passes.stems import Rows, Stem
 
-# Into how many strips a result is cut, beside those of one row.
+# The numbers of strips into which a result is cut, beside strips of a single row.
 _COUNTS = (2, 3, 4, 5, 6, 8, 10, 12, 16, 24, 32, 48, 64)
 
 
@@ -21,11 +21,11 @@ class Schedule:
     """Layers in strips.
 
     Attributes:
-        strips: which ones, and of how many rows.
-        count: of the strips.
-        layers: how many run in strips.
-        products: that are computed more often than without.
-        estimate: bytes of memory that the network takes at least.
+        strips: the layers, and the rows of their strips.
+        count: the number of strips.
+        layers: the number of layers in strips.
+        products: the number of products that are computed more than once.
+        estimate: the least bytes of memory that the network takes.
     """
 
     strips: Strips
@@ -39,8 +39,8 @@ def schedules(function: relax.Function, stems: Sequence[Stem]) -> Iterator[Sched
     """Yield schedules of a function.
 
     Args:
-        function: of the dialect's operators.
-        stems: the function's.
+        function: a function of the dialect's operators.
+        stems: the function's stems.
     """
     network = _Network(function)
     for number, stem in enumerate(stems):
@@ -58,7 +58,7 @@ def schedules(function: relax.Function, stems: Sequence[Stem]) -> Iterator[Sched
 
 
 def peak(function: relax.Function) -> int:
-    """Estimate the bytes of memory that a function takes without strips."""
+    """Estimate the bytes of memory of a function without strips."""
     return _Network(function).peak()
 
 
@@ -71,7 +71,7 @@ def _products(stem: Stem, strips: Sequence[Mapping[relax.Var, Rows]]) -> int:
 
 
 class _Network:
-    """The tensors of a function, and when they live."""
+    """The tensors of a function, and the steps at which they live."""
 
     def __init__(self, function: relax.Function) -> None:
         bindings = [binding for block in function.body.blocks for binding in block.bindings]
@@ -85,7 +85,7 @@ class _Network:
         self.sizes = {variable: _size(variable) for variable in self.last}
 
     def peak(self, without: Stem | None = None) -> int:
-        """Return the most bytes at a step that is of no stem."""
+        """Return the most bytes at any step outside of a stem."""
         inner = set() if without is None else {*without.layers}
         used = [
             self._living(step) - self._shared(variable, step)
@@ -103,7 +103,7 @@ class _Network:
         )
 
     def _shared(self, variable: relax.Var, step: int) -> int:
-        """Return the bytes of a result that may lie over what is read last."""
+        """Return the bytes by which a result may overlap a tensor that is read here last."""
         dying = [self.sizes[each] for each in self.reads[variable] if self.last[each] == step]
         return min(self.sizes[variable], max(dying, default=0))
 
@@ -127,7 +127,7 @@ class _Network:
         return most
 
     def _inner(self, stem: Stem, sizes: Mapping[relax.Var, int]) -> int:
-        """Return the most bytes of a strip's images between the source and the result."""
+        """Return the most bytes of a strip's tensors between the source and the result."""
         most = 0
         inner = {variable for variable in stem.layers if variable != stem.result}
         for variable, images in stem.images.items():

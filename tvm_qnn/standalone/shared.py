@@ -1,7 +1,7 @@
-"""Functions whose tensors lie in one another's memory.
+"""Rewrites functions whose tensors share memory.
 
-LLVM takes the memory of every pointer that a function gets for its own. So tensors that overlap
-come as one pointer, and as numbers: how far behind it the others begin.
+LLVM assumes that no two pointers of a function lead to the same memory. So tensors that overlap are
+passed as one pointer, and as numbers: the distances of the other tensors from it.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from tvm_ffi import structural_map, structural_walk
 def with_shared_memory(
     function: tirx.PrimFunc, members: Sequence[int]
 ) -> tuple[Any, Any, Mapping[int, tirx.Var]]:
-    """Rewrite a function so that some of its tensors, of one dtype, are parts of one buffer.
+    """Rewrite a function so that some of its tensors of one dtype become parts of one buffer.
 
     Args:
-        function: lowered, with buffers of one dimension.
-        members: the parameters that are, by number; the first one's begin is the buffer's.
+        function: a lowered function, with buffers of one dimension.
+        members: the indices of these parameters; the buffer begins with the first one.
 
     Returns:
-        The body, the buffer, and by parameter how many elements behind it the others begin.
+        The body, the buffer, and by parameter the distance of the others in elements.
     """
     buffers = [function.params[number] for number in members]
     size = sum(prod(map(int, each.shape)) for each in buffers)
@@ -55,7 +55,7 @@ def with_shared_memory(
         if node.buffer not in moved:
             return node
         dtype = str(node.value.ty.dtype).replace(str(node.buffer.dtype), str(shared.dtype))
-        value = _reinterpreted(node.value, dtype)  # of bytes, which a view may read as others
+        value = _reinterpreted(node.value, dtype)  # a view may read the bytes as another type
         return tirx.BufferStore(shared, value, [_behind(node.indices[0], moved[node.buffer])])
 
     rules = [(tirx.DeclBuffer, drop), (TensorLoad, load), (tirx.BufferStore, store)]

@@ -1,4 +1,4 @@
-"""Open sizes of a model that becomes C code: numbers for all of them."""
+"""Replaces open sizes by numbers, for models that become C code."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from tvm_qnn.standalone.arrangement import check_sizes
 
 
 class LargestSizeWarning(UserWarning):
-    """C code has a number where a model leaves a size open: the largest one."""
+    """C code uses the largest number for each size that a model leaves open."""
 
 
 def at_largest(mod: tvm.IRModule) -> tvm.IRModule:
     """Return a model with the largest number for each open size.
 
     Raises:
-        QnnError: a size has no largest number; names all sizes.
+        QnnError: a size has no largest number; the message names all sizes.
 
     Warns:
-        LargestSizeWarning: once, if there is an open size.
+        LargestSizeWarning: once, if a size is open.
     """
     signature = signature_of(mod)
     ends = {name: high for name, (_, high) in bounds_of(mod["main"]).items() if high is not None}

@@ -1,4 +1,4 @@
-"""The C files of a standalone export."""
+"""Writes the C files of a standalone export."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from tvm_qnn.standalone.arrangement import size_of
 from tvm_qnn.standalone.header import header
 from tvm_qnn.standalone.program import Program, c_type, constant, initial
 
-_MOST_CALLS = 100  # of a function, which stays below 300 lines
+_MOST_CALLS = 100  # of a function, which then stays below 300 lines
 
 
 def files(program: Program) -> dict[str, str]:
-    """Return the files' contents by name: header and support code."""
+    """Return the header and the support code, by the files' names."""
     prefix = program.prefix
     return {
         f"{prefix}.h": header(program),
@@ -66,7 +66,7 @@ def _what_it_has(program: Program) -> str:
 
 
 def _pointers(program: Program) -> str:
-    """Declare what the calls take their pointers from."""
+    """Declare the variables from which the calls take their pointers."""
     constants = ""
     if program.code is None:
         constants = f"  const unsigned char *const constants = {program.weights};\n"
@@ -78,7 +78,7 @@ def _pointers(program: Program) -> str:
 
 
 def _calls(program: Program) -> tuple[str, str]:
-    """Return functions that make the calls, if there are many, and the body that makes them all."""
+    """Return functions of some calls each, if there are many, and the body that runs all calls."""
     made = [_hooked(program, number, call) for number, call in enumerate(program.plan.calls)]
     if len(made) <= _MOST_CALLS:
         return "", "\n".join(made)
@@ -98,7 +98,7 @@ def _calls(program: Program) -> tuple[str, str]:
 
 
 def _callees(program: Program) -> str:
-    """Declare the constants and the functions of an object file, or write them in C."""
+    """Declare the constants and functions of an object file, or write the functions in C."""
     if program.code is not None:
         return f"{constant_declarations(program)}\n{program.code}"
     functions = {}
@@ -116,7 +116,7 @@ def _callees(program: Program) -> str:
 
 
 def constant_declarations(program: Program) -> str:
-    """Declare the constants of plain C, for C++ as C has them."""
+    """Declare the constants of plain C with C's linkage, also for C++."""
     names = [
         f"extern const {c_type(str(each.numpy().dtype))} {constant(program.prefix, number)}[];"
         for number, each in enumerate(program.plan.constants)
@@ -169,7 +169,7 @@ def _hooked(program: Program, number: int, call: Call) -> str:
 
 
 def _c_string(text: str) -> str:
-    """Write any text as C does; two question marks in it begin nothing else."""
+    """Write a text as a string in C; question marks are escaped, so that none begins a trigraph."""
 
     def written(byte: int) -> str:
         is_plain = 0x20 <= byte < 0x7F and byte not in b'"\\?'
@@ -200,13 +200,13 @@ def _symbol(program: Program, call: Call) -> str:
 
 
 def _numbers(program: Program, call: Call) -> tuple[int, ...]:
-    """Return what the function of a call takes behind its pointers."""
+    """Return the numbers that a call's function takes after its pointers."""
     _, numbers = program.arranged.merged.calls[program.arranged.name_of(call)]
     return numbers
 
 
 def _shift(program: Program, call: Call, number: int) -> str | None:
-    """Return how many elements behind the first member an argument begins, where it is one."""
+    """Return an argument's distance in elements from the first member; None if it is no member."""
     members = program.arranged.members_of(call)
     if number not in members[1:]:
         return None

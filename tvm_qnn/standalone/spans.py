@@ -1,4 +1,4 @@
-"""Bounds of integer expressions of TIR, for many turns of loops at once."""
+"""Bounds of TIR's integer expressions, for many iterations of loops at once."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from tvm import tirx
 
 Array: TypeAlias = "np.ndarray[Any, np.dtype[np.int64]]"
 Span: TypeAlias = "tuple[Array, Array] | None"
-"""The least and the most that a value can be, each for every turn; None: not known."""
+"""The least and the greatest value, each for every iteration; None if unknown."""
 
-_MOST = 1 << 40  # of what is known: products of two stay integers of 64 bits with room
+_MOST = 1 << 40  # the greatest value that counts as known: products of two fit well into 64 bits
 
 
 def exactly(value: int) -> Span:
-    """Return the span of a number."""
+    """Return the span of a constant."""
     return np.array([value]), np.array([value])
 
 
@@ -28,7 +28,7 @@ def joined(lhs: Span, rhs: Span) -> Span:
 
 
 def combined(operator: type, lhs: Span, rhs: Span) -> Span:
-    """Return the span of an operator of two values.
+    """Return the span of an operation on two values.
 
     Args:
         operator: the class of the expression.
@@ -45,7 +45,7 @@ def combined(operator: type, lhs: Span, rhs: Span) -> Span:
 
 
 def negated(value: Span) -> Span:
-    """Return the span of the opposite of a condition."""
+    """Return the span of a negated condition."""
     return None if value is None else (1 - value[1], 1 - value[0])
 
 
@@ -71,7 +71,7 @@ def _remainder(a: _Pair, b: _Pair) -> Span:
 
 
 def _truncated(rule: Callable[[_Pair, _Pair], Span]) -> Callable[[_Pair, _Pair], Span]:
-    """Round towards zero, which is the same where nothing is negative."""
+    """Apply a rule that rounds down to an operator that rounds to zero, if no value is negative."""
     return lambda a, b: rule(a, b) if (a[0] >= 0).all() else None
 
 

@@ -1,4 +1,4 @@
-"""What an object file tells: the symbols that it needs and has, and its sections."""
+"""Reads object files: the symbols that they need and define, and their sections."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-_SYMBOLS = 2  # the type of a section, SHT_SYMTAB
-_GLOBAL = 1  # binding of a symbol, STB_GLOBAL
-_LOADED = 2  # of a section's flags, SHF_ALLOC
+_SYMBOLS = 2  # a section's type, SHT_SYMTAB
+_GLOBAL = 1  # a symbol's binding, STB_GLOBAL
+_LOADED = 2  # a section's flag, SHF_ALLOC
 
 
 @dataclass(frozen=True)
 class _Class:
     """The layout of ELF files of 32 or 64 bits."""
 
-    header: str  # from byte 16 on, the place of the sections fourth
+    header: str  # from byte 16 on; the offset of the sections is the fourth field
     section: str  # name, type, flags, address, offset, size, link, …
     symbol: str
-    info: int  # place of a symbol's type and binding in it
-    index: int  # that of its section
+    info: int  # index of a symbol's type and binding in it
+    index: int  # index of a symbol's section in it
 
 
 _CLASSES = {
@@ -32,13 +32,13 @@ _ORDERS = {1: "<", 2: ">"}
 
 
 def undefined_symbols(contents: bytes) -> list[str] | None:
-    """Return the names of the symbols that an object file takes from elsewhere, in order.
+    """Return the names of the symbols that an object file needs from other files, in order.
 
     Args:
-        contents: of the file.
+        contents: the file's contents.
 
     Returns:
-        The names; None if the file is not in the format ELF.
+        The names; None if the file is not ELF.
     """
     if not _is_elf(contents):
         return None
@@ -46,13 +46,13 @@ def undefined_symbols(contents: bytes) -> list[str] | None:
 
 
 def offered_symbols(contents: bytes) -> list[str] | None:
-    """Return the names of the symbols that an object file has for others, in order.
+    """Return the names of the symbols that an object file defines for other files, in order.
 
     Args:
-        contents: of the file.
+        contents: the file's contents.
 
     Returns:
-        The names; None if the file is not in the format ELF.
+        The names; None if the file is not ELF.
     """
     if not _is_elf(contents):
         return None
@@ -61,13 +61,13 @@ def offered_symbols(contents: bytes) -> list[str] | None:
 
 
 def loaded_sections(contents: bytes) -> dict[str, int] | None:
-    """Return the bytes that each section of an object file takes in a program, by its name.
+    """Return the bytes of an object file's sections that a program loads, by the section's name.
 
     Args:
-        contents: of the file.
+        contents: the file's contents.
 
     Returns:
-        The sizes; None if the file is not in the format ELF.
+        The sizes; None if the file is not ELF.
     """
     if not _is_elf(contents):
         return None
@@ -84,7 +84,7 @@ def _is_elf(contents: bytes) -> bool:
 
 
 def _read(contents: bytes) -> tuple[_Class, str, int, list[tuple[Any, ...]]]:
-    """Return class and order of bytes, the number of the section that has names, and sections."""
+    """Return class, byte order, the index of the section with names, and all sections."""
     form, order = _CLASSES[contents[4]], _ORDERS[contents[5]]
     header = struct.unpack_from(order + form.header, contents, 16)
     start, size, count, names = header[5], *header[10:]

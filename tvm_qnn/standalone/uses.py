@@ -1,4 +1,4 @@
-"""What code reads and writes of a function's parameters, and in which order."""
+"""The order in which code reads and writes a function's parameters."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ import numpy as np
 from tvm_qnn.standalone.spans import Array
 
 Pair = tuple[int, int]
-"""The numbers of two parameters: one that is read, and one that is written."""
+"""The indices of two parameters: one that is read, and one that is written."""
 
-_FAR = 1 << 48  # beyond any address: of what is not accessed
+_FAR = 1 << 48  # beyond any address: it stands for no access
 
 
 @dataclass(frozen=True)
 class Uses:
-    """What a piece of code does to the parameters, by their numbers, in each turn around it.
+    """The reads and writes of parameters by a piece of code, in each iteration around it.
 
     Attributes:
-        reads: the first byte that is read of each.
+        reads: the first byte that is read of each parameter, by its index.
         writes: the end of the bytes that are written of each.
-        gaps: of each pair, the most by which such an end lies behind a byte that is read later.
+        gaps: for each pair, how far such an end lies behind a byte that is read later, at most.
     """
 
     reads: Mapping[int, Array] = field(default_factory=dict)
@@ -35,7 +35,7 @@ class Uses:
         return self.gaps.get((source, target), np.array([-_FAR]))
 
     def then(self, later: Uses) -> Uses:
-        """Return the uses of this and of what comes after it."""
+        """Return the uses of this code and of the code after it."""
         gaps = _merged(np.maximum, self.gaps, later.gaps)
         crossed = {
             (source, target): end - start
@@ -49,7 +49,7 @@ class Uses:
         )
 
     def where(self, active: Any) -> Uses:
-        """Return the uses of code that does not run in all turns."""
+        """Return the uses of this code if it does not run in all iterations."""
         return Uses(
             {key: np.where(active, start, _FAR) for key, start in self.reads.items()},
             {key: np.where(active, end, -_FAR) for key, end in self.writes.items()},
@@ -57,7 +57,7 @@ class Uses:
         )
 
     def repeated(self, outer: int, turns: int) -> Uses:
-        """Return the uses of a whole loop, of which these are the turns, in each turn around it."""
+        """Return a loop's uses in each iteration around it, from its iterations' uses."""
 
         def by_turn(values: Array) -> Array:
             return np.broadcast_to(values, outer * turns).reshape(outer, turns)
@@ -75,7 +75,7 @@ class Uses:
         )
 
     def in_any_order(self) -> Uses:
-        """Return the uses of a loop whose turns are not followed: these are of all together."""
+        """Return the uses of a loop from those of all its iterations together, in any order."""
         return self.then(self)
 
 

@@ -1,1 +1,1 @@
-"""Targets and what their code needs; machine code, object files and linkers."""
+"""Targets and the needs of their code; machine code, object files and linkers."""

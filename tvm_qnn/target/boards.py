@@ -1,4 +1,4 @@
-"""Targets by the name of a board, a phone or a server."""
+"""The targets of boards, phones and servers, by name."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from typing import NamedTuple
 
 
 class Board(NamedTuple):
-    """One machine that people know by its own name.
+    """One machine that people know by a name.
 
     Attributes:
-        target: what ``parse_target`` takes for it.
+        target: its target, as ``parse_target`` takes it.
         what: its full name, and its processor.
     """
 
@@ -38,4 +38,4 @@ BOARDS: dict[str, Board] = {
     "esp32s3": Board("c", "ESP32-S3: Xtensa, C source for its own compiler"),
     "esp32c3": Board("riscv32", "ESP32-C3: RISC-V"),
 }
-"""Boards by the name that ``parse_target`` takes for them, with options or without."""
+"""The boards by the name that ``parse_target`` takes, with options or without."""

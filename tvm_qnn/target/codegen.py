@@ -1,4 +1,4 @@
-"""Machine code of a lowered module, made on all processors."""
+"""Makes a lowered module's machine code, on all processors of this machine."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ from tvm_qnn.target.processor import processors
 from tvm_qnn.target.store import ObjectStore, function_key, passes_text
 from tvm_qnn.target.target import requirements
 
-# How many parts the functions are divided into. Not by the number of processors: the same model
-# makes the same parts, and so the same code, everywhere.
+# The number of parts that the functions are divided into. It does not depend on the number of
+# processors, so that a model has the same parts, and the same code, on every machine.
 _PARTS = 16
 
-# How many modules the functions that others call by name are divided into. Each takes some 20 ms
-# beside its functions; with one that changes, its whole module is compiled again.
+# The number of modules for functions that others call by name. A module takes some 20 ms beside its
+# functions, but a change of one function compiles its whole module again.
 _SHARES = 8
 
-# TVM begins each function with checks of its arguments, which take longer to compile than most
-# functions and run at each call. This leaves them out.
+# TVM begins each function with checks of its arguments. They take longer to compile than most
+# functions, and run at each call. This option leaves them out.
 _UNCHECKED = {"tirx.disable_assert": True}
 
 _In = TypeVar("_In")
@@ -52,13 +52,13 @@ class Compiled:
     """The machine code of a module.
 
     Attributes:
-        bytecode: of TVM's virtual machine; ``main`` takes the constants after its inputs.
+        bytecode: for TVM's virtual machine; its ``main`` takes the constants after the inputs.
         constants: tensors.
-        target: what the functions are for that the bytecode calls.
-        parts: the functions, in modules that are compiled by themselves, by the name of one of
-            each.
-        compile_part: makes an LLVM module of one of them.
-        objects: of the parts, where there is a store of such; else they are made when needed.
+        target: the target of the functions that the bytecode calls.
+        parts: the functions, in modules that are compiled separately. The key of a module is the
+            name of one of its functions.
+        compile_part: makes an LLVM module of a part.
+        objects: the parts' objects, if there is a store of objects; None: made when needed.
     """
 
     bytecode: bytes
@@ -70,14 +70,14 @@ class Compiled:
 
     @cached_property
     def kernels(self) -> dict[str, Any]:
-        """LLVM modules of the parts, by the same names."""
+        """The LLVM modules of the parts, by the same keys."""
         return dict(zip(self.parts, _each(self.compile_part, self.parts.values()), strict=True))
 
     def runnable(self) -> list[Any]:
-        """Return modules of the kernels, as machine code in memory.
+        """Return modules of the kernels as machine code in memory.
 
-        Links and loads the objects. If the system does not allow that, compiles the parts in
-        memory: all in one module, if functions call others by name.
+        This links and loads the objects. If the system does not allow that, it compiles the parts
+        in memory; if functions call others by name, all parts are one module.
         """
         every = [each for part in self.parts.values() for each in part.functions_items()]
         are_linked = any(TAKES_POINTERS in function.attrs for _, function in every)
@@ -90,7 +90,7 @@ class Compiled:
         return list(self.kernels.values())
 
     def make_runnable(self) -> None:
-        """Turn the kernels into machine code in memory, which their first call does else."""
+        """Turn the kernels into machine code in memory now, and not at their first call."""
         _each(self._compile, self.kernels)
 
     def write_objects(self, folder: Path) -> list[Path]:
@@ -125,13 +125,13 @@ def compile_module(
     pipeline: tvm.transform.Pass,
     store: ObjectStore | None = None,
 ) -> Compiled:
-    """Compile a module in which no operator of the dialect is left.
+    """Compile a module without operators of the dialect.
 
     Args:
-        mod: with ``main``, which has no parameters but the model's inputs.
-        target: of the code.
-        pipeline: what turns Relax operators into calls of functions.
-        store: where objects of functions are found and kept.
+        mod: the module; the only parameters of ``main`` are the model's inputs.
+        target: the target of the code.
+        pipeline: turns Relax operators into calls of functions.
+        store: finds and keeps objects of functions.
     """
     with target:
         inputs = len(mod["main"].params)
@@ -142,7 +142,7 @@ def compile_module(
         context = tvm.transform.PassContext.current()
 
     def build(part: tvm.IRModule) -> Any:
-        # Contexts belong to threads; instruments are not for several of them at once.
+        # A context belongs to a thread, and its instruments do not work in several threads at once.
         functions = list(part.functions.values())
         left = _left_out(functions, target)
         disabled = [*context.disabled_pass, *ALWAYS_LEFT_OUT, *left]
@@ -155,7 +155,7 @@ def compile_module(
     def _is_outer(part: tvm.IRModule) -> bool:
         return any(variable.name_hint in outer for variable in part.functions)
 
-    # Where nothing is to be computed, there is something to link all the same.
+    # A model may compute nothing; the linker still needs a function.
     given = functions if functions is not None else _nothing()
     parts = _parts(given, outer, target, _PARTS if store is None else len(given.functions))
     compiled = Compiled(_serialized(builder.get()), tuple(constants), target, parts, build)
@@ -169,7 +169,7 @@ def compile_module(
 def _objects(
     compiled: Compiled, store: ObjectStore, is_outer: Callable[[tvm.IRModule], bool]
 ) -> list[bytes]:
-    """Return the objects of all parts: those that the store has, and the others, compiled."""
+    """Return the objects of all parts: from the store, or compiled now."""
     passes = passes_text()
     keys = {
         name: function_key(
@@ -206,9 +206,9 @@ def _nothing() -> tvm.IRModule:
 
 
 def _reading(main: relax.Function, inputs: Iterable[Any]) -> set[str]:
-    """Return the functions that main calls with one of its inputs, or with another view of one.
+    """Return the names of functions that main calls with an input, or with a view of an input.
 
-    All that the others get was made here or by the virtual machine: it fits.
+    Only these need checks: the arguments of all others come from this code or the virtual machine.
     """
     outside = set(inputs)
     names = set()
@@ -225,19 +225,20 @@ def _reading(main: relax.Function, inputs: Iterable[Any]) -> set[str]:
 def _parts(
     mod: tvm.IRModule, outer: set[str], target: tvm.target.Target, most: int
 ) -> dict[str, tvm.IRModule]:
-    """Return the functions in modules of about the same size, by the name of a function of each.
+    """Return the functions in modules of about the same size, by the name of one function of each.
 
-    There are at most so many for each kind of functions. Those that others call by name are in
-    ``_SHARES``, which no other function changes.
+    There are at most ``most`` modules for each kind of functions. Functions that others call by
+    name are divided by their names into ``_SHARES`` modules: these do not depend on other
+    functions.
 
-    Functions of ``outer`` share modules with no others. The functions of a module leave out the
-    same passes of TVM's.
+    Functions of ``outer`` have modules of their own. All functions of a module leave out the same
+    passes of TVM.
     """
     variables = sorted(mod.functions, key=lambda variable: str(variable.name_hint))
     kinds: dict[Any, list[tvm.ir.GlobalVar]] = {}
     for variable in variables:
         name, left = str(variable.name_hint), _left_out([mod[variable]], target)
-        # A name that ends in a digest says which share it belongs to, in any model.
+        # A name that ends in a digest decides the share, in any model.
         is_digest = TAKES_POINTERS in mod[variable].attrs
         share = int(name[-1], 16) % _SHARES if is_digest else _SHARES
         kinds.setdefault((name not in outer, left, share), []).append(variable)
@@ -267,10 +268,10 @@ def _serialized(executable: relax.VMExecutable) -> bytes:
 
 
 def _each(function: Callable[[_In], _Out], items: Iterable[_In]) -> list[_Out]:
-    """Map in threads, which gains: TVM and LLVM leave Python's lock alone."""
+    """Map in threads, which is faster: TVM and LLVM do not hold Python's lock."""
     pool = ThreadPoolExecutor(processors())
     try:
         return list(pool.map(function, items))
     finally:
-        # After an error or an interruption, what has not begun is not begun any more.
+        # After an error or an interruption, no further item begins.
         pool.shutdown(wait=True, cancel_futures=True)

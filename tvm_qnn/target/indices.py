@@ -1,4 +1,4 @@
-"""How wide the indices of functions are."""
+"""Decides how wide the indices of functions are."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from tvm_qnn.target.target import requirements
 
 
 def wide_indices(functions: Iterable[tirx.PrimFunc], target: tvm.target.Target) -> list[str]:
-    """Return the passes to leave out, so that LLVM compiles these functions right.
+    """Return the passes to leave out, so that LLVM compiles these functions correctly.
 
-    TVM computes indices in 32 bits. LLVM 22 then vectorizes some loops wrongly in which an index
-    is a remainder by a power of two: it takes the check that the 32 bits do not overflow for a
-    check that the remainder does not wrap either, and reads on behind the wrap. Where an index has
-    64 bits there is nothing else to check. Nor is there where addresses have 32 bits; indices of
-    64 bits keep LLVM busy without end there.
+    TVM computes indices in 32 bits. If an index is a remainder by a power of two, LLVM 22
+    vectorizes some loops wrongly: it mistakes the check that 32 bits do not overflow for a check
+    that the remainder does not wrap, and reads on behind the wrap. With indices of 64 bits there is
+    no such check. Nor is there one if addresses have 32 bits; there indices of 64 bits would keep
+    LLVM busy without end.
     """
     architecture, _ = parts(requirements(target).platform)
     is_wide = "64" in architecture and any(map(_has_mask, functions))

@@ -1,4 +1,4 @@
-"""Finding a linker for exported libraries, for this machine or another one."""
+"""Finds a linker for exported libraries, for this machine or another one."""
 
 from __future__ import annotations
 
@@ -16,31 +16,31 @@ from tvm_qnn.target.processor import parts, this_platform
 COMPILERS = ("cc", "gcc", "clang")
 
 _COMPILERS_OF = {"windows": ("clang",)}
-"""Of systems where not all of these link what TVM compiles."""
+"""The compilers for systems on which not all of ``COMPILERS`` can link TVM's code."""
 
 CROSS = {
     ("aarch64", "linux"): "aarch64-linux-gnu",
     ("arm", "linux"): "arm-linux-gnueabihf",
     ("x86_64", "linux"): "x86_64-linux-gnu",
 }
-"""The prefix of another platform's tools, and its name for clang and zig."""
+"""The prefix of another platform's tools, which is also its name for clang and zig."""
 
 
 def find_linker(named: str | None = None, platform: str | None = None) -> list[str]:
     """Return the command that links shared libraries.
 
     Args:
-        named: a compiler's name or path to use instead of searching. Clang and zig, which compile
-            for any platform, are told which one.
-        platform: what the libraries are for, as in "aarch64-linux-gnu"; default: this machine.
+        named: a compiler's name or path, in place of a search. Clang and zig, which compile for
+            any platform, are told the platform.
+        platform: the libraries' platform, as in "aarch64-linux-gnu"; default: this machine.
 
     Returns:
-        The command's first words: for this machine a C compiler on the path; for another one a
-        cross compiler, clang with lld, or a cross linker; else zig's, which links for any, where
-        the package ``ziglang`` is installed.
+        The command's first words. For this machine: a C compiler on the path. For another one: a
+        cross compiler, clang with lld, or a cross linker. Otherwise zig's linker, which links for
+        any platform, if the package ``ziglang`` is installed.
 
     Raises:
-        QnnError: if there is none; says what to install.
+        QnnError: if there is none; the message says what to install.
     """
     wanted = parts(platform or this_platform())
     is_foreign = wanted != parts(this_platform())
@@ -85,7 +85,7 @@ def _native(system: str) -> list[str]:
 
 
 def _native_options(system: str) -> list[str]:
-    """Return what tells a system's linker where TVM's own functions, which code calls, are."""
+    """Return the options by which a system's linker finds TVM's functions, which the code calls."""
     if system == "darwin":
         return ["-undefined", "dynamic_lookup"]
     if system == "windows":
@@ -117,8 +117,8 @@ def _zig() -> list[str]:
     return [sys.executable, "-m", "ziglang", "cc"]
 
 
-# The library's code needs nothing of the other system's to be linked: without "-nostdlib" clang
-# would look for that system's library, and zig build one, which takes long the first time.
+# The code needs no library of the other system. Without "-nostdlib" clang would look for that
+# system's library, and zig would build it, which takes long the first time.
 
 
 def _clang_options(triple: str) -> list[str]:
@@ -146,6 +146,6 @@ def shared_library_linker(command: Sequence[str]) -> Callable[..., None]:
         if not Path(output).is_file():
             raise QnnError(f"{' '.join(command)} linked nothing: is it a linker?")
 
-    # What TVM asks a linker function: the suffix of the objects it takes.
+    # TVM reads this attribute of a linker function: the suffix of the objects that it takes.
     link.output_format = "so"  # type: ignore[attr-defined]
     return link

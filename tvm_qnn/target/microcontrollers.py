@@ -1,4 +1,4 @@
-"""Microcontrollers and other machines without an operating system, by name."""
+"""The targets of microcontrollers and other machines without an operating system, by name."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from qnn_ops.errors import QnnError
 
 HARD_FLOAT = "+hardfloat"
-"""The end of a name for code that takes floats in registers of their own."""
+"""The end of a target's name if floats are passed in registers of their own."""
 
 
 def _thumb(version: str, cpu: str, *extensions: str) -> dict[str, Any]:
@@ -17,13 +17,13 @@ def _thumb(version: str, cpu: str, *extensions: str) -> dict[str, Any]:
     return {**fields, "mattr": list(extensions)} if extensions else fields
 
 
-# A Cortex-M0+ divides, multiplies 64 bits and computes with floats by calling functions. Libraries
-# for it have these by the platform's names alone; LLVM takes GNU's for "thumbv6m-none-eabi".
+# A Cortex-M0+ calls functions for divisions, for products of 64 bits and for floats. Its libraries
+# only have the platform's names for these; for "thumbv6m-none-eabi" LLVM would take GNU's names.
 _M0PLUS = {**_thumb("thumbv6m", "cortex-m0plus"), "mtriple": "thumbv6m-unknown-none-gnueabi"}
 
-# Parts of these cores are made without their floating-point unit.
+# Some chips with these cores have no floating-point unit.
 _NO_FLOATS = "-fpregs"
-# LLVM 22 multiplies vectors of words that become floats by a wrong power of two.
+# LLVM 22 multiplies vectors of words, when it converts them to floats, by a wrong power of two.
 _NO_FLOAT_VECTORS = "-mve.fp"
 
 _RISCV32 = {"kind": "llvm", "mtriple": "riscv32-unknown-none-elf", "mattr": ["+m", "+c"]}
@@ -41,10 +41,10 @@ NAMES: dict[str, dict[str, Any]] = {
     "cortex-m85": _thumb("thumbv8.1m.main", "cortex-m85", _NO_FLOAT_VECTORS),
     "riscv32": _RISCV32,
     "wasm32": {"kind": "llvm", "mtriple": "wasm32-unknown-unknown"},
-    # Any processor, by its own compiler: kernels are those of one without special instructions.
+    # For any processor, by its own compiler. The kernels use no special instructions.
     "c": {**_RISCV32, "keys": [PLAIN_C, "cpu"], "vector-width": 64},
 }
-"""Targets by name; each Cortex with a floating-point unit also with ``HARD_FLOAT`` at its end."""
+"""Targets by name. If a Cortex has a floating-point unit, ``HARD_FLOAT`` may follow its name."""
 
 _HAVE_FLOATS = ("cortex-m4", "cortex-m7", "cortex-m33", "cortex-m55", "cortex-m85")
 
@@ -52,8 +52,8 @@ _BARE = re.compile(r"thumb.*-none|riscv32.*-none|wasm32")
 _DIVIDES = re.compile(r"thumbv[78].*-none")
 _ARM = re.compile(r"(arm|thumb)(?!64)")
 
-# Bits that LLVM may read at a time, and so the alignment of tensors, by how triples begin. TVM
-# knows those of its own architectures, and takes 128 for any other, with a warning for each build.
+# The widest reads of LLVM in bits, and so the alignment of tensors, by the beginning of triples.
+# TVM knows them for its own architectures. For others it takes 128, and warns at each build.
 _VECTOR_BITS = {
     r"thumbv8\.1m": 64,
     r"thumb|riscv32": 32,
@@ -62,10 +62,10 @@ _VECTOR_BITS = {
 
 
 def with_hard_floats(name: str) -> dict[str, Any] | None:
-    """Return the target of a name that ends in ``HARD_FLOAT``; None where there is none.
+    """Return the target of a name that ends in ``HARD_FLOAT``; None if there is none.
 
     Args:
-        name: as "cortex-m4+hardfloat".
+        name: a name such as "cortex-m4+hardfloat".
     """
     core = name.removesuffix(HARD_FLOAT)
     if core == name or core not in _HAVE_FLOATS:
@@ -76,7 +76,7 @@ def with_hard_floats(name: str) -> dict[str, Any] | None:
 
 
 def with_vector_bits(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a target's options with the width of its vectors, where TVM does not know it."""
+    """Return a target's options with the width of its vectors, if TVM does not know it."""
     triple = str(fields.get("mtriple", ""))
     for pattern, bits in _VECTOR_BITS.items() if triple else ():
         if re.match(pattern, triple):
@@ -85,13 +85,13 @@ def with_vector_bits(fields: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def check_floats(fields: Mapping[str, Any], target: object) -> None:
-    """Check that a target passes floats as its platform's libraries do.
+    """Check that a target passes floats in the way of its platform's libraries.
 
-    LLVM calls the compiler's own functions as the platform's name says, and everything else as
-    the option does: conversions of floats then give wrong integers.
+    LLVM calls the compiler's own functions in the way that the platform's name implies, and all
+    other functions as the option says. If these differ, conversions of floats give wrong integers.
 
     Raises:
-        QnnError: if it does not.
+        QnnError: if they differ.
     """
     triple, way = str(fields.get("mtriple", "")), fields.get("mfloat-abi")
     if not _ARM.match(triple) or way is None or (way == "hard") == triple.endswith("hf"):
@@ -105,10 +105,10 @@ def check_floats(fields: Mapping[str, Any], target: object) -> None:
 
 
 def is_bare(target: Any) -> bool:
-    """Tell whether nothing but C files is of use on a target: there is no system that loads code.
+    """Tell whether only C files are of use on a target, since no system can load code.
 
     Args:
-        target: of TVM.
+        target: TVM's target.
     """
     return _BARE.match(str(target.attrs.get("mtriple", ""))) is not None
 
@@ -117,37 +117,37 @@ def is_plain_c(target: Any) -> bool:
     """Tell whether the code of a target is C99.
 
     Args:
-        target: of TVM.
+        target: TVM's target.
     """
     return PLAIN_C in target.keys
 
 
 def saves_flash(target: Any) -> bool:
-    """Tell whether one function for several layers is worth some instructions.
+    """Tell whether one function for several layers is worth some more instructions.
 
-    It is on Cortex-M, but not on those that divide by calling a function: what is divided by is no
-    constant then.
+    It is on Cortex-M, except for cores that divide by calling a function: there the divisors
+    would no longer be constants.
 
     Args:
-        target: of TVM.
+        target: TVM's target.
     """
     return is_plain_c(target) or _DIVIDES.match(str(target.attrs.get("mtriple", ""))) is not None
 
 
 def has_loops(target: Any) -> bool:
-    """Tell whether a core has instructions for loops, which LLVM does not write out then.
+    """Tell whether a core has instructions for loops; LLVM does not unroll loops that use them.
 
     Args:
-        target: of TVM, for Cortex-M.
+        target: TVM's target, for Cortex-M.
     """
     return str(target.attrs["mtriple"]).startswith("thumbv8.1m")
 
 
 def alignment_of(target: Any) -> int | None:
-    """Return the bytes to which tensors are aligned; None where it is any machine with a system.
+    """Return the alignment of tensors in bytes; None for machines with an operating system.
 
     Args:
-        target: of TVM.
+        target: TVM's target.
     """
     bits = target.attrs.get("vector-width") if is_bare(target) else None
     return None if bits is None else int(bits) // 8

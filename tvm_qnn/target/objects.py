@@ -1,6 +1,6 @@
-"""Object files that LLVM writes.
+"""Writes LLVM's object files.
 
-LLVM ends the process where a disk is full. So it writes to memory, and this copies it to the disk.
+If a disk is full, LLVM ends the process. So LLVM writes to memory, and then this copies to disk.
 """
 
 from __future__ import annotations
@@ -16,28 +16,28 @@ from typing import Any
 OF_TVM = ("lib0.o", "devc.o")
 """The names of the objects that TVM's own export writes."""
 
-_MEMORY = Path("/proc/self/fd")  # Linux; elsewhere LLVM writes to the disk itself
+_MEMORY = Path("/proc/self/fd")  # Linux; on other systems LLVM writes to the disk itself
 
 
 def write_object(module: Any, path: Path) -> None:
-    """Write a module with LLVM's code as an object file.
+    """Write a module's LLVM code as an object file.
 
     Raises:
-        OSError: if it cannot be written.
+        OSError: if the file cannot be written.
     """
-    check_file_limit(lambda: len(module.inspect_source("s")))  # an object takes less
+    check_file_limit(lambda: len(module.inspect_source("s")))  # an object is smaller
     with in_memory([path]):
         module.write_to_file(str(path), "o")
         _settle(path)
 
 
 def check_file_limit(size: Callable[[], int] | None = None) -> None:
-    """Check that LLVM may write a file, as it ends the process where the system refuses.
+    """Check that LLVM may write a file: if the system refuses, LLVM ends the process.
 
-    The limit of a file's size holds for files in memory, too.
+    The limit of a file's size also holds for files in memory.
 
     Args:
-        size: returns the most bytes that the file may take; None if nobody knows.
+        size: returns the most bytes that the file may take; None if it is unknown.
 
     Raises:
         OSError: if the file may be larger than the limit.
@@ -55,7 +55,7 @@ def check_file_limit(size: Callable[[], int] | None = None) -> None:
 
 @contextmanager
 def in_memory(paths: Iterable[Path]) -> Iterator[None]:
-    """Let paths of no file lead to memory, where the system has files there."""
+    """Turn paths of missing files into links to memory, if the system has files in memory."""
     with ExitStack() as stack:
         if sys.platform == "linux" and _MEMORY.is_dir():
             for path in paths:
@@ -65,7 +65,7 @@ def in_memory(paths: Iterable[Path]) -> Iterator[None]:
 
 
 def settling(link: Callable[..., None]) -> Callable[..., None]:
-    """Make a linker's function, as TVM's export takes it, that syncs objects to disk first."""
+    """Return a linker function, as TVM's export takes it, that first writes objects to the disk."""
 
     def settle_and_link(output: str, objects: Sequence[str], options: Any = None) -> None:
         for path in objects:

@@ -1,4 +1,4 @@
-"""Options of LLVM's own, which hold for its whole process."""
+"""Options of LLVM itself, which hold for the whole process."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ _LOCK = threading.Lock()
 
 
 def with_options(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a target's options with those that LLVM needs to compile right.
+    """Return a target's options with those that LLVM needs to compile correctly.
 
-    For 32-bit ARM, LLVM 22 merges loads and stores of neighbours into ldm, stm and vldm. For their
-    base it may take a register whose value is still needed (llvm/llvm-project#223630).
+    For 32-bit ARM, LLVM 22 merges neighbouring loads and stores into ldm, stm and vldm. As their
+    base it may choose a register whose value is still needed (llvm/llvm-project#223630).
 
     Args:
-        fields: of the target.
+        fields: the target's options.
     """
     options = [str(option) for option in fields.get("cl-opt", ())]
     if not _ARM.match(str(fields.get("mtriple", ""))) or _NO_MERGED_ACCESSES in options:
@@ -34,10 +34,10 @@ def with_options(fields: Mapping[str, Any]) -> dict[str, Any]:
 
 @contextmanager
 def options_kept(target: tvm.target.Target) -> Iterator[None]:
-    """Let no other thread compile with options meanwhile.
+    """Let no other thread compile with such options during the block.
 
-    TVM sets them before LLVM compiles, and sets them back afterwards: in two threads at once,
-    the first that ends takes them from the other.
+    TVM sets the options before LLVM compiles, and restores them afterwards. With two threads, the
+    one that ends first would take them from the other.
     """
     with _LOCK if target.attrs.get("cl-opt") else nullcontext():
         yield

@@ -1,4 +1,4 @@
-"""Passes of TVM's pipeline to machine code that functions do without."""
+"""The passes of TVM's pipeline that functions do not need."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from legalize.kernels.isa.targets import has_feature
 from legalize.kernels.kernel import IS_KERNEL
 from legalize.passes.bodies import TAKES_POINTERS
 
-# They lower threads, memory and instructions of GPUs, of which there are none here, and walk over
-# every function all the same.
+# They lower threads, memory and instructions of GPUs. No function here has these, but the passes
+# would walk over every function.
 _OF_GPUS = (
     "s_tir.LowerCrossThreadReduction",
     "s_tir.LiftThreadBinding",
@@ -36,24 +36,24 @@ _OF_GPUS = (
     "s_tir.MergeSharedMemoryAllocations",
 )
 
-# LLVM does by itself what these do, in less time: it moves conditions out of loops, computes equal
-# expressions once, and drops what has no effect.
+# LLVM does their work itself, in less time: it moves conditions out of loops, computes equal
+# expressions once, and drops code without effect.
 _OF_LLVM = (
     "s_tir.HoistIfThenElse",
     "tirx.CommonSubexprElim",
     "tirx.RemoveNoOp",
     "s_tir.RenormalizeSplitPattern",
-    "s_tir.StmtSimplify",  # tirx.StmtSimplify comes when loops are unrolled and vectorized
+    "s_tir.StmtSimplify",  # tirx.StmtSimplify runs after loops are unrolled and vectorized
 )
 
-# These place, shrink and merge the buffers of blocks.
+# They place, shrink and merge the buffers of blocks.
 _OF_BUFFERS = (
     "s_tir.PlanAndUpdateBufferAllocationLocation",
     "s_tir.CompactBufferAllocation",
     "s_tir.LoopPartition",
 )
 
-# These turn several indices into one, and simplify what that leaves.
+# They turn several indices into one, and simplify the result.
 _OF_INDICES = ("tirx.FlattenBuffer", "tirx.StmtSimplify")
 
 _NARROW = "tirx.NarrowDataType"
@@ -61,11 +61,11 @@ _NARROW = "tirx.NarrowDataType"
 
 
 ALWAYS_LEFT_OUT = (*_OF_GPUS, *_OF_LLVM)
-"""The names to disable in a ``tvm.transform.PassContext``, whatever the functions."""
+"""The passes to disable in a ``tvm.transform.PassContext`` for all functions."""
 
 
 PIPELINE = "qnn"
-"""The name of TVM's pipeline that also lowers functions that take pointers."""
+"""The name of TVM's pipeline with lowering of functions that take pointers."""
 
 _CPU = 1  # DLPack's kDLCPU
 
@@ -75,11 +75,11 @@ _LEVEL = 1
 
 
 def leveled(functions: Sequence[tirx.PrimFunc], target: tvm.target.Target) -> tvm.target.Target:
-    """Return the target whose LLVM level is the one for a module of functions.
+    """Return the target with LLVM's level for a module of functions.
 
-    Kernels are written to the last register, and x86's run as fast with level 1 as with 3, while
-    they compile in 3 to 14 % less time. Small networks whose kernels are the bodies of one function
-    would take up to 3 % more time. A target that has a level keeps it.
+    Kernels are written down to the last register. On x86 they run as fast with level 1 as with 3,
+    and compile in 3 to 14 % less time. Small networks whose kernels are the bodies of one function
+    would take up to 3 % more time. A target keeps its own level if it has one.
     """
     wanted = (IS_KERNEL, TAKES_POINTERS)
     is_final = all(name in each.attrs for each in functions for name in wanted)
@@ -91,7 +91,7 @@ def leveled(functions: Sequence[tirx.PrimFunc], target: tvm.target.Target) -> tv
 def on_cpu(body: tirx.Stmt) -> tirx.Stmt:
     """Name the device of a function that takes pointers.
 
-    Without it TVM takes no buffer for small enough to lie on the stack, and allocates no other.
+    Without a device, TVM treats every buffer as too large for the stack, and allocates no others.
     """
     for key, value in (("device_type", _CPU), ("device_id", 0)):
         body = tirx.AttrStmt("default", key, tirx.IntImm("int32", value), body)
@@ -113,11 +113,11 @@ register_tir_pipeline(PIPELINE, _pipeline)
 
 
 def left_out(*functions: tirx.PrimFunc) -> tuple[str, ...]:
-    """Return the names to disable for some functions, beside those of ``ALWAYS_LEFT_OUT``.
+    """Return the passes to disable for some functions, in addition to ``ALWAYS_LEFT_OUT``.
 
-    A kernel's blocks have no buffers, since what it allocates stands where it is used; its tensors
-    have one index everywhere, and its loops count in 32 bits. The passes for these walk over every
-    statement of it in vain.
+    A kernel's blocks have no buffers: they are allocated where they are used. Its tensors have a
+    single index, and its loops count in 32 bits. Passes for other cases would walk over all its
+    statements in vain.
     """
     has_buffers = has_wide_loops = False
     is_flat = all(IS_KERNEL in function.attrs for function in functions)

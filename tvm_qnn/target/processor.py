@@ -1,4 +1,4 @@
-"""The features of this machine and its processor; where Linux tells, without TVM's compiler."""
+"""The features of this machine and its processor; on Linux without TVM's compiler."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 _CPUINFO = Path("/proc/cpuinfo")
-_AT_HWCAP, _AT_HWCAP2 = 16, 26  # of getauxval: which bits mean what is in asm/hwcap.h
+_AT_HWCAP, _AT_HWCAP2 = 16, 26  # keys of getauxval; asm/hwcap.h has the meaning of the bits
 
-# Names in /proc/cpuinfo that differ from LLVM's by more than dots, dashes and underscores.
+# Names in /proc/cpuinfo that differ from LLVM's in more than dots, dashes and underscores.
 _X86_NAMES = {"pni": "sse3", "abm": "lzcnt", "bmi1": "bmi"}
 
-# System call arch_prctl(ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA) of Linux on x86-64.
+# Linux's system call arch_prctl(ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA) on x86-64.
 _ARCH_PRCTL, _REQUEST_PERMISSION, _TILE_DATA = 158, 0x1023, 18
 
 TILES = ("amx-int8", "amx-tile")
 """LLVM's names of the extensions of AMX for bytes."""
 
-# How triples and Python begin the names of systems.
+# The names of systems in triples and in Python begin so.
 _SYSTEMS = {
     "linux": ("linux",),
     "darwin": ("darwin", "macos"),
@@ -48,7 +48,7 @@ def processors() -> int:
 
 
 def this_platform() -> str:
-    """Return architecture and system of the program that runs, as "x86_64-linux"."""
+    """Return architecture and system of this program, as "x86_64-linux"."""
     machine = platform.machine().lower()
     if sys.maxsize < 2**32:  # a 32-bit program on a 64-bit processor
         machine = {"x86_64": "i686", "amd64": "i686", "aarch64": "armv7l"}.get(machine, machine)
@@ -56,10 +56,10 @@ def this_platform() -> str:
 
 
 def extensions_here(asked: Sequence[str]) -> set[str]:
-    """Choose those of some extensions of the instruction set that this machine's processor has.
+    """Return those of some extensions of the instruction set that this machine's processor has.
 
     Args:
-        asked: names as LLVM has them.
+        asked: LLVM's names of extensions.
     """
     architecture, _ = parts(this_platform())
     if architecture in _ARM_BITS and sys.platform.startswith("linux"):
@@ -71,10 +71,10 @@ def extensions_here(asked: Sequence[str]) -> set[str]:
 
 
 def told_of(asked: Iterable[str]) -> set[str]:
-    """List the instruction set extensions of which Linux tells whether this processor has them.
+    """Return those of some extensions for which Linux reports whether this processor has them.
 
     Args:
-        asked: names as LLVM has them.
+        asked: LLVM's names of extensions.
     """
     architecture, system = parts(this_platform())
     if system != "linux":
@@ -96,7 +96,7 @@ def _x86_extensions() -> frozenset[str]:
 
 
 def _llvm_extensions() -> set[str]:
-    """Ask LLVM, which alone knows where the system is not Linux."""
+    """Ask LLVM: on other systems than Linux only LLVM knows."""
     from tvm.target import Target, codegen
 
     target = Target({"kind": "llvm", "mcpu": codegen.llvm_get_system_cpu()})
@@ -104,12 +104,12 @@ def _llvm_extensions() -> set[str]:
 
 
 def _may_use_tiles() -> bool:
-    """Ask Linux for AMX's tiles, which it gives to a process for good."""
+    """Ask Linux for AMX's tiles, which this process then has until it ends."""
     return ctypes.CDLL(None).syscall(_ARCH_PRCTL, _REQUEST_PERMISSION, _TILE_DATA) == 0
 
 
 def _bare(name: str) -> str:
-    """Strip a name's marks: LLVM's sse4.1 and avx512vnni are sse4_1 and avx512_vnni in Linux."""
+    """Remove a name's marks: LLVM's sse4.1 and avx512vnni are sse4_1 and avx512_vnni in Linux."""
     return re.sub(r"[._-]", "", name)
 
 

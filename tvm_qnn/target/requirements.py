@@ -13,14 +13,14 @@ class Requirements:
 
     Attributes:
         platform: architecture and system, as "x86_64-linux-gnu".
-        extensions: of the instruction set, as LLVM names them.
+        extensions: LLVM's names of extensions of the instruction set.
     """
 
     platform: str
     extensions: tuple[str, ...]
 
     def why_not_here(self) -> str | None:
-        """Say why such code cannot run on this machine; None if it can."""
+        """Say why this machine cannot run such code; None if it can."""
         if parts(self.platform) != parts(this_platform()):
             return f"it is for {self.platform}, this machine is {this_platform()}"
         missing = sorted({*self.extensions} - extensions_here(self.extensions))

@@ -1,4 +1,4 @@
-"""What compiles, as digests: sources, and TVM's compiler. Nothing here imports TVM."""
+"""Digests of everything that compiles: sources, and TVM's compiler. This file imports no TVM."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from tvm_qnn.io.kept import DIGEST_SIZE
 
 
 def folder_of(package: str) -> Path:
-    """Return the folder that a package is imported from.
+    """Return the folder from which a package is imported.
 
     Raises:
-        QnnError: it is not installed.
+        QnnError: if it is not installed.
     """
     spec = importlib.util.find_spec(package)
     if spec is None or spec.origin is None:
@@ -26,7 +26,7 @@ def folder_of(package: str) -> Path:
 
 
 def add(digest: Any, data: Any) -> None:
-    """Add data after its length, so that the same bytes divided otherwise are another key."""
+    """Add data after its length, so that other divisions of the same bytes give other keys."""
     digest.update(len(data).to_bytes(8, "little") if isinstance(data, bytes) else b"\xff")
     digest.update(data)
 
@@ -36,14 +36,14 @@ def sources_digest(*folders: Path) -> str:
     """Return a digest of the sources in folders, and of TVM's compiler."""
     digest = hashlib.blake2b(digest_size=DIGEST_SIZE)
     for folder in folders:
-        for place, inner, names in os.walk(folder):  # a third of the time of Path.rglob
-            inner[:] = sorted({*inner} - {"__pycache__"})  # which any import may make
+        for place, inner, names in os.walk(folder):  # takes a third of the time of Path.rglob
+            inner[:] = sorted({*inner} - {"__pycache__"})  # any import may make this folder
             add(digest, os.path.relpath(place, folder).encode())
             for name in sorted(each for each in names if each.endswith(".py")):
                 add(digest, name.encode())
-                with open(f"{place}/{name}", "rb") as file:  # likewise
+                with open(f"{place}/{name}", "rb") as file:  # faster than Path.open
                     add(digest, file.read())
-    # Not its 260 MB: a compiler of the same version that was built anew has another time.
+    # Not the contents, which are 260 MB: a compiler that was built again has another time.
     for path in sorted((folder_of("tvm") / "lib").glob("*tvm_*")):
         status = path.stat()
         add(digest, f"{path.name} {status.st_size} {status.st_mtime_ns}".encode())

@@ -1,8 +1,8 @@
-"""A store of object code: a function of one name is compiled once, in whatever model or process.
+"""A store of object code: each function is compiled once, for all models and processes.
 
-An entry is an object file, named by a digest of all that decides it: the function, the target, the
-passes, the sources that compile, and the versions of TVM and LLVM. A digest of its contents comes
-before them and is checked when it is read.
+An entry is an object file. Its name is a digest of everything that decides it: the function, the
+target, the passes, the sources that compile, and the versions of TVM and LLVM. A digest precedes
+its contents, and is checked when they are read.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from tvm_qnn.target.sources import add, sources_digest
 from tvm_qnn.target.target import requirements
 
 FOLDER = "objects"
-"""The store's place in the folder of the user's cache."""
+"""The store's subfolder in the user's cache."""
 
 LIMIT = 500_000_000
-"""Bytes that the entries may take together."""
+"""The most bytes of all entries together."""
 
 _SUFFIX = ".o"
 _CHECK_SIZE = 32
@@ -40,16 +40,16 @@ class ObjectStore:
     """Object files in a folder, by the keys of their functions."""
 
     def __init__(self, folder: Path, limit: int = LIMIT) -> None:
-        """Use a folder; it is made when something is stored.
+        """Use a folder; it is made when the first entry is stored.
 
         Args:
-            folder: of the entries.
-            limit: bytes that they may take together.
+            folder: the entries' folder.
+            limit: the most bytes of all entries together.
         """
         self._kept = Kept(folder, limit, _SUFFIX)
 
     def find(self, key: str) -> bytes | None:
-        """Return the object of a function, or None if it must be compiled."""
+        """Return the object of a function; None if it must be compiled."""
         path = self._kept.path(key)
         if not self._kept.is_safe:
             return None
@@ -62,11 +62,11 @@ class ObjectStore:
             self._kept.remove(path)
             return None
         with suppress(OSError):
-            os.utime(path)  # it was used now
+            os.utime(path)  # mark it as used now
         return code
 
     def keep(self, codes: dict[str, bytes]) -> None:
-        """Keep objects by their keys; where that cannot be done, there is one warning."""
+        """Store objects by their keys; if this is impossible, warn once."""
         if not (codes and self._kept.is_safe):
             return
         paths = [self._kept.path(key) for key in codes]
@@ -81,9 +81,9 @@ class ObjectStore:
 
 
 def object_store(target: tvm.target.Target) -> ObjectStore | None:
-    """Return the user's store; None if the environment wants none, or it cannot be of use.
+    """Return the user's store; None if the environment turns it off, or if it is useless here.
 
-    Objects run when they are linked. Instruments want to see the passes.
+    Objects are of no use without a linker. Instruments need to see all passes run.
     """
     folder = cache_folder()
     if folder is None or tvm.transform.PassContext.current().instruments:
@@ -98,13 +98,13 @@ def object_store(target: tvm.target.Target) -> ObjectStore | None:
 def function_key(
     part: tvm.IRModule, target: tvm.target.Target, passes: str, with_names: bool
 ) -> str:
-    """Return a digest of all that decides the code of a module of functions.
+    """Return a digest of everything that decides the code of a module of functions.
 
     Args:
         part: the module.
-        target: of the code.
-        passes: what is told to TVM's passes, as ``passes_text`` gives it.
-        with_names: the code has names of variables, in the errors of checks.
+        target: the code's target.
+        passes: the settings of TVM's passes, as ``passes_text`` returns them.
+        with_names: whether the code has names of variables, in the errors of checks.
     """
     digest = hashlib.blake2b(digest_size=DIGEST_SIZE)
     sources = sources_digest(Path(__file__).parent)
@@ -115,14 +115,14 @@ def function_key(
         names = [str(each.name) for each in function.params] if with_names else []
         texts = [str(variable.name_hint), str(function.attrs), names]
         add(digest, repr(texts).encode())
-        # The name of a function that takes pointers has the digest in it.
+        # If a function takes pointers, its name already has the digest.
         if TAKES_POINTERS not in function.attrs:
             add(digest, function_text(function))
     return digest.hexdigest()
 
 
 def passes_text() -> str:
-    """Return what the current ``PassContext`` says of passes."""
+    """Return the settings of passes in the current ``PassContext``."""
     context = tvm.transform.PassContext.current()
     return str([context.opt_level, context.required_pass, context.disabled_pass, context.config])
 

@@ -1,4 +1,4 @@
-"""Targets from text, and whether this machine can run their code."""
+"""Parses targets, and decides whether this machine can run their code."""
 
 from __future__ import annotations
 
@@ -28,10 +28,11 @@ EXTENSIONS = frozenset(
         *("neon", "dotprod", "i8mm", "sve", "sve2"),
     )
 )
-"""The instruction set extensions that integer code for a processor may use, as LLVM names them.
+"""The extensions of instruction sets that integer code may use, by LLVM's names.
 
-A processor without one of them stops such code with an illegal instruction. The others that a
-processor's name implies (cryptography, half precision, system calls) do not occur in it.
+Code with one of them ends with an illegal instruction on a processor without it. A processor's name
+also implies other extensions (cryptography, half precision, system calls); the code has none of
+them.
 """
 
 
@@ -40,7 +41,7 @@ _AARCH64: dict[str, Any] = {"kind": "llvm", "mtriple": "aarch64-linux-gnu"}
 _ARMV7: dict[str, Any] = {"kind": "llvm", "mtriple": "armv7l-unknown-linux-gnueabihf"}
 
 NAMES: dict[str, dict[str, Any]] = {
-    # The first processors with these instructions: their code runs on the later ones.
+    # The first processors with these instructions; later ones run their code, too.
     "x86-sse4.1": {**_X86, "mcpu": "nehalem"},
     "x86-avx2": {**_X86, "mcpu": "haswell"},
     "x86-avx-vnni": {**_X86, "mcpu": "alderlake"},
@@ -53,25 +54,25 @@ NAMES: dict[str, dict[str, Any]] = {
     "armv7-neon": {**_ARMV7, "mattr": ["+neon", "+vfp4", "+thumb2"]},
     **microcontrollers.NAMES,
 }
-"""Targets by the names that ``parse_target`` takes beside TVM's own, for Linux or no system."""
+"""Targets by the names that ``parse_target`` takes beside TVM's, for Linux or without a system."""
 
-_HALF_REGISTERS = "prefer-256-bit"  # as LLVM calls it
+_HALF_REGISTERS = "prefer-256-bit"  # LLVM's name
 
-_PLATFORMS = ("x86-sse4.1", "aarch64", "armv7-neon")  # one of each
+_PLATFORMS = ("x86-sse4.1", "aarch64", "armv7-neon")  # one for each architecture
 
 
-# Other names of LLVM's for the architectures that it lists.
+# LLVM's other names for the architectures that it lists.
 _ALIASES = re.compile(r"amd64|i[3-9]86|arm64(e|ec)?|(arm|thumb)(eb)?v[4-9][a-z0-9.]*")
 
 
 def host_target() -> tvm.target.Target:
-    """Return the target that describes this machine's processor."""
+    """Return the target of this machine's processor."""
     fields: dict[str, Any] = {"kind": "llvm", "mcpu": codegen.llvm_get_system_cpu()}
-    # LLVM goes by the processor's name. What there is may be more, or less where the system or a
-    # virtual machine keeps something back.
+    # LLVM goes by the processor's name. The processor may have more extensions, or fewer if the
+    # system or a virtual machine hides some.
     told = told_of(EXTENSIONS)
     named, here = told & _features(tvm.target.Target(fields)), extensions_here(sorted(told))
-    # First those that are not there: with one of them go those that are built on it.
+    # Missing extensions come first: removing one also removes those that depend on it.
     differing = [f"-{name}" for name in sorted(named - here)]
     differing += [f"+{name}" for name in sorted(here - named)]
     if differing:
@@ -80,20 +81,19 @@ def host_target() -> tvm.target.Target:
 
 
 def parse_target(target: TargetLike) -> tvm.target.Target:
-    """Return a TVM target from its text, its dict or itself.
+    """Return a TVM target from a text, a dict or a target.
 
     Args:
         target: "host" for this machine; or one of ``NAMES``, alone or with options, as in
-            "aarch64 -mcpu=cortex-a72" (microcontrollers with a floating-point unit also with
-            "+hardfloat", as in "cortex-m4+hardfloat"); or one of ``BOARDS`` or a processor, as
-            "raspberrypi4" or "cortex-a72", likewise; or a kind and options, as in
+            "aarch64 -mcpu=cortex-a72" (``+hardfloat`` may follow a microcontroller with a
+            floating-point unit, as in "cortex-m4+hardfloat"); or one of ``BOARDS`` or a processor,
+            also with options, as in "raspberrypi4" or "cortex-a72"; or a kind and options, as in
             "llvm -mcpu=znver4 -mattr=+avx512f,+avx512vnni"; or the same as a dict,
             {"kind": "llvm", "mcpu": "znver4"}; or a ``tvm.target.Target``.
 
     Raises:
-        QnnError: if TVM does not accept it, it is not for a processor, LLVM does not know its
-            platform, processor or instruction set extensions, or it passes floats otherwise than
-            its platform.
+        QnnError: if TVM refuses it, it is not a processor's, LLVM does not know its platform,
+            processor or extensions, or it passes floats in another way than its platform.
     """
     if isinstance(target, tvm.target.Target):
         _check_platform(target, target)
@@ -107,7 +107,7 @@ def parse_target(target: TargetLike) -> tvm.target.Target:
     fields = _fields(target) if isinstance(target, str) else dict(target)
     _check_kind(fields.get("kind", "llvm"), target)
     microcontrollers.check_floats(fields, target)
-    # First without what LLVM knows by the platform only.
+    # First without the options that LLVM only knows for a given platform.
     platform = {key: value for key, value in fields.items() if key not in ("mcpu", "mattr")}
     _check_platform(_tvm_target(platform, target), target)
     _check_processor(fields, platform, target)
@@ -115,9 +115,9 @@ def parse_target(target: TargetLike) -> tvm.target.Target:
 
 
 def split_targets(text: str) -> list[str]:
-    """Return the targets of a text with commas between them, as "x86-avx2,x86-amx".
+    """Return the targets of a text that separates them by commas, as "x86-avx2,x86-amx".
 
-    Commas inside a target, as in "llvm -mattr=+avx2,+fma", are followed by a sign.
+    A comma inside a target, as in "llvm -mattr=+avx2,+fma", is followed by a sign.
     """
     return [part.strip() for part in re.split(r",(?![+-])", text)]
 
@@ -126,8 +126,8 @@ def parse_targets(targets: Sequence[TargetLike]) -> list[tvm.target.Target]:
     """Return the TVM targets of one library's variants, as ``parse_target`` makes them.
 
     Raises:
-        QnnError: as ``parse_target``; or if there are none, they are for several architectures or
-            systems, or two of them need the same of a processor.
+        QnnError: as ``parse_target``; or if there are no targets, they have different
+            architectures or systems, or two have the same requirements.
     """
     if not targets:
         raise QnnError("a library is for one target or several, got none")
@@ -149,21 +149,21 @@ def parse_targets(targets: Sequence[TargetLike]) -> list[tvm.target.Target]:
 
 
 def requirements(target: tvm.target.Target) -> Requirements:
-    """Compute the requirements of code for ``target`` on the machine that runs it."""
+    """Return the requirements of a target's code on the machine that runs it."""
     triple = str(target.attrs.get("mtriple") or codegen.llvm_get_system_triple())
     return Requirements(triple, tuple(sorted(EXTENSIONS & _features(target))))
 
 
 def why_not_here(target: tvm.target.Target) -> str | None:
-    """Say why code for ``target`` cannot run on this machine; None if it can."""
+    """Say why this machine cannot run a target's code; None if it can."""
     return requirements(target).why_not_here()
 
 
 def runnable_target(target: TargetLike) -> tvm.target.Target:
-    """Return a TVM target, as ``parse_target`` makes it, whose code this machine can run.
+    """Return a TVM target, as ``parse_target`` makes it, if this machine can run its code.
 
     Raises:
-        QnnError: as ``parse_target``; or if this machine cannot.
+        QnnError: as ``parse_target``; or if this machine cannot run the code.
     """
     parsed = parse_target(target)
     if reason := why_not_here(parsed):
@@ -200,7 +200,7 @@ def _named(kind: str) -> dict[str, Any] | None:
 
 
 def _check_kind(kind: Any, target: TargetLike) -> None:
-    # Before TVM makes a target of it: for a graphics card, it looks for one and prints a line.
+    # Before TVM makes a target: for a graphics card it searches one and prints a line.
     if kind == "llvm":
         return
     if kind in tvm.target.Target.list_kinds():
@@ -212,7 +212,7 @@ def _check_kind(kind: Any, target: TargetLike) -> None:
 def _check_platform(parsed: tvm.target.Target, target: TargetLike) -> None:
     if parsed.kind.name != "llvm":
         raise QnnError(f"a target is a processor, of kind llvm; {str(target)!r} is not")
-    # LLVM would end the process.
+    # For an unknown architecture LLVM would end the process.
     triple = str(parsed.attrs.get("mtriple") or codegen.llvm_get_system_triple())
     architecture = triple.split("-")[0]
     known = {str(name) for name in codegen.llvm_get_targets()}
@@ -223,7 +223,7 @@ def _check_platform(parsed: tvm.target.Target, target: TargetLike) -> None:
 def _check_processor(
     fields: Mapping[str, Any], platform: Mapping[str, Any], target: TargetLike
 ) -> None:
-    # LLVM itself would print a line and go on with a generic processor, or without an extension.
+    # LLVM would print a line and go on, with a generic processor or without the extension.
     cpu = fields.get("mcpu")
     if cpu is not None and not _knows(platform, cpu, target):
         others = [name for name in _PLATFORMS if _knows(NAMES[name], cpu, target)]
@@ -244,11 +244,11 @@ def _knows(platform: Mapping[str, Any], cpu: str, target: TargetLike) -> bool:
 
 
 def _for_hard_floats(fields: dict[str, Any]) -> dict[str, Any]:
-    """Return the options of a platform that ends in hf: nothing else links with its libraries.
+    """Return the options of a platform that ends in hf, for code that links with its libraries.
 
-    LLVM does not find "gnueabihf" in a name without a vendor, and then passes arguments to the
-    compiler's own functions in the wrong registers: conversions of floats gave wrong integers. For
-    "eabihf" it calls other functions than C's memcpy and memset.
+    LLVM does not recognize "gnueabihf" in a name without a vendor. It then passes arguments to the
+    compiler's own functions in the wrong registers, so that conversions of floats give wrong
+    integers. For "eabihf" it calls other functions than C's memcpy and memset.
     """
     triple = str(fields.get("mtriple", ""))
     if not triple.endswith("hf"):
@@ -262,10 +262,10 @@ def _for_hard_floats(fields: dict[str, Any]) -> dict[str, Any]:
 
 
 def _with_whole_registers(fields: dict[str, Any]) -> dict[str, Any]:
-    """Return the options of a processor whose loops take all of a register.
+    """Return the options of a processor, for loops that use whole registers.
 
-    For some with registers of 512 bits LLVM makes vectors of 256, which do not lower the clock; the
-    kernels take all 512 anyway.
+    For some processors with registers of 512 bits LLVM makes vectors of 256 bits, which do not
+    lower the clock; but the kernels use all 512 bits anyway.
     """
     extensions = list(fields.get("mattr", ()))
     told = any(str(each)[1:] == _HALF_REGISTERS for each in extensions)

@@ -1,1 +1,1 @@
-"""Text, token by token: models that keep the keys and values of what they have read."""
+"""Language models: generate text token by token, with the keys and values of past tokens."""

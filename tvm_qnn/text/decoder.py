@@ -1,4 +1,4 @@
-"""Runs a language model token by token, with the keys and values of what it has read."""
+"""Runs a language model token by token, and keeps the keys and values of past tokens."""
 
 from __future__ import annotations
 
@@ -20,25 +20,25 @@ from tvm_qnn.text.step import WHOLE, Step
 Array = np.ndarray[Any, Any]
 
 STEPS = ((1, False), (64, False), (256, True))
-"""How many tokens the libraries of a decoder take, and whether these begin a text."""
+"""How many tokens each library of a decoder takes, and whether its step begins a text."""
 
 
 class Decoder:
-    """A language model, and the text that it has read. Made by ``tvm_qnn.decoder``.
+    """A language model, and the text that it has read; ``tvm_qnn.decoder`` makes it.
 
-    The keys and values of the text stay in buffers of ``max_length`` tokens, into which each step
-    writes those of its own tokens. One thread at a time may use a decoder.
+    The keys and values of the text stay in buffers of ``max_length`` tokens. Each step writes the
+    keys and values of its own tokens into them. Only one thread at a time may use a decoder.
     """
 
     max_length: int
-    """The most tokens of a text."""
+    """The most tokens that a text may have."""
 
     def __init__(self, libraries: Sequence[Library], *, is_whole: bool = False) -> None:
         """Begin with an empty text.
 
         Args:
-            libraries: of steps that take different numbers of tokens.
-            is_whole: whether none of these may be missing.
+            libraries: the libraries of steps that take different numbers of tokens.
+            is_whole: whether a step needs all of its tokens.
         """
         past = {
             info.name: aligned_zeros(info.shape, info.dtype)
@@ -61,7 +61,7 @@ class Decoder:
 
     @property
     def length(self) -> int:
-        """The number of tokens of the text so far."""
+        """The number of tokens that the text has so far."""
         return self._length + len(self._pending)
 
     def reset(self) -> None:
@@ -75,10 +75,10 @@ class Decoder:
             ids: the tokens, at least one.
 
         Returns:
-            Scores of the token after each of them, float32 [tokens, vocabulary].
+            The scores of the next token after each of them, float32 [tokens, vocabulary].
 
         Raises:
-            QnnError: if these are no tokens, or the text gets longer than ``max_length``.
+            QnnError: if a token is out of range, or the text gets longer than ``max_length``.
         """
         given = np.atleast_1d(np.asarray(ids))
         is_list = given.ndim == 1 and given.size and np.issubdtype(given.dtype, np.integer)
@@ -93,9 +93,9 @@ class Decoder:
         return self._read(given.astype(np.int64))
 
     def _read(self, given: Array) -> Array:
-        """Read the token that ``generate`` wrote last, and others; return the scores after these.
+        """Read the token that ``generate`` wrote last, then the given ones; return their scores.
 
-        If there are no others, return the scores after the former.
+        If none are given, return the scores after the former.
         """
         tokens = np.concatenate([np.array(self._pending, np.int64), given])
         self._pending = []
@@ -117,19 +117,19 @@ class Decoder:
         *,
         stop: Collection[int] = (),
     ) -> list[int]:
-        """Read tokens and write new ones behind them, which are part of the text then.
+        """Read tokens and write new ones after them; all of them become part of the text.
 
         Args:
-            ids: the tokens that the text goes on with, at least one.
+            ids: the tokens that continue the text, at least one.
             max_new_tokens: how many to write at most.
-            temperature: 0 for the likeliest token each time; above it, tokens are chosen at random
+            temperature: 0 for the most likely token each time. Above 0, tokens are chosen at random
                 by the softmax of their scores divided by the temperature.
-            top_k: how many of the likeliest tokens may be chosen; None for all.
-            seed: of the random numbers; None for others each time.
+            top_k: how many of the most likely tokens may be chosen; None for all.
+            seed: the seed of the random numbers; None for different numbers each time.
             stop: tokens that end the text.
 
         Returns:
-            The new tokens; the last one may be of ``stop``.
+            The new tokens; the last one may be in ``stop``.
 
         Raises:
             QnnError: if tokens or settings do not fit, or the text may get longer than
@@ -165,10 +165,10 @@ class Decoder:
                 return
 
     def export(self, folder: str | os.PathLike[str]) -> None:
-        """Write the decoder's libraries into a folder, which ``tvm_qnn.decoder`` takes.
+        """Write the decoder's libraries into a folder, from which ``tvm_qnn.decoder`` loads it.
 
         Raises:
-            QnnError: as ``Library.export``.
+            QnnError: as ``Library.export`` raises it.
         """
         Path(folder).mkdir(parents=True, exist_ok=True)
         with filling(Path(folder)) as inside:
@@ -176,7 +176,7 @@ class Decoder:
                 step.library.export(inside / step.file)
 
     def _hides_rest(self) -> bool:
-        """Tell whether scores are the same whatever lies behind the text in the buffers."""
+        """Tell whether scores do not depend on the buffers' contents behind the text."""
         scores = []
         for content in (1, 0):
             for buffer in self._past.values():
@@ -185,7 +185,7 @@ class Decoder:
         return bool(np.array_equal(scores[0], scores[1], equal_nan=True))
 
     def _choice(self, count: int) -> tuple[Step, int]:
-        """Return the next step, and how many of so many tokens it takes."""
+        """Return the next step, and how many of ``count`` tokens it takes."""
         room = self.max_length - self._length
         for step in self._steps:
             if step.is_for(count, self._length, room):
@@ -202,21 +202,21 @@ def decoder(
 ) -> Decoder:
     """Return a decoder: a language model that reads and writes text token by token.
 
-    The model's inputs are those that onnxruntime-genai's builder writes, with GroupQueryAttention
-    or MultiHeadAttention, or Optimum's: ``input_ids``, ``attention_mask``, ``position_ids``, and
-    ``past_key_values.N.key`` and ``.value`` for each layer N. Its outputs are ``logits``, and
+    The model's inputs are those of onnxruntime-genai's builder, with GroupQueryAttention or
+    MultiHeadAttention, or those of Optimum: ``input_ids``, ``attention_mask``, ``position_ids``,
+    and ``past_key_values.N.key`` and ``.value`` for each layer N. Its outputs are ``logits``, and
     ``present.N.key`` and ``.value``.
 
     Args:
         model: an ONNX model, as ``from_onnx`` takes it; or a folder that ``Decoder.export`` wrote,
-            for which no compiler is needed.
-        target: as for ``build``; it must be able to run here, or the decoder can be exported only.
+            which needs no compiler.
+        target: as for ``build``. If this machine cannot run it, the decoder can only be exported.
         max_length: the most tokens of a text: the size of its buffers, which each step reads. By
             default 512, or as many as the model has positions for.
         num_threads: as for ``build``.
 
     Raises:
-        QnnError: if inputs or outputs are missing or unknown, the model sees tokens for which its
+        QnnError: if inputs or outputs are missing or unknown, the model reads tokens for which its
             mask has 0, or as ``build`` or ``load``.
     """
     if isinstance(model, str | os.PathLike) and Path(model).is_dir():

@@ -1,7 +1,7 @@
-"""The forms of a language model's file that a decoder takes, and the step that is compiled of it.
+"""The forms of language models that a decoder accepts, and the step that is compiled from them.
 
-A step reads the past from buffers of one size, and gives the keys and values of its own tokens
-alone, which the decoder writes into the buffers. Nothing is copied of the past.
+A step reads the past from buffers of a fixed size. It returns the keys and values of its own tokens
+only, and the decoder writes them into the buffers. The past is never copied.
 """
 
 from __future__ import annotations
@@ -20,24 +20,24 @@ from tvm_qnn.text.names import COLUMNS, IDS, MASK, NEW, PLACES
 
 _PAST = re.compile(r"past_key_values\.(\d+)\.(key|value)")
 _BRANCH = "use_cache_branch"
-"""Optimum's input that tells whether there is a past."""
+"""Optimum's input that says whether there is a past."""
 _GROUPS = "GroupQueryAttention"
 _ATTENTIONS = ("Attention", "MultiHeadAttention")
-"""Operators that give the past with new tokens behind it, of past keys and values as operands."""
+"""Operators that append new tokens to past keys and values, and return both together."""
 _DYNAMIC = ("DynamicQuantizeLinear", "DynamicQuantizeMatMul")
 _DEFAULT_LENGTH = 512
 _END, _INT64 = (1 << 63) - 1, 7
-"""The end of an axis in a Slice, and int64 among the numbers of element types."""
+"""The end of an axis in a Slice, and ONNX's number of int64."""
 
 
 @dataclass(frozen=True)
 class Form:
-    """A model's file as a decoder reads it.
+    """The file of a model, as a decoder needs it.
 
     Attributes:
-        proto: of the model, with constants for what does not change from run to run.
-        pasts: shapes of the past's keys and values by name, the number of tokens as 0.
-        places: the most tokens that the file has positions for, if it says.
+        proto: the model; inputs that do not change from run to run are constants.
+        pasts: shapes of the past's keys and values by name, with 0 as the number of tokens.
+        places: the most tokens for which the file has positions, if it states this.
     """
 
     proto: Any
@@ -46,14 +46,14 @@ class Form:
 
     @property
     def begins(self) -> bool:
-        """Whether there can be a step that begins a text, which reads no past."""
+        """Whether a step can begin a text without reading a past."""
         return any(node.op_type == _GROUPS for node in self.proto.graph.node)
 
     @property
     def is_whole(self) -> bool:
-        """Whether data is quantized when the model runs, with one scale for all tokens of a step.
+        """Whether a step needs all of its tokens.
 
-        Then none may be missing.
+        It does if data is quantized at run time, with one scale for all tokens of a step.
         """
         return any(node.op_type in _DYNAMIC for node in self.proto.graph.node)
 
@@ -61,7 +61,8 @@ class Form:
         """Return the most tokens of a text.
 
         Args:
-            most: what is asked for; None for 512, or as many as the file has positions for.
+            most: the wanted number; None for 512, or for the file's number of positions if it is
+                less.
 
         Raises:
             QnnError: if it is below 1, or the file has fewer positions.
@@ -77,11 +78,11 @@ class Form:
         """Return the model of a step, and the shapes of its inputs.
 
         Args:
-            tokens: that it takes.
-            length: of the past's buffers; 0 for a step that begins a text.
+            tokens: the tokens that it takes.
+            length: the size of the past's buffers; 0 for a step that begins a text.
 
         Raises:
-            QnnError: if a result is not the past and new tokens behind it.
+            QnnError: if a result is not the past followed by new tokens.
         """
         proto = type(self.proto)()
         proto.CopyFrom(self.proto)
@@ -118,8 +119,8 @@ def read_form(model: Any) -> Form:
         model: as ``from_onnx`` takes it.
 
     Raises:
-        QnnError: if it is not a language model of a form that is known; names its inputs that are
-            missing, or unknown.
+        QnnError: if it is not a language model of a known form; the message names missing and
+            unknown inputs.
         ModelFormatError: it is malformed.
         OSError: the file cannot be read.
     """
@@ -137,7 +138,7 @@ def read_form(model: Any) -> Form:
 
 
 def _check(inputs: set[str], pasts: set[str], outputs: set[str], *, has_groups: bool) -> None:
-    """Raise one error that names what a model lacks, and what it has beyond a decoder's inputs."""
+    """Raise one error that names the missing inputs and outputs, and the unknown inputs."""
     layers = {int(found[1]) for found in map(_PAST.fullmatch, pasts) if found} or {0}
     kept = {f"{layer}.{kind}" for layer in range(max(layers) + 1) for kind in ("key", "value")}
     needed = {IDS, *([MASK] if has_groups else []), *(f"past_key_values.{each}" for each in kept)}
@@ -165,22 +166,22 @@ def _sizes(value: Any) -> tuple[int, ...]:
 
 
 def _places(graph: Any) -> int | None:
-    """Return the rows of the tables of rotations, if attentions have such."""
+    """Return the rows of the tables of rotations; None if no attention has them."""
     shapes = {tensor.name: tensor.dims for tensor in graph.initializer}
     names = [name for node in graph.node if node.op_type == _GROUPS for name in node.input[7:9]]
     return min((int(shapes[name][0]) for name in names if name in shapes), default=None)
 
 
 def _write_rows(graph: Any, tokens: int, *, has_past: bool) -> dict[str, str]:
-    """Let the model give rows of new tokens only; return the pasts that have other names then.
+    """Make the model return only rows of new tokens; return the new names of renamed pasts.
 
     Args:
-        graph: of the model.
-        tokens: that are new.
+        graph: the model's graph.
+        tokens: the number of new tokens.
         has_past: whether attentions read a past.
 
     Raises:
-        QnnError: if a result is not the past and new tokens behind it.
+        QnnError: if a result is not the past followed by new tokens.
     """
     helper = onnx_package().helper
     makers = {name: node for node in graph.node for name in node.output if name}

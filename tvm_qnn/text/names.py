@@ -5,6 +5,6 @@ from __future__ import annotations
 IDS, MASK, PLACES, LOGITS = "input_ids", "attention_mask", "position_ids", "logits"
 PAST, PRESENT = "past_key_values.", "present."
 COLUMNS = ".columns"
-"""At the end of a past's name: its tokens are the last axis."""
+"""The end of a past's name if its tokens are the last axis."""
 NEW = ".new"
-"""At the end of a result's name: it has the step's own tokens only."""
+"""The end of a result's name if it only has the step's own tokens."""

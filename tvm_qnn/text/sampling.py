@@ -1,4 +1,4 @@
-"""The choice of the next token."""
+"""Chooses the next token."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Array = np.ndarray[Any, Any]
 
 
 class Sampling:
-    """Chooses tokens: the likeliest at temperature 0, else at random by their probabilities."""
+    """Chooses tokens: the most likely at temperature 0, otherwise at random by probability."""
 
     def __init__(
         self, temperature: float = 0.0, top_k: int | None = None, seed: int | None = None
@@ -20,9 +20,9 @@ class Sampling:
         """Begin a sequence of choices.
 
         Args:
-            temperature: what scores are divided by.
-            top_k: how many of the likeliest tokens may be chosen; None for all.
-            seed: of the random numbers; None for others each time.
+            temperature: the number by which scores are divided.
+            top_k: how many of the most likely tokens may be chosen; None for all.
+            seed: the seed of the random numbers; None for different numbers each time.
 
         Raises:
             QnnError: if the temperature is negative or ``top_k`` is below 1.
@@ -35,10 +35,10 @@ class Sampling:
         self._rng = np.random.default_rng(seed)
 
     def choose(self, scores: Array) -> int:
-        """Return a token; of equal scores, at temperature 0, the first.
+        """Return a token; at temperature 0, the first of equal scores.
 
         Args:
-            scores: of all tokens, [vocabulary].
+            scores: the scores of all tokens, [vocabulary].
         """
         if not self._temperature:
             return int(scores.argmax())

@@ -1,4 +1,4 @@
-"""A library that reads some tokens at a time, bound to a decoder's buffers."""
+"""A library that reads some tokens at a time, and uses a decoder's buffers directly."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ Array = np.ndarray[Any, Any]
 
 
 TOKENS, WHOLE = "tokens_", "whole_"
-"""How the names of the libraries' files begin."""
+"""The beginnings of the names of the libraries' files."""
 _WORTH = {False: 8, True: 2}
-"""A library runs if at least this part of its tokens is there, by whether it begins a text. It
-takes as long as a few runs of a library of less tokens."""
+"""By whether a library begins a text: it runs if at least one in this many of its tokens is there.
+It takes as long as a few runs of a library of fewer tokens."""
 
 
 class Step:
     """Reads up to ``size`` tokens, and writes their keys and values into the buffers.
 
-    One that ``begins`` reads no past: it takes the first tokens of a text.
+    If it ``begins``, it reads no past, and takes the first tokens of a text.
     """
 
     def __init__(
@@ -33,9 +33,9 @@ class Step:
         """Bind a library.
 
         Args:
-            library: of a step, as ``Form.step`` makes its model.
+            library: a step's library; ``Form.step`` makes its model.
             past: buffers of keys and values by the names of its inputs.
-            is_whole: whether none of its tokens may be missing.
+            is_whole: whether it needs all of its tokens.
         """
         self.library, self._is_whole = library, is_whole
         self.begins = not any(info.name in past for info in library.inputs)
@@ -43,7 +43,7 @@ class Step:
         self._inputs = {name: aligned_zeros(info.shape, info.dtype) for name, info in own.items()}
         self._out = {info.name: aligned_zeros(info.shape, info.dtype) for info in library.outputs}
         self.size, self.vocabulary = self._inputs[IDS].shape[1], self._out[LOGITS].shape[2]
-        # Tokens of a buffer are its last axis here.
+        # The last axis of these buffers is that of tokens.
         self._kept: list[tuple[Array, Array]] = []
         for name, buffer in past.items():
             stem = name.removesuffix(COLUMNS).replace(PAST, PRESENT, 1)
@@ -55,12 +55,12 @@ class Step:
         self._past = {} if self.begins else past
 
     def is_for(self, count: int, begin: int, room: int) -> bool:
-        """Tell whether to run it next.
+        """Tell whether this step can run next.
 
         Args:
-            count: tokens that are to be read.
-            begin: how many there are before them.
-            room: for how many more there are buffers.
+            count: the number of tokens to read.
+            begin: the number of tokens before them.
+            room: the number of tokens for which the buffers have room.
         """
         if self.size > room or (self.begins and begin):
             return False
@@ -70,18 +70,18 @@ class Step:
 
     @property
     def file(self) -> str:
-        """The name of the library's file, which says what the library itself does not."""
+        """The name of the library's file; it holds facts that the library itself does not have."""
         return f"{WHOLE if self._is_whole else TOKENS}{self.size}.so"
 
     def run(self, tokens: Array, begin: int) -> Array:
-        """Return the scores of the token after each, [tokens, vocabulary].
+        """Return the scores of the next token after each token, [tokens, vocabulary].
 
-        Tokens may be missing at the end of the step. What it gives for them lies behind the text,
-        where no step reads it.
+        Tokens may be missing at the end of the step. Its results for them lie behind the text,
+        where no step reads them.
 
         Args:
-            tokens: at most ``size``.
-            begin: how many there are before them.
+            tokens: at most ``size`` tokens.
+            begin: the number of tokens before them.
         """
         count, inputs = len(tokens), self._inputs
         inputs[IDS][0, :count] = tokens
@@ -90,7 +90,7 @@ class Step:
             inputs[MASK][0, begin : -self.size] = 0
         if PLACES in inputs:
             inputs[PLACES][0] = np.arange(begin, begin + self.size)
-        if self._run is None:  # at first use, as a library for another machine can be exported
+        if self._run is None:  # only now: a library for another machine can still be exported
             self._run = self.library.bind({**self._past, **inputs}, self._out)
         self._run()
         for buffer, new in self._kept:

@@ -1,4 +1,4 @@
-"""Text as the numbers of tokens that a model reads, and back."""
+"""Converts text to the tokens that a model reads, and back."""
 
 from __future__ import annotations
 
@@ -19,30 +19,30 @@ class Words(Protocol):
         """Return the tokens of a text."""
 
     def decode(self, ids: Sequence[int]) -> str:
-        """Return the text of tokens."""
+        """Return the text of some tokens."""
 
 
 class ByteWords:
-    """The tokens of a model of bytes: those of UTF-8."""
+    """The tokens of a model that reads the bytes of UTF-8."""
 
     def encode(self, text: str) -> list[int]:
         """Return the bytes of a text."""
         return list(text.encode())
 
     def decode(self, ids: Sequence[int]) -> str:
-        """Return the text of bytes; U+FFFD stands for what is no character."""
+        """Return the text of bytes; U+FFFD stands for bytes that are not a character."""
         return bytes(ids).decode(errors="replace")
 
 
 class _FileWords:
-    """The tokens that a file of the package tokenizers describes."""
+    """Tokens that a file of the package tokenizers describes."""
 
     def __init__(self, file: Path) -> None:
         with needed(f"reading {TOKENIZER}", "tokenizers", "'tvm-qnn[text]'"):
             from tokenizers import Tokenizer
         try:
             self._tokenizer: Any = Tokenizer.from_file(str(file))
-        except Exception as error:  # the package raises nothing narrower
+        except Exception as error:  # the package has no narrower class
             raise QnnError(f"{file} is no tokenizer: {error}") from error
 
     def encode(self, text: str) -> list[int]:
@@ -53,11 +53,11 @@ class _FileWords:
 
 
 def words_of(model: Path, vocabulary: int) -> Words:
-    """Return the tokens of a model.
+    """Return the converter for a model's tokens.
 
     Args:
-        model: its file, beside which ``tokenizer.json`` lies, or a folder that has it.
-        vocabulary: how many tokens there are. A model of 256 needs no file: its tokens are bytes.
+        model: its file, with ``tokenizer.json`` beside it, or a folder that has this file.
+        vocabulary: the number of tokens. A model of 256 needs no file: its tokens are bytes.
 
     Raises:
         QnnError: if there is no such file, it cannot be read, or the package tokenizers is missing.

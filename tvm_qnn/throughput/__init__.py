@@ -1,4 +1,4 @@
-"""Images a second of several streams, each of one thread, and of batches."""
+"""Measures images a second: of several streams, each with one thread, and of batches."""
 
 from __future__ import annotations
 

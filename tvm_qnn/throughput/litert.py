@@ -1,6 +1,6 @@
 """LiteRT's streams: processes, each with an interpreter of one thread.
 
-`python -m tvm_qnn.throughput.litert MODEL BATCH` is one of them.
+`python -m tvm_qnn.throughput.litert MODEL BATCH` runs one of these processes.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ def start_litert(model: Path, batch: int, streams: int) -> Streams:
 
     Args:
         model: the .tflite file.
-        batch: images of a run.
-        streams: how many processes.
+        batch: the images of a run.
+        streams: the number of processes.
 
     Raises:
-        QnnError: if LiteRT is not installed, or does not take the model or the batch.
+        QnnError: if LiteRT is not installed, or rejects the model or the batch.
     """
     check_litert()
     return Processes("tvm_qnn.throughput.litert", [model, batch], streams)
 
 
 def main(model: str, batch: str) -> None:
-    """Be one of the processes."""
+    """Run one of the processes."""
     session = LiteRtSession(Path(model).read_bytes(), batch=int(batch))
     run = session.prepare([noise(info) for info in session.inputs])
     for _ in range(WARMUP):

@@ -1,6 +1,6 @@
-"""The memory that a library takes: what a process of its own grows by.
+"""Measures the memory that a library takes, by the growth of a separate process.
 
-`python -m tvm_qnn.throughput.memory FILE` is that process.
+`python -m tvm_qnn.throughput.memory FILE` runs this process.
 """
 
 from __future__ import annotations
@@ -15,22 +15,22 @@ from tvm_qnn.io.images import noise
 from tvm_qnn.library import runtime
 from tvm_qnn.library.library import load
 
-_RUNS = 2  # from the second run on, nothing is allocated anew
+_RUNS = 2  # from the second run on, nothing more is allocated
 
 _STATUS, _PEAK = Path("/proc/self/status"), Path("/proc/self/clear_refs")
-_BEGIN_ANEW = "5"  # what Linux takes there
+_BEGIN_ANEW = "5"  # the text by which Linux resets the peak
 
 
 def memory_of(file: Path) -> int:
-    """Return the bytes that a process grows by at most, which loads a library and runs it.
+    """Return by how many bytes, at most, a process grows that loads a library and runs it.
 
-    It runs one thread. What the runtime takes without a library does not count.
+    It uses one thread. The runtime's own memory does not count.
 
     Args:
-        file: of the library.
+        file: the library's file.
 
     Raises:
-        QnnError: if the system does not tell, or the process fails.
+        QnnError: if the system does not report it, or the process fails.
     """
     if not _PEAK.exists():
         raise QnnError("only Linux tells the most memory that a process took for a while")
@@ -43,7 +43,7 @@ def memory_of(file: Path) -> int:
 
 
 def _kilobytes(name: str) -> int:
-    """Return one of the figures that Linux tells of this process."""
+    """Return one of Linux's figures about this process."""
     found = re.search(rf"^{name}:\s*(\d+) kB$", _STATUS.read_text(encoding="ascii"), re.MULTILINE)
     if found is None:
         raise QnnError(f"this system does not tell {name}")
@@ -51,7 +51,7 @@ def _kilobytes(name: str) -> int:
 
 
 def main(file: str) -> None:
-    """Be the process: load, run, and print the bytes."""
+    """Load the library, run it, and print the bytes."""
     runtime.load_runtime()
     _PEAK.write_text(_BEGIN_ANEW, encoding="ascii")
     before = _kilobytes("VmRSS")

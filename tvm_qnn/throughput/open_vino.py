@@ -1,6 +1,6 @@
-"""OpenVINO's streams, as its hint for throughput makes them.
+"""OpenVINO's streams, as its hint for throughput chooses them.
 
-`python -m tvm_qnn.throughput.open_vino MODEL BATCH THREADS` is the process that runs them.
+`python -m tvm_qnn.throughput.open_vino MODEL BATCH THREADS` runs the process with them.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ def start_open_vino(model: Path, batch: int, threads: int) -> Streams:
 
     Args:
         model: the .tflite file.
-        batch: images of a run.
-        threads: how many it uses; it takes as many streams as it finds best for them.
+        batch: the images of a run.
+        threads: the number of threads; OpenVINO chooses the best number of streams for them.
 
     Raises:
-        QnnError: if OpenVINO is not installed, or does not take the model or the batch.
+        QnnError: if OpenVINO is not installed, or rejects the model or the batch.
     """
     if find_spec("openvino") is None:
         raise QnnError("the package openvino is not installed")
@@ -37,7 +37,7 @@ def start_open_vino(model: Path, batch: int, threads: int) -> Streams:
 
 
 def main(model: str, batch: str, threads: str) -> None:
-    """Be the process."""
+    """Run the process."""
     import openvino
 
     core = openvino.Core()
@@ -47,7 +47,7 @@ def main(model: str, batch: str, threads: str) -> None:
         network.reshape(shapes)
     settings = {"PERFORMANCE_HINT": "THROUGHPUT", "INFERENCE_NUM_THREADS": int(threads)}
     compiled = core.compile_model(network, "CPU", settings)
-    queue = openvino.AsyncInferQueue(compiled)  # of as many requests as it wants
+    queue = openvino.AsyncInferQueue(compiled)  # OpenVINO chooses the number of requests
     random = np.random.default_rng(0)
     for request in queue:
         for port in compiled.inputs:
@@ -57,7 +57,7 @@ def main(model: str, batch: str, threads: str) -> None:
 
 
 def _runs_per_second(queue: Any, seconds: float) -> float:
-    """Keep all requests busy for so long."""
+    """Keep all requests busy for some seconds; return the runs in a second."""
     for _ in queue:
         queue.start_async()
     queue.wait_all()

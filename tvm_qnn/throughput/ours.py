@@ -16,9 +16,10 @@ OURS = "tvm-qnn"
 
 
 class SharedLibrary(Streams):
-    """Threads of one library, which share its weights; each has a machine of its own.
+    """Threads that share a library and its weights; each has a virtual machine of its own.
 
-    A run leaves the interpreter's lock to the others. Processes were no faster.
+    A run does not hold Python's lock, so that the threads run in parallel. Processes were no
+    faster.
     """
 
     def __init__(
@@ -27,9 +28,9 @@ class SharedLibrary(Streams):
         """Make the threads.
 
         Args:
-            library: of one thread a run.
-            inputs: of every run.
-            streams: how many threads.
+            library: a library that runs on one thread.
+            inputs: the inputs of every run.
+            streams: the number of threads.
         """
         self._library = library
         self._inputs = inputs
@@ -37,7 +38,7 @@ class SharedLibrary(Streams):
         self._threads = ThreadPoolExecutor(streams, "stream")
 
     def runs_per_second(self, seconds: float) -> float:
-        """Let all threads run for so long, and return the runs of all of them in a second."""
+        """Let all threads run for some seconds, and return their runs in a second together."""
         ready = threading.Barrier(self._streams)
 
         def stream(_number: int) -> float:
@@ -46,7 +47,7 @@ class SharedLibrary(Streams):
                 for _ in range(WARMUP):
                     run()
             except BaseException:
-                ready.abort()  # the others would wait forever
+                ready.abort()  # otherwise the others would wait forever
                 raise
             ready.wait()
             return rate(run, seconds)

@@ -1,7 +1,7 @@
-"""Processes that run streams of other programs.
+"""Processes that run the streams of other programs.
 
-Such a process prints a line when it is ready, and then, for each line of seconds on its input, its
-runs in a second. So none disturbs another, and of one that ends it is told why.
+Such a process prints a line when it is ready. Then, for each number of seconds on its input, it
+prints its runs in a second. So no program disturbs another, and if one ends, the error says why.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ _READY = "ready"
 
 
 class Processes(Streams):
-    """So many processes of one program."""
+    """Some processes of one program."""
 
     def __init__(self, module: str, arguments: Sequence[str | Path | int], count: int) -> None:
-        """Start them.
+        """Start the processes.
 
         Args:
-            module: what they run, which calls ``serve``.
-            arguments: of each.
-            count: how many.
+            module: the module that they run, which calls ``serve``.
+            arguments: the arguments of each.
+            count: the number of processes.
 
         Raises:
-            QnnError: if one ends before it is ready; says why.
+            QnnError: if one ends before it is ready; the message says why.
         """
         words = [sys.executable, "-m", module, *map(str, arguments)]
         pipe = subprocess.PIPE
@@ -45,7 +45,7 @@ class Processes(Streams):
             raise
 
     def runs_per_second(self, seconds: float) -> float:
-        """Let all processes run for so long, and return the runs of all of them in a second."""
+        """Let all processes run for some seconds, and return their runs in a second together."""
         for process in self._processes:
             assert process.stdin is not None
             process.stdin.write(f"{seconds}\n")
@@ -68,7 +68,7 @@ class Processes(Streams):
 
 
 def serve(runs_per_second: Callable[[float], float]) -> None:
-    """Be one of the processes, ready to run."""
+    """Report that this process is ready, and run on request."""
     print(_READY, flush=True)
     for line in sys.stdin:
         print(runs_per_second(float(line)), flush=True)

@@ -1,4 +1,4 @@
-"""Programs that run streams, and their rates, measured in turn."""
+"""Measures the rates of programs that run streams, in turn."""
 
 from __future__ import annotations
 
@@ -14,34 +14,34 @@ from tvm_qnn.io.closing import Closing
 from tvm_qnn.timing import LEAST_ROUNDS
 
 WARMUP = 2
-"""Runs of a stream before it is timed."""
+"""The runs of a stream before it is timed."""
 
 TURN_SECONDS = 0.5
-"""How long a program runs before the next one's turn; longer where its runs are."""
+"""The seconds of a program's turn; longer if a single run takes longer."""
 
 
 class Streams(Closing):
-    """A program that runs a model in several streams at a time; a context, which ends them."""
+    """A program that runs a model in several streams at once; as a context, it ends them."""
 
     @abstractmethod
     def runs_per_second(self, seconds: float) -> float:
-        """Let all streams run for so long, and return the runs of all of them in a second."""
+        """Let all streams run for some seconds, and return their runs in a second together."""
 
 
 @dataclass(frozen=True)
 class Rates:
-    """Images a second, turn by turn."""
+    """Images a second in each turn."""
 
     turns: tuple[float, ...]
 
     @property
     def median(self) -> float:
-        """The middle turn: the figure to quote."""
+        """The median turn: the figure to quote."""
         return statistics.median(self.turns)
 
 
 def rate(run: Callable[[], object], seconds: float) -> float:
-    """Run one stream for so long, and return its runs in a second."""
+    """Run one stream for some seconds, and return its runs in a second."""
     runs = 0
     start = time.perf_counter()
     while (spent := time.perf_counter() - start) < seconds or not runs:
@@ -53,12 +53,12 @@ def rate(run: Callable[[], object], seconds: float) -> float:
 def in_turn(
     programs: Mapping[str, Streams], batch: int, *, rounds: int, seconds: float = 20.0
 ) -> dict[str, Rates]:
-    """Measure programs in turn, so that what slows the machine down slows all of them alike.
+    """Measure programs in turn, so that a slowdown of the machine affects all of them alike.
 
     Args:
-        programs: by name.
-        batch: images of a run.
-        rounds: turns of each.
+        programs: the programs by name.
+        batch: the images of a run.
+        rounds: the turns of each program.
         seconds: no new round begins after this time, once LEAST_ROUNDS have run.
     """
     for program in programs.values():
@@ -74,10 +74,10 @@ def in_turn(
 
 
 def with_batch(infos: Sequence[TensorInfo], batch: int) -> list[TensorInfo]:
-    """Return a model's inputs for so many images.
+    """Return a model's inputs for a batch.
 
     Raises:
-        QnnError: if one is not of a single image.
+        QnnError: if an input is not for a single image.
     """
     for info in infos:
         if batch > 1 and info.shape[:1] != (1,):

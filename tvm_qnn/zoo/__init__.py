@@ -1,8 +1,8 @@
 """Quantized models made from a topology and a seed, for tests, benchmarks and demonstrations.
 
-The weights are random, but chosen so that the networks live: every layer uses its range, and
-different pictures get different answers. What is computed on them takes the time, and meets
-the arithmetic, of the published networks.
+The weights are random, but chosen so that the networks behave like trained ones: every layer uses
+its range, and different pictures get different answers. A run takes the time of the published
+networks, and uses the same arithmetic.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ INT16_STYLE = "int16x8"
 """The style of 16-bit activations."""
 
 STYLES = tuple(style for style in _STYLES if style != INT16_STYLE)
-"""Those of 8 bits."""
+"""The styles of 8 bits."""
 
 CLASSIFIERS = ("inception_v3", "mobilenet_v1", "mobilenet_v2", "resnet50")
-"""Classifiers that are made in every style."""
+"""The classifiers that exist in every style."""
 
 MODELS = tuple(
     (name, style) for name in NAMES for style in TOPOLOGIES[name].styles if style != INT16_STYLE
 )
-"""The networks in each style of 8 bits that they are made in."""
+"""The networks that exist in each style of 8 bits."""
 
 __all__ = ["CLASSIFIERS", "INT16_STYLE", "MODELS", "NAMES", "PICTURES", "STYLES", "build"]
 
@@ -56,13 +56,13 @@ def build(
             "int8_per_axis": the same with one scale for each channel of a convolution.
             "int16x8": int16 activations, and weights as those of "int8_per_axis".
         size: height and width of the picture in pixels; by default as published (299 for
-            Inception V3, 224 for the other classifiers), or small if `tiny`. Of MobileBERT the
-            words of a text, of spotters of words the bands of a spectrum.
-        width: what the published numbers of channels are multiplied by; by default 1, or 1/8
+            Inception V3, 224 for the other classifiers), or small if `tiny`. For MobileBERT the
+            number of words in a text, for spotters of words the number of bands in a spectrum.
+        width: the factor for the published numbers of channels; by default 1, or 1/8
             if `tiny`.
-        classes: the number of classes, of MobileBERT of words; by default as published, or 20
-            if `tiny`.
-        seed: what the weights are drawn from.
+        classes: the number of classes, for MobileBERT the number of words; by default as
+            published, or 20 if `tiny`.
+        seed: the seed of the random weights.
         tiny: whether the defaults are those of a network for unit tests, which is built in
             a fraction of a second.
 
@@ -93,7 +93,7 @@ def build(
     return emit(name, _graph(name, size, width, classes, seed), _STYLES[style])
 
 
-# The styles of a model share one run in float32, which takes most of the time.
+# All styles of a model share one run in float32, which takes most of the time.
 @lru_cache(maxsize=8)
 def _graph(name: str, size: int, width: float, classes: int, seed: int) -> Graph:
     graph = Graph(classes, seed)

@@ -1,4 +1,4 @@
-"""The file that a quantized network is written to."""
+"""Writes the file of a quantized network."""
 
 from __future__ import annotations
 
@@ -47,13 +47,13 @@ class Style:
         return "int8" if self.dtype == "int16" else self.dtype
 
     def activation(self, low: float, high: float) -> Quantization:
-        """Return the encoding of a range of activations; that of int16 has the zero point 0."""
+        """Return the encoding of a range of activations; int16 always has the zero point 0."""
         if self.dtype == "int16":
             return _quantization(symmetric(max(-low, high), self.dtype))
         return _quantization(tflite_asymmetric(low, high, self.dtype))
 
     def prescribed(self, lowest: float) -> Quantization:
-        """Return TFLite's only encoding of values from `lowest`, 0 or -1, to 1."""
+        """Return the encoding that TFLite prescribes for values from `lowest`, 0 or -1, to 1."""
         if self.dtype == "int16":
             return Quantization.per_tensor(2.0**-15, 0)
         scale = (1 - lowest) / 256
@@ -70,7 +70,7 @@ STYLES = {
 
 @dataclass(frozen=True)
 class TensorType:
-    """What is known of a tensor before it is written."""
+    """The properties of a tensor before it is written."""
 
     shape: Shape
     dtype: str
@@ -94,9 +94,9 @@ class File:
     """A model that is being written.
 
     Attributes:
-        writer: what it is written with.
-        style: how it is quantized.
-        weights: those of the operator that is written, if it has any.
+        writer: writes the file's parts.
+        style: how the model is quantized.
+        weights: the weights of the operator that is being written, if it has any.
         inputs: the tensors of the model's inputs.
     """
 
@@ -109,12 +109,12 @@ class File:
         self._layers = 0
 
     def tensor(self, name: str, kind: TensorType) -> Tensor:
-        """Add a tensor that is no constant."""
+        """Add a tensor that is not a constant."""
         index = self.writer.tensor(name, kind.shape, kind.dtype, kind.quantization)
         return Tensor(kind.shape, kind.dtype, kind.quantization, index)
 
     def variable(self, role: str, kind: TensorType) -> int:
-        """Add what the next operator keeps from one run to the next, and return its index."""
+        """Add a variable that the next operator keeps from run to run, and return its index."""
         name = f"layer_{self._layers}/{role}"
         return self.writer.tensor(name, kind.shape, kind.dtype, kind.quantization, is_variable=True)
 
@@ -125,7 +125,7 @@ class File:
         outputs: Sequence[TensorType],
         **options: Any,
     ) -> list[Tensor]:
-        """Add an operator, whose outputs are named after it and its place."""
+        """Add an operator; its outputs are named after it and its index."""
         name = f"{code.lower().removeprefix('custom:')}_{self._layers}"
         names = [name, *(f"{name}:{number}" for number in range(1, len(outputs)))]
         written = [self.tensor(*each) for each in zip(names, outputs, strict=True)]
@@ -141,7 +141,7 @@ class File:
     def quantized_constant(
         self, role: str, data: Real, quantization: Quantization | None = None
     ) -> int:
-        """Add a constant of real values, by default at a scale of its own."""
+        """Add a constant of real values, by default with a scale of its own."""
         kind = quantization or self.style.activation(float(data.min()), float(data.max()))
         point = int(kind.zero_point[0])
         encoding = Encoding(float(kind.scale[0]), point, self.style.dtype)
@@ -153,7 +153,7 @@ class File:
         return y
 
     def requantized(self, x: Tensor, quantization: Quantization | None) -> Tensor:
-        """Return the tensor at another scale, or itself where it has that."""
+        """Return the tensor at another scale; the tensor itself if it has this scale."""
         if quantization is None or _same(x.encoding, quantization):
             return x
         (y,) = self.layer("QUANTIZE", [x.index], [TensorType(x.shape, x.dtype, quantization)])
@@ -163,8 +163,8 @@ class File:
         """Add the operator's weights, quantized.
 
         Args:
-            x: what they are multiplied with.
-            axis: the axis of the kernel's channels if they have scales of their own.
+            x: the tensor that they are multiplied with.
+            axis: the axis of the kernel's channels, if each has a scale of its own.
 
         Returns:
             The tensors of the kernel and of the bias.
@@ -218,8 +218,8 @@ def _kernel_encoding(
     if dtype == "int8":
         encoding = symmetric(max(-low, high), dtype)
     else:
-        # As in models trained with quantization in mind: their ranges follow the weights slowly,
-        # so they are somewhat wider, and their zero points are not 128.
+        # As in quantization-aware training: ranges follow the weights slowly, so they are somewhat
+        # wider, and zero points are not 128.
         low, high = (low * 1.25, high) if -low > high else (low, high * 1.25)
         encoding = tflite_asymmetric(low, high, dtype)
     return encoding, _quantization(encoding)
@@ -228,7 +228,7 @@ def _kernel_encoding(
 def _quantize_bias(
     bias: Real, x: Quantization, kernel: Quantization, dtype: str
 ) -> tuple[npt.NDArray[Any], Quantization]:
-    """Quantize biases to integers at the scale of the products, where TFLite adds them."""
+    """Quantize biases to integers at the scale of the products, to which TFLite adds them."""
     scale = x.scale * kernel.scale
     steps = np.rint(bias.astype(np.float64) / scale)
     if dtype == "int32":

@@ -11,11 +11,11 @@ from qnn_ops.errors import QnnError
 
 Real = npt.NDArray[np.float32]
 
-_COLUMNS_AT_ONCE = 1 << 23  # elements of the unfolded input that are held at a time
+_COLUMNS_AT_ONCE = 1 << 23  # elements of the unfolded input in memory at a time
 
 
 def output_extent(extent: int, kernel: int, stride: int, padding: str) -> int:
-    """Return the height or width that a window layer leaves.
+    """Return the height or width of a window layer's output.
 
     Raises:
         QnnError: if the kernel does not fit into the input.
@@ -70,7 +70,7 @@ def avg_pool2d(x: Real, size: int, stride: int, padding: str) -> Real:
 
 
 def transpose_conv2d(x: Real, kernel: Real, stride: int) -> Real:
-    """Spread x [N, H, W, I] by a kernel [KH, KW, I, O], to `stride` times its height and width."""
+    """Transpose-convolve x [N, H, W, I] with a kernel [KH, KW, I, O]; it grows by `stride`."""
     kernel_height, kernel_width, _, channels = kernel.shape
     batch, height, width, _ = x.shape
     tall, wide = (height - 1) * stride + 1, (width - 1) * stride + 1
@@ -79,7 +79,7 @@ def transpose_conv2d(x: Real, kernel: Real, stride: int) -> Real:
         for column in range(kernel_width):
             part = whole[:, row : row + tall : stride, column : column + wide : stride]
             part += x @ kernel[row, column]
-    # What SAME leaves out of the picture: an odd row or column comes last.
+    # SAME cuts this off at the edges; an odd row or column is cut at the end.
     top, left = (max(0, extent - stride) // 2 for extent in kernel.shape[:2])
     part = whole[:, top : top + height * stride, left : left + width * stride]
     return np.ascontiguousarray(part)
@@ -88,7 +88,7 @@ def transpose_conv2d(x: Real, kernel: Real, stride: int) -> Real:
 def _taps(
     x: Real, kernel_height: int, kernel_width: int, stride: int, padding: str, fill: float
 ) -> Iterator[Real]:
-    """Yield for each position in the kernel what all windows see there: views [N, OH, OW, C]."""
+    """Yield for each position in the kernel the elements under it, as views [N, OH, OW, C]."""
     height = output_extent(x.shape[1], kernel_height, stride, padding)
     width = output_extent(x.shape[2], kernel_width, stride, padding)
     rows = max(0, (height - 1) * stride + kernel_height - x.shape[1])

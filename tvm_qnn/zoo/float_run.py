@@ -1,4 +1,4 @@
-"""What operators draw their weights with while a network is run in float32."""
+"""Draws operators' weights while a network runs in float32."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import numpy.typing as npt
 
 from tvm_qnn.zoo.float_ops import Real
 
-# Each channel is given this standard deviation, and a mean drawn from (mean, deviation):
-# values that use their range, with ReLUs that cut some off but leave every channel alive.
-# Means well above 0 keep the network from amplifying rounding errors: around 0.2 instead of
-# 0.8, the errors of quantization change the top-1 class of every fourth picture in a deep one.
+# Each channel gets this standard deviation, and a mean drawn from (mean, deviation): values that
+# use their range, with ReLUs that cut some off but leave every channel alive. Means well above 0
+# keep the network from amplifying rounding errors: with means around 0.2 instead of 0.8,
+# quantization errors change the top-1 class of every fourth picture in a deep network.
 _SPREAD = {"NONE": 1.0, "RELU": 1.0, "RELU6": 2.0}
 _MEANS = {"NONE": (0.3, 0.3), "RELU": (0.8, 0.5), "RELU6": (1.0, 1.0)}
 _CLAMPS = {"NONE": (-np.inf, np.inf), "RELU": (0.0, np.inf), "RELU6": (0.0, 6.0)}
@@ -28,12 +28,12 @@ class Weights:
 
 @dataclass
 class FloatRun:
-    """A run over all samples at once, which fixes the weights of the layers that it passes.
+    """A run over all samples at once, which fixes the weights of each layer.
 
     Attributes:
-        rng: what weights are drawn from.
-        picture_classes: the class that each of the calibration pictures is given.
-        weights: where the operator that runs leaves its weights, if it has any.
+        rng: draws the weights.
+        picture_classes: the class that each of the calibration pictures gets.
+        weights: the weights of the operator that runs now, if it has any.
     """
 
     rng: np.random.Generator
@@ -45,10 +45,10 @@ class FloatRun:
         return self.rng.standard_normal(shape, np.float32)
 
     def normalise(self, y: Real, activation: str = "NONE") -> tuple[Real, Real]:
-        """Give y's channels, its last axis, their mean and spread and clamp them, in place.
+        """Normalise y's channels, its last axis, to a drawn mean and spread; clamp them in place.
 
         Returns:
-            What the weights are to be multiplied by, and the bias, to the same effect.
+            The factor for the weights, and the bias, that have the same effect.
         """
         rows = y.reshape(-1, y.shape[-1])
         mean = rows.mean(0)

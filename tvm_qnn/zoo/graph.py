@@ -1,4 +1,4 @@
-"""A network under way: each operator runs on synthetic samples as soon as it is added.
+"""A network that is being built: each operator runs on synthetic samples as soon as it is added.
 
 The run fixes the weights, and the ranges of the values. `emit` then writes the same operators as a
 quantized TFLite model.
@@ -18,7 +18,7 @@ from tvm_qnn.zoo.float_run import FloatRun, Weights
 from tvm_qnn.zoo.images import PICTURES
 
 Scaled = Callable[[int], int]
-"""Maps a published number of channels to the one that is built."""
+"""Maps a published number of channels to the number in this network."""
 
 Range = tuple[float, float]
 Tensors = Sequence[Tensor]
@@ -42,15 +42,15 @@ class Operator:
     """An operator with its attributes; calling it adds it to the graph of its inputs.
 
     Attributes:
-        compute: takes the run and an array for each input, which hold all samples along their
-            first axes, and returns the output, or a list of several. An operator with weights
+        compute: takes the run and an array for each input, with all samples along its
+            first axis, and returns the output, or a list of several. An operator with weights
             draws them here, and leaves them in `run.weights`.
-        write: writes the operator to a file; gets the inputs and the types of the outputs.
-        dtype: of the outputs; by default that of the first input.
+        write: writes the operator to a file; takes the inputs and the types of the outputs.
+        dtype: the outputs' dtype; by default that of the first input.
         same_scale: whether its outputs have the scale of its first input.
         joins: whether, in signed models, its inputs must have the output's scale.
-        lowest: the real value of the lowest integer, where TFLite prescribes the output's scale.
-        limits: the range of the outputs if it is known without a run.
+        lowest: the real value of the lowest integer, if TFLite prescribes the output's scale.
+        limits: the range of the outputs, if it is known without a run.
         is_constant: whether the output is the same for every sample, and has no axis of samples.
     """
 
@@ -74,13 +74,13 @@ class Operator:
 
 @dataclass(frozen=True)
 class Kind:
-    """What is known of a value without its samples.
+    """The properties of a value without its samples.
 
     Attributes:
-        number: which one of the graph, in the order in which they were made.
-        shape: of one sample, with the batch's extent of 1 in front.
-        dtype: "int32", "float32" and so on, or QUANTIZED for that of the model's activations.
-        source: the number of the value whose scale it has, most often its own.
+        number: its index in the graph, in the order in which values were made.
+        shape: the shape of one sample, with a batch of 1 in front.
+        dtype: "int32", "float32" and so on, or QUANTIZED for the dtype of the model's activations.
+        source: the index of the value with its scale, most often its own.
     """
 
     number: int
@@ -91,7 +91,7 @@ class Kind:
 
 @dataclass(frozen=True, eq=False)
 class Value:
-    """A tensor of a graph, and what the run made of it for all samples."""
+    """A tensor of a graph, with its values for all samples."""
 
     graph: Graph
     kind: Kind
@@ -99,13 +99,13 @@ class Value:
 
     @property
     def shape(self) -> Shape:
-        """The shape of one sample, with the batch's extent of 1 in front."""
+        """The shape of one sample, with a batch of 1 in front."""
         return self.kind.shape
 
 
 @dataclass(frozen=True)
 class Node:
-    """An operator in its place, with the weights that it drew."""
+    """An operator in the graph, with the weights that it drew."""
 
     operator: Operator
     inputs: tuple[Kind, ...]
@@ -117,18 +117,18 @@ class Node:
 class Graph:
     """Operators in the order in which they run.
 
-    Every channel of every layer is normalised over the samples, as batch normalisation would. A
-    picture of pure noise is among them, so that the ranges cover inputs that are no pictures.
-    Weights and ranges are the same for the same arguments on the same machine; elsewhere, numpy's
+    Every channel of every layer is normalised over the samples, as in batch normalisation. One
+    sample is a picture of pure noise, so that the ranges also cover inputs that are not pictures.
+    Equal arguments give equal weights and ranges on the same machine; on another one, numpy's
     matrix product may round differently.
 
     Attributes:
         classes: the number of classes.
-        seed: what the weights are drawn from.
+        seed: the seed of the weights.
         nodes: the operators.
-        ranges: the lowest and highest of every value that has a scale of its own, by its number.
+        ranges: the lowest and highest number of every value with a scale of its own, by its index.
         results: the outputs of the network.
-        run: what operators draw their weights with.
+        run: draws the operators' weights.
     """
 
     classes: int
@@ -163,7 +163,7 @@ class Graph:
         return tuple(outputs)
 
     def tied(self) -> dict[int, Range]:
-        """Return the ranges if all parts of a concatenation have that of the whole."""
+        """Return the ranges for concatenations whose parts all have the range of the whole."""
         fixed = {
             kind.number
             for node in self.nodes
@@ -176,14 +176,14 @@ class Graph:
             if node.operator.joins and node.outputs[0].dtype == QUANTIZED
         ]
         tied = dict(self.ranges)
-        # A concatenation may be part of a later one: repeat until nothing moves.
+        # A concatenation may be part of a later one: repeat until nothing changes.
         while any(_tie(tied, group) for group in groups):
             pass
         return tied
 
 
 def channel_scaler(width: float) -> Scaled:
-    """Return a function from published numbers of channels to `width` times as many, at least 4."""
+    """Return a function that multiplies published numbers of channels by `width`; at least 4."""
     return lambda channels: max(4, round(channels * width))
 
 
@@ -199,16 +199,16 @@ def emit(name: str, graph: Graph, style: Style) -> bytes:
     """Quantize a network and write it.
 
     Args:
-        name: what the network is called.
+        name: the network's name.
         graph: the network.
-        style: how to quantize.
+        style: the quantization.
 
     Returns:
         The contents of a .tflite file.
     """
     file = File(style)
     tensors: dict[int, Tensor] = {}
-    # A signed CONCATENATION has no scales: all its inputs must have the output's.
+    # A signed CONCATENATION has no scales of its own: all its inputs must have the output's scale.
     ranges = graph.ranges if style.dtype == "uint8" else graph.tied()
     for node in graph.nodes:
         file.weights = node.weights

@@ -1,4 +1,4 @@
-"""Synthetic pictures: structured, all different, each the same whenever it is drawn."""
+"""Draws synthetic pictures: structured and all different; a seed always gives the same picture."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Pictures = npt.NDArray[np.uint8]
 _Real = npt.NDArray[np.float32]
 
 PICTURES = 8
-"""The synthetic pictures of seeds 0 to 7 tell the ranges, and have classes of their own."""
+"""The synthetic pictures of seeds 0 to 7 decide the ranges, and have classes of their own."""
 
 
 def picture(seed: int, size: int) -> Pictures:

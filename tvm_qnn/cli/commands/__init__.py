@@ -1,1 +1,1 @@
-"""The commands of `tvm-qnn`, one a file. They import what they need when they run."""
+"""The commands of `tvm-qnn`, one in each file. They import their modules when they run."""

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 OURS = "tvm-qnn"
 
-_MOST_ROUNDS = 10**7  # where --seconds ends the rounds
+_MOST_ROUNDS = 10**7  # with this many, --seconds ends the rounds
 
 
 @click.command()
@@ -46,7 +46,7 @@ _MOST_ROUNDS = 10**7  # where --seconds ends the rounds
 @click.option(
     "--seconds",
     type=click.FloatRange(min=0, min_open=True),
-    help="Time runs for so long, in place of a number of runs.",
+    help="Time runs for this long, in place of a number of runs.",
 )
 @click.option(
     "--input",
@@ -66,13 +66,13 @@ _MOST_ROUNDS = 10**7  # where --seconds ends the rounds
 @click.option(
     "--streams",
     type=click.IntRange(min=1),
-    help="Count images a second, of so many runs at a time, each on one thread.",
+    help="Count images a second, with this many runs at a time, each on one thread.",
 )
 @click.option(
-    "--batch", type=click.IntRange(min=1), help="Count images a second, so many in a run."
+    "--batch", type=click.IntRange(min=1), help="Count images a second, with this many in a run."
 )
 @click.option(
-    "--memory", is_flag=True, help="Tell, too, the memory that a process takes for the library."
+    "--memory", is_flag=True, help="Also print the memory that a process needs for the library."
 )
 @device_option
 @target_option
@@ -96,10 +96,11 @@ def bench(
 ) -> None:
     """Time MODEL, a library or a model file.
 
-    A model file is timed in turn with its framework on the same threads, where that is installed:
-    LiteRT, ONNX Runtime or ExecuTorch. One thread is kept on one core. With --streams or --batch,
-    images a second are counted, of OpenVINO, too, where it is installed. More peers: `make bench`
-    in the project's repository. With --device, the runs are timed there, by the device's clock.
+    A model file is timed in turn with its framework on the same threads, if that is installed:
+    LiteRT, ONNX Runtime or ExecuTorch. A single thread stays on one core. --streams and --batch
+    count images a second, also of OpenVINO if it is installed. `make bench` in the project's
+    repository compares with more programs. --device times the runs on a device, by the device's
+    clock.
     """
     for path in filter(None, (csv_file, trace)):
         check_file(path)
@@ -172,7 +173,7 @@ def bench(
 
 
 def _memory(library: Library) -> int:
-    """Return the bytes that a process takes for a library."""
+    """Return the bytes that a process needs for a library."""
     from tvm_qnn.io.outputs import scratch
     from tvm_qnn.throughput import memory_of
 
@@ -191,7 +192,7 @@ def _tell_times(
     memory: int | None = None,
     start: Mapping[str, float] | None = None,
 ) -> None:
-    """Print times, here of so many threads or of a device, and bytes; write times to files."""
+    """Print times, here of some threads or of a device, and bytes; write times to files."""
     from tvm_qnn.cli.model_files import LIBRARY
     from tvm_qnn.demo.report import times_table
     from tvm_qnn.io.terminal import Terminal
@@ -238,7 +239,7 @@ def _on_device(model: ModelFile, device: tuple[str, int], target: str, rounds: i
 
 
 def _warn(timings: Mapping[str, Timing]) -> None:
-    """Warn where the machine had something else to do."""
+    """Warn if other programs disturbed the runs."""
     for name, timing in timings.items():
         if not timing.is_quiet:
             ratio = timing.median / timing.minimum
@@ -250,7 +251,7 @@ def _warn(timings: Mapping[str, Timing]) -> None:
 
 
 def _write_csv(path: Path, figure: str, columns: Mapping[str, Sequence[float]]) -> None:
-    """Write a row for each run or turn of each program."""
+    """Write each run or turn of each program as a row."""
     import csv
     import io
 
@@ -267,7 +268,7 @@ def _write_csv(path: Path, figure: str, columns: Mapping[str, Sequence[float]]) 
 def _count_images(
     model: ModelFile, rounds: int, streams: int, batch: int, csv_file: Path | None, *, as_json: bool
 ) -> None:
-    """Count images a second of every program."""
+    """Count every program's images a second."""
     from contextlib import ExitStack
 
     from tvm_qnn.io.cores import on_cores
@@ -306,7 +307,7 @@ def _count_images(
 def _streams(
     model: ModelFile, streams: int, batch: int, stack: ExitStack
 ) -> tuple[dict[str, Streams], dict[str, str]]:
-    """Start the programs, ours first; return them, and why others are not there, by name."""
+    """Start the programs, ours first; return them, and by name the reasons for missing ones."""
     from dataclasses import replace
 
     from qnn_ops.errors import QnnError

@@ -50,12 +50,12 @@ def _against(text: str) -> str | Path:
     "--against",
     type=Parsed("against", _against, f"is none of {', '.join(_FRAMEWORKS)}, nor a file"),
     metavar="litert|onnxruntime|xnnpack|FILE",
-    help="What to compare with: by default what MODEL's format is of; or another model, a library, "
-    "or a .npz file of outputs by name.",
+    help="The other side: by default MODEL's own framework; or another model, a library, or a "
+    ".npz file of outputs by name.",
 )
 @device_option
 @target_option
-@click.option("--primitives", is_flag=True, help="Portable code instead of the kernels.")
+@click.option("--primitives", is_flag=True, help="Use portable code instead of the kernels.")
 @click.option("--histogram", type=NEW_FILE, help="A PNG file for a histogram of the differences.")
 @click.option(
     "--html",
@@ -74,13 +74,13 @@ def compare(
     html: Path | None,
     as_json: bool,
 ) -> None:
-    """Compare every tensor of MODEL with what its own framework computes.
+    """Compare every tensor of MODEL with its own framework's.
 
-    A .tflite file with LiteRT's reference kernels; an .onnx file with ONNX Runtime, all that is
-    quantized and the outputs; a .pt2 file with ExecuTorch's delegate to XNNPACK, the outputs. Then
-    the outputs of the library that is built for use, whose operators are fused. With --against FILE
-    or --device, or if MODEL is a library, the outputs alone. Ends with code 1 if an element of a
-    tensor differs.
+    A .tflite file runs on LiteRT's reference kernels. An .onnx file runs on ONNX Runtime; quantized
+    tensors and outputs are compared. A .pt2 file runs on ExecuTorch's delegate to XNNPACK; outputs
+    are compared. Then follow the outputs of the library that is built for use, whose operators are
+    fused. With --against FILE or --device, or if MODEL is a library, only outputs are compared. The
+    exit code is 1 if an element of a tensor differs.
     """
     from tvm_qnn.cli.histogram import save_histogram
     from tvm_qnn.cli.model_files import LIBRARY
@@ -177,7 +177,7 @@ def _outputs(
     target: Any,
     kernels: bool,
 ) -> Comparison:
-    """Compare the outputs with those of another program."""
+    """Compare the outputs with another program's."""
     from contextlib import ExitStack
 
     from tvm_qnn import remote
@@ -192,7 +192,7 @@ def _outputs(
     else:
         reference_of(model.file, against).check()
         found = side_of_framework(model.file, is_other=False)
-        assert found is not None  # what has a reference is run
+        assert found is not None  # every model with a reference can run
         theirs = found
     with ExitStack() as stack:
         upload = None if device is None else stack.enter_context(remote(*device)).load

@@ -45,18 +45,18 @@ LIBRARY, ARCHIVE = ".so", ".tar"
     metavar="N",
     default=0,
     type=click.IntRange(min=0),
-    help="Write, too, a program that compares N runs with what they give on this machine.",
+    help="Also write a program that compares N runs with their results on this machine.",
 )
 @click.option(
     "--package",
     type=click.Choice(["cmake", "arduino", "zephyr", "cmsis", "platformio", "esp-idf"]),
-    help="Write C files as a folder that this build system takes.",
+    help="Write C files as a folder for this build system.",
 )
 @click.option(
     "--cache/--no-cache",
     default=True,
     show_default=True,
-    help="Keep what is compiled, and take it from there the next time.",
+    help="Keep the compiled library in the user's cache, and load it from there the next time.",
 )
 @json_option
 def compile_model(
@@ -74,9 +74,9 @@ def compile_model(
     """Compile MODEL to a shared library, or to files for a C compiler.
 
     `tvm-qnn run` and `tvm_qnn.load` run the library. With several names in --target, as in
-    x86-avx2,x86-avx512-vnni,x86-amx, it has code for each, and the best for a processor is taken
-    where it is loaded. A folder or an archive gets an object file
-    with code and weights, a header and an example, which need nothing but a C compiler.
+    x86-avx2,x86-avx512-vnni,x86-amx, it has code for each, and a processor runs the best one
+    that it can. A folder or an archive gets an object file with code and weights, a header and
+    an example, which need nothing but a C compiler.
     """
     from qnn_ops.errors import QnnError
     from tvm_qnn.build import build, export_c
@@ -94,7 +94,7 @@ def compile_model(
     ending = "" if bare else LIBRARY
     path = output or Path(f"{model.path.stem.removesuffix('-symbol')}{ending}")
     is_library = path.suffix == LIBRARY
-    # Before the minutes of a large model, not after them.
+    # Before the minutes that a large model takes.
     _check(path)
     if is_library and bare:
         raise QnnError(
@@ -123,7 +123,8 @@ def compile_model(
         imported = source.convert(model.shapes)
     if is_library:
         with timed(console, f"Compile for {target}"):
-            # What is kept was linked without being told by what.
+            # The cache's key does not have the linker, so a library of another linker is not
+            # cached.
             chosen = parsed if len(parsed) > 1 else parsed[0]
             library = build(imported.mod, chosen, imported.params, cache=cache and cc is None)
         with timed(console, f"Write {path}"):
@@ -179,7 +180,7 @@ def _check(path: Path) -> None:
 
 
 def _write_c(export: Callable[[Path], list[str]], model: Path, path: Path) -> list[Path]:
-    """Return the C files, in a folder or in an archive; named after the model."""
+    """Write the C files to a folder or an archive; return them. The model names them."""
     import tarfile
 
     from tvm_qnn.io.outputs import replacing

@@ -10,9 +10,9 @@ from click.shell_completion import get_completion_class
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 @click.pass_context
 def completion(ctx: click.Context, shell: str) -> None:
-    """Print what makes SHELL complete this command's arguments.
+    """Print a script with which SHELL completes this command's arguments.
 
-    For bash: eval "$(tvm-qnn completion bash)", in ~/.bashrc to have it always.
+    For bash: eval "$(tvm-qnn completion bash)"; put this into ~/.bashrc for later shells.
     """
     kind = get_completion_class(shell)
     if kind is None:

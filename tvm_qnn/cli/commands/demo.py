@@ -27,8 +27,8 @@ def demo(model: Path | None, image: Path | None, labels: Path | None, output: Pa
     """Show on this machine that tvm-qnn is exact, and how fast it is.
 
     Classifies handwritten digits, then compiles Inception V3, compares every intermediate tensor
-    with LiteRT's reference kernels and times both. With a model of your own, does the latter for
-    that model.
+    with LiteRT's reference kernels and times both. With a model of your own, it does the second
+    part for that model.
     """
     if model is None and (image or labels):
         raise click.UsageError("--image and --labels are for a model: give --model too")

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 @click.option(
     "--offset",
     type=click.IntRange(min=0),
-    help="What is added to the numbers of labels, as 1 where the model's class 0 is a background.",
+    help="A number to add to labels, such as 1 if the model's class 0 is a background.",
 )
 @picture_options
 @click.option(
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 @click.option(
     "--against",
     type=FILE,
-    help="Another .tflite or .onnx model to run beside it, instead of MODEL in its own framework.",
+    help="Another .tflite or .onnx model to run beside MODEL, instead of MODEL's own framework.",
 )
 @click.option("--alone", is_flag=True, help="Run nothing beside the model.")
 @click.option(
@@ -59,13 +59,13 @@ if TYPE_CHECKING:
     is_flag=False,
     flag_value="",
     metavar="[ADDRESS]",
-    help="Run on a Ray cluster, by default on that of this machine; --jobs is then for all of it.",
+    help="Run on a Ray cluster, by default this machine's; --jobs then counts for the cluster.",
 )
 @click.option(
     "--output",
     "-o",
     type=click.Path(file_okay=False, path_type=Path),
-    help="A folder for the report, tables and figures; what was stopped goes on from there.",
+    help="A folder for the report, tables and figures; a stopped evaluation continues from it.",
 )
 @json_option
 def evaluate(
@@ -80,13 +80,13 @@ def evaluate(
     as_json: bool,
     **others: Any,
 ) -> None:
-    """Tell how right MODEL is on DATA, and whether its framework says the same.
+    """Measure how often MODEL is right on DATA, and whether its framework agrees.
 
     DATA is a folder with a folder for each class; a .csv or .jsonl file with path and label of each
     picture; an .npz file with arrays of inputs and labels; a folder with pictures in `images` and
-    masks of equal names in `masks`; or a .json file of boxes, as COCO has them. MODEL is a library
-    or a model file. A .tflite model runs on LiteRT's reference kernels as well, an .onnx model on
-    ONNX Runtime.
+    masks of the same names in `masks`; or a .json file with boxes in COCO's form. MODEL is a
+    library or a model file. A .tflite model also runs on LiteRT's reference kernels, an .onnx model
+    on ONNX Runtime.
     """
     from tvm_qnn.answers import Question, readings_of
     from tvm_qnn.evaluate import Feed, Job, classes_of, journal_of, read_data, task_of
@@ -154,7 +154,7 @@ def _about(library: Library) -> dict[str, str]:
 
 
 def _settings(model: Path, options: dict[str, Any], labels: Path | None) -> dict[str, Any]:
-    """Return what the options say, and else a TOML file."""
+    """Return the settings of the options, and of a TOML file where there is no option."""
     from tvm_qnn.evaluate import read_settings
 
     config = options.pop("config") or model.with_suffix(".toml")
@@ -166,7 +166,7 @@ def _settings(model: Path, options: dict[str, Any], labels: Path | None) -> dict
 def _beside(
     model: Path, against: Path | None, feed: Feed, task: Task, preparation: Preparation
 ) -> Beside | None:
-    """Return what runs beside the model: its own framework, or another model's."""
+    """Return the model to run beside: the same on its own framework, or another model."""
     from qnn_ops.errors import QnnError
     from tvm_qnn.cli.model_files import LIBRARY
     from tvm_qnn.evaluate import Beside, Feed
@@ -177,7 +177,7 @@ def _beside(
             return None
         peer = peer_of(model, is_other=False)
         if peer is not None:
-            peer.start()  # an error before the minutes of a large model
+            peer.start()  # an error before the minutes that a large model takes
         return None if peer is None else Beside(peer, feed, task)
     peer = peer_of(against, is_other=True)
     if peer is None:
@@ -188,7 +188,7 @@ def _beside(
         theirs = task.on(outputs)
     except IndexError:
         raise QnnError(f"{against} has other outputs than {model}") from None
-    # The same object where it is the same, so that inputs are made once.
+    # If both feeds are alike, use one object, so that inputs are made once.
     return Beside(peer, feed if _alike(own, feed) else own, theirs)
 
 
@@ -200,7 +200,7 @@ def _alike(one: Feed, other: Feed) -> bool:
 
 
 def _decided(feed: Feed, is_picture: bool) -> list[str]:
-    """Say what pixels were taken for; a guess is a warning."""
+    """Say which real values pixels have; warn of a guess."""
     if not is_picture or feed.normalization is None:
         return []
     told = f"input {feed.infos[0].name!r}: {feed.normalization.describe()}"
@@ -211,7 +211,7 @@ def _decided(feed: Feed, is_picture: bool) -> list[str]:
 
 
 def _runner(library: Library, jobs: int | None, ray: str | None) -> tuple[Runner, bytes]:
-    """Return what runs samples, and the library as other processes load it."""
+    """Return the runner of samples, and the library in the form that other processes load."""
     import pickle
 
     from qnn_ops.errors import QnnError
@@ -226,7 +226,7 @@ def _runner(library: Library, jobs: int | None, ray: str | None) -> tuple[Runner
         return in_process(library), b""
     try:
         return in_processes(count), pickle.dumps(library)
-    except QnnError as error:  # nothing to link with
+    except QnnError as error:  # there is no linker
         if jobs is not None:
             raise
         warnings.warn(f"one process: the library cannot be given to others: {error}", stacklevel=2)

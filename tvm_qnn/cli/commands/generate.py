@@ -27,8 +27,8 @@ _IDS = Parsed("ids", _ids, "is not of the form 1,2,3")
 
 @click.command()
 @click.argument("model", type=click.Path(exists=True, path_type=Path))
-@click.option("--prompt", metavar="TEXT", help="What the text begins with.")
-@click.option("--prompt-ids", type=_IDS, metavar="ID[,…]", help="The same, as numbers of tokens.")
+@click.option("--prompt", metavar="TEXT", help="The beginning of the text.")
+@click.option("--prompt-ids", type=_IDS, metavar="ID[,…]", help="The same as numbers of tokens.")
 @click.option(
     "--max-new-tokens",
     default=20,
@@ -41,10 +41,10 @@ _IDS = Parsed("ids", _ids, "is not of the form 1,2,3")
     default=0.0,
     show_default=True,
     type=click.FloatRange(min=0),
-    help="0 for the likeliest token each time; above it, tokens are drawn by their probabilities.",
+    help="0 for the likeliest token each time; above 0, tokens are drawn by their probabilities.",
 )
-@click.option("--top-k", type=click.IntRange(min=1), help="Draw among so many tokens only.")
-@click.option("--seed", type=click.IntRange(min=0), help="Of the random numbers.")
+@click.option("--top-k", type=click.IntRange(min=1), help="Draw among this many tokens only.")
+@click.option("--seed", type=click.IntRange(min=0), help="Seed of random numbers.")
 @click.option(
     "--stop",
     type=click.IntRange(min=0),
@@ -70,11 +70,11 @@ def generate(
     max_length: int | None,
     threads: int | None,
 ) -> None:
-    """Let MODEL, a language model, go on with a text.
+    """Let MODEL, a language model, continue a text.
 
     MODEL is an ONNX file, or a folder that `Decoder.export` wrote. --prompt needs tokenizer.json
-    beside MODEL and the package tokenizers, unless the model's tokens are bytes. Prints the new
-    text, or the numbers of its tokens for --prompt-ids.
+    beside MODEL and the package tokenizers, unless the model's tokens are bytes. The command prints
+    the new text, or with --prompt-ids the numbers of the new tokens.
     """
     from tvm_qnn.io.progress import timed
     from tvm_qnn.text.decoder import decoder
@@ -93,13 +93,13 @@ def generate(
 
 
 def _numbers(tokens: Iterator[int]) -> Iterator[str]:
-    """Yield numbers with commas between."""
+    """Yield the numbers, with commas between them."""
     for place, token in enumerate(tokens):
         yield f",{token}" if place else str(token)
 
 
 def _pieces(tokens: Iterator[int], words: Words) -> Iterator[str]:
-    """Yield the text of tokens, each character once it is whole."""
+    """Yield the text of tokens, each character once it is complete."""
     ids: list[int] = []
     shown = text = ""
     for token in tokens:

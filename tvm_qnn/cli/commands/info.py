@@ -37,20 +37,20 @@ _PROCESSORS = {
         ("ARM from Cortex-X2 and Neoverse V1", {"neon", "dotprod", "i8mm"}),
     ),
 }
-"""Which processors have what extensions, the older processors first."""
+"""The processors that have all of some extensions, with older processors first."""
 
 
 @click.command()
 @click.argument("library", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @json_option
 def info(library: Path, as_json: bool) -> None:
-    """Show what LIBRARY, a file ending in .so, tells of itself; none of its code is loaded.
+    """Show the description in LIBRARY, a file ending in .so; none of its code is loaded.
 
-    Inputs, outputs and states; the targets that it has code for, which of them is taken on this
-    machine, or why none is; the versions that made it, and its SHA-256. --json lists each
-    extension of the instruction set that it needs.
+    This is: inputs, outputs and states; the targets of its code, and the one that this machine runs
+    or why it runs none; the versions that made it, and its SHA-256. --json lists each extension of
+    the instruction set that it needs.
     """
-    # Not before it is needed: `tvm-qnn --help` answers at once.
+    # Imported late, so that `tvm-qnn --help` answers at once.
     from tvm_qnn.io.text import visible
     from tvm_qnn.library.library import read_origin
 
@@ -86,7 +86,7 @@ def info(library: Path, as_json: bool) -> None:
 
 
 def _in_words(platform: str, extensions: Collection[str]) -> str:
-    """Say which processors run a library; extensions by name where no such processor is known."""
+    """Name the processors that run a library, or the needed extensions if none is known."""
     from tvm_qnn.target.processor import parts
 
     architecture, system = parts(platform)

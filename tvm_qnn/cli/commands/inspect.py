@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 @click.option(
     "--against",
     type=FILE,
-    help="Another model of the same format: tell what MODEL has otherwise, in the page in colours.",
+    help="Another model of the same format: list how MODEL differs; the page shows it in colours.",
 )
 @json_option
 def inspect(
@@ -51,11 +51,11 @@ def inspect(
     against: Path | None,
     as_json: bool,
 ) -> None:
-    """Show what MODEL holds, and what becomes integer code.
+    """Show the contents of MODEL, and which of its operators become integer code.
 
-    Inputs, outputs, quantization, operators with their counts and products (MACs), parameters;
-    which operators are lowered to integers, which fall back to float32, which cannot be imported
-    and why.
+    It lists inputs, outputs, quantization, operators with their counts and products (MACs), and
+    parameters. It names the operators that become integer code, those that fall back to float32,
+    and those that cannot be imported, with the reason.
     """
     written = [path for path in (html, explorer) if path is not None]
     if times and not written:
@@ -116,7 +116,7 @@ def _changes(model: ModelFile, source: Source, summary: Summary, against: Path) 
 
 
 def _as_json(changes: Changes) -> dict[str, Any]:
-    """Return operators of MODEL by their places, of the other one by themselves."""
+    """Return the operators of MODEL by their indices, and removed ones by theirs."""
     other = changes.other.summary
     return {
         "name": other.name,

@@ -1,4 +1,4 @@
-"""Tables of a model's layers, legible in eighty columns."""
+"""Tables of a model's layers that fit into eighty columns."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from itertools import zip_longest
 from typing import Any
 
 _WIDE = 130
-"""Characters of a line in which names of layers and operators stand side by side."""
+"""The characters of a line in which names of layers and of operators fit side by side."""
 
 _LEAST = 8
 
@@ -16,15 +16,15 @@ _LEAST = 8
 def layer_table(
     layers: Sequence[tuple[str, str, Sequence[str]]], figures: Sequence[str], width: int
 ) -> Any:
-    """List the layers; where lines are short, with their names below their operators.
+    """Return a table of the layers; if lines are short, names stand below their operators.
 
     Args:
-        layers: for each its name, its operator and its figures; the last ones may be missing.
-        figures: their names, in one line or more.
+        layers: for each layer its name, its operator and its figures; the last ones may be missing.
+        figures: the names of the figures, each in one line or more.
         width: of the terminal, in characters.
 
     Returns:
-        A table of rich's.
+        One of rich's tables.
     """
     from rich.table import Table
     from rich.text import Text
@@ -50,12 +50,12 @@ def layer_table(
 
 
 def _room(characters: int) -> int:
-    """Return what a column of so many characters takes, with a line and a space at either side."""
+    """Return the width of a column with so many characters, its line and its spaces."""
     return characters + 3
 
 
 def _broken(name: str, room: int) -> list[str]:
-    """Break a name where its words end, in lines of so many characters."""
+    """Break a name between words, into lines of at most so many characters."""
     lines = [""]
     for word in re.split("(?<=_)", name):
         if lines[-1] and len(lines[-1] + word) > room:
@@ -65,6 +65,6 @@ def _broken(name: str, room: int) -> list[str]:
 
 
 def _end(name: str, room: int) -> str:
-    """Return the end of a layer's name, which tells it from others; of several the first one's."""
+    """Return the end of a layer's name, in which names differ; of several names the first one's."""
     first = name.partition(";")[0]
     return first if len(first) <= room else f"…{first[1 - room :]}"

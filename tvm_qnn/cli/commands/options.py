@@ -1,4 +1,4 @@
-"""The arguments and options that several commands have in common."""
+"""The arguments and options that several commands share."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ _NUMBERS = Parsed("numbers", _numbers, "is no number, nor numbers with commas be
 
 @dataclass(frozen=True)
 class ModelFile:
-    """MODEL, and what was given for it."""
+    """MODEL, and the options that describe it."""
 
     path: Path
     params: Path | None
@@ -123,7 +123,7 @@ class ModelFile:
 
     @cached_property
     def file(self) -> Path:
-        """The file that is read: MODEL, or what is made of it, which is there while this is."""
+        """The file to read: MODEL, or a changed copy, which exists as long as this object."""
         if self.signature is not None:
             content = of_signature(self.path, self.signature)
         elif self.values:
@@ -149,7 +149,7 @@ class ModelFile:
         return bytes(with_values(read_proto(self.path), self.values).SerializeToString())
 
     def refuse_options(self, what: str = "libraries", **others: object) -> None:
-        """Raise, of a library, if an option was given that is for model files, or one of others."""
+        """Refuse options for model files, and the others that are named, if MODEL is a library."""
         own = {name: getattr(self, name) for name in ("params", "semantics", "signature")}
         options = {**own, "shape": self.shapes, "value": self.values, **others}
         if given := [f"--{name}" for name, value in options.items() if value]:
@@ -213,16 +213,16 @@ def model_argument(
     decorated = click.option(
         "--signature",
         metavar="NAME",
-        help="Which of the models that a TFLite file holds, as decode; `inspect` lists them.",
+        help="One of the models in a TFLite file, as decode; `inspect` lists them.",
     )(decorated)
     decorated = click.option(
         "--semantics",
         "--reference",
         "semantics",
         type=click.Choice([name for one in formats() for name in one.semantics]),
-        help="Whose results a model gives. Of TFLite: those of LiteRT's reference kernels, by "
-        "default, or of TFLM, for microcontrollers. Of MXNet: those of MXNet 1.9.1, by default, "
-        "or those that MXNet should have given.",
+        help="The framework that defines the results. For TFLite: LiteRT's reference kernels, by "
+        "default, or TFLM, for microcontrollers. For MXNet: MXNet 1.9.1, by default, or the "
+        "results that MXNet should have given.",
     )(decorated)
     decorated = click.option(
         "--params",
@@ -233,7 +233,7 @@ def model_argument(
 
 
 def picture_options(function: F) -> F:
-    """Add what is done to a picture: --crop, --resize, --order, --mean and --std."""
+    """Add the options for pictures: --crop, --resize, --order, --mean and --std."""
     options = (
         click.option(
             "--crop",
@@ -245,21 +245,21 @@ def picture_options(function: F) -> F:
             type=click.IntRange(min=1),
             metavar="PIXELS",
             help="Scale the shorter side to this, and cut out the input's size in the middle; "
-            "without it all of the picture is scaled to the input's size.",
+            "without it the whole picture is scaled to the input's size.",
         ),
-        click.option("--order", type=click.Choice(["rgb", "bgr"]), help="Of the input's colours."),
+        click.option("--order", type=click.Choice(["rgb", "bgr"]), help="The order of colours."),
         click.option(
             "--mean",
             type=_NUMBERS,
             metavar="NUMBER[,…]",
-            help="What is subtracted from a picture's values from 0 to 255; one number, or one a "
+            help="A number to subtract from a picture's values from 0 to 255, or one for each "
             "channel.",
         ),
         click.option(
             "--std",
             type=_NUMBERS,
             metavar="NUMBER[,…]",
-            help="What the difference is divided by, likewise.",
+            help="A number to divide the difference by, or one for each channel.",
         ),
     )
     for option in reversed(options):
@@ -278,7 +278,7 @@ ram_limit_option = click.option(
 
 
 def _targets(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
-    """Return the names of targets that begin with what is typed so far."""
+    """Return the targets' names that begin with the typed text."""
     from tvm_qnn.target.boards import BOARDS
     from tvm_qnn.target.target import NAMES
 

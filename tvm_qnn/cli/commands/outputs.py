@@ -1,4 +1,4 @@
-"""Checks of where a command is to write: before its work, not after it."""
+"""Checks the paths of a command's output before its work, and not after it."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from pathlib import Path
 
 
 def check_file(path: Path) -> None:
-    """Check that a file can be written to a path, as far as that can be known before.
+    """Check that a file can be written to a path, as far as possible without writing it.
 
     Raises:
-        QnnError: if not.
+        QnnError: if it cannot.
     """
     from qnn_ops.errors import QnnError
 
@@ -23,15 +23,15 @@ def check_file(path: Path) -> None:
         raise QnnError(f"cannot write {path}: it is a folder")
     if path.exists() and not os.access(path, os.W_OK):
         raise QnnError(f"cannot write {path}: it is read-only")
-    if path.is_file() or not path.exists():  # and no device
+    if path.is_file() or not path.exists():  # a device is neither
         _check_takes_files(path, path.parent)
 
 
 def check_folder(path: Path) -> None:
-    """Check that files can be written to a folder, which need not exist.
+    """Check that files can be written to a folder, which may not exist yet.
 
     Raises:
-        QnnError: if not.
+        QnnError: if they cannot.
     """
     from qnn_ops.errors import QnnError
 

@@ -50,14 +50,14 @@ def profile(
     output: Path,
     as_json: bool,
 ) -> None:
-    """Show where the time of MODEL goes.
+    """Show where MODEL spends its time.
 
     Times each operator on one thread of one core, and counts its operations (a product and its
-    addition are two). The peak is what the instruction that a layer multiplies with, on vectors or
-    on AMX's tiles, reaches on registers, measured beside it; a 3 × 3 convolution, of whose products
-    a transform saves many, may pass it. Each operator is called alone, which costs some time: their
-    sum is more than a run of `bench` takes. With --json, or where matplotlib is missing, no picture
-    is drawn.
+    addition are two). A layer's peak is the speed of its multiplying instruction, on vectors or on
+    AMX's tiles, with all data in registers; it is measured beside the layer. A 3 × 3 convolution
+    may exceed it, if a transform saves many of its products. Each operator is called alone, which
+    costs some time: their sum is more than a run of `bench` takes. With --json, or without
+    matplotlib, no picture is drawn.
     """
     from frontends.formats import format_of
     from tvm_qnn import profile as profiles
@@ -89,7 +89,7 @@ def profile(
 
 
 def _picture(folder: Path, model: Path) -> Path | None:
-    """Return the file for the picture; None, with a note, where nothing draws."""
+    """Return the path for the picture; None, with a note, if nothing can draw it."""
     from qnn_ops.errors import QnnError
     from tvm_qnn.io.figures import new_figure
 

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 @click.option(
     "--core",
     metavar="CORE",
-    help="With --target c: the core whose compiler says what the C takes: cortex-m0plus, "
+    help="With --target c: the core whose compiler measures the C code: cortex-m0plus, "
     "cortex-m4, xtensa, rv32imc or avr.",
 )
 @click.option(
@@ -49,14 +49,14 @@ def report(
     html: Path | None,
     as_json: bool,
 ) -> None:
-    """Show what MODEL takes of a target's memory, layer by layer.
+    """Show how much of a target's memory MODEL takes, layer by layer.
 
-    Products (MACs), constants and code in flash, bytes of the workspace in use, and how many
-    channels are left out because they are one number for every input (--json says which); together
-    the RAM, with and without `compile --arena`. For microcontrollers there is an estimate of the
-    instructions, too, of layers that have kernels. It is what the C files take that `tvm-qnn
-    compile` writes. Nothing runs, except with --core: the core's emulator QEMU, if it is there,
-    counts the instructions of a run.
+    For each layer it shows products (MACs), constants and code in flash, bytes of the workspace in
+    use, and how many channels are left out because they are one number for every input (--json
+    lists them). It adds up the RAM, with and without `compile --arena`. For microcontrollers it
+    estimates the instructions of layers that have kernels. The figures are those of the C files
+    that `tvm-qnn compile` writes. Nothing runs, except with --core: the core's emulator QEMU, if it
+    is installed, counts the instructions of a run.
     """
     from qnn_ops.errors import QnnError
     from tvm_qnn.footprint import footprint

@@ -74,11 +74,11 @@ def run(
 ) -> None:
     """Run MODEL, a library or a model file, on a picture or on arrays.
 
-    A picture is scaled to the input's size, or cut as --crop and --resize say. It is brought to the
-    input's integers, or for a float32 input to the reals that the model's file, its operators or
-    --mean and --std tell; a float array is quantized for a quantized input. Prints the best classes
-    of a classifier, and what was found in the picture where it is certain what the outputs are;
-    --draw draws it.
+    A picture is scaled to the input's size, or cut as --crop and --resize say. Its pixels become
+    the input's integers, or for a float32 input the real numbers of the model's file, its operators
+    or --mean and --std. A float array is quantized for a quantized input. The command prints the
+    best classes of a classifier, or the objects in the picture if the meaning of the outputs is
+    certain; --draw draws them.
     """
     from tvm_qnn.answers import Question, readings_of
     from tvm_qnn.cli.answers import check_drawing, describe, show, write_drawing
@@ -135,7 +135,7 @@ def library_of(model: ModelFile, threads: int | None) -> Library:
 def model_of(
     model: ModelFile, threads: int | None, target: str = "host"
 ) -> tuple[Signature, Descriptions, Callable[[], Library]]:
-    """Return what is known of a library or a model, and its loader or compiler."""
+    """Return the description of a library or a model, and its loader or compiler."""
     from frontends.summary import Descriptions
     from tvm_qnn.cli.model_files import LIBRARY
     from tvm_qnn.library.library import load
@@ -165,7 +165,7 @@ def model_of(
 
 
 def preparation_of(settings: Mapping[str, Any]) -> Preparation:
-    """Return what the options of ``picture_options`` say; None for one that is not given."""
+    """Return the preparation from ``picture_options``; None stands for a missing option."""
     from tvm_qnn.io.normalization import Normalization
     from tvm_qnn.io.preparation import Preparation
 

@@ -34,13 +34,13 @@ _FILE_OR_FOLDER = click.Path(exists=True, path_type=Path)
     default=1,
     show_default=True,
     type=click.IntRange(min=1),
-    help="Threads of one run; as many runs are made at a time as there are processors for them.",
+    help="Threads of one run; the processors divided by this number are the runs at one time.",
 )
 @click.option(
     "--batch-wait",
     type=click.FloatRange(min=0, min_open=True),
     metavar="MILLISECONDS",
-    help="How long a request waits for others, to be run as rows of the model's batch with them.",
+    help="How long a request waits for others, to run together as rows of the model's batch.",
 )
 @click.option(
     "--host",
@@ -65,9 +65,9 @@ def serve(
 ) -> None:
     """Serve MODEL, a library or a model file, by the Open Inference Protocol.
 
-    Or a folder: each NAME.so or NAME/VERSION.so in it is a model, and what changes is loaded while
-    the server runs. Over HTTP and gRPC, on MLServer. Reals are quantized for inputs of integers.
-    Ctrl-C ends it.
+    MODEL may be a folder, too: each NAME.so or NAME/VERSION.so in it is a model, and changes are
+    loaded while the server runs. The server is MLServer, and answers over HTTP and gRPC. Real
+    numbers are quantized for integer inputs. Ctrl-C ends it.
     """
     check_mlserver()
 
@@ -75,7 +75,7 @@ def serve(
     from tvm_qnn.serving.server import Address, start
 
     address = Address(host, port, grpc_port, metrics_port)
-    address.check()  # before the minutes of a large model
+    address.check()  # before the minutes that a large model takes
     preparation = preparation_of(pictures)
     make = partial(
         _served, threads=threads, batching=batch_wait is not None, preparation=preparation

@@ -12,10 +12,10 @@ from tvm_qnn.cli.commands.json_output import json_option, print_json
 @click.command()
 @json_option
 def targets(as_json: bool) -> None:
-    """List the names that --target takes, and say what this machine has.
+    """List the names that --target takes, and the features of this machine.
 
-    Beside these names, --target takes a processor's name that LLVM knows, as "cortex-a72", and
-    what TVM does: "llvm -mcpu=znver4". A name takes options, too: "aarch64 -mcpu=cortex-a72".
+    --target also takes a processor's name that LLVM knows, as "cortex-a72", and TVM's own targets,
+    as "llvm -mcpu=znver4". Options may follow a name: "aarch64 -mcpu=cortex-a72".
     """
     from tvm_qnn.target.boards import BOARDS
     from tvm_qnn.target.target import NAMES, host_target, parse_target

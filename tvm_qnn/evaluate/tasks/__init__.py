@@ -1,4 +1,4 @@
-"""What is counted: the answer of each kind that `tvm_qnn.answers` knows, beside the truth."""
+"""Compares answers with the truth, for each kind of answer in `tvm_qnn.answers`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _SAID = {CLASSES: "the scores of classes", MASKS: "a mask", BOXES: "detections"}
 
 
 def classes_of(readings: Sequence[Reading], offset: int) -> Classes:
-    """Return the classes that a model's first answer knows."""
+    """Return the classes of a model's first answer."""
     for reading in readings:
         if isinstance(reading, ClassesReading):
             return Classes(max(reading.outputs[0].shape), reading.labels, offset)
@@ -32,15 +32,15 @@ def classes_of(readings: Sequence[Reading], offset: int) -> Classes:
 
 
 def task_of(kind: str, readings: Sequence[Reading], outputs: Sequence[TensorInfo]) -> Task:
-    """Return what is counted on data of a kind.
+    """Return the task for a kind of data.
 
     Args:
-        kind: of the data.
-        readings: what the model's outputs are taken for.
-        outputs: of the model.
+        kind: the data's kind.
+        readings: how the model's outputs are read.
+        outputs: the model's outputs.
 
     Raises:
-        QnnError: if no output gives what the data have, or what counts it is not installed.
+        QnnError: if no output fits the data, or the package that counts is not installed.
     """
     if kind == NOTHING:
         return Unlabelled()

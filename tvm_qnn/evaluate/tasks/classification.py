@@ -1,4 +1,4 @@
-"""How often a classifier is right."""
+"""Counts how often a classifier is right."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ _TOP = 5
 
 @dataclass(frozen=True)
 class Classification(Task):
-    """The classes of pictures.
+    """The evaluation of a classifier.
 
     Attributes:
-        reading: of the output with the scores.
-        place: of that output.
+        reading: how the output with the scores is read.
+        place: the index of that output.
     """
 
     reading: ClassesReading
@@ -32,11 +32,11 @@ class Classification(Task):
     named = (("top1", "right (top-1)"), ("top5", "among the best five (top-5)"))
 
     def on(self, outputs: Sequence[TensorInfo]) -> Classification:
-        """Return the same of another model."""
+        """Return the same task for another model."""
         return replace(self, reading=replace(self.reading, outputs=(outputs[self.place],)))
 
     def record(self, feed: Feed, sample: Sample, outputs: Sequence[Array]) -> dict[str, Any]:
-        """Return the best classes, their best score, and that of the truth."""
+        """Return the best classes, the best score, and the score of the true class."""
         del feed
         scores, info = outputs[self.place], self.reading.outputs[0]
         best = best_classes(scores, info, count=_TOP)
@@ -95,14 +95,14 @@ class Classification(Task):
         }
 
     def fault(self, sample: Sample, record: Record) -> float:
-        """Return by how much the score of a wrong class is higher than the truth's."""
+        """Return how far the score of a wrong class is above the true class's."""
         if sample.label == record["top"][0] or None in (record["score"], record["truth"]):
             return 0.0
-        # A little for equal scores, of which the first class counts.
+        # Not 0 for equal scores: the first class with the best score counts, and it is wrong.
         return float(record["score"] - record["truth"]) or 1e-9
 
     def caption(self, sample: Sample, record: Record) -> str:
-        """Say truth and prediction."""
+        """Name the true class and the predicted one."""
         truth, found = self._name(sample.label or 0), self._name(record["top"][0])
         scores = f"score {record['truth']:.3g}", f"score {record['score']:.3g}"
         return f"{truth} ({scores[0]}), taken for {found} ({scores[1]})"

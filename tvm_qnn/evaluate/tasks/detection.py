@@ -1,4 +1,4 @@
-"""How well boxes fit, as COCO counts it."""
+"""Measures how well boxes fit, as COCO counts it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tvm_qnn.evaluate.feed import Feed
 from tvm_qnn.evaluate.samples import Data, Sample
 from tvm_qnn.evaluate.tasks.task import Array, Record, Task
 
-# pycocotools' figures, in its order.
+# The figures of pycocotools, in its order.
 _NAMES = (
     *("map", "map_50", "map_75", "map_small", "map_medium", "map_large"),
     *("recall_1", "recall_10", "recall_100", "recall_small", "recall_medium", "recall_large"),
@@ -40,11 +40,11 @@ def check_pycocotools() -> None:
 
 @dataclass(frozen=True)
 class Detection(Task):
-    """Boxes; COCO's figures are of all classes and pictures, so there are no others.
+    """The evaluation of boxes. COCO's figures are for all classes together: there are no others.
 
     Attributes:
-        reading: of the outputs with the detections, of any score.
-        places: of these outputs.
+        reading: how the outputs with the detections are read, whatever the detections' scores.
+        places: the indices of these outputs.
     """
 
     reading: DetectionsReading
@@ -53,19 +53,19 @@ class Detection(Task):
     named = (("map", "mAP, IoU 0.50 to 0.95"), ("map_50", "mAP, IoU 0.50"))
 
     def on(self, outputs: Sequence[TensorInfo]) -> Detection:
-        """Return the same of another model."""
+        """Return the same task for another model."""
         infos = tuple(outputs[place] for place in self.places)
         return replace(self, reading=replace(self.reading, outputs=infos))
 
     def record(self, feed: Feed, sample: Sample, outputs: Sequence[Array]) -> dict[str, Any]:
-        """Return class, score and sides of each detection."""
+        """Return the class, the score and the sides of each detection."""
         del feed, sample
         answer = self.reading.answer([outputs[place] for place in self.places])
         found = [(each.index, each.score, *each.box) for each in answer.found]
         return {"found": [list(each) for each in found if all(map(isfinite, each))]}
 
     def figures(self, data: Data, records: Sequence[Record]) -> dict[str, Any]:
-        """Return COCO's twelve figures; None where nothing counts."""
+        """Return COCO's twelve figures; a figure is None if there is nothing to count."""
         check_pycocotools()
         from pycocotools.coco import COCO
         from pycocotools.cocoeval import COCOeval
@@ -84,11 +84,11 @@ class Detection(Task):
         return {name: value if value >= 0 else None for name, value in pairs}
 
     def agrees(self, ours: Record, theirs: Record) -> bool:
-        """Tell whether both found the same."""
+        """Tell whether both models found the same."""
         return bool(ours["found"] == theirs["found"])
 
     def cells(self, sample: Sample, record: Record) -> dict[str, Any]:
-        """Return how much was found."""
+        """Return how many objects were found."""
         del sample
         found = record["found"]
         return {"found": len(found), "score": found[0][1] if found else None}

@@ -1,4 +1,4 @@
-"""How well masks fit."""
+"""Measures how well masks fit."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from tvm_qnn.evaluate.samples import Data, Sample
 from tvm_qnn.evaluate.tasks.task import Array, Record, Task
 
 IGNORED = 255
-"""The number in masks of places that do not count, as PASCAL VOC has it."""
+"""The number of pixels in masks that do not count, as in PASCAL VOC."""
 
 
 @dataclass(frozen=True)
 class Segmentation(Task):
-    """The class of each place.
+    """The evaluation of the class of each pixel.
 
     Attributes:
-        reading: of the output with the mask.
-        place: of that output.
-        count: of classes; 0 if it is not known.
+        reading: how the output with the mask is read.
+        place: the index of that output.
+        count: the number of classes; 0 if it is unknown.
     """
 
     reading: MaskReading
@@ -37,11 +37,11 @@ class Segmentation(Task):
     named = (("mean_iou", "mean IoU"), ("accuracy", "places that are right"))
 
     def on(self, outputs: Sequence[TensorInfo]) -> Segmentation:
-        """Return the same of another model."""
+        """Return the same task for another model."""
         return replace(self, reading=replace(self.reading, outputs=(outputs[self.place],)))
 
     def record(self, feed: Feed, sample: Sample, outputs: Sequence[Array]) -> dict[str, Any]:
-        """Return how many places have which truth and which prediction."""
+        """Return how many pixels have each pair of a true and a predicted class."""
         found = self.reading.answer([outputs[self.place]]).places
         height, width = found.shape
         truth = feed.truth(sample, height, width)
@@ -59,7 +59,7 @@ class Segmentation(Task):
         return {"pairs": np.vstack([pairs, counts]).T.tolist()}
 
     def figures(self, data: Data, records: Sequence[Record]) -> dict[str, Any]:
-        """Return the mean of the classes' IoU, their own, and the confusion matrix."""
+        """Return the mean IoU, the IoU of each class, and the confusion matrix."""
         del data
         confusion: Counter[tuple[int, int]] = Counter()
         for record in records:
@@ -100,11 +100,11 @@ class Segmentation(Task):
         return list(figures["classes"])
 
     def agrees(self, ours: Record, theirs: Record) -> bool:
-        """Tell whether both are right at the same places of the same classes."""
+        """Tell whether both have the same counts of pixels for each pair of classes."""
         return bool(ours["pairs"] == theirs["pairs"])
 
     def cells(self, sample: Sample, record: Record) -> dict[str, Any]:
-        """Return how many places are right."""
+        """Return how many pixels are right."""
         del sample
         pairs = record["pairs"]
         right = sum(count for truth, found, count in pairs if truth == found)
@@ -112,10 +112,10 @@ class Segmentation(Task):
         return {"places": places, "right": right}
 
     def fault(self, sample: Sample, record: Record) -> float:
-        """Return the part of the places that are wrong."""
+        """Return the share of pixels that are wrong."""
         cells = self.cells(sample, record)
         return 1 - cells["right"] / cells["places"] if cells["places"] else 0.0
 
     def caption(self, sample: Sample, record: Record) -> str:
-        """Say how many places are wrong."""
+        """Say how many pixels are wrong."""
         return f"{self.fault(sample, record):.1%} of the places are wrong"

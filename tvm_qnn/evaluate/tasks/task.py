@@ -1,4 +1,4 @@
-"""What every kind of evaluation is able to do."""
+"""The interface of all kinds of evaluation."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from tvm_qnn.evaluate.samples import Data, Sample
 
 Array = np.ndarray[Any, Any]
 Record = Mapping[str, Any]
-"""What is kept of one sample, as JSON can hold it."""
+"""The values that are kept of one sample; JSON can hold them."""
 
 
 class Task:
-    """Figures of a model on data: none, if the data have no labels.
+    """The evaluation of a model on data: no figures, if the data have no labels.
 
     Attributes:
         named: the keys of the figures that are shown, and their titles.
@@ -27,19 +27,19 @@ class Task:
     named: tuple[tuple[str, str], ...] = ()
 
     def on(self, outputs: Sequence[TensorInfo]) -> Task:
-        """Return the same of another model, which has these outputs in the same places."""
+        """Return the same task for another model, whose outputs have the same order."""
         return self
 
     def record(self, feed: Feed, sample: Sample, outputs: Sequence[Array]) -> dict[str, Any]:
-        """Return what counts of a model's outputs for a sample.
+        """Return the record of a sample, from a model's outputs.
 
         Raises:
-            QnnError: if what is known of the sample does not fit.
+            QnnError: if the sample's true answer does not fit.
         """
         return {}
 
     def figures(self, data: Data, records: Sequence[Record]) -> dict[str, Any]:
-        """Return figures, as JSON can hold them; of a record for each sample, in their order."""
+        """Return figures that JSON can hold, from the samples' records in order."""
         return {}
 
     def rows(self, figures: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -47,22 +47,22 @@ class Task:
         return []
 
     def agrees(self, ours: Record, theirs: Record) -> bool:
-        """Tell whether two records say the same, or nothing."""
+        """Tell whether two records give the same answer; also true if there is none."""
         return True
 
     def cells(self, sample: Sample, record: Record) -> dict[str, Any]:
-        """Return what a table of samples has of a record."""
+        """Return the cells of a record in the table of samples."""
         return {}
 
     def fault(self, sample: Sample, record: Record) -> float:
-        """Return how wrong a record is, for a list of the worst; 0: not at all, or not known."""
+        """Return how wrong a record is, for the list of the worst; 0: right, or unknown."""
         return 0.0
 
     def caption(self, sample: Sample, record: Record) -> str:
-        """Say in a line what is wrong with it."""
+        """Say in one line what is wrong with a record."""
         return ""
 
 
 @dataclass(frozen=True)
 class Unlabelled(Task):
-    """Samples without labels: what counts is whether outputs are equal."""
+    """Samples without labels: the evaluation only compares outputs."""

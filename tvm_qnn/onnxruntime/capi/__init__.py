@@ -1,4 +1,4 @@
-"""Where programs that catch ONNX Runtime's errors import them from."""
+"""The package from which programs import ONNX Runtime's errors."""
 
 from tvm_qnn.onnxruntime.capi import onnxruntime_pybind11_state
 

@@ -20,7 +20,7 @@ def from_tflite(
     shape_dict: Mapping[str, Sequence[int]] | None = None,
     dtype_dict: Mapping[str, str] | None = None,
 ) -> tuple[tvm.IRModule, dict[str, tvm.runtime.Tensor]]:
-    """Import a TFLite model: ``tvm_qnn.from_tflite``, whose first arguments were Relay's."""
+    """Import a TFLite model, as ``tvm_qnn.from_tflite``; its first arguments are Relay's."""
     return frontends.tflite.from_tflite(model, shape_dict, dtype_dict)
 
 
@@ -31,7 +31,7 @@ def from_mxnet(
     arg_params: Mapping[str, Any] | None = None,
     aux_params: Mapping[str, Any] | None = None,
 ) -> tuple[tvm.IRModule, dict[str, tvm.runtime.Tensor]]:
-    """Import an MXNet model: ``tvm_qnn.from_mxnet``, whose arguments were Relay's."""
+    """Import an MXNet model, as ``tvm_qnn.from_mxnet``; its arguments are Relay's."""
     from frontends.mxnet import from_mxnet as convert
 
     return convert(symbol, shape, dtype, arg_params, aux_params)
@@ -46,16 +46,16 @@ def from_onnx(
     convert_config: Any = None,
     export_node_renamed_model_path: Any = None,
 ) -> tuple[tvm.IRModule, dict[str, tvm.runtime.Tensor]]:
-    """Import an ONNX model: ``tvm_qnn.from_onnx``.
+    """Import an ONNX model, as ``tvm_qnn.from_onnx``.
 
     Args:
         model: a path, the contents of a file or an ``onnx.ModelProto``.
-        shape: of inputs by name, where the file leaves them open.
-        dtype: means nothing, as do the arguments below: the file says it.
-        opset: the file says it.
-        freeze_params: constants are always known when a model is built.
-        convert_config: is accepted and means nothing.
-        export_node_renamed_model_path: is accepted and means nothing.
+        shape: shapes of inputs by name, if the file leaves them open.
+        dtype: has no effect, like the arguments below: the file has the dtypes.
+        opset: has no effect: the file has it.
+        freeze_params: has no effect: constants are always known when a model is built.
+        convert_config: has no effect.
+        export_node_renamed_model_path: has no effect.
     """
     del dtype, opset, freeze_params, convert_config, export_node_renamed_model_path
     from frontends.onnx import from_onnx as convert
@@ -66,16 +66,16 @@ def from_onnx(
 def from_pytorch(
     script_module: Any, input_infos: Any = None, *_options: Any, **_named: Any
 ) -> tuple[tvm.IRModule, dict[str, tvm.runtime.Tensor]]:
-    """Import a PyTorch program: ``tvm_qnn.from_exported_program``.
+    """Import a PyTorch program, as ``tvm_qnn.from_exported_program``.
 
     TorchScript, and modules that are quantized in eager mode, become a program by a run on zeros,
-    so that a branch is the one that zeros take. Their integers are those of PyTorch's engines for
-    x86, as of ``X86InductorQuantizer``.
+    which decides all branches. Their integers are those of PyTorch's engines for x86, as with
+    ``X86InductorQuantizer``.
 
     Args:
-        script_module: a module in eval mode, TorchScript or not, or what ``torch.export.export``
-            gives.
-        input_infos: of a module: ``(name, shape)`` or ``(name, (shape, dtype))`` for each input.
+        script_module: a module in eval mode, TorchScript or not, or the result of
+            ``torch.export.export``.
+        input_infos: for a module: ``(name, shape)`` or ``(name, (shape, dtype))`` for each input.
 
     Raises:
         QnnError: if it is none of these, a shape is missing, or an operator is not imported.
@@ -85,7 +85,7 @@ def from_pytorch(
 
     if hasattr(script_module, "graph_signature") or isinstance(script_module, (str, bytes, Path)):
         return from_exported_program(script_module)
-    torch: Any = sys.modules.get("torch")  # whoever has a module has imported it
+    torch: Any = sys.modules.get("torch")  # a program with a module has imported it
     if not torch or not isinstance(script_module, torch.nn.Module) or not input_infos:
         raise QnnError(
             f"from_pytorch takes an exported program, got {type(script_module).__name__}; write "
@@ -102,7 +102,7 @@ def from_pytorch(
 
 
 def _example(torch: Any, info: Any) -> Any:
-    """Return an input of a shape, or of a shape and a dtype."""
+    """Return an example of an input from its shape, or from its shape and dtype."""
     is_pair = len(info) == 2 and isinstance(info[1], str)
     shape, dtype = info if is_pair else (info, "float32")
     return torch.zeros(tuple(shape), dtype=getattr(torch, dtype))

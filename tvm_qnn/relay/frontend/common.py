@@ -1,4 +1,4 @@
-"""``relay.frontend.common``: what scripts took from there."""
+"""``relay.frontend.common``, as far as scripts use it."""
 
 from __future__ import annotations
 

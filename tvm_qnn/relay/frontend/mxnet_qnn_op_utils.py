@@ -1,7 +1,7 @@
-"""``relay.frontend.mxnet_qnn_op_utils``: quantization by MXNet's calibrated ranges.
+"""``relay.frontend.mxnet_qnn_op_utils``: quantization with MXNet's calibrated ranges.
 
-A range of real numbers, from ``min`` to ``max``, is spread around 0: its larger absolute end is the
-integer 127.5 of int8 or 255.5 of uint8, and the zero point is 0.
+A range of real numbers, from ``min`` to ``max``, is made symmetric around 0. Its larger absolute
+end becomes the integer 127.5 of int8 or 255.5 of uint8, and the zero point is 0.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ _DTYPES = ("int8", "uint8")
 
 
 def get_mkldnn_int8_scale(range_min: float, range_max: float) -> np.float32:
-    """Return the scale of an int8 tensor of a range."""
+    """Return the scale of an int8 tensor with a range."""
     return get_mkldnn_requantize_scale_outDtype(range_min, range_max, "int8")
 
 
 def get_mkldnn_uint8_scale(range_min: float, range_max: float) -> np.float32:
-    """Return the scale of a uint8 tensor of a range."""
+    """Return the scale of a uint8 tensor with a range."""
     return get_mkldnn_requantize_scale_outDtype(range_min, range_max, "uint8")
 
 
 def get_mkldnn_requantize_scale_outDtype(
     min_output_range: float, max_output_range: float, out_dtype: str
 ) -> np.float32:
-    """Return the scale of a tensor of a range: the float32 reciprocal of the steps in a unit."""
+    """Return the scale of a tensor with a range: the float32 reciprocal of the steps in a unit."""
     end = _end(min_output_range, max_output_range)
     return np.float32(1 / (np.float32(levels(out_dtype)) / end))
 
@@ -39,7 +39,7 @@ def get_mkldnn_requantize_scale_outDtype(
 def get_conv_mkldnn_requantized_scale_outDtype(
     min_output_range: float, max_output_range: float
 ) -> tuple[np.float32, str]:
-    """Return scale and dtype of a convolution's output: uint8 where no number is below 0."""
+    """Return scale and dtype of a convolution's output: uint8 if no number is negative."""
     dtype = "uint8" if min_output_range >= 0 else "int8"
     return get_mkldnn_requantize_scale_outDtype(min_output_range, max_output_range, dtype), dtype
 
@@ -71,7 +71,7 @@ def dequantize_mxnet_min_max(
 
 
 def quantize_conv_bias_mkldnn_from_var(bias_var: Any, bias_scale: Any) -> Any:
-    """Quantize a bias to int32, by one scale or one for each channel."""
+    """Quantize a bias to int32, with one scale or one for each channel."""
     return qnn.quantize(bias_var, const(bias_scale), const(0), axis=0, out_dtype="int32")
 
 

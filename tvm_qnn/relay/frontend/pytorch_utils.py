@@ -1,4 +1,4 @@
-"""``relay.frontend.pytorch_utils``: what scripts ask of it."""
+"""``relay.frontend.pytorch_utils``, as far as scripts use it."""
 
 from __future__ import annotations
 

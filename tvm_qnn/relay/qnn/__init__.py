@@ -1,4 +1,4 @@
-"""``relay.qnn``: its operators. TVM had them in ``relay.qnn.op`` until 0.14, and here since."""
+"""``relay.qnn``: its operators; until TVM 0.14 they were in ``relay.qnn.op``, since then here."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Relay's own arithmetic of quantized operators, as plain operators.
 
-Relay rewrote each quantized operator to plain ones. Source of the arithmetic: the functions
-``...Canonicalize`` in src/relay/qnn/op of TVM 0.19 and ``GetFixedPointMultiplierShift`` in
-src/relay/qnn/utils.cc. The dialect's operators serve where they compute the same numbers, since
+Relay rewrote each quantized operator to plain ones. The arithmetic comes from the functions
+``...Canonicalize`` in src/relay/qnn/op of TVM 0.19 and from ``GetFixedPointMultiplierShift`` in
+src/relay/qnn/utils.cc. Where the dialect's operators compute the same numbers, they are used, since
 they have kernels.
 """
 
@@ -34,7 +34,7 @@ _CONFIG: ContextVar[tuple[str, str]] = ContextVar("requantize_config", default=(
 
 @contextmanager
 def requantize_config(rounding: str = "UPWARD", compute_dtype: str = "int64") -> Iterator[None]:
-    """Set what ``requantize`` takes for "None" in the calls that are made inside of the block.
+    """Set the meaning of "None" for calls of ``requantize`` in the block.
 
     Args:
         rounding: "UPWARD" or "TONEAREST".
@@ -48,16 +48,16 @@ def requantize_config(rounding: str = "UPWARD", compute_dtype: str = "int64") ->
 
 
 def along(value: Any, dtype: str, shape: Sequence[int], axis: int) -> relax.Expr:
-    """Return a scale or zero point in the shape that broadcasts with data.
+    """Return a scale or zero point in a shape that broadcasts with the data.
 
     Args:
         value: numbers, a constant or an expression; one, or one per channel.
-        dtype: of the result.
-        shape: of the data.
-        axis: of the channels; may count from the end.
+        dtype: the result's dtype.
+        shape: the data's shape.
+        axis: the axis of the channels; it may count from the end.
 
     Raises:
-        QnnError: if there are not as many values as channels.
+        QnnError: if the number of values is not the number of channels.
     """
     if is_known(value):
         value = const(np.asarray(number(_PARAMETER, value), dtype))
@@ -68,10 +68,10 @@ def along(value: Any, dtype: str, shape: Sequence[int], axis: int) -> relax.Expr
 
 
 def _sizes(given: Sequence[int], shape: Sequence[int], axis: int) -> list[int]:
-    """Return the shape in which a parameter of shape ``given`` broadcasts with data.
+    """Return the shape with which a parameter of shape ``given`` broadcasts with the data.
 
     Raises:
-        QnnError: if there are not as many values as channels.
+        QnnError: if the number of values is not the number of channels.
     """
     sizes = [1] * len(shape)
     if math.prod(given) != 1:
@@ -86,7 +86,7 @@ def _sizes(given: Sequence[int], shape: Sequence[int], axis: int) -> list[int]:
 
 
 def narrowed(data: relax.Expr, dtype: str) -> relax.Expr:
-    """Clamp values to an integer dtype and return them in it."""
+    """Clamp values to an integer dtype, and convert them to it."""
     given = spec("data", data).dtype
     if given == dtype:
         return data
@@ -109,7 +109,7 @@ def quantize(
     steps = op.round(op.divide(data, along(scale, "float32", given.shape, axis)))
     steps = op.add(steps, along(zero_point, "float32", given.shape, axis))
     low, high = _range(out_dtype)
-    if out_dtype == "int32":  # its highest value is no float32
+    if out_dtype == "int32":  # float32 does not have its highest value
         high = 2147483520
     return op.cast(clip(steps, low, high), out_dtype)
 
@@ -117,7 +117,7 @@ def quantize(
 def dequantize(
     data: relax.Expr, scale: Any, zero_point: Any, axis: int, out_dtype: str
 ) -> relax.Expr:
-    """Return real numbers: (q - zero point) · scale, clamped to float16 where that is wanted."""
+    """Return real numbers: (q - zero point) · scale, clamped to float16 if this is wanted."""
     shape = spec("dequantize: data", data).shape
     check_dtype("dequantize: out_dtype", out_dtype, ("float16", "float32"))
     shifted = op.subtract(op.cast(data, "int32"), along(zero_point, "int32", shape, axis))
@@ -139,7 +139,7 @@ def requantize(
     rounding: str = "None",
     compute_dtype: str = "None",
 ) -> relax.Expr:
-    """Express quantized values in another scale; see ``tvm_qnn.relay.qnn.op.requantize``."""
+    """Rescale quantized values; see ``tvm_qnn.relay.qnn.op.requantize``."""
     configured = _CONFIG.get()
     rounding = _chosen("rounding", rounding, configured[0], ROUNDINGS)
     compute_dtype = _chosen("compute_dtype", compute_dtype, configured[1], COMPUTE_DTYPES)
@@ -169,7 +169,7 @@ def requantize(
     if np.min(scales[0]) <= 0 or np.min(scales[1]) <= 0:
         raise QnnError(f"requantize: scales must be above 0, got {scales[0]} and {scales[1]}")
     for each in (scales[0], points[0]):
-        _sizes(np.shape(each), given.shape, axis)  # checks how many there are
+        _sizes(np.shape(each), given.shape, axis)  # checks their number
     values = op.cast(data, work)
     if np.any(points[0]):
         values = op.subtract(values, along(points[0], work, given.shape, axis))
@@ -193,7 +193,7 @@ def _chosen(name: str, given: str, configured: str, known: Sequence[str]) -> str
 
 
 def _one(value: Any) -> Any:
-    """Return the number in a list of one."""
+    """Return the only number in a list."""
     return value[0] if isinstance(value, list) and len(value) == 1 else value
 
 
@@ -204,7 +204,7 @@ def _in_floats(values: relax.Expr, rounding: str) -> relax.Expr:
 
 
 def _scaled(values: relax.Expr, real: Any, axis: int, rounding: str) -> relax.Expr:
-    """Multiply int32 values by fixed-point numbers in int64, rounded once."""
+    """Multiply int32 values by fixed-point numbers in int64, and round once."""
     multiplier, shift = quantize_multiplier(real)
     shape = spec("values", values).shape
 
@@ -229,14 +229,14 @@ def sum_of(
     points: Sequence[Any],
     axes: Sequence[int],
 ) -> relax.Expr:
-    """Add or subtract quantized tensors: both are first brought to the result's scale.
+    """Add or subtract quantized tensors; both are first rescaled to the result's scale.
 
     Args:
         combine: ``op.add`` or ``op.subtract``.
         operands: the two tensors.
-        scales: of both and the result.
-        points: the zero points of both and the result.
-        axes: of the channels of both.
+        scales: the scales of both and of the result.
+        points: the zero points of both and of the result.
+        axes: the axes of both tensors' channels.
     """
     dtype = spec("lhs", operands[0]).dtype
     parts = [
@@ -246,7 +246,7 @@ def sum_of(
     result = combine(*parts)
     point = number("output zero point", points[2])
     if point:
-        # The sum has it twice, the difference not at all.
+        # The sum has the zero point twice, the difference not at all.
         correct = op.subtract if combine is op.add else op.add
         result = correct(result, const(point, "int32"))
     return narrowed(result, dtype)
@@ -261,7 +261,7 @@ def rescaled(
     out_dtype: str,
     axis: int = -1,
 ) -> relax.Expr:
-    """Requantize unless scale and zero point are those of the result; then convert the dtype."""
+    """Requantize, unless the result has the same scale and zero point; then convert the dtype."""
     have = (number("scale", scale), number("zero point", point))
     want = (number("output scale", to_scale), number("output zero point", to_point))
     if tuple(map(_float32, have)) == tuple(map(_float32, want)):
@@ -276,7 +276,7 @@ def _float32(value: Any) -> Any:
 def product_of(
     operands: Sequence[Any], scales: Sequence[Any], points: Sequence[Any], axes: Sequence[int]
 ) -> relax.Expr:
-    """Multiply quantized tensors: the integers' product has the float32 product of the scales."""
+    """Multiply quantized tensors; the scale of the product is the scales' float32 product."""
     dtype = spec("lhs", operands[0]).dtype
     factors = list(map(centred, operands, points, axes))
     lhs, rhs = (np.float32(number("scale", scale)) for scale in scales[:2])
@@ -290,10 +290,10 @@ def product_of(
 def leaky_relu(
     data: relax.Expr, alpha: float, have: Sequence[Any], want: Sequence[Any]
 ) -> relax.Expr:
-    """Compute x, or alpha · x where x is negative, in the result's scale.
+    """Compute x, or alpha · x if x is negative, at the result's scale.
 
     Args:
-        data: int8 or uint8.
+        data: an int8 or uint8 tensor.
         alpha: the factor.
         have: scale and zero point of the data.
         want: scale and zero point of the result.
@@ -311,7 +311,7 @@ def leaky_relu(
 
 
 def centred(data: relax.Expr, zero_point: Any, axis: int = 0) -> relax.Expr:
-    """Return int32 values without their zero point, one or one per channel along an axis."""
+    """Return int32 values minus their zero point, which is one number or one per channel."""
     values = op.cast(data, "int32")
     if is_known(zero_point) and not np.any(number("zero point", zero_point)):
         return values

@@ -1,4 +1,4 @@
-"""``relay.qnn.transform``: passes that rewrote quantized operators, which has no meaning today."""
+"""``relay.qnn.transform``: passes that rewrote quantized operators; they have no effect today."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import tvm
 
 
 def unchanged(name: str) -> Callable[..., tvm.transform.Pass]:
-    """Return the maker of a pass that returns the module as it is, whatever its options are."""
+    """Return a function that makes a pass without effect, whatever its options are."""
 
     def make(*_options: Any, **_named: Any) -> tvm.transform.Pass:
         return tvm.transform.module_pass(lambda mod, _context: mod, opt_level=0, name=name)

@@ -1,4 +1,4 @@
-"""``relay.testing``: what tests of TVM's and scripts made after them ask for."""
+"""``relay.testing``, as far as TVM's tests and similar scripts use it."""
 
 from __future__ import annotations
 
@@ -49,21 +49,21 @@ _MISSING = ("darknet", "lstm", "resnet_3d", "synthetic", "tf", "yolo_detection")
 
 
 def run_infer_type(expr: Any) -> Any:
-    """Return an expression or a function with its type, which calls have from the beginning."""
+    """Return an expression or a function with its type; calls have theirs from the beginning."""
     if isinstance(expr, relax.Call) and not isinstance(expr.ty, relax.TupleType):
         spec("run_infer_type", expr)
     return expr
 
 
 def run_opt_pass(expr: Any, opt_pass: Any, import_prelude: bool = False) -> Any:
-    """Run one pass, or several, on an expression or a function; returns a function."""
+    """Run one pass or several on an expression or a function, and return a function."""
     del import_prelude
     passes = opt_pass if isinstance(opt_pass, list) else [opt_pass]
     return tvm.transform.Sequential(passes)(module_of(expr))["main"]
 
 
 def generate_ref_data(mod: tvm.IRModule, input_data: Any, params: Any = None) -> dict[str, Any]:
-    """Return the outputs of a module for inputs by name, as ``{"output": array, …}``."""
+    """Return a module's outputs for inputs by name, as ``{"output": array, …}``."""
     from tvm_qnn.relay.vm import create_executor
 
     result = create_executor("graph", mod, params=params).evaluate()(**dict(input_data))
@@ -73,7 +73,7 @@ def generate_ref_data(mod: tvm.IRModule, input_data: Any, params: Any = None) ->
 
 
 def enabled_targets() -> list[tuple[str, Any]]:
-    """Return the targets to test, each with its device: this machine's processor."""
+    """Return the targets to test, each with its device: only this machine's processor."""
     return [("llvm", tvm.cpu(0))]
 
 

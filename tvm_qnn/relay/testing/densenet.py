@@ -1,6 +1,6 @@
 """``relay.testing.densenet``: Huang et al., "Densely Connected Convolutional Networks", 2016.
 
-As in Relay, a layer reads the layer before it, and a block's end joins them all.
+As in Relay, a layer only reads the layer before it; the end of a block joins all of its layers.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _NETWORKS = {
     169: (69, 32, (6, 12, 32, 32)),
     201: (64, 32, (6, 12, 48, 32)),
 }
-"""Channels of the stem, those of a layer, and the layers of each block."""
+"""Channels of the stem, channels of a layer, and the number of layers in each block."""
 
 _WIDENING = 4
 

@@ -12,7 +12,7 @@ from tvm_qnn.relay.testing import layers
 from tvm_qnn.relay.testing.init import Workload, create_workload
 
 _CONVOLUTIONS = ((32, 8, 4), (64, 4, 2), (64, 3, 1))
-"""Channels, kernel's size and stride."""
+"""Channels, kernel size and stride."""
 
 
 def get_net(

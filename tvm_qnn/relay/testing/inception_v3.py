@@ -29,11 +29,11 @@ def _square(channels: int, size: int, stride: int = 1, valid: bool = False) -> _
 
 
 Towers = Mapping[str, Sequence[_Conv]]
-"""Convolutions one after another, by the end of their names."""
+"""Sequences of convolutions, by the end of their names."""
 
 
 def _steps(*channels: int, wide_first: bool = True) -> list[_Conv]:
-    """Return a convolution of single pixels, and then ones of rows and of columns in turn."""
+    """Return a convolution of single pixels, then convolutions of rows and columns in turn."""
     sizes = [(1, 7), (7, 1)] if wide_first else [(7, 1), (1, 7)]
     first, *others = channels
     return [_Conv(first), *(_Conv(n, sizes[i % 2]) for i, n in enumerate(others))]
@@ -65,7 +65,7 @@ _WIDE: Towers = {
     "_tower_1": [_Conv(448), _square(384, 3)],
 }
 _FORK = (_Conv(384, (1, 3)), _Conv(384, (3, 1)))
-"""What both longer towers of a wide block end in, side by side."""
+"""The two parallel convolutions at the end of both longer towers of a wide block."""
 
 _BLOCKS: Sequence[tuple[Towers, str, int]] = (
     *((_NARROW, "average", channels) for channels in (32, 64, 64)),

@@ -19,23 +19,23 @@ _CONSTANT = {"bias": 0, "gamma": 1, "beta": 0, "mean": 0, "var": 1}
 
 
 class Xavier:
-    """Draws weights so that data keeps its variance; other parameters change nothing."""
+    """Draws weights that keep the data's variance; other parameters have no effect on the data."""
 
     def __init__(
         self, rnd_type: str = "uniform", factor_type: str = "avg", magnitude: float = 3
     ) -> None:
-        """Describe the weights.
+        """Choose the distribution of weights.
 
         Args:
             rnd_type: "uniform".
-            factor_type: by what to divide: "in", "out", or "avg" of both.
-            magnitude: of the variance.
+            factor_type: the number of connections to divide by: "in", "out", or "avg" of both.
+            magnitude: the variance's factor.
         """
         del rnd_type
         self.factor_type, self.magnitude = factor_type, magnitude
 
     def __call__(self, desc: str, arr: Array) -> None:
-        """Fill the array of the parameter of a name."""
+        """Fill the array of a parameter with this name."""
         kind = desc.rpartition("_")[2]
         if kind in _CONSTANT:
             arr[:] = _CONSTANT[kind]
@@ -54,9 +54,9 @@ def create_workload(
     """Return the module of a network, or of its function, and values of its parameters.
 
     Args:
-        net: its input is called "data".
+        net: a network whose input is named "data".
         initializer: fills an array by its name; default: ``Xavier()``.
-        seed: of numpy's random numbers.
+        seed: the seed of numpy's random numbers.
     """
     mod = module_of(net)
     fill, params = initializer or Xavier(), {}

@@ -1,4 +1,4 @@
-"""``relay.testing.layers``: layers that have their own parameters."""
+"""``relay.testing.layers``: layers that make their own parameters."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Pair = int | Sequence[int]
 
 
 def conv_kernel_layout(data_layout: str, is_depthwise: bool = False) -> str:
-    """Return the layout of the kernel that goes with the data's.
+    """Return the kernel's layout for a layout of the data.
 
     Raises:
         QnnError: if there is none.
@@ -38,7 +38,7 @@ def conv2d(data: relax.Expr, weight: relax.Expr | None = None, **options: Any) -
 def conv2d_transpose(
     data: relax.Expr, weight: relax.Expr | None = None, **options: Any
 ) -> relax.Call:
-    """Return a transposed convolution; options are those of ``relay.nn``'s, and ``name``."""
+    """Return a transposed convolution; options are those of ``relay.nn``, and ``name``."""
     name = options.pop("name")
     channels = spec(name, data).shape[options.get("data_layout", "NCHW").index("C")]
     sizes = {"O": options["channels"], "I": channels}
@@ -58,7 +58,7 @@ def _kernel(
 
 
 def batch_norm_infer(data: relax.Expr, *, name: str, axis: int = 1, **options: Any) -> relax.Expr:
-    """Normalize channels; options are those of ``relay.nn.batch_norm``."""
+    """Normalize channels; the options are those of ``relay.nn.batch_norm``."""
     of_data = spec(name, data)
     names = ("gamma", "beta", "moving_mean", "moving_var")
     size, dtype = of_data.shape[axis], of_data.dtype
@@ -69,7 +69,7 @@ def batch_norm_infer(data: relax.Expr, *, name: str, axis: int = 1, **options: A
 
 
 def bias_of(data: relax.Expr, name: str, axis: int = 1) -> relax.Call:
-    """Add a bias of this name."""
+    """Add a bias with this name."""
     of_data = spec(name, data)
     return nn.bias_add(data, var(name, shape=(of_data.shape[axis],), dtype=of_data.dtype), axis)
 

@@ -26,7 +26,7 @@ def _conv(
     norm: str,
     depthwise: bool = False,
 ) -> relax.Call:
-    """Convolve, normalize, and cut off below 0; the shape is channels, kernel's size and stride."""
+    """Convolve, normalize and apply ReLU; the shape is channels, kernel size and stride."""
     channels, size, stride = shape
     options = {
         "kernel_size": (size, size),

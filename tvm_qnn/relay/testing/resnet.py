@@ -25,10 +25,10 @@ _UNITS = {
     200: (3, 24, 36, 3),
     269: (3, 30, 48, 8),
 }
-"""Units of each stage by the number of layers, for pictures of ImageNet's size."""
+"""Units of each stage by the number of layers, for images of ImageNet's size."""
 
 _SMALL = 28
-"""The height up to which a network has three stages, and the number of layers gives their units."""
+"""The greatest height with three stages; then the number of layers decides their units."""
 
 _SMALL_STEM = 32
 _BOTTLENECKS = 50
@@ -71,7 +71,7 @@ class _Layers:
 
 
 def _stages(layer_count: int, height: int) -> tuple[Sequence[int], Sequence[int], bool]:
-    """Return units, channels of each stage after those of the stem, and whether units are deep."""
+    """Return units of stages, channels of the stem and the stages, and whether units are deep."""
     if height > _SMALL:
         if layer_count not in _UNITS:
             raise QnnError(f"resnet: {layer_count} layers; it may have {[*_UNITS]}")
@@ -96,7 +96,7 @@ def get_net(
     """Return the network's function; its input is "data".
 
     Raises:
-        QnnError: if there is no network of so many layers.
+        QnnError: if there is no network with this number of layers.
     """
     height = image_shape[layout.index("H") - 1]
     units, (stem, *channels), deep = _stages(num_layers, height)
@@ -130,7 +130,7 @@ def get_workload(
     """Return the network's module and its parameters.
 
     Raises:
-        QnnError: if there is no network of so many layers.
+        QnnError: if there is no network with this number of layers.
     """
     net = get_net(batch_size, num_classes, num_layers, image_shape, layout, dtype, **options)
     return create_workload(net)

@@ -13,13 +13,13 @@ from tvm_qnn.relay.testing import layers
 from tvm_qnn.relay.testing.init import Workload, create_workload
 
 _STEMS = {"1.0": (96, 7), "1.1": (64, 3)}
-"""Channels and kernel's size."""
+"""Channels and kernel size."""
 
 _SQUEEZED = (16, 16, 32, 32, 48, 48, 64, 64)
-"""Channels to which each fire module squeezes its data before it expands them to eight times."""
+"""Channels to which each fire module squeezes the data; it then expands them to eight times."""
 
 _POOLED = {"1.0": (0, 3, 7), "1.1": (0, 2, 4)}
-"""The fire modules that pooling precedes."""
+"""The fire modules with a pooling before them."""
 
 
 def _conv(data: relax.Expr, channels: int, size: int, name: str, stride: int = 1) -> relax.Call:

@@ -1,4 +1,4 @@
-"""``TempOpAttr``: what Relay rewrote an operator to for a while, which has no meaning today."""
+"""``TempOpAttr``: temporary changes of Relay's rewriting of operators; it has no effect today."""
 
 from __future__ import annotations
 
@@ -7,6 +7,6 @@ from typing import Any
 
 
 def TempOpAttr(op_name: str, attr_key: str, attr_value: Any) -> AbstractContextManager[None]:
-    """Return a context that changes nothing: operators are lowered by the build."""
+    """Return a context without effect: the build lowers operators."""
     del op_name, attr_key, attr_value
     return nullcontext()

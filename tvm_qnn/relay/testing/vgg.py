@@ -35,7 +35,7 @@ def get_net(
     """Return the network's function; its input is "data".
 
     Raises:
-        QnnError: if there is no network of so many layers.
+        QnnError: if there is no network with this number of layers.
     """
     if num_layers not in _CONVOLUTIONS:
         raise QnnError(f"vgg: {num_layers} layers; it may have {[*_CONVOLUTIONS]}")
@@ -68,7 +68,7 @@ def get_workload(
     """Return the network's module and its parameters.
 
     Raises:
-        QnnError: if there is no network of so many layers.
+        QnnError: if there is no network with this number of layers.
     """
     net = get_net(batch_size, image_shape, num_classes, dtype, num_layers, batch_norm)
     return create_workload(net)

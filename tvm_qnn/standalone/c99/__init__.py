@@ -1,8 +1,8 @@
-"""TIR functions as C99 that any compiler takes: no intrinsics, no runtime, nothing undefined.
+"""Writes TIR functions as C99 for any compiler: no intrinsics, no runtime, nothing undefined.
 
-Expressions have the value that TIR gives them. C computes with small integers as int, so a sum of
-int8 is converted back to int8. A shift to the left is one of unsigned numbers, as C does not define
-it for negative ones. Every conversion is written out.
+Expressions have the same value as in TIR. C computes with small integers as int, so a sum of int8
+is converted back to int8. A left shift is done on unsigned numbers: C does not define it for
+negative ones. Every conversion is explicit.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ def write_functions(
     """Write functions in C.
 
     Args:
-        prefix: what the names of helpers begin with.
-        functions: lowered, whose parameters are pointers and numbers.
-        notes: what each computes, by the same names.
+        prefix: the beginning of the helpers' names.
+        functions: lowered functions, whose parameters are pointers and numbers.
+        notes: the comment above each function, by the same names.
 
     Raises:
-        QnnError: a function does what C99 has no word for, as float16.
+        QnnError: a function needs something that C99 lacks, such as float16.
     """
-    # LowerIntrin writes floor divisions and functions of reals as those of C.
+    # LowerIntrin turns floor divisions and functions of reals into those of C.
     target = tvm.target.Target("c")
     mod = tvm.IRModule({name: each.with_attr("target", target) for name, each in functions.items()})
     mod = tirx.transform.LowerIntrin()(mod)

@@ -1,4 +1,4 @@
-"""One TIR function as C99."""
+"""Writes one TIR function as C99."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _RESERVED = frozenset(
     )
     for word in words.split()
 )
-"""Words of C and C++, and names of C's library, which no variable may have."""
+"""Words of C and C++, and names of C's library: no variable may have them."""
 
 _COMPARISONS: dict[type, str] = {
     tirx.EQ: "==",
@@ -72,20 +72,20 @@ REALS = frozenset(
     )
     for name in names.split()
 )
-"""Functions of real numbers that TIR and C call alike; C's for float32 have an f at the end."""
+"""Functions of real numbers with equal names in TIR and C; C's for float32 end in f."""
 
 _TESTS = frozenset({"isnan", "isinf", "isfinite"})
-"""Macros of C's library, of any real type."""
+"""Macros of C's library for any real type."""
 
-_SMALL = ("int8", "uint8", "int16", "uint16")  # C computes with these as int
+_SMALL = ("int8", "uint8", "int16", "uint16")  # C computes with them as int
 
 _LANE = "lane"
 
-_INT64 = {"int64": 2**63}  # types that may wrap, and the first number that does
+_INT64 = {"int64": 2**63}  # types that may wrap, and the first number beyond each
 
 
 def _bare(text: str) -> str:
-    """Return an expression without the brackets around all of it."""
+    """Remove the brackets around a whole expression."""
     if not text.startswith("("):
         return text
     depth = 0
@@ -97,7 +97,7 @@ def _bare(text: str) -> str:
 
 
 def _declared_together(text: str) -> str:
-    """Put neighbouring declarations of one type on one line: functions of many sums stay short."""
+    """Put neighbouring declarations of a type on one line: functions of many sums stay short."""
 
     def join(found: re.Match[str]) -> str:
         pad, kind = found[1], found[2]
@@ -109,9 +109,9 @@ def _declared_together(text: str) -> str:
 
 
 class Function:
-    """One function on its way to C.
+    """One function that is being written in C.
 
-    Variables and buffers are known by TVM's hash of them, which is that of their identity.
+    Variables and buffers are identified by TVM's hash, which depends on their identity.
     """
 
     def __init__(self, source: Source, function: tirx.PrimFunc) -> None:
@@ -121,9 +121,9 @@ class Function:
         self._taken = {*_RESERVED, *REALS, *(f"{name}f" for name in REALS), *_TESTS, _LANE}
         self._scalars: set[int] = set()
         self._inlined: dict[int, Any] = {}
-        self._before: list[str] = []  # declarations in front of the statement that is written
-        self._choices = 0  # around the expression that is written
-        # Sums of kernels fit int32, and an index is inside its buffer.
+        self._before: list[str] = []  # declarations to write before the present statement
+        self._choices = 0  # choices around the present expression
+        # A kernel's sums fit into int32, and its indices are inside their buffers.
         is_kernel = IS_KERNEL in function.attrs
         self._wraps = _INT64 if is_kernel else {**_INT64, "int32": 2**31}
         self._magnitudes: dict[int, int] = {}  # of variables
@@ -133,7 +133,7 @@ class Function:
             self._names[hash(parameter)] = self._new(parameter.name)
 
     def text(self, note: str) -> str:
-        """Return the function; above it stand a note and the tensors."""
+        """Return the function, with a comment that has a note and the tensors."""
         body = _declared_together(self._statement(self._function.body, 1))
         parameters = ", ".join(map(self._parameter, self._function.params))
         lines = "".join(f" * {line}\n" for line in (note, *self._tensors))
@@ -197,7 +197,7 @@ class Function:
                     text += f"{pad}}} else {{\n{self._block(node.else_case, depth + 1)}"
                 return f"{text}{pad}}}\n"
             case tirx.While():
-                condition = _bare(self._chosen(node.condition))  # anew at each turn
+                condition = _bare(self._chosen(node.condition))  # computed in each iteration
                 body = self._block(node.body, depth + 1)
                 return f"{pad}while ({condition}) {{\n{body}{pad}}}\n"
             case tirx.Evaluate() if does_nothing(node.value):
@@ -205,14 +205,14 @@ class Function:
         raise QnnError(f"plain C has no {type(node).__name__} of the function {self.symbol}")
 
     def _block(self, node: Any, depth: int) -> str:
-        """Write a statement whose declarations stay inside."""
+        """Write a statement, with its declarations inside of it."""
         before, self._before = self._before, []
         text = self._statement(node, depth)
         self._before = before
         return text
 
     def _chosen(self, node: Any) -> str:
-        """Write an expression that may not be computed, so nothing of it may stand before."""
+        """Write an expression that may be skipped, so no part of it may be computed before."""
         self._choices += 1
         text = self._value(node)
         self._choices -= 1
@@ -274,7 +274,7 @@ class Function:
         return f"{pad}{head} {{\n{before}{pad}  {target} = {value};\n{pad}}}\n"
 
     def _converted(self, node: Any) -> str:
-        """Write a value that is stored: C has made an int of a small one."""
+        """Write a value to be stored: C has turned a small one into an int."""
         dtype, value = scalar_dtype(node), _bare(self._value(node))
         stated = (tirx.Cast, TensorLoad, tirx.Var, tirx.IntImm, *_ARITHMETIC)
         if isinstance(node, stated) or dtype not in (*_SMALL, "bool"):
@@ -360,7 +360,7 @@ class Function:
         a, b = self._value(node.a), self._value(node.b)
         if sign == "%" and dtype.startswith("float"):
             return self._real("fmod", dtype, a, b)
-        if dtype in ("uint8", "uint16") and sign == "*":  # as int, the product may not fit
+        if dtype in ("uint8", "uint16") and sign == "*":  # as int, the product may overflow
             a = f"(uint32_t){a}"
         wraps = sign in "+-*" and dtype in self._wraps
         if wraps and magnitude(node, self._magnitudes) >= self._wraps[dtype]:
@@ -393,7 +393,7 @@ class Function:
         return self._real(known, kind, *map(self._value, arguments))
 
     def _real(self, name: str, dtype: str, *arguments: str) -> str:
-        """Call a function of C's library for real numbers."""
+        """Write a call of a function for real numbers from C's library."""
         called = f"{name}f" if dtype == "float32" else name
         self._source.calls.add(called)
         return f"{called}({', '.join(arguments)})"

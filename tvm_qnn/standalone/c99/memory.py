@@ -1,4 +1,4 @@
-"""Which memory the buffers of a function lie in."""
+"""Finds the memory in which a function's buffers lie."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from tvm_ffi import structural_walk
 
 
 class Memory:
-    """Which parameter each buffer lies in, and what a function does with it.
+    """The parameter in which each buffer lies, and how the function uses it.
 
-    TVM's hash of a variable stands for the variable.
+    Variables are identified by TVM's hash.
 
     Attributes:
-        roots: the parameter, or the function's own buffer, by buffer.
-        written: those of the roots that are stored to.
-        used: buffers that are read or stored to, or that such a one lies in.
-        read: those that are read.
+        roots: the parameter, or the function's own buffer, in which each buffer lies.
+        written: the roots that are stored to.
+        used: the buffers that are read or stored to, and those that contain such buffers.
+        read: the buffers that are read, and those that contain such buffers.
     """
 
     def __init__(self) -> None:
@@ -29,12 +29,12 @@ class Memory:
         self.read: set[int] = set()
 
     def root(self, buffer: Any) -> int:
-        """Return the parameter, or the function's own buffer, that a buffer lies in."""
+        """Return the parameter, or the function's own buffer, in which a buffer lies."""
         return self.roots.get(hash(buffer), hash(buffer))
 
 
 def memory_of(function: tirx.PrimFunc) -> Memory:
-    """Find out where the buffers of a function lie, and which it reads and stores to."""
+    """Find where a function's buffers lie, and which of them it reads and stores to."""
     memory = Memory()
     stores: list[Any] = []
 
@@ -68,7 +68,7 @@ def memory_in(data: Any) -> Any:
 
 
 def element_in(data: Any) -> Any:
-    """Return the element that an expression points to; None if it points to a buffer's begin."""
+    """Return the element that an expression points to; None if it points to a whole buffer."""
     while not isinstance(data, tirx.Var | TensorLoad):
         data = data.args[0]
     return data if isinstance(data, TensorLoad) else None

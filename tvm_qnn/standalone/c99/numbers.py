@@ -1,4 +1,4 @@
-"""Types and numbers as C99 writes them."""
+"""Writes types and numbers in C99."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _TYPES = {"float32": "float", "float64": "double", "bool": "uint8_t"}
 
 
 def c_type(dtype: str) -> str:
-    """Return C's type of a number.
+    """Return C's name of a number's type.
 
     Raises:
-        QnnError: C99 has none, as for float16.
+        QnnError: C99 has no such type, as for float16.
     """
     if dtype in ("float16", "bfloat16"):
         raise QnnError(f"plain C has no {dtype}: export the model for a processor instead")
@@ -26,23 +26,23 @@ def c_type(dtype: str) -> str:
 
 
 def c_number(value: Any, dtype: str) -> str:
-    """Write a number as C does.
+    """Write a number in C.
 
     Args:
-        value: of Python or numpy.
-        dtype: its type.
+        value: a number of Python or numpy.
+        dtype: the number's type.
     """
     if dtype.startswith("float"):
         return _c_real(float(value), dtype)
     number = int(value)
     end = {"uint32": "U", "uint64": "ULL", "int64": "LL"}.get(dtype, "")
-    if number in (-(2**31), -(2**63)):  # C has no such literal
+    if number in (-(2**31), -(2**63)):  # C has no literal for it
         return f"({number + 1}{end} - 1)"
     return f"({number}{end})" if number < 0 else f"{number}{end}"
 
 
 def c_array(kind: str, name: str, numbers: Sequence[str], per_line: int = 20) -> str:
-    """Write the definition of an array; C has none of no elements, so that it gets a 0."""
+    """Write the definition of an array. C has no empty arrays, so an empty one gets a 0."""
     given = numbers or ["0"]
     lines = (given[start : start + per_line] for start in range(0, len(given), per_line))
     body = ",\n".join(", ".join(line) for line in lines)

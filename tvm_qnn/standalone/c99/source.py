@@ -1,4 +1,4 @@
-"""Functions in C, with the small functions that their expressions call."""
+"""Functions in C, and the small helper functions that their expressions call."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ _NAMES = {"+": "add", "-": "subtract", "*": "multiply"}
 
 
 class Source:
-    """Functions in C, and what they need.
+    """Functions in C, and the functions that they call.
 
     Attributes:
         texts: the functions.
-        helpers: by name, small functions that expressions call.
-        calls: the functions of C's library for real numbers that are called.
+        helpers: small functions that expressions call, by name.
+        calls: the functions for real numbers of C's library that are called.
     """
 
     def __init__(self, prefix: str) -> None:
-        """Begin without a function.
+        """Begin without functions.
 
         Args:
-            prefix: what the names of helpers begin with.
+            prefix: the beginning of the helpers' names.
         """
         self.texts: list[str] = []
         self.helpers: dict[str, str] = {}
@@ -33,7 +33,7 @@ class Source:
         return "\n".join([*self.helpers.values(), *self.texts])
 
     def choice(self, kind: str, sign: str, dtype: str) -> str:
-        """Return the name of a function for the lesser or the greater of two numbers."""
+        """Return the name of a function for the smaller or the larger of two numbers."""
         name, c = f"{self._prefix}_{kind}_{dtype}", c_type(dtype)
         self.helpers[name] = (
             f"static inline {c} {name}({c} a, {c} b) {{\n  return a {sign} b ? a : b;\n}}\n"
@@ -41,7 +41,7 @@ class Source:
         return name
 
     def wrapping(self, sign: str, dtype: str) -> str:
-        """Return the name of a function of two integers whose result wraps, which C does not."""
+        """Return the name of a function of two integers with a wrapping result, which C lacks."""
         name, c = f"{self._prefix}_{_NAMES[sign]}_{dtype}", c_type(dtype)
         self.helpers[name] = (
             f"static inline {c} {name}({c} a, {c} b) {{\n"
@@ -50,7 +50,7 @@ class Source:
         return name
 
     def reinterpretation(self, to: str, of: str) -> str:
-        """Return the name of a function that reads the bits of a number as another type."""
+        """Return the name of a function that reads a number's bits as another type."""
         name = f"{self._prefix}_{to}_of_{of}"
         self.helpers[name] = (
             f"static inline {c_type(to)} {name}({c_type(of)} bits) {{\n"

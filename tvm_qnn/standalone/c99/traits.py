@@ -1,4 +1,4 @@
-"""What is known of an expression of TIR."""
+"""Properties of TIR expressions."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def magnitude(node: Any, known: Mapping[int, int]) -> int:
 
     Args:
         node: the expression.
-        known: the same of variables, by their hashes.
+        known: the largest absolute values of variables, by their hashes.
     """
     dtype = scalar_dtype(node)
     own = 2 ** (int(re.sub(r"\D", "", dtype) or 1) - (not dtype.startswith("u")))
@@ -44,11 +44,11 @@ def magnitude(node: Any, known: Mapping[int, int]) -> int:
 
 
 def may_fail(value: Any, inlined: Container[int]) -> bool:
-    """Tell whether an expression reads memory or divides integers, which a choice may guard.
+    """Tell whether an expression reads memory or divides integers; a choice may guard it.
 
     Args:
         value: the expression.
-        inlined: the hashes of variables that stand for expressions that may fail.
+        inlined: the hashes of variables whose expressions may fail and are written in their place.
     """
     found: list[Any] = []
 
@@ -63,7 +63,7 @@ def may_fail(value: Any, inlined: Container[int]) -> bool:
 
 
 def does_nothing(value: Any) -> bool:
-    """Tell whether a statement is a number alone, or a barrier between bodies that were joined."""
+    """Tell whether a statement is only a number, or a barrier between joined bodies."""
     is_barrier = isinstance(value, tvm.ir.Call) and value.args[0] == BARRIER
     return is_barrier or isinstance(value, tirx.IntImm)
 
@@ -74,12 +74,12 @@ def dtype_of(buffer: Any) -> str:
 
 
 def scalar_dtype(node: Any) -> str:
-    """Return the type of an expression, or of each element of a vector."""
+    """Return the type of an expression; for a vector, the type of its elements."""
     return str(node.ty).partition("x")[0]
 
 
 def lanes(node: Any) -> int:
-    """Count the elements of a vector; a number is one."""
+    """Count the elements of a vector; a scalar has one."""
     return int(str(node.ty).partition("x")[2] or 1)
 
 

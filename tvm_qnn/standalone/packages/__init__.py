@@ -1,4 +1,4 @@
-"""Folders of a standalone export, as the build systems of microcontrollers take them."""
+"""Folders of a standalone export in the forms of microcontrollers' build systems."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ PACKAGES: dict[str, Package] = {
     "platformio": formats.PLATFORMIO,
     "esp-idf": formats.ESP_IDF,
 }
-"""By the name that `tvm-qnn compile --package` takes."""
+"""The packages by the name that `tvm-qnn compile --package` takes."""
 
 
 def package_for(name: str, target: tvm.target.Target) -> Package:
-    """Return the package of a name.
+    """Return the package with a name.
 
     Raises:
-        QnnError: there is none, or it is not for such a target.
+        QnnError: there is none, or it does not fit the target.
     """
     if name not in PACKAGES:
         raise QnnError(f"package must be one of {', '.join(PACKAGES)}, got {name!r}")

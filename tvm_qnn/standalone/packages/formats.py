@@ -1,4 +1,4 @@
-"""The formats of packages: what each build system takes."""
+"""The forms of packages: the files that each build system needs."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from tvm_qnn.standalone.cpp import class_name
 from tvm_qnn.standalone.program import Program
 
 VERSION = "1.0.0"
-"""Of every package: the model's own is for those who publish it."""
+"""The version of every package; a publisher of a model replaces it with the model's own."""
 
 EXAMPLES = "examples"
-"""The folder of programs that call the model."""
+"""The folder with programs that call the model."""
 
 
 @dataclass(frozen=True)
 class Package:
-    """The form of a folder that a build system takes.
+    """The form of a folder for a build system.
 
     Attributes:
-        texts: the files that tell the build system what there is, by their paths.
-        processors: those that it is for, in words; with plain C it is for any.
-        triples: a pattern for the beginning of their targets' platforms.
+        texts: the files that describe the folder to the build system, by their paths.
+        processors: the processors that it supports, in words; plain C supports all.
+        triples: a pattern for the beginning of their targets' triples.
         code: the folder of the sources and headers.
-        library: where machine code and weights lie as a static library; None: they are an object
-            file beside the sources.
+        library: the path of a static library with machine code and weights; None: they are in an
+            object file beside the sources.
     """
 
     texts: Callable[[Program], Mapping[str, str]]
@@ -39,24 +39,24 @@ class Package:
     library: Callable[[Program], str] | None = None
 
     def place(self, name: str) -> str:
-        """Return the path of a file of a plain export."""
+        """Return the path of a file that a plain export would have in its only folder."""
         is_example = name.endswith(("_main.c", "_test.c"))
         return str(PurePosixPath(EXAMPLES if is_example else self.code, name))
 
     def place_of_code(self, program: Program) -> str:
-        """Return the path of what has the machine code."""
+        """Return the path of the file with the machine code."""
         if self.library is None:
             return self.place(f"{program.prefix}.o")
         return self.library(program)
 
 
 def library_name(program: Program) -> str:
-    """Return the name of a model's machine code to linkers: what stands behind -l."""
+    """Return the linkers' name of a model's machine code: the word after -l."""
     return f"{program.prefix}_code"
 
 
 def sentence(program: Program) -> str:
-    """Describe the package."""
+    """Return a sentence about the package."""
     return f"The quantized model {program.prefix}, compiled by tvm-qnn for {program.machine}."
 
 
@@ -66,7 +66,7 @@ _AS_OBJECT = "PROPERTIES EXTERNAL_OBJECT ON GENERATED ON"
 
 
 def _known_to_cmake(program: Program, indent: str = "") -> str:
-    """Return the line that tells CMake of an object file among the sources, if there is one."""
+    """Return the line by which CMake knows an object file among the sources, if there is one."""
     objects = [name for name in program.units if name.endswith(".o")]
     return "".join(f"{indent}set_source_files_properties({n} {_AS_OBJECT})\n" for n in objects)
 
@@ -101,11 +101,11 @@ endif()
 
 
 CMAKE = Package(_cmake_texts)
-"""A folder for CMake's add_subdirectory, which is also a project by itself."""
+"""A folder for CMake's add_subdirectory; it is also a complete project."""
 
 
 def _arduino_library(program: Program) -> str:
-    # Where Arduino looks for the code of a board is named as the board's build.mcu is.
+    # Arduino looks for a board's code in a folder with the name of the board's build.mcu.
     core = program.target.attrs["mcpu"]
     return f"src/{core}/lib{library_name(program)}.a"
 
@@ -147,7 +147,7 @@ void loop() {{
 
 
 ARDUINO = Package(_arduino_texts, "Cortex-M", r"thumb", code="src", library=_arduino_library)
-"""A library for Arduino; its machine code is compiled before, or it is plain C."""
+"""A library for Arduino, with machine code or plain C."""
 
 
 def _zephyr_texts(program: Program) -> dict[str, str]:
@@ -185,10 +185,10 @@ _KINDS = {"h": "header", "hpp": "header", "c": "source", "o": "object"}
 
 
 def _condition(program: Program) -> str:
-    """Return the cores that machine code is for, in a pack's words; plain C is for all."""
+    """Return the cores that run the machine code, in a pack's form; empty for plain C."""
     if program.code is not None:
         return ""
-    # As the packs of devices name their cores: Cortex-M0+, Cortex-M4.
+    # The packs of devices name their cores so: Cortex-M0+, Cortex-M4.
     core = str(program.target.attrs["mcpu"]).replace("plus", "+").title()
     return f"""\
   <conditions>

@@ -1,1 +1,1 @@
-"""The operators that topologies are made of: each computes in float32, and writes itself."""
+"""The operators of topologies: each one computes in float32, and writes itself to a file."""

@@ -1,4 +1,4 @@
-"""What a network begins with (pictures, texts, constants), and its layers with weights."""
+"""The inputs of networks (pictures, texts, constants), and their layers with weights."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tvm_qnn.zoo.float_run import FloatRun, Weights
 from tvm_qnn.zoo.graph import Graph, Operator, Range, Tensors, Types, Value, Write, plain
 from tvm_qnn.zoo.images import PICTURES
 
-_SAMPLES = images.PICTURES + 1  # pictures, and one of noise
+_SAMPLES = images.PICTURES + 1  # pictures, and one sample of noise
 _STREAM = 64  # steps of a stream
 
 
@@ -40,7 +40,7 @@ def pictures(graph: Graph, size: int) -> Value:
 
 
 def spectra(graph: Graph, *shape: int, dtype: str = QUANTIZED) -> Value:
-    """Return an input [1, *shape] of the last axis's bands; samples follow one another."""
+    """Return an input [1, *shape] of spectra, with bands on the last axis; samples are a stream."""
     # Loudness comes and goes, and neighbouring bands are loud together.
     steps, bands = _STREAM * prod(shape[:-1]), shape[-1]
     noise = graph.run.rng.normal(0, 1, (steps + 4, bands + 2))
@@ -50,20 +50,20 @@ def spectra(graph: Graph, *shape: int, dtype: str = QUANTIZED) -> Value:
 
 
 def numbers(graph: Graph, name: str, length: int, limit: int) -> Value:
-    """Return an input [1, length] of int32, such as words of a text; samples are below limit."""
+    """Return an int32 input [1, length], such as words of a text; samples are below limit."""
     samples = graph.run.rng.integers(0, limit, (_SAMPLES, length), np.int32)
     return _input(graph, name, samples, "int32")
 
 
 def mask(graph: Graph, length: int) -> Value:
-    """Return an input [1, 1, 1, length] that is 1 up to the end of a text, and 0 from there on."""
+    """Return an input [1, 1, 1, length] that is 1 up to the end of a text, and 0 after it."""
     ends = np.linspace(length / 2, length, _SAMPLES).reshape(-1, 1, 1, 1)
     samples = (np.arange(length) < ends).astype(np.float32)
     return _input(graph, "mask", samples, limits=(0.0, 1.0))
 
 
 def _written(array: Array) -> Write:
-    """Return a function that writes a constant, quantized if its type is."""
+    """Return a function that writes a constant, quantized if its type is quantized."""
 
     def write(file: File, inputs: Tensors, outputs: Types) -> list[Tensor]:
         (kind,) = outputs
@@ -77,23 +77,23 @@ def _written(array: Array) -> Write:
 
 
 def drawn(graph: Graph, shape: Shape, middle: float = 0.0, deviation: float = 1.0) -> Value:
-    """Return a constant that is drawn as weights are, the same for every sample."""
+    """Return a constant that is drawn like weights, the same for every sample."""
     array = graph.run.drawn(shape) * np.float32(deviation) + np.float32(middle)
     operator = Operator(lambda _: array, _written(array), QUANTIZED, is_constant=True)
     return graph.add(operator)[0]
 
 
 def constant(graph: Graph, values: Array, dtype: str = QUANTIZED) -> Value:
-    """Return a constant, the same for every sample: real values, or those of a dtype."""
+    """Return a constant, the same for every sample: real values, or values of a dtype."""
     array = np.asarray(values, np.float32 if dtype == QUANTIZED else np.dtype(dtype))
     limits = min(0.0, float(array.min())), max(0.0, float(array.max()))
     written = _written(array)
     return graph.add(Operator(lambda _: array, written, dtype, limits=limits, is_constant=True))[0]
 
 
-# Logits: other classes scatter by _SCATTER, a picture's own class stands out by _PEAK. Without
-# the scatter a picture that belongs to no class would have all logits equal, and TFLite's
-# reference SOFTMAX cannot take 512 equal ones.
+# Logits: other classes scatter by _SCATTER, a picture's own class exceeds them by _PEAK. Without
+# the scatter, all logits of a picture without a class would be equal, and TFLite's reference
+# SOFTMAX cannot take 512 equal ones.
 _SCATTER = 1.5
 _PEAK = 12.0
 
@@ -118,12 +118,12 @@ def _computed(
     laid_out: Callable[[Array], Array],
     activation: str = "NONE",
 ) -> Callable[[FloatRun, Array], Array]:
-    """Return a function that draws a kernel, computes the layer and normalises the result.
+    """Return a function that draws a kernel, computes the layer and normalises its result.
 
     Args:
-        shape: of the kernel; -1 stands for the input's channels.
-        layer: computes the layer of an input and a kernel.
-        laid_out: brings a kernel into TFLite's layout.
+        shape: the kernel's shape; -1 stands for the input's channels.
+        layer: computes the layer from an input and a kernel.
+        laid_out: converts a kernel to TFLite's layout.
         activation: "NONE", "RELU" or "RELU6".
     """
 
@@ -152,9 +152,9 @@ def Conv(
     """Return a convolution of [N, H, W, C] with bias.
 
     Args:
-        channels: of the output.
-        kernel: its height and width.
-        stride: in both directions.
+        channels: the output's channels.
+        kernel: the kernel's height and width.
+        stride: the stride in both directions.
         padding: "SAME" or "VALID".
         activation: "NONE", "RELU" or "RELU6".
     """
@@ -215,7 +215,7 @@ def Expectation() -> Operator:
 
 
 def Dense(units: int, activation: str = "NONE") -> Operator:
-    """Return a layer of each row of the last axis, with bias; of float32 data a hybrid one."""
+    """Return a dense layer on the last axis, with bias; for float32 data a hybrid one."""
     compute = _computed(
         (-1, units), lambda x, drawn: x @ drawn, lambda kernel: kernel.T, activation
     )
@@ -226,7 +226,7 @@ def Dense(units: int, activation: str = "NONE") -> Operator:
 def Classify(units: int) -> Operator:
     """Return a classifier's last layer: [N, C] to [N, units], a class for each picture.
 
-    Its random weights are corrected as little as possible to give each picture its class.
+    Its random weights are corrected as little as possible, so that each picture gets its class.
 
     Raises:
         QnnError: if there are fewer classes than pictures.
@@ -236,7 +236,7 @@ def Classify(units: int) -> Operator:
 
     def compute(run: FloatRun, x: Array) -> Array:
         mean: np.ndarray[Any, Any] = x.mean(0)
-        # float32, though the stubs of newer numpy take a mean for float64.
+        # float32, though the types of newer numpy say that a mean is float64.
         centred: np.ndarray[Any, Any] = x - mean
         drawn = run.drawn((x.shape[1], units))
         drawn *= np.float32(_SCATTER / np.sqrt(centred.var(0).sum()))
@@ -256,7 +256,7 @@ def Classify(units: int) -> Operator:
 
 
 def MatMul(is_transposed: bool = False) -> Operator:
-    """Return products of matrices; the columns of the second may lie in rows."""
+    """Return a product of matrices; the columns of the second may be stored as rows."""
 
     def compute(_: FloatRun, lhs: Array, rhs: Array) -> Array:
         return lhs @ (np.swapaxes(rhs, -1, -2) if is_transposed else rhs)

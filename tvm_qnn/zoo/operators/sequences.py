@@ -1,4 +1,4 @@
-"""Operators that remember: samples are the steps of one stream, in their order."""
+"""Operators with a memory: samples are the steps of one stream in order."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from tvm_qnn.zoo.float_ops import Real
 from tvm_qnn.zoo.float_run import FloatRun, Weights
 from tvm_qnn.zoo.graph import Operator, Tensors, Types
 
-_GATES = 4  # of an LSTM: input, forget, cell, output
-_PEEPHOLES, _PROJECTION, _NORM = 3, 2, 4  # how many operands an LSTM leaves out
+_GATES = 4  # the gates of an LSTM: input, forget, cell, output
+_PEEPHOLES, _PROJECTION, _NORM = 3, 2, 4  # optional operands that an LSTM leaves out
 
 
 def Past(steps: int) -> Operator:
-    """Return the last steps of a stream: [N, 1, …] to [N, steps, …], kept in a variable.
+    """Return the last steps of a stream: [N, 1, …] becomes [N, steps, …], kept in a variable.
 
-    An operator before it reads the variable, one after it assigns it.
+    One operator before it reads the variable, and one after it assigns the variable.
 
     Args:
-        steps: how many, at least 2; the first of a stream are zeros.
+        steps: how many, at least 2; zeros stand before the first step of a stream.
     """
 
     def write(file: File, inputs: Tensors, outputs: Types) -> list[Tensor]:
@@ -53,18 +53,18 @@ def Past(steps: int) -> Operator:
 
 
 def _windows(rows: Array, steps: int) -> Array:
-    """Return [N, steps, …] of [N, …]: each row behind those before it."""
+    """Return [N, steps, …] from [N, …]: each row after the rows before it."""
     padded = np.concatenate([np.zeros((steps - 1, *rows.shape[1:]), rows.dtype), rows])
     return np.stack([padded[step : step + len(rows)] for step in range(steps)], 1)
 
 
 @dataclass(frozen=True)
 class _SvdfWeights(Weights):
-    """Weights of features, and those of time.
+    """The weights for features, and those for time.
 
     Attributes:
         times: [filters, steps].
-        largest: the size of what filters remember.
+        largest: the greatest magnitude in the filters' memory.
     """
 
     times: Real
@@ -72,14 +72,14 @@ class _SvdfWeights(Weights):
 
 
 def Svdf(units: int, steps: int, rank: int = 1) -> Operator:
-    """Return a filter over time of low rank: [N, size] to [N, units], with bias and ReLU.
+    """Return a filter over time of low rank: [N, size] becomes [N, units], with bias and ReLU.
 
-    Weights of features are int8, those of time and the memory int16.
+    Weights for features are int8; those for time, and the memory, are int16.
 
     Args:
-        units: of the output.
-        steps: what each filter remembers.
-        rank: filters of a unit.
+        units: the output's units.
+        steps: the steps that each filter remembers.
+        rank: the filters of a unit.
     """
 
     def compute(run: FloatRun, x: Array) -> Array:
@@ -115,11 +115,11 @@ def Svdf(units: int, steps: int, rank: int = 1) -> Operator:
 
 @dataclass(frozen=True)
 class _LstmWeights(Weights):
-    """Weights of the data [gates · cells, size], and those of hidden values.
+    """The weights for data [gates · cells, size], and those for hidden values.
 
     Attributes:
         recurrent: [gates · cells, cells].
-        largest: the size of a cell.
+        largest: the greatest magnitude of a cell.
     """
 
     recurrent: Real
@@ -127,9 +127,9 @@ class _LstmWeights(Weights):
 
 
 def Lstm(cells: int) -> Operator:
-    """Return an LSTM over steps, [N, steps, size] to [N, steps, cells]; it goes on in the next run.
+    """Return an LSTM over steps, [N, steps, size] to [N, steps, cells]; the next run continues it.
 
-    Of float32 data it is a hybrid one. The weights of each gate have a scale.
+    For float32 data it is a hybrid one. The weights of each gate have a scale.
     """
 
     def compute(run: FloatRun, x: Array) -> Array:
@@ -183,7 +183,7 @@ def _write_lstm(file: File, inputs: Tensors, outputs: Types) -> list[Tensor]:
 
 
 def _lstm_memory(kind: TensorType, largest: float) -> dict[str, TensorType]:
-    """Return the types of the states; cells of an integer LSTM are int16."""
+    """Return the types of the states; the cells of an integer LSTM are int16."""
     shape = (1, kind.shape[-1])
     if kind.quantization is None:
         return {role: TensorType(shape, "float32") for role in ("hidden", "cells")}

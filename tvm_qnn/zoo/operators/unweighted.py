@@ -1,4 +1,4 @@
-"""Operators without weights: functions, moves, pools, and a detector's end."""
+"""Operators without weights: functions, moves, pools, and the end of a detector."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ def _function(
     lowest: float | None = None,
     **options: Any,
 ) -> Make:
-    """Return a function that makes operators of one value."""
+    """Return a function that makes operators on one value."""
     compute, write = (lambda _, x: function(x)), plain(code, options, {})
     return lambda: Operator(compute, write, dtype, lowest=lowest)
 
 
 def _pair(code: str, function: Callable[..., Any], **options: Any) -> Make:
-    """Return a function that makes operators of two values; either may be broadcast.
+    """Return a function that makes operators on two values; either may be broadcast.
 
     Its argument is the activation: "NONE", "RELU" or "RELU6".
     """
@@ -42,7 +42,7 @@ def _pair(code: str, function: Callable[..., Any], **options: Any) -> Make:
 
 
 def _whole(code: str, function: Callable[..., Any]) -> Make:
-    """Return a function that makes operators of two values without an activation."""
+    """Return a function that makes operators on two values without an activation."""
     return lambda: Operator(lambda _, *arrays: function(*arrays), plain(code, {}, {}))
 
 
@@ -63,7 +63,7 @@ Cast = _function(
     out_data_type="float32",
 )
 
-# ADD: scales of int16 are any, not only powers of two.
+# Scales of an int16 ADD may be any number, not only powers of two.
 Add = _pair("ADD", np.add, pot_scale_int16=False)
 Sub = _pair("SUB", np.subtract)
 Mul = _pair("MUL", np.multiply)
@@ -76,7 +76,7 @@ SquaredDifference = _whole("SQUARED_DIFFERENCE", lambda x, y: np.square(x - y))
 def Concat(axis: int = 3) -> Operator:
     """Return an operator that joins values along an axis other than the first.
 
-    QUANTIZE stands before it where the scale of a signed input is fixed.
+    A QUANTIZE precedes it if a signed input has a prescribed scale.
     """
     joined = plain("CONCATENATION", {"axis": axis}, {})
 
@@ -89,7 +89,7 @@ def Concat(axis: int = 3) -> Operator:
 
 
 def Embed(words: int, depth: int) -> Operator:
-    """Return an operator that takes rows [depth] of a table of words, by their numbers."""
+    """Return an operator that looks up rows [depth] in a table of words, by their indices."""
 
     def compute(run: FloatRun, numbers: Array) -> Array:
         table = run.drawn((words, depth))
@@ -105,7 +105,7 @@ def Embed(words: int, depth: int) -> Operator:
 
 
 def Reshape(shape: tuple[int, ...]) -> Operator:
-    """Return an operator that gives each sample another shape; -1 stands for the elements left."""
+    """Return an operator that gives each sample another shape; one size may be -1."""
 
     def write(file: File, inputs: Tensors, outputs: Types) -> list[Tensor]:
         whole = np.array(outputs[0].shape, np.int32)
@@ -139,7 +139,7 @@ def Slice(begin: tuple[int, ...], size: tuple[int, ...]) -> Operator:
 
 
 def Pad(before: int, after: int, axes: tuple[int, ...] = (1, 2)) -> Operator:
-    """Return an operator that puts zeros around a picture, or along other axes."""
+    """Return an operator that pads pictures, or other axes, with zeros."""
 
     def amounts(rank: int) -> list[tuple[int, int]]:
         return [(before, after) if axis in axes else (0, 0) for axis in range(rank)]
@@ -181,13 +181,13 @@ def GatherNd() -> Operator:
 
 
 def Mean(axes: tuple[int, ...] = (1, 2), keep_dims: bool = False) -> Operator:
-    """Return the mean over some axes, for pictures over height and width."""
+    """Return the mean over some axes; by default height and width of pictures."""
     write = plain("MEAN", {"keep_dims": keep_dims}, {"axes": axes})
     return Operator(lambda _, x: x.mean(axes, keepdims=keep_dims), write)
 
 
 def _pool(code: str, pool: Callable[..., Array]) -> Callable[..., Operator]:
-    """Return a function that makes pools; size and stride are those of both directions."""
+    """Return a function that makes pools; size and stride hold for both directions."""
 
     def make(size: int, stride: int, padding: str = "VALID") -> Operator:
         strides = {"stride_w": stride, "stride_h": stride}
@@ -203,7 +203,7 @@ AvgPool = _pool("AVERAGE_POOL_2D", float_ops.avg_pool2d)
 
 
 def Softmax() -> Operator:
-    """Return probabilities along the last axis."""
+    """Return the softmax along the last axis."""
 
     def compute(_: FloatRun, x: Array) -> Array:
         powers: Array = np.exp(x - x.max(-1, keepdims=True))
@@ -213,7 +213,7 @@ def Softmax() -> Operator:
 
 
 def _resize(code: str, resize: Callable[[Array], Array]) -> Callable[[], Operator]:
-    """Return a function that makes operators of twice the height and width, with square pixels."""
+    """Return a function that makes operators that double the height and width of pictures."""
 
     def write(file: File, inputs: Tensors, outputs: Types) -> list[Tensor]:
         constants: dict[str, Any] = {"size": outputs[0].shape[1:3]}
@@ -223,7 +223,7 @@ def _resize(code: str, resize: Callable[[Array], Array]) -> Callable[[], Operato
 
 
 def _mixed(y: Array) -> Array:
-    """Mix 3 parts of the nearer pixel with 1 of the other, on each axis."""
+    """Interpolate on each axis: 3/4 of the nearer pixel and 1/4 of the other."""
     for axis in (1, 2):
         last = y.shape[axis] - 1
         indices = np.arange(last + 1)
@@ -245,9 +245,9 @@ _SHAPES = ((1, _MOST, 4), (1, _MOST), (1, _MOST), (1,))
 def Detect(anchors: Array) -> Operator:
     """Return the best of boxes [1, count, 4] by scores [1, count, classes, the first background].
 
-    It adds boxes [1, 10, 4], their classes and scores [1, 10], and their number [1]. Nothing shall
-    follow it: it has no values in a float run. Signed models give it float32, as their converter
-    does.
+    It adds boxes [1, 10, 4], their classes and scores [1, 10], and their number [1]. It must be the
+    last operator, since it computes nothing in a float run. Signed models pass it float32, as their
+    converter does.
 
     Args:
         anchors: float32 [count, 4]: centre y and x, height and width of each box before shifts.

@@ -34,13 +34,13 @@ class Topology:
 
     Attributes:
         describe: adds it to a graph. Its arguments are the graph, a size as below, the number of
-            classes, and a function from a published number of channels to the one that is built. It
-            returns the outputs; those of a classifier are the probabilities, [1, classes].
-        size: the published height and width of its pictures, in pixels, words of its texts, or
-            bands of its spectra.
-        tiny_size: the same for the tiny variant: small, and odd sizes on the way.
-        styles: those that it is made in.
-        classes: how many it is published with.
+            classes, and a function that maps a published number of channels to that in the graph.
+            It returns the outputs; the output of a classifier is the probabilities, [1, classes].
+        size: the published height and width of its pictures in pixels, number of words in its
+            texts, or number of bands in its spectra.
+        tiny_size: the same for the tiny variant: small, with odd sizes in its layers.
+        styles: the styles in which it can be made.
+        classes: the published number of classes.
     """
 
     describe: Callable[[Graph, int, int, Scaled], list[Value]]
@@ -51,7 +51,7 @@ class Topology:
 
 
 TOPOLOGIES = {
-    "inception_v3": Topology(inception_v3, 299, 75),  # below 75 its VALID layers run dry
+    "inception_v3": Topology(inception_v3, 299, 75),  # below 75 its VALID layers run out of pixels
     "mobilenet_v1": Topology(mobilenet_v1, 224, 64),
     "mobilenet_v2": Topology(mobilenet_v2, 224, 49),
     "resnet50": Topology(resnet50, 224, 50),

@@ -140,10 +140,10 @@ class Row(NamedTuple):
     """Blocks that follow one another.
 
     Attributes:
-        expansion: the channels between, as a multiple of those before.
-        channels: of the outputs.
-        repetitions: how many blocks.
-        stride: of the first block.
+        expansion: the channels inside a block, as a multiple of the channels before it.
+        channels: the outputs' channels.
+        repetitions: the number of blocks.
+        stride: the first block's stride.
         kernel: height and width of the depthwise convolutions.
     """
 
@@ -156,11 +156,11 @@ class Row(NamedTuple):
 
 @dataclass(frozen=True)
 class Stage:
-    """What the blocks of a row make.
+    """The results of a row of blocks.
 
     Attributes:
-        expanded: the wide values of the first block, of the size before.
-        output: of the last block.
+        expanded: the wide values inside the first block, before its stride.
+        output: the output of the last block.
     """
 
     expanded: Value
@@ -174,7 +174,7 @@ MOBILENET_V2 = (
 
 
 def stages(x: Value, rows: Sequence[Row], scaled: Scaled) -> list[Stage]:
-    """Add rows of blocks, and return what each makes."""
+    """Add rows of blocks, and return the results of each."""
     made = []
     for row in rows:
         channels = scaled(row.channels)
@@ -279,7 +279,7 @@ def _block(x: Value, block: _Block, scaled: Scaled) -> Value:
 
 
 def _excited(x: Value, squeezed: int) -> Value:
-    """Scale each channel by a hard sigmoid, relu6(y + 3) / 6, of what the channels' means give."""
+    """Scale each channel by a hard sigmoid, relu6(y + 3) / 6, computed from all channels' means."""
     y = Conv(squeezed, (1, 1))(Mean(keep_dims=True)(x))
     y = Conv(x.shape[3], (1, 1), activation="NONE")(y)
     y = Add("RELU6")(y, constant(x.graph, np.array(3.0)))

@@ -1,6 +1,6 @@
-"""Networks that find things in pictures: boxes, key points, and each pixel's class.
+"""Networks that find objects in pictures: boxes, key points, and each pixel's class.
 
-Arguments are those of ``Topology``.
+The arguments are those of ``Topology``.
 """
 
 from __future__ import annotations
@@ -46,21 +46,21 @@ from tvm_qnn.zoo.operators.unweighted import (
 )
 from tvm_qnn.zoo.topologies.classifiers import MOBILENET_V2, stages
 
-# Channels of what follows the backbone: narrow, and then wide on half of the height and width.
+# Channels of the layers after the backbone: narrow, then wide at half of the height and width.
 _EXTRA = ((256, 512), (128, 256), (128, 256), (64, 128))
 
-_SMALLEST, _LARGEST = 0.2, 0.95  # sizes of boxes on the first and last map, as shares
+_SMALLEST, _LARGEST = 0.2, 0.95  # sizes of boxes on the first and last map, as parts of the picture
 _RATIOS = (1.0, 2.0, 1 / 2, 3.0, 1 / 3)  # of width to height
 
 
 def ssd_mobilenet_v2(graph: Graph, size: int, classes: int, scaled: Scaled) -> list[Value]:
-    """Add SSD with MobileNet V2: boxes at fixed places, and the best of them.
+    """Add SSD with MobileNet V2: boxes at fixed positions, and the best of them.
 
     Liu et al., arXiv:1512.02325. The heads are those of Sandler et al., arXiv:1801.04381, with
     ordinary convolutions.
 
     Returns:
-        Boxes, their classes and scores, and their number, of the ten best.
+        The ten best boxes, their classes and scores, and their number.
     """
     x = Conv(scaled(32), (3, 3), stride=2, activation="RELU6")(pictures(graph, size))
     made = stages(x, MOBILENET_V2, scaled)
@@ -81,15 +81,15 @@ def ssd_mobilenet_v2(graph: Graph, size: int, classes: int, scaled: Scaled) -> l
 
 
 def _boxes(x: Value, boxes: int, values: int) -> Value:
-    """Return [1, places, values] of so many boxes at each pixel."""
+    """Return [1, places, values] for a number of boxes at each pixel."""
     return Reshape((-1, values))(Conv(boxes * values, (1, 1), activation="NONE")(x))
 
 
 def _box_shapes(number: int, maps: int) -> list[tuple[float, float]]:
-    """Return the height and width of each box at a pixel of a map, as shares of the picture."""
+    """Return the height and width of each box at a pixel of a map, as parts of the picture."""
     step = (_LARGEST - _SMALLEST) / (maps - 1)
     scale = _SMALLEST + step * number
-    if number == 0:  # many places, few boxes
+    if number == 0:  # many pixels, few boxes
         return [(0.1, 0.1), *(_shape(scale, ratio) for ratio in _RATIOS[1:3])]
     following = scale + step if number < maps - 1 else 1.0
     return [*(_shape(scale, ratio) for ratio in _RATIOS), _shape((scale * following) ** 0.5, 1.0)]
@@ -109,18 +109,18 @@ def _anchors(grids: Sequence[int], shapes: Sequence[Sequence[tuple[float, float]
     return np.concatenate(anchors).astype(np.float32)
 
 
-_BINS = 16  # of the distribution of a box's distance from its centre to a side
+_BINS = 16  # of the distribution of the distance from a box's centre to a side
 _STRIDES = (8, 16, 32)
 
 
 def yolov8n(graph: Graph, size: int, classes: int, scaled: Scaled) -> list[Value]:
-    """Add YOLOv8, nano: boxes and classes on three scales, boxes as distributions.
+    """Add YOLOv8, nano: boxes and classes at three scales, with boxes as distributions.
 
     Jocher et al., 2023.
 
     Returns:
         Boxes and scores, [1, 4 + classes, places]: the centre, width and height of each box as
-        shares of the picture, and the score of each class.
+        parts of the picture, and the score of each class.
     """
     x = _swish_conv(pictures(graph, size), scaled(16), 3, 2)
     x = _cross_stage(_swish_conv(x, scaled(32), 3, 2), scaled(32), 1)
@@ -144,14 +144,14 @@ def yolov8n(graph: Graph, size: int, classes: int, scaled: Scaled) -> list[Value
 def _swish_conv(x: Value, channels: int, kernel: int, stride: int = 1) -> Value:
     """Return a convolution and its sigmoid linear unit, y · sigmoid(y)."""
     padding = "SAME"
-    if stride > 1:  # SAME would pad after the last pixel alone
+    if stride > 1:  # SAME would only pad after the last pixel
         x, padding = Pad(1, 1)(x), "VALID"
     y = Conv(channels, (kernel, kernel), stride, padding, "NONE")(x)
     return Mul()(y, Logistic()(y))
 
 
 def _cross_stage(x: Value, channels: int, blocks: int, *, residual: bool = True) -> Value:
-    """Convolve half of the channels further and further, and join all that came about."""
+    """Convolve half of the channels several times, and join all intermediate results."""
     parts = list(Split(2).outputs(_swish_conv(x, channels, 1)))
     for _ in range(blocks):
         y = _swish_conv(parts[-1], channels // 2, 3)
@@ -161,7 +161,7 @@ def _cross_stage(x: Value, channels: int, blocks: int, *, residual: bool = True)
 
 
 def _pooled(x: Value, channels: int) -> Value:
-    """Join ever larger maxima."""
+    """Join the maxima of larger and larger windows."""
     parts = [_swish_conv(x, channels // 2, 1)]
     for _ in range(3):
         parts.append(MaxPool(5, 1, "SAME")(parts[-1]))
@@ -195,7 +195,7 @@ def _detections(x: Value, grids: list[int], size: int, classes: int) -> Value:
 
 
 def _centres(grids: list[int]) -> tuple[np.ndarray, np.ndarray]:
-    """Return the centre [1, places, 2] of each place, x and y, and its stride [1, places, 1]."""
+    """Return the centre of each position [1, places, 2], x and y, and its stride [1, places, 1]."""
     centres, strides = [], []
     for grid, stride in zip(grids, _STRIDES, strict=True):
         y, x = np.mgrid[:grid, :grid]
@@ -205,18 +205,18 @@ def _centres(grids: list[int]) -> tuple[np.ndarray, np.ndarray]:
 
 
 _POINTS = 17
-_PYRAMID = (64, 32, 24)  # channels, from the coarsest on
-_NEAR = 1.8  # pixels that are added to a distance, so that none is 0
+_PYRAMID = (64, 32, 24)  # channels, from the coarsest map on
+_NEAR = 1.8  # pixels, added to each distance so that none is 0
 
 
 def movenet(graph: Graph, size: int, classes: int, scaled: Scaled) -> list[Value]:
     """Add MoveNet, lightning: a person's 17 key points, after CenterNet.
 
-    Zhou et al., arXiv:1904.07850. The backbone is MobileNet V2 with a feature pyramid; what follows
-    the heads finds the points from them, on float32.
+    Zhou et al., arXiv:1904.07850. The backbone is MobileNet V2 with a feature pyramid. After the
+    heads, float32 operators find the points.
 
     Returns:
-        The points, float32 [1, 1, 17, 3]: y and x as shares of the picture, and a score.
+        The points, float32 [1, 1, 17, 3]: y and x as parts of the picture, and a score.
     """
     x = Conv(scaled(32), (3, 3), stride=2, activation="RELU6")(pictures(graph, size))
     made = stages(x, MOBILENET_V2, scaled)
@@ -239,7 +239,7 @@ def _movenet_head(x: Value, between: int, channels: int) -> Value:
 
 
 def _rough_points(centres: Value, regressions: Value) -> Value:
-    """Return y and x of the points, in pixels, as the person's centre has them: [1, 17, 2]."""
+    """Return y and x of the points in pixels, predicted from the person's centre: [1, 17, 2]."""
     grid = centres.shape[1]
     distance = np.hypot(*(np.mgrid[:grid, :grid] - (grid - 1) / 2))
     weights = constant(centres.graph, (_NEAR / (distance + _NEAR)).reshape(1, grid, grid, 1))
@@ -252,7 +252,7 @@ def _rough_points(centres: Value, regressions: Value) -> Value:
 
 
 def _points(heatmaps: Value, offsets: Value, rough: Value) -> Value:
-    """Return the points: where each heatmap is highest, near the rough point."""
+    """Return the points: the highest value of each heatmap near the rough point."""
     graph, grid = heatmaps.graph, heatmaps.shape[1]
     squares = []
     for axis, places in enumerate(np.mgrid[:grid, :grid]):
@@ -274,7 +274,7 @@ def _points(heatmaps: Value, offsets: Value, rough: Value) -> Value:
 
 
 def _coordinates(places: Value, grid: int) -> tuple[Value, Value]:
-    """Return y and x of places on a grid that is read in rows."""
+    """Return y and x of indices into the rows of a grid."""
     width = constant(places.graph, np.array(grid), "int32")
     y = FloorDiv()(places, width)
     return y, Sub()(places, Mul()(y, width))
@@ -285,10 +285,10 @@ _DEEPEST = 512
 
 
 def unet(graph: Graph, size: int, classes: int, scaled: Scaled) -> list[Value]:
-    """Add U-Net: each pixel's class, by way of smaller pictures.
+    """Add U-Net: each pixel's class, from smaller and smaller pictures and back.
 
-    Ronneberger et al., arXiv:1505.04597. Half as wide as published, with SAME padding and four
-    classes.
+    Ronneberger et al., arXiv:1505.04597. It is half as wide as published, with SAME padding and
+    four classes.
 
     Returns:
         The probabilities of each pixel, [1, size, size, classes].

@@ -1,6 +1,6 @@
-"""Spotters of words in a stream of spectra, and transformers of pictures and texts.
+"""Spotters of words in a stream of spectra, and transformers for pictures and texts.
 
-Arguments and results are those of ``Topology``.
+The arguments and results are those of ``Topology``.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from tvm_qnn.zoo.operators.unweighted import (
     Transpose,
 )
 
-_FILTER_STEPS = 10  # of the first convolution
+_FILTER_STEPS = 10  # of the first convolution's kernel
 _BLOCKS = 4
 _AVERAGED = 25  # steps
 
@@ -48,7 +48,7 @@ _AVERAGED = 25  # steps
 def ds_cnn_stream(graph: Graph, size: int, classes: int, scaled: Scaled) -> list[Value]:
     """Add separable convolutions over a stream of spectra. Zhang et al., arXiv:1711.07128.
 
-    A run takes one spectrum, and keeps those before.
+    A run takes one spectrum, and keeps the earlier ones.
     """
     x = Pad(1, 1, (2,))(Past(_FILTER_STEPS)(spectra(graph, 1, size, 1)))
     x = Conv(scaled(64), (_FILTER_STEPS, 4), 2, "VALID")(x)
@@ -59,7 +59,7 @@ def ds_cnn_stream(graph: Graph, size: int, classes: int, scaled: Scaled) -> list
     return [Softmax()(Dense(classes)(Mean()(Past(_AVERAGED)(x))))]
 
 
-# Units and steps; a dense layer of 16 follows the first ones.
+# Units and steps; a dense layer of 16 follows each layer of _FIRST.
 _FIRST, _LAST = [(64, 8)] * 4, [(32, 32)] * 3
 
 
@@ -82,13 +82,13 @@ _LSTM_STEPS = 49
 def lstm_spotter(graph: Graph, size: int, classes: int, scaled: Scaled) -> list[Value]:
     """Add an LSTM over a second of spectra. Zhang et al., arXiv:1711.07128.
 
-    A run takes 49 spectra, and goes on from the last one.
+    A run takes 49 spectra, and continues from the last one of the run before.
     """
     return _listening(spectra(graph, _LSTM_STEPS, size), classes, scaled)
 
 
 def hybrid_lstm_spotter(graph: Graph, size: int, classes: int, scaled: Scaled) -> list[Value]:
-    """Add the LSTM of ``lstm_spotter``, of float32 data and weights of bytes."""
+    """Add the LSTM of ``lstm_spotter`` with float32 data and 8-bit weights."""
     return _listening(spectra(graph, _LSTM_STEPS, size, dtype="float32"), classes, scaled)
 
 
@@ -100,20 +100,20 @@ def _listening(x: Value, classes: int, scaled: Scaled) -> list[Value]:
 
 
 def layers(published: int, scaled: Scaled) -> int:
-    """Return how many layers are built: of narrow networks fewer, too, so that they stay tiny."""
+    """Return the number of layers; narrow networks have fewer, so that they stay tiny."""
     whole = 512
     return max(1, int(published * min(1, scaled(whole) / whole) ** 1.5))
 
 
 def attention(query: Value, key: Value, value: Value, heads: int, mask: Value | None) -> Value:
-    """Return the sums of values by which each head answers its queries: [1, rows, depth].
+    """Return each head's sums of values, weighted by its queries and keys: [1, rows, depth].
 
     Args:
         query: [1, rows, depth], the heads side by side.
-        key: likewise.
-        value: likewise.
-        heads: how many.
-        mask: what is added to the scores, if anything is.
+        key: [1, rows, depth], as the query.
+        value: [1, rows, depth], as the query.
+        heads: the number of heads.
+        mask: is added to the scores, if there is one.
     """
     _, rows, depth = query.shape
     size = depth // heads
@@ -130,7 +130,7 @@ def attention(query: Value, key: Value, value: Value, heads: int, mask: Value | 
 
 
 def scaled_and_shifted(x: Value) -> Value:
-    """Return x times a factor plus an addend, one each for every channel."""
+    """Multiply each channel by a factor, and add a number to it."""
     channels = x.shape[-1:]
     return Add()(Mul()(x, drawn(x.graph, channels, 1.0, 0.2)), drawn(x.graph, channels, 0.0, 0.2))
 
@@ -145,7 +145,7 @@ def deit_tiny(graph: Graph, size: int, classes: int, scaled: Scaled) -> list[Val
     patch = (_PATCH, _PATCH)
     x = Conv(depth, patch, _PATCH, "VALID", "NONE")(pictures(graph, size))
     x = Reshape((x.shape[1] * x.shape[2], depth))(x)
-    # The row that gathers what the class depends on; of each sample the same.
+    # The row that collects the information for the class; it is equal for all samples.
     first = Slice((0, 0), (1, depth))(x)
     first = Add()(Mul()(first, constant(graph, np.array([0.0]))), drawn(graph, (1, 1, depth)))
     x = Concat(1)(first, x)
@@ -161,7 +161,7 @@ def deit_tiny(graph: Graph, size: int, classes: int, scaled: Scaled) -> list[Val
 
 
 def _normalized(x: Value) -> Value:
-    """Return rows of mean 0 and variance 1, times a factor plus an addend for each channel."""
+    """Normalize rows to mean 0 and variance 1; then scale and shift each channel."""
     mean = Mean((2,), keep_dims=True)(x)
     variance = Mean((2,), keep_dims=True)(SquaredDifference()(x, mean))
     inverse = Rsqrt()(Add()(variance, constant(x.graph, np.array([1e-3]))))
@@ -173,23 +173,23 @@ def _normalized(x: Value) -> Value:
 
 _HEADS_MOBILEBERT = 4
 _FEED_FORWARD = 4
-_FAR_BELOW = 10.0  # what scores of what is no text lose
+_FAR_BELOW = 10.0  # subtracted from the scores of positions behind the text
 
 
 def mobilebert(graph: Graph, size: int, classes: int, scaled: Scaled) -> list[Value]:
     """Add MobileBERT, which finds answers in a text. Sun et al., arXiv:2004.02984.
 
-    Its inputs are the numbers of words, int32 [1, size], and of their segments, likewise, and a
-    mask [1, 1, 1, size], 1 where there is text. Any number is a word: it is taken modulo the words.
+    Its inputs are the indices of words, int32 [1, size], those of their segments, int32 [1, size],
+    and a mask [1, 1, 1, size], 1 where there is text. Indices are taken modulo the number of words.
 
     Args:
-        graph: what the layers are added to.
-        size: words of a text.
-        classes: words that it knows.
-        scaled: maps a published number of channels to the one that is built.
+        graph: the graph to which the layers are added.
+        size: the number of words in a text.
+        classes: the number of words in the vocabulary.
+        scaled: maps a published number of channels to the number in this network.
 
     Returns:
-        How likely the answer begins and ends at each word, both [1, size], as logits.
+        The logits of the answer's beginning and of its end at each word, both [1, size].
     """
     narrow = _HEADS_MOBILEBERT * scaled(32)
     wide = 4 * narrow

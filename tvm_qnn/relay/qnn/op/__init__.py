@@ -1,9 +1,9 @@
-"""``relay.qnn.op``, and since TVM 0.15 ``relay.qnn``: Relay's spelling of the quantized operators.
+"""``relay.qnn.op``, and since TVM 0.15 ``relay.qnn``: Relay's signatures of quantized operators.
 
-The functions take the arguments that Relay's took: scales and zero points as numbers, constants of
-``relay.const`` or expressions. They compute what Relay computed (``tvm_qnn.relay.qnn.canonical``),
-by the dialect's operators where these give the same numbers. Softmax is the dialect's: it is nearer
-to real numbers than Relay's was.
+The functions take Relay's arguments: scales and zero points as numbers, constants of
+``relay.const`` or expressions. They compute the same as Relay (``tvm_qnn.relay.qnn.canonical``),
+with the dialect's operators where these give the same numbers. Softmax is the dialect's: it is
+closer to real numbers than Relay's.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def quantize(
 ) -> relax.Call:
     """Quantize float32 data to int8, uint8, int16, uint16 or int32: round(x / scale) + zero point.
 
-    A half is rounded away from zero.
+    Halves are rounded away from zero.
     """
     dialect = out_dtype in ("int8", "uint8", "int16", "int32")
     if not dialect or not is_known(output_scale, output_zero_point):
@@ -76,7 +76,7 @@ def dequantize(
         return canonical.dequantize(data, input_scale, input_zero_point, axis, out_dtype)
     scale, zero_point = number("scale", input_scale), number("zero point", input_zero_point)
     info = np.iinfo(dtype)
-    if np.min(zero_point) < info.min or np.max(zero_point) > info.max:  # Relay had any
+    if np.min(zero_point) < info.min or np.max(zero_point) > info.max:  # Relay accepted any
         return canonical.dequantize(data, scale, zero_point, axis, out_dtype)
     return typed(qnn_ops.dequantize(data, scale, zero_point, out_dtype, axis))
 
@@ -92,23 +92,23 @@ def requantize(
     compute_dtype: str = "None",
     out_dtype: str = "int8",
 ) -> relax.Call:
-    """Express quantized values in another scale.
+    """Rescale quantized values.
 
     Args:
         data: int8, uint8, int16, int32 or int64.
-        input_scale: of the data, one or one per channel along ``axis``.
-        input_zero_point: the data's.
-        output_scale: of the result.
-        output_zero_point: of the result.
-        axis: of the channels.
-        rounding: "UPWARD": a half is rounded up; "TONEAREST": away from zero; "None": what
-            ``relay.qnn.requantize_config`` says, else "UPWARD".
-        compute_dtype: "int64", "float32" or "float64"; "None": what ``requantize_config`` says,
-            else "int64". Relay took float32 there for targets with SSE 4.1.
+        input_scale: the data's scale, one or one per channel along ``axis``.
+        input_zero_point: the data's zero point.
+        output_scale: the result's scale.
+        output_zero_point: the result's zero point.
+        axis: the axis of the channels.
+        rounding: "UPWARD": halves are rounded up; "TONEAREST": away from zero; "None": as set by
+            ``relay.qnn.requantize_config``, otherwise "UPWARD".
+        compute_dtype: "int64", "float32" or "float64"; "None": as set by ``requantize_config``,
+            otherwise "int64". For targets with SSE 4.1, Relay chose float32.
         out_dtype: int8, uint8, int16 or int32.
 
     Raises:
-        QnnError: if something does not fit, or a scale depends on an input.
+        QnnError: if an argument does not fit, or a scale depends on an input.
     """
     quantization = (input_scale, input_zero_point, output_scale, output_zero_point)
     settings = (axis, rounding, compute_dtype)
@@ -170,7 +170,7 @@ def conv2d(
 
 
 def _of_outputs(values: Any, groups: int, outputs: int) -> Any:
-    """Repeat one value per channel of a depthwise kernel for each output of the channel."""
+    """Repeat the value of each channel of a depthwise kernel for all outputs of the channel."""
     if groups == 1 or not isinstance(values, list) or len(values) != groups:
         return values
     return [value for value in values for _ in range(outputs // len(values))]
@@ -221,7 +221,7 @@ def contrib_dense_pack(
     units: int | None = None,
     out_dtype: str = "int32",
 ) -> relax.Call:
-    """Return the sums of ``dense`` with weights in blocks: "NC8n" is (units / 8, features, 8)."""
+    """Return the sums of ``dense`` with weights in blocks: (units / 8, features, 8) for "NC8n"."""
     weight = plain.layout_transform(weight, kernel_layout, "NC")
     weight = weight if free_vars(weight) else computed(weight)
     quantization = (input_zero_point, kernel_zero_point, input_scale, kernel_scale)
@@ -280,9 +280,9 @@ def concatenate(
     output_zero_point: Any,
     axis: int = 0,
 ) -> relax.Call:
-    """Join quantized tensors, after each is brought to the result's scale.
+    """Join quantized tensors after rescaling each to the result's scale.
 
-    ``data`` is a list, a tuple of ``relay.Tuple``, or a call that gives one, such as ``split``.
+    ``data`` is a list, a tuple of ``relay.Tuple``, or a call that returns one, such as ``split``.
     """
     fields = plain.fields_of(data)
     if not len(fields) == len(input_scales) == len(input_zero_points):
@@ -308,7 +308,7 @@ def leaky_relu(
     output_scale: Any,
     output_zero_point: Any,
 ) -> relax.Call:
-    """Compute x, or alpha · x where x is negative, of int8 or uint8 values."""
+    """Compute x, or alpha · x if x is negative, for int8 or uint8 values."""
     have, want = (input_scale, input_zero_point), (output_scale, output_zero_point)
     return canonical.leaky_relu(x, alpha, have, want)
 
@@ -328,7 +328,7 @@ def avg_pool2d(
     layout: str = "NHWC",
     out_layout: str = "",
 ) -> relax.Call:
-    """Return averages of windows in the result's scale; their fractions are cut off, as Relay's."""
+    """Return averages of windows at the result's scale; they are truncated, as Relay's."""
     quantization = (input_scale, input_zero_point, output_scale, output_zero_point)
     values = canonical.rescaled(data, *quantization, "int32")
     window = (pool_size, strides, dilation, padding, layout, out_layout)
@@ -358,7 +358,7 @@ def softmax(
 
 
 qnn = sys.modules[__name__]
-"""Scripts had the operators here, too."""
+"""Scripts find the operators here, too."""
 
 __all__ = [
     "SQNN_DTYPE_TO_CODE",

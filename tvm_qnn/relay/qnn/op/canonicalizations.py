@@ -1,4 +1,4 @@
-"""``relay.qnn.op.canonicalizations``: functions of quantized values by a table."""
+"""``relay.qnn.op.canonicalizations``: functions of quantized values as tables."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Array = np.ndarray[Any, Any]
 
 
 def run_const_expr(expr: relax.Expr) -> Array:
-    """Compute an expression that depends on no variable."""
+    """Compute an expression without variables."""
     value: Array = create_executor("vm").evaluate(expr).numpy()
     return value
 
@@ -36,22 +36,22 @@ def create_integer_lookup_table(
 ) -> Array:
     """Return the quantized results of a real function for each bit pattern of the input's dtype.
 
-    Values are dequantized, computed and quantized in float32, a half away from zero. Pattern i is
-    the input whose bits are those of the unsigned integer i.
+    Values are dequantized, computed and quantized in float32, with halves rounded away from zero.
+    Pattern i is the input with the bits of the unsigned integer i.
 
     Args:
-        floating_point_func: the real function, of a float32 array.
-        input_scale: of the input.
-        input_zero_point: of the input.
-        output_scale: of the result.
-        output_zero_point: of the result.
-        in_axis: means nothing, as a table has one scale.
-        out_axis: likewise.
+        floating_point_func: a function of a float32 array that returns real numbers.
+        input_scale: the input's scale.
+        input_zero_point: the input's zero point.
+        output_scale: the result's scale.
+        output_zero_point: the result's zero point.
+        in_axis: has no effect, since a table has one scale.
+        out_axis: has no effect, since a table has one scale.
         in_dtype: int8, uint8, int16 or uint16.
         out_dtype: an integer dtype.
 
     Raises:
-        ValueError: if a dtype is no integer's.
+        ValueError: if a dtype is not an integer dtype.
         QnnError: if a scale is not above 0.
     """
     del in_axis, out_axis
@@ -83,7 +83,7 @@ def create_integer_lookup_op(
     in_dtype: str = "uint8",
     out_dtype: str = "uint8",
 ) -> relax.Call:
-    """Compute a real function of int8 or uint8 values by a table; see the function above.
+    """Compute a real function of int8 or uint8 values with a table; see the function above.
 
     Raises:
         QnnError: if the values have another dtype.

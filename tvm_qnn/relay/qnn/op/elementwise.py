@@ -1,7 +1,7 @@
-"""Quantized functions of one value and of two, and quantization whose steps stay float32.
+"""Quantized functions of one value or of two, and quantization whose steps stay float32.
 
-Functions of one value are tables of float32 results. Simulated quantization is to a dtype that a
-run may choose.
+Functions of one value are tables of float32 results. A run may choose the dtype of simulated
+quantization.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ mul = _binary_operator(
 
 
 SQNN_DTYPE_TO_CODE = {"disable": 0, "int8": 1, "uint8": 2, "int32": 3}
-"""The number of each dtype in a tensor that chooses one; "disable" leaves data as they are."""
+"""The number of each dtype in a tensor that chooses one; "disable" leaves the data unchanged."""
 
 
 def simulated_quantize(
@@ -121,7 +121,7 @@ def simulated_quantize(
     axis: int = -1,
     out_dtype: Any = "int8",
 ) -> relax.Call:
-    """Quantize float32 data and keep the steps as float32.
+    """Quantize float32 data, and keep the steps as float32.
 
     ``out_dtype`` is a name or an int32 scalar of ``SQNN_DTYPE_TO_CODE``.
     """

@@ -1,4 +1,4 @@
-"""``relay.qnn.op.legalizations``: the functions of tables that scripts import from there."""
+"""``relay.qnn.op.legalizations``: the functions for tables that scripts import from there."""
 
 from __future__ import annotations
 
