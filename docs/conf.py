@@ -42,7 +42,7 @@ html_sidebars = {
     ]
 }
 
-autodoc_mock_imports = ["torch"]  # which the documentation does not need
+autodoc_mock_imports = ["torch"]  # the documentation does not need it
 autodoc_typehints = "description"
 napoleon_use_ivar = True  # a named tuple describes its fields itself, too
 autodoc_member_order = "bysource"

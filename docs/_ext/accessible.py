@@ -1,4 +1,4 @@
-"""Mends what axe finds in the pages: the theme's and Sphinx's own HTML, once it is written."""
+"""Corrects faults that axe finds in the written pages: HTML of the theme and of Sphinx itself."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Any
 
 MENDED = {
-    # A heading says of which level it is.
+    # A heading states its level.
     '<p class="caption" role="heading">': '<p class="caption" role="heading" aria-level="2">',
-    # Of two landmarks of a kind each has a name.
+    # If there are two landmarks of a kind, each has a name.
     '<aside class="sidebar-drawer">': '<aside class="sidebar-drawer" aria-label="Pages">',
     '<aside class="toc-drawer">': '<aside class="toc-drawer" aria-label="On this page">',
-    # What is wider than its place is scrolled by keys, too.
+    # Keys can also scroll elements that are wider than the page.
     "<pre>": '<pre tabindex="0">',
     '<div class="table-wrapper colwidths-auto docutils container">': (
         '<div class="table-wrapper colwidths-auto docutils container" tabindex="0">'
@@ -20,7 +20,7 @@ MENDED = {
 
 
 def mended(page: str) -> str:
-    """Return a page without these faults; one that has none is as it was."""
+    """Return a page without these faults; a page without faults does not change."""
     for fault, better in MENDED.items():
         page = page.replace(fault, better)
     return page

@@ -1,4 +1,4 @@
-"""Writes what pages say of every operator from the tables that the code itself uses."""
+"""Writes the pages' facts about every operator from the code's own tables."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ MARK = ".. every operator of the dialect"
 def operators_of(code: str, rule: Any) -> list[str]:
     """Return the dialect's operators that the conversion rule of ``code`` can emit, by their names.
 
-    Follows the names that the rule's code refers to, and those of the functions it calls; of a
-    table that has an entry for ``code``, only that entry.
+    Follows the names in the rule's code, and those in the functions that it calls. In a table with
+    an entry for ``code``, it follows only this entry.
     """
     from qnn_ops.dialect.registry import Operator
 
@@ -135,7 +135,7 @@ TABLES: dict[str, Callable[[], str]] = {
 
 
 def with_tables(text: str) -> str:
-    """Make a page that has each table where its mark stands."""
+    """Return a page with each table in place of its mark."""
     for mark, table in TABLES.items():
         if mark in text:
             text = text.replace(mark, table())
@@ -143,7 +143,7 @@ def with_tables(text: str) -> str:
 
 
 def with_operators(text: str) -> str:
-    """Make a page in which Sphinx documents each operator where ``MARK`` stands."""
+    """Return a page in which Sphinx documents each operator in place of ``MARK``."""
     import legalize  # noqa: F401 (imports all operators)
     import qnn_ops
     from qnn_ops.dialect.registry import OPERATORS, PREFIX

@@ -1,4 +1,4 @@
-"""The order of the tutorials: from the first to read to the last."""
+"""The order in which to read the tutorials."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ _ORDER = (
 
 
 class ReadingOrder:
-    """A key to sort the files of the tutorials by, as sphinx-gallery wants it."""
+    """A sort key for the files of the tutorials, in sphinx-gallery's form."""
 
     def __init__(self, folder: str) -> None:
-        """Take the folder, in which all of them are."""
+        """Take the folder of all tutorials."""
 
     def __call__(self, name: str) -> int:
-        """Return the place of a file; one that has none is an error."""
+        """Return the index of a file in this order; a file that is not listed is an error."""
         return _ORDER.index(name)

@@ -21,7 +21,7 @@ class Chart(NamedTuple):
     Attributes:
         title: the machine.
         models: the rows.
-        times: by program, for each model how many times tvm-qnn's time it takes; None if not known.
+        times: by program, each model's time divided by tvm-qnn's; None if not known.
     """
 
     title: str
@@ -29,7 +29,7 @@ class Chart(NamedTuple):
     times: dict[str, tuple[float | None, ...]]
 
     def words(self) -> str:
-        """Return what the picture shows, for who does not see it."""
+        """Return a description of the picture, for readers who cannot see it."""
         parts = []
         for program, times in self.times.items():
             known = [time for time in times if time is not None]
@@ -38,7 +38,7 @@ class Chart(NamedTuple):
 
 
 def charts(page: str) -> list[Chart]:
-    """Return a chart for each three columns of the tables of speed.
+    """Return a chart for every three columns of the tables of speed.
 
     Raises:
         ValueError: if a table has another form.
@@ -75,7 +75,7 @@ def _of_table(machine: str, text: str) -> list[Chart]:
 
 
 def _times(cell: str) -> float | None:
-    """Return how many times our time a program takes, of its time and the ratio in brackets."""
+    """Return a program's time divided by ours, from its time and the ratio in brackets."""
     if cell == "–":
         return None
     ratio = _RATIO.fullmatch(cell)
@@ -106,7 +106,7 @@ def draw(chart: Chart, path: Path) -> None:
 
 
 def with_charts(text: str, found: list[Chart]) -> str:
-    """Make a page that has the charts where ``MARK`` stands."""
+    """Return a page with the charts in place of ``MARK``."""
     lines = (f"![{chart.words()}](charts/{place}.svg)" for place, chart in enumerate(found))
     return text.replace(MARK, "\n\n".join(lines))
 

@@ -1,4 +1,4 @@
-// Offers this page in other versions, where several stand beside each other (tools/docs_site.py).
+// Offers this page in other versions, if the site has several (tools/docs_site.py).
 "use strict";
 {
   const select = document.getElementById("versions");

@@ -1,5 +1,5 @@
 // Listens to a wave file, with the keyword spotter of MLPerf Tiny as a module of WebAssembly. It runs
-// in browsers and in node; `listen` is what pages call.
+// in browsers and in node. Pages call `listen`.
 
 export const WORDS = [
   ...["down", "go", "left", "no", "off", "on", "right", "stop", "up", "yes"],
@@ -10,11 +10,11 @@ const RATE = 16000; // samples a second
 const LENGTH = 480; // samples of a window: 30 ms
 const HOP = 320; // from one window to the next
 const FRAMES = 49; // windows of a second
-const SIZE = 512; // of the transform, whose window is padded
+const SIZE = 512; // of the transform; the window is padded
 const BANDS = 40; // of frequencies, equally wide to the ear
 const FEATURES = 10; // of each window
 
-// The samples of the first channel of a file of 16 bits: a second, padded, the highest of them 1.
+// The first channel's samples in a file of 16 bits: a second, padded, scaled to a highest sample of 1.
 export function samplesOf(file) {
   const view = new DataView(file);
   const name = (place) => String.fromCharCode(...new Uint8Array(file, place, 4));
@@ -41,8 +41,8 @@ export function samplesOf(file) {
   throw Error("no samples in the file");
 }
 
-// The loudness of frequencies in each window, as the model was trained on: the cepstrum of the
-// logarithm of bands, FRAMES * FEATURES numbers.
+// The loudness of frequencies in each window, in the form of the model's training data: the cepstrum
+// of the logarithm of bands, FRAMES * FEATURES numbers.
 export function featuresOf(samples) {
   const bands = bandWeights();
   const found = new Float64Array(FRAMES * FEATURES);
@@ -91,7 +91,7 @@ function transform(real, imaginary) {
       }
 }
 
-// How much each number of the spectrum counts in each band: triangles, from 20 to 4,000 Hz.
+// The weight of each number of the spectrum in each band: triangles, from 20 to 4,000 Hz.
 function bandWeights() {
   const mel = (hertz) => 1127 * Math.log1p(hertz / 700);
   const [low, high] = [mel(20), mel(4000)];
@@ -105,7 +105,7 @@ function bandWeights() {
   );
 }
 
-// The model of a file that a linker made of model.c and what tvm-qnn wrote.
+// The model in a file that a linker made from model.c and tvm-qnn's files.
 export async function load(bytes) {
   const { instance } = await WebAssembly.instantiate(bytes, {});
   const model = instance.exports;

@@ -1,4 +1,4 @@
-/* What a page calls: the model keywords.tflite, compiled with --arena for wasm32. */
+/* The functions that a page calls: the model keywords.tflite, compiled with --arena for wasm32. */
 #include <stdint.h>
 
 #include "keywords.h"

@@ -14,8 +14,8 @@
 //   g++ -std=c++17 -O2 -I$FFI -I$DLPACK run_library.cc -o run_library
 //       -Wl,--no-as-needed -L. -ltvm_runtime -ltvm_ffi -Wl,-rpath,'$ORIGIN'
 //
-// Without --no-as-needed the linker leaves out the runtime, of which the program calls nothing by
-// name, and loading the library fails.
+// Without --no-as-needed the linker leaves out the runtime, because the program calls none of its
+// functions by name. Loading the library then fails.
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -96,7 +96,7 @@ int Run(int count, char** words) {
     repeat = std::stoi(arguments[2]);
     arguments.erase(arguments.begin() + 1, arguments.begin() + 3);
   }
-  // The system's loader looks for a bare name among the system's libraries only.
+  // The system's loader looks for a bare name only among the system's libraries.
   std::string path = std::filesystem::absolute(arguments[0]).string();
   ffi::Module library = ffi::Module::LoadFromFile(path);
   ffi::Module machine =
