@@ -165,7 +165,7 @@ device_option = click.option(
     "--device",
     type=Parsed("address", _address, "is not of the form HOST:PORT"),
     metavar="HOST:PORT",
-    help="Run MODEL there, where TVM's RPC server is.",
+    help="Run MODEL on this device, which runs TVM's RPC server.",
 )
 """Adds --device, as a pair of host and port."""
 
@@ -175,7 +175,7 @@ shape_option = click.option(
     type=Parsed("shape", _shape, "is not of the form NAME=1,3,224,224"),
     multiple=True,
     metavar="NAME=1,3,224,224",
-    help="An input's shape, where it is not the file's, or the file leaves sizes open; "
+    help="An input's shape, in place of the file's, or if the file leaves sizes open. "
     "PyTorch's open sizes may be names, as x=batch,3, with bounds, as batch=1..16.",
 )
 """Adds --shape, as pairs of a name and a shape."""
@@ -271,8 +271,8 @@ ram_limit_option = click.option(
     "--ram-limit",
     type=Parsed("bytes", _bytes, "is no number of bytes, as 65536 or 64K"),
     metavar="64K",
-    help="Of microcontrollers: how much memory the model may take, as with --arena. Its first "
-    "layers run in strips of rows where it takes that.",
+    help="For microcontrollers: the most memory that the model may take, as with --arena. Its "
+    "first layers run in strips of rows if necessary.",
 )
 """Adds --ram-limit, as a number of bytes."""
 
@@ -292,7 +292,7 @@ target_option = click.option(
     default="host",
     show_default=True,
     shell_complete=_targets,
-    help="What to compile for; `tvm-qnn targets` lists the names.",
+    help="The target to compile for; `tvm-qnn targets` lists the names.",
 )
 """Adds --target, for this machine unless another one is named."""
 
