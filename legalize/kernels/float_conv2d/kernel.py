@@ -6,15 +6,15 @@
           sums += data · weights, both rounded
         output = the clamp of sums + bias
 
-In ONNX Runtime's orders padding counts as data, and a sum is one loop, part by part; a table has
-the offsets of its data. Lanes are units, so a sum is one lane, and vectors change no order. Lanes
-of a depthwise convolution are channels, of the data as well. The last tile of a row overlaps the
-one before.
+In ONNX Runtime's orders a sum is added part by part; if a part is not all taps of some channels, a
+table has the offsets of its data. Lanes are units, so a sum is one lane, and vectors change no
+order. Lanes of a depthwise convolution are channels, of the data as well. The last tile of a row
+overlaps the one before.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from math import prod
@@ -24,7 +24,7 @@ from tvm import tirx
 from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tirx as T
 
-from legalize.kernels.float_conv2d.spec import Axis, FloatConv, sections, tile_size
+from legalize.kernels.float_conv2d.spec import Axis, FloatConv, Span, sections
 from legalize.kernels.ir.arithmetic import rounded_apart
 from legalize.kernels.ir.rows import load_filled, ramp, store_lanes
 from legalize.kernels.ir.tasks import loop_between, shared_loop, task_count
@@ -46,6 +46,8 @@ from qnn_ops.unquantized.float_conv2d import runs_of
 _MOST_PIXELS = 12
 _MOST_STEPS = 54
 """The unrolled products of a tile of a depthwise convolution."""
+_MOST_COLUMNS = 7
+"""The columns of a depthwise convolution's window, if they are unrolled."""
 _RUN = 4
 # Roughly what one thread multiplies with vectors of 16.
 _PRODUCTS_PER_MICROSECOND = 25_000
@@ -78,23 +80,32 @@ def kernel_shape(isa: VectorIsa, spec: FloatConv) -> tuple[int, ...]:
     return (spec.groups * vectors, spec.depth, isa.lanes)
 
 
+_MOST_UNROLLED = 32
+"""The taps in a row of the tiles that read padding, if these are unrolled."""
+
+
+def _span(axis: Axis, number: Index) -> Span:
+    """Return the taps of the window with this number that meet the image."""
+    if axis.inner == (0, axis.count):
+        return Span(T.int32(0), T.int32(axis.window), (0,))
+    start = number * axis.stride - axis.before
+    step = axis.dilation
+    begin = T.truncdiv(T.max(step - 1 - start, 0), T.int32(step))
+    end = T.truncdiv(T.max(axis.size - start + step - 1, 0), T.int32(step))
+    return Span(kept(T.min(begin, axis.window)), kept(T.min(end, axis.window)), (0,))
+
+
 @dataclass(frozen=True)
 class _Taps:
-    """The taps of an axis that meet the image: the first one, and the first one after them."""
+    """The taps of a tile that meet the image.
 
-    begin: Index
-    end: Index
+    Attributes:
+        down: along the vertical axis.
+        along: along the horizontal one; pixels read different taps.
+    """
 
-    @classmethod
-    def of(cls, axis: Axis, number: Index, *, is_inner: bool) -> _Taps:
-        """Return the taps of the window with this number."""
-        if is_inner:
-            return cls(T.int32(0), T.int32(axis.window))
-        start = number * axis.stride - axis.before
-        step = axis.dilation
-        begin = T.truncdiv(T.max(step - 1 - start, 0), T.int32(step))
-        end = T.truncdiv(T.max(axis.size - start + step - 1, 0), T.int32(step))
-        return cls(kept(T.min(begin, axis.window)), kept(T.min(end, axis.window)))
+    down: Span
+    along: list[Span]
 
 
 class _Loops:
@@ -122,32 +133,44 @@ class _Loops:
         """How many tasks share the work."""
         return task_count(self.spec.products / _PRODUCTS_PER_MICROSECOND * self.isa.size / 64)
 
-    def _row(self, row: Index, most: int, write: Callable[[Index, int, Any, Index], None]) -> None:
+    def _row(
+        self, row: Index, most: int, write: Callable[[Index, int, _Taps, Index], None]
+    ) -> None:
         """Write the tiles of a row of pixels.
 
         Args:
             row: its number, counted through all images.
             most: pixels of a tile.
-            write: writes a tile, given its first column, its pixels, its taps along both axes, and
-                the offset of the data's row that the first row of taps meets.
+            write: writes a tile, given its first column, its pixels, its taps, and the offset of
+                the data's row that the first row of taps meets.
         """
-        spec, axis = self.spec, self.spec.columns
+        spec, axis, most = self.spec, self.spec.columns, min(most, _MOST_PIXELS)
         image = T.truncdiv(row, T.int32(spec.rows.count))
         number = kept(row - image * spec.rows.count)
-        down = _Taps.of(spec.rows, number, is_inner=spec.rows.is_inner)
+        down = _span(spec.rows, number)
         first = image * spec.rows.size + number * spec.rows.stride - spec.rows.before
         start = kept(first * (axis.size * spec.channels))
+
+        def whole(starts: Sequence[int], size: int) -> None:
+            """Write the tiles that begin there, and read no padding."""
+            if starts:
+                taps = _Taps(down, axis.spans(starts[0], size))
+                with T.serial(len(starts)) as turn:
+                    column = starts[0] + unsigned_min(turn * size, starts[-1] - starts[0])
+                    write(column, size, taps, start)
+
+        inner, outer, size = axis.tiles(0, axis.count, most)
+        if len(outer) * axis.window <= _MOST_UNROLLED:
+            whole(inner, size)
+            for each in outer:
+                write(T.int32(each), size, _Taps(down, axis.spans(each, size)), start)
+            return
         begin, end = axis.inner
-        if end > begin:
-            size = tile_size(end - begin, min(most, _MOST_PIXELS))
-            with T.serial(-(-(end - begin) // size)) as turn:
-                column = begin + unsigned_min(turn * size, end - begin - size)
-                write(column, size, (down, _Taps.of(axis, column, is_inner=True)), start)
-        outside = begin + axis.count - end
-        if outside:
-            with T.serial(outside) as turn:
-                column = kept(T.Select(turn < begin, turn, turn + (end - begin)))
-                write(column, 1, (down, _Taps.of(axis, column, is_inner=False)), start)
+        inner, _, size = axis.tiles(begin, end, most)
+        whole(inner, size)
+        with T.serial(begin + axis.count - end) as turn:
+            column = kept(T.Select(turn < begin, turn, turn + (end - begin)))
+            write(column, 1, _Taps(down, [_span(axis, column)]), start)
 
     def _sums(self, pixels: int, vectors: int, lanes: int) -> list[list[Buffer]]:
         """Allocate the sums of a tile."""
@@ -216,7 +239,7 @@ class _Dense(_Loops):
         weights = kept((group * vectors + vector) * (spec.depth * lanes))
         unit = kept(group * per_group + vector * lanes)
 
-        def tile(column: Index, pixels: int, taps: tuple[_Taps, _Taps], start: Index) -> None:
+        def tile(column: Index, pixels: int, taps: _Taps, start: Index) -> None:
             begin = start + (column * axis.stride - axis.before) * spec.channels
             sums = self._sums(pixels, size, lanes)
             if spec.starts_with_bias:
@@ -240,59 +263,73 @@ class _Dense(_Loops):
                 value = load_filled(self.buffers["bias"], start, count, self.lanes)
                 set_lanes(total, value, self.lanes)
 
-    def _step(self, sums: list[list[Buffer]], place: Index, packed: Index) -> None:
-        """Add one product to each sum of a tile."""
+    def _step(
+        self, sums: list[list[Buffer]], place: Index, packed: Index, pixels: Sequence[int]
+    ) -> None:
+        """Add one product to each sum of some pixels of a tile."""
         spec, lanes = self.spec, self.lanes
         places = [packed + n * (spec.depth * lanes) for n in range(len(sums[0]))]
         values = [kept(self.buffers["weights"][T.ramp(each, 1, lanes)]) for each in places]
-        for number, totals in enumerate(sums):
+        for number in pixels:
             step = number * spec.columns.stride * spec.channels
             factor = kept(spread(self.buffers["data"][place + step], lanes))
-            for value, total in zip(values, totals, strict=True):
+            for value, total in zip(values, sums[number], strict=True):
                 self._add(total, factor, value, lanes)
 
     def _multiply(
-        self, sums: list[list[Buffer]], start: Index, weights: Index, taps: tuple[_Taps, _Taps]
+        self, sums: list[list[Buffer]], start: Index, weights: Index, taps: _Taps
     ) -> None:
         """Write the loops over a window, which add the products of each sum one by one."""
-        spec, lanes, (down, along) = self.spec, self.lanes, taps
-        pitch, inputs = spec.columns.dilation * spec.channels, spec.inputs
+        self._add_window(sums, start, weights, taps, self.spec.inputs)
 
-        def run(place: Index, packed: Index, count: Index) -> None:
+    def _add_window(
+        self, sums: list[list[Buffer]], start: Index, weights: Index, taps: _Taps, inputs: int
+    ) -> None:
+        """Write the loops over a window for the first ``inputs`` channels of the data."""
+        spec, lanes = self.spec, self.lanes
+        pitch = spec.columns.dilation * spec.channels
+
+        def run(place: Index, packed: Index, count: Index, pixels: Sequence[int]) -> None:
             place, packed = kept(place), kept(packed)
             with T.serial(count) as k:
-                self._step(sums, place + k, packed + k * lanes)
+                self._step(sums, place + k, packed + k * lanes, pixels)
 
         def row(tap: Index) -> None:
-            place = start + tap * (spec.rows.dilation * spec.columns.size * spec.channels)
-            packed = weights + tap * (spec.columns.window * inputs * lanes)
-            if pitch == inputs:  # taps that are neighbours in memory are one loop
-                count = (along.end - along.begin) * inputs
-                run(place + along.begin * pitch, packed + along.begin * (inputs * lanes), count)
-                return
-            loop_between(
-                along.begin,
-                along.end,
-                lambda tap: run(place + tap * pitch, packed + tap * (inputs * lanes), inputs),
-            )
+            place = kept(start + tap * (spec.rows.dilation * spec.columns.size * spec.channels))
+            packed = kept(weights + tap * (spec.columns.window * inputs * lanes))
+            for span in taps.along:
+                if pitch == inputs:  # taps that are neighbours in memory are one loop
+                    begin = span.begin * inputs
+                    count = (span.end - span.begin) * inputs
+                    run(place + begin, packed + begin * lanes, count, span.pixels)
+                    continue
+                loop_between(
+                    *(span.begin, span.end),
+                    lambda tap, pixels=span.pixels: run(
+                        place + tap * pitch, packed + tap * (inputs * lanes), inputs, pixels
+                    ),
+                )
 
-        loop_between(down.begin, down.end, row)
+        loop_between(taps.down.begin, taps.down.end, row)
 
 
 class _InParts(_Dense):
     """Units of several input channels, in an order of ONNX Runtime."""
 
     def _multiply(
-        self, sums: list[list[Buffer]], start: Index, weights: Index, _taps: tuple[_Taps, _Taps]
+        self, sums: list[list[Buffer]], start: Index, weights: Index, taps: _Taps
     ) -> None:
         """Write the loop over a sum whose parts are added up separately."""
-        spec, lanes = self.spec, self.lanes
+        spec, lanes, pixels = self.spec, self.lanes, range(len(sums))
         assert spec.parts is not None
         size = spec.parts.size
+        if spec.has_blocks:
+            self._add_blocks(sums, start, weights, taps, spec.parts.block)
+            return
 
         def add(k: Index, parts: list[list[Buffer]]) -> None:
             place = self.buffers["places"][k] if spec.has_places else k
-            self._step(parts, kept(start + place), weights + k * lanes)
+            self._step(parts, kept(start + place), weights + k * lanes, pixels)
 
         def add_run(begin: Index, count: int) -> None:
             parts = self._sums(len(sums), len(sums[0]), lanes)
@@ -317,6 +354,27 @@ class _InParts(_Dense):
             loop_between(begin, T.min(begin + size, spec.depth), lambda k: add(k, parts))
             self._join(sums, parts)
 
+    def _add_blocks(
+        self, sums: list[list[Buffer]], start: Index, weights: Index, taps: _Taps, size: int
+    ) -> None:
+        """Write the loop over blocks of input channels, whose windows are added up separately."""
+        spec = self.spec
+        blocks, rest = divmod(spec.inputs, size)
+        if spec.inputs <= size:
+            self._add_window(sums, start, weights, taps, spec.inputs)
+            return
+
+        def add(number: Index, inputs: int) -> None:
+            parts = self._sums(len(sums), len(sums[0]), self.lanes)
+            packed = weights + number * (spec.depth // spec.inputs * size * self.lanes)
+            self._add_window(parts, kept(start + number * size), kept(packed), taps, inputs)
+            self._join(sums, parts)
+
+        with T.serial(blocks) as number:
+            add(number, size)
+        if rest:
+            add(T.int32(blocks), rest)
+
     def _join(self, sums: list[list[Buffer]], parts: list[list[Buffer]]) -> None:
         """Add sums of parts to sums."""
         for totals, own in zip(sums, parts, strict=True):
@@ -338,7 +396,7 @@ class _Depthwise(_Loops):
             with T.serial(-(-spec.channels // lanes)) as vector:
                 channel = unsigned_min(vector * lanes, spec.channels - lanes)
 
-                def tile(column: Index, pixels: int, taps: Any, start: Index) -> None:
+                def tile(column: Index, pixels: int, taps: _Taps, start: Index) -> None:
                     sums = self._sums(pixels, 1, lanes)
                     begin = start + (column * axis.stride - axis.before) * spec.channels
                     self._multiply([each for (each,) in sums], kept(begin + channel), channel, taps)
@@ -352,35 +410,46 @@ class _Depthwise(_Loops):
 
     @property
     def _most(self) -> int:
-        """Pixels of a tile."""
-        return _MOST_PIXELS
+        """Pixels of a tile, whose sums and data are in registers."""
+        return self.isa.registers * 3 // 8
 
-    def _multiply(
-        self, sums: list[Buffer], start: Index, channel: Index, taps: tuple[_Taps, _Taps]
-    ) -> None:
-        """Write the loops over a window."""
-        down, along = taps
+    def _multiply(self, sums: list[Buffer], start: Index, channel: Index, taps: _Taps) -> None:
+        """Write the loops over a window. Its columns are unrolled, as they share the data."""
 
         def row(row: Index) -> None:
-            loop_between(
-                along.begin, along.end, lambda tap: self._step(sums, start, channel, row, tap)
-            )
+            for span in taps.along:
+                begin, end, pixels = span.begin, span.end, span.pixels
+                if isinstance(begin, int) and end - begin <= _MOST_COLUMNS:
+                    for tap in range(begin, end):
+                        self._step(sums, start, channel, row, T.int32(tap), pixels)
+                    continue
+                loop_between(
+                    *(begin, end),
+                    lambda tap, pixels=pixels: self._step(sums, start, channel, row, tap, pixels),
+                )
 
-        loop_between(down.begin, down.end, row)
+        loop_between(taps.down.begin, taps.down.end, row)
 
     def _step(
-        self, sums: list[Buffer], start: Index, channel: Index, row: Index, column: Index
+        self,
+        sums: list[Buffer],
+        start: Index,
+        channel: Index,
+        row: Index,
+        column: Index,
+        pixels: Sequence[int],
     ) -> None:
-        """Add one product to each sum of a tile."""
+        """Add one product to each sum of some pixels of a tile."""
         spec, axis = self.spec, self.spec.columns
         lanes = depthwise_lanes(self.isa, spec.channels)
         weight = (row * axis.window + column) * spec.channels + channel
         value = kept(self.buffers["weights"][T.ramp(weight, 1, lanes)])
         pixel = row * (spec.rows.dilation * axis.size) + column * axis.dilation
         place = kept(start + pixel * spec.channels)
-        for number, total in enumerate(sums):
+        for number in pixels:
             own = place + number * axis.stride * spec.channels
-            self._add(total, self.buffers["data"][T.ramp(own, 1, lanes)], value, lanes)
+            data = self.buffers["data"][T.ramp(own, 1, lanes)]
+            self._add(sums[number], data, value, lanes)
 
 
 class _InRuns(_Depthwise):
@@ -390,9 +459,7 @@ class _InRuns(_Depthwise):
     def _most(self) -> int:
         return max(2, _MOST_STEPS // self.spec.depth)
 
-    def _multiply(
-        self, sums: list[Buffer], start: Index, channel: Index, taps: tuple[_Taps, _Taps]
-    ) -> None:
+    def _multiply(self, sums: list[Buffer], start: Index, channel: Index, taps: _Taps) -> None:
         """Write the products: those of a run are added up separately."""
         if self.spec.is_fused:
             super()._multiply(sums, start, channel, taps)
@@ -402,7 +469,8 @@ class _InRuns(_Depthwise):
             parts = [each for (each,) in self._sums(len(sums), 1, lanes)]
             for k in range(begin, begin + count):
                 row, column = divmod(k, self.spec.columns.window)
-                self._step(parts, start, channel, T.int32(row), T.int32(column))
+                place = T.int32(row), T.int32(column)
+                self._step(parts, start, channel, *place, range(len(sums)))
             for total, part in zip(sums, parts, strict=True):
                 set_lanes(total, get_lanes(total, lanes) + get_lanes(part, lanes), lanes)
 

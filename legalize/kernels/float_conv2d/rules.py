@@ -39,7 +39,7 @@ def _convolve(
         parts = parts_of(attrs, window, inputs, units, pixels)
         if not isa.fuses_products or (inputs == 1 and prod(window) > _MOST_TAPS):
             return None
-        if any(attrs.padding):
+        if any(attrs.padding) and attrs.order == ORDERS[1]:
             top, left, bottom, right = attrs.padding
             widths = [0, 0, top, bottom, left, right, 0, 0]
             data, attrs.padding = builder.emit(R.nn.pad(data, widths)), (0, 0, 0, 0)

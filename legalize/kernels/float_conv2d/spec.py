@@ -5,8 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from math import prod
+from typing import Any
 
 from qnn_ops.unquantized.float_conv2d import Parts
+
+
+@dataclass(frozen=True)
+class Span:
+    """Taps that the same pixels of a tile read.
+
+    Attributes:
+        begin: the first tap.
+        end: the first one after them.
+        pixels: their numbers in the tile.
+    """
+
+    begin: Any
+    end: Any
+    pixels: tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -36,10 +52,31 @@ class Axis:
         room = self.size - 1 + self.before - (self.window - 1) * self.dilation
         return begin, min(max(room // self.stride + 1, begin), self.count)
 
-    @property
-    def is_inner(self) -> bool:
-        """Whether no window reads padding."""
-        return self.inner == (0, self.count)
+    def tiles(self, begin: int, end: int, most: int) -> tuple[list[int], list[int], int]:
+        """Cut pixels into tiles of at most so many; the last one overlaps the one before.
+
+        Returns:
+            The first pixels of tiles that read no padding, those of the others, and their size.
+        """
+        size = tile_size(end - begin, most) if end > begin else 1
+        starts = [min(start, end - size) for start in range(begin, end, size)]
+        first, last = self.inner
+        inner = [start for start in starts if first <= start <= last - size]
+        return inner, [start for start in starts if start not in inner], size
+
+    def spans(self, first: int, pixels: int) -> list[Span]:
+        """Return the taps of the pixels from the first one on that meet the image."""
+        found: list[Span] = []
+        for tap in range(self.window):
+            begin = first * self.stride + tap * self.dilation - self.before
+            inside = tuple(
+                pixel for pixel in range(pixels) if 0 <= begin + pixel * self.stride < self.size
+            )
+            if found and found[-1].pixels == inside:
+                found[-1] = Span(found[-1].begin, tap + 1, inside)
+            elif inside:
+                found.append(Span(tap, tap + 1, inside))
+        return found
 
 
 @dataclass(frozen=True)
@@ -85,7 +122,14 @@ class FloatConv:
     @property
     def has_places(self) -> bool:
         """Whether a table has the offsets of the data of a sum's products."""
-        return self.parts is not None and not self.is_depthwise and self.depth > self.inputs
+        is_long = not self.is_depthwise and self.depth > self.inputs
+        return self.parts is not None and is_long and not self.has_blocks
+
+    @property
+    def has_blocks(self) -> bool:
+        """Whether each part has all taps of some input channels."""
+        taps = self.rows.window * self.columns.window
+        return self.parts is not None and taps > 1 and self.parts.size == self.parts.block * taps
 
     @property
     def inputs(self) -> int:
