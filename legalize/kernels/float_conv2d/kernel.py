@@ -63,7 +63,8 @@ def float_conv(isa: VectorIsa, spec: FloatConv) -> tirx.PrimFunc:
     with IRBuilder() as builder, T.prim_func(s_tir=True):
         T.func_name("float_conv2d")
         T.func_attr({"global_symbol": "float_conv2d", "tirx.noalias": True})
-        _KINDS[spec.is_depthwise, spec.parts is not None](isa, spec).write()
+        kind = _KINDS[spec.is_depthwise, spec.parts is not None]
+        kind(isa, spec.in_a_row(), spec.data_shape, spec.shape).write()
     return builder.get()
 
 
@@ -111,12 +112,14 @@ class _Taps:
 class _Loops:
     """The buffers of one function, and the writer of its loops."""
 
-    def __init__(self, isa: VectorIsa, spec: FloatConv) -> None:
+    def __init__(
+        self, isa: VectorIsa, spec: FloatConv, data: tuple[int, ...], output: tuple[int, ...]
+    ) -> None:
         self.isa, self.spec, self.lanes = isa, spec, isa.lanes
-        shapes = {"data": spec.data_shape, "weights": kernel_shape(isa, spec)}
+        shapes = {"data": data, "weights": kernel_shape(isa, spec)}
         shapes |= {"bias": (spec.units,)} if spec.has_bias else {}
         shapes |= {"places": (spec.depth,)} if spec.has_places else {}
-        shapes |= {"output": spec.shape}
+        shapes |= {"output": output}
         dtypes = dict.fromkeys(shapes, "float32") | {"places": "int32"}
         given = {name: T.arg(name, T.buffer(each, dtypes[name])) for name, each in shapes.items()}
         self.buffers = {
@@ -245,12 +248,12 @@ class _Dense(_Loops):
             if spec.starts_with_bias:
                 self._begin(sums, unit, lanes - left)
             self._multiply(sums, kept(begin + group * spec.inputs), weights, taps)
-            pixel = kept((row * axis.count + column) * spec.units)
+            pixel = kept(spec.first + (row * axis.count + column) * spec.pitch)
             for number, totals in enumerate(sums):
                 for place, total in enumerate(totals):
                     count = lanes - left if place == size - 1 else lanes
                     first = unit + place * lanes
-                    self._store(total, pixel + number * spec.units + first, first, count)
+                    self._store(total, pixel + number * spec.pitch + first, first, count)
 
         self._row(row, self.isa.registers * 3 // 4 // size, tile)
 
@@ -303,12 +306,10 @@ class _Dense(_Loops):
                     count = (span.end - span.begin) * inputs
                     run(place + begin, packed + begin * lanes, count, span.pixels)
                     continue
-                loop_between(
-                    *(span.begin, span.end),
-                    lambda tap, pixels=span.pixels: run(
-                        place + tap * pitch, packed + tap * (inputs * lanes), inputs, pixels
-                    ),
-                )
+                with T.serial(span.end - span.begin) as turn:
+                    tap = span.begin + turn
+                    packed_tap = packed + tap * (inputs * lanes)
+                    run(place + tap * pitch, packed_tap, inputs, span.pixels)
 
         loop_between(taps.down.begin, taps.down.end, row)
 
@@ -400,9 +401,9 @@ class _Depthwise(_Loops):
                     sums = self._sums(pixels, 1, lanes)
                     begin = start + (column * axis.stride - axis.before) * spec.channels
                     self._multiply([each for (each,) in sums], kept(begin + channel), channel, taps)
-                    pixel = kept((row * axis.count + column) * spec.units + channel)
+                    pixel = kept(spec.first + (row * axis.count + column) * spec.pitch + channel)
                     for number, (total,) in enumerate(sums):
-                        self._store(total, pixel + number * spec.units, channel, lanes)
+                        self._store(total, pixel + number * spec.pitch, channel, lanes)
 
                 self._row(row, self._most, tile)
 
@@ -423,10 +424,8 @@ class _Depthwise(_Loops):
                     for tap in range(begin, end):
                         self._step(sums, start, channel, row, T.int32(tap), pixels)
                     continue
-                loop_between(
-                    *(begin, end),
-                    lambda tap, pixels=pixels: self._step(sums, start, channel, row, tap, pixels),
-                )
+                with T.serial(end - begin) as turn:
+                    self._step(sums, start, channel, row, begin + turn, pixels)
 
         loop_between(taps.down.begin, taps.down.end, row)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from math import prod
 from typing import Any
 
@@ -14,10 +15,10 @@ from legalize.kernels.call import call_tir
 from legalize.kernels.float_conv2d.kernel import float_conv, kernel_shape
 from legalize.kernels.float_conv2d.spec import Axis, FloatConv
 from legalize.kernels.isa.base import VectorIsa
-from legalize.kernels.kernel import VectorRule
+from legalize.kernels.kernel import Slice, VectorRule
 from qnn_ops import float_conv2d
 from qnn_ops.dialect.layouts import permutation, reorder
-from qnn_ops.dialect.registry import Attrs, Operator, constant_of, spec_of
+from qnn_ops.dialect.registry import Attrs, Operator, attrs_of, constant_of, spec_of
 from qnn_ops.unquantized.float_conv2d import ORDERS, bounds_of, counts_of, parts_of
 
 _MOST_TAPS = 128
@@ -25,7 +26,13 @@ _MOST_TAPS = 128
 
 
 def _convolve(
-    builder: relax.BlockBuilder, attrs: Attrs, operands: Sequence[relax.Expr], *, isa: VectorIsa
+    builder: relax.BlockBuilder,
+    attrs: Attrs,
+    operands: Sequence[relax.Expr],
+    part: Slice | None = None,
+    into: relax.Expr | None = None,
+    *,
+    isa: VectorIsa,
 ) -> relax.Expr | None:
     data, kernel, *bias = operands
     shape = spec_of(data).shape
@@ -59,17 +66,24 @@ def _convolve(
         for axis, count in enumerate(counts_of(attrs, shape[1:3], window))
     )
     low, high = bounds_of(attrs)
-    how = (bool(bias), low, high, parts)
+    how = (bool(bias), low, high, parts, part)
     spec = FloatConv(shape[0], rows, columns, shape[3], units, attrs.groups, *how)
     given = [_packed(builder, isa, spec, kernel, attrs.kernel_layout), *bias]
     if spec.has_places:
         given.append(relax.const(_places(spec)))
-    row = spec.in_a_row()
-    if row.data_shape != spec.data_shape:
-        data = builder.emit(R.reshape(data, row.data_shape))
-    function = float_conv(isa, row)
-    result = call_tir(builder, "float_conv2d", function, [data, *given], row.shape, "float32")
-    return result if row.shape == spec.shape else builder.emit(R.reshape(result, spec.shape))
+    function, given = float_conv(isa, spec), [data, *given]
+    return call_tir(builder, "float_conv2d", function, given, spec.shape, "float32", into)
+
+
+def _part(
+    builder: relax.BlockBuilder,
+    call: relax.Call,
+    part: Slice,
+    into: relax.Expr | None,
+    *,
+    isa: VectorIsa,
+) -> relax.Expr | None:
+    return _convolve(builder, attrs_of(call), list(call.args), part, into, isa=isa)
 
 
 def _order(spec: FloatConv) -> np.ndarray[Any, Any]:
@@ -116,3 +130,8 @@ def _packed(
 
 
 RULES: tuple[tuple[Operator[Any], VectorRule], ...] = ((float_conv2d, _convolve),)
+
+
+def parts_for(isa: VectorIsa) -> tuple[Operator[Any], tuple[str, ...], Any]:
+    """Return the row of ``table.PARTS`` for an instruction set."""
+    return float_conv2d, isa.features, partial(_part, isa=isa)

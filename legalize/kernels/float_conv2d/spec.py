@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any
 
+from legalize.kernels.kernel import Slice
 from qnn_ops.unquantized.float_conv2d import Parts
 
 
@@ -94,6 +95,7 @@ class FloatConv:
         low: lower bound of the result, if there is one.
         high: upper bound of the result, if there is one.
         parts: how ONNX Runtime cuts a sum; None in LiteRT's order.
+        part: the channels of a larger tensor that the result is; None: it is the whole.
     """
 
     batch: int
@@ -106,6 +108,17 @@ class FloatConv:
     low: float | None = None
     high: float | None = None
     parts: Parts | None = None
+    part: Slice | None = None
+
+    @property
+    def pitch(self) -> int:
+        """Channels of a pixel of the tensor that is written."""
+        return self.units if self.part is None else self.part.whole
+
+    @property
+    def first(self) -> int:
+        """The first channel that is written."""
+        return 0 if self.part is None else self.part.first
 
     @property
     def is_fused(self) -> bool:
@@ -163,8 +176,8 @@ class FloatConv:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The shape of the result."""
-        return (self.batch, self.rows.count, self.columns.count, self.units)
+        """The shape of the tensor that is written."""
+        return (self.batch, self.rows.count, self.columns.count, self.pitch)
 
     def in_a_row(self) -> FloatConv:
         """Return the same with all pixels in one row, if each output reads one pixel."""
