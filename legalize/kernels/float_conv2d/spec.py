@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from math import prod
 from typing import Any
@@ -199,16 +198,3 @@ def tile_size(pixels: int, most: int) -> int:
     """Choose the pixels of a tile, to repeat few pixels and to need few loads for each product."""
     sizes = range(1, min(pixels, most) + 1)
     return min(sizes, key=lambda size: (-(-pixels // size) * (size + 1), -size))
-
-
-def sections(units: int, lanes: int, most: int) -> Iterator[tuple[int, int, int, int]]:
-    """Cut units into blocks of vectors: (first vector, blocks, vectors of a block, lanes left).
-
-    Only the last vector of the last block may have lanes left; that block is its own section.
-    """
-    whole, rest = divmod(units, most * lanes)
-    if whole:
-        yield 0, whole, most, 0
-    if rest:
-        vectors = -(-rest // lanes)
-        yield whole * most, 1, vectors, vectors * lanes - rest
