@@ -7,9 +7,14 @@ from collections.abc import Iterator
 from legalize.kernels.float_conv2d.spec import FloatConv
 from legalize.kernels.isa.base import VectorIsa
 
-MOST_PIXELS = 14
+MOST_PIXELS = 12
 _LATENCY = 8
 """The products that a processor can begin before a sum takes the next one."""
+_FAR = 2048
+_MOST_FAR = 7
+"""Pixels at a multiple of this many bytes share places in a cache: few of a tile may."""
+_BLOCK_BYTES = 640_000
+"""What the weights of a block may take, to stay in a cache from one row of pixels to the next."""
 
 
 def depthwise_lanes(isa: VectorIsa, channels: int) -> int:
@@ -35,24 +40,29 @@ def has_streams(spec: FloatConv) -> bool:
 
 def tile_of(isa: VectorIsa, spec: FloatConv) -> tuple[int, int]:
     """Choose the vectors and the pixels of a tile, to compute little twice and to load little."""
-    vectors, spare = -(-spec.units // spec.groups // isa.lanes), 1 if spec.is_fused else 2
-    count = spec.in_a_row().columns.count
+    vectors, count = -(-spec.units // spec.groups // isa.lanes), spec.in_a_row().columns.count
+    is_far = 4 * spec.channels * spec.columns.stride % _FAR == 0
+    kept = _BLOCK_BYTES // (spec.depth * isa.size)
+    widest = isa.registers // 4 if spec.pixels == 1 else max(1, min(isa.registers // 8, kept))
 
     def cost(tile: tuple[int, int]) -> tuple[int, int]:
+        """Return what a product takes in a row of pixels: a load is a quarter of a product."""
         most, pixels = tile
         sizes = {most: vectors // most, vectors % most: 1}
         turns = -(-count // pixels)
         return sum(
-            turns * blocks * max(size * pixels, size + pixels, _LATENCY)
+            turns * blocks * (4 * max(size * pixels, _LATENCY) + size + pixels)
             for size, blocks in sizes.items()
             if size
         ), -most
 
+    most = _MOST_FAR if is_far else MOST_PIXELS
+    room = isa.registers * 3 // 4
     return min(
         (
             (size, pixels)
-            for size in range(1, isa.registers // 4 + 1)
-            for pixels in range(1, min(MOST_PIXELS, (isa.registers - size - spare) // size) + 1)
+            for size in range(1, widest + 1)
+            for pixels in range(1, min(most, room // size) + 1)
         ),
         key=cost,
     )

@@ -7,7 +7,9 @@ import numpy as np
 import pytest
 import tvm
 
-from legalize.kernels.float_conv2d.spec import Axis, Span, tile_size
+from legalize.kernels.float_conv2d.spec import Axis, FloatConv, Span, tile_size
+from legalize.kernels.float_conv2d.tiling import tile_of
+from legalize.kernels.table import vectors_for
 from legalize.lower import lower
 from qnn_ops import float_conv2d
 from qnn_ops.unquantized.float_conv2d import ORDERS
@@ -119,3 +121,18 @@ def test_taps_that_pixels_share() -> None:
 
 def test_tiles_that_compute_little_twice() -> None:
     assert [tile_size(pixels, 6) for pixels in (1, 5, 6, 7, 12, 49)] == [1, 5, 6, 4, 6, 5]
+
+
+def test_tiles_of_registers() -> None:
+    isa = vectors_for(tvm.target.Target({"kind": "llvm", "mcpu": "skylake-avx512"}))[0]
+
+    def tile(size: int, channels: int, units: int, window: int = 1) -> tuple[int, int]:
+        axis = Axis(size, size, window, before=window // 2)
+        return tile_of(isa, FloatConv(1, axis, axis, channels, units))
+
+    assert tile(1, 40, 200) == (8, 1)  # one pixel has as many vectors as there are registers for
+    assert tile(7, 20, 64, 3) == (2, 7)  # a row is one tile, nothing is computed twice
+    assert tile(13, 20, 192, 3) == (3, 7)
+    assert tile(24, 40, 16)[1] == 12
+    assert tile(24, 512, 16)[1] == 7  # pixels that share places in a cache
+    assert tile(8, 4096, 64, 5)[0] == 1  # much for one sum: a narrow block stays in a cache
