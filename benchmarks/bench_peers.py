@@ -39,6 +39,8 @@ DEFAULT = (
     *("inception_v3:int8_per_axis", "inception_v3:uint8", "resnet50:int8_per_axis"),
     *("mobilenet_v1:int8_per_axis", "mobilenet_v1:uint8"),
     *("mobilenet_v2:int8_per_axis", "mobilenet_v2:uint8"),
+    *("mobilenet_v2:float32", "resnet50:float32", "onnx/mobilenet_v2:float32"),
+    *("onnx/resnet50:float32", "onnx/squeezenet:float32", "onnx/bilstm:float32"),
 )
 
 TITLE = "median ms{}; ratio: time of tvm-qnn divided by the program's"

@@ -15,6 +15,10 @@ LONGEST_REASON = 200
 CLOCK_NOTES = {"wall": "", "cpu": " of the processor's time"}
 
 
+_GOALS = {"float32": {"onnxruntime": 1.0, "litert": 0.8}}
+"""The highest ratios to programs that are wanted, by the style of networks."""
+
+
 @dataclass(frozen=True)
 class Report:
     """Races and what they have in common.
@@ -51,13 +55,15 @@ def keys_of(races: Sequence[Race]) -> list[str]:
 
 def detail_rows(race: Race) -> tuple[list[str], list[list[str]]]:
     """Return head and rows of the table of one model."""
-    head = ["program", "ms", "quartiles", "ratio", "outputs differ by", "AMX"]
+    head = ["program", "ms", "quartiles", "ratio", "goal", "outputs differ by", "AMX"]
+    goals = _GOALS.get(race.model.rpartition(" ")[2], {})
     body = [
         [
             lane.name,
             milliseconds(lane.median),
             "–".join(map(milliseconds, lane.spread)),
             _ratio(race, key),
+            f"{goals[key]:.2f}" if key in goals else "–",
             _difference(race, key),
             "yes" if lane.uses_amx else "no",
         ]

@@ -121,13 +121,14 @@ def serve(orders: TextIO, answers: TextIO) -> None:
 
 
 def _bind(order: Fields) -> None:
-    """Keep this process on the cores of an order.
+    """Keep this process on the cores of an order, with the threads that an import has started.
 
     Not before a program is imported: ONNX Runtime that finds one core then takes other kernels, and
     half as long again on a processor with AMX.
     """
     if order["cores"] and hasattr(os, "sched_setaffinity"):
-        os.sched_setaffinity(0, order["cores"])
+        for task in Path("/proc/self/task").iterdir():
+            os.sched_setaffinity(int(task.name), order["cores"])
 
 
 def _check_bound(order: Fields) -> None:

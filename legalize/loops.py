@@ -15,6 +15,8 @@ from tvm.tirx.buffer import decl_buffer
 
 from legalize.call_plan import Call, Constant, Input, Output, Place, Plan, plan_of
 from legalize.kernels.call import KEPT_APART, SORTED_LAST
+from legalize.kernels.kernel import HAS_PLAIN_LOOPS
+from legalize.loop_rows import write_rows
 from legalize.memory_plan import ALIGNMENT, Layout, lay_out, pack
 from legalize.passes.bodies import body_of, copied, is_plain, is_view, with_barrier
 from legalize.pipeline import calls_pipeline
@@ -90,7 +92,7 @@ def _alone(mod: tvm.IRModule, variable: tvm.ir.GlobalVar) -> tvm.IRModule:
 
 
 def _part(mod: tvm.IRModule, target: tvm.target.Target, lower: Lower) -> _Part:
-    lowered = lower(mod)
+    lowered = write_rows(lower(mod))
     with target:
         calls = calls_pipeline(target)(lowered)
     plan = plan_of(calls, is_view)
@@ -160,7 +162,7 @@ def _repeating(
     going = tirx.NE(memory[0], tirx.IntImm("uint8", 0))
     repeated = tirx.While(going, tirx.SeqStmt([*step, *again]))
     # Tensors share memory, so tensors of different names may alias.
-    attrs = {"tirx.noalias": False, "s_tir": True, **KEPT_APART}
+    attrs = {"tirx.noalias": False, "s_tir": True, **KEPT_APART, HAS_PLAIN_LOOPS: True}
     function = tirx.PrimFunc(
         [*given, constants, *results, memory], with_barrier([*begin, *test, repeated])
     ).with_attrs(attrs)

@@ -12,6 +12,7 @@ from legalize.passes import (
     DropConstantChannels,
     FoldClamps,
     FoldConstants,
+    FoldFloatEnds,
     FoldPads,
     FoldQdq,
     FuseSums,
@@ -72,5 +73,6 @@ def lower(
         rules = (PadInPlace, FuseSums, ScaleSums, JoinInPlace, UseKernels)
         moves = (MultiplyFloats, TransposeBytes)
         # Kernels lay out weights that are constants.
-        passes = [FoldConstants(), *(each(target) for each in (*rules, *moves)), *passes]
+        kernels_of = (each(target) for each in (*rules, *moves))
+        passes = [FoldConstants(), FoldFloatEnds(), *kernels_of, *passes]
     return tvm.transform.Sequential(passes)(mod)

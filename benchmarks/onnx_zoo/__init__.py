@@ -1,4 +1,4 @@
-"""Networks in ONNX with random weights, quantized by ONNX Runtime's ``quantize_static``."""
+"""Networks in ONNX with random weights, in float or quantized by ``quantize_static``."""
 
 from __future__ import annotations
 
@@ -15,8 +15,11 @@ from qnn_ops.errors import QnnError
 
 NAMES = tuple(TOPOLOGIES)
 
-STYLES = {"u8s8": "QUInt8", "s8s8": "QInt8"}
-"""Dtypes of activations and weights, with ONNX Runtime's names of the former; QDQ, per channel."""
+STYLES = {"u8s8": "QUInt8", "s8s8": "QInt8", "float32": ""}
+"""Dtypes of activations and weights, with ONNX Runtime's names of the former; QDQ, per channel.
+
+Nothing of "float32" is quantized.
+"""
 
 _SIZE, _CLASSES = 224, 1000
 _TINY_CLASSES, _TINY_WIDTH = 20, 1 / 8
@@ -24,7 +27,7 @@ _SAMPLES = 2
 
 
 def build(name: str, style: str, *, tiny: bool = False) -> bytes:
-    """Build a quantized network.
+    """Build a network.
 
     Args:
         name: one of NAMES.
@@ -32,8 +35,8 @@ def build(name: str, style: str, *, tiny: bool = False) -> bytes:
         tiny: whether it is one for tests: an eighth of the channels, a small picture.
 
     Returns:
-        The contents of an .onnx file. Its input is a picture, float32 [1, 3, size, size], its
-        output scores.
+        The contents of an .onnx file. Its input is a picture, float32 [1, 3, size, size], or a
+        sequence, [steps, 1, size], its output scores.
 
     Raises:
         QnnError: there is no such style.
@@ -45,6 +48,10 @@ def build(name: str, style: str, *, tiny: bool = False) -> bytes:
     topology = TOPOLOGIES[name]
     graph = Graph(topology.tiny_size if tiny else _SIZE, _TINY_WIDTH if tiny else 1.0)
     model = graph.model(topology.describe(graph, _TINY_CLASSES if tiny else _CLASSES))
+
+    if not STYLES[style]:
+        content: bytes = model.SerializeToString()
+        return content
 
     class Samples(CalibrationDataReader):
         """Noise."""

@@ -43,7 +43,7 @@ class Graph:
         self.constants: list[Any] = []
         self.width = width
         self.image = Value(INPUT, 3)
-        self.shape = (1, 3, size, size)
+        self.shape: tuple[int, ...] = (1, 3, size, size)
 
     def scaled(self, channels: int) -> int:
         """Return the channels that are built for a published number."""
@@ -131,6 +131,29 @@ class Graph:
         flat = self.node("Flatten", x.name)
         constants = (self._constant(weights), self._constant(bias))
         return Value(self.node("Gemm", flat, *constants, transB=1), classes)
+
+    def sequence(self, steps: int, size: int) -> Value:
+        """Begin with a sequence instead of a picture, [steps, 1, size]."""
+        self.shape = (steps, 1, size)
+        return Value(INPUT, size)
+
+    def lstm(self, x: Value, units: int) -> Value:
+        """Add an LSTM that reads a sequence in both directions, and joins their hidden values."""
+        gates, std = 4 * units, units**-0.5
+        shapes = {"W": (2, gates, x.channels), "R": (2, gates, units), "B": (2, 2 * gates)}
+        weights = [
+            self._constant((self.rng.standard_normal(shape) * std).astype(np.float32))
+            for shape in shapes.values()
+        ]
+        result = self.node("LSTM", x.name, *weights, hidden_size=units, direction="bidirectional")
+        turned = self.node("Transpose", result, perm=[0, 2, 1, 3])
+        shape = self._constant(np.array([self.shape[0], 1, 2 * units], np.int64))
+        return Value(self.node("Reshape", turned, shape), 2 * units)
+
+    def last(self, x: Value) -> Value:
+        """Take the last step of a sequence: [1, 1, channels]."""
+        place = self._constant(np.array([self.shape[0] - 1], np.int64))
+        return Value(self.node("Gather", x.name, place, axis=0), x.channels)
 
     def model(self, result: Value) -> Any:
         """Return the ``ModelProto`` that gives a result [1, channels]."""

@@ -1,4 +1,4 @@
-"""The networks: torchvision's classifiers, as its exporter writes them to ONNX.
+"""The networks: torchvision's classifiers, as its exporter writes them to ONNX, and one of LSTMs.
 
 Their pools and paddings are torchvision's; a pool that rounds its size up has a row and a column of
 padding more in its place.
@@ -122,6 +122,14 @@ def googlenet(graph: Graph, classes: int) -> Value:
     return graph.classify(graph.mean(x), classes)
 
 
+def bilstm(graph: Graph, classes: int) -> Value:
+    """Add two LSTMs over 100 steps, which read both ways. Graves et al., arXiv:1303.5778."""
+    x = graph.sequence(100, 64)
+    for _ in range(2):
+        x = graph.lstm(x, graph.scaled(128))
+    return graph.classify(graph.last(x), classes)
+
+
 @dataclass(frozen=True)
 class Topology:
     """A network.
@@ -141,5 +149,6 @@ TOPOLOGIES = {
     "mobilenet_v3": Topology(mobilenet_v3),
     "squeezenet": Topology(squeezenet, 47),
     "googlenet": Topology(googlenet),
+    "bilstm": Topology(bilstm),
 }
-"""By name. All are published for 1000 classes of pictures of 224 x 224."""
+"""By name. Those of pictures are published for 1000 classes of 224 x 224 pixels."""

@@ -38,6 +38,9 @@ class OpenRule:
 IS_KERNEL = "qnn.is_kernel"
 """The attribute of functions whose loops are final: no pass may change them."""
 
+HAS_PLAIN_LOOPS = "qnn.has_plain_loops"
+"""The attribute of such functions that contain loops of TVM, which LLVM turns into vectors."""
+
 WRITES_OVER = "qnn.writes_over"
 """The attribute of functions whose output, the last argument, may overlay an input of its size.
 

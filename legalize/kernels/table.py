@@ -123,7 +123,7 @@ registered operator that makes one of its operands, and ``other`` the other oper
 """
 
 PARTS: Fusions[Callable[[relax.BlockBuilder, relax.Call, Slice, _Result], _Result]] = Fusions(
-    conv2d_fusions.PARTS
+    [*conv2d_fusions.PARTS, *map(float_conv2d.parts_for, _VECTORS)]
 )
 """``rule(builder, call, part, into)`` writes a result to the channels ``part`` of a larger tensor.
 

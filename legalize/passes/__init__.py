@@ -7,6 +7,7 @@ from legalize.passes.copy_rows import CopyRows
 from legalize.passes.drop_constant_channels import DropConstantChannels
 from legalize.passes.fold_clamps import FoldClamps
 from legalize.passes.fold_constants import FoldConstants
+from legalize.passes.fold_float_ends import FoldFloatEnds
 from legalize.passes.fold_pads import FoldPads
 from legalize.passes.fold_qdq import FoldQdq
 from legalize.passes.fuse_lookups import FuseLookups
@@ -40,6 +41,7 @@ __all__ = [
     "DropConstantChannels",
     "FoldClamps",
     "FoldConstants",
+    "FoldFloatEnds",
     "FoldPads",
     "FoldQdq",
     "FuseLookups",

@@ -22,10 +22,14 @@ from legalize.passes.rewriter import (
     first_found,
     module_pass,
 )
+from legalize.qdq.group import operator_name
 from qnn_ops import quantized_concat
 from qnn_ops.dialect.checks import QUANTIZED
 from qnn_ops.dialect.registry import Operator, attrs_of, operator_of, spec_of
+from qnn_ops.dialect.sizes import is_open
 from qnn_ops.quantized.concat import conversion_table
+
+_CONCAT = "relax.concat"
 
 # The largest share of the channels that may still be copied.
 _MOST_COPIED = 0.5
@@ -71,6 +75,12 @@ def JoinInPlace(target: tvm.target.Target) -> tvm.transform.Pass:
                 if self._is_inner(join, index, field)
             }
 
+        def visit_call_(self, call: relax.Call) -> relax.Expr:
+            if operator_name(call) != _CONCAT:
+                return super().visit_call_(call)
+            rebuilt = self.builder_.normalize(self.visit_expr_post_order(call))
+            return self.rewrite(quantized_concat, call, rebuilt)
+
         def rewrite(
             self, operator: Operator[Any], original: relax.Call, call: relax.Call
         ) -> relax.Expr:
@@ -85,7 +95,10 @@ def JoinInPlace(target: tvm.target.Target) -> tvm.transform.Pass:
             copied = sum(size for size, rule in zip(sizes, rules, strict=True) if not rule)
             if copied > _MOST_COPIED * sum(sizes):
                 return call
-            return self._joined(attrs_of(call).out_dtype, leaves, rules, sizes, vectors[0])
+            dtype = spec_of(call).dtype
+            if copied and dtype not in QUANTIZED:
+                return call
+            return self._joined(dtype, leaves, rules, sizes, vectors[0])
 
         def _joined(
             self,
@@ -115,12 +128,11 @@ def JoinInPlace(target: tvm.target.Target) -> tvm.transform.Pass:
             return whole
 
         def _leaves(self, join: relax.Call) -> Iterator[_Leaf]:
-            attrs = attrs_of(join)
             for index, field in enumerate(join.args[0].fields):
                 if self._is_inner(join, index, field):
                     yield from self._leaves(self.values[field])
                 else:
-                    yield _Leaf(field, conversion_table(attrs, index))
+                    yield _Leaf(field, _table(join, index))
 
         def _is_inner(self, join: relax.Call, index: int, field: relax.Expr) -> bool:
             """Tell whether a field is a concatenation that only ``join`` reads, unchanged."""
@@ -128,7 +140,7 @@ def JoinInPlace(target: tvm.target.Target) -> tvm.transform.Pass:
                 field in self.values
                 and _joins_channels(self.values[field])
                 and self.uses[field] == 1
-                and conversion_table(attrs_of(join), index) is None
+                and _table(join, index) is None
             )
 
         def _is_constant(self, tensor: relax.Expr) -> bool:
@@ -143,12 +155,23 @@ def JoinInPlace(target: tvm.target.Target) -> tvm.transform.Pass:
     return module_pass(_JoinInPlace, "JoinInPlace")
 
 
+def _table(join: relax.Call, index: int) -> Any:
+    """Tabulate the values of an input of a concatenation; None where they are copied."""
+    is_float = operator_name(join) == _CONCAT
+    return None if is_float else conversion_table(attrs_of(join), index)
+
+
 def _joins_channels(value: relax.Expr | None) -> bool:
-    """Tell whether a value joins non-empty 8-bit tensors of NHWC data along the channels."""
-    if value is None or operator_of(value) is not quantized_concat:
+    """Tell whether a value joins non-empty tensors of NHWC data along the channels.
+
+    They are of 8 bits, or float32.
+    """
+    is_float = operator_name(value) == _CONCAT
+    if value is None or not (is_float or operator_of(value) is quantized_concat):
         return False
     if not isinstance(value.args[0], relax.Tuple):
         return False
-    spec = spec_of(value)
-    is_image = len(spec.shape) == 4 and attrs_of(value).axis in (-1, 3)
-    return is_image and 0 not in spec.shape and spec.dtype in QUANTIZED
+    spec, attrs = spec_of(value), value.attrs if is_float else attrs_of(value)
+    is_image = len(spec.shape) == 4 and attrs.axis is not None and int(attrs.axis) in (-1, 3)
+    dtypes = ("float32",) if is_float else QUANTIZED
+    return is_image and not is_open(spec.shape) and 0 not in spec.shape and spec.dtype in dtypes

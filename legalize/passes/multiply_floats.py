@@ -13,6 +13,7 @@ from tvm import relax, tirx
 from tvm.relax.expr_functor import PyExprMutator, mutator
 
 from legalize.kernels.call import call_tir
+from legalize.kernels.float_conv2d.rules import multiply_rows
 from legalize.kernels.float_matmul.kernel import float_matmul
 from legalize.kernels.float_matmul.open_sizes import OpenKernel
 from legalize.kernels.float_matmul.spec import FloatMatmul, View, is_served
@@ -21,11 +22,12 @@ from legalize.kernels.table import vectors_for
 from legalize.passes.rewriter import constant_variables, count_uses
 from legalize.qdq.group import operator_name
 from qnn_ops import float_matmul as float_matmul_op
-from qnn_ops.dialect.registry import attrs_of, spec_of
+from qnn_ops.dialect.registry import attrs_of, constant_of, spec_of
 from qnn_ops.dialect.sizes import is_open
 from qnn_ops.unquantized.float_conv2d import ORDERS, panel_of
 
 _PERMUTE, _FLOAT = "relax.permute_dims", "float32"
+_RANK = 2
 _ANY = 1 << 40
 _PRODUCTS = ("relax.matmul", float_matmul_op.op.name)
 
@@ -94,7 +96,11 @@ class _MultiplyFloats(PyExprMutator):
             return self.visit_expr_post_order(call)
         found = self._product(product, order)
         if found is None:
-            return self.visit_expr_post_order(call)
+            rebuilt = self.visit_expr_post_order(call)
+            matrix = self._packed_matrix(call)
+            if matrix is None:
+                return rebuilt
+            return multiply_rows(self.builder_, self.isa, rebuilt.args[0], matrix)
         operands = [self.visit_expr(source) for source in found.sources]
         shape = found.output.shape
         return call_tir(self.builder_, "float_matmul", found.build(), operands, shape, _FLOAT)
@@ -132,6 +138,16 @@ class _MultiplyFloats(PyExprMutator):
         spec = FloatMatmul(left, right, output, sums != ORDERS[0], panel)
         build = partial(float_matmul, self.isa, spec)
         return _Product(build, [lhs, rhs], output) if is_served(spec, self.isa) else None
+
+    def _packed_matrix(self, call: relax.Expr) -> Any:
+        """Return the constant matrix by which rows are multiplied; None if there is none."""
+        if operator_name(call) != _PRODUCTS[0] or not self.isa.fuses_products:
+            return None
+        specs, matrix = [spec_of(each) for each in call.args], constant_of(call.args[1])
+        if matrix is None or matrix.ndim != _RANK or {each.dtype for each in specs} != {_FLOAT}:
+            return None
+        is_served = not is_open(specs[0].shape) and 0 not in specs[0].shape
+        return matrix if is_served and matrix.shape[1] >= self.isa.lanes else None
 
     def _source(self, operand: relax.Expr, shape: tuple[int, ...]) -> tuple[relax.Expr, View]:
         """Return the tensor in memory behind an operand, and the view of it that is read."""

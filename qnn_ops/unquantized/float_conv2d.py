@@ -63,11 +63,12 @@ def float_conv2d(
     keeps NaN. Source of the arithmetic: CONV_2D, DEPTHWISE_CONV_2D and FULLY_CONNECTED of LiteRT's
     reference kernels, as its builds for x86 compute them.
 
-    In ONNX Runtime's orders padding is data of 0, and a product and its sum have one rounding.
-    Parts of a sum are added separately, and then one by one: see ``parts_of``. Without a fused
-    multiply-add in the processor, or without a kernel, the order is TVM's. Sources: MLAS of ONNX
-    Runtime with one thread, on a processor with AVX512: core/mlas/lib/convolve.cpp, sgemm.cpp and
-    x86_64/SgemmKernelM1Avx.S for order "onnxruntime", snchwc.cpp for "onnxruntime_blocked".
+    In ONNX Runtime's orders a product and its sum have one rounding. Parts of a sum are added
+    separately, and then one by one: see ``parts_of``. In order "onnxruntime" padding is data of 0.
+    Without a fused multiply-add in the processor, or without a kernel, the order is TVM's. Sources:
+    MLAS of ONNX Runtime with one thread, on a processor with AVX512: core/mlas/lib/convolve.cpp,
+    sgemm.cpp and x86_64/SgemmKernelM1Avx.S for order "onnxruntime", snchwc.cpp for
+    "onnxruntime_blocked".
 
     Args:
         data: float32, [N, H, W, C] or [N, C, H, W].
@@ -241,7 +242,11 @@ def _reference(attrs: Attrs, data: Array, kernel: Array, bias: Array | None = No
                 key=lambda index: (index[2] // parts.block, *index),
             )
             first = bias if parts.follow_bias else None
-            total = _in_parts([pair(*index) for index in indices], parts, first)
+            is_data = attrs.order == ORDERS[1]
+            terms = [
+                (*pair(*index), is_data or inside[..., index[0], index[1]] > 0) for index in indices
+            ]
+            total = _in_parts(terms, parts, first)
             bias = None if parts.follow_bias else bias
         if bias is not None:
             total = total + bias
@@ -251,17 +256,26 @@ def _reference(attrs: Attrs, data: Array, kernel: Array, bias: Array | None = No
     return np.ascontiguousarray(total.transpose(permutation("NHWC", attrs.out_layout)))
 
 
-def _in_parts(terms: list[tuple[Array, Array]], parts: Parts, total: Array | None) -> Array:
-    """Add products to ``total``, in the parts and the order of ONNX Runtime."""
+def _in_parts(
+    terms: list[tuple[Array, Array, Array | bool]], parts: Parts, total: Array | None
+) -> Array:
+    """Add products in the parts and the order of ONNX Runtime.
+
+    Args:
+        terms: data, weights, and where they are multiplied.
+        parts: the parts of the sum.
+        total: the sum that they are added to, if there is one.
+    """
     depth, size = len(terms), parts.size
     cuts = runs_of(depth) if parts.has_runs else ((k, size) for k in range(0, depth, size))
     for begin, count in cuts:
         part: Array = np.zeros(terms[0][0].shape, np.float32)
-        for lhs, rhs in terms[begin : begin + count]:
+        for lhs, rhs, is_inside in terms[begin : begin + count]:
             if parts.has_runs:
                 part = part + lhs * rhs
             else:
-                part = fused_multiply_add_float32(lhs, np.broadcast_to(rhs, lhs.shape), part)
+                added = fused_multiply_add_float32(lhs, np.broadcast_to(rhs, lhs.shape), part)
+                part = np.where(is_inside, added, part)
         total = part if total is None else total + part
     return np.zeros((), np.float32) if total is None else total
 

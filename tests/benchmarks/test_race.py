@@ -4,6 +4,7 @@ import json
 import time
 from collections.abc import Callable
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -94,10 +95,12 @@ def test_programs_take_turns(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_the_tables() -> None:
     head, body = detail_rows(RACE)
-    assert head == ["program", "ms", "quartiles", "ratio", "outputs differ by", "AMX"]
-    assert body[0] == ["tvm-qnn", "2", "1.5–2.5", "1.00", "–", "no"]
-    assert body[1] == ["LiteRT, XNNPACK", "6", "4–7", "0.50", "0", "yes"]
-    assert body[2] == ["LiteRT, XNNPACK (no AMX)", "200", "150–250", "0.01", "0", "no"]
+    assert head == ["program", "ms", "quartiles", "ratio", "goal", "outputs differ by", "AMX"]
+    assert body[0] == ["tvm-qnn", "2", "1.5–2.5", "1.00", "–", "–", "no"]
+    assert body[1] == ["LiteRT, XNNPACK", "6", "4–7", "0.50", "–", "0", "yes"]
+    assert body[2] == ["LiteRT, XNNPACK (no AMX)", "200", "150–250", "0.01", "–", "0", "no"]
+    _, body = detail_rows(replace(RACE, model="a_network float32"))
+    assert [row[4] for row in body] == ["–", "0.80", "–"]
     missing, long = absent_lines(RACE)
     assert missing == "OpenVINO is left out: not installed: openvino"
     assert len(long) < LONGEST_REASON + 60

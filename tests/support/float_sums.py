@@ -36,6 +36,7 @@ _PRODUCTS = (
 _LONG: tuple[Any, ...] = (
     # Parts of 16 and of 128 channels, of 128 products, and of four, some left of each.
     ((1, 7, 6, 40), (20, 3, 3, 40), True, {}),
+    ((1, 7, 14, 40), (20, 3, 3, 40), True, {"padding": 1, "strides": (2, 1)}),
     ((1, 1, 30, 300), (20, 1, 1, 300), True, {}),
     ((1, 7, 6, 19), (1, 3, 3, 19), False, {}),
     ((1, 7, 6, 12), (4, 3, 3, 3), True, {"groups": 4}),

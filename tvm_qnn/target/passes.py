@@ -12,7 +12,7 @@ from tvm.tirx.compilation_pipeline import register_tir_pipeline
 from tvm_ffi import structural_walk
 
 from legalize.kernels.isa.targets import has_feature
-from legalize.kernels.kernel import IS_KERNEL
+from legalize.kernels.kernel import HAS_PLAIN_LOOPS, IS_KERNEL
 from legalize.passes.bodies import TAKES_POINTERS
 
 # They lower threads, memory and instructions of GPUs. No function here has these, but the passes
@@ -82,7 +82,11 @@ def leveled(functions: Sequence[tirx.PrimFunc], target: tvm.target.Target) -> tv
     would take up to 3 % more time. A target keeps its own level if it has one.
     """
     wanted = (IS_KERNEL, TAKES_POINTERS)
-    is_final = all(name in each.attrs for each in functions for name in wanted)
+    is_final = all(
+        name in each.attrs and HAS_PLAIN_LOOPS not in each.attrs
+        for each in functions
+        for name in wanted
+    )
     if not is_final or "opt-level" in target.attrs or not has_feature(target, "sse2"):
         return target
     return tvm.target.Target({**target.export(), "opt-level": _LEVEL})

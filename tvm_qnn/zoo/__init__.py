@@ -20,18 +20,30 @@ NAMES = tuple(TOPOLOGIES)
 INT16_STYLE = "int16x8"
 """The style of 16-bit activations."""
 
-STYLES = tuple(style for style in _STYLES if style != INT16_STYLE)
+FLOAT_STYLE = "float32"
+"""The style without quantization."""
+
+STYLES = tuple(style for style in _STYLES if style not in (INT16_STYLE, FLOAT_STYLE))
 """The styles of 8 bits."""
 
 CLASSIFIERS = ("inception_v3", "mobilenet_v1", "mobilenet_v2", "resnet50")
 """The classifiers that exist in every style."""
 
 MODELS = tuple(
-    (name, style) for name in NAMES for style in TOPOLOGIES[name].styles if style != INT16_STYLE
+    (name, style) for name in NAMES for style in STYLES if style in TOPOLOGIES[name].styles
 )
 """The networks that exist in each style of 8 bits."""
 
-__all__ = ["CLASSIFIERS", "INT16_STYLE", "MODELS", "NAMES", "PICTURES", "STYLES", "build"]
+__all__ = [
+    "CLASSIFIERS",
+    "FLOAT_STYLE",
+    "INT16_STYLE",
+    "MODELS",
+    "NAMES",
+    "PICTURES",
+    "STYLES",
+    "build",
+]
 
 _TINY_WIDTH = 1 / 8
 _TINY_CLASSES = 20
@@ -55,6 +67,7 @@ def build(
             keep their own scales. "int8": symmetric weights, one scale for each tensor.
             "int8_per_axis": the same with one scale for each channel of a convolution.
             "int16x8": int16 activations, and weights as those of "int8_per_axis".
+            "float32": nothing is quantized.
         size: height and width of the picture in pixels; by default as published (299 for
             Inception V3, 224 for the other classifiers), or small if `tiny`. For MobileBERT the
             number of words in a text, for spotters of words the number of bands in a spectrum.

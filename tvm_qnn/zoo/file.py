@@ -46,6 +46,11 @@ class Style:
         """The dtype of weights."""
         return "int8" if self.dtype == "int16" else self.dtype
 
+    @property
+    def is_float(self) -> bool:
+        """Whether nothing is quantized."""
+        return self.dtype == "float32"
+
     def activation(self, low: float, high: float) -> Quantization:
         """Return the encoding of a range of activations; int16 always has the zero point 0."""
         if self.dtype == "int16":
@@ -65,6 +70,7 @@ STYLES = {
     "int8": Style("int8"),
     "int8_per_axis": Style("int8", per_axis=True),
     "int16x8": Style("int16", per_axis=True),
+    "float32": Style("float32"),
 }
 
 
@@ -181,8 +187,14 @@ class File:
         ]
 
     def hybrid_kernel_and_bias(self) -> list[int]:
-        """Add the operator's weights for float32 data: a kernel of int8, a bias of float32."""
+        """Add the operator's weights for float32 data.
+
+        The bias is float32, and the kernel is int8, if the style is not float32.
+        """
         assert self.weights is not None
+        if self.style.is_float:
+            arrays = {"kernel": self.weights.kernel, "bias": self.weights.bias}
+            return [self.constant(role, array) for role, array in arrays.items()]
         encoding, quantization = _kernel_encoding(self.weights.kernel, "int8", None)
         kernel = quantize_array(self.weights.kernel, encoding)
         return [

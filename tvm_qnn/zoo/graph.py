@@ -233,7 +233,7 @@ def _quantization(
     style: Style,
     ranges: dict[int, tuple[float, float]],
 ) -> Quantization | None:
-    if kind.dtype != QUANTIZED:
+    if kind.dtype != QUANTIZED or style.is_float:
         return None
     if operator.same_scale:
         return inputs[0].quantization

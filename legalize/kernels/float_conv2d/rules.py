@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from math import prod
 from typing import Any
 
@@ -11,21 +12,30 @@ from tvm import relax
 from tvm.relax import op as R
 
 from legalize.kernels.call import call_tir
-from legalize.kernels.float_conv2d.kernel import float_conv, kernel_shape
+from legalize.kernels.float_conv2d.kernel import float_conv
 from legalize.kernels.float_conv2d.spec import Axis, FloatConv
+from legalize.kernels.float_conv2d.tiling import has_streams, kernel_shape, sections, tile_of
 from legalize.kernels.isa.base import VectorIsa
-from legalize.kernels.kernel import VectorRule
+from legalize.kernels.kernel import Slice, VectorRule
 from qnn_ops import float_conv2d
 from qnn_ops.dialect.layouts import permutation, reorder
-from qnn_ops.dialect.registry import Attrs, Operator, constant_of, spec_of
-from qnn_ops.unquantized.float_conv2d import ORDERS, bounds_of, counts_of, parts_of
+from qnn_ops.dialect.registry import Attrs, Operator, attrs_of, constant_of, spec_of
+from qnn_ops.unquantized.float_conv2d import ORDERS, Parts, bounds_of, counts_of, parts_of
+
+Array = np.ndarray[Any, Any]
 
 _MOST_TAPS = 128
 """The most taps of one channel in ONNX Runtime's order: one part, or few enough to unroll."""
 
 
 def _convolve(
-    builder: relax.BlockBuilder, attrs: Attrs, operands: Sequence[relax.Expr], *, isa: VectorIsa
+    builder: relax.BlockBuilder,
+    attrs: Attrs,
+    operands: Sequence[relax.Expr],
+    part: Slice | None = None,
+    into: relax.Expr | None = None,
+    *,
+    isa: VectorIsa,
 ) -> relax.Expr | None:
     data, kernel, *bias = operands
     shape = spec_of(data).shape
@@ -39,7 +49,7 @@ def _convolve(
         parts = parts_of(attrs, window, inputs, units, pixels)
         if not isa.fuses_products or (inputs == 1 and prod(window) > _MOST_TAPS):
             return None
-        if any(attrs.padding):
+        if any(attrs.padding) and attrs.order == ORDERS[1]:
             top, left, bottom, right = attrs.padding
             widths = [0, 0, top, bottom, left, right, 0, 0]
             data, attrs.padding = builder.emit(R.nn.pad(data, widths)), (0, 0, 0, 0)
@@ -59,27 +69,48 @@ def _convolve(
         for axis, count in enumerate(counts_of(attrs, shape[1:3], window))
     )
     low, high = bounds_of(attrs)
-    how = (bool(bias), low, high, parts)
+    how = (bool(bias), low, high, parts, part)
     spec = FloatConv(shape[0], rows, columns, shape[3], units, attrs.groups, *how)
     given = [_packed(builder, isa, spec, kernel, attrs.kernel_layout), *bias]
     if spec.has_places:
         given.append(relax.const(_places(spec)))
-    row = spec.in_a_row()
-    if row.data_shape != spec.data_shape:
-        data = builder.emit(R.reshape(data, row.data_shape))
-    function = float_conv(isa, row)
-    result = call_tir(builder, "float_conv2d", function, [data, *given], row.shape, "float32")
-    return result if row.shape == spec.shape else builder.emit(R.reshape(result, spec.shape))
+    function, given = float_conv(isa, spec), [data, *given]
+    return call_tir(builder, "float_conv2d", function, given, spec.shape, "float32", into)
 
 
-def _order(spec: FloatConv) -> np.ndarray[Any, Any]:
+def _part(
+    builder: relax.BlockBuilder,
+    call: relax.Call,
+    part: Slice,
+    into: relax.Expr | None,
+    *,
+    isa: VectorIsa,
+) -> relax.Expr | None:
+    return _convolve(builder, attrs_of(call), list(call.args), part, into, isa=isa)
+
+
+def multiply_rows(
+    builder: relax.BlockBuilder, isa: VectorIsa, rows: relax.Expr, matrix: Array
+) -> relax.Expr:
+    """Multiply rows, [..., depth], by a constant matrix [depth, units], in one chain of sums."""
+    *outer, depth = spec_of(rows).shape
+    count, units = prod(outer), matrix.shape[1]
+    axes = Axis(1, 1, 1), Axis(count, count, 1)
+    spec = FloatConv(1, *axes, depth, units, parts=Parts(1, depth))
+    weights = relax.const(matrix.reshape(1, 1, depth, units))
+    packed, shape = _packed(builder, isa, spec, weights, "HWIO"), (*outer, units)
+    function = float_conv(isa, spec, (*outer, depth), shape)
+    return call_tir(builder, "float_rows", function, [rows, packed], shape, "float32")
+
+
+def _order(spec: FloatConv) -> Array:
     """Return the order of a sum's products: numbers of [rows, columns, input channels]."""
     _, channel = np.divmod(np.arange(spec.depth), spec.inputs)
     block = 0 if spec.parts is None else channel // spec.parts.block
     return np.argsort(np.broadcast_to(block, spec.depth), kind="stable")
 
 
-def _places(spec: FloatConv) -> np.ndarray[Any, Any]:
+def _places(spec: FloatConv) -> Array:
     """Return the offsets of a sum's data from its first tap."""
     shape = (spec.rows.window, spec.columns.window, spec.inputs)
     row, column, channel = np.unravel_index(_order(spec), shape)
@@ -90,7 +121,10 @@ def _places(spec: FloatConv) -> np.ndarray[Any, Any]:
 def _packed(
     builder: relax.BlockBuilder, isa: VectorIsa, spec: FloatConv, kernel: relax.Expr, layout: str
 ) -> relax.Expr:
-    """Lay out a kernel: [vectors of units, taps and channels, lanes], or [taps, channels]."""
+    """Lay out a kernel: [groups, blocks of vectors of units], or [taps, channels].
+
+    A block is [taps and channels, vectors, lanes].
+    """
     order, shape = permutation(layout, "HWIO"), kernel_shape(isa, spec)
     array = constant_of(kernel)
     emit = builder.emit
@@ -99,20 +133,41 @@ def _packed(
             return relax.const(np.ascontiguousarray(array.transpose(order)).reshape(shape))
         return emit(R.reshape(emit(R.permute_dims(kernel, order)), shape))
     groups, per_group = spec.groups, spec.units // spec.groups
-    vectors = shape[0] // groups
+    vectors = -(-per_group // isa.lanes)
     more = vectors * isa.lanes - per_group
-    cut, parts = (spec.depth, groups, per_group), (spec.depth, groups, vectors, isa.lanes)
+    most = 1 if has_streams(spec) else tile_of(isa, spec)[0]
+    cuts = [
+        (first, blocks, size) for first, blocks, size, _ in sections(per_group, isa.lanes, most)
+    ]
+    cut, whole = (spec.depth, groups, per_group), (spec.depth, groups, vectors, isa.lanes)
+    turned = [1, 2, 0, 3, 4]
     if array is not None:
         columns = array.transpose(order).reshape(cut)[_order(spec)]
-        columns = np.pad(columns, ((0, 0), (0, 0), (0, more)))
-        packed = columns.reshape(parts).transpose(1, 2, 0, 3).reshape(shape)
-        return relax.const(np.ascontiguousarray(packed))
+        columns = np.pad(columns, ((0, 0), (0, 0), (0, more))).reshape(whole)
+        arrays = [
+            columns[:, :, first : first + blocks * size]
+            .reshape(spec.depth, groups, blocks, size, isa.lanes)
+            .transpose(turned)
+            .reshape(groups, -1)
+            for first, blocks, size in cuts
+        ]
+        return relax.const(np.concatenate(arrays, 1))
     columns = emit(R.reshape(emit(R.permute_dims(kernel, order)), cut))
     if spec.has_places:
         columns = emit(R.take(columns, relax.const(_order(spec).astype(np.int32)), 0, "clip"))
     padded = emit(R.nn.pad(columns, [0, 0, 0, 0, 0, more])) if more else columns
-    turned = emit(R.permute_dims(emit(R.reshape(padded, parts)), [1, 2, 0, 3]))
-    return emit(R.reshape(turned, shape))
+    columns, parts = emit(R.reshape(padded, whole)), []
+    for first, blocks, size in cuts:
+        part = emit(R.strided_slice(columns, [2], [first], [first + blocks * size]))
+        part = emit(R.reshape(part, (spec.depth, groups, blocks, size, isa.lanes)))
+        part = emit(R.permute_dims(part, turned))
+        parts.append(emit(R.reshape(part, (groups, blocks * size * spec.depth * isa.lanes))))
+    return parts[0] if len(parts) == 1 else emit(R.concat(parts, 1))
 
 
 RULES: tuple[tuple[Operator[Any], VectorRule], ...] = ((float_conv2d, _convolve),)
+
+
+def parts_for(isa: VectorIsa) -> tuple[Operator[Any], tuple[str, ...], Any]:
+    """Return the row of ``table.PARTS`` for an instruction set."""
+    return float_conv2d, isa.features, partial(_part, isa=isa)

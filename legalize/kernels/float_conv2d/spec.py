@@ -2,11 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from math import prod
+from typing import Any
 
+from legalize.kernels.kernel import Slice
 from qnn_ops.unquantized.float_conv2d import Parts
+
+
+@dataclass(frozen=True)
+class Span:
+    """Taps that the same pixels of a tile read.
+
+    Attributes:
+        begin: the first tap.
+        end: the first one after them.
+        pixels: their numbers in the tile.
+    """
+
+    begin: Any
+    end: Any
+    pixels: tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -36,10 +52,31 @@ class Axis:
         room = self.size - 1 + self.before - (self.window - 1) * self.dilation
         return begin, min(max(room // self.stride + 1, begin), self.count)
 
-    @property
-    def is_inner(self) -> bool:
-        """Whether no window reads padding."""
-        return self.inner == (0, self.count)
+    def tiles(self, begin: int, end: int, most: int) -> tuple[list[int], list[int], int]:
+        """Cut pixels into tiles of at most so many; the last one overlaps the one before.
+
+        Returns:
+            The first pixels of tiles that read no padding, those of the others, and their size.
+        """
+        size = tile_size(end - begin, most) if end > begin else 1
+        starts = [min(start, end - size) for start in range(begin, end, size)]
+        first, last = self.inner
+        inner = [start for start in starts if first <= start <= last - size]
+        return inner, [start for start in starts if start not in inner], size
+
+    def spans(self, first: int, pixels: int) -> list[Span]:
+        """Return the taps of the pixels from the first one on that meet the image."""
+        found: list[Span] = []
+        for tap in range(self.window):
+            begin = first * self.stride + tap * self.dilation - self.before
+            inside = tuple(
+                pixel for pixel in range(pixels) if 0 <= begin + pixel * self.stride < self.size
+            )
+            if found and found[-1].pixels == inside:
+                found[-1] = Span(found[-1].begin, tap + 1, inside)
+            elif inside:
+                found.append(Span(tap, tap + 1, inside))
+        return found
 
 
 @dataclass(frozen=True)
@@ -57,6 +94,7 @@ class FloatConv:
         low: lower bound of the result, if there is one.
         high: upper bound of the result, if there is one.
         parts: how ONNX Runtime cuts a sum; None in LiteRT's order.
+        part: the channels of a larger tensor that the result is; None: it is the whole.
     """
 
     batch: int
@@ -69,6 +107,17 @@ class FloatConv:
     low: float | None = None
     high: float | None = None
     parts: Parts | None = None
+    part: Slice | None = None
+
+    @property
+    def pitch(self) -> int:
+        """Channels of a pixel of the tensor that is written."""
+        return self.units if self.part is None else self.part.whole
+
+    @property
+    def first(self) -> int:
+        """The first channel that is written."""
+        return 0 if self.part is None else self.part.first
 
     @property
     def is_fused(self) -> bool:
@@ -85,7 +134,14 @@ class FloatConv:
     @property
     def has_places(self) -> bool:
         """Whether a table has the offsets of the data of a sum's products."""
-        return self.parts is not None and not self.is_depthwise and self.depth > self.inputs
+        is_long = not self.is_depthwise and self.depth > self.inputs
+        return self.parts is not None and is_long and not self.has_blocks
+
+    @property
+    def has_blocks(self) -> bool:
+        """Whether each part has all taps of some input channels."""
+        taps = self.rows.window * self.columns.window
+        return self.parts is not None and taps > 1 and self.parts.size == self.parts.block * taps
 
     @property
     def inputs(self) -> int:
@@ -119,8 +175,8 @@ class FloatConv:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The shape of the result."""
-        return (self.batch, self.rows.count, self.columns.count, self.units)
+        """The shape of the tensor that is written."""
+        return (self.batch, self.rows.count, self.columns.count, self.pitch)
 
     def in_a_row(self) -> FloatConv:
         """Return the same with all pixels in one row, if each output reads one pixel."""
@@ -142,16 +198,3 @@ def tile_size(pixels: int, most: int) -> int:
     """Choose the pixels of a tile, to repeat few pixels and to need few loads for each product."""
     sizes = range(1, min(pixels, most) + 1)
     return min(sizes, key=lambda size: (-(-pixels // size) * (size + 1), -size))
-
-
-def sections(units: int, lanes: int, most: int) -> Iterator[tuple[int, int, int, int]]:
-    """Cut units into blocks of vectors: (first vector, blocks, vectors of a block, lanes left).
-
-    Only the last vector of the last block may have lanes left; that block is its own section.
-    """
-    whole, rest = divmod(units, most * lanes)
-    if whole:
-        yield 0, whole, most, 0
-    if rest:
-        vectors = -(-rest // lanes)
-        yield whole * most, 1, vectors, vectors * lanes - rest

@@ -29,3 +29,14 @@ def test_every_tensor_equals_onnx_runtime(name: str, style: str) -> None:
 def test_another_style_is_an_error() -> None:
     with pytest.raises(QnnError, match="a model can be u8s8, s8s8"):
         onnx_zoo.build("squeezenet", "u4", tiny=True)
+
+
+@pytest.mark.parametrize("name", ["squeezenet", "bilstm"])
+def test_scores_of_floats_equal_onnx_runtime(name: str) -> None:
+    content = onnx_zoo.build(name, "float32", tiny=True)
+    inputs = inputs_of(content)
+    mod, params = qnn.from_onnx(content)
+    result = qnn.build(mod, "host", params).run(*inputs)
+    *_, scores = onnxruntime_tensors(content, inputs).values()
+    assert np.unique(scores).size > 10
+    np.testing.assert_array_equal(result, scores)

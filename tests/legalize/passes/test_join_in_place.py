@@ -11,7 +11,7 @@ from tvm.relax import op as R
 
 from legalize import lower
 from legalize.passes import JoinInPlace
-from qnn_ops import quantized_concat, quantized_conv2d, quantized_lookup
+from qnn_ops import float_conv2d, quantized_concat, quantized_conv2d, quantized_lookup
 from tests.support.arrays import full_range
 from tests.support.encodings import encodings
 from tests.support.linking import needs_linker
@@ -153,3 +153,36 @@ def test_results_stay(disabled: list[str]) -> None:
 def test_results_without_tvms_runtime(tmp_path: Any) -> None:
     ((result,),) = run_standalone(build(before(nested), "host"), [[X]], tmp_path)
     np.testing.assert_array_equal(result, evaluated(X))
+
+
+def float_conv(x: relax.Expr, units: int, **attrs: Any) -> relax.Expr:
+    inputs = 20 // attrs.get("groups", 1)
+    kernel = np.random.default_rng(units).normal(size=(units, 3, 3, inputs)).astype(np.float32)
+    return emit(float_conv2d(x, relax.const(kernel), padding=1, **attrs))
+
+
+def floats(body: Body) -> tvm.IRModule:
+    return module({"x": relax.TensorType(X.shape, "float32")}, body)
+
+
+def test_convolutions_of_floats_write_to_the_joined_tensor() -> None:
+    def body(x: relax.Expr) -> relax.Expr:
+        parts = [float_conv(x, 37), float_conv(x, 20, groups=20), float_conv(x, 3, low=0.0)]
+        return emit(R.concat(parts, 3))
+
+    whole = floats(body)
+    assert calls(JoinInPlace(AVX2)(whole)) == ["float_conv2d", *["float_conv2d into"] * 2]
+    data = np.random.default_rng(7).normal(size=X.shape).astype(np.float32)
+    joined, apart = (
+        build(lower(whole, AVX2, kernels=kernels), {"kind": "llvm", "mcpu": "haswell"}).run(data)
+        for kernels in (True, False)
+    )
+    assert joined.shape == (1, 5, 6, 60)
+    np.testing.assert_array_equal(joined, apart)
+
+
+def test_floats_are_not_copied_there() -> None:
+    def body(x: relax.Expr) -> relax.Expr:
+        return emit(R.concat([float_conv(x, 37), emit(R.abs(x))], 3))
+
+    assert "concat" in calls(JoinInPlace(AVX2)(floats(body)))[-1]

@@ -18,6 +18,7 @@ from qnn_ops.arithmetic.float_epilogue import fused_multiply_add_float32
 from qnn_ops.unquantized.float_conv2d import ORDERS
 from tests.support.kernels import PLACES, Place
 from tests.support.modules import module
+from tests.support.operators import run
 from tests.support.programs import Case
 
 Array = np.ndarray[Any, Any]
@@ -203,3 +204,26 @@ def test_processors_that_fuse_no_products_are_left_to_tvm(mcpu: str) -> None:
 
 def test_tiles_have_few_rows_that_are_computed_twice() -> None:
     assert [tile_rows(rows) for rows in (4, 5, 6, 7, 9, 12, 128)] == [4, 5, 6, 4, 5, 6, 6]
+
+
+def test_a_few_rows_by_a_constant() -> None:
+    rng = np.random.default_rng(5)
+    for rows, depth, columns in (((1,), 40, 70), ((2, 1), 300, 33)):
+        lhs = rng.normal(size=(*rows, depth)).astype(np.float32)
+        matrix = rng.normal(size=(depth, columns)).astype(np.float32)
+        ty = relax.TensorType(lhs.shape, "float32")
+        mod = module({"x": ty}, lambda x, matrix=matrix: R.matmul(x, relax.const(matrix)))
+        (kernel,) = kernels(written := MultiplyFloats(HASWELL)(mod))
+        assert str(kernel.attrs["global_symbol"]).startswith("float_rows")
+        wanted = np.zeros((*rows, columns), np.float32)
+        for k in range(depth):
+            wanted = fused_multiply_add_float32(lhs[..., k : k + 1], matrix[k], wanted)
+        np.testing.assert_array_equal(
+            run(written, [lhs], {"kind": "llvm", "mcpu": "haswell"}), wanted
+        )
+
+
+def test_a_narrow_constant_stays() -> None:
+    ty = relax.TensorType((1, 40), "float32")
+    narrow = relax.const(np.ones((40, 7), np.float32))
+    assert not kernels(MultiplyFloats(HASWELL)(module({"x": ty}, lambda x: R.matmul(x, narrow))))

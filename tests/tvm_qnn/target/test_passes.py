@@ -12,11 +12,13 @@ from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tirx as T
 
 from legalize import lower, relax_pipeline
-from legalize.kernels.kernel import IS_KERNEL
-from legalize.passes.bodies import TAKES_POINTERS
+from legalize.kernels.call import SORTED_LAST
+from legalize.kernels.kernel import HAS_PLAIN_LOOPS, IS_KERNEL
+from legalize.passes.bodies import TAKES_POINTERS, called
 from qnn_ops.dialect.signature import ATTRIBUTE
 from tests.support.modules import adder, module
-from tvm_qnn import digits, from_tflite
+from tests.support.onnx_recurrent import recurrent
+from tvm_qnn import digits, from_onnx, from_tflite
 from tvm_qnn.target import codegen, passes
 from tvm_qnn.target.passes import ALWAYS_LEFT_OUT, left_out, leveled
 from tvm_qnn.target.target import parse_target
@@ -124,6 +126,7 @@ def test_kernels_of_one_index_are_not_flattened() -> None:
         ("x86-avx2", {IS_KERNEL, TAKES_POINTERS}, 1),
         ("x86-avx2", {TAKES_POINTERS}, None),
         ("x86-avx2", {IS_KERNEL}, None),
+        ("x86-avx2", {IS_KERNEL, TAKES_POINTERS, HAS_PLAIN_LOOPS}, None),
         ("aarch64", {IS_KERNEL, TAKES_POINTERS}, None),
         (
             {"kind": "llvm", "mtriple": "x86_64-linux-gnu", "opt-level": 2},
@@ -131,7 +134,14 @@ def test_kernels_of_one_index_are_not_flattened() -> None:
             2,
         ),
     ],
-    ids=["kernels", "primitives", "not called by name", "ARM", "a level that the user gave"],
+    ids=[
+        "kernels",
+        "primitives",
+        "not called by name",
+        "loops",
+        "ARM",
+        "a level that the user gave",
+    ],
 )
 def test_kernels_of_x86_have_a_level_of_their_own(
     target: Any, attributes: set[str], level: int | None
@@ -139,3 +149,17 @@ def test_kernels_of_x86_have_a_level_of_their_own(
     function = function_of_axes((4,)).without_attr(IS_KERNEL)
     function = function.with_attrs(dict.fromkeys(attributes, True))
     assert leveled([function], parse_target(target)).attrs.get("opt-level") == level
+
+
+def test_loops_over_time_are_not_compiled_as_kernels() -> None:
+    target = parse_target("x86-avx2")
+    mod, params = from_onnx(recurrent("LSTM")[0])
+    with target:
+        lowered = lower(relax.transform.BindParams("main", params)(mod), target)
+    (loop,) = (
+        function
+        for variable, function in lowered.functions_items()
+        if variable.name_hint.startswith(SORTED_LAST)
+    )
+    assert IS_KERNEL in loop.attrs
+    assert leveled([called(loop, [])], target) is target

@@ -274,3 +274,12 @@ def test_size_width_and_classes() -> None:
 def test_wrong_arguments(arguments: dict[str, Any], message: str) -> None:
     with pytest.raises(QnnError, match=message):
         zoo.build(**{"name": "inception_v3", "tiny": True, **arguments})
+
+
+def test_nothing_is_quantized_in_float() -> None:
+    graph = graph_of(tiny("mobilenet_v2", zoo.FLOAT_STYLE))
+    assert zoo.FLOAT_STYLE not in (*zoo.STYLES, *(style for _, style in zoo.MODELS))
+    dtypes = {graph.Tensors(i).Type() for i in range(graph.TensorsLength())}
+    assert dtypes == {tflite.TensorType.FLOAT32, tflite.TensorType.INT32}
+    counts = Counter(code for code, _ in operators(tiny("mobilenet_v2", zoo.FLOAT_STYLE)))
+    assert counts == Counter(code for code, _ in operators(tiny("mobilenet_v2", "int8")))

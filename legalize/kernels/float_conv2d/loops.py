@@ -1,0 +1,164 @@
+"""The buffers of a convolution's function, the tiles of a row, and what ends a sum."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import prod
+
+from tvm.script.ir_builder import tirx as T
+
+from legalize.kernels.float_conv2d.spec import Axis, FloatConv, Span
+from legalize.kernels.float_conv2d.tiling import (
+    MOST_PIXELS,
+    kernel_shape,
+)
+from legalize.kernels.ir.arithmetic import rounded_apart
+from legalize.kernels.ir.rows import load_filled, ramp, store_lanes
+from legalize.kernels.ir.tasks import task_count
+from legalize.kernels.ir.vectors import (
+    Buffer,
+    Index,
+    Vector,
+    get_lanes,
+    kept,
+    local_vector,
+    set_lanes,
+    splat,
+    unsigned_min,
+)
+from legalize.kernels.isa.base import VectorIsa
+
+# Roughly what one thread multiplies with vectors of 16.
+_PRODUCTS_PER_MICROSECOND = 25_000
+_MOST_UNROLLED = 32
+"""The taps in a row of the tiles that read padding, if these are unrolled."""
+
+
+def _span(axis: Axis, number: Index) -> Span:
+    """Return the taps of the window with this number that meet the image."""
+    if axis.inner == (0, axis.count):
+        return Span(T.int32(0), T.int32(axis.window), (0,))
+    start = number * axis.stride - axis.before
+    step = axis.dilation
+    begin = T.truncdiv(T.max(step - 1 - start, 0), T.int32(step))
+    end = T.truncdiv(T.max(axis.size - start + step - 1, 0), T.int32(step))
+    return Span(kept(T.min(begin, axis.window)), kept(T.min(end, axis.window)), (0,))
+
+
+@dataclass(frozen=True)
+class Taps:
+    """The taps of a tile that meet the image.
+
+    Attributes:
+        down: along the vertical axis.
+        along: along the horizontal one; pixels read different taps.
+    """
+
+    down: Span
+    along: list[Span]
+
+
+class Loops:
+    """The buffers of one function, and the writer of its loops."""
+
+    def __init__(
+        self, isa: VectorIsa, spec: FloatConv, data: tuple[int, ...], output: tuple[int, ...]
+    ) -> None:
+        self.isa, self.spec, self.lanes = isa, spec, isa.lanes
+        shapes = {"data": data, "weights": kernel_shape(isa, spec)}
+        shapes |= {"bias": (spec.units,)} if spec.has_bias else {}
+        shapes |= {"places": (spec.depth,)} if spec.has_places else {}
+        shapes |= {"output": output}
+        dtypes = dict.fromkeys(shapes, "float32") | {"places": "int32"}
+        given = {name: T.arg(name, T.buffer(each, dtypes[name])) for name, each in shapes.items()}
+        self.buffers = {
+            name: T.decl_buffer((prod(shapes[name]),), dtypes[name], data=each.data)
+            for name, each in given.items()
+        }
+
+    def write(self) -> None:
+        """Write the whole function."""
+        raise NotImplementedError
+
+    @property
+    def tasks(self) -> int:
+        """How many tasks share the work."""
+        return task_count(self.spec.products / _PRODUCTS_PER_MICROSECOND * self.isa.size / 64)
+
+    def write_row(
+        self, row: Index, most: int, write: Callable[[Index, int, Taps, Index], None]
+    ) -> None:
+        """Write the tiles of a row of pixels.
+
+        Args:
+            row: its number, counted through all images.
+            most: pixels of a tile.
+            write: writes a tile, given its first column, its pixels, its taps, and the offset of
+                the data's row that the first row of taps meets.
+        """
+        spec, axis, most = self.spec, self.spec.columns, min(most, MOST_PIXELS)
+        image = T.truncdiv(row, T.int32(spec.rows.count))
+        number = kept(row - image * spec.rows.count)
+        down = _span(spec.rows, number)
+        first = image * spec.rows.size + number * spec.rows.stride - spec.rows.before
+        start = kept(first * (axis.size * spec.channels))
+
+        def whole(starts: Sequence[int], size: int) -> None:
+            """Write the tiles that begin there, and read no padding."""
+            if starts:
+                taps = Taps(down, axis.spans(starts[0], size))
+                with T.serial(len(starts)) as turn:
+                    column = starts[0] + unsigned_min(turn * size, starts[-1] - starts[0])
+                    write(column, size, taps, start)
+
+        inner, outer, size = axis.tiles(0, axis.count, most)
+        if len(outer) * axis.window <= _MOST_UNROLLED:
+            whole(inner, size)
+            for each in outer:
+                write(T.int32(each), size, Taps(down, axis.spans(each, size)), start)
+            return
+        begin, end = axis.inner
+        inner, _, size = axis.tiles(begin, end, most)
+        whole(inner, size)
+        with T.serial(begin + axis.count - end) as turn:
+            column = kept(T.Select(turn < begin, turn, turn + (end - begin)))
+            write(column, 1, Taps(down, [_span(axis, column)]), start)
+
+    def new_sums(self, pixels: int, vectors: int, lanes: int) -> list[list[Buffer]]:
+        """Allocate the sums of a tile."""
+        sums = [[local_vector(lanes, "float32") for _ in range(vectors)] for _ in range(pixels)]
+        for each in (each for row in sums for each in row):
+            set_lanes(each, splat("float32", 0.0, lanes), lanes)
+        return sums
+
+    def add(self, total: Buffer, factor: Vector, value: Vector, lanes: int) -> None:
+        """Add a product to a sum, with both rounded, or with one rounding."""
+        if self.spec.is_fused:
+            result = self.isa.multiply_add(factor, value, get_lanes(total, lanes))
+        else:
+            result = get_lanes(total, lanes) + rounded_apart(factor * value)
+        set_lanes(total, result, lanes)
+
+    def store(self, total: Buffer, place: Index, unit: Index, count: int) -> None:
+        """Store the first lanes of a sum with its bias, clamped. A NaN stays."""
+        lanes = int(total.shape[0])
+        value = get_lanes(total, lanes)
+        if self.spec.has_bias and not self.spec.starts_with_bias:
+            value = kept(value + load_filled(self.buffers["bias"], unit, count, lanes))
+        for end, is_beyond in ((self.spec.low, _is_below), (self.spec.high, _is_above)):
+            if end is not None:
+                bound = splat("float32", end, lanes)
+                value = kept(T.Select(is_beyond(value, bound), bound, value))
+        if count == lanes:
+            T.buffer_store(self.buffers["output"], value, [ramp(place, lanes)])
+        else:
+            store_lanes(self.buffers["output"], value, 0, place, count)
+
+
+def _is_below(value: Vector, bound: Vector) -> Vector:
+    return value < bound
+
+
+def _is_above(value: Vector, bound: Vector) -> Vector:
+    return value > bound

@@ -1,0 +1,100 @@
+"""Let convolutions of float32 add the bias that follows them, and clamp their result."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import tvm
+from tvm import relax
+from tvm.relax.expr_functor import PyExprMutator, mutator
+
+from legalize.passes.rewriter import count_uses, module_pass, with_attrs
+from legalize.qdq.group import operator_name
+from qnn_ops import float_conv2d
+from qnn_ops.dialect.registry import attrs_of, constant_of, operator_of, spec_of
+from qnn_ops.unquantized.float_conv2d import ORDERS, bounds_of
+
+Array = np.ndarray[Any, Any]
+
+
+def _with_bias(product: relax.Call, place: int, other: Array) -> relax.Call | None:
+    """Add a number to each channel; another order of sums begins with the bias."""
+    del place
+    is_bias = other.size == other.shape[-1] == spec_of(product).shape[-1] if other.shape else False
+    is_free = len(product.args) == 2 and bounds_of(attrs_of(product)) == (None, None)
+    if not is_bias or not is_free or attrs_of(product).order == ORDERS[3]:
+        return None
+    return relax.Call(product.op, [*product.args, relax.const(other.reshape(-1))], product.attrs)
+
+
+def _with_low(product: relax.Call, place: int, other: Array) -> relax.Call | None:
+    is_free = bounds_of(attrs_of(product)) == (None, None)
+    return with_attrs(product, low=float(other)) if is_free and _is_end(place, other) else None
+
+
+def _with_high(product: relax.Call, place: int, other: Array) -> relax.Call | None:
+    is_free = bounds_of(attrs_of(product))[1] is None
+    return with_attrs(product, high=float(other)) if is_free and _is_end(place, other) else None
+
+
+def _is_end(place: int, other: Array) -> bool:
+    """Tell whether a number bounds a result; a NaN is kept if the number is the first operand."""
+    return place == 1 and other.shape == () and bool(np.isfinite(other))
+
+
+_RULES: dict[str, Callable[[relax.Call, int, Array], relax.Call | None]] = {
+    "relax.add": _with_bias,
+    "relax.maximum": _with_low,
+    "relax.minimum": _with_high,
+}
+"""``rule(product, place, other)``: the product is the operand of this place, and the other one is
+a constant."""
+
+
+@mutator
+class _FoldFloatEnds(PyExprMutator):
+    def rewrite_module(self, mod: tvm.IRModule) -> tvm.IRModule:
+        """Rewrite each Relax function."""
+        for variable, function in mod.functions_items():
+            if isinstance(function, relax.Function):
+                self.uses: Counter[Any] = count_uses(function)
+                self.builder_.update_func(variable, self.visit_expr(function))
+        folded = relax.transform.DeadCodeElimination()(self.builder_.finalize())
+        return relax.transform.CanonicalizeBindings()(folded)
+
+    def visit_call_(self, call: relax.Call) -> relax.Expr:
+        """Write a call."""
+        rebuilt = self.builder_.normalize(self.visit_expr_post_order(call))
+        rule = _RULES.get(operator_name(rebuilt))
+        if rule is None:
+            return rebuilt
+        for place in range(2):
+            product, variable = self._product(rebuilt.args[place])
+            other = constant_of(rebuilt.args[1 - place])
+            if product is None or other is None or self.uses[call.args[place]] != 1:
+                continue
+            if (folded := rule(product, place, other)) is not None:
+                # An activation has the product's name, by which a profile identifies the kernel.
+                is_bias = rule is _with_bias
+                return folded if is_bias else self.builder_.emit(folded, variable.name)
+        return rebuilt
+
+    def _product(self, value: relax.Expr) -> tuple[relax.Call | None, Any]:
+        """Return the convolution that makes a value, and its variable."""
+        variable = None
+        while isinstance(value, relax.Var):
+            variable, value = value, self.lookup_binding(value)
+        is_product = value is not None and operator_of(value) is float_conv2d
+        is_last = is_product and attrs_of(value).out_layout == "NHWC"
+        return (value if is_last else None), variable
+
+
+def FoldFloatEnds() -> tvm.transform.Pass:
+    """Fold biases and bounds after a ``float_conv2d`` that nothing else reads into that.
+
+    It adds its bias last, and clamps as Relax's ``maximum`` and ``minimum`` with the bound first.
+    """
+    return module_pass(_FoldFloatEnds, "FoldFloatEnds")

@@ -1,0 +1,108 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from tvm import relax
+from tvm.relax import op as R
+
+from legalize.passes import FoldFloatEnds
+from legalize.qdq.group import operator_name
+from qnn_ops import float_conv2d
+from qnn_ops.dialect.registry import attrs_of, constant_of, operator_of
+from qnn_ops.unquantized.float_conv2d import bounds_of
+from tests.support.modules import module
+
+Emit = Callable[[relax.Expr], relax.Var]
+Body = Callable[[Emit, relax.Var], Any]
+
+KERNEL = np.ones((5, 1, 1, 3), np.float32)
+BIAS = np.arange(5, dtype=np.float32)
+
+
+def number(value: float) -> relax.Constant:
+    return relax.const(value, "float32")
+
+
+def conv(emit: Emit, x: relax.Var, *bias: relax.Expr, **attrs: Any) -> relax.Var:
+    return emit(float_conv2d(x, relax.const(KERNEL), *bias, **attrs))
+
+
+def bindings(body: Body) -> list[Any]:
+    """Return the variables and values of a module after the pass."""
+
+    def whole(x: relax.Var) -> Any:
+        return body(relax.BlockBuilder.current().emit, x)
+
+    mod = FoldFloatEnds()(module({"x": relax.TensorType((1, 2, 5, 3), "float32")}, whole))
+    return [
+        binding
+        for block in mod["main"].body.blocks
+        for binding in block.bindings
+        if isinstance(binding.value, relax.Call)
+    ]
+
+
+def test_bias_and_bounds_become_the_convolution_s() -> None:
+    def body(emit: Emit, x: relax.Var) -> relax.Expr:
+        sums = emit(R.add(conv(emit, x), relax.const(BIAS.reshape(1, 1, 1, 5))))
+        above = emit(R.maximum(number(0.5), sums))
+        return emit(R.minimum(number(6.0), above))
+
+    (binding,) = bindings(body)
+    assert operator_of(binding.value) is float_conv2d
+    np.testing.assert_array_equal(constant_of(binding.value.args[2]), BIAS)
+    assert bounds_of(attrs_of(binding.value)) == (0.5, 6.0)
+
+
+@pytest.mark.parametrize("order", ["tflite", "onnxruntime_blocked"])
+def test_bias_may_be_the_first_operand(order: str) -> None:
+    (binding,) = bindings(
+        lambda emit, x: emit(R.add(relax.const(BIAS), conv(emit, x, order=order)))
+    )
+    assert len(binding.value.args) == 3
+
+
+def of_two(emit: Emit, x: relax.Var) -> list[relax.Expr]:
+    sums = conv(emit, x)
+    return [emit(R.maximum(number(0.0), sums)), sums]
+
+
+@pytest.mark.parametrize(
+    ("body", "left"),
+    [
+        # A NaN becomes the bound if that is the second operand.
+        (lambda emit, x: emit(R.maximum(conv(emit, x), number(0.0))), "relax.maximum"),
+        (lambda emit, x: emit(R.maximum(number(0.0), conv(emit, x, high=6.0))), "relax.maximum"),
+        (lambda emit, x: emit(R.minimum(number(np.inf), conv(emit, x))), "relax.minimum"),
+        (lambda emit, x: emit(R.minimum(relax.const(BIAS), conv(emit, x))), "relax.minimum"),
+        (lambda emit, x: emit(R.add(conv(emit, x), relax.const(BIAS[:1]))), "relax.add"),
+        # The bias of a clamped result, a second one, and one with which sums of this order begin.
+        (lambda emit, x: emit(R.add(conv(emit, x, low=0.0), relax.const(BIAS))), "relax.add"),
+        (
+            lambda emit, x: emit(R.add(conv(emit, x, relax.const(BIAS)), relax.const(BIAS))),
+            "relax.add",
+        ),
+        (
+            lambda emit, x: emit(R.add(conv(emit, x, order="onnxruntime_rows"), relax.const(BIAS))),
+            "relax.add",
+        ),
+        (of_two, "relax.maximum"),
+    ],
+)
+def test_what_stays(body: Body, left: str) -> None:
+    assert left in [operator_name(binding.value) for binding in bindings(body)]
+
+
+def test_a_convolution_keeps_its_name() -> None:
+    def body(x: relax.Var) -> relax.Expr:
+        builder = relax.BlockBuilder.current()
+        sums = builder.emit(float_conv2d(x, relax.const(KERNEL)), "Conv_0")
+        bounded = builder.emit(R.maximum(number(0.0), sums), "Relu_1")
+        return builder.emit(R.abs(bounded))
+
+    mod = FoldFloatEnds()(module({"x": relax.TensorType((1, 2, 5, 3), "float32")}, body))
+    found = relax.analysis.get_var2val(mod["main"])
+    assert [each.name for each in found if operator_of(found[each]) is float_conv2d] == ["Conv_0"]
