@@ -95,8 +95,8 @@ class Fusion:
             is not ``int32``.
         part: the channels of a larger tensor to which the output is written, if any.
         border: written around the output, which has no ``part`` then.
-        is_shared: whether one function may serve several parts or borders: it reads where its
-            outputs lie. Then nothing may compare its output's shape with the tensor's.
+        is_shared: whether one function may serve several convolutions: it reads where its outputs
+            lie, and sizes if it can. Then nothing may compare its tensors' shapes with theirs.
         encoding: turns the sums into float32; then all other attributes are None.
     """
 
