@@ -31,6 +31,7 @@ from legalize.passes import (
     UseKernels,
 )
 from legalize.passes.in_strips import Choice
+from legalize.passes.one_function import tell_calls
 from legalize.pipeline import is_mcu
 from qnn_ops.serial import serial
 
@@ -70,6 +71,7 @@ def lower(
     passes = [LegalizeQnn(), FoldConstants()]
     if kernels:
         target = target_of_kernels(mod, target)
+        mod = tell_calls(mod)
         rules = (PadInPlace, FuseSums, ScaleSums, JoinInPlace, UseKernels)
         moves = (MultiplyFloats, TransposeBytes)
         # Kernels lay out weights that are constants.

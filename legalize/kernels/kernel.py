@@ -54,6 +54,12 @@ SAME_CODE = "qnn.same_code"
 Its value is a digest of the code.
 """
 
+CALLS_BY_NAME = "qnn.calls_by_name"
+"""The attribute of modules whose kernels will probably be called by name.
+
+Then kernels of equal code are one function.
+"""
+
 _Rule = TypeVar("_Rule")
 
 

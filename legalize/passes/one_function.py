@@ -14,7 +14,7 @@ from tvm import relax, s_tir, tirx
 from tvm.tirx.buffer import decl_buffer
 
 from legalize.call_plan import Call, Constant, Input, Output, Place, Plan, plan_of
-from legalize.kernels.kernel import IS_KERNEL, SAME_CODE
+from legalize.kernels.kernel import CALLS_BY_NAME, IS_KERNEL, SAME_CODE
 from legalize.loop_functions import function_digest
 from legalize.memory_plan import ALIGNMENT, Layout, lay_out, pack
 from legalize.passes.bodies import body_of, call_by_name, called, is_plain, is_view, with_barrier
@@ -66,6 +66,25 @@ def OneFunction() -> tvm.transform.Pass:
         return _joined(mod, plan, results) if _is_worth_it(mod, plan, len(results)) else mod
 
     return tvm.transform.module_pass(rewrite, opt_level=0, name="OneFunction")
+
+
+def tell_calls(mod: tvm.IRModule) -> tvm.IRModule:
+    """Note in a module of the dialect whether ``OneFunction`` will probably call by name."""
+    weights = calls = 0
+
+    def count(expr: relax.Expr) -> None:
+        nonlocal weights, calls
+        calls += isinstance(expr, relax.Call)
+        if isinstance(expr, tvm.ir.GenericConst):
+            weights += expr.value.numpy().nbytes
+
+    relax.analysis.post_order_visit(mod["main"], count)
+    return mod if _are_bodies(weights, calls) else mod.with_attr(CALLS_BY_NAME, True)
+
+
+def _are_bodies(weights: int, calls: int) -> bool:
+    """Tell whether calls are to be the bodies of the called functions."""
+    return weights < _WEIGHTS_OF_BODIES and calls <= _MOST_BODIES
 
 
 def results_of(main: relax.Function) -> list[relax.TensorType]:
@@ -163,8 +182,7 @@ def names_of(mod: tvm.IRModule, plan: Plan) -> dict[str, str]:
     name only if it is equal.
     """
     names: dict[str, str] = {}
-    are_few = _weights(plan) < _WEIGHTS_OF_BODIES and len(plan.calls) <= _MOST_BODIES
-    if are_few and not plan.is_open:
+    if _are_bodies(_weights(plan), len(plan.calls)) and not plan.is_open:
         return names
     for call in plan.calls:
         if (name := str(call.function)) not in names:

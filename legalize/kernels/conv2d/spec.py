@@ -95,8 +95,8 @@ class Fusion:
             is not ``int32``.
         part: the channels of a larger tensor that the output is written to, if any.
         border: written around the output, which then has no ``part``.
-        is_shared: whether one function may serve several parts or borders, because it reads the
-            offsets of its outputs. Then nothing may compare its output's shape with the tensor's.
+        is_shared: whether one function may serve several convolutions: it reads the offsets of its
+            outputs, and sizes if it can. Then nothing may compare its tensors' shapes with theirs.
         encoding: turns the sums into float32; then all other attributes are None.
     """
 

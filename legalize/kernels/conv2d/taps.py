@@ -16,7 +16,7 @@ import numpy as np
 from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.conv2d.spec import ConvSpec
-from legalize.kernels.conv2d.tiling import Section, Tiling, tiles_of
+from legalize.kernels.conv2d.tiling import Section, Tiling
 from legalize.kernels.ir.tables import Table
 from legalize.kernels.ir.vectors import Array, Index, Vector, kept
 
@@ -93,12 +93,12 @@ def tile_of(section: Section, first: Index) -> Index:
     return T.truncdiv(first + section.mr - 1, section.mr)
 
 
-def range_of(
-    ranges: Table, spec: ConvSpec, tiling: Tiling, section: Section, first: Index
-) -> tuple[Index, Index]:
-    """Return the taps of a tile, first and end, of ``Taps.ranges_of``."""
-    before = tiling[: tiling.index(section)]
-    tile = sum(tiles_of(spec, each) for each in before) + tile_of(section, first)
+def range_of(ranges: Table, before: Index, section: Section, first: Index) -> tuple[Index, Index]:
+    """Return the taps of a tile, first and end, of ``Taps.ranges_of``.
+
+    There are as many tiles in the sections before its section as ``before`` says.
+    """
+    tile = before + tile_of(section, first)
     low, high = (kept(T.Cast("int32", ranges[tile, end])) for end in range(2))
     return low, high
 

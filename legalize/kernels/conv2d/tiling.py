@@ -63,24 +63,24 @@ def tiles_of(spec: ConvSpec, section: Section) -> int:
 
 
 def share_tiles(
-    section: Section,
-    tiles: int,
+    blocks: Index,
+    tiles: Index,
     task: Index,
-    tasks: int,
+    tasks: Index,
     write: Callable[[Index, Index, Index], None],
 ) -> None:
     """Write one task's loops over a section: neighbouring tiles, block after block.
 
     Args:
-        section: the section.
+        blocks: the number of the section's blocks.
         tiles: the number of tiles of a block.
         task: the task's number.
         tasks: the number of tasks that share the section.
         write: writes the loop over tiles of a block, given the block's number, the first tile and
             the end of the tiles.
     """
-    start, stop = map(kept, share(task, tasks, section.blocks * tiles))
-    if section.blocks == 1:
+    start, stop = map(kept, share(task, tasks, blocks * tiles))
+    if isinstance(blocks, int) and blocks == 1:
         write(0, start, stop)
         return
 
@@ -93,10 +93,10 @@ def share_tiles(
 
 
 def loop_over_tiles(
-    spec: ConvSpec, section: Section, start: Index, stop: Index, write: Callable[[Index], None]
+    pixels: Index, section: Section, start: Index, stop: Index, write: Callable[[Index], None]
 ) -> None:
     """Write a loop over tiles by their first pixels; the last tile overlaps the one before."""
-    last = spec.out_pixels - section.mr
+    last = kept(pixels - section.mr)
     loop_between(start, stop, lambda tile: write(kept(unsigned_min(tile * section.mr, last))))
 
 

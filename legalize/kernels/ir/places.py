@@ -41,9 +41,10 @@ def address(place: Index) -> Index:
     return kept(T.call_extern("int64", _ADDRESS, T.Cast("int64", place)))
 
 
-def rolled(extent: int) -> Index:
+def rolled(extent: Index) -> Index:
     """Return a loop's extent that LLVM does not know, so that it unrolls the loop only in part.
 
     Loops that only copy or fill gain nothing from more, and take long to compile.
     """
-    return kept(T.call_extern("int32", _EXTENT, T.int32(extent)))
+    extent = T.int32(extent) if isinstance(extent, int) else extent
+    return kept(T.call_extern("int32", _EXTENT, extent))

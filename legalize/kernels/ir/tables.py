@@ -10,6 +10,9 @@ from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.ir.vectors import Buffer, Index, Vector
 
+# Stands for the size of a tensor that the code does not know.
+_ANY_SIZE = 2**31 - 1
+
 
 class Tables:
     """The parameters with several axes of the function that is being written."""
@@ -18,9 +21,18 @@ class Tables:
         """Start without parameters."""
         self._declared: list[tuple[Table, Buffer]] = []
 
-    def parameter(self, name: str, shape: Sequence[int], dtype: str) -> Table:
-        """Declare a parameter, which may be read only after ``flatten``."""
-        buffer = T.arg(name, T.buffer(tuple(shape), dtype))
+    def parameter(
+        self, name: str, shape: Sequence[int], dtype: str, *, is_any: bool = False
+    ) -> Table:
+        """Declare a parameter, which may be read only after ``flatten``.
+
+        If it is of any shape, variables stand for the sizes of its axes, and ``shape`` is only the
+        table's.
+        """
+        sizes = tuple(shape)
+        if is_any:
+            sizes = tuple(tirx.Var(f"size_{axis}", "int64") for axis in range(len(shape)))
+        buffer = T.arg(name, T.buffer(sizes, dtype))
         table = Table(buffer, shape)
         self._declared.append((table, buffer))
         return table
@@ -28,7 +40,8 @@ class Tables:
     def flatten(self) -> None:
         """Declare each parameter's buffer of one axis. No parameter may be declared later."""
         for table, buffer in self._declared:
-            table.row = T.decl_buffer((prod(table.shape),), buffer.dtype, data=buffer.data)
+            size = _ANY_SIZE if isinstance(buffer.shape[0], tirx.Var) else prod(table.shape)
+            table.row = T.decl_buffer((size,), buffer.dtype, data=buffer.data)
 
 
 class Table:

@@ -34,13 +34,14 @@ def lanes_in(value: Vector) -> int:
     return int(value.ty.dtype.lanes)
 
 
-def unsigned_min(value: Vector, limit: int) -> Index:
-    """Return the smaller of an int32 that is not negative and a constant.
+def unsigned_min(value: Vector, limit: Index) -> Index:
+    """Return the smaller of two int32 that are not negative.
 
-    TVM's own minimum tells LLVM one bound only. With both, LLVM knows that addresses made of it do
-    not overflow, and does not widen each from 32 to 64 bits.
+    TVM's own minimum tells LLVM one bound only. With both bounds of a constant limit, LLVM knows
+    that addresses made of it do not overflow, and does not widen each from 32 to 64 bits.
     """
-    return T.call_llvm_pure_intrin("int32", "llvm.umin.i32", value, T.int32(limit))
+    limit = T.int32(limit) if isinstance(limit, int) else limit
+    return T.call_llvm_pure_intrin("int32", "llvm.umin.i32", value, limit)
 
 
 def local_vector(lanes: int = 16, dtype: str = "int32") -> Buffer:

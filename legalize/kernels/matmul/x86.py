@@ -10,7 +10,6 @@ The packed matrix is the one whose columns are the units.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 
@@ -178,12 +177,8 @@ class _Kernel(DotKernel):
             return T.broadcast(T.int16(1), 2 * self.isa.lanes)
         return T.broadcast(T.uint8(1), SIDE * self.isa.lanes)
 
-    def _fetch_next(
-        self, section: Section, first_vector: Index, turn: Index, turns: int, k_steps: int
-    ) -> Callable[[Index], None]:
-        """Prefetch nothing: the weights were just packed."""
-        del section, first_vector, turn, turns, k_steps
-        return lambda k_step: None
+    def _share_of(self, section: Section) -> int:
+        return 0  # nothing is fetched ahead: the weights were just packed
 
 
 def _places(spec: ConvSpec) -> Array:

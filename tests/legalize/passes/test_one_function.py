@@ -11,7 +11,7 @@ from tvm.relax import op as R
 from tvm.relax.backend.cpu_generic import pipeline as cpu
 
 import tvm_qnn
-from legalize.kernels.kernel import SAME_CODE
+from legalize.kernels.kernel import CALLS_BY_NAME, SAME_CODE
 from legalize.passes import OneFunction
 from legalize.passes import one_function as its_module
 from legalize.pipeline import calls_pipeline
@@ -180,6 +180,18 @@ def test_many_calls_are_calls_by_name(count: int, has_bodies: bool) -> None:
     after = OneFunction()(before)
     assert len(calls(after)) == 1
     assert (len(after.functions) == 2) is has_bodies
+
+
+@pytest.mark.parametrize("limit", ["_WEIGHTS_OF_BODIES", "_MOST_BODIES"])
+def test_kernels_are_told_of_calls_by_name(monkeypatch: pytest.MonkeyPatch, limit: str) -> None:
+    given = module({"x": TY}, lambda x: R.add(R.add(x, weights()), weights()))
+    assert CALLS_BY_NAME not in its_module.tell_calls(given).attrs
+    monkeypatch.setattr(its_module, limit, 1)
+    assert CALLS_BY_NAME in its_module.tell_calls(given).attrs
+
+
+def weights() -> relax.Expr:
+    return relax.const(np.ones(TY.shape.values[-1].value, str(TY.dtype)))
 
 
 def test_functions_of_the_same_code_are_one() -> None:

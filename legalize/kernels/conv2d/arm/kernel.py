@@ -154,7 +154,7 @@ class ArmKernel:
     def _share(self, section: Section, task: Index) -> None:
         """Write one task's loops over a section."""
         share_tiles(
-            section,
+            section.blocks,
             tiles_of(self.spec, section),
             task,
             self.tasks,
@@ -163,7 +163,11 @@ class ArmKernel:
 
     def _tiles(self, section: Section, block: Index, start: Index, stop: Index) -> None:
         loop_over_tiles(
-            self.spec, section, start, stop, lambda first: self._tile(section, block, first)
+            self.spec.out_pixels,
+            section,
+            start,
+            stop,
+            lambda first: self._tile(section, block, first),
         )
 
     def _tile(self, section: Section, block: Index, first: Index) -> None:
@@ -218,7 +222,9 @@ class ArmKernel:
         """Return the kernel rows that a tile multiplies, first and end."""
         if self.ranges is None:
             return 0, self.spec.kernel_height
-        return range_of(self.ranges, self.spec, self.tiling, section, first)
+        earlier = self.tiling[: self.tiling.index(section)]
+        before = sum(tiles_of(self.spec, each) for each in earlier)
+        return range_of(self.ranges, before, section, first)
 
     def _outputs(
         self, section: Section, first: Index, acc: list[list[Buffer]]

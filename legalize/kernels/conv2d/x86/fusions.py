@@ -11,7 +11,7 @@ from tvm import relax
 from legalize.kernels.border import border_for
 from legalize.kernels.conv2d.calls import Scaling
 from legalize.kernels.conv2d.spec import Fusion, OutputStage, Residual
-from legalize.kernels.conv2d.x86.rules import CONV_ISAS, rules_of
+from legalize.kernels.conv2d.x86.rules import CONV_ISAS, rules_of, shares_code
 from legalize.kernels.elementwise.add import float_form
 from legalize.kernels.elementwise.affine import affine_form
 from legalize.kernels.isa.x86 import Isa
@@ -50,7 +50,9 @@ def _sum(
         return None
     no_bias = relax.const(np.zeros(spec_of(producer).shape[-1], np.int32))
     operands = [data, weights, *(rest or [no_bias]), other]
-    return rules_of(isa).conv2d(builder, attrs, operands, fusion=Fusion(residual=residual))
+    is_shared = isa.has_byte_products and shares_code(builder, data)
+    fusion = Fusion(residual=residual, is_shared=is_shared)
+    return rules_of(isa).conv2d(builder, attrs, operands, fusion=fusion)
 
 
 def _residual(call: relax.Call, other: relax.Expr, isa: Isa) -> Residual | None:
@@ -101,7 +103,7 @@ def _part(
     attrs = attrs_of(call)
     if attrs.rounding == ONEDNN:
         return None
-    fusion = Fusion(part=part, is_shared=_is_inner(builder, call))
+    fusion = Fusion(part=part, is_shared=shares_code(builder, call.args[0]))
     return rules_of(isa).conv2d(builder, attrs, list(call.args), fusion=fusion, into=into)
 
 
@@ -112,13 +114,8 @@ def with_border(
     attrs, border = attrs_of(call), border_for(call, reader)
     if border is None or attrs.rounding == ONEDNN:
         return None
-    fusion = Fusion(border=border, is_shared=_is_inner(builder, call))
+    fusion = Fusion(border=border, is_shared=shares_code(builder, call.args[0]))
     return rules_of(isa).conv2d(builder, attrs, list(call.args), fusion=fusion)
-
-
-def _is_inner(builder: relax.BlockBuilder, call: relax.Call) -> bool:
-    """Tell whether another call makes the data: then TVM checks no argument of the function."""
-    return builder.lookup_binding(call.args[0]) is not None
 
 
 def _scaled(

@@ -13,7 +13,7 @@ A tile of output pixels × channels is summed in registers, then rescaled, narro
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from functools import cache
 from math import prod
@@ -29,13 +29,12 @@ from legalize.kernels.conv2d.tiling import (
     loop_over_tiles,
     origins_of,
     share_tiles,
-    tiles_of,
 )
 from legalize.kernels.conv2d.x86.epilogue.addend import load_addend, load_addend_words
 from legalize.kernels.conv2d.x86.epilogue.base import Epilogue, row_lanes
 from legalize.kernels.conv2d.x86.pixel_sums import pixel_sums
-from legalize.kernels.conv2d.x86.pixels import Pixels, Target
-from legalize.kernels.conv2d.x86.prefetch import fetch_ahead
+from legalize.kernels.conv2d.x86.pixels import Pixels, Target, encodings_of
+from legalize.kernels.conv2d.x86.sizes import Sizes, divided
 from legalize.kernels.conv2d.x86.store import store_pixel
 from legalize.kernels.conv2d.x86.tiling import microseconds
 from legalize.kernels.ir.places import address, with_addresses
@@ -53,13 +52,9 @@ from legalize.kernels.ir.vectors import (
     store_pieces,
 )
 from legalize.kernels.kernel import WRITES_OVER
-from qnn_ops.quantized.dynamic_quantization import FIELDS, POINT_FIELD, SCALE_FIELD
 
 if TYPE_CHECKING:
     from legalize.kernels.conv2d.x86.plan import Plan
-
-_ANY_SIZE = 2**31 - 1
-"""Stands for the size of a tensor that the code does not know."""
 
 
 class ConvKernel:
@@ -73,12 +68,21 @@ class ConvKernel:
         self.tiling = plan.tiling
         self.epilogue = epilogue
         self.residual = plan.residual_sum(epilogue)
-        self.place = Target.known(plan.spec)
+        self.shares_sizes = plan.shares_sizes
         # Still to be added when outputs are stored; a residual sum contains it already.
         self.zero_point = 0 if plan.spec.fusion.residual is not None else epilogue.zero_point_left
         self.encoding: Buffer | None = None
         self.weight_dtype = weight_dtype or plan.products.weight_dtype
         self.tasks = self._task_count()
+        self.sizes = Sizes.known(
+            plan.spec,
+            blocks=self.tiling[0].blocks,
+            vector=self._k_steps_of_block() * self.isa.lanes * plan.spec.k_step,
+            tasks=self.tasks,
+            shares=[self._share_of(section) for section in self.tiling],
+            zero_point=self.zero_point,
+        )
+        self.place = Target.known(plan.spec, self.sizes, is_any=self._has_any_border)
 
     def build(self) -> tirx.PrimFunc:
         """Write the function."""
@@ -116,7 +120,7 @@ class ConvKernel:
 
     def _tasks_begun(self) -> Index:
         """Return how many of the possible tasks a run has."""
-        return self.tasks
+        return self.sizes.tasks
 
     def _task_count(self) -> int:
         return task_count(self._microseconds())
@@ -130,83 +134,113 @@ class ConvKernel:
     def _end_task(self) -> None:
         """Write the code of a thread after its share."""
 
-    def _tiles_in(self, section: Section) -> int:
-        return tiles_of(self.spec, section)
+    @property
+    def numbers_to_read(self) -> list[int]:
+        """The numbers that a function of several convolutions reads."""
+        return [*self.place.numbers, *(self.sizes if self.shares_sizes else ())]
+
+    @property
+    def _has_any_border(self) -> bool:
+        """Whether the same code serves outputs with a border and without."""
+        return False
+
+    def _share_of(self, section: Section) -> int:
+        """Return how many weights a K-step fetches ahead; see ``fetch_ahead``."""
+        del section
+        return 0
+
+    def _tiles_in(self, section: Section) -> Index:
+        return divided(self.sizes.pixels + section.mr - 1, section.mr)
+
+    def _blocks_of(self, section: Section) -> Index:
+        """Return how many blocks a section has: one, if its channels do not fill vectors."""
+        channels = (section.first_vector + section.blocks * section.nr) * self.isa.lanes
+        is_full = channels <= self.spec.out_channels
+        return self.sizes.blocks if section == self.tiling[0] and is_full else section.blocks
+
+    def _vector_of(self, section: Section) -> Index:
+        """Return the first vector of a section."""
+        if section == self.tiling[0] or not self.shares_sizes:
+            return section.first_vector
+        return self.sizes.blocks * self.tiling[0].nr
 
     def _whole(self, section: Section) -> None:
         """Write the loops over a section."""
-        with T.serial(section.blocks) as block:
+        with T.serial(self._blocks_of(section)) as block:
             self._tiles(section, block, 0, self._tiles_in(section))
 
     def _share(self, section: Section, task: Index) -> None:
         """Write one task's loops over a section."""
         share_tiles(
-            section,
+            self._blocks_of(section),
             self._tiles_in(section),
             task,
-            self.tasks,
+            self.sizes.tasks,
             lambda block, start, stop: self._tiles(section, block, start, stop),
         )
 
     def _tiles(self, section: Section, block: Index, start: Index, stop: Index) -> None:
         loop_over_tiles(
-            self.spec, section, start, stop, lambda first: self._tile(section, block, first)
+            self.sizes.pixels, section, start, stop, lambda first: self._tile(section, block, first)
         )
 
     def _declare(self) -> None:
         spec, lanes = self.spec, self.isa.lanes
         vectors = self.isa.vectors(spec.out_channels)
         self.tables = Tables()
-        data = T.arg("data", T.buffer(spec.staged_shape, spec.staged_dtype))
-        self.vector_stride = self._k_steps_of_block() * lanes * spec.k_step
-        size = vectors * self.vector_stride
-        self.weights = T.arg("weights", T.buffer((size,), self.weight_dtype))
-        self.bias = self.tables.parameter("bias", (vectors, lanes), "int32")
+        is_any = self.shares_sizes
+        data = self.tables.parameter("data", spec.staged_shape, spec.staged_dtype, is_any=is_any)
+        self.vector_stride: Index = self.sizes.vector
+        size = vectors * self.sizes.vector
+        weights = self.tables.parameter("weights", (size,), self.weight_dtype, is_any=is_any)
+        self.bias = self.tables.parameter("bias", (vectors, lanes), "int32", is_any=is_any)
         self._declare_k_steps()
         zero_point = None
         if spec.has_asymmetric_kernel and self.products.takes_raw_weights:
             zero_point = T.arg("kernel_zero_point", T.buffer((1,), "int32"))
         self.constants = []
-        for number, (dtype, rows) in enumerate(self.epilogue.constants):
+        for number, (dtype, count) in enumerate(self.epilogue.constants):
             width = row_lanes(dtype, lanes)
-            shape = (vectors, rows, width)
-            self.constants.append((self.tables.parameter(f"rescale_{number}", shape, dtype), width))
+            shape = (vectors, count, width)
+            rows = self.tables.parameter(f"rescale_{number}", shape, dtype, is_any=is_any)
+            self.constants.append((rows, width))
         if self.residual is not None:
             shape = self.residual.rows.shape
             self.numbers = self.tables.parameter("numbers", shape, "int32")
         places = None
         if spec.fusion.is_shared:
-            places = self.tables.parameter("target", (len(self.place.numbers),), "int32")
+            places = self.tables.parameter("target", (len(self.numbers_to_read),), "int32")
         self._declare_last()
         addend = None
         if spec.fusion.added_dtype is not None:
-            addend = T.arg("addend", T.buffer(spec.out_shape, spec.fusion.added_dtype))
+            dtype = spec.fusion.added_dtype
+            addend = self.tables.parameter("addend", spec.out_shape, dtype, is_any=is_any)
         encoding = None
         if spec.fusion.encoding is not None:
             encoding = T.arg("encoding", T.buffer(spec.fusion.encoding.shape, "float32"))
         out_dtype = spec.stored.dtype
-        written: tuple[Index, ...] = spec.target_shape
-        if places is not None:
-            written = tuple(tirx.Var(f"size_{axis}", "int64") for axis in range(len(written)))
-        output = T.arg("output", T.buffer(written, out_dtype))
+        is_any = spec.fusion.is_shared
+        output = self.tables.parameter("output", spec.target_shape, out_dtype, is_any=is_any)
         self.tables.flatten()
         if places is not None:
-            self.place = self.place.read(places)
-        batch, height, width, channels = spec.staged_shape
-        size = batch * height * width * channels
-        self.source = T.decl_buffer((size,), spec.staged_dtype, data=data.data)
-        size = prod(spec.target_shape) if places is None else _ANY_SIZE
-        self.target = T.decl_buffer((size,), out_dtype, data=output.data)
-        size = spec.out_pixels * spec.out_channels
-        self.addend = None
-        if addend is not None:
-            self.addend = T.decl_buffer((size,), addend.dtype, data=addend.data)
+            self._read(places)
+        self.source, self.weights, self.target = data.row, weights.row, output.row
+        self.addend = None if addend is None else addend.row
         if encoding is not None:
             size = prod(encoding.shape)
             self.encoding = T.decl_buffer((size,), "float32", data=encoding.data)
         self.sums = None
         if zero_point is not None:
             self.sums = pixel_sums(spec, self.isa, self.source, zero_point, self.tasks)
+
+    def _read(self, table: Table) -> None:
+        """Read ``numbers_to_read``."""
+        if self.shares_sizes:
+            self.sizes = self.sizes.read(table, len(self.place.numbers))
+            self.vector_stride = self.sizes.vector
+            # A function knows only whether there is one.
+            self.zero_point = self.zero_point and self.sizes.zero_point
+        self.place = self.place.read(table, self.sizes)
 
     def _k_steps_of_block(self) -> int:
         return self.spec.runs * self.spec.k_steps_per_run
@@ -220,7 +254,7 @@ class ConvKernel:
     def _tile(self, section: Section, block: Index, first: Index) -> None:
         """Write the computation of one tile, whose first pixel is ``first``."""
         lanes = self.isa.lanes
-        first_vector = kept(section.first_vector + block * section.nr)
+        first_vector = kept(self._vector_of(section) + block * section.nr)
         acc = [[local_vector(lanes) for _ in range(section.nr)] for _ in range(section.mr)]
         pixels = self._pixels(section, first)
         for j in range(section.nr):
@@ -265,8 +299,8 @@ class ConvKernel:
             self.residual = self.residual.reading(self.numbers)
             as_bytes = self.residual.vectors_as_bytes(section.nr, channels)
             as_words = self.residual.vectors_as_words(section.nr)
-        encodings = self._encodings(pixels)
-        addends = [None] * len(acc) if self.addend is None else pixels.times(self.spec.out_channels)
+        encodings = encodings_of(pixels, self.encoding, self.spec.fusion.encoding)
+        addends = [None] * len(acc) if self.addend is None else pixels.times(self.sizes.channels)
         # Vector by vector, so that its constants stay in registers.
         for j in range(section.nr):
             rows = self._rows(first_vector + j)
@@ -299,23 +333,6 @@ class ConvKernel:
                     *(self.spec, self.target, origins[i], first_vector, vectors, channels, ends),
                     zero_point=self.zero_point,
                 )
-
-    def _encodings(self, pixels: Pixels) -> list[Vector]:
-        """Return scale and zero point of each row, if outputs are float32."""
-        fields, encoding = self.encoding, self.spec.fusion.encoding
-        if fields is None or encoding is None:
-            return [None] * len(pixels.numbers)
-
-        def row(start: Index) -> Vector:
-            scale = kept(fields[start + SCALE_FIELD])
-            if encoding.offset is None:
-                return scale, None
-            point = T.Cast("int32", fields[start + POINT_FIELD])
-            return scale, kept(point + T.int32(encoding.offset))
-
-        if encoding.shape == (FIELDS,):
-            return [row(0)] * len(pixels.numbers)
-        return [row(start) for start in pixels.times(FIELDS)]
 
     def _narrowed(self, section: Section, acc: list[list[Buffer]]) -> list[Vector]:
         """Return all outputs of the first pixels, as bytes, if pixels are narrowed together."""
@@ -390,20 +407,6 @@ class ConvKernel:
         self, section: Section, first_vector: Index, first: Index, acc: list[list[Buffer]]
     ) -> None:
         """Write the sums of products of a tile, if tiles are summed separately."""
-
-    def _fetch_next(
-        self, section: Section, first_vector: Index, turn: Index, turns: int, k_steps: int
-    ) -> Callable[[Index], None]:
-        """Return what prefetches weights of the next block in each K-step; see ``fetch_ahead``.
-
-        With one instruction for each product, weights can be used faster than caches supply them.
-        """
-        if not self.isa.has_byte_products or turns == 1 or k_steps == 0:
-            return lambda k_step: None
-        size = section.nr * self.vector_stride
-        return fetch_ahead(
-            self.weights, first_vector * self.vector_stride + size, size, k_steps, turn, turns
-        )
 
     def _origins(self, section: Section, first: Index) -> Origins:
         """Return the offsets at which the pixels of a tile read."""

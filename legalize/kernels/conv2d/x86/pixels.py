@@ -8,12 +8,14 @@ from math import gcd
 
 from tvm.script.ir_builder import tirx as T
 
-from legalize.kernels.conv2d.spec import ConvSpec
+from legalize.kernels.conv2d.spec import ConvSpec, Encoding
+from legalize.kernels.conv2d.x86.sizes import Sizes, parts
 from legalize.kernels.ir.places import address, rolled
 from legalize.kernels.ir.rows import BYTES, ramp
 from legalize.kernels.ir.tables import Table
-from legalize.kernels.ir.vectors import Buffer, Index, kept, splat
+from legalize.kernels.ir.vectors import Buffer, Index, Vector, kept, splat, spread
 from legalize.kernels.kernel import Slice
+from qnn_ops.quantized.dynamic_quantization import FIELDS, POINT_FIELD, SCALE_FIELD
 
 
 @dataclass(frozen=True)
@@ -45,45 +47,63 @@ class Pixels:
         return [start + i * size for i in range(len(self.numbers))]
 
 
+def encodings_of(pixels: Pixels, fields: Buffer | None, encoding: Encoding | None) -> list[Vector]:
+    """Return scale and zero point of each row, if outputs are float32; ``fields`` has those."""
+    if fields is None or encoding is None:
+        return [None] * len(pixels.numbers)
+
+    def row(start: Index) -> Vector:
+        scale = kept(fields[start + SCALE_FIELD])
+        if encoding.offset is None:
+            return scale, None
+        point = T.Cast("int32", fields[start + POINT_FIELD])
+        return scale, kept(point + T.int32(encoding.offset))
+
+    if encoding.shape == (FIELDS,):
+        return [row(0)] * len(pixels.numbers)
+    return [row(start) for start in pixels.times(FIELDS)]
+
+
 @dataclass(frozen=True)
 class Target:
     """Where outputs lie in the tensor that is written, in elements.
 
     Attributes:
         spec: the convolution.
-        numbers: distances of neighbouring pixels, rows and images; the offset of the first output,
-            before which the border lies, if there is one; the lengths of the border between two
-            rows and after an image. They are constants of the code, or read from a table.
+        sizes: its sizes.
+        is_any: whether the code also serves outputs with another border, or none.
+        numbers: distances of neighbouring pixels, rows and images; the offset of the first output;
+            the lengths of the border between two rows, after an image and before one; how many
+            pairs of rows have some between them. They are constants of the code, or read from a
+            table.
     """
 
     spec: ConvSpec
+    sizes: Sizes
+    is_any: bool
     numbers: Sequence[Index]
 
     @classmethod
-    def known(cls, spec: ConvSpec) -> Target:
+    def known(cls, spec: ConvSpec, sizes: Sizes, *, is_any: bool) -> Target:
         """Return the target of a convolution, with its numbers."""
         pixel, first = spec.target.whole, spec.target.first
         border = spec.fusion.border
         if border is None:
             row = spec.out_width * pixel
-            return cls(spec, (pixel, row, spec.out_height * row, first, 0, 0))
+            numbers = pixel, row, spec.out_height * row, first, 0, 0, 0, 0
+            return cls(spec, sizes, is_any, numbers)
         top, left, bottom, right = border.widths
         _, height, width, _ = spec.target_shape
         row = width * pixel
         first, after = top * row + left * pixel, right * pixel + bottom * row
-        return cls(spec, (pixel, row, height * row, first, (left + right) * pixel, after))
+        between, pairs = (left + right) * pixel, spec.out_height - 1
+        numbers = pixel, row, height * row, first, between, after, first, pairs
+        return cls(spec, sizes, is_any, numbers)
 
-    def read(self, table: Table) -> Target:
+    def read(self, table: Table, sizes: Sizes) -> Target:
         """Return the target whose numbers a table has."""
-        return replace(self, numbers=[kept(table[i]) for i in range(len(self.numbers))])
-
-    @property
-    def alike(self) -> ConvSpec:
-        """A convolution with the same code and another target."""
-        fusion = self.spec.fusion
-        border = None if fusion.border is None else replace(fusion.border, widths=(1, 1, 1, 1))
-        part = None if fusion.part is None else Slice(self.spec.out_channels, 0)
-        return replace(self.spec, fusion=replace(fusion, border=border, part=part))
+        numbers = [kept(table[i]) for i in range(len(self.numbers))]
+        return replace(self, numbers=numbers, sizes=sizes)
 
     def origin(self, pixel: Index) -> Index:
         """Return the offset of a pixel's outputs."""
@@ -92,12 +112,18 @@ class Target:
         if spec.fusion.border is None:
             return pixel * size + first
         pixel = T.Cast("int32", pixel)
-        y, x = T.truncdiv(pixel, spec.out_width), T.truncmod(pixel, spec.out_width)
+        sizes = self.sizes
+        y, x = parts(pixel, sizes.width, sizes.by_width)
         place = x * size + first
         if spec.batch == 1:
             return y * row + place
-        number, y = T.truncdiv(y, spec.out_height), T.truncmod(y, spec.out_height)
+        number, y = parts(y, sizes.height, sizes.by_height)
         return number * image + y * row + place
+
+    def at(self, image: Index, y: Index, x: Index) -> Index:
+        """Return the offset of the outputs of a pixel of an image."""
+        size, row, whole, first, *_ = self.numbers
+        return image * whole + y * row + x * size + first
 
     def beside(self, origin: Index, down: int, across: int) -> Index:
         """Return the offset of a pixel by that of another one of its image."""
@@ -113,21 +139,31 @@ class Target:
 
     def fill_border(self, target: Buffer) -> None:
         """Write the loops that fill the border, if there is one, of the tensor as one row."""
-        border = self.spec.fusion.border
-        if border is None:
+        if self.spec.fusion.border is None and not self.is_any:
             return
-        size, row, image, first, between, after = self.numbers
-        width = gcd(self.spec.out_channels, BYTES)
-        value = splat(target.dtype, border.value, width)
+        size, row, image, first, between, after, before, pairs = self.numbers
+        width = gcd(self.spec.out_channels, BYTES // 2 if self.is_any else BYTES)
+        value = self.sizes.border
+        if not isinstance(value, int):
+            value = kept(spread(T.Cast(target.dtype, value), width))
+        value = splat(target.dtype, value, width)
 
         def fill(start: Index, length: Index) -> None:
             with T.serial(T.truncdiv(length, T.int32(width))) as i:
                 T.buffer_store(target, value, [ramp(start + i * width, width)])
 
-        line = self.spec.out_width * size
+        line = self.sizes.width * size
         with T.serial(self.spec.batch) as number:
             start = kept(number * image)
-            fill(start, first)
-            with T.serial(rolled(self.spec.out_height - 1)) as y:
+            fill(start, before)
+            with T.serial(rolled(pairs)) as y:
                 fill(kept(start + first + y * row + line), between)
-            fill(start + first + (self.spec.out_height - 1) * row + line, after)
+            fill(start + first + (self.sizes.height - 1) * row + line, after)
+
+
+def with_any_target(spec: ConvSpec) -> ConvSpec:
+    """Return a convolution with the same code and another target, the same one for all such."""
+    fusion = spec.fusion
+    border = None if fusion.border is None else replace(fusion.border, widths=(1, 1, 1, 1))
+    part = None if fusion.part is None else Slice(spec.out_channels, 0)
+    return replace(spec, fusion=replace(fusion, border=border, part=part))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
@@ -25,7 +25,7 @@ from legalize.kernels.conv2d.x86.epilogue.choose import (
 )
 from legalize.kernels.conv2d.x86.epilogue.residual import ResidualSum
 from legalize.kernels.conv2d.x86.kernel import ConvKernel
-from legalize.kernels.conv2d.x86.pixels import Target
+from legalize.kernels.conv2d.x86.pixels import with_any_target
 from legalize.kernels.conv2d.x86.tiling import lane_channels
 from legalize.kernels.ir.vectors import Array
 from legalize.kernels.isa.x86 import Isa, Products
@@ -89,6 +89,11 @@ class Plan(ABC):
         return replace(self, spec=spec)
 
     @property
+    def shares_sizes(self) -> bool:
+        """Whether the code reads the convolution's sizes, so that it serves others, too."""
+        return False
+
+    @property
     def factors(self) -> tuple[int, ...]:
         """Factors by which the epilogue's sums may be too large; the cheapest first, 1 last."""
         return (1,)
@@ -134,7 +139,8 @@ class Plan(ABC):
         residual = self.residual_sum(epilogue)
         numbers = [] if residual is None else [residual.rows]
         if spec.fusion.is_shared:
-            numbers.append(np.array(Target.known(spec).numbers, np.int32))
+            writer = self.kernel(epilogue, layout.known)
+            numbers.append(np.array(writer.numbers_to_read, np.int32))
         constants += [*chosen.arrays, *numbers, *layout.settings]
         return Packed(epilogue, tuple(constants), layout.known)
 
@@ -157,10 +163,13 @@ class Plan(ABC):
             spec = replace(spec, output=alike.output, fusion=fusion)
             epilogue = epilogue.with_zero_point_left(alike.zero_point)
         if spec.fusion.is_shared:
-            spec = Target.known(spec).alike
+            spec = with_any_target(spec)
         function = _built(self.with_spec(spec), epilogue, packed.known)
         if spec.fusion.is_shared:
-            function = _of_shape(function, self.spec.target_shape)
+            shapes = [spec.staged_shape, *(each.shape for each in packed.constants)]
+            if spec.fusion.added_dtype is not None:
+                shapes.append(spec.out_shape)
+            function = _of_shapes(function, [*shapes, self.spec.target_shape])
         return tell_border(function, self.spec.fusion.border)
 
 
@@ -172,12 +181,14 @@ def _built(plan: Plan, epilogue: Epilogue, known: Any) -> tirx.PrimFunc:
     return function.with_attr(SAME_CODE, function_digest(function))
 
 
-def _of_shape(function: tirx.PrimFunc, shape: tuple[int, ...]) -> tirx.PrimFunc:
-    """Return a function of an output of any shape for outputs of one shape."""
-    output = function.params[-1]
-    ty = output.ty
-    own = decl_buffer(shape, ty.dtype, "output", elem_offset=ty.elem_offset)
-    return function.specialize({output: own})
+def _of_shapes(function: tirx.PrimFunc, shapes: Sequence[tuple[int, ...]]) -> tirx.PrimFunc:
+    """Return a function of tensors of any shapes for those of these shapes."""
+    known = {}
+    for parameter, shape in zip(function.params, shapes, strict=True):
+        ty = parameter.ty
+        if isinstance(ty.shape[0], tirx.Var):
+            known[parameter] = decl_buffer(shape, ty.dtype, elem_offset=ty.elem_offset)
+    return function.specialize(known)
 
 
 Way = Callable[[ConvSpec, Isa, Weights, float], "Plan | None"]

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from tvm import DataType
 from tvm.script.ir_builder import tirx as T
 
-from legalize.kernels.ir.vectors import Buffer, Index
+from legalize.kernels.ir.vectors import Buffer, Index, kept
 
 _READ = 0
 _TO_SECOND_LEVEL = 2
@@ -20,28 +20,47 @@ _DATA = 1
 _LINE_BYTES = 64
 
 
+def share_of(size: int, steps: int, turns: int) -> int:
+    """Return how many values a step fetches.
+
+    Args:
+        size: values of the next part.
+        steps: steps of the loop.
+        turns: how often the loop runs over a part.
+    """
+    return -(-size // (steps * turns))
+
+
+def lines_of(share: int, dtype: str) -> int:
+    """Return how many lines of a cache hold a step's share of weights of a dtype."""
+    return -(-share // _line_of(dtype))
+
+
+def _line_of(dtype: str) -> int:
+    return _LINE_BYTES // (DataType(dtype).bits // 8)
+
+
 def fetch_ahead(
-    weights: Buffer, end: Index, size: int, steps: int, turn: Index, turns: int
+    weights: Buffer, end: Index, share: Index, lines: int, steps: Index, turn: Index
 ) -> Callable[[Index], None]:
     """Prefetch some of the next part of the weights in each step of a loop over a part.
 
     Args:
         weights: the buffer.
         end: the offset at which the part ends and the next one begins.
-        size: values of the next part.
+        share: from ``share_of``: values that a step fetches.
+        lines: from ``lines_of``.
         steps: steps of the loop.
         turn: how often the loop has already run over this part.
-        turns: how often it runs in all.
 
     Returns:
         A function that writes the prefetches of a step, given its number.
     """
-    share = -(-size // (steps * turns))
-    first = end + turn * (steps * share)
-    line = _LINE_BYTES // (DataType(weights.dtype).bits // 8)
+    first = kept(end + turn * (steps * share))
+    line = _line_of(weights.dtype)
 
     def fetch(step: Index) -> None:
-        for value in range(0, share, line):
+        for value in range(0, lines * line, line):
             # A prefetch past the end of the weights is harmless, as it is no access.
             place = T.address_of(weights[first + step * share + value])
             flags = [T.int32(flag) for flag in (_READ, _TO_SECOND_LEVEL, _DATA)]

@@ -67,8 +67,8 @@ class RowsKernel(DotKernel):
     def _microseconds(self) -> float:
         return microseconds(replace(self.spec, batch=_TYPICAL), self.products, self.tiling)
 
-    def _tiles_in(self, section: Section) -> int:
-        return 1  # nothing is fetched ahead
+    def _share_of(self, section: Section) -> int:
+        return 0  # nothing is fetched ahead
 
     def _loops(self) -> None:
         size: Any = self.spec.batch
@@ -91,7 +91,7 @@ class RowsKernel(DotKernel):
             first = kept(start * section.mr)
             self._some_rows(section, block, first, kept(T.min(stop * section.mr, rows)))
 
-        share_tiles(section, tiles, T.Cast("int64", task), _TASKS, some_tiles)
+        share_tiles(section.blocks, tiles, T.Cast("int64", task), _TASKS, some_tiles)
 
     def _some_rows(self, section: Section, block: Index, first: Index, stop: Index) -> None:
         """Write the loop over the rows from ``first`` to before ``stop``, if there are any."""

@@ -15,12 +15,12 @@ from legalize.kernels.conv2d.calls import (
 )
 from legalize.kernels.conv2d.plan import Plan, Weights
 from legalize.kernels.conv2d.rules import ConvRules
-from legalize.kernels.conv2d.spec import ConvSpec
+from legalize.kernels.conv2d.spec import ConvSpec, Fusion
 from legalize.kernels.conv2d.x86.rows import plan_rows
 from legalize.kernels.conv2d.x86.ways import cheapest_plan
 from legalize.kernels.ir.vectors import Array
 from legalize.kernels.isa.x86 import AMX, ISAS, Isa
-from legalize.kernels.kernel import OpenRule, Row
+from legalize.kernels.kernel import CALLS_BY_NAME, OpenRule, Row
 from qnn_ops import quantized_conv2d, quantized_dense
 from qnn_ops.dialect.registry import Attrs
 from qnn_ops.dialect.sizes import is_open
@@ -56,9 +56,27 @@ def _sum(
     return rules_of(isa).conv2d(builder, attrs, operands)
 
 
+def shares_code(builder: relax.BlockBuilder, data: relax.Expr) -> bool:
+    """Tell whether the kernel of a convolution may be that of others, too.
+
+    It may if another call makes the data. Then TVM checks no argument of the function.
+    """
+    is_inner = isinstance(data, relax.Var) and builder.lookup_binding(data) is not None
+    return is_inner and CALLS_BY_NAME in (builder.get().attrs or {})
+
+
 def _rows(isa: Isa) -> list[Row]:
     rules = rules_of(isa)
-    conv2d = sums_first(rules.conv2d, conv_factor, ends_in_floats)
+
+    def shared(
+        builder: relax.BlockBuilder, attrs: Attrs, operands: Sequence[relax.Expr]
+    ) -> relax.Expr | None:
+        # Other ways list K-steps, whose numbers are constants of the code.
+        is_shared = isa.has_byte_products and shares_code(builder, operands[0])
+        fusion = Fusion(is_shared=is_shared)
+        return rules.conv2d(builder, attrs, operands, fusion=fusion)
+
+    conv2d = sums_first(shared, conv_factor, ends_in_floats)
     dense = sums_first(rules.dense, dense_factor, ends_in_floats)
     return [
         (quantized_conv2d, (*isa.features, "fma"), partial(_sum, isa=isa)),

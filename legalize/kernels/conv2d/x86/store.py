@@ -116,7 +116,7 @@ def narrow_words(a: Vector, b: Vector, zero_point: int | Vector) -> Vector:
     if isinstance(zero_point, int) and zero_point == 0:
         return words
     lanes = lanes_in(words)
-    addend = splat("int16", zero_point, lanes)
+    addend = _in_lanes("int16", zero_point, lanes)
     return T.call_llvm_pure_intrin(f"int16x{lanes}", f"llvm.sadd.sat.v{lanes}i16", words, addend)
 
 
@@ -124,7 +124,14 @@ def moved(vector: Vector, zero_point: int | Vector) -> Vector:
     """Add the zero point that is still missing to a vector of int32."""
     if isinstance(zero_point, int) and zero_point == 0:
         return vector
-    return vector + splat("int32", zero_point, lanes_in(vector))
+    return vector + _in_lanes("int32", zero_point, lanes_in(vector))
+
+
+def _in_lanes(dtype: str, value: int | Vector, lanes: int) -> Vector:
+    """Return a number, which the code knows or not, in all lanes; vectors of all stay."""
+    if isinstance(value, int) or lanes_in(value) == lanes:
+        return splat(dtype, value, lanes)
+    return T.broadcast(T.Cast(dtype, value), lanes)
 
 
 def _clamp(output: OutputStage, value: Vector, lanes: int) -> Vector:

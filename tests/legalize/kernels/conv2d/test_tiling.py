@@ -10,7 +10,6 @@ from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.conv2d.spec import ConvSpec
 from legalize.kernels.conv2d.tiling import (
-    Section,
     first_byte,
     lies_in_line,
     origins_of,
@@ -38,7 +37,6 @@ def test_vectors_are_cut_into_blocks(
 
 @pytest.mark.parametrize(("blocks", "tiles", "tasks"), [(1, 7, 3), (5, 3, 4), (3, 4, 2), (2, 1, 4)])
 def test_tasks_share_every_tile_once(blocks: int, tiles: int, tasks: int) -> None:
-    section = Section(first_vector=0, blocks=blocks, nr=1, mr=1)
     with IRBuilder() as builder, T.prim_func(s_tir=True):
         T.func_attr({"global_symbol": "count", "tirx.noalias": True})
         counts = T.arg("counts", T.buffer((blocks, tiles), "int32"))
@@ -49,7 +47,7 @@ def test_tasks_share_every_tile_once(blocks: int, tiles: int, tasks: int) -> Non
                 T.buffer_store(counts, counts[block, tile] + 1, [block, tile])
 
         with T.serial(tasks) as task:
-            share_tiles(section, tiles, task, tasks, write)
+            share_tiles(blocks, tiles, task, tasks, write)
     library = tvm.compile(builder.get(), target="llvm")
     found = tvm.runtime.tensor(np.zeros((blocks, tiles), np.int32))
     library["count"](found)

@@ -27,7 +27,7 @@ from legalize.kernels.conv2d.x86.amx.slots import Slots, slots_of
 from legalize.kernels.conv2d.x86.epilogue.base import Epilogue
 from legalize.kernels.conv2d.x86.kernel import ConvKernel
 from legalize.kernels.conv2d.x86.pixels import Pixels
-from legalize.kernels.conv2d.x86.prefetch import fetch_ahead
+from legalize.kernels.conv2d.x86.prefetch import fetch_ahead, lines_of, share_of
 from legalize.kernels.conv2d.x86.store import narrow_pixels
 from legalize.kernels.ir.tasks import as_threads, loop_between, share
 from legalize.kernels.ir.vectors import (
@@ -223,7 +223,9 @@ class TileKernel(ConvKernel):
         size = nr * self.vector_stride
         end = first_vector * self.vector_stride + size
         # Also for blocks of one turn: its products wait for weights, but the next block's need not.
-        fetch = fetch_ahead(self.weights, end, size, self.chunks, own_turn, turns)
+        share = share_of(size, self.chunks, turns)
+        lines = lines_of(share, self.weight_dtype)
+        fetch = fetch_ahead(self.weights, end, share, lines, self.chunks, own_turn)
         passes = hints(plan, section)
         with T.serial(height) as ky, T.serial(taps) as kx:
             run = (ky * spec.dilation[0] * width + kx * spec.dilation[1]) * channels

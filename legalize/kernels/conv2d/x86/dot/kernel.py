@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache, partial
 from itertools import product
 from typing import TYPE_CHECKING
 
-from tvm.script.ir_builder import tirx as T
-
 from legalize.kernels.conv2d.spec import ConvSpec
 from legalize.kernels.conv2d.taps import range_of, tile_of, with_left_out
-from legalize.kernels.conv2d.tiling import Origins, Section, first_byte, tiles_of
+from legalize.kernels.conv2d.tiling import Origins, Section, first_byte, lies_in_line, tiles_of
 from legalize.kernels.conv2d.x86.epilogue.base import Epilogue
 from legalize.kernels.conv2d.x86.kernel import ConvKernel
 from legalize.kernels.conv2d.x86.pixels import Pixels
+from legalize.kernels.conv2d.x86.prefetch import fetch_ahead, lines_of, share_of
+from legalize.kernels.conv2d.x86.sizes import divided, multiples, parts
 from legalize.kernels.conv2d.x86.tiling import microseconds, registers_of, shares_columns
 from legalize.kernels.ir.places import address
 from legalize.kernels.ir.tables import Table
@@ -26,6 +27,10 @@ if TYPE_CHECKING:
 # K-steps of a strided sum that are unrolled, as in networks' first layers. There a loop takes a
 # tenth of the time on Zen 4; elsewhere it costs nothing.
 _MOST_WRITTEN_OUT = 12
+
+
+# Addresses of pixels that stay in registers for a loop.
+_MOST_ADDRESSES = 6
 
 
 def is_written_out(spec: ConvSpec) -> bool:
@@ -51,10 +56,11 @@ class DotKernel(ConvKernel):
         if self.taps is None:
             return
         tiles = sum(tiles_of(self.spec, section) for section in self.tiling)
-        self.ranges = self.tables.parameter("ranges", (tiles, 2), "uint8")
+        is_any = self.shares_sizes
+        self.ranges = self.tables.parameter("ranges", (tiles, 2), "uint8", is_any=is_any)
         if self.spec.staged_zero_point != 0:
             shape = (self.taps.count + 1, *self.bias.shape)
-            self.before = self.tables.parameter("before", shape, "int32")
+            self.before = self.tables.parameter("before", shape, "int32", is_any=is_any)
 
     def _pixels(self, section: Section, first: Index) -> Pixels:
         if self.taps is None or not self.taps.down:
@@ -63,20 +69,33 @@ class DotKernel(ConvKernel):
 
     def _pixel_down(self, number: Index) -> Index:
         """Return the output pixel with this number, counted down the columns."""
-        height, width = self.spec.out_height, self.spec.out_width
-        column, y = T.truncdiv(number, height), T.truncmod(number, height)
+        sizes = self.sizes
+        column, y = parts(number, sizes.height, sizes.by_height)
         if self.spec.batch == 1:
-            return kept(y * width + column)
-        image, x = T.truncdiv(column, width), T.truncmod(column, width)
-        return kept((image * height + y) * width + x)
+            return kept(y * sizes.width + column)
+        image, x = parts(column, sizes.width, sizes.by_width)
+        return kept((image * sizes.height + y) * sizes.width + x)
 
     def _origins(self, section: Section, first: Index) -> Origins:
-        if self.taps is None or not self.taps.down:
-            return super()._origins(section, first)
+        is_down = self.taps is not None and self.taps.down
+        if lies_in_line(self.spec, section.mr) and not is_down:
+            begin = address(self._first_byte(first))
+            return Origins([begin], multiples(self.sizes.pixel, section.mr))
         pixels = self._pixels(section, first).numbers
-        return Origins(
-            [address(first_byte(self.spec, pixel)) for pixel in pixels], [0] * len(pixels)
-        )
+        return Origins([address(self._first_byte(pixel)) for pixel in pixels], [0] * len(pixels))
+
+    def _first_byte(self, pixel: Index) -> Index:
+        """Return the offset of the first byte that an output pixel reads."""
+        sizes = self.sizes
+        if not self.shares_sizes:
+            return first_byte(self.spec, pixel)
+        if self.spec.pixel_pitch is not None:
+            return pixel * sizes.pixel
+        y, x = parts(pixel, sizes.width, sizes.by_width)
+        if self.spec.batch == 1:
+            return y * sizes.row + x * sizes.pixel
+        image, y = parts(y, sizes.height, sizes.by_height)
+        return image * sizes.image + y * sizes.row + x * sizes.pixel
 
     def _start(self, section: Section, first: Index, vector: Index) -> Vector:
         start = super()._start(section, first, vector)
@@ -88,7 +107,8 @@ class DotKernel(ConvKernel):
     def _range(self, section: Section, first: Index) -> tuple[Index, Index]:
         """Return the taps of a tile, first and end."""
         assert self.ranges is not None
-        return range_of(self.ranges, self.spec, self.tiling, section, first)
+        before = 0 if section.first_vector == 0 else self._tiles_in(self.tiling[0])
+        return range_of(self.ranges, before, section, first)
 
     def _loops_of(
         self, section: Section, first: Index
@@ -107,18 +127,26 @@ class DotKernel(ConvKernel):
             self._accumulate_columns(section, first_vector, first, acc)
             return
         spec, products = self.spec, self.products
-        _, _, width, channels = spec.staged_shape
+        sizes = self.sizes
         origins = self._origins(section, first)
         taps = spec.kernel_width // spec.taps_per_run
         k_step_size = section.nr * products.lanes * spec.k_step
-        k_steps = spec.run_length // spec.k_step
+        known = spec.run_length // spec.k_step
+        k_steps = sizes.whole_steps
+
+        def places_of(offset: Index) -> list[Index]:
+            is_one = len(origins.begins) == 1
+            if self.shares_sizes and is_one and section.mr > _MOST_ADDRESSES:
+                # Otherwise LLVM keeps an address for each pixel, and spills some.
+                return Origins([address(origins.begins[0] + offset)], origins.steps).plus(0)
+            return origins.plus(offset)
 
         def add_k_step(offset: Index, weights: Index) -> None:
             weights = kept(weights)
             parts = range(products.parts * section.nr)
             places = [weights + part * products.part_size for part in parts]
             factors = [kept(products.load_weights(self.weights, each)) for each in places]
-            for place, row in zip(origins.plus(offset), acc, strict=True):
+            for place, row in zip(places_of(offset), acc, strict=True):
                 data = [kept(each) for each in products.load_data(self.source, place)]
                 for j, vector in enumerate(row):
                     total = get_lanes(vector, products.lanes)
@@ -129,36 +157,34 @@ class DotKernel(ConvKernel):
 
         rows, columns = self._loops_of(section, first)
         # The K-steps of some columns in a run; the whole run, unless columns are left out.
-        of_tap = k_steps // spec.taps_per_run
-        is_cut = self.taps is not None and self.taps.down and taps == 1
         at_once = self._k_steps_at_once(section)
-        if is_cut and of_tap % at_once:
-            at_once = 1
-        tile = tile_of(section, first)
-        loops = spec.runs * (k_steps // at_once)
-        fetch = self._fetch_next(section, first_vector, tile, self._tiles_in(section), loops)
+        turns = kept(divided(k_steps, at_once))
+        fetch = self._fetch_next(section, first_vector, first, sizes.runs * turns)
 
         def add_run(ky: Index, kx: Index) -> None:
-            run = (ky * spec.dilation[0] * width + kx * spec.dilation[1]) * channels
+            run = ky * sizes.tap_row + kx * sizes.tap
             weights = (
-                first_vector * self.vector_stride
-                + (ky * taps + kx) * spec.k_steps_per_run * k_step_size
+                first_vector * self.vector_stride + (ky * taps + kx) * sizes.run_steps * k_step_size
             )
+            if self.shares_sizes:
+                # LLVM cannot tell that the sum fits 32 bits, and would widen it in each K-step.
+                weights = address(weights)
 
             def add_k_steps(number: Index) -> None:
-                fetch((ky * taps + kx) * (k_steps // at_once) + number)
+                fetch((ky * taps + kx) * turns + number)
                 for k in (number * at_once + i for i in range(at_once)):
                     add_k_step(run + k * spec.k_step, weights + k * k_step_size)
 
-            if is_cut:
-                turns = of_tap // at_once
-                loop_between(columns[0] * turns, columns[1] * turns, add_k_steps)
+            if self._cuts_runs:
+                of_tap = kept(divided(sizes.tap_steps, at_once))
+                loop_between(columns[0] * of_tap, columns[1] * of_tap, add_k_steps)
                 return
-            loop_between(0, k_steps // at_once, add_k_steps)
-            if k_steps % at_once:
+            loop_between(0, turns, add_k_steps)
+            if known % at_once:
                 add_k_step(run + (k_steps - 1) * spec.k_step, weights + (k_steps - 1) * k_step_size)
-            if k_steps < spec.k_steps_per_run:
-                add_k_step(run + spec.run_length - spec.k_step, weights + k_steps * k_step_size)
+            if known < spec.k_steps_per_run:
+                rest = spec.run_length - (known + 1) * spec.k_step
+                add_k_step(run + k_steps * spec.k_step + rest, weights + k_steps * k_step_size)
 
         if is_written_out(spec):
             for ky, kx in product(range(spec.kernel_height), range(taps)):
@@ -172,20 +198,19 @@ class DotKernel(ConvKernel):
     ) -> None:
         """Write the sums of adjacent pixels, which share the columns that they load."""
         spec, products = self.spec, self.products
-        _, _, width, channels = spec.staged_shape
+        sizes = self.sizes
         origin = self._origins(section, first).begins[0]
-        k_steps = channels // spec.k_step
+        k_steps = sizes.tap_steps
         k_step_size = section.nr * products.lanes * spec.k_step
-        tile = tile_of(section, first)
-        loops = spec.kernel_height * k_steps
-        fetch = self._fetch_next(section, first_vector, tile, self._tiles_in(section), loops)
+        fetch = self._fetch_next(section, first_vector, first, sizes.runs * k_steps)
         rows, _ = self._loops_of(section, first)
+        columns = multiples(sizes.pixel, section.mr + spec.kernel_width - 1)
 
         def add_k_step(ky: Index, k: Index) -> None:
             fetch(ky * k_steps + k)
-            row = origin + ky * (spec.dilation[0] * width * channels) + k * spec.k_step
+            row = origin + ky * sizes.tap_row + k * spec.k_step
             weights = first_vector * self.vector_stride
-            weights = kept(weights + (ky * spec.k_steps_per_run + k) * k_step_size)
+            weights = kept(weights + (ky * sizes.run_steps + k) * k_step_size)
             row = kept(row)
 
             @cache
@@ -194,7 +219,7 @@ class DotKernel(ConvKernel):
                 return kept(products.load_weights(self.weights, place))
 
             for column in range(section.mr + spec.kernel_width - 1):
-                data = kept(*products.load_data(self.source, row + column * channels))
+                data = kept(*products.load_data(self.source, row + columns[column]))
                 for kx in range(spec.kernel_width):
                     if not 0 <= column - kx < section.mr:
                         continue
@@ -212,4 +237,42 @@ class DotKernel(ConvKernel):
         second one early: if no register is left for them, it keeps all accumulators in memory.
         """
         taken = registers_of(self.products, section.nr, section.mr)
-        return 2 if self.isa.has_byte_products and self.isa.registers - taken >= 2 else 1
+        if not self.isa.has_byte_products or self.isa.registers - taken < 2:
+            return 1
+        spec = self.spec
+        is_odd = spec.run_length // spec.k_step // spec.taps_per_run % 2 != 0
+        return 1 if is_odd and self._cuts_runs else 2
+
+    @property
+    def _cuts_runs(self) -> bool:
+        """Whether tiles leave out columns of the kernel, which are parts of a run."""
+        is_down = self.taps is not None and self.taps.down
+        return is_down and self.spec.kernel_width == self.spec.taps_per_run
+
+    def _share_of(self, section: Section) -> int:
+        spec, tiles = self.spec, tiles_of(self.spec, section)
+        if not self.isa.has_byte_products or tiles == 1:
+            return 0
+        if shares_columns(spec, self.products, section.nr, section.mr, self.taps):
+            steps = spec.kernel_height * (spec.staged_channels // spec.k_step)
+        else:
+            at_once = self._k_steps_at_once(section)
+            steps = spec.runs * (spec.run_length // spec.k_step // at_once)
+        stride = self._k_steps_of_block() * self.isa.lanes * spec.k_step
+        return share_of(section.nr * stride, steps, tiles) if steps else 0
+
+    def _fetch_next(
+        self, section: Section, first_vector: Index, first: Index, steps: Index
+    ) -> Callable[[Index], None]:
+        """Return what prefetches weights of the next block in each K-step; see ``fetch_ahead``.
+
+        With one instruction for each product, weights can be used faster than caches supply them.
+        """
+        lines = lines_of(self._share_of(section), self.weight_dtype)
+        if lines == 0:
+            return lambda k_step: None
+        end = (first_vector + section.nr) * self.vector_stride
+        if self.shares_sizes:
+            end = address(end)
+        share = self.sizes.share if section.first_vector == 0 else self.sizes.last_share
+        return fetch_ahead(self.weights, end, share, lines, steps, tile_of(section, first))

@@ -15,7 +15,8 @@ from legalize.kernels.conv2d.x86.dot.kernel import DotKernel, is_written_out
 from legalize.kernels.conv2d.x86.epilogue.base import Epilogue
 from legalize.kernels.conv2d.x86.k_steps import k_step_weights
 from legalize.kernels.conv2d.x86.plan import Layout, Plan
-from legalize.kernels.conv2d.x86.tiling import choose_tiling, units
+from legalize.kernels.conv2d.x86.sizes import has_inverses
+from legalize.kernels.conv2d.x86.tiling import choose_tiling, shares_columns, units
 from legalize.kernels.ir.vectors import Array
 from legalize.kernels.isa.x86 import ByteProducts, Isa, Products, WidenedProducts, WordProducts
 
@@ -41,6 +42,23 @@ class DotPlan(Plan):
     """
 
     taps: Taps | None = None
+
+    @property
+    def shares_sizes(self) -> bool:
+        """Whether the code reads the convolution's sizes."""
+        spec, isa = self.spec, self.products.isa
+        if (
+            not (spec.fusion.is_shared and isa.has_byte_products)
+            or not has_inverses(spec)
+            or is_written_out(spec)
+        ):
+            return False
+        # Sums of pixels take memory of a known size, and shared columns take all registers.
+        sums_pixels = spec.has_asymmetric_kernel and self.products.takes_raw_weights
+        return not sums_pixels and not any(
+            shares_columns(spec, self.products, section.nr, section.mr, self.taps)
+            for section in self.tiling
+        )
 
     def lay_out(self, kernel: Array, lanes: Array) -> Layout:
         """Order weights by block of channels, run, K-step, vector, part, lane, value.

@@ -14,12 +14,16 @@ This is like ../kernel.py, but the sums are products of transformed data and wei
             store(narrow(requantize(outputs + bias)))
 
 A group's values are stored together, so a tile's values of all positions, which are accessed one
-after the other, are in few pages.
+after the other, are in few pages. For each position they are stored in chunks of a vector's
+channels, tile by tile: then neighbouring tiles lie equally far apart, however many channels there
+are.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from functools import reduce
+from operator import add
+from typing import TYPE_CHECKING, NamedTuple
 
 from tvm.script.ir_builder import tirx as T
 
@@ -27,9 +31,11 @@ from legalize.kernels.conv2d.tiling import Section
 from legalize.kernels.conv2d.x86.epilogue.base import Epilogue
 from legalize.kernels.conv2d.x86.kernel import ConvKernel
 from legalize.kernels.conv2d.x86.pixels import Pixels
-from legalize.kernels.conv2d.x86.prefetch import fetch_ahead
+from legalize.kernels.conv2d.x86.prefetch import fetch_ahead, lines_of, share_of
+from legalize.kernels.conv2d.x86.sizes import inverse, multiples, parts
 from legalize.kernels.conv2d.x86.winograd.combine import both_ways
-from legalize.kernels.ir.rows import for_each_piece
+from legalize.kernels.ir.places import address, rolled
+from legalize.kernels.ir.tables import Table
 from legalize.kernels.ir.tasks import loop_between, share
 from legalize.kernels.ir.vectors import (
     DWORD,
@@ -50,6 +56,54 @@ if TYPE_CHECKING:
 # Outputs of a tile that are finished together; those of 4 × 4 would not stay in registers.
 _PIXELS = 4
 
+SHARED_BYTES = 1 << 19
+"""Bytes of transformed data, and of sums, for which a function of several convolutions has room."""
+
+
+class Cut(NamedTuple):
+    """Sizes of the cut that loops and addresses take.
+
+    Attributes:
+        columns: see ``WinogradPlan``.
+        by_columns: its inverse.
+        rows: see ``WinogradPlan``.
+        by_rows: its inverse.
+        tiles: see ``WinogradPlan``.
+        panel: see ``WinogradPlan``.
+        panels: see ``WinogradPlan``.
+        groups: groups of a panel.
+        chunks: whole chunks of channels.
+        data_stride: values of a group from a position to the next one.
+    """
+
+    columns: Index
+    by_columns: Index
+    rows: Index
+    by_rows: Index
+    tiles: Index
+    panel: Index
+    panels: Index
+    groups: Index
+    chunks: Index
+    data_stride: Index
+
+    @classmethod
+    def known(cls, plan: WinogradPlan) -> Cut:
+        """Return the sizes of a plan."""
+        words = 2 * plan.products.isa.lanes
+        return cls(
+            columns=plan.columns,
+            by_columns=inverse(plan.columns),
+            rows=plan.rows,
+            by_rows=inverse(plan.rows),
+            tiles=plan.tiles,
+            panel=plan.panel,
+            panels=plan.panels,
+            groups=plan.panel // plan.group,
+            chunks=plan.spec.in_channels // words,
+            data_stride=plan.data_stride // 2,
+        )
+
 
 class WinogradKernel(ConvKernel):
     """The buffers of one function, and the writer of its loops."""
@@ -58,46 +112,71 @@ class WinogradKernel(ConvKernel):
         """Write a plan's function."""
         self.plan = plan
         self.wraps = isinstance(plan.products, WordDots)
+        self.cut = Cut.known(plan)
         super().__init__(plan, epilogue)
-        nr = max(section.nr for section in plan.tiling)
-        self.data_stride = plan.stride(2 * plan.spec.in_channels) // 2
-        self.sums_stride = plan.stride(4 * nr * self.isa.lanes) // 4
-        self.groups = plan.panel // plan.group
+        self.chunk_stride = plan.group * self.words
+        self.sums_stride = plan.sums_stride // 4
 
     def _task_count(self) -> int:
         return self.plan.tasks
 
+    @property
+    def _has_any_border(self) -> bool:
+        return self.shares_sizes and self.spec.stored.dtype == "uint8"
+
+    def _share_of(self, section: Section) -> int:
+        size = section.nr * self.products.part_size
+        return share_of(size, 1, self.plan.panel // self.plan.group)
+
     def _k_steps_of_block(self) -> int:
         return self.plan.transform.positions * self.spec.in_channels // DWORD
 
+    @property
+    def numbers_to_read(self) -> list[int]:
+        """The numbers that a function of several convolutions reads."""
+        return [*super().numbers_to_read, *(self.cut if self.shares_sizes else ())]
+
+    def _read(self, table: Table) -> None:
+        if self.shares_sizes:
+            first = len(super().numbers_to_read)
+            self.cut = Cut(*(kept(table[first + i]) for i in range(len(self.cut))))
+        super()._read(table)
+
     def _loops(self) -> None:
-        units = self.plan.panels * self.plan.blocks
+        units = kept(self.cut.panels * self._all_blocks)
         if self.tasks == 1:
             self._units(0, units)
             return
-        with T.parallel(self.tasks) as task:
-            self._units(*share(task, self.tasks, units))
+        with T.parallel(self.sizes.tasks) as task:
+            self._units(*map(kept, share(task, self.sizes.tasks, units)))
+
+    @property
+    def _all_blocks(self) -> Index:
+        """Blocks of channels of all sections."""
+        return reduce(add, map(self._blocks_of, self.tiling))
 
     def _units(self, start: Index, stop: Index) -> None:
         """Write the loops over neighbouring blocks of neighbouring panels."""
-        plan, blocks = self.plan, self.plan.blocks
-        positions = self.groups * plan.transform.positions
-        size = positions * self.data_stride
-        self.transformed = T.alloc_buffer((size,), "int16", scope="global")
-        size = positions * self.sums_stride
-        self.multiplied = T.alloc_buffer((size,), "int32", scope="global")
+        plan, cut, blocks = self.plan, self.cut, kept(self._all_blocks)
+        positions = cut.groups * plan.transform.positions
+        data, sums = positions * cut.data_stride, positions * self.sums_stride
+        if self.shares_sizes:
+            # TVM allocates memory at the start of a function, before it reads sizes.
+            data, sums = SHARED_BYTES // 2, SHARED_BYTES // 4
+        self.transformed = T.alloc_buffer((data,), "int16", scope="global")
+        self.multiplied = T.alloc_buffer((sums,), "int32", scope="global")
 
         def panel(number: Index) -> None:
-            first = unsigned_min(number * plan.panel, plan.tiles - plan.panel)
-            with T.serial(self.groups) as group, T.serial(plan.group) as tile:
+            first = kept(unsigned_min(number * cut.panel, kept(cut.tiles - cut.panel)))
+            with T.serial(cut.groups) as group, T.serial(plan.group) as tile:
                 self._transform(first, group, tile)
             before = number * blocks
             for section in plan.tiling:
                 lowest, highest = start - before, stop - before
                 if self.tasks == 1:
-                    lowest, highest = 0, section.blocks
+                    lowest, highest = 0, self._blocks_of(section)
                 self._blocks(section, first, lowest, highest)
-                before += section.blocks
+                before += self._blocks_of(section)
 
         loop_between(T.truncdiv(start, blocks), T.truncdiv(stop + blocks - 1, blocks), panel)
 
@@ -105,93 +184,128 @@ class WinogradKernel(ConvKernel):
         """Write the loop over a section's blocks between two numbers."""
 
         def block(number: Index) -> None:
-            first_vector = section.first_vector + number * section.nr
+            first_vector = kept(self._vector_of(section) + number * section.nr)
             with T.serial(self.plan.transform.positions) as position:
                 self._multiply(section, first_vector, position)
-            with T.serial(self.groups) as group, T.serial(self.plan.group) as tile:
+            with T.serial(self.cut.groups) as group, T.serial(self.plan.group) as tile:
                 self._end(section, first_vector, first, group, tile)
 
-        loop_between(T.max(start, 0), T.min(stop, section.blocks), block)
+        loop_between(T.max(start, 0), T.min(stop, self._blocks_of(section)), block)
 
     def _place(self, tile: Index) -> tuple[Index, Index, Index]:
         """Return the image, row and column of the first output of a tile."""
-        spec, plan = self.spec, self.plan
-        row, column = T.truncdiv(tile, plan.columns), T.truncmod(tile, plan.columns)
+        plan, cut, sizes = self.plan, self.cut, self.sizes
+        row, column = parts(tile, cut.columns, cut.by_columns)
         image: Index = 0
-        if spec.batch > 1:
-            image, row = T.truncdiv(row, plan.rows), T.truncmod(row, plan.rows)
+        if self.spec.batch > 1:
+            image, row = parts(row, cut.rows, cut.by_rows)
         y, x = plan.transform.y.tile_outputs, plan.transform.x.tile_outputs
-        row = unsigned_min(row * y, spec.out_height - y)
-        return image, row, unsigned_min(column * x, spec.out_width - x)
+        row = kept(unsigned_min(row * y, kept(sizes.height - y)))
+        return image, row, kept(unsigned_min(column * x, kept(sizes.width - x)))
 
     def _transform(self, first: Index, group: Index, tile: Index) -> None:
         """Write the transform of the data of a group's tile."""
-        plan, channels = self.plan, self.spec.in_channels
+        plan, sizes, words = self.plan, self.sizes, self.words
         y, x = plan.transform.y, plan.transform.x
-        _, height, width, _ = self.spec.staged_shape
-        image, row, column = self._place(first + group * plan.group + tile)
-        origin = ((image * height + row) * width + column) * channels
+        image, row, column = self._place(kept(first + group * plan.group + tile))
+        origin = image * sizes.image + row * sizes.row + column * sizes.pixel
+        origin = address(origin)
+        rows_at, columns_at = multiples(sizes.row, y.extent), multiples(sizes.pixel, x.extent)
+        target = address(self._data_place(0, group, tile))
 
-        def write(offset: Index, words: int) -> None:
+        def write(chunk: Index, offset: Index) -> None:
+            starts = [kept(origin + offset + at) for at in rows_at]
+
             def load(i: int, j: int) -> Vector:
-                place = origin + (i * width + j) * channels + offset
+                place = starts[i] + columns_at[j]
                 return T.Cast(f"int16x{words}", self.source[T.ramp(place, 1, words)])
 
             rows = both_ways(y.data, x.data, load, wraps=False)
+            begin = kept(target + chunk * self.chunk_stride)
             for position, value in enumerate(value for row in rows for value in row):
-                place = self._data_place(position, group, tile) + offset
+                place = begin + position * self.cut.data_stride
                 T.buffer_store(self.transformed, value, [T.ramp(place, 1, words)])
 
-        for_each_piece(channels, write, 2 * self.isa.lanes)
+        with T.serial(self.cut.chunks) as chunk:
+            write(chunk, chunk * words)
+        if self.has_half:
+            write(self.cut.chunks, self.cut.chunks * words - words // 2)
+
+    @property
+    def words(self) -> int:
+        """Channels of a chunk: those of a vector of words."""
+        return 2 * self.isa.lanes
+
+    @property
+    def has_half(self) -> bool:
+        """Whether the last chunk holds only half as many new channels."""
+        return self.spec.in_channels % self.words != 0
 
     def _multiply(self, section: Section, first_vector: Index, position: Index) -> None:
         """Write the sums of products of a position of the transform."""
-        plan, products, channels = self.plan, self.products, self.spec.in_channels
+        plan, products, cut, lanes = self.plan, self.products, self.cut, self.isa.lanes
         nr, group = section.nr, plan.group
         k_step_size = nr * products.part_size
-        weights = first_vector * self.vector_stride + position * (channels // 2 * k_step_size)
+        steps = cut.chunks * lanes + (lanes // 2 if self.has_half else 0)
+        weights = first_vector * self.vector_stride + position * (steps * k_step_size)
+        weights = address(weights)
 
-        with T.serial(self.groups) as number:
+        with T.serial(cut.groups) as number:
             sums = [[local_vector(products.lanes) for _ in range(nr)] for _ in range(group)]
             for row in sums:
                 for vector in row:
                     set_lanes(vector, T.broadcast(T.int32(0), products.lanes), products.lanes)
-            size = channels // 2 * k_step_size
-            end, steps = weights + size, channels // 2
-            fetch = fetch_ahead(self.weights, end, size, steps, number, self.groups)
-            with T.serial(steps) as k:
-                fetch(k)
-                for tile, row in enumerate(sums):
-                    place = self._data_place(position, number, tile) + 2 * k
-                    (data,) = products.load_data(self.transformed, place)
-                    for j, vector in enumerate(row):
-                        place = weights + k * k_step_size + j * products.part_size
-                        factors = products.load_weights(self.weights, place)
-                        total = products.multiply_add(
-                            get_lanes(vector, products.lanes), data, factors
-                        )
-                        set_lanes(vector, total, products.lanes)
+            end = weights + steps * k_step_size
+            is_first = section.first_vector == 0
+            share = self.sizes.share if is_first else self.sizes.last_share
+            lines = lines_of(k_step_size, self.weight_dtype)
+            fetch = fetch_ahead(self.weights, end, share, lines, steps, number)
+            begin = address(self._data_place(position, number, 0))
+
+            def add_chunk(chunk: Index, first: int) -> None:
+                """Write the K-steps of a chunk from the first one on."""
+                data_at = address(begin + chunk * self.chunk_stride + 2 * first)
+                weights_at = address(weights + chunk * (lanes * k_step_size))
+                with T.serial(rolled(lanes - first)) as k:
+                    fetch(chunk * lanes + k)
+                    for tile, row in enumerate(sums):
+                        place = data_at + tile * self.words + 2 * k
+                        (data,) = products.load_data(self.transformed, place)
+                        for j, vector in enumerate(row):
+                            place = weights_at + k * k_step_size + j * products.part_size
+                            factors = products.load_weights(self.weights, place)
+                            total = products.multiply_add(
+                                get_lanes(vector, products.lanes), data, factors
+                            )
+                            set_lanes(vector, total, products.lanes)
+
+            with T.serial(cut.chunks) as chunk:
+                add_chunk(chunk, 0)
+            if self.has_half:
+                add_chunk(cut.chunks, lanes // 2)
+            sums_at = address(self._sums_place(position, number))
             for tile, row in enumerate(sums):
                 for j, vector in enumerate(row):
-                    place = self._sums_place(nr, position, number, tile, j)
+                    place = T.ramp(sums_at + (tile * nr + j) * lanes, 1, lanes)
                     T.buffer_store(self.multiplied, get_lanes(vector, products.lanes), [place])
 
     def _end(
         self, section: Section, first_vector: Index, first: Index, group: Index, tile: Index
     ) -> None:
         """Write the code that turns the sums of a group's tile into outputs."""
-        spec, plan, lanes, nr = self.spec, self.plan, self.isa.lanes, section.nr
+        plan, lanes, nr = self.plan, self.isa.lanes, section.nr
         y, x = plan.transform.y, plan.transform.x
-        image, row, column = self._place(first + group * plan.group + tile)
-        pixel = (image * spec.out_height + row) * spec.out_width + column
-        target = kept(self.place.origin(pixel))
+        image, row, column = self._place(kept(first + group * plan.group + tile))
+        pixel = (image * self.sizes.height + row) * self.sizes.width + column
+        target = address(self.place.at(image, row, column))
 
+        sums_at = address(self._sums_place(0, group) + tile * (nr * lanes))
         is_divided = self.epilogue.factor == 1
 
         def vector(number: int) -> list[list[Vector]]:
             def load(i: int, j: int) -> Vector:
-                place = self._sums_place(nr, i * x.extent + j, group, tile, number)
-                sums = self.multiplied[place]
+                place = sums_at + (i * x.extent + j) * self.sums_stride + number * lanes
+                sums = self.multiplied[T.ramp(place, 1, lanes)]
                 if is_divided or i * x.extent + j != plan.transform.shared_position:
                     return sums
                 bias = self.bias[first_vector + number, T.ramp(0, 1, lanes)]
@@ -215,7 +329,7 @@ class WinogradKernel(ConvKernel):
                         bias = self.bias[first_vector + number, T.ramp(0, 1, lanes)]
                         value = self._divided(value) + bias
                     set_lanes(outputs[number], value, lanes)
-            pixels = [pixel + i * spec.out_width + j for i, j in places]
+            pixels = [pixel + i * self.sizes.width + j for i, j in places]
             targets = [self.place.beside(target, i, j) for i, j in places]
             self._finish(section, first_vector, Pixels(pixels), acc, targets=targets)
 
@@ -229,11 +343,8 @@ class WinogradKernel(ConvKernel):
     def _data_place(self, position: Index, group: Index, tile: Index) -> Index:
         """Return the offset of a tile's first transformed value."""
         block = group * self.plan.transform.positions + position
-        return block * self.data_stride + tile * self.spec.in_channels
+        return block * self.cut.data_stride + tile * self.words
 
-    def _sums_place(
-        self, nr: int, position: Index, group: Index, tile: Index, number: int
-    ) -> Index:
-        """Return the offset of a vector of a tile's sums."""
-        lanes, block = self.isa.lanes, group * self.plan.transform.positions + position
-        return T.ramp(block * self.sums_stride + (tile * nr + number) * lanes, 1, lanes)
+    def _sums_place(self, position: Index, group: Index) -> Index:
+        """Return the offset of the first sum of a group."""
+        return (group * self.plan.transform.positions + position) * self.sums_stride

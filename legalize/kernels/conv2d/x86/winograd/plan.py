@@ -16,8 +16,9 @@ from legalize.kernels.conv2d.tiling import Section, split_vectors
 from legalize.kernels.conv2d.x86.epilogue.base import Epilogue
 from legalize.kernels.conv2d.x86.pairs.plan import LEAST_K_STEP
 from legalize.kernels.conv2d.x86.plan import Layout, Plan
+from legalize.kernels.conv2d.x86.sizes import has_inverses
 from legalize.kernels.conv2d.x86.tiling import MICROSECONDS, registers_of, rescaling_units, units
-from legalize.kernels.conv2d.x86.winograd.kernel import WinogradKernel
+from legalize.kernels.conv2d.x86.winograd.kernel import SHARED_BYTES, WinogradKernel
 from legalize.kernels.conv2d.x86.winograd.pack import lay_out_transformed
 from legalize.kernels.conv2d.x86.winograd.transform import (
     Transform,
@@ -75,6 +76,14 @@ class WinogradPlan(Plan):
     panel: int
 
     @property
+    def shares_sizes(self) -> bool:
+        """Whether the code reads the convolution's sizes."""
+        is_shared = self.spec.fusion.is_shared and self.products.isa.has_byte_products
+        workspace = self.panel // self.group * self.transform.positions
+        fits = workspace * max(self.data_stride, self.sums_stride) <= SHARED_BYTES
+        return is_shared and fits and has_inverses(self.spec)
+
+    @property
     def group(self) -> int:
         """Tiles of a group, which are multiplied together."""
         return self.tiling[0].mr
@@ -91,6 +100,18 @@ class WinogradPlan(Plan):
         same few sets of a cache.
         """
         return (-(-self.group * tile_bytes // _LINE) | 1) * _LINE
+
+    @property
+    def data_stride(self) -> int:
+        """Bytes from one position's data of a group to the next one's, in whole chunks."""
+        words = 2 * self.products.isa.lanes
+        return self.stride(2 * words * -(-self.spec.in_channels // words))
+
+    @property
+    def sums_stride(self) -> int:
+        """Bytes from one position's sums of a group to the next one's."""
+        nr = max(section.nr for section in self.tiling)
+        return self.stride(4 * nr * self.products.isa.lanes)
 
     @property
     def blocks(self) -> int:

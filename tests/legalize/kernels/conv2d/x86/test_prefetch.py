@@ -6,17 +6,18 @@ import pytest
 from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tirx as T
 
-from legalize.kernels.conv2d.x86.prefetch import fetch_ahead
+from legalize.kernels.conv2d.x86.prefetch import fetch_ahead, lines_of, share_of
 
 _END = 3 * 64
 
 
 def requests(dtype: str, size: int, steps: int, turns: int) -> list[int]:
     """Return the offsets that loops of known numbers prefetch."""
+    share = share_of(size, steps, turns)
     with IRBuilder() as builder, T.prim_func(s_tir=True):
         weights = T.arg("weights", T.buffer((1,), dtype))
         for turn in range(turns):
-            fetch = fetch_ahead(weights, _END, size, steps, turn, turns)
+            fetch = fetch_ahead(weights, _END, share, lines_of(share, dtype), steps, turn)
             for step in range(steps):
                 fetch(step)
     return [int(place) for place in re.findall(r"weights\[(\d+)\]", builder.get().script())]

@@ -1,0 +1,155 @@
+"""The sizes of a convolution: constants of its code, or numbers that it reads from a table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from tvm.script.ir_builder import tirx as T
+
+from legalize.kernels.conv2d.spec import ConvSpec
+from legalize.kernels.ir.places import address
+from legalize.kernels.ir.tables import Table
+from legalize.kernels.ir.vectors import Index, kept
+
+_INVERSE_BITS = 30
+
+
+class Sizes(NamedTuple):
+    """Sizes on which no form of the code depends.
+
+    Attributes:
+        pixels: pixels of the output, over all images.
+        height: rows of an image's output.
+        width: its columns.
+        by_height: the inverse of ``height``, for ``parts``.
+        by_width: the inverse of ``width``.
+        channels: channels of an output pixel.
+        blocks: blocks of channels in the first section.
+        pixel: values of the staged data from the first one of an output pixel to the next one's.
+        row: the same for rows of the output.
+        image: values of a staged image.
+        tap: values from a column of the kernel to the next one.
+        tap_row: the same for rows of the kernel.
+        vector: weights of a vector of channels.
+        run_steps: K-steps of a run.
+        whole_steps: those of a run that end before its end, or with it.
+        tap_steps: K-steps of a column of the kernel, if they are whole.
+        runs: runs of an output pixel.
+        tasks: tasks that share the work.
+        share: weights that a K-step fetches ahead, in the first section.
+        last_share: the same for the last section.
+        zero_point: still to be added to outputs.
+        border: the value of the border's pixels.
+    """
+
+    pixels: Index
+    height: Index
+    width: Index
+    by_height: Index
+    by_width: Index
+    channels: Index
+    blocks: Index
+    pixel: Index
+    row: Index
+    image: Index
+    tap: Index
+    tap_row: Index
+    vector: Index
+    run_steps: Index
+    whole_steps: Index
+    tap_steps: Index
+    runs: Index
+    tasks: Index
+    share: Index
+    last_share: Index
+    zero_point: Index
+    border: Index
+
+    @classmethod
+    def known(
+        cls,
+        spec: ConvSpec,
+        *,
+        blocks: int,
+        vector: int,
+        tasks: int,
+        shares: Sequence[int],
+        zero_point: int,
+    ) -> Sizes:
+        """Return the sizes of a convolution; ``shares`` has one for each section."""
+        _, height, width, channels = spec.staged_shape
+        stride_y, stride_x = spec.strides
+        dilation_y, dilation_x = spec.dilation
+        return cls(
+            pixels=spec.out_pixels,
+            height=spec.out_height,
+            width=spec.out_width,
+            by_height=inverse(spec.out_height),
+            by_width=inverse(spec.out_width),
+            channels=spec.out_channels,
+            blocks=blocks,
+            pixel=stride_x * channels,
+            row=stride_y * width * channels,
+            image=height * width * channels,
+            tap=dilation_x * channels,
+            tap_row=dilation_y * width * channels,
+            vector=vector,
+            run_steps=spec.k_steps_per_run,
+            whole_steps=spec.run_length // spec.k_step,
+            tap_steps=spec.staged_channels // spec.k_step,
+            runs=spec.runs,
+            tasks=tasks,
+            share=shares[0],
+            last_share=shares[-1],
+            zero_point=zero_point,
+            border=0 if spec.fusion.border is None else spec.fusion.border.value,
+        )
+
+    def read(self, table: Table, first: int) -> Sizes:
+        """Return the sizes that a table has from its element ``first`` on."""
+        return Sizes(*(kept(table[first + i]) for i in range(len(self))))
+
+
+def inverse(size: int) -> int:
+    """Return a number by which ``parts`` multiplies instead of a division."""
+    return -(-(1 << _INVERSE_BITS) // size)
+
+
+def has_inverses(spec: ConvSpec) -> bool:
+    """Tell whether ``parts`` is right for all pixels of a convolution."""
+    return spec.out_pixels * max(spec.out_width, spec.out_height) <= 1 << _INVERSE_BITS
+
+
+def parts(value: Index, size: Index, inverse: Index) -> tuple[Index, Index]:
+    """Divide a number that is not negative by a size: quotient and rest.
+
+    A size that the code does not know has its inverse beside it: the product is exact while number
+    times size stays within ``_INVERSE_BITS``, see ``has_inverses``.
+    """
+    if isinstance(size, int):
+        return T.truncdiv(value, size), T.truncmod(value, size)
+    product = T.Cast("int64", value) * T.Cast("int64", inverse)
+    quotient = kept(T.Cast("int32", T.shift_right(product, T.int64(_INVERSE_BITS))))
+    return quotient, value - quotient * size
+
+
+def divided(value: Index, size: int) -> Index:
+    """Divide a size by a number that the code knows."""
+    return value // size if isinstance(value, int) else T.truncdiv(value, size)
+
+
+def multiples(size: Index, count: int) -> list[Index]:
+    """Return the multiples of a size from 0 on.
+
+    Those of a size that the code does not know take few registers: an instruction's address takes
+    a register 1, 2, 4 or 8 times.
+    """
+    if isinstance(size, int):
+        return [i * size for i in range(count)]
+    odd = {i: address(size * i) for i in range(1, count, 2)}
+    found: list[Index] = [0]
+    for i in range(1, count):
+        power = i & -i
+        found.append(odd[i // power] * T.int64(power))
+    return found
