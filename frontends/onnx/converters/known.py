@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from tvm import relax
 
+from frontends.errors import UnsupportedError
 from qnn_ops import dequantize
 from qnn_ops.dialect.registry import attrs_of, constant_of, operator_of
 
@@ -33,3 +34,19 @@ def known_number(builder: relax.BlockBuilder, expr: relax.Expr) -> float | None:
     if known is None or known.size != 1:
         return None
     return float(dequantize.apply(attrs_of(value), known).item())
+
+
+def one_number(expr: relax.Expr, name: str) -> int:
+    """Return the integer of a constant.
+
+    Args:
+        expr: an operand.
+        name: what the operand is, for the error.
+
+    Raises:
+        UnsupportedError: it is no constant, or has several numbers.
+    """
+    known = constant_of(expr)
+    if known is None or known.size != 1:
+        raise UnsupportedError(f"{name} must be one constant number")
+    return int(known.item())
