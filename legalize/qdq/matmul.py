@@ -56,7 +56,7 @@ def _matmul(group: Group, call: relax.Call, bias: relax.Expr | None) -> relax.Ex
     return quantized_dense(
         data.data,
         _as_units(group, weights.data, is_transposed),
-        **data.input,
+        **data.named("input"),
         kernel_scale=weights.scale,
         kernel_zero_point=one_point(weights),
         **group.result(),
@@ -70,15 +70,11 @@ def _of_two(group: Group, lhs: Operand, rhs: Operand, is_transposed: bool) -> re
     has_several = isinstance(rhs.scale, list) or isinstance(rhs.zero_point, list)
     if has_several or min(len(spec_of(each.data).shape) for each in (lhs, rhs)) < _MATRIX:
         return _by_primitives(group, lhs, rhs, is_transposed)
-    encodings: dict[str, Any] = {
-        f"{name}_{part}": getattr(operand, part)
-        for name, operand in (("lhs", lhs), ("rhs", rhs))
-        for part in ("scale", "zero_point")
-    }
     return quantized_matmul(
         lhs.data,
         rhs.data,
-        **encodings,
+        **lhs.named("lhs"),
+        **rhs.named("rhs"),
         **group.result(),
         transpose_rhs=is_transposed,
         rounding="float32",

@@ -97,7 +97,7 @@ def convolution(
     return quantized_conv2d(
         data.data,
         weights.data,
-        **data.input,
+        **data.named("input"),
         kernel_scale=weights.scale,
         kernel_zero_point=one_point(weights),
         **group.result(),
@@ -319,5 +319,5 @@ def _xnnpack_mean(group: Group, call: relax.Call) -> relax.Expr:
 
 
 def _averaged(group: Group, data: Operand, axes: list[int]) -> relax.Expr:
-    encodings = {**data.input, **group.result()}
+    encodings = {**data.named("input"), **group.result()}
     return quantized_mean(data.data, axes, True, **encodings, arithmetic=group.arithmetic)
