@@ -11,7 +11,7 @@ import numpy as np
 
 from frontends.errors import UnsupportedError
 from frontends.onnx.read.constants import Array, array_of, kind_of
-from frontends.onnx.read.names import all_nodes, free_prefix
+from frontends.onnx.read.names import all_nodes, dims_of, free_prefix
 from frontends.onnx.read.open_inputs import Shapes
 from frontends.onnx.read.package import onnx_package
 
@@ -357,11 +357,8 @@ def known_shapes(values: Any, symbols: Mapping[str, Any]) -> dict[str, tuple[int
     """Return the shapes of values all of whose sizes are known, or are those of the symbols."""
     found = {}
     for value in values:
-        tensor = value.type.tensor_type
-        sizes: list[Any] = [
-            dim.dim_value if dim.HasField("dim_value") else symbols.get(dim.dim_param)
-            for dim in tensor.shape.dim
-        ]
-        if tensor.HasField("shape") and None not in sizes:
+        given = dims_of(value)
+        sizes: list[Any] = [size if isinstance(size, int) else symbols.get(size) for size in given]
+        if value.type.tensor_type.HasField("shape") and None not in sizes:
             found[value.name] = tuple(sizes)
     return found

@@ -10,6 +10,7 @@ import numpy as np
 from frontends.bounds import check_places
 from frontends.errors import ModelFormatError, UnsupportedError, reason_of
 from frontends.onnx.read.mapped import is_mapped, mapped_array
+from frontends.onnx.read.names import numbers_of
 from frontends.onnx.read.package import onnx_package
 from qnn_ops.errors import QnnError
 
@@ -169,7 +170,7 @@ def _fitted(info: Any, given: Any) -> Array:
         raise QnnError(f"values: input {info.name!r} is {dtype}, got {given!r}")
     if not tensor.HasField("shape"):
         return array
-    dims = [each.dim_value if each.HasField("dim_value") else None for each in tensor.shape.dim]
+    dims = numbers_of(info)
     if not array.ndim:
         return np.full([1 if size is None else size for size in dims], array)
     if len(dims) != array.ndim or any(
