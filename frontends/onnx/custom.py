@@ -18,7 +18,7 @@ from frontends.onnx.operators import OPERATORS
 from frontends.onnx.read.constants import Array
 from frontends.onnx.read.mapped import is_external
 from frontends.onnx.read.names import CUSTOM
-from frontends.onnx.read.package import onnx_package
+from frontends.onnx.read.package import copied, onnx_package
 from frontends.onnx.replacements.registry import RULES
 from qnn_ops.dialect.registry import constant_of
 from qnn_ops.errors import QnnError
@@ -125,8 +125,7 @@ def _with_types(model: Any, node: Any, rule: CustomRule) -> Any:
     onnx = onnx_package()
     if all(each.domain != _UNCHECKED for each in model.opset_import):
         model.opset_import.append(onnx.helper.make_opsetid(_UNCHECKED, 1))
-    result = type(node)()
-    result.CopyFrom(node)
+    result = copied(node)
     result.domain = _UNCHECKED
     typed = Graph(onnx.shape_inference.infer_shapes(model))
     typed.symbols = _Variables()

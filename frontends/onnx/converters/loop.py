@@ -12,7 +12,7 @@ from tvm.relax import op as R
 from frontends.builder import ModuleBuilder
 from frontends.errors import UnsupportedError, UnsupportedOperatorError, reason_of
 from frontends.onnx.converters.registry import Call, converter
-from frontends.onnx.read.package import onnx_package
+from frontends.onnx.read.package import copied, onnx_package
 from qnn_ops.dialect.registry import TensorSpec, constant_of, spec_of
 from qnn_ops.dialect.signature import ARITHMETIC
 from qnn_ops.errors import QnnError
@@ -81,8 +81,7 @@ def _body(body: Any, specs: Sequence[TensorSpec], carried: int, opset: int) -> r
     from frontends.onnx.importer import import_proto
 
     onnx, helper = onnx_package(), onnx_package().helper
-    graph = onnx.GraphProto()
-    graph.CopyFrom(body)
+    graph = copied(body)
     names = [value.name for value in graph.input]
     outputs = [value.name for value in graph.output]
     if len(specs) > len(names):

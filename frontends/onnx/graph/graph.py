@@ -13,7 +13,7 @@ from frontends.errors import UnsupportedError
 from frontends.onnx.read.constants import Array, array_of, kind_of
 from frontends.onnx.read.names import all_nodes, dims_of, free_prefix
 from frontends.onnx.read.open_inputs import Shapes
-from frontends.onnx.read.package import onnx_package
+from frontends.onnx.read.package import copied, onnx_package
 
 _LARGE = 1 << 14
 """The elements of a constant whose values shape inference need not see."""
@@ -331,13 +331,6 @@ class Graph:
 def makers(nodes: Iterable[Any]) -> dict[str, Any]:
     """Return the node that makes each tensor."""
     return {name: node for node in nodes for name in node.output}
-
-
-def copied(message: Any) -> Any:
-    """Return a copy of a message of protobuf."""
-    copy = type(message)()
-    copy.CopyFrom(message)
-    return copy
 
 
 Rule = Callable[[Graph, Any], bool]

@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from frontends.onnx.graph.graph import Graph, copied
+from frontends.onnx.graph.graph import Graph
 from frontends.onnx.read.names import graphs_of
+from frontends.onnx.read.package import copied
 
 _FLOAT, _HALF = 1, 10
 """float32 and float16 among the numbers of element types."""

@@ -12,7 +12,7 @@ from typing import Any
 
 from frontends.errors import ModelFormatError, UnsupportedError
 from frontends.onnx.read.names import inner_graphs, numbers_of
-from frontends.onnx.read.package import onnx_package
+from frontends.onnx.read.package import copied, onnx_package
 
 _TERM = re.compile(r"([A-Za-z]*)(\.\.\.)?([A-Za-z]*)")
 _STANDARD = ("", "ai.onnx")
@@ -102,8 +102,7 @@ def check_windows(proto: Any) -> None:
     nodes = [node for graph in (proto.graph, *inner_graphs(proto.graph)) for node in graph.node]
     if not any(map(_is_slice, nodes)) or not any(map(_may_not_fit, nodes)):
         return
-    trial = onnx_package().ModelProto()
-    trial.CopyFrom(proto)
+    trial = copied(proto)
     trial.opset_import.append(onnx_package().helper.make_opsetid(_LATER, 1))
     graphs = [trial.graph, *inner_graphs(trial.graph)]
     for graph in graphs:
