@@ -69,16 +69,17 @@ class _GraphImporter(ONNXGraphImporter):
         number, node = next(self.numbers)
         values = [self._value(name, each) for name, each in zip(node.input, inputs, strict=False)]
         attrs["tvm_custom"] |= {"outputs": list(node.output), "opset": opset}
+        call = Call(op_name, self.bb, list(inputs), attrs)
         try:
             if op_name in OPEN and any(map(_has_open_size, (*values, *inputs))):
-                return self._kept(OPEN[op_name](Call(self.bb, list(inputs), attrs), values))
+                return self._kept(OPEN[op_name](call, values))
             if op_name not in CONVERTERS:
                 for place in DECIDING.get(op_name, ()):
                     if place < len(inputs) and not _is_known(inputs[place]):
                         raise UnsupportedError(f"{node.input[place]!r} {_DEPENDS}")
                 count_indices(self.bb, op_name, inputs, attrs)
                 return self._kept(super()._convert_operator(op_name, inputs, attrs, opset))
-            result = CONVERTERS[op_name](Call(self.bb, list(inputs), attrs))
+            result = CONVERTERS[op_name](call)
             result = result.expr if isinstance(result, Expression) else result
             return result if isinstance(result, relax.Tuple) else self._kept(result)
         except Exception as error:  # of the rules, and whatever TVM's own meet

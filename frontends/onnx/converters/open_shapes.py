@@ -32,9 +32,9 @@ def of_sizes(builder: relax.BlockBuilder, array: Array) -> relax.Expr:
     return made if array.ndim == 1 else builder.emit(R.reshape(made, array.shape))
 
 
-def _rule(name: str) -> Callable[[OpenRule], OpenRule]:
+def _rule(*names: str) -> Callable[[OpenRule], OpenRule]:
     def decorate(rule: OpenRule) -> OpenRule:
-        OPEN[name] = rule
+        OPEN.update(dict.fromkeys(names, rule))
         return rule
 
     return decorate
@@ -44,16 +44,14 @@ def _shapes(call: Call) -> list[Any]:
     return [None if each is None else spec_of(each).shape for each in call.given]
 
 
-def _result_shape(op: str, call: Call, values: Values) -> list[Any]:
-    return list(map(as_extent, RULES[op](_shapes(call), values, call.attributes)))
+def _result_shape(call: Call, values: Values) -> list[Any]:
+    return list(map(as_extent, RULES[call.op](_shapes(call), values, call.attributes)))
 
 
-def _shaped(op: str, operator: Callable[..., relax.Expr]) -> OpenRule:
-    return lambda call, values: operator(call.given[0], _result_shape(op, call, values))
-
-
-_OPERATORS = {"Expand": R.broadcast_to, "Flatten": R.reshape, "Reshape": R.reshape}
-OPEN.update({op: _shaped(op, operator) for op, operator in _OPERATORS.items()})
+@_rule("Expand", "Flatten", "Reshape")
+def _reshape(call: Call, values: Values) -> Any:
+    operator = R.broadcast_to if call.op == "Expand" else R.reshape
+    return operator(call.given[0], _result_shape(call, values))
 
 
 @_rule("ConstantOfShape")
@@ -61,7 +59,7 @@ def _constant_of_shape(call: Call, values: Values) -> Any:
     given = call.attributes.get("value")
     value = np.zeros(1, np.float32) if given is None else array_of(given)
     fill = relax.const(value.reshape(()), str(value.dtype))
-    return R.broadcast_to(fill, _result_shape("ConstantOfShape", call, values))
+    return R.broadcast_to(fill, _result_shape(call, values))
 
 
 @_rule("Range")
