@@ -108,13 +108,13 @@ def _product_of_sums(graph: Graph, node: Any, inputs: list[str], attrs: dict[str
         if bias:
             sums = graph.add("Add", sums, graph.add("Reshape", bias, column))
     factor = graph.add("Div", graph.add("Mul", sa, sb), sy)
-    _rescaled(graph, sums, factor, zy, node.output[0])
+    _rescaled(graph, sums, factor, zy, node.output[0], apart=1)
 
 
-def _rescaled(graph: Graph, sums: str, factor: Any, point: str, output: str) -> None:
+def _rescaled(graph: Graph, sums: str, factor: Any, point: str, output: str, **attrs: int) -> None:
     """Add what multiplies int32 sums by steps of the result, and quantizes that."""
     steps = graph.add("Mul", graph.add("Cast", sums, to=FLOAT), factor)
-    graph.add("QuantizeLinear", steps, 1.0, point, output=output)
+    graph.add("QuantizeLinear", steps, 1.0, point, output=output, **attrs)
 
 
 @rule("QGemm")
