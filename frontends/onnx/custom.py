@@ -12,11 +12,13 @@ from tvm import relax, tirx
 from frontends.builder import all_ended
 from frontends.errors import UnsupportedError, UnsupportedOperatorError, reason_of
 from frontends.onnx.converters.registry import CONVERTERS, Call
+from frontends.onnx.graph.graph import Graph
 from frontends.onnx.graph.shapes import STAND_INS
 from frontends.onnx.operators import OPERATORS
 from frontends.onnx.read.constants import Array
+from frontends.onnx.read.mapped import is_external
 from frontends.onnx.read.names import CUSTOM
-from frontends.onnx.read.package import onnx_package
+from frontends.onnx.read.package import copied, onnx_package
 from frontends.onnx.replacements.registry import RULES
 from qnn_ops.dialect.registry import constant_of
 from qnn_ops.errors import QnnError
@@ -123,12 +125,14 @@ def _with_types(model: Any, node: Any, rule: CustomRule) -> Any:
     onnx = onnx_package()
     if all(each.domain != _UNCHECKED for each in model.opset_import):
         model.opset_import.append(onnx.helper.make_opsetid(_UNCHECKED, 1))
-    result = type(node)()
-    result.CopyFrom(node)
+    result = copied(node)
     result.domain = _UNCHECKED
-    sizes: dict[str, Any] = {}
-    operands = _operands(onnx.shape_inference.infer_shapes(model).graph, node, sizes)
-    if operands is None:
+    typed = Graph(onnx.shape_inference.infer_shapes(model))
+    typed.symbols = _Variables()
+    typed.find_types()
+    try:
+        operands = [_operand(typed, name) for name in node.input]
+    except UnsupportedError:
         return result
     attributes = {each.name: onnx.helper.get_attribute_value(each) for each in node.attribute}
     builder = relax.BlockBuilder()
@@ -141,7 +145,7 @@ def _with_types(model: Any, node: Any, rule: CustomRule) -> Any:
         number = [each.output[:1] for each in model.graph.node].index(node.output[:1])
         found = (number, node.op_type, reason_of(error), list(node.output))
         raise UnsupportedOperatorError([found]) from None
-    names = {variable: name for name, variable in sizes.items()}
+    names = {variable: name for name, variable in typed.symbols.items()}
     for name, variable in zip(node.output, made, strict=True):
         kind = onnx.helper.np_dtype_to_tensor_dtype(np.dtype(str(variable.ty.dtype)))
         shape = [
@@ -154,37 +158,24 @@ def _with_types(model: Any, node: Any, rule: CustomRule) -> Any:
     return result
 
 
-def _operands(graph: Any, node: Any, sizes: dict[str, Any]) -> list[relax.Expr | None] | None:
-    """Return a node's operands as far as a graph knows them; None if a shape is not known."""
-    onnx = onnx_package()
-    constants = {each.name: each for each in graph.initializer}
-    values = {each.name: each for each in (*graph.value_info, *graph.output, *graph.input)}
-    found: list[relax.Expr | None] = []
-    for name in node.input:
-        if not name:
-            found.append(None)
-            continue
-        if name in constants and constants[name].data_location != onnx.TensorProto.EXTERNAL:
-            found.append(relax.const(onnx.numpy_helper.to_array(constants[name])))
-            continue
-        if name in constants:
-            kind, shape = constants[name].data_type, list(constants[name].dims)
-        elif name in values and values[name].type.tensor_type.HasField("shape"):
-            tensor = values[name].type.tensor_type
-            kind, shape = tensor.elem_type, [_size(dim, sizes) for dim in tensor.shape.dim]
-        else:
-            return None
-        if None in shape:
-            return None
-        dtype = onnx.helper.tensor_dtype_to_np_dtype(kind).name
-        found.append(relax.Var(name, relax.TensorType(shape, dtype)))
-    return found
+class _Variables(dict[str, Any]):
+    """Variables of open sizes, by their names in a file, made when they are asked for."""
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """Return a variable; None for a size that the package onnx made up, or of another name."""
+        if not name.isidentifier() or name.startswith("unk__"):
+            return default
+        return self.setdefault(name, tirx.Var(name, "int64"))
 
 
-def _size(dim: Any, sizes: dict[str, Any]) -> Any:
-    """Return a size: a number, the variable of an open size, or None."""
-    if dim.HasField("dim_value"):
-        return dim.dim_value
-    if not dim.dim_param.isidentifier() or dim.dim_param.startswith("unk__"):
+def _operand(graph: Graph, name: str) -> relax.Expr | None:
+    """Return a node's operand as far as a graph knows it.
+
+    Raises:
+        UnsupportedError: its shape is not known.
+    """
+    if not name:
         return None
-    return sizes.setdefault(dim.dim_param, tirx.Var(dim.dim_param, "int64"))
+    if name in graph.constants and not is_external(graph.constants.data[name]):
+        return relax.const(graph.constants[name])
+    return relax.Var(name, relax.TensorType(graph.shape(name), graph.dtype(name)))

@@ -87,36 +87,21 @@ def _macs(groups: Graph, written: Graph) -> dict[int, int]:
     return found
 
 
-def _of_matmul(inputs: list[Dims], output: Dims, _attributes: dict[str, Any]) -> int:
-    return prod(output) * inputs[0][-1]
-
-
-def _of_gemm(inputs: list[Dims], output: Dims, attributes: dict[str, Any]) -> int:
-    return prod(output) * inputs[0][0 if attributes.get("transA", 0) else 1]
-
-
-def _of_conv(inputs: list[Dims], output: Dims, _attributes: dict[str, Any]) -> int:
-    return prod(output) * prod(inputs[1][1:])
-
-
-def _of_quantized_conv(inputs: list[Dims], output: Dims, attributes: dict[str, Any]) -> int:
-    return _of_conv([inputs[0], inputs[3]], output, attributes)
-
-
-def _of_conv_transpose(inputs: list[Dims], _output: Dims, _attributes: dict[str, Any]) -> int:
-    return prod(inputs[0]) * prod(inputs[1][1:])
-
-
-def _over_time(inputs: list[Dims], _output: Dims, _attributes: dict[str, Any]) -> int:
-    """Count the weights of data and of hidden values, each for every row of every step."""
-    return prod(inputs[0][:2]) * sum(map(prod, inputs[1 : _STATES + 1]))
-
-
 _COUNTS: dict[str, Count] = {
-    **dict.fromkeys(("MatMul", "MatMulInteger", "MatMulNBits", "QLinearMatMul"), _of_matmul),
-    **dict.fromkeys(("Conv", "ConvInteger"), _of_conv),
-    **dict.fromkeys(("GRU", "LSTM", "RNN"), _over_time),
-    "ConvTranspose": _of_conv_transpose,
-    "Gemm": _of_gemm,
-    "QLinearConv": _of_quantized_conv,
+    **dict.fromkeys(
+        ("MatMul", "MatMulInteger", "MatMulNBits", "QLinearMatMul"),
+        lambda inputs, output, _: prod(output) * inputs[0][-1],
+    ),
+    **dict.fromkeys(
+        ("Conv", "ConvInteger"), lambda inputs, output, _: prod(output) * prod(inputs[1][1:])
+    ),
+    **dict.fromkeys(  # weights of data and of hidden values, for every row of every step
+        ("GRU", "LSTM", "RNN"),
+        lambda inputs, *_: prod(inputs[0][:2]) * sum(map(prod, inputs[1 : _STATES + 1])),
+    ),
+    "ConvTranspose": lambda inputs, *_: prod(inputs[0]) * prod(inputs[1][1:]),
+    "Gemm": lambda inputs, output, attributes: (
+        prod(output) * inputs[0][0 if attributes.get("transA", 0) else 1]
+    ),
+    "QLinearConv": lambda inputs, output, _: prod(output) * prod(inputs[3][1:]),
 }

@@ -21,16 +21,10 @@ from frontends.onnx.converters.indices import count_indices
 from frontends.onnx.converters.open_shapes import OPEN, of_sizes
 from frontends.onnx.converters.registry import CONVERTERS, Call
 from frontends.onnx.graph.graph import Graph
+from frontends.onnx.read.deciding import DECIDING
 from qnn_ops.dialect.expressions import Expression
 from qnn_ops.dialect.registry import constant_of
 from qnn_ops.dialect.sizes import as_extent, is_open
-
-_DECIDING = {
-    **dict.fromkeys(("CumSum", "Expand", "Reshape", "Split", "Squeeze", "Tile", "Unsqueeze"), 1),
-    **dict.fromkeys(("ReduceL1", "ReduceL2", "ReduceProd", "ReduceSum", "ReduceSumSquare"), 1),
-    "ConstantOfShape": 0,
-}
-"""The operand that must be constant, of operators that TVM converts."""
 
 _DEPENDS = "depends on the data, which values of inputs at import may tell"
 
@@ -75,16 +69,17 @@ class _GraphImporter(ONNXGraphImporter):
         number, node = next(self.numbers)
         values = [self._value(name, each) for name, each in zip(node.input, inputs, strict=False)]
         attrs["tvm_custom"] |= {"outputs": list(node.output), "opset": opset}
+        call = Call(op_name, self.bb, list(inputs), attrs)
         try:
             if op_name in OPEN and any(map(_has_open_size, (*values, *inputs))):
-                return self._kept(OPEN[op_name](Call(self.bb, list(inputs), attrs), values))
+                return self._kept(OPEN[op_name](call, values))
             if op_name not in CONVERTERS:
-                place = _DECIDING.get(op_name, len(inputs))
-                if place < len(inputs) and not _is_known(inputs[place]):
-                    raise UnsupportedError(f"{node.input[place]!r} {_DEPENDS}")
+                for place in DECIDING.get(op_name, ()):
+                    if place < len(inputs) and not _is_known(inputs[place]):
+                        raise UnsupportedError(f"{node.input[place]!r} {_DEPENDS}")
                 count_indices(self.bb, op_name, inputs, attrs)
                 return self._kept(super()._convert_operator(op_name, inputs, attrs, opset))
-            result = CONVERTERS[op_name](Call(self.bb, list(inputs), attrs))
+            result = CONVERTERS[op_name](call)
             result = result.expr if isinstance(result, Expression) else result
             return result if isinstance(result, relax.Tuple) else self._kept(result)
         except Exception as error:  # of the rules, and whatever TVM's own meet

@@ -43,7 +43,7 @@ from frontends.onnx.operators import check_operators
 from frontends.onnx.read.constants import dtype_of, with_values
 from frontends.onnx.read.names import told_by_file
 from frontends.onnx.read.open_inputs import Shapes, sized_inputs
-from frontends.onnx.read.package import onnx_package
+from frontends.onnx.read.package import copied, onnx_package
 from frontends.onnx.read.reader import read_proto
 from frontends.onnx.replacements.registry import RULES
 from frontends.open_sizes import Bounds
@@ -203,8 +203,7 @@ def _emitted(graph: Graph, bounds: Mapping[str, Bounds]) -> Imported:
 def with_all_outputs(proto: Any) -> Any:
     """Return a copy of the model that also gives what its nodes quantize, in their order."""
     onnx = onnx_package()
-    result = onnx.ModelProto()
-    result.CopyFrom(proto)
+    result = copied(proto)
     given = [value.name for value in proto.graph.output]
     more = []
     for node in proto.graph.node:

@@ -13,7 +13,7 @@ from frontends.onnx.normalize.control import CONTROL, write_subgraphs
 from frontends.onnx.normalize.standard_functions import is_defined
 from frontends.onnx.operators import reasons
 from frontends.onnx.read.constants import Array, constants_of, dtype_of
-from frontends.onnx.read.names import attributes_of, opset_of
+from frontends.onnx.read.names import attributes_of, dims_of, opset_of
 from frontends.onnx.read.reader import read_proto
 from frontends.summary import FLOAT, INTEGER, UNSUPPORTED, OperatorInfo, Summary, TensorNote
 from qnn_ops.dialect.tensor_info import OpenSize
@@ -98,7 +98,7 @@ class OnnxSource(Source):
         for value in (*graph.input, *graph.value_info, *graph.output):
             tensor = value.type.tensor_type
             dtype = dtype_of(value) if tensor.elem_type else ""
-            sizes = tuple(map(_size, tensor.shape.dim))
+            sizes = tuple(map(_size, dims_of(value)))
             notes.setdefault(value.name, TensorNote(len(notes), value.name, sizes, dtype))
 
     def _missing(self, refused: dict[int, str]) -> dict[int, str]:
@@ -123,12 +123,11 @@ class OnnxSource(Source):
         return () if any(node.op_type in CONTROL for node in graph.node) else CONTROL
 
 
-def _size(dim: Any) -> int:
+def _size(size: int | str) -> int:
     """Return a size of a file; one that is open with its name."""
-    if dim.WhichOneof("value") == "dim_value":
-        return int(dim.dim_value)
-    is_named = dim.dim_param and not dim.dim_param.startswith(_MADE_UP)
-    return OpenSize(dim.dim_param if is_named else "?")
+    if isinstance(size, int):
+        return size
+    return OpenSize(size if size and not size.startswith(_MADE_UP) else "?")
 
 
 def _plain(value: Any) -> Any:

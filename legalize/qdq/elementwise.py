@@ -91,10 +91,8 @@ def of_pair(group: Group, call: relax.Call, operator: Any) -> relax.Expr:
     result: relax.Expr = operator(
         lhs.data,
         rhs.data,
-        lhs_scale=lhs.scale,
-        lhs_zero_point=lhs.zero_point,
-        rhs_scale=rhs.scale,
-        rhs_zero_point=rhs.zero_point,
+        **lhs.named("lhs"),
+        **rhs.named("rhs"),
         **group.result(),
         arithmetic=group.arithmetic,
     )
@@ -161,7 +159,8 @@ def _softmax(group: Group, call: relax.Call) -> relax.Expr:
     swapped = list(range(rank))
     swapped[axis], swapped[-1] = swapped[-1], swapped[axis]
     values = data.data if axis == rank - 1 else emit(R.permute_dims(data.data, swapped))
-    result = quantized_softmax(values, **data.input, **group.result(), arithmetic=group.arithmetic)
+    encodings = {**data.named("input"), **group.result()}
+    result = quantized_softmax(values, **encodings, arithmetic=group.arithmetic)
     return result if axis == rank - 1 else R.permute_dims(emit(result), swapped)
 
 

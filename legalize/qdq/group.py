@@ -67,10 +67,9 @@ class Operand:
         """Scale, zero point and dtype."""
         return self.scale, self.zero_point, self.dtype
 
-    @property
-    def input(self) -> dict[str, Any]:
-        """The attributes by which operators name the encoding of their data."""
-        return {"input_scale": self.scale, "input_zero_point": self.zero_point}
+    def named(self, name: str) -> dict[str, Any]:
+        """Return the attributes by which operators name the encoding of an operand."""
+        return {f"{name}_scale": self.scale, f"{name}_zero_point": self.zero_point}
 
     def bias_steps(self, weights: Operand) -> Array:
         """Return the real value of a step of a bias: one number, or one per channel."""
@@ -195,15 +194,20 @@ class Group:
         Raises:
             LeftInFloatError: they are not, or the zero point is not 0.
         """
-        value = self.value(expr)
-        while operator_name(value) in MOVEMENTS:
-            value = self.value(value.args[0])
+        value = self._unmoved(expr)
         if not self.runtime.compares_scales or operator_of(value) is not dequantize:
             return
         attrs, wanted = attrs_of(value), self._float32(data.bias_steps(weights))
         far = np.abs(self._float32(attrs.scale) - wanted) > _NEAR + _SHARE * np.abs(wanted)
         if np.any(far) or np.any(np.asarray(attrs.zero_point)):
             raise LeftInFloatError("the scale of the bias is not that of data times weights")
+
+    def _unmoved(self, expr: relax.Expr) -> Any:
+        """Return the value that movements lead to a variable."""
+        value = self.value(expr)
+        while operator_name(value) in MOVEMENTS:
+            value = self.value(value.args[0])
+        return value
 
     @staticmethod
     def _float32(numbers: Any) -> Array:
@@ -228,9 +232,7 @@ class Group:
             LeftInFloatError: it is no constant.
             NoRuleError: it is broadcast.
         """
-        value = self.value(expr)
-        while operator_name(value) in MOVEMENTS:
-            value = self.value(value.args[0])
+        value = self._unmoved(expr)
         if operator_of(value) is dequantize:
             integers = constant_of(value.args[0])
             if integers is None or integers.dtype != np.int32:
@@ -248,11 +250,7 @@ class Group:
     def result(self) -> dict[str, Any]:
         """Return the attributes by which operators name the result's encoding."""
         names = ("output_scale", "output_zero_point", "out_dtype")
-        ends = (
-            {}
-            if self.bounds is None
-            else dict(zip(("out_min", "out_max"), self.bounds, strict=True))
-        )
+        ends = dict(zip(("out_min", "out_max"), self.bounds or (), strict=False))
         return {**dict(zip(names, self.encoding, strict=True)), **ends}
 
     @property

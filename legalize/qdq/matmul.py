@@ -21,6 +21,7 @@ from legalize.qdq.group import (
 )
 from qnn_ops import quantized_dense, quantized_matmul
 from qnn_ops.dialect.attributes import dtype_range
+from qnn_ops.dialect.expressions import Expression
 from qnn_ops.dialect.registry import constant_of, spec_of
 
 Array = np.ndarray[Any, Any]
@@ -56,7 +57,7 @@ def _matmul(group: Group, call: relax.Call, bias: relax.Expr | None) -> relax.Ex
     return quantized_dense(
         data.data,
         _as_units(group, weights.data, is_transposed),
-        **data.input,
+        **data.named("input"),
         kernel_scale=weights.scale,
         kernel_zero_point=one_point(weights),
         **group.result(),
@@ -70,15 +71,11 @@ def _of_two(group: Group, lhs: Operand, rhs: Operand, is_transposed: bool) -> re
     has_several = isinstance(rhs.scale, list) or isinstance(rhs.zero_point, list)
     if has_several or min(len(spec_of(each.data).shape) for each in (lhs, rhs)) < _MATRIX:
         return _by_primitives(group, lhs, rhs, is_transposed)
-    encodings: dict[str, Any] = {
-        f"{name}_{part}": getattr(operand, part)
-        for name, operand in (("lhs", lhs), ("rhs", rhs))
-        for part in ("scale", "zero_point")
-    }
     return quantized_matmul(
         lhs.data,
         rhs.data,
-        **encodings,
+        **lhs.named("lhs"),
+        **rhs.named("rhs"),
         **group.result(),
         transpose_rhs=is_transposed,
         rounding="float32",
@@ -93,7 +90,7 @@ def _by_primitives(
     Raises:
         LeftInFloatError: the scales are not of columns.
     """
-    emit, rank = group.builder.emit, len(spec_of(rhs.data).shape)
+    rank = len(spec_of(rhs.data).shape)
     has_several = isinstance(rhs.scale, list) or isinstance(rhs.zero_point, list)
     if has_several and (rank < _MATRIX or rhs.axis % rank != (0 if is_transposed else rank - 1)):
         raise LeftInFloatError("the weights' scales are not of columns")
@@ -101,20 +98,19 @@ def _by_primitives(
     if is_transposed and points.ndim:
         points = points[:, None]
     left, right = (
-        emit(R.subtract(R.astype(data, "int32"), relax.const(point, "int32")))
+        Expression(group.builder, data).astype(np.int32) - point
         for data, point in ((lhs.data, np.asarray(lhs.zero_point, np.int32)), (rhs.data, points))
     )
     if is_transposed:
-        right = emit(R.permute_dims(right))
-    sums = emit(R.matmul(left, right, out_dtype="int32"))
+        right = right.to(R.permute_dims(right.expr))
+    sums = left.to(R.matmul(left.expr, right.expr, out_dtype="int32"))
     if bias is not None:
-        sums = emit(R.add(sums, relax.const(bias, "int32")))
+        sums = sums + bias
     scale, point, dtype = group.encoding
-    factor = lhs.bias_steps(rhs) / np.float32(scale)
-    steps = emit(R.multiply(R.astype(sums, "float32"), relax.const(factor, "float32")))
+    steps = sums.astype(np.float32) * (lhs.bias_steps(rhs) / np.float32(scale))
     low, high = (float(np.float32(end - point)) for end in dtype_range(dtype))
-    rounded = emit(R.astype(R.round(R.clip(steps, low, high)), "int32"))
-    return R.astype(R.add(rounded, relax.const(point, "int32")), dtype)
+    rounded = np.rint(np.clip(steps, low, high)).astype(np.int32)
+    return (rounded + np.int32(point)).astype(dtype).value
 
 
 def _weights(group: Group, expr: relax.Expr) -> tuple[Operand, bool]:

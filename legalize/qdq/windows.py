@@ -97,7 +97,7 @@ def convolution(
     return quantized_conv2d(
         data.data,
         weights.data,
-        **data.input,
+        **data.named("input"),
         kernel_scale=weights.scale,
         kernel_zero_point=one_point(weights),
         **group.result(),
@@ -106,6 +106,12 @@ def convolution(
         rounding="float32",
         **extra,
     )
+
+
+def _of_images(strides: list[int], padding: list[int], dilation: list[int]) -> dict[str, Any]:
+    """Return the attributes of a window over images whose channels are first."""
+    sizes = {"strides": strides, "padding": padding, "dilation": dilation}
+    return {**sizes, "data_layout": "NCHW", "kernel_layout": "OIHW"}
 
 
 @biased("nn.conv1d", arithmetics=tuple(RUNTIMES))
@@ -117,13 +123,8 @@ def _conv1d(group: Group, call: relax.Call, bias: relax.Expr | None) -> relax.Ex
     units, depth, taps = spec_of(weights.data).shape
     image = replace(data, data=group.builder.emit(R.expand_dims(data.data, [2])))
     before, after = sizes_of(attrs, "padding")
-    window = {
-        "strides": [1, *sizes_of(attrs, "strides")],
-        "padding": [0, before, 0, after],
-        "dilation": [1, *sizes_of(attrs, "dilation")],
-        "data_layout": "NCHW",
-        "kernel_layout": "OIHW",
-    }
+    strides, dilation = ([1, *sizes_of(attrs, name)] for name in ("strides", "dilation"))
+    window = _of_images(strides, [0, before, 0, after], dilation)
     weights = reshaped(group, weights, (units, depth, 1, taps))
     return R.squeeze(
         group.builder.emit(convolution(group, (image, weights), bias, call, window)), [2]
@@ -158,13 +159,7 @@ def _conv2d_transpose(group: Group, call: relax.Call, bias: relax.Expr | None) -
     ends = [(height - 1) * strides[0] + 1, (width - 1) * strides[1] + 1]
     image = emit(R.strided_slice(image, [2, 3], [0, 0], ends))
     turned = np.ascontiguousarray(array.transpose(1, 0, 2, 3)[:, :, ::-1, ::-1])
-    window: dict[str, Any] = {
-        "strides": [1, 1],
-        "padding": padding,
-        "dilation": dilation,
-        "data_layout": "NCHW",
-        "kernel_layout": "OIHW",
-    }
+    window = _of_images([1, 1], padding, dilation)
     kernel = replace(weights, data=relax.const(turned, str(array.dtype)), axis=_axis(weights.axis))
     return convolution(group, (replace(data, data=image), kernel), bias, call, window)
 
@@ -202,13 +197,7 @@ def _conv3d(group: Group, call: relax.Call, bias: relax.Expr | None) -> relax.Ex
     stacked = emit(R.concat([plane(number) for number in range(planes)], 2))
     ordered = emit(R.permute_dims(stacked, [0, 3, 1, 2, 4, 5]))
     images = emit(R.reshape(ordered, (batch * count, channels * planes, *image)))
-    window: dict[str, Any] = {
-        "strides": strides[1:],
-        "padding": [top, left, bottom, right],
-        "dilation": dilation[1:],
-        "data_layout": "NCHW",
-        "kernel_layout": "OIHW",
-    }
+    window = _of_images(strides[1:], [top, left, bottom, right], dilation[1:])
     operands = replace(data, data=images), reshaped(group, weights, (units, depth * planes, *taps))
     result = emit(convolution(group, operands, bias, call, window))
     shape = spec_of(result).shape
@@ -228,9 +217,9 @@ def _max_pool(group: Group, call: relax.Call) -> relax.Expr:
     return quantized_pool2d(
         data.data,
         "max",
-        [int(size) for size in attrs.pool_size],
-        [int(size) for size in attrs.strides],
-        [int(size) for size in attrs.padding],
+        sizes_of(attrs, "pool_size"),
+        sizes_of(attrs, "strides"),
+        sizes_of(attrs, "padding"),
         str(attrs.layout),
     )
 
@@ -274,15 +263,8 @@ def _with_padding(group: Group, call: relax.Call) -> relax.Call:
     inner = [widths[2 * axis + side] for side in (0, 1) for axis in axes]
     padding = [int(size) + more for size, more in zip(attrs.padding, inner, strict=True)]
     operator = {2: R.nn.avg_pool2d, 3: R.nn.avg_pool3d}[rank]
-    kernel, strides = ([int(n) for n in each] for each in (attrs.pool_size, attrs.strides))
-    return operator(
-        padded.args[0],
-        kernel,
-        strides,
-        padding,
-        layout=str(attrs.layout),
-        count_include_pad=True,
-    )
+    sizes = sizes_of(attrs, "pool_size"), sizes_of(attrs, "strides"), padding
+    return operator(padded.args[0], *sizes, layout=str(attrs.layout), count_include_pad=True)
 
 
 @rule("nn.avg_pool1d")
@@ -319,5 +301,5 @@ def _xnnpack_mean(group: Group, call: relax.Call) -> relax.Expr:
 
 
 def _averaged(group: Group, data: Operand, axes: list[int]) -> relax.Expr:
-    encodings = {**data.input, **group.result()}
+    encodings = {**data.named("input"), **group.result()}
     return quantized_mean(data.data, axes, True, **encodings, arithmetic=group.arithmetic)

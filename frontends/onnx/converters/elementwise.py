@@ -40,14 +40,10 @@ def _is_inf(call: Call) -> Any:
     return found[0] if found else relax.const(np.zeros(data.shape, bool))
 
 
-@converter("Max")
-def _max(call: Call) -> relax.Expr:
-    return reduce(lambda most, each: call.emit(R.maximum(most, each)), call.given)
-
-
-@converter("Min")
-def _min(call: Call) -> relax.Expr:
-    return reduce(lambda least, each: call.emit(R.minimum(least, each)), call.given)
+@converter("Max", "Min")
+def _extreme(call: Call) -> relax.Expr:
+    function = R.maximum if call.op == "Max" else R.minimum
+    return reduce(lambda found, each: call.emit(function(found, each)), call.given)
 
 
 @converter("BitCast")

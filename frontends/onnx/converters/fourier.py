@@ -9,8 +9,9 @@ from tvm import relax
 from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
+from frontends.onnx.converters.known import one_number
 from frontends.onnx.converters.registry import Call, converter
-from qnn_ops.dialect.registry import constant_of, spec_of
+from qnn_ops.dialect.registry import spec_of
 
 Array = np.ndarray[Any, Any]
 
@@ -29,14 +30,14 @@ def _dft(call: Call) -> relax.Expr:
         if call.attributes["tvm_custom"]["opset"] >= _AXIS_AS_OPERAND
         else int(call.attributes.get("axis", 1))
     )
-    axis = (axis if given is None else _number(given, "its axis")) % rank
+    axis = (axis if given is None else one_number(given, "its axis")) % rank
     if rank < 2 or axis == rank - 1 or shape[-1] not in (1, 2):
         raise UnsupportedError(f"along axis {axis} of data of shape {shape}")
     half = bool(call.attributes.get("onesided", 0))
     if half and shape[-1] != (2 if is_inverse else 1):
         raise UnsupportedError("one side alone of complex numbers, or from real ones")
     size = 2 * (shape[axis] - 1) if half and is_inverse else shape[axis]
-    size = size if length is None else _number(length, "its length")
+    size = size if length is None else one_number(length, "its length")
     order = [each for each in range(rank - 1) if each != axis]
     rows = emit(R.permute_dims(data, [*order, axis, rank - 1]))
     taken = min(size // 2 + 1 if half and is_inverse else size, shape[axis])
@@ -54,10 +55,10 @@ def _stft(call: Call) -> relax.Expr:
     data, step, window, length = call.operands(4)
     emit, spec = call.emit, spec_of(data)
     shape = spec.shape if len(spec.shape) == 3 else (*spec.shape, 1)
-    hop = _number(step, "its step")
+    hop = one_number(step, "its step")
     if length is None and window is None:
         raise UnsupportedError("neither a window nor a length of frames")
-    size = spec_of(window).shape[0] if length is None else _number(length, "the frames' length")
+    size = spec_of(window).shape[0] if length is None else one_number(length, "the frames' length")
     half = bool(call.attributes.get("onesided", 1))
     if len(shape) != 3 or shape[2] not in (1, 2) or not (hop > 0 and 0 < size <= shape[1]):
         raise UnsupportedError(f"frames of {size} of data of shape {spec.shape}")
@@ -71,13 +72,6 @@ def _stft(call: Call) -> relax.Expr:
     if window is not None:
         frames = emit(R.multiply(frames, emit(R.reshape(window, (size, 1)))))
     return _product(call.builder, frames, _waves(size, size, shape[2], half, False, spec.dtype))
-
-
-def _number(expr: relax.Expr, name: str) -> int:
-    known = constant_of(expr)
-    if known is None or known.size != 1:
-        raise UnsupportedError(f"{name} must be one constant number")
-    return int(known.item())
 
 
 def _waves(taken: int, size: int, parts: int, half: bool, is_inverse: bool, dtype: str) -> Array:

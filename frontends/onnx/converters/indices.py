@@ -11,6 +11,7 @@ from tvm import relax
 from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
+from frontends.onnx.converters.known import one_number
 from frontends.onnx.converters.open_shapes import of_sizes
 from frontends.onnx.converters.registry import Call, converter
 from frontends.onnx.read.constants import range_of
@@ -130,10 +131,7 @@ def _one_hot(call: Call) -> Any:
     An index below 0 counts from the end; one beyond either end is none of the numbers.
     """
     indices, depth, values = call.arrays(3)
-    known = constant_of(depth.expr)
-    if known is None or known.size != 1:
-        raise UnsupportedError("the depth must be one constant number")
-    count = int(known.item())
+    count = one_number(depth.expr, "the depth")
     shape, dtype = indices.shape, indices.dtype
     if count < 1 or count * int(np.prod(shape, dtype=np.int64)) > _MOST:
         raise UnsupportedError(f"the depth must be from 1 to what memory takes, got {count}")
@@ -157,12 +155,10 @@ def _one_hot(call: Call) -> Any:
 def _top_k(call: Call) -> relax.Expr:
     """Give the largest or smallest along an axis, and their indices; the first of equals."""
     data, count = call.arrays(2)
-    known = None if count is None else constant_of(count.expr)
-    if known is None or known.size != 1:
-        raise UnsupportedError("the number of elements must be constant")
+    number = one_number(count.expr, "the number of elements")
     if not call.attributes.get("sorted", 1):
         raise UnsupportedError("elements in an order that is not told")
-    shape, number = data.shape, int(known.item())
+    shape = data.shape
     axis = int(call.attributes.get("axis", -1)) % len(shape)
     if data.dtype != "float32" or not 0 < number <= shape[axis]:
         raise UnsupportedError(f"{number} of {shape[axis]} elements of {data.dtype}")

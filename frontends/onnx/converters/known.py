@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from tvm import relax
 
+from frontends.errors import UnsupportedError
 from qnn_ops import dequantize
 from qnn_ops.dialect.registry import attrs_of, constant_of, operator_of
 
@@ -23,13 +24,32 @@ def is_dequantized(builder: relax.BlockBuilder, expr: relax.Expr) -> bool:
     return operator_of(value_of(builder, expr)) is dequantize
 
 
+def known_array(builder: relax.BlockBuilder, expr: relax.Expr) -> Array | None:
+    """Return a constant, or what a constant is dequantized to; else None."""
+    if not is_dequantized(builder, expr):
+        return constant_of(expr)
+    call: Any = value_of(builder, expr)
+    integers = constant_of(call.args[0])
+    return None if integers is None else np.asarray(dequantize.apply(attrs_of(call), integers))
+
+
 def known_number(builder: relax.BlockBuilder, expr: relax.Expr) -> float | None:
-    """Return the one number of a constant, or of a constant that is dequantized; else None."""
-    value = value_of(builder, expr)
-    if value is None or operator_of(value) is not dequantize:
-        known = constant_of(expr)
-        return None if known is None or known.size != 1 else float(known.item())
-    known = constant_of(value.args[0])
+    """Return the one number of such a constant; else None."""
+    known = known_array(builder, expr)
+    return None if known is None or known.size != 1 else float(known.item())
+
+
+def one_number(expr: relax.Expr, name: str) -> int:
+    """Return the integer of a constant.
+
+    Args:
+        expr: an operand.
+        name: what the operand is, for the error.
+
+    Raises:
+        UnsupportedError: it is no constant, or has several numbers.
+    """
+    known = constant_of(expr)
     if known is None or known.size != 1:
-        return None
-    return float(dequantize.apply(attrs_of(value), known).item())
+        raise UnsupportedError(f"{name} must be one constant number")
+    return int(known.item())

@@ -12,11 +12,10 @@ from tvm.relax import op as R
 from frontends.builder import ModuleBuilder
 from frontends.errors import UnsupportedError, UnsupportedOperatorError, reason_of
 from frontends.onnx.converters.registry import Call, converter
-from frontends.onnx.read.package import onnx_package
+from frontends.onnx.read.package import copied, onnx_package
 from qnn_ops.dialect.registry import TensorSpec, constant_of, spec_of
 from qnn_ops.dialect.signature import ARITHMETIC
 from qnn_ops.errors import QnnError
-from qnn_ops.unquantized.loop import loop
 
 _BEFORE_CARRIED = 2
 _NEXT, _GOES_ON = "tvm_qnn_next_turn", "tvm_qnn_goes_on"
@@ -38,19 +37,13 @@ def _loop(call: Call) -> relax.Expr:
     begin = [call.emit(each) for each in begin]
     specs = [spec_of(each) for each in begin]
     step = _body(body, specs, len(carried), int(call.attributes["opset"]))
-    made = [spec_of(relax.Var("made", ty)) for ty in step.ret_ty.fields]
-    if made != specs:
+    if [spec_of(relax.Var("made", ty)) for ty in step.ret_ty.fields] != specs:
         raise UnsupportedError("tensors whose shapes or types change from turn to turn")
     if any(0 in spec.shape for spec in specs):
         raise UnsupportedError("tensors without elements")
     test = _condition(specs, len(carried), limit)
-    parts = [
-        call.builder.add_func(each, name)
-        for name, each in (("loop_condition", test), ("loop_body", step))
-    ]
-    made_last = call.emit(loop(parts[0], parts[1], begin))
-    places = range(_BEFORE_CARRIED, _BEFORE_CARRIED + len(carried))
-    results = [relax.TupleGetItem(made_last, place) for place in places]
+    made = ModuleBuilder(block=call.builder).loop(test, step, begin)
+    results = made[_BEFORE_CARRIED : _BEFORE_CARRIED + len(carried)]
     return results[0] if len(results) == 1 else relax.Tuple(results)
 
 
@@ -88,8 +81,7 @@ def _body(body: Any, specs: Sequence[TensorSpec], carried: int, opset: int) -> r
     from frontends.onnx.importer import import_proto
 
     onnx, helper = onnx_package(), onnx_package().helper
-    graph = onnx.GraphProto()
-    graph.CopyFrom(body)
+    graph = copied(body)
     names = [value.name for value in graph.input]
     outputs = [value.name for value in graph.output]
     if len(specs) > len(names):

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from math import prod
 from typing import Any
 
 import numpy as np
 from tvm import relax, tirx
 from tvm.relax import op as R
 
-from frontends.errors import UnsupportedError
 from frontends.onnx.converters.registry import Call
-from frontends.onnx.graph.open_shapes import length_of, reshaped, slices_of
+from frontends.onnx.graph.open_shapes import RULES, ends_of_range, length_of, sizes_of, slices_of
 from frontends.onnx.read.constants import array_of
 from qnn_ops.dialect.registry import spec_of
-from qnn_ops.dialect.sizes import as_extent, broadcast
+from qnn_ops.dialect.sizes import as_extent
 
 Array = np.ndarray[Any, Any]
 Values = Sequence["Array | None"]
@@ -34,44 +32,26 @@ def of_sizes(builder: relax.BlockBuilder, array: Array) -> relax.Expr:
     return made if array.ndim == 1 else builder.emit(R.reshape(made, array.shape))
 
 
-def _rule(name: str) -> Callable[[OpenRule], OpenRule]:
+def _rule(*names: str) -> Callable[[OpenRule], OpenRule]:
     def decorate(rule: OpenRule) -> OpenRule:
-        OPEN[name] = rule
+        OPEN.update(dict.fromkeys(names, rule))
         return rule
 
     return decorate
 
 
-def _numbers(values: Values, index: int) -> list[Any]:
-    if index >= len(values) or (found := values[index]) is None:
-        raise UnsupportedError("its numbers must be constant")
-    return [each if found.dtype == object and not _is_int(each) else int(each) for each in found]
+def _shapes(call: Call) -> list[Any]:
+    return [None if each is None else spec_of(each).shape for each in call.given]
 
 
-def _is_int(value: Any) -> bool:
-    return isinstance(value, int | np.integer)
+def _result_shape(call: Call, values: Values) -> list[Any]:
+    return list(map(as_extent, RULES[call.op](_shapes(call), values, call.attributes)))
 
 
-@_rule("Reshape")
+@_rule("Expand", "Flatten", "Reshape")
 def _reshape(call: Call, values: Values) -> Any:
-    (data,) = call.operands(1)
-    keeps_zero = bool(call.attributes.get("allowzero", 0))
-    shape = reshaped(spec_of(data).shape, _numbers(values, 1), keeps_zero=keeps_zero)
-    return R.reshape(data, list(map(as_extent, shape)))
-
-
-@_rule("Flatten")
-def _flatten(call: Call, _: Values) -> Any:
-    (data,) = call.operands(1)
-    shape, axis = spec_of(data).shape, int(call.attributes.get("axis", 1))
-    return R.reshape(data, [as_extent(prod(shape[:axis])), as_extent(prod(shape[axis:]))])
-
-
-@_rule("Expand")
-def _expand(call: Call, values: Values) -> Any:
-    (data,) = call.operands(1)
-    shape = broadcast(spec_of(data).shape, _numbers(values, 1))
-    return R.broadcast_to(data, list(map(as_extent, shape)))
+    operator = R.broadcast_to if call.op == "Expand" else R.reshape
+    return operator(call.given[0], _result_shape(call, values))
 
 
 @_rule("ConstantOfShape")
@@ -79,17 +59,13 @@ def _constant_of_shape(call: Call, values: Values) -> Any:
     given = call.attributes.get("value")
     value = np.zeros(1, np.float32) if given is None else array_of(given)
     fill = relax.const(value.reshape(()), str(value.dtype))
-    return R.broadcast_to(fill, list(map(as_extent, _numbers(values, 0))))
+    return R.broadcast_to(fill, _result_shape(call, values))
 
 
 @_rule("Range")
 def _range(call: Call, values: Values) -> Any:
-    if any(each is None for each in values):
-        raise UnsupportedError("its numbers must be constant")
-    numbers = (np.ravel(each)[0] for each in values if each is not None)
-    begin, end, step = (int(each) if _is_int(each) else each for each in numbers)
-    count = length_of(begin, end, step)
-    steps = R.arange(0, as_extent(count), 1, "int64")
+    begin, end, step = ends_of_range(values)
+    steps = R.arange(0, as_extent(length_of(begin, end, step)), 1, "int64")
     scaled = R.multiply(call.emit(steps), relax.const(step, "int64"))
     first = of_sizes(call.builder, np.array([begin], object))
     return R.add(call.emit(scaled), first)
@@ -97,18 +73,11 @@ def _range(call: Call, values: Values) -> Any:
 
 @_rule("Slice")
 def _slice(call: Call, values: Values) -> Any:
-    (data,) = call.operands(1)
-    shape = spec_of(data).shape
-    if any(each is None and call.given[n] is not None for n, each in enumerate(values) if n):
-        raise UnsupportedError("its numbers must be constant")
-    found = slices_of(shape, values, call.attributes)
-    axes = list(found)
-    begins, ends, steps = ([found[axis][n] for axis in axes] for n in range(3))
-    begins, ends = (list(map(as_extent, each)) for each in (begins, ends))
-    return R.strided_slice(data, axes, begins, ends, steps, assume_inbound=True)
+    found = slices_of(_shapes(call), values, call.attributes)
+    columns = ([as_extent(each) for each in column] for column in zip(*found.values(), strict=True))
+    return R.strided_slice(call.given[0], [*found], *columns, assume_inbound=True)
 
 
 @_rule("Tile")
 def _tile(call: Call, values: Values) -> Any:
-    (data,) = call.operands(1)
-    return R.tile(data, [as_extent(each) for each in _numbers(values, 1)])
+    return R.tile(call.given[0], list(map(as_extent, sizes_of(values[1]))))

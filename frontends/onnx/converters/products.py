@@ -1,4 +1,4 @@
-"""MatMulInteger, MatMulNBits, QLinearMatMul and QLinearConv: products of quantized matrices."""
+"""MatMulInteger and MatMulNBits: products of quantized matrices."""
 
 from __future__ import annotations
 
@@ -15,9 +15,6 @@ from frontends.onnx.converters.quantization import quantized
 from frontends.onnx.converters.registry import Call, converter
 from frontends.onnx.converters.windows.convolutions import data_point, weight_points
 from qnn_ops import blockwise_dense, quantized_dense
-from qnn_ops.dialect.attributes import dtype_range
-from qnn_ops.dialect.checks import QUANTIZED
-from qnn_ops.dialect.expressions import Expression
 from qnn_ops.dialect.registry import constant_of, spec_of
 
 Array = np.ndarray[Any, Any]
@@ -130,67 +127,3 @@ def _matmul_nbits(call: Call) -> relax.Expr:
         quantizes_data=bool(call.attributes["quantizes_data"]),
     )
     return call.emit(products)
-
-
-_IMAGE_RANK = 4
-
-
-@converter("QLinearMatMul")
-def _matmul(call: Call) -> Any:
-    a, sa, za, b, sb, zb, sy, zy = call.operands(8)
-    _check(a, b, zy, (sa, sb, sy))
-    left, right = (_centred(call.builder, *pair) for pair in ((a, za), (b, zb)))
-    sums = call.emit(R.matmul(left, right, out_dtype="int32"))
-    return _requantized(call.builder, sums, (sa, sb, sy), zy)
-
-
-@converter("QLinearConv")
-def _conv(call: Call) -> Any:
-    x, sx, zx, w, sw, zw, sy, zy, bias = call.operands(9)
-    _check(x, w, zy, (sx, sw, sy))
-    mode = call.attributes.get("auto_pad", b"NOTSET")
-    if len(spec_of(x).shape) != _IMAGE_RANK or mode != b"NOTSET":
-        raise UnsupportedError("its window must have two dimensions, and its padding be stated")
-    sums = R.nn.conv2d(
-        _centred(call.builder, x, zx),
-        _centred(call.builder, w, zw, (-1, 1, 1, 1)),
-        strides=list(call.attributes.get("strides", (1, 1))),
-        padding=list(call.attributes.get("pads", (0, 0, 0, 0))),
-        dilation=list(call.attributes.get("dilations", (1, 1))),
-        groups=int(call.attributes.get("group", 1)),
-        out_dtype="int32",
-    )
-    if bias is not None:
-        sums = R.add(call.emit(sums), R.reshape(bias, (1, -1, 1, 1)))
-    scales = (sx, call.emit(R.reshape(sw, (-1, 1, 1))), sy)
-    return _requantized(call.builder, call.emit(sums), scales, zy)
-
-
-def _check(data: Any, weights: Any, point: Any, scales: tuple[Any, ...]) -> None:
-    if any(spec_of(scale).dtype != "float32" for scale in scales):
-        raise UnsupportedError("scales must be float32")
-    dtypes = [spec_of(each).dtype for each in (data, weights, point)]
-    if dtypes[0] not in QUANTIZED or dtypes[0] != dtypes[2] or dtypes[1] not in QUANTIZED:
-        raise UnsupportedError("data and result must be of one 8-bit dtype, and the weights 8-bit")
-
-
-def _centred(
-    builder: relax.BlockBuilder, data: Any, point: Any, shape: tuple[int, ...] | None = None
-) -> relax.Expr:
-    """Return values less their zero point, or that of each output channel; int32."""
-    data, point = (Expression(builder, each) for each in (data, point))
-    point = point.astype(np.int32)
-    return (data.astype(np.int32) - (point if shape is None else point.reshape(*shape))).expr
-
-
-def _requantized(
-    builder: relax.BlockBuilder, sums: Any, scales: tuple[Any, Any, Any], point: relax.Expr
-) -> Any:
-    """Multiply sums by float32 scales, bound, round half to even, and add the zero point."""
-    first, second, result, sums = (Expression(builder, each) for each in (*scales, sums))
-    steps = sums.astype(np.float32) * (first * second / result)
-    dtype = spec_of(point).dtype
-    origin = Expression(builder, R.reshape(point, ())).astype(np.int32)
-    bounds = [(end - origin).astype(np.float32) for end in dtype_range(dtype)]
-    bounded = np.rint(np.minimum(np.maximum(steps, bounds[0]), bounds[1]))
-    return (bounded.astype(np.int32) + origin).astype(dtype)

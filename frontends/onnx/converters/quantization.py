@@ -30,7 +30,8 @@ def _quantize_linear(call: Call) -> Any:
     dtype = _result_dtype(point, call.attributes)
     _check_dtypes(spec_of(data).dtype == "float32", scale, dtype in _INTEGERS, dtype)
     encoding = Encoding(call.builder, data, scale, point, call.attributes)
-    if encoding.is_known and dtype in ACTIVATIONS:
+    # What is apart belongs to no group: its data are sums of integers.
+    if encoding.is_known and dtype in ACTIVATIONS and not call.attributes.get("apart", 0):
         array = constant_of(data)
         if array is not None:  # weights that a node makes: kernels read constants
             made = quantize.evaluate(

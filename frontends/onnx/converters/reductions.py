@@ -29,26 +29,15 @@ def axes_of(given: Any, attributes: dict[str, Any], rank: int) -> list[int]:
     return sorted({int(axis) % rank for axis in axes})
 
 
-Reduction = Callable[..., relax.Expr]
-
-
-@converter("ReduceMax")
-def _reduce_max(call: Call) -> Any:
-    return _extreme(call, R.max, -np.inf)
-
-
-@converter("ReduceMin")
-def _reduce_min(call: Call) -> Any:
-    return _extreme(call, R.min, np.inf)
-
-
-def _extreme(call: Call, reduction: Reduction, infinity: float) -> Any:
+@converter("ReduceMax", "ReduceMin")
+def _extreme(call: Call) -> Any:
     """Reduce along axes; of infinities alone, as masks leave them, to one.
 
     TVM's sums of this kind begin with the lowest, or the highest, finite number. ONNX Runtime
     begins with the first element: where this is NaN the result is. Others that are NaN count for
     nothing (as there, except for some that its vectors begin with).
     """
+    reduction, infinity = (R.max, -np.inf) if call.op == "ReduceMax" else (R.min, np.inf)
     data, given = call.arrays(2)
     axes = axes_of(given, call.attributes, data.ndim)
     if not axes and call.attributes.get("noop_with_empty_axes", 0):
@@ -57,7 +46,7 @@ def _extreme(call: Call, reduction: Reduction, infinity: float) -> Any:
         raise UnsupportedError("it has no elements")
     keeps = bool(call.attributes.get("keepdims", 1))
 
-    def reduced(values: Any, function: Reduction = reduction) -> Any:
+    def reduced(values: Any, function: Callable[..., relax.Expr] = reduction) -> Any:
         return values.to(function(values.expr, axis=axes or None, keepdims=keeps))
 
     if data.dtype == bool:

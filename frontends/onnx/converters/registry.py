@@ -18,11 +18,13 @@ class Call:
     """An operator that becomes Relax expressions.
 
     Attributes:
+        op: its name.
         builder: of the function.
         given: the operands, None for those that are left out.
         attributes: by name.
     """
 
+    op: str
     builder: relax.BlockBuilder
     given: Operands
     attributes: dict[str, Any]
@@ -50,11 +52,11 @@ CONVERTERS: dict[str, Converter] = {}
 """By the name of the operator."""
 
 
-def converter(name: str) -> Callable[[Converter], Converter]:
-    """Register the rule of an operator."""
+def converter(*names: str) -> Callable[[Converter], Converter]:
+    """Register the rule of operators."""
 
     def decorate(rule: Converter) -> Converter:
-        CONVERTERS[name] = rule
+        CONVERTERS.update(dict.fromkeys(names, rule))
         return rule
 
     return decorate

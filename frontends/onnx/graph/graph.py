@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping
+from collections import Counter, UserDict
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from math import prod
 from typing import Any
 
@@ -11,9 +11,9 @@ import numpy as np
 
 from frontends.errors import UnsupportedError
 from frontends.onnx.read.constants import Array, array_of, kind_of
-from frontends.onnx.read.names import all_nodes, free_prefix
+from frontends.onnx.read.names import all_nodes, dims_of, free_prefix
 from frontends.onnx.read.open_inputs import Shapes
-from frontends.onnx.read.package import onnx_package
+from frontends.onnx.read.package import copied, onnx_package
 
 _LARGE = 1 << 14
 """The elements of a constant whose values shape inference need not see."""
@@ -30,12 +30,11 @@ _OF_AXES_AS_OPERAND = 13
 """The operator sets in which Unsqueeze takes its axes as an operand."""
 
 
-class Constants(MutableMapping[str, Array]):
-    """Values of constants by name. A constant of the file is decoded when it is first read."""
+class Constants(UserDict[str, Any]):
+    """Values of constants by name, put in as arrays or as TensorProto, and read as arrays.
 
-    def __init__(self, tensors: Mapping[str, Any]) -> None:
-        """Hold tensors, as TensorProto or as arrays."""
-        self._held = dict(tensors)
+    A constant of the file is decoded when it is first read.
+    """
 
     def __getitem__(self, name: str) -> Array:
         """Return values.
@@ -43,64 +42,44 @@ class Constants(MutableMapping[str, Array]):
         Raises:
             ModelFormatError: the constant is malformed.
         """
-        held = self._held[name]
+        held = self.data[name]
         if not isinstance(held, np.ndarray):
-            held = self._held[name] = array_of(held)
+            held = self.data[name] = array_of(held)
         return held
 
-    def __contains__(self, name: object) -> bool:
-        """Tell whether a tensor is constant."""
-        return name in self._held
-
-    def __setitem__(self, name: str, value: Any) -> None:
-        """Add an array, or a TensorProto."""
-        self._held[name] = value
-
-    def __delitem__(self, name: str) -> None:
-        """Remove a constant."""
-        del self._held[name]
-
-    def __iter__(self) -> Iterator[str]:
-        """Yield the names in order."""
-        return iter(self._held)
-
-    def __len__(self) -> int:
-        """Return how many there are."""
-        return len(self._held)
-
     def copy(self) -> Constants:
-        """Return the same constants, to which others may be added."""
-        return Constants(self._held)
+        """Return the same constants, to which others may be added; this decodes none."""
+        return Constants(self.data)
 
     def shape(self, name: str) -> tuple[int, ...]:
         """Return a shape without decoding the values."""
-        held = self._held[name]
+        held = self.data[name]
         return held.shape if isinstance(held, np.ndarray) else tuple(held.dims)
 
     def is_open(self, name: str) -> bool:
         """Tell whether values are open sizes."""
-        held = self._held[name]
+        held = self.data[name]
         return isinstance(held, np.ndarray) and held.dtype == object
 
     def dtype(self, name: str) -> str:
         """Return a dtype without decoding the values; empty if it is unknown."""
         if self.is_open(name):
             return "int64"
-        held = self._held[name]
+        held = self.data[name]
         return str(held.dtype.name) if isinstance(held, np.ndarray) else kind_of(held)
 
     def kind(self, name: str) -> int:
         """Return the number of an element type."""
         if self.is_open(name):
             return _INT64
-        held = self._held[name]
+        held = self.data[name]
         if isinstance(held, np.ndarray):
             return int(onnx_package().helper.np_dtype_to_tensor_dtype(held.dtype))
         return int(held.data_type)
 
     def tensor(self, name: str, *, is_hollow: bool = False) -> Any:
         """Return a constant as TensorProto; a hollow one has no values if it is large."""
-        held, kind, shape = self._held[name], self.kind(name), self.shape(name)
+        held, kind, shape = self.data[name], self.kind(name), self.shape(name)
         if is_hollow and kind not in _OF_SHAPES and prod(shape) >= _LARGE:
             hollow = onnx_package().TensorProto(name=name, data_type=kind, dims=shape)
             hollow.data_location = hollow.EXTERNAL
@@ -354,13 +333,6 @@ def makers(nodes: Iterable[Any]) -> dict[str, Any]:
     return {name: node for node in nodes for name in node.output}
 
 
-def copied(message: Any) -> Any:
-    """Return a copy of a message of protobuf."""
-    copy = type(message)()
-    copy.CopyFrom(message)
-    return copy
-
-
 Rule = Callable[[Graph, Any], bool]
 """``rule(graph, node)`` tells whether it added what stands for a node; see ``Graph.apply``."""
 
@@ -378,11 +350,8 @@ def known_shapes(values: Any, symbols: Mapping[str, Any]) -> dict[str, tuple[int
     """Return the shapes of values all of whose sizes are known, or are those of the symbols."""
     found = {}
     for value in values:
-        tensor = value.type.tensor_type
-        sizes: list[Any] = [
-            dim.dim_value if dim.HasField("dim_value") else symbols.get(dim.dim_param)
-            for dim in tensor.shape.dim
-        ]
-        if tensor.HasField("shape") and None not in sizes:
+        given = dims_of(value)
+        sizes: list[Any] = [size if isinstance(size, int) else symbols.get(size) for size in given]
+        if value.type.tensor_type.HasField("shape") and None not in sizes:
             found[value.name] = tuple(sizes)
     return found

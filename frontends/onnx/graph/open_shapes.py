@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from frontends.errors import UnsupportedError
 from frontends.onnx.graph.graph import Graph
 from frontends.onnx.graph.open_values import value_of
 from frontends.onnx.read.names import attributes_of
@@ -17,10 +18,10 @@ from qnn_ops.dialect.sizes import OpenSizeError, Size, broadcast
 
 Array = np.ndarray[Any, Any]
 Shape = tuple[int, ...]
-Rule = Callable[[list[Shape | None], list["Array | None"], dict[str, Any]], list[Shape]]
-"""``rule(shapes, values, attributes)`` returns the shapes of results from those of operands.
+Rule = Callable[[list[Shape | None], Sequence["Array | None"], dict[str, Any]], Shape]
+"""``rule(shapes, values, attributes)`` returns the shape of the first result.
 
-The shape is None for an operand that is left out or whose shape is not known.
+Shapes and values are those of operands, None for an operand that is left out or not known.
 """
 
 
@@ -39,16 +40,13 @@ def follow(graph: Graph) -> bool:
         if (value := _value(graph, node, shapes, attributes)) is not None:
             graph.values[node.output[0]] = value
             shapes.setdefault(node.output[0], value.shape)
-        rule = _RULES.get(node.op_type)
-        if rule is None or all(name in shapes for name in node.output if name):
+        name = node.output[0]
+        if node.op_type not in RULES or name in shapes:
             continue
-        known = [_known(graph, name) for name in node.input]
-        attributes |= {"outputs": len(node.output)}
-        with suppress(OpenSizeError, ValueError, TypeError, LookupError):
-            found = rule([shapes.get(name) for name in node.input], known, attributes)
-            made = {n: tuple(each) for n, each in zip(node.output, found, strict=False) if n}
-            shapes |= made
-            graph.sized |= made
+        known = [_known(graph, each) for each in node.input]
+        with suppress(ValueError, TypeError, LookupError):
+            given = [shapes.get(each) for each in node.input]
+            shapes[name] = graph.sized[name] = RULES[node.op_type](given, known, attributes)
     return len(graph.sized) + len(graph.values) > before
 
 
@@ -81,7 +79,7 @@ def _value(
     follows = any(name in graph.values or graph.is_open(name) for name in node.input)
     if not (is_known and follows):
         return None
-    with suppress(OpenSizeError, ValueError, TypeError, LookupError, ZeroDivisionError):
+    with suppress(ValueError, TypeError, LookupError, ZeroDivisionError):
         return value_of(node.op_type, operands, attributes)
     return None
 
@@ -92,70 +90,70 @@ def _array(sizes: Any) -> Array:
     return found.astype(np.int64) if is_static else found
 
 
-def _shape(value: Any) -> Shape:
+def sizes_of(value: Any) -> Shape:
+    """Return the sizes of a shape, or of a tensor of sizes.
+
+    Raises:
+        UnsupportedError: they are not known.
+    """
     if value is None:
-        raise LookupError("a shape is not known")
-    return tuple(value)
+        raise UnsupportedError("its numbers must be constant")
+    sizes: list[Any] = [each if isinstance(each, Size) else int(each) for each in value]
+    return tuple(sizes)
 
 
-def _same(shapes: list[Any], _: Any, attributes: dict[str, Any]) -> list[Shape]:
-    return [_shape(shapes[0])] * attributes["outputs"]
+def _same(shapes: list[Any], *_: Any) -> Shape:
+    return sizes_of(shapes[0])
 
 
-def _broadcast(shapes: list[Any], *_: Any) -> list[Shape]:
-    return [broadcast(*map(_shape, shapes))]
+def _broadcast(shapes: list[Any], *_: Any) -> Shape:
+    return broadcast(*map(sizes_of, shapes))
 
 
-def _product(shapes: list[Any], *_: Any) -> list[Shape]:
-    one, other = _shape(shapes[0]), _shape(shapes[1])
+def _product(shapes: list[Any], *_: Any) -> Shape:
+    one, other = sizes_of(shapes[0]), sizes_of(shapes[1])
     if min(len(one), len(other)) < 2:
         raise LookupError("a vector")
-    return [(*broadcast(one[:-2], other[:-2]), one[-2], other[-1])]
+    return (*broadcast(one[:-2], other[:-2]), one[-2], other[-1])
 
 
-def reshaped(shape: Sequence[Any], target: Sequence[Any], *, keeps_zero: bool) -> Shape:
-    """Return what a Reshape gives.
-
-    Args:
-        shape: of the data.
-        target: sizes; -1 for the one that follows, and 0 for that of the data.
-        keeps_zero: whether 0 is a size itself.
-    """
-    sizes: list[Any] = [size if isinstance(size, Size) else int(size) for size in target]
-    if not keeps_zero:
-        sizes = [shape[axis] if size == 0 else size for axis, size in enumerate(sizes)]
+def _reshape(shapes: list[Any], values: Sequence[Any], attributes: dict[str, Any]) -> Shape:
+    shape, sizes = sizes_of(shapes[0]), sizes_of(values[1])
+    target = list(sizes)
+    if not attributes.get("allowzero", 0):
+        sizes = tuple(shape[axis] if size == 0 else size for axis, size in enumerate(sizes))
     known = prod(size for size in sizes if size != -1)
     if -1 in sizes and known != 0 and prod(shape) % known != 0:
-        raise OpenSizeError(f"{list(shape)} to {list(target)}")
-    return whole_shape(shape, tuple(sizes))
+        raise OpenSizeError(f"{list(shape)} to {target}")
+    return whole_shape(shape, sizes)
 
 
-def _reshape(shapes: list[Any], values: list[Any], attributes: dict[str, Any]) -> list[Shape]:
-    keeps_zero = bool(attributes.get("allowzero", 0))
-    return [reshaped(_shape(shapes[0]), _shape(values[1]), keeps_zero=keeps_zero)]
+def _flatten(shapes: list[Any], _: Any, attributes: dict[str, Any]) -> Shape:
+    shape, axis = sizes_of(shapes[0]), attributes.get("axis", 1)
+    return prod(shape[:axis]), prod(shape[axis:])
 
 
-def _flatten(shapes: list[Any], _: Any, attributes: dict[str, Any]) -> list[Shape]:
-    shape, axis = _shape(shapes[0]), attributes.get("axis", 1)
-    return [(prod(shape[:axis]), prod(shape[axis:]))]
+def _expand(shapes: list[Any], values: Sequence[Any], _: Any) -> Shape:
+    return broadcast(sizes_of(shapes[0]), sizes_of(values[1]))
 
 
-def _expand(shapes: list[Any], values: list[Any], _: Any) -> list[Shape]:
-    return [broadcast(_shape(shapes[0]), _shape(values[1]))]
+def _tile(shapes: list[Any], values: Sequence[Any], _: Any) -> Shape:
+    pairs = zip(sizes_of(shapes[0]), sizes_of(values[1]), strict=True)
+    return tuple(size * count for size, count in pairs)
 
 
-def _tile(shapes: list[Any], values: list[Any], _: Any) -> list[Shape]:
-    pairs = zip(_shape(shapes[0]), _shape(values[1]), strict=True)
-    return [tuple(size * count for size, count in pairs)]
+def _filled(_: Any, values: Sequence[Any], __: Any) -> Shape:
+    return sizes_of(values[0])
 
 
-def _filled(_: Any, values: list[Any], __: Any) -> list[Shape]:
-    return [_shape(values[0])]
+def _range(_: Any, values: Sequence[Any], __: Any) -> Shape:
+    return (length_of(*ends_of_range(values)),)
 
 
-def _range(_: Any, values: list[Any], __: Any) -> list[Shape]:
-    begin, end, step = (_shape(each.reshape(-1))[0] for each in values)
-    return [(length_of(begin, end, step),)]
+def ends_of_range(values: Sequence[Any]) -> Shape:
+    """Return begin, end and step of a Range."""
+    begin, end, step = (sizes_of(None if each is None else np.ravel(each))[0] for each in values)
+    return begin, end, step
 
 
 def length_of(begin: Any, end: Any, step: Any) -> Any:
@@ -187,13 +185,17 @@ def bounds_of(size: Any, begin: Any, end: Any) -> tuple[Any, Any]:
 
 
 def slices_of(
-    shape: Sequence[int], values: Sequence[Any], attributes: Mapping[str, Any]
+    shapes: Sequence[Any], values: Sequence[Any], attributes: Mapping[str, Any]
 ) -> dict[int, tuple[Any, Any, int]]:
     """Return begin, end and step for each axis of a Slice.
 
     Raises:
         OpenSizeError: they depend on open sizes, or steps go back along an open axis.
+        UnsupportedError: they are not known.
     """
+    if any(each is None and shapes[n] is not None for n, each in enumerate(values[1:], 1)):
+        raise UnsupportedError("its numbers must be constant")
+    shape = shapes[0]
     names = ("starts", "ends", "axes", "steps")
     given = [*values[1:], *[None] * 4][:4]
     begins, ends, axes, steps = (
@@ -212,29 +214,26 @@ def slices_of(
     return found
 
 
-def _slice(shapes: list[Any], values: list[Any], attributes: dict[str, Any]) -> list[Shape]:
-    shape = list(_shape(shapes[0]))
-    if any(each is None and shapes[n] is not None for n, each in enumerate(values[1:], 1)):
-        raise LookupError("its numbers are not known")
-    for axis, (begin, end, step) in slices_of(shape, values, attributes).items():
+def _slice(shapes: list[Any], values: Sequence[Any], attributes: dict[str, Any]) -> Shape:
+    shape = list(sizes_of(shapes[0]))
+    for axis, (begin, end, step) in slices_of(shapes, values, attributes).items():
         shape[axis] = length_of(begin, end, step)
-    return [tuple(shape)]
+    return tuple(shape)
 
 
-def _concat(shapes: list[Any], _: Any, attributes: dict[str, Any]) -> list[Shape]:
-    known = list(map(_shape, shapes))
+def _concat(shapes: list[Any], _: Any, attributes: dict[str, Any]) -> Shape:
+    known = list(map(sizes_of, shapes))
     axis = int(attributes["axis"]) % len(known[0])
     size = sum(shape[axis] for shape in known)
-    return [(*known[0][:axis], size, *known[0][axis + 1 :])]
+    return (*known[0][:axis], size, *known[0][axis + 1 :])
 
 
-def _pad(shapes: list[Any], values: list[Any], attributes: dict[str, Any]) -> list[Shape]:
-    shape = _shape(shapes[0])
-    pads = attributes.get("pads") if len(values) < 2 else values[1]
+def _pad(shapes: list[Any], values: Sequence[Any], attributes: dict[str, Any]) -> Shape:
+    shape = sizes_of(shapes[0])
     if len(values) > 3:
         raise LookupError("of some axes")
-    pads = [*_shape(pads)]
-    return [tuple(n + a + b for n, a, b in zip(shape, pads, pads[len(shape) :], strict=False))]
+    pads = sizes_of(attributes.get("pads") if len(values) < 2 else values[1])
+    return tuple(n + a + b for n, a, b in zip(shape, pads, pads[len(shape) :], strict=False))
 
 
 _ELEMENTWISE = (
@@ -248,7 +247,7 @@ _SAME = (
     *("Sigmoid", "Sign", "Sin", "Softmax", "Sqrt", "Tanh", "Trilu"),
 )
 
-_RULES: dict[str, Rule] = {
+RULES: dict[str, Rule] = {
     **dict.fromkeys(_ELEMENTWISE, _broadcast),
     **dict.fromkeys(_SAME, _same),
     **dict.fromkeys(("MatMul", "MatMulInteger"), _product),

@@ -78,14 +78,6 @@ def _axes(given: list[Any], attributes: Attributes) -> tuple[int, ...] | None:
     return None if found is None else tuple(_ints(None, found))
 
 
-def _squeeze(given: list[Any], attributes: Attributes) -> Array:
-    return np.squeeze(given[0], _axes(given, attributes))
-
-
-def _unsqueeze(given: list[Any], attributes: Attributes) -> Array:
-    return np.expand_dims(given[0], _axes(given, attributes) or ())
-
-
 def _concat(given: list[Any], attributes: Attributes) -> Array:
     parts = [each for each in given if each is not None]
     return np.concatenate([each.astype(object) for each in parts], int(attributes["axis"]))
@@ -125,10 +117,6 @@ def _reduced(given: list[Any], attributes: Attributes) -> Any:
     return np.prod(given[0].astype(object), axis=axes, keepdims=keeps)
 
 
-def _reshape(given: list[Any], _: Attributes) -> Array:
-    return np.reshape(given[0], _ints(given[1], ()))
-
-
 def _expand(given: list[Any], _: Attributes) -> Array:
     shape = np.broadcast_shapes(given[0].shape, tuple(_ints(given[1], ())))
     return np.broadcast_to(given[0], shape)
@@ -139,10 +127,6 @@ def _filled(given: list[Any], attributes: Attributes) -> Array:
 
     value = array_of(attributes["value"]) if "value" in attributes else np.zeros(1, np.float32)
     return np.full(_ints(given[0], ()), value.item(), value.dtype)
-
-
-def _chosen(condition: Any, one: Any, other: Any) -> Any:
-    return one if condition else other
 
 
 _RULES: dict[str, Rule] = {
@@ -168,11 +152,11 @@ _RULES: dict[str, Rule] = {
     "Not": _each(lambda a: not a),
     "Or": _each(lambda a, b: bool(a) or bool(b)),
     "ReduceProd": _reduced,
-    "Reshape": _reshape,
+    "Reshape": lambda given, _: np.reshape(given[0], _ints(given[1], ())),
     "Slice": _slice,
-    "Squeeze": _squeeze,
+    "Squeeze": lambda given, attributes: np.squeeze(given[0], _axes(given, attributes)),
     "Sub": _each(lambda a, b: a - b),
-    "Unsqueeze": _unsqueeze,
-    "Where": _each(_chosen),
+    "Unsqueeze": lambda given, attributes: np.expand_dims(given[0], _axes(given, attributes) or ()),
+    "Where": _each(lambda condition, one, other: one if condition else other),
 }
 """By the name of the operator."""

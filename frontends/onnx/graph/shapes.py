@@ -7,11 +7,11 @@ from typing import Any
 
 from frontends.bounds import check_elements
 from frontends.errors import ModelFormatError, UnsupportedError, UnsupportedOperatorError
-from frontends.onnx.graph.graph import Graph, copied
+from frontends.onnx.graph.graph import Graph
 from frontends.onnx.read.limits import check_windows
-from frontends.onnx.read.names import line_of, opset_of
+from frontends.onnx.read.names import dims_of, line_of, opset_of
 from frontends.onnx.read.open_inputs import Shapes
-from frontends.onnx.read.package import onnx_package
+from frontends.onnx.read.package import copied, onnx_package
 from qnn_ops.dialect.attributes import int_list_attr
 from qnn_ops.errors import QnnError
 
@@ -192,14 +192,11 @@ def _set_shape(value: Any, given: Sequence[int] | None, symbols: dict[str, Any])
         return "no shape"
     # In a file, 0 is what exporters write of a size that is open.
     least = 1 if given is None else 0
-    if any(
-        dim.dim_value < least if dim.HasField("dim_value") else dim.dim_param not in symbols
-        for dim in dims
-    ):
-        known = (each.dim_value if each.HasField("dim_value") else each.dim_param for each in dims)
+    known = dims_of(value)
+    if any(size < least if isinstance(size, int) else size not in symbols for size in known):
         return str(["?" if size == "" else size for size in known])
     try:
-        check_elements([dim.dim_value for dim in dims if dim.HasField("dim_value")])
+        check_elements([size for size in known if isinstance(size, int)])
     except UnsupportedError as error:
         raise QnnError(f"input {value.name!r}: {error}") from None
     return ""

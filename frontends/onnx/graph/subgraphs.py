@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from frontends.onnx.graph.graph import Graph, copied, makers
+from frontends.onnx.graph.graph import Graph, makers
 from frontends.onnx.read.constants import move_constants
 from frontends.onnx.read.names import graphs_of, made_inside, read_inside
+from frontends.onnx.read.package import copied
 
 FLOAT = 1
 """float32 among the numbers of element types."""

@@ -13,7 +13,7 @@ from typing import Any
 
 from frontends.errors import UnsupportedError
 from frontends.onnx.graph.graph import Graph
-from frontends.onnx.read.names import attributes_of, refuse
+from frontends.onnx.read.names import attributes_of, numbers_of, refuse
 from frontends.onnx.read.package import onnx_package
 
 Attributes = dict[str, Any]
@@ -104,10 +104,7 @@ def _shapes(graph: Graph) -> dict[str, tuple[int | None, ...]]:
     }
     for value in (*graph.input, *graph.value_info, *graph.output):
         if value.type.tensor_type.HasField("shape"):
-            dims = value.type.tensor_type.shape.dim
-            found[value.name] = tuple(
-                dim.dim_value if dim.HasField("dim_value") else None for dim in dims
-            )
+            found[value.name] = tuple(numbers_of(value))
     return found
 
 

@@ -183,7 +183,7 @@ def _close(node: Any, graph: Graph) -> None:
         inner = f"{stem}in_{name}"
         rename(body, {name: inner})
         if name in graph.constants:
-            body.initializer.add().CopyFrom(graph.constants.tensor(name))
+            body.initializer.append(graph.constants.tensor(name))
             body.initializer[-1].name = inner
             continue
         value = helper.make_tensor_value_info(inner, graph.kinds.get(name, 0), None)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import Any
 
 import frontends.onnx.replacements  # noqa: F401 (registers the rules)
 from frontends.errors import UnsupportedError
 from frontends.onnx.graph.folding import fold
-from frontends.onnx.graph.graph import Constants, Graph, makers
+from frontends.onnx.graph.graph import Graph, makers
 from frontends.onnx.graph.shapes import infer
 from frontends.onnx.read.names import all_nodes, attributes_of, refuse
 from frontends.onnx.replacements.registry import RULES, apply_rule
@@ -71,7 +70,7 @@ def grouped(graph: Graph) -> tuple[Graph, dict[int, str]]:
         try:
             if node.op_type in _STANDARD and node.domain == _OTHER:
                 raise ValueError("too few tensors")
-            if rule is None or _is_computed_so(node, graph.constants):
+            if rule is None:
                 groups.node.append(node)
             else:
                 apply_rule(groups, node, attributes_of(node))
@@ -147,20 +146,6 @@ def _state_types(graph: Graph, written: Graph) -> None:
     found |= {each.name: each for each in written.value_info if each.name in own}
     graph.value_info = [*found.values()]
     graph.find_types()
-
-
-_ENCODINGS = {"QLinearConv": (1, 2, 4, 5, 6, 7, 8), "QLinearMatMul": (1, 2, 4, 5, 6, 7)}
-"""Where operators that need not know them have scales and zero points, or a bias."""
-
-
-def _is_computed_so(node: Any, constants: Constants) -> bool:
-    """Tell whether an operator is written as no group: its encodings are not those of one.
-
-    They are no constants, or those of several matrices.
-    """
-    places = _ENCODINGS.get(node.op_type, ())
-    names = [node.input[place] for place in places if place < len(node.input) and node.input[place]]
-    return any(name not in constants or len(constants.shape(name)) > 1 for name in names)
 
 
 def write_standard_pairs(graph: Graph) -> None:

@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from frontends.onnx.graph.graph import Graph, copied
+from frontends.onnx.graph.graph import Graph
 from frontends.onnx.read.names import graphs_of
+from frontends.onnx.read.package import copied
 
 _FLOAT, _HALF = 1, 10
 """float32 and float16 among the numbers of element types."""
@@ -52,7 +53,7 @@ def widen_halves(graph: Graph) -> None:
     halves = {name for name in graph.constants if graph.constants.dtype(name) == "float16"}
     halves |= {each.name for each in graph.input if each.type.tensor_type.elem_type == _HALF}
     for node in graph.node:
-        halves |= _results(node, halves)
+        halves.update(_results(node, halves))
     if not halves:
         return
     _write_own_pairs(graph, halves)
@@ -63,7 +64,7 @@ def widen_halves(graph: Graph) -> None:
         writer.materialize(name)
 
 
-def _results(node: Any, halves: Collection[str]) -> set[str]:
+def _results(node: Any, halves: Collection[str]) -> list[str]:
     """Return which results of a node are float16, given which tensors before it are."""
     kinds = {each.name: each for each in node.attribute}
     stated = next((kinds[name].i for name in _KINDS if name in kinds and kinds[name].i), 0)
@@ -74,7 +75,7 @@ def _results(node: Any, halves: Collection[str]) -> set[str]:
     else:
         is_half = any(name in halves for name in node.input)
     outputs = node.output[:1] if node.op_type in _ONE_OF_REALS else node.output
-    return {name for name in outputs if name} if is_half else set()
+    return [name for name in outputs if name and is_half]
 
 
 def _write_own_pairs(graph: Graph, halves: set[str]) -> None:

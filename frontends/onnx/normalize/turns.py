@@ -9,11 +9,11 @@ import numpy as np
 
 from frontends.bounds import check_turns
 from frontends.errors import ModelFormatError, UnsupportedError, UnsupportedOperatorError
-from frontends.onnx.graph.graph import Graph, copied
+from frontends.onnx.graph.graph import Graph
 from frontends.onnx.graph.subgraphs import FLOAT, hoist, inline, keep_apart
 from frontends.onnx.read.constants import move_constants
 from frontends.onnx.read.names import all_nodes, is_of_standard
-from frontends.onnx.read.package import onnx_package
+from frontends.onnx.read.package import copied, onnx_package
 
 _MOST_NODES, _MOST_BYTES = 2048, 1 << 24
 """Of a model whose turns are written out."""

@@ -10,7 +10,8 @@ import numpy as np
 from frontends.bounds import check_places
 from frontends.errors import ModelFormatError, UnsupportedError, reason_of
 from frontends.onnx.read.mapped import is_mapped, mapped_array
-from frontends.onnx.read.package import onnx_package
+from frontends.onnx.read.names import numbers_of
+from frontends.onnx.read.package import copied, onnx_package
 from qnn_ops.errors import QnnError
 
 Array = np.ndarray[Any, Any]
@@ -110,9 +111,8 @@ def move_constants(graph: Any) -> None:
         if node.op_type != "Constant" or node.domain not in ("", "ai.onnx") or others:
             kept.append(node)
         elif attribute is not None and attribute.name == "value":
-            tensor = graph.initializer.add()
-            tensor.CopyFrom(attribute.t)
-            tensor.name = node.output[0]
+            graph.initializer.append(attribute.t)
+            graph.initializer[-1].name = node.output[0]
         elif attribute is not None and attribute.name in _KINDS:
             value = onnx_package().helper.get_attribute_value(attribute)
             array = np.array(value, _KINDS[attribute.name])
@@ -138,8 +138,7 @@ def with_values(proto: Any, values: Mapping[str, Any]) -> Any:
     """
     if not values:
         return proto
-    result = onnx_package().ModelProto()
-    result.CopyFrom(proto)
+    result = copied(proto)
     graph = result.graph
     constants = {tensor.name for tensor in graph.initializer}
     inputs = {value.name: value for value in graph.input if value.name not in constants}
@@ -169,7 +168,7 @@ def _fitted(info: Any, given: Any) -> Array:
         raise QnnError(f"values: input {info.name!r} is {dtype}, got {given!r}")
     if not tensor.HasField("shape"):
         return array
-    dims = [each.dim_value if each.HasField("dim_value") else None for each in tensor.shape.dim]
+    dims = numbers_of(info)
     if not array.ndim:
         return np.full([1 if size is None else size for size in dims], array)
     if len(dims) != array.ndim or any(

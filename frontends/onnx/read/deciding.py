@@ -13,7 +13,7 @@ _REDUCING = (
 _OF_AXES = ("CenterCropPad", "CumProd", "CumSum", "Expand", "Reshape", "Split", "Squeeze", "TopK")
 _WINDOWS = ("BlackmanWindow", "HammingWindow", "HannWindow")
 
-_PLACES: dict[str, tuple[int, ...]] = {
+DECIDING: dict[str, tuple[int, ...]] = {
     **dict.fromkeys((*_REDUCING, *_OF_AXES, "AffineGrid", "OneHot", "Tile", "Unsqueeze"), (1,)),
     **dict.fromkeys((*_WINDOWS, "ConstantOfShape"), (0,)),
     **dict.fromkeys(("GRU", "LSTM", "RNN"), (1, 2, 3, 7)),
@@ -52,8 +52,8 @@ def deciding_inputs(proto: Any) -> list[str]:
     left = [
         node.input[place]
         for node in graph.node
-        if is_of_standard(node, *_PLACES)
-        for place in _PLACES[node.op_type]
+        if is_of_standard(node, *DECIDING)
+        for place in DECIDING[node.op_type]
         if place < len(node.input)
     ]
     seen: set[str] = set()

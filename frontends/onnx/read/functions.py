@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from frontends.errors import ModelFormatError
-from frontends.onnx.read.names import graphs_of
+from frontends.onnx.read.names import all_nodes
 from frontends.onnx.read.package import onnx_package
 
 MOST = 100_000
@@ -21,7 +21,7 @@ def without_functions(proto: Any) -> Any:
     if not proto.functions:
         return proto
     # As a file may have them: each calls the next one twice.
-    if _Counter(proto).nodes(proto.graph.node) > MOST:
+    if _count(proto) > MOST:
         raise ModelFormatError(f"the model's functions make more than {MOST:,} nodes")
     try:
         return onnx_package().inliner.inline_local_functions(proto)
@@ -29,27 +29,24 @@ def without_functions(proto: Any) -> Any:
         raise ModelFormatError(f"the model's functions: {' '.join(str(error).split())}") from None
 
 
-class _Counter:
-    """Counts the nodes that calls stand for, each function once."""
+def _count(proto: Any) -> int:
+    """Return how many nodes there are, written out; more than ``MOST`` is a bound."""
+    functions = {(each.domain, each.name): each for each in proto.functions}
+    counts: dict[tuple[str, str], int] = {}
+    is_open = -1
 
-    def __init__(self, proto: Any) -> None:
-        self.functions = {(each.domain, each.name): each for each in proto.functions}
-        self.counts: dict[tuple[str, str], int] = {}
-        self.open: set[tuple[str, str]] = set()
-
-    def nodes(self, nodes: Any) -> int:
-        """Return how many nodes there are, written out; more than ``MOST`` is a bound."""
-        return min(sum(map(self._node, nodes)), MOST + 1)
-
-    def _node(self, node: Any) -> int:
-        inner = sum(self.nodes(graph.node) for graph in graphs_of(node))
+    def of_node(node: Any) -> int:
         key = (node.domain, node.op_type)
-        if key not in self.functions:
-            return 1 + inner
-        if key not in self.counts:
-            if key in self.open:
-                raise ModelFormatError(f"the model's function {node.op_type!r} calls itself")
-            self.open.add(key)
-            self.counts[key] = self.nodes(self.functions[key].node)
-            self.open.discard(key)
-        return self.counts[key] + inner
+        if key not in functions:
+            return 1
+        if key not in counts:
+            counts[key] = is_open
+            counts[key] = of_graph(functions[key])
+        if counts[key] == is_open:
+            raise ModelFormatError(f"the model's function {node.op_type!r} calls itself")
+        return counts[key]
+
+    def of_graph(graph: Any) -> int:
+        return min(sum(map(of_node, all_nodes(graph))), MOST + 1)
+
+    return of_graph(proto.graph)

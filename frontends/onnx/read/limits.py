@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from frontends.errors import ModelFormatError, UnsupportedError
-from frontends.onnx.read.names import inner_graphs
-from frontends.onnx.read.package import onnx_package
+from frontends.onnx.read.names import inner_graphs, numbers_of
+from frontends.onnx.read.package import copied, onnx_package
 
 _TERM = re.compile(r"([A-Za-z]*)(\.\.\.)?([A-Za-z]*)")
 _STANDARD = ("", "ai.onnx")
@@ -102,8 +102,7 @@ def check_windows(proto: Any) -> None:
     nodes = [node for graph in (proto.graph, *inner_graphs(proto.graph)) for node in graph.node]
     if not any(map(_is_slice, nodes)) or not any(map(_may_not_fit, nodes)):
         return
-    trial = onnx_package().ModelProto()
-    trial.CopyFrom(proto)
+    trial = copied(proto)
     trial.opset_import.append(onnx_package().helper.make_opsetid(_LATER, 1))
     graphs = [trial.graph, *inner_graphs(trial.graph)]
     for graph in graphs:
@@ -192,14 +191,9 @@ def _shapes(proto: Any) -> dict[str, list[Shape]]:
         for tensor in graph.initializer:
             found.setdefault(tensor.name, []).append([*tensor.dims])
         for value in (*graph.input, *graph.value_info, *graph.output):
-            tensor = value.type.tensor_type
-            if tensor.HasField("shape"):
-                found.setdefault(value.name, []).append([*map(_size, tensor.shape.dim)])
+            if value.type.tensor_type.HasField("shape"):
+                found.setdefault(value.name, []).append(numbers_of(value))
     return found
-
-
-def _size(dim: Any) -> int | None:
-    return dim.dim_value if dim.WhichOneof("value") == "dim_value" else None
 
 
 def _is_known(shapes: list[Shape]) -> bool:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from frontends.errors import ModelFormatError
-from frontends.onnx.read.package import onnx_package
+from frontends.onnx.read.package import copied, onnx_package
 
 Array = np.ndarray[Any, Any]
 
@@ -87,8 +87,7 @@ def mapped_array(tensor: Any) -> Array:
 
 def without_mapped(proto: Any) -> Any:
     """Return a copy in which what is mapped has no elements, for the package's checks."""
-    result = onnx_package().ModelProto()
-    result.CopyFrom(proto)
+    result = copied(proto)
     for tensor in filter(is_mapped, result.graph.initializer):
         del tensor.external_data[:], tensor.dims[:]
         tensor.data_location, tensor.raw_data = tensor.DEFAULT, b""
@@ -104,8 +103,7 @@ def with_data(proto: Any) -> Any:
     found = list(filter(is_mapped, proto.graph.initializer))
     if not 0 < sum(mapped_array(each).nbytes for each in found) < _MOST_HELD:
         return proto
-    result = onnx_package().ModelProto()
-    result.CopyFrom(proto)
+    result = copied(proto)
     for tensor in filter(is_mapped, result.graph.initializer):
         tensor.CopyFrom(onnx_package().numpy_helper.from_array(mapped_array(tensor), tensor.name))
     return result
@@ -118,8 +116,7 @@ def _entries(helper: Any, tensor: Any, folder: str) -> dict[str, str]:
     size, offset = _bytes(dtype, tensor.dims), int(info.offset or 0)
     if size < _LEAST or min(tensor.dims) < 0:
         return {}
-    probe = type(tensor)()
-    probe.CopyFrom(tensor)
+    probe = copied(tensor)
     del probe.external_data[:]
     for key, value in (("location", info.location), ("offset", offset), ("length", 1)):
         entry = probe.external_data.add()

@@ -35,6 +35,17 @@ def attributes_of(node: Any) -> dict[str, Any]:
     return {each.name: helper.get_attribute_value(each) for each in node.attribute}
 
 
+def dims_of(value: Any) -> list[int | str]:
+    """Return the sizes of a tensor: numbers, and names of open ones, which may be empty."""
+    dims = value.type.tensor_type.shape.dim
+    return [dim.dim_value if dim.HasField("dim_value") else dim.dim_param for dim in dims]
+
+
+def numbers_of(value: Any) -> list[int | None]:
+    """Return the sizes of a tensor, None for open ones."""
+    return [size if isinstance(size, int) else None for size in dims_of(value)]
+
+
 def graphs_of(node: Any) -> Iterator[Any]:
     """Yield the graphs that a node has."""
     for each in node.attribute:

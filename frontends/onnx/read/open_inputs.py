@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from keyword import iskeyword
 from typing import Any
 
+from frontends.onnx.read.names import dims_of
 from frontends.open_sizes import Bounds, given_shapes, terms_of
 
 Shapes = Mapping[str, Any]
@@ -32,14 +33,7 @@ def sized_inputs(graph: Any, shapes: Shapes | None) -> tuple[Shapes, dict[str, B
     if not shapes:
         return {}, {}
     constants = {tensor.name for tensor in graph.initializer}
-    dims = {
-        each.name: [
-            dim.dim_value if dim.HasField("dim_value") else dim.dim_param
-            for dim in each.type.tensor_type.shape.dim
-        ]
-        for each in graph.input
-        if each.name not in constants
-    }
+    dims = {each.name: dims_of(each) for each in graph.input if each.name not in constants}
     texts = {dim for sizes in dims.values() for dim in sizes if isinstance(dim, str) and dim}
     named = texts | {term for text in texts for term in terms_of(text) if not term.isdecimal()}
     shapes = _with_names(dims, shapes)

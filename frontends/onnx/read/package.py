@@ -21,3 +21,10 @@ def onnx_package() -> Any:
         import onnx.inliner
         import onnx.shape_inference
     return onnx
+
+
+def copied(message: Any) -> Any:
+    """Return a copy of a message of protobuf."""
+    copy = type(message)()
+    copy.CopyFrom(message)
+    return copy

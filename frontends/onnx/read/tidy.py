@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from heapq import heapify, heappop, heappush
+from graphlib import CycleError, TopologicalSorter
+from heapq import heappop, heappush
 from typing import Any
 
 from frontends.errors import ModelFormatError
@@ -111,29 +112,17 @@ def _order(nodes: Any, scopes: tuple[set[str], ...]) -> None:
 
 def _ranks(nodes: Any, needs: list[set[int]]) -> list[int]:
     """Return the place of each node: of those that can be next, the first of the file is."""
-    readers: list[list[int]] = [[] for _ in needs]
-    for number, needed in enumerate(needs):
-        for each in needed:
-            readers[each].append(number)
-    waits = list(map(len, needs))
-    ready = [number for number, count in enumerate(waits) if not count]
-    heapify(ready)
-    ranks = [-1] * len(needs)
+    sorter, ready, ranks = TopologicalSorter(dict(enumerate(needs))), list[int](), [-1] * len(needs)
+    try:
+        sorter.prepare()
+    except CycleError as error:
+        circle = [nodes[number] for number in error.args[1][:0:-1]]
+        text = ", ".join(f"{node.op_type} {node.output[0]!r}" for node in circle[:8])
+        text = f"the ONNX model is malformed: nodes read one another in a circle: {text}"
+        raise ModelFormatError(text) from None
     for place in range(len(needs)):
-        if not ready:
-            raise ModelFormatError(_circle(nodes, needs, ranks))
+        for number in sorter.get_ready():
+            heappush(ready, number)
         ranks[number := heappop(ready)] = place
-        for reader in readers[number]:
-            waits[reader] -= 1
-            if not waits[reader]:
-                heappush(ready, reader)
+        sorter.done(number)
     return ranks
-
-
-def _circle(nodes: Any, needs: list[set[int]], ranks: list[int]) -> str:
-    walk = [ranks.index(-1)]
-    while walk.count(walk[-1]) < 2:
-        walk.append(min(each for each in needs[walk[-1]] if ranks[each] < 0))
-    names = [nodes[number] for number in walk[walk.index(walk[-1]) + 1 :]]
-    text = ", ".join(f"{node.op_type} {node.output[0]!r}" for node in names[:8])
-    return f"the ONNX model is malformed: nodes read one another in a circle: {text}"

@@ -30,25 +30,16 @@ def _gelu(graph: Graph, node: Any, inputs: list[str], attrs: dict[str, Any]) -> 
     graph.add("Gelu", data, output=node.output[0], **attrs)
 
 
-@rule("BiasGelu")
-def _bias_gelu(graph: Graph, node: Any, inputs: list[str], _attrs: dict[str, Any]) -> None:
-    """Write a sum and its Gelu."""
-    data, bias = inputs
-    _biased(graph, node, data, bias, approximate="none")
-
-
-@rule("FastGelu")
-def _fast_gelu(graph: Graph, node: Any, inputs: list[str], _attrs: dict[str, Any]) -> None:
-    """Write a Gelu of a hyperbolic tangent, of data or of data and a bias."""
-    data, bias = [*inputs, ""][:2]
-    _biased(graph, node, data, bias, approximate="tanh")
-
-
-def _biased(graph: Graph, node: Any, data: str, bias: str, approximate: str) -> None:
+@rule("BiasGelu", "FastGelu")
+def _biased_gelu(graph: Graph, node: Any, inputs: list[str], _attrs: dict[str, Any]) -> None:
+    """Write a sum and its Gelu; a FastGelu is one of a hyperbolic tangent, and needs no bias."""
+    is_fast = node.op_type == "FastGelu"
+    data, bias = operands_of(inputs, 1 if is_fast else 2, 2)
     if bias:
         if bias in graph.constants and len(graph.shape(bias)) != 1:
             raise UnsupportedError("the bias must have one axis")
         data = graph.add("Add", data, bias)
+    approximate = "tanh" if is_fast else "none"
     graph.add("Gelu", data, output=node.output[0], approximate=approximate)
 
 
@@ -62,18 +53,16 @@ def _quick_gelu(graph: Graph, node: Any, inputs: list[str], attrs: dict[str, Any
 
 
 @rule("SkipLayerNormalization")
-def _skip_layer_normalization(
-    graph: Graph, node: Any, inputs: list[str], attrs: dict[str, Any]
-) -> None:
+def _after_sum(graph: Graph, node: Any, inputs: list[str], attrs: dict[str, Any]) -> None:
     """Write a sum and its LayerNormalization."""
     data, skip, scale, offset, bias = operands_of(inputs, 3, 5)
     total = _residual(graph, node, [data, skip, bias])
-    operands = [total, scale, *([offset] if offset else [])]
+    operands = [name for name in (total, scale, offset) if name]
     _normalized(graph, "LayerNormalization", operands, node, attrs, "welford")
 
 
 @rule("SkipSimplifiedLayerNormalization")
-def _skip_simplified_layer_normalization(
+def _simplified_after_sum(
     graph: Graph, node: Any, inputs: list[str], attrs: dict[str, Any]
 ) -> None:
     """Write a sum and its RMSNormalization."""
@@ -83,56 +72,35 @@ def _skip_simplified_layer_normalization(
 
 
 @rule("SimplifiedLayerNormalization")
-def _simplified_layer_normalization(
-    graph: Graph, node: Any, inputs: list[str], attrs: dict[str, Any]
-) -> None:
+def _simplified(graph: Graph, node: Any, inputs: list[str], attrs: dict[str, Any]) -> None:
     """Write an RMSNormalization."""
     data, scale = inputs
     _check_results(node, (0,))
     graph.add("RMSNormalization", data, scale, output=node.output[0], **attrs)
 
 
-@rule("EmbedLayerNormalization")
-def _embed_layer_normalization(
-    graph: Graph, node: Any, inputs: list[str], attrs: dict[str, Any]
-) -> None:
-    """Write the sum of rows of tables, its LayerNormalization, and the count of what is seen."""
-    operands = operands_of(inputs, 7, 9)
-    ids, segments, words, places, kinds, scale, offset, mask, positions = operands
-    parts = [
-        _rows(graph, words, ids, "words"),
-        _placed(graph, places, positions, ids),
-    ]
-    if segments:
-        parts.append(_rows(graph, kinds, segments, "kinds"))
-    total = _sum(graph, parts, _result(node, 2))
-    _normalized(graph, "LayerNormalization", [total, scale, offset], node, attrs, "two_passes")
-    _count(graph, node, mask, ids)
+@rule("EmbedLayerNormalization", "QEmbedLayerNormalization")
+def _embedded(graph: Graph, node: Any, inputs: list[str], attrs: dict[str, Any]) -> None:
+    """Write the sum of rows of tables, its LayerNormalization, and the count of what is seen.
 
-
-@rule("QEmbedLayerNormalization")
-def _quantized_embed_layer_normalization(
-    graph: Graph, node: Any, inputs: list[str], attrs: dict[str, Any]
-) -> None:
-    """Write EmbedLayerNormalization with tables, scale and bias of bytes."""
-    operands = operands_of(inputs, 18, 18)
+    Tables, scale and offset may be bytes.
+    """
+    counts = (18, 18) if node.op_type.startswith("Q") else (7, 9)
+    operands = operands_of(inputs, *counts)
     ids, segments, words, places, kinds, scale, offset, mask = operands[:8]
-    word, position, kind, factor, addend = zip(operands[8:13], operands[13:], strict=True)
-    parts = [
-        dequantized(graph, _rows(graph, words, ids, "words"), *word),
-        dequantized(graph, _placed(graph, places, "", ids), *position),
-    ]
+    encodings = [*zip(operands[8:13], operands[13:], strict=False)]
+    positions = "" if encodings else operands[8]
+
+    def real(data: str, index: int) -> str:
+        return dequantized(graph, data, *encodings[index]) if encodings else data
+
+    parts = [real(_rows(graph, words, ids, "words"), 0)]
+    parts.append(real(_placed(graph, places, positions, ids), 1))
     if segments:
-        parts.append(
-            dequantized(
-                graph,
-                _rows(graph, kinds, segments, "kinds"),
-                *kind,
-            )
-        )
-    real = [dequantized(graph, scale, *factor), dequantized(graph, offset, *addend)]
+        parts.append(real(_rows(graph, kinds, segments, "kinds"), 2))
+    parameters = [real(scale, 3), real(offset, 4)]
     total = _sum(graph, parts, _result(node, 2))
-    _normalized(graph, "LayerNormalization", [total, *real], node, attrs, "two_passes")
+    _normalized(graph, "LayerNormalization", [total, *parameters], node, attrs, "two_passes")
     _count(graph, node, mask, ids)
 
 

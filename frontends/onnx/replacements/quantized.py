@@ -16,9 +16,11 @@ from frontends.onnx.replacements.registry import rule
 
 _INT32 = 6
 """int32 among the numbers of element types."""
+_OF_IMAGES = 4
+"""The axes of weights of images, which weights of an unknown rank are taken for."""
 
 
-def dequantized(graph: Graph, data: str, scale: str, zero_point: str = "", axis: int = 0) -> str:
+def dequantized(graph: Graph, data: str, scale: str, zero_point: str = "", *, axis: int = 0) -> str:
     """Add a DequantizeLinear.
 
     Raises:
@@ -71,20 +73,48 @@ def _zero_of(graph: Graph, data: str) -> str:
     return graph.constant(np.zeros((), np.int8)) if graph.dtype(data) == "int8" else ""
 
 
-@rule("QLinearConv")
-def _conv(graph: Graph, node: Any, inputs: list[str], attrs: dict[str, Any]) -> None:
-    x, sx, zx, w, sw, zw, sy, zy, bias = (*inputs, "")[:9]
-    operands = [dequantized(graph, x, sx, zx), dequantized(graph, w, sw, zw)]
+@rule("QLinearConv", "QLinearMatMul")
+def _product(graph: Graph, node: Any, inputs: list[str], attrs: dict[str, Any]) -> None:
+    a, sa, za, b, sb, zb, sy, zy, bias = (*inputs, "")[:9]
+    op = node.op_type.removeprefix("QLinear")
+    encoding = [name for name in (sa, za, sb, zb, sy, zy, bias) if name]
+    if not all(name in graph.constants for name in encoding) or _has_matrix(graph, encoding):
+        _product_of_sums(graph, node, inputs, attrs)
+        return
+    operands = [
+        dequantized(graph, a, sa, za),
+        dequantized(graph, b, sb, zb, axis=int(op == "MatMul")),
+    ]
     if bias:
-        operands.append(_bias(graph, bias, (sx, sw)))
-    _quantized(graph, "Conv", operands, node, [sy, zy], **attrs)
+        operands.append(_bias(graph, bias, (sa, sb)))
+    _quantized(graph, op, operands, node, [sy, zy], **attrs)
 
 
-@rule("QLinearMatMul")
-def _matmul(graph: Graph, node: Any, inputs: list[str], attrs: dict[str, Any]) -> None:
-    a, sa, za, b, sb, zb, sy, zy = inputs
-    operands = [dequantized(graph, a, sa, za), dequantized(graph, b, sb, zb, axis=1)]
-    _quantized(graph, "MatMul", operands, node, [sy, zy], **attrs)
+def _has_matrix(graph: Graph, encoding: list[str]) -> bool:
+    """Tell whether scales or zero points have several axes, as those of several matrices."""
+    return any(len(graph.shape(name)) > 1 for name in encoding)
+
+
+def _product_of_sums(graph: Graph, node: Any, inputs: list[str], attrs: dict[str, Any]) -> None:
+    """Add the int32 sums, the bias, and the product with scales that may be no constants."""
+    a, sa, za, b, sb, zb, sy, zy, bias = (*inputs, "")[:9]
+    if any(graph.dtype(name) not in ("", "float32") for name in (sa, sb, sy)):
+        raise UnsupportedError("scales must be float32")
+    is_conv = node.op_type == "QLinearConv"
+    sums = graph.add("ConvInteger" if is_conv else "MatMulInteger", a, b, za, zb, **attrs)
+    if is_conv:
+        column = [-1, *[1] * ((graph.rank(b) or _OF_IMAGES) - 2)]
+        sb = graph.add("Reshape", sb, column)
+        if bias:
+            sums = graph.add("Add", sums, graph.add("Reshape", bias, column))
+    factor = graph.add("Div", graph.add("Mul", sa, sb), sy)
+    _rescaled(graph, sums, factor, zy, node.output[0], apart=1)
+
+
+def _rescaled(graph: Graph, sums: str, factor: Any, point: str, output: str, **attrs: int) -> None:
+    """Add what multiplies int32 sums by steps of the result, and quantizes that."""
+    steps = graph.add("Mul", graph.add("Cast", sums, to=FLOAT), factor)
+    graph.add("QuantizeLinear", steps, 1.0, point, output=output, **attrs)
 
 
 @rule("QGemm")
@@ -107,39 +137,27 @@ def _gemm_of_sums(graph: Graph, node: Any, inputs: list[str], attrs: dict[str, A
     a, sa, za, b, sb, zb, bias, sy, zy = (*inputs, "", "", "")[:9]
     if attrs.get("transA", 0):
         a = graph.add("Transpose", a, perm=[1, 0])
-    if attrs.get("transB", 0):
-        b = (
-            graph.constant(np.ascontiguousarray(graph.value(b).T))
-            if b in graph.constants
-            else graph.add("Transpose", b, perm=[1, 0])
-        )
+    if attrs.get("transB", 0) and b in graph.constants:
+        b = graph.constant(np.ascontiguousarray(graph.value(b).T))
+    elif attrs.get("transB", 0):
+        b = graph.add("Transpose", b, perm=[1, 0])
     sums = graph.add("MatMulInteger", a, b, za, zb)
     if bias:
         sums = graph.add("Add", sums, bias)
     scale = np.float32(np.float32(attrs.get("alpha", 1.0)) * np.float32(graph.value(sa).item()))
-    factor = scale * graph.value(sb)
+    factor = np.asarray(scale * graph.value(sb), np.float32)
     if sy:
-        factor = factor / np.float32(graph.value(sy).item())
-    product = [graph.add("Cast", sums, to=FLOAT), np.asarray(factor, np.float32)]
-    if not sy:
-        graph.add("Mul", *product, output=node.output[0])
-        return
-    steps = graph.add("Mul", *product)
-    graph.add("QuantizeLinear", steps, 1.0, zy, output=node.output[0])
+        factor = np.asarray(factor / np.float32(graph.value(sy).item()), np.float32)
+        _rescaled(graph, sums, factor, zy, node.output[0])
+    else:
+        real = graph.add("Cast", sums, to=FLOAT)
+        graph.add("Mul", real, factor, output=node.output[0])
 
 
 @rule("MatMulInteger16")
 def _matmul_int16(graph: Graph, node: Any, inputs: list[str], _attrs: dict[str, Any]) -> None:
     operands = [graph.add("Cast", name, to=_INT32) for name in inputs]
     graph.add("MatMul", *operands, output=node.output[0])
-
-
-@rule("QLinearAdd", "QLinearMul")
-def _pair(graph: Graph, node: Any, inputs: list[str], attrs: dict[str, Any]) -> None:
-    a, sa, za, b, sb, zb, sy, zy = (*inputs, "")[:8]
-    operands = [dequantized(graph, a, sa, za), dequantized(graph, b, sb, zb)]
-    into = [sy, zy or _zero_of(graph, a)]
-    _quantized(graph, node.op_type.removeprefix("QLinear"), operands, node, into, **attrs)
 
 
 @rule("QLinearConcat")
@@ -157,19 +175,26 @@ def _where(graph: Graph, node: Any, inputs: list[str], attrs: dict[str, Any]) ->
     _quantized(graph, "Where", operands, node, [sz, zz], **attrs)
 
 
-@rule(
+_OF_TWO = ("QLinearAdd", "QLinearMul")
+_OF_ONE = (
     *("QLinearAveragePool", "QLinearGlobalAveragePool", "QLinearLeakyRelu", "QLinearSigmoid"),
     "QLinearSoftmax",
 )
-def _unary(graph: Graph, node: Any, inputs: list[str], attrs: dict[str, Any]) -> None:
-    x, sx, zx, sy, zy = (*inputs, "")[:5]
+
+
+@rule(*_OF_TWO, *_OF_ONE)
+def _elementwise(graph: Graph, node: Any, inputs: list[str], attrs: dict[str, Any]) -> None:
+    ends = (3, 6) if node.op_type in _OF_TWO else (3,)
+    sy, zy = (*inputs[ends[-1] :], "")[:2]
     if (attrs.pop("opset", graph.opset) < 13) != (graph.opset < 13):
         raise UnsupportedError("its softmax is of another operator set than the model")
     op = node.op_type.removeprefix("QLinear")
     if op == "Softmax":  # whose axis of old is another by default
         attrs.setdefault("axis", -1)
-    into = [sy, zy or _zero_of(graph, x)]
-    _quantized(graph, op, [dequantized(graph, x, sx, zx)], node, into, **attrs)
+    triples = (inputs[end - 3 : end] for end in ends)
+    operands = [dequantized(graph, *triple) for triple in triples]
+    into = [sy, zy or _zero_of(graph, inputs[0])]
+    _quantized(graph, op, operands, node, into, **attrs)
 
 
 @rule("NhwcMaxPool")

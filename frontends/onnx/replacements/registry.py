@@ -6,7 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from frontends.errors import UnsupportedError
-from frontends.onnx.graph.graph import Graph, copied
+from frontends.onnx.graph.graph import Graph
+from frontends.onnx.read.package import copied
 
 Rule = Callable[[Graph, Any, list[str], dict[str, Any]], None]
 """``rule(graph, node, inputs, attributes)`` adds what a node stands for."""

@@ -12,13 +12,13 @@ from tvm.relax import op as R
 
 from frontends.builder import ModuleBuilder
 from frontends.errors import UnsupportedError
+from frontends.onnx.converters.known import known_array
 from frontends.onnx.converters.products import ByteWeights, FloatWeights
 from frontends.onnx.converters.recurrent.gates import text_of
 from frontends.onnx.converters.registry import Call
 from frontends.steps import run_steps
-from qnn_ops import dequantize
 from qnn_ops.arithmetic.onnxruntime import ONNXRUNTIME
-from qnn_ops.dialect.registry import attrs_of, constant_of, operator_of, spec_of
+from qnn_ops.dialect.registry import constant_of, spec_of
 from qnn_ops.dialect.signature import ARITHMETIC
 from qnn_ops.dialect.sizes import as_extent, is_open, least
 
@@ -292,11 +292,7 @@ class Layer:
 
     def _constant(self, name: str, operand: relax.Expr, shape: tuple[int, ...]) -> Array:
         """Return a constant, or what one is dequantized to."""
-        value = constant_of(operand)
-        if value is None and isinstance(operand, relax.Var):
-            call = self.block.lookup_binding(operand)
-            integers = constant_of(call.args[0]) if operator_of(call) is dequantize else None
-            value = None if integers is None else dequantize.apply(attrs_of(call), integers)
+        value = known_array(self.block, operand)
         if value is None:
             raise UnsupportedError(f"{name} must be a constant")
         if value.shape != shape:

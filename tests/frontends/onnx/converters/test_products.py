@@ -1,4 +1,4 @@
-"""MatMulInteger, MatMulNBits, QLinearMatMul and QLinearConv: products of quantized matrices."""
+"""MatMulInteger, MatMulNBits and QLinearConv: products of quantized matrices."""
 
 from __future__ import annotations
 
@@ -81,3 +81,24 @@ def test_two_that_vary() -> None:
     }
     model = model_of([("MatMulInteger", "x w zx", "y", {})], data, ["y:int32"], {})
     check_equal(model, data)
+
+
+@pytest.mark.parametrize("axes", [1, 2], ids=["row", "image"])
+@pytest.mark.parametrize("padding", [{"auto_pad": "SAME_UPPER"}, {"auto_pad": "VALID"}], ids=str)
+def test_convolutions_whose_scales_the_run_tells(padding: dict[str, Any], axes: int) -> None:
+    rng, image = np.random.default_rng(6), [7] * axes
+    data: dict[str, Any] = {
+        "x": rng.integers(0, 256, (2, 3, *image)).astype(np.uint8),
+        "sx": np.array(0.02, np.float32),
+        "sy": np.array(0.5, np.float32),
+        "sw": rng.uniform(0.001, 0.1, 4).astype(np.float32),
+        "bias": rng.integers(-900, 900, 4).astype(np.int32),
+    }
+    constants = {
+        "w": rng.integers(-127, 128, (4, 3, *[3] * axes)).astype(np.int8),
+        "zw": np.zeros(4, np.int8),
+        "zx": np.array(120, np.uint8),
+        "zy": np.array(7, np.uint8),
+    }
+    node: Node = ("QLinearConv", "x sx zx w sw zw sy zy bias", "y", padding)
+    check_equal(model_of([node], data, ["y:uint8"], constants), data)

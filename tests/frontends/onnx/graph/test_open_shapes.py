@@ -174,3 +174,14 @@ def test_what_is_refused() -> None:
         from_onnx(model, {"x": ("batch", "length", 8)})
     with pytest.raises(QnnError, match="input 'x' needs a static shape, got"):
         from_onnx(model, {"N": range(1, 9)})
+
+
+def test_a_range_that_the_data_ends_is_refused() -> None:
+    nodes: list[Node] = [
+        ("ReduceMax", "x", "most", {"keepdims": 0}),
+        ("Cast", "most", "end", {"to": 7}),
+        ("Range", "i0 end i1", "numbers", {}),
+        ("Cast", "numbers", "y", {"to": 1}),
+    ]
+    with pytest.raises(UnsupportedOperatorError, match="Range: how many numbers it has depends on"):
+        from_onnx(model_of(nodes), {"x": ("batch", range(1, 17), 8)})
