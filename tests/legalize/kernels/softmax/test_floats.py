@@ -1,10 +1,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import tvm
 from tvm import relax, tirx
 from tvm.relax import op as R
 
@@ -13,6 +15,7 @@ from qnn_ops import float_function
 from qnn_ops.arithmetic.onnxruntime import ONNXRUNTIME
 from qnn_ops.dialect.signature import ARITHMETIC
 from tests.support.modules import module
+from tests.support.plain_c import SANITIZERS, needs_gcc, run_plain_c
 from tvm_qnn.target.target import parse_target
 
 RNG = np.random.default_rng(6)
@@ -85,23 +88,42 @@ BODIES: dict[str, tuple[Body, Callable[[Array, Array, Array], Array]]] = {
 }
 
 
+def made(name: str, batch: Any, length: Any) -> tuple[tvm.IRModule, list[tuple[Any, ...]]]:
+    """Return the module of a body, in ONNX Runtime's arithmetic, and the shapes of its inputs."""
+    shapes = {"x": (batch, 2, 3, length), "mask": (batch, 1, 1, length), "bias": (2, 3, 1)}
+    types = {name: relax.TensorType(shape, "float32") for name, shape in shapes.items()}
+    mod = module(types, BODIES[name][0])
+    mod["main"] = mod["main"].with_attr(ARITHMETIC, ONNXRUNTIME)
+    return mod, list(shapes.values())
+
+
+def data_of(shapes: list[tuple[Any, ...]]) -> list[Array]:
+    data = [RNG.normal(0, 20, shape).astype(np.float32) for shape in shapes]
+    data[1][0] = np.finfo(np.float32).min  # all is masked
+    return data
+
+
+def built(mod: tvm.IRModule) -> Any:
+    return tvm_qnn.build(mod, parse_target("host"), num_threads=1)
+
+
 @pytest.mark.parametrize("name", BODIES)
 def test_rows_of_known_and_of_open_length_have_the_order_of_mlas(name: str) -> None:
-    body, expected = BODIES[name]
-
-    def built(batch: Any, length: Any) -> Any:
-        shapes = {"x": (batch, 2, 3, length), "mask": (batch, 1, 1, length), "bias": (2, 3, 1)}
-        types = {name: relax.TensorType(shape, "float32") for name, shape in shapes.items()}
-        mod = module(types, body)
-        mod["main"] = mod["main"].with_attr(ARITHMETIC, ONNXRUNTIME)
-        return tvm_qnn.build(mod, parse_target("host"), num_threads=1), shapes
-
-    library, _ = built(*(tirx.Var(name, "int64") for name in ("batch", "length")))
+    mod, _ = made(name, *(tirx.Var(size, "int64") for size in ("batch", "length")))
+    library = built(mod)
     for sizes in ((1, 1), (2, 15), (3, 16), (1, 64), (2, 100), (1, 517)):
-        known, shapes = built(*sizes)
-        data = [RNG.normal(0, 20, shape).astype(np.float32) for shape in shapes.values()]
-        data[1][0] = np.finfo(np.float32).min  # all is masked
+        mod, shapes = made(name, *sizes)
+        data, known = data_of(shapes), built(mod)
         np.testing.assert_array_equal(library.run(*data), known.run(*data))
         # C and numpy have logarithms of their own.
         tolerance = 1e-6 if name == "logarithm" else 0
-        np.testing.assert_allclose(known.run(*data), expected(*data), rtol=tolerance)
+        np.testing.assert_allclose(known.run(*data), BODIES[name][1](*data), rtol=tolerance)
+
+
+@needs_gcc
+@pytest.mark.parametrize("name", ["scaled and masked", "of values that a condition keeps"])
+def test_plain_c_has_the_same_bits(name: str, tmp_path: Path) -> None:
+    mod, shapes = made(name, 2, 100)
+    data = data_of(shapes)
+    (result,) = run_plain_c(mod, {}, data, tmp_path, "-O1", *SANITIZERS)
+    np.testing.assert_array_equal(result.reshape(2, 2, 3, 100), built(mod).run(*data))
