@@ -148,7 +148,7 @@ def _float_matmul(
     return R.reshape(builder.emit(result), (*outer, rows, columns))
 
 
-_LANES = (16, 8, 4, 2)
+_LANES = (16, 8, 4, 2, 1)
 """The numbers of rows that are added at a time, each in a lane: no sum waits for another."""
 
 _ALONG = ("vectors", "vector_squares")
@@ -236,12 +236,10 @@ def _added_along(
 def _lanes_across(number: int, size: int, order: str) -> Callable[[Any, Any], None]:
     """Return a writer of orders that add one by one: rows are the lanes.
 
-    If their number is open, lanes past the last row repeat it.
+    The last lanes overlap those before. If the number is open, lanes past the last row repeat it.
     """
     is_known = not is_open([number])
-    lanes = next((each for each in _LANES if is_known and number % each == 0), 1)
-    lanes = lanes if is_known else _LANES[0]
-    last = as_extent(number - 1)
+    lanes = next(each for each in _LANES if not is_known or each <= number)
 
     def write(rows: Any, output: Any) -> None:
         mean, squares = (T.alloc_buffer((lanes,), "float32", scope="global") for _ in range(2))
@@ -251,7 +249,9 @@ def _lanes_across(number: int, size: int, order: str) -> Callable[[Any, Any], No
                 T.buffer_store(squares, T.float32(0), [lane])
 
             def row(lane: Any) -> Any:
-                return block * lanes + lane if is_known else T.min(block * lanes + lane, last)
+                if is_known:
+                    return T.min(block * lanes, number - lanes) + lane
+                return T.min(block * lanes + lane, as_extent(number - 1))
 
             def element(column: Any, lane: Any) -> Any:
                 return rows[row(lane), column]

@@ -12,6 +12,7 @@ from tvm_ffi import structural_map
 
 from legalize.kernels.ir.tasks import NUM_THREADS
 from legalize.kernels.kernel import IS_KERNEL
+from legalize.kernels.table import vectors_for
 from qnn_ops.errors import REFUSE_INDEX
 from tvm_qnn.io.steps import compile_step
 from tvm_qnn.standalone.merging import Merged, apart, merge
@@ -125,7 +126,8 @@ def compile_functions(
     mod = tirx.transform.BindTarget(target.with_host(target))(mod)
     pipeline, _, _ = tirx.get_tir_pipeline("s_tir")
     disabled = [*_WRAPPING, *wide_indices(functions.values(), target)]
-    with tvm.transform.PassContext(disabled_pass=disabled):
+    config = {"tirx.disable_vectorize": not vectors_for(target)}
+    with tvm.transform.PassContext(disabled_pass=disabled, config=config):
         mod = pipeline(mod)
     return Compiled(
         target,

@@ -1,4 +1,4 @@
-"""Softmax of rows of float32 whose length only a run knows, with the steps that lead to it.
+"""Softmax of rows of float32, with the steps that lead to it. Sizes may be open.
 
     for each row
       values = the steps of the row, filled up with minus infinity
@@ -37,18 +37,18 @@ class Step:
     """An operator of two operands, of which one is the row.
 
     Attributes:
-        apply: computes an element of the result from those of the operands.
+        apply: computes an element of the result from those of the row and of the other operand.
         other: the other operand: a number, or the shape of a tensor that broadcasts.
-        is_first: whether the other operand is the first one.
+        dtype: of the other operand; conditions are read as int8.
     """
 
     apply: Callable[[Any, Any], Any]
     other: Any
-    is_first: bool
+    dtype: str = "float32"
 
 
 @dataclass
-class OpenKernel:
+class Kernel:
     """The writer of one function.
 
     Attributes:
@@ -65,15 +65,16 @@ class OpenKernel:
         """Write the function of the data, the tensors of the steps, and the output."""
         self.sizes: dict[str, Any] = {}
         *self.outer, self.columns = map(self._size_of, self.shape)
-        tensors = [step.other for step in self.steps if _is_tensor(step)]
+        tensors = [step for step in self.steps if _is_tensor(step)]
         with IRBuilder() as builder, T.prim_func(s_tir=True):
             T.func_name("softmax")
             T.func_attr({"global_symbol": "softmax", "tirx.noalias": True})
-            shapes = [list(map(self._size_of, each)) for each in (self.shape, *tensors, self.shape)]
-            given = [T.arg("tensor", T.buffer(each, "float32")) for each in shapes]
+            rows = self.shape, "float32"
+            kinds = [rows, *((step.other, step.dtype) for step in tensors), rows]
+            given = [self._argument(*kind) for kind in kinds]
             self.source, *others, self.target = (
-                T.decl_buffer((prod(each, start=T.int64(1)),), "float32", data=buffer.data)
-                for each, buffer in zip(shapes, given, strict=True)
+                T.decl_buffer((prod(each.shape, start=T.int64(1)),), dtype, data=each.data)
+                for each, (_, dtype) in zip(given, kinds, strict=True)
             )
             left = iter(others)
             self.others = [next(left) if _is_tensor(step) else None for step in self.steps]
@@ -87,6 +88,10 @@ class OpenKernel:
         if not is_open([size]):
             return T.int64(size)
         return self.sizes.setdefault(str(size), tirx.Var("size", "int64"))
+
+    def _argument(self, shape: Sequence[Any], dtype: str) -> Buffer:
+        sizes = list(map(self._size_of, shape))
+        return T.arg("tensor", T.buffer(sizes, "bool" if dtype == "int8" else dtype))
 
     def _write(self, row: Index) -> None:
         """Write the code for a row."""
@@ -121,7 +126,7 @@ class OpenKernel:
                 else:
                     first, stride = operand
                     second = other[first + place * stride]
-                value = step.apply(*((second, value) if step.is_first else (value, second)))
+                value = step.apply(value, second)
             return value
 
         return element
