@@ -20,9 +20,9 @@ from qnn_ops.unquantized.float_conv2d import ORDERS, bounds_of
 Array = np.ndarray[Any, Any]
 
 
-def _with_bias(product: relax.Call, place: int, other: Array) -> relax.Call | None:
+def _with_bias(product: relax.Call, index: int, other: Array) -> relax.Call | None:
     """Add a number to each channel; another order of sums begins with the bias."""
-    del place
+    del index
     is_bias = other.size == other.shape[-1] == spec_of(product).shape[-1] if other.shape else False
     is_free = len(product.args) == 2 and bounds_of(attrs_of(product)) == (None, None)
     if not is_bias or not is_free or attrs_of(product).order == ORDERS[3]:
@@ -30,19 +30,19 @@ def _with_bias(product: relax.Call, place: int, other: Array) -> relax.Call | No
     return relax.Call(product.op, [*product.args, relax.const(other.reshape(-1))], product.attrs)
 
 
-def _with_low(product: relax.Call, place: int, other: Array) -> relax.Call | None:
+def _with_low(product: relax.Call, index: int, other: Array) -> relax.Call | None:
     is_free = bounds_of(attrs_of(product)) == (None, None)
-    return with_attrs(product, low=float(other)) if is_free and _is_end(place, other) else None
+    return with_attrs(product, low=float(other)) if is_free and _is_end(index, other) else None
 
 
-def _with_high(product: relax.Call, place: int, other: Array) -> relax.Call | None:
+def _with_high(product: relax.Call, index: int, other: Array) -> relax.Call | None:
     is_free = bounds_of(attrs_of(product))[1] is None
-    return with_attrs(product, high=float(other)) if is_free and _is_end(place, other) else None
+    return with_attrs(product, high=float(other)) if is_free and _is_end(index, other) else None
 
 
-def _is_end(place: int, other: Array) -> bool:
+def _is_end(index: int, other: Array) -> bool:
     """Tell whether a number bounds a result; a NaN is kept if the number is the first operand."""
-    return place == 1 and other.shape == () and bool(np.isfinite(other))
+    return index == 1 and other.shape == () and bool(np.isfinite(other))
 
 
 _RULES: dict[str, Callable[[relax.Call, int, Array], relax.Call | None]] = {
@@ -50,8 +50,8 @@ _RULES: dict[str, Callable[[relax.Call, int, Array], relax.Call | None]] = {
     "relax.maximum": _with_low,
     "relax.minimum": _with_high,
 }
-"""``rule(product, place, other)``: the product is the operand of this place, and the other one is
-a constant."""
+"""``rule(product, index, other)``: the product is the operand at ``index``, the other operand is a
+constant."""
 
 
 @mutator
@@ -71,12 +71,12 @@ class _FoldFloatEnds(PyExprMutator):
         rule = _RULES.get(operator_name(rebuilt))
         if rule is None:
             return rebuilt
-        for place in range(2):
-            product, variable = self._product(rebuilt.args[place])
-            other = constant_of(rebuilt.args[1 - place])
-            if product is None or other is None or self.uses[call.args[place]] != 1:
+        for index in range(2):
+            product, variable = self._product(rebuilt.args[index])
+            other = constant_of(rebuilt.args[1 - index])
+            if product is None or other is None or self.uses[call.args[index]] != 1:
                 continue
-            if (folded := rule(product, place, other)) is not None:
+            if (folded := rule(product, index, other)) is not None:
                 # An activation has the product's name, by which a profile identifies the kernel.
                 is_bias = rule is _with_bias
                 return folded if is_bias else self.builder_.emit(folded, variable.name)
@@ -93,8 +93,9 @@ class _FoldFloatEnds(PyExprMutator):
 
 
 def FoldFloatEnds() -> tvm.transform.Pass:
-    """Fold biases and bounds after a ``float_conv2d`` that nothing else reads into that.
+    """Fold biases and bounds into the ``float_conv2d`` before them, if nothing else reads it.
 
-    It adds its bias last, and clamps as Relax's ``maximum`` and ``minimum`` with the bound first.
+    The operator adds its bias last, and clamps as Relax's ``maximum`` and ``minimum`` do whose
+    first operand is the bound.
     """
     return module_pass(_FoldFloatEnds, "FoldFloatEnds")
