@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import re
+import shutil
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
@@ -63,8 +64,25 @@ ELSEWHERE = {
 """The tests that run all Python snippets of a page."""
 
 
+TOOLS = {
+    "docs/guides/devices.md": (pytest.mark.arm, "aarch64-linux-gnu-gcc"),
+    "docs/guides/plain_c.md": (pytest.mark.mcu, "xtensa-lx106-elf-gcc"),
+}
+"""The pages whose snippets need a cross compiler, and the tests for which one is installed."""
+
+
 def reason(text: str) -> str:
     return next((why for part, why in NOT_RUN.items() if re.search(part, text, re.M)), "")
+
+
+def case(page: Path) -> Any:
+    """Return a page as a parameter of a test, with the marks of its compiler."""
+    name, marks = NAMES[page], []
+    if name in TOOLS:
+        mark, tool = TOOLS[name]
+        is_missing = shutil.which(tool) is None
+        marks = [mark, pytest.mark.skipif(is_missing, reason=f"{tool} is not on the path")]
+    return pytest.param(page, marks=marks, id=name)
 
 
 def write_digits_model(folder: Path, name: str) -> None:
@@ -271,7 +289,7 @@ FILES: dict[str, Callable[[Path], dict[str, Any]]] = {
 """What writes the files that the snippets of a page read, and returns the names of earlier code."""
 
 
-@pytest.mark.parametrize("page", PAGES, ids=NAMES.__getitem__)
+@pytest.mark.parametrize("page", [case(page) for page in PAGES])
 def test_snippets_run(
     page: Path,
     tmp_path: Path,
