@@ -75,7 +75,7 @@ def test_products_are_counted(op: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("op", "direction"), zip(GATES, ["forward", "bidirectional"] * 2, strict=True)
+    ("op", "direction"), [*zip(GATES, ["forward", "bidirectional"] * 2, strict=True)]
 )
 def test_a_batch_may_be_open(op: str, direction: str) -> None:
     model, data = recurrent(op, direction=direction)
