@@ -57,12 +57,16 @@ constant."""
 @mutator
 class _FoldFloatEnds(PyExprMutator):
     def rewrite_module(self, mod: tvm.IRModule) -> tvm.IRModule:
-        """Rewrite each Relax function."""
+        """Rewrite each Relax function; without anything to fold the module stays as it is."""
+        self.has_folded = False
         for variable, function in mod.functions_items():
             if isinstance(function, relax.Function):
                 self.uses: Counter[Any] = count_uses(function)
                 self.builder_.update_func(variable, self.visit_expr(function))
+        if not self.has_folded:
+            return mod
         folded = relax.transform.DeadCodeElimination()(self.builder_.finalize())
+        # ``JoinInPlace`` does not see through a variable that is bound to another one.
         return relax.transform.CanonicalizeBindings()(folded)
 
     def visit_call_(self, call: relax.Call) -> relax.Expr:
@@ -77,6 +81,7 @@ class _FoldFloatEnds(PyExprMutator):
             if product is None or other is None or self.uses[call.args[index]] != 1:
                 continue
             if (folded := rule(product, index, other)) is not None:
+                self.has_folded = True
                 # An activation has the product's name, by which a profile identifies the kernel.
                 is_bias = rule is _with_bias
                 return folded if is_bias else self.builder_.emit(folded, variable.name)
