@@ -54,7 +54,7 @@ _TILE = 16
 _RANGE = 8
 _NEXT_PIXEL = 1
 _ANY_PIXEL = 8
-# For one unit, on processors of about 3 GHz; good enough to tell large layers from small ones.
+# The time of one unit on processors of about 3 GHz; it tells large layers from small ones.
 MICROSECONDS = 0.2e-3
 
 

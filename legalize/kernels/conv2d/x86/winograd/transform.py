@@ -95,8 +95,8 @@ class Transform:
     """The transforms of both axes.
 
     Attributes:
-        y: of the rows.
-        x: of the columns.
+        y: the transforms of the rows.
+        x: the transforms of the columns.
     """
 
     y: Axis
@@ -114,7 +114,7 @@ class Transform:
 
     @property
     def scale_bits(self) -> int:
-        """The bits by which outputs are shifted, after division by the scale's odd part."""
+        """The right shift of outputs, in bits, after division by the scale's odd part."""
         return (self.scale & -self.scale).bit_length() - 1
 
     @property
@@ -182,7 +182,7 @@ def transform_weights(transform: Transform, kernel: Array) -> Array:
 
 
 def stays_in_range(transform: Transform, weights: Array) -> bool:
-    """Tell whether no sum leaves int32, whatever the data.
+    """Tell whether no sum leaves int32, for all data.
 
     Args:
         transform: from ``transform_of``.
@@ -194,7 +194,7 @@ def stays_in_range(transform: Transform, weights: Array) -> bool:
 
 
 def wraps_back(transform: Transform, kernel: Array) -> bool:
-    """Tell whether outputs computed modulo 2^32 are right, whatever the data.
+    """Tell whether outputs computed modulo 2^32 are right, for all data.
 
     Args:
         transform: from ``transform_of``.
