@@ -1,4 +1,4 @@
-"""Custom operators whose rules a user gives."""
+"""Custom operators with rules from users."""
 
 from __future__ import annotations
 

@@ -346,7 +346,7 @@ def one_point(operand: Operand) -> int:
 
 
 def check_weights(data: Operand, weights: Operand) -> None:
-    """Raise unless the runtimes multiply such data by such weights."""
+    """Raise unless the runtimes multiply data and weights of these dtypes in integers."""
     if weights.dtype not in QUANTIZED or (data.dtype, weights.dtype) == ("int8", "uint8"):
         raise LeftInFloatError(f"{data.dtype} data cannot have {weights.dtype} weights")
 

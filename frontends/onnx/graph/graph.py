@@ -107,7 +107,7 @@ class Graph:
         given: shapes of inputs by name, in place of the file's.
         head: a ModelProto with the versions of operators and without a graph.
         prefix: a prefix of names that no tensor has.
-        stem: the first result of the node whose replacement is written.
+        stem: the first result of the node that is being replaced.
         held: the bytes of the constants that the file has.
         written: operator, operands and results of each node, before the search for groups.
         sources: for each node, the index of the node that it replaces.

@@ -25,8 +25,8 @@ _OF_SHAPES = (
 def check_groups(graph: Graph) -> None:
     """Raise if there are groups whose integers would differ from ONNX Runtime's.
 
-    If an encoding is not constant, ONNX Runtime uses integers where this package would not, or
-    other operators.
+    ONNX Runtime also makes integer operators, or other ones, of groups whose encoding is not
+    constant.
 
     Args:
         graph: a graph of the file's operators.

@@ -38,7 +38,7 @@ EXACT = frozenset(
 """Operators whose results are exact, independently of the implementation."""
 
 _FOLLOWED = EXACT | {"Abs", "CastLike", "Ceil", "Floor"}
-"""Operators between inputs and deciding operands; ``folding`` computes them of constants."""
+"""Operators between inputs and deciding operands; ``folding`` computes them from constants."""
 
 
 def deciding_inputs(proto: Any) -> list[str]:

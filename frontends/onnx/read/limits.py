@@ -183,7 +183,7 @@ def _shapes(proto: Any) -> dict[str, list[Shape]]:
     """Return the shapes of tensors by name; two inner graphs may use the same name."""
     try:
         proto = onnx_package().shape_inference.infer_shapes(proto, data_prop=True)
-    except Exception as error:  # whatever the package's library meets
+    except Exception as error:  # of the package's library
         text = " ".join(str(error).split())[:300]
         raise ModelFormatError(f"the ONNX model's shapes do not fit: {text}") from None
     found: dict[str, list[Shape]] = {}

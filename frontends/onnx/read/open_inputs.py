@@ -56,7 +56,7 @@ def sized_inputs(graph: Any, shapes: Shapes | None) -> tuple[Shapes, dict[str, B
 
 
 def _with_names(dims: Mapping[str, list[Any]], shapes: Shapes) -> dict[str, Any]:
-    """Return shapes in which the range given for a named size replaces it."""
+    """Return shapes in which the file's name of a size replaces its range; add ranges by name."""
     found, ranges = dict(shapes), dict[str, range]()
     for name in shapes.keys() & dims.keys():
         sizes = shapes[name]

@@ -129,7 +129,7 @@ def _hidden_by_length(
     Args:
         graph: the model.
         bounds: of distances; at least one.
-        size: tokens, and those that they see.
+        size: number of tokens, and of tokens that they see.
         lengths: for each sentence, the number of all tokens, past and computed ones.
     """
     ends = graph.add("Reshape", lengths, [-1, 1, 1, 1])
@@ -147,7 +147,7 @@ def _hidden(graph: Graph, bounds: list[tuple[str, int]], size: tuple[int, int], 
     Args:
         graph: the model.
         bounds: of distances.
-        size: tokens, and those that they see.
+        size: number of tokens, and of tokens that they see.
         before: number of tokens before the first one whose result is computed.
 
     Returns:
@@ -167,7 +167,7 @@ def _addend(graph: Graph, mask: str, size: tuple[int, int], hidden: str) -> str:
     Args:
         graph: the model.
         mask: truth values, or numbers; or empty.
-        size: tokens, and those that they see.
+        size: number of tokens, and of tokens that they see.
         hidden: truth values of tokens that are hidden for every mask; or empty.
     """
     if not mask and not hidden:

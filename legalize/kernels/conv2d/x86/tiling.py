@@ -9,7 +9,7 @@ The model counts vector instructions:
 * The registers hold the accumulators, the weights of a K-step and its data.
 * A K-step takes MR · NR products, but no less than ``_LATENCY``: an accumulator
   waits that long for its previous product. The products hide the loads only in part, least of all
-  loads of weights if those of a block exceed the first-level cache.
+  loads of weights if a block's weights exceed the first-level cache.
 * Adjacent pixels read the same columns of the data: if the weights of all the kernel's columns fit
   into registers, a tile loads each column once, and not for every pixel.
 * An output vector takes ``_RESCALE``, and ``_SUM`` if a tensor is added; a store, with its

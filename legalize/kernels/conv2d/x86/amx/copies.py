@@ -1,7 +1,7 @@
 """Adjacent copies of the data of each output pixel, which turn a convolution into a 1 × 1 one.
 
-AMX's tiles then hold only output pixels, whatever the strides are. Short runs share a chunk, and
-each row of a tile begins with a cache line.
+AMX's tiles then hold only output pixels, for all strides. Short runs share a chunk, and each row of
+a tile begins with a cache line.
 """
 
 from __future__ import annotations

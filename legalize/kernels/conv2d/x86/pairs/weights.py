@@ -10,7 +10,7 @@ for each channel. Two means serve the other K-steps:
 
 So every block of channels has a list of K-steps: the offset of the bytes, their order, and the
 weights. A product takes 3/4 of the instructions that it takes with data of 16 bits, needs no copy
-of such data, and half as many bytes of weights. It takes less if two are added first (see
+of such data, and half as many bytes of weights. It takes fewer if two K-steps are added first (see
 fused_k_steps.py).
 """
 

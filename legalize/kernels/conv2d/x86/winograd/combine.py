@@ -23,7 +23,7 @@ def both_ways(
         y: the matrix on the left, in factors.
         x: the matrix on the right.
         load: returns the vector of a row and a column.
-        wraps: whether vectors are int32 whose sums may overflow, modulo 2^32.
+        wraps: whether vectors are int32 and sums wrap modulo 2^32.
 
     Returns:
         Rows of vectors.

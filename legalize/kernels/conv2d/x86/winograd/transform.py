@@ -12,9 +12,9 @@ twice as many products of bytes.
 If one instruction multiplies and adds four bytes, and one two words (vpdpwssd), F(2, 3) would gain
 little. F(4, 3) computes four outputs in six products: 36 for 16 outputs of a 3 × 3 kernel, instead
 of 144. Its matrices are those of the points 0, ±1, ±2 and infinity. Weights are multiplied by 24
-along each axis, so that all are integers. Those of the last position are multiplied by 12, and
-outputs take twice its sum. Then weights of bytes fit in 16 bits, and so does the data. Outputs are
-576 times as large, and intermediate results may leave int32. But all arithmetic is modulo 2^32:
+along each axis, so that all are integers. The weights of the last position are multiplied by 12,
+and outputs take twice its sum. Then weights of bytes fit in 16 bits, and so does the data. Outputs
+are 576 times as large, and intermediate results may leave int32. But all arithmetic is modulo 2^32:
 times the inverse of 9, outputs are 64 times as large, which is right if that fits in int32.
 """
 
